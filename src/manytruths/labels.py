@@ -1,0 +1,135 @@
+"""Label sets, VOID, and numbers that are undefined."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from .errors import CallError, LabelError
+
+VOID = 255
+"""The code of "not rated" in the rows of a tally; never the same as background."""
+
+MOST_LABELS = 255
+"""Codes are bytes and VOID takes one."""
+
+
+class Undefined(float):
+    """A ``nan`` that knows why.
+
+    >>> kappa = Undefined("both raters marked nothing")
+    >>> math.isnan(kappa), kappa.reason
+    (True, 'both raters marked nothing')
+    """
+
+    reason: str
+
+    def __new__(cls, reason: str) -> Undefined:
+        self = super().__new__(cls, math.nan)
+        self.reason = reason
+        return self
+
+    def __repr__(self) -> str:
+        return f"Undefined({self.reason!r})"
+
+    def __reduce__(self) -> tuple[type[Undefined], tuple[str]]:
+        return Undefined, (self.reason,)
+
+
+def reason(value: float) -> str:
+    """Why a value is undefined; empty where it is defined."""
+    if isinstance(value, Undefined):
+        return value.reason
+    return "undefined" if math.isnan(value) else ""
+
+
+def ratio(numerator: float, denominator: float, otherwise: str) -> float:
+    """``numerator / denominator``, or undefined for the reason given."""
+    return float(numerator / denominator) if denominator else Undefined(otherwise)
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The values a mask may hold, with their names and, where they carry one, a number.
+
+    Parameters
+    ----------
+    values
+        Distinct non-negative integers, as they stand in the files. 0 is background.
+    names
+        One each; by default ``background`` for 0 and the value itself for the others.
+    numbers
+        What each label measures (a rank, a confidence, a grey level); by default its value.
+
+    >>> Labels((0, 1, 2), names=("background", "gland", "tumour")).index("tumour")
+    2
+    """
+
+    values: tuple[int, ...]
+    names: tuple[str, ...] = ()
+    numbers: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        values = tuple(int(v) for v in self.values)
+        if list(values) != sorted(set(values)) or (values and values[0] < 0):
+            raise LabelError(f"labels are distinct non-negative integers in rising order; got {values}")
+        if len(values) > MOST_LABELS:
+            raise LabelError(f"at most {MOST_LABELS} labels; got {len(values)}, such as {values[:10]}")
+        names = tuple(self.names) or tuple("background" if v == 0 else str(v) for v in values)
+        numbers = tuple(float(x) for x in self.numbers) or tuple(float(v) for v in values)
+        if not len(values) == len(names) == len(numbers) or len(set(names)) < len(names):
+            raise LabelError(f"one distinct name and one number a label; got values {values}, {names}, {numbers}")
+        for field, value in (("values", values), ("names", names), ("numbers", numbers)):
+            object.__setattr__(self, field, value)
+
+    @classmethod
+    def of(cls, labels: Labels | Mapping[int, str] | Iterable[int]) -> Labels:
+        """Labels from what a user would write: values, or ``{value: name}`` with background implied."""
+        if isinstance(labels, Labels):
+            return labels
+        if isinstance(labels, Mapping):
+            named = {0: "background", **labels}
+            values = tuple(sorted(named))
+            return cls(values, tuple(named[v] for v in values))
+        return cls(tuple(sorted({int(v) for v in labels})))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def background(self) -> int | None:
+        """The code of background, or None where no label is 0 (ratings)."""
+        return self.values.index(0) if 0 in self.values else None
+
+    @property
+    def marks(self) -> tuple[int, ...]:
+        """The codes of everything but background."""
+        return tuple(code for code, value in enumerate(self.values) if value != 0)
+
+    def index(self, label: int | str) -> int:
+        """The code of a label given by name or value."""
+        if label in self.names:
+            return self.names.index(str(label))
+        if label in self.values:
+            return self.values.index(int(label))
+        raise CallError(f"no label {label!r}; there are {', '.join(self.describe())}")
+
+    def describe(self) -> list[str]:
+        """``value=name`` of every label."""
+        return [f"{v}={n}" if str(v) != n else n for v, n in zip(self.values, self.names, strict=True)]
+
+    def union(self, other: Labels) -> Labels:
+        """Both sets in one; the same value under two names is an error."""
+        if self == other:
+            return self
+        merged: dict[int, tuple[str, float]] = {}
+        for labels in (self, other):
+            for value, name, number in zip(labels.values, labels.names, labels.numbers, strict=True):
+                if merged.setdefault(value, (name, number)) != (name, number):
+                    raise LabelError(
+                        f"label {value} is {merged[value][0]!r} in one table and {name!r} in the other; "
+                        "give both the same labels"
+                    )
+        values = tuple(sorted(merged))
+        return Labels(values, tuple(merged[v][0] for v in values), tuple(merged[v][1] for v in values))
