@@ -1,0 +1,63 @@
+"""Krippendorff's alpha: agreement beyond chance, for labels of any level of measurement.
+
+From the coincidences o_ck = Σ over items with m ≥ 2 of n_c (n_k − [c = k]) / (m − 1), their sums n_c and n::
+
+    alpha = 1 − (n − 1) Σ o_ck δ_ck / Σ n_c n_k δ_ck
+
+with δ = [c ≠ k] (nominal), (Σ_{g=c..k} n_g − (n_c + n_k) / 2)² (ordinal), (v_c − v_k)² (interval),
+((v_c − v_k) / (v_c + v_k))² (ratio), v being the labels' numbers.
+
+Krippendorff K. Content Analysis, 3rd ed. 2013, ch. 11; Hayes AF, Krippendorff K. Commun Methods Meas
+2007;1:77–89. doi:10.1080/19312450709336664
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import CallError
+from ..labels import Undefined
+from ..tallies import Tally
+from .chance import ALONE, ONE_LABEL
+
+Level = Literal["nominal", "ordinal", "interval", "ratio"]
+
+
+def coincidences(tally: Tally) -> NDArray[np.float64]:
+    """(L, L): how often two labels meet in one item, each item weighing as its number of raters."""
+    m = tally.rated
+    votes = tally.votes[m > 1]
+    weights = tally.counts[m > 1] / (m[m > 1] - 1)
+    return np.asarray((votes * weights[:, None]).T @ votes - np.diag(weights @ votes))
+
+
+def krippendorff_alpha(tally: Tally, level: Level = "nominal") -> float:
+    """Krippendorff's alpha; ``level`` is nominal, ordinal, interval or ratio."""
+    together = coincidences(tally)
+    totals = together.sum(axis=1)
+    if not totals.any():
+        return Undefined(ALONE)
+    distance = _distance(level, totals, np.array(tally.labels.numbers))
+    expected = totals @ distance @ totals
+    if not expected:
+        return Undefined(ONE_LABEL)
+    return float(1 - (totals.sum() - 1) * (together * distance).sum() / expected)
+
+
+def _distance(level: str, totals: NDArray[np.float64], numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    apart = numbers[:, None] - numbers
+    if level == "nominal":
+        return (1 - np.eye(len(numbers))).astype(np.float64)
+    if level == "ordinal":
+        rank = np.argsort(np.argsort(numbers))
+        middle = (np.cumsum(totals[np.argsort(numbers)]) - totals[np.argsort(numbers)] / 2)[rank]
+        return np.asarray((middle[:, None] - middle) ** 2)
+    if level == "interval":
+        return np.asarray(apart**2)
+    if level == "ratio":
+        both = numbers[:, None] + numbers
+        return np.divide(apart, both, out=np.zeros_like(apart), where=both != 0) ** 2
+    raise CallError(f"level is nominal, ordinal, interval or ratio; got {level!r}")

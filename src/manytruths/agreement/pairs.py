@@ -1,0 +1,151 @@
+"""Statistics of two columns, all pairs at once.
+
+A pair statistic is a formula over contingency tables: (…, L, L) counts of items by the label that the first
+and the second column gave, over the items that both rated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import update_wrapper
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import CallError
+from ..labels import Labels, Undefined
+from ..tallies import Tally
+
+Tables = NDArray[np.float64]
+Formula = Callable[[Tables, Labels], NDArray[np.float64]]
+Statistic = Callable[[Tally], float]
+
+_ROWS = 8192
+"""Patterns a matrix product takes at once, so that its one-hot operand stays small."""
+
+
+def contingency(tally: Tally, columns: Sequence[int] | None = None) -> Tables:
+    """(C, C, L, L) counts for every pair of the columns (by default the raters).
+
+    They are whole numbers below 2^53, so that float64 holds them, and their sums, exactly.
+    """
+    where, labels = list(tally.raters if columns is None else columns), np.arange(len(tally.labels))
+    width = len(where) * len(labels)
+    total = np.zeros((width, width))
+    for start in range(0, len(tally.counts), _ROWS):
+        rows = tally.patterns[start : start + _ROWS][:, where]
+        marked = (rows[:, :, None] == labels).reshape(len(rows), width).astype(np.float64)
+        total += (marked * tally.counts[start : start + _ROWS, None]).T @ marked
+    return total.reshape(len(where), len(labels), len(where), len(labels)).transpose(0, 2, 1, 3)
+
+
+class PairStatistic:
+    """A statistic of two columns: call it with the tally of a pair; :func:`pairwise` does all pairs."""
+
+    __name__: str
+
+    def __init__(self, formula: Formula, undefined: str) -> None:
+        self.formula, self.undefined = formula, undefined
+        update_wrapper(self, formula)
+
+    def __call__(self, tally: Tally) -> float:
+        if len(tally.raters) != 2:
+            names = ", ".join(tally.rater_names)
+            raise CallError(
+                f"{self.__name__} is a statistic of two raters; this tally has {len(tally.raters)} ({names}): "
+                f"take tally.pair(a, b), or pairwise({self.__name__}, tally) for all"
+            )
+        return self.value(contingency(tally)[0, 1], tally.labels)
+
+    def of(self, tables: Tables, labels: Labels) -> NDArray[np.float64]:
+        """The statistic of every table, nan where undefined."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(self.formula(tables, labels), np.float64)
+
+    def value(self, table: Tables, labels: Labels) -> float:
+        """The statistic of one table, with the reason where it is undefined."""
+        value = float(self.of(table, labels))
+        if not np.isnan(value):
+            return value
+        return Undefined(self.undefined if table.sum() else "no item was rated by both")
+
+    def __repr__(self) -> str:
+        return f"<pair statistic {self.__name__}>"
+
+
+def pair_statistic(undefined: str) -> Callable[[Formula], PairStatistic]:
+    """Make a formula over contingency tables a statistic; ``undefined`` says when it has no value."""
+    return lambda formula: PairStatistic(formula, undefined)
+
+
+def binary(tables: Tables, labels: Labels) -> tuple[Tables, Tables, Tables, Tables]:
+    """Both marked, only the first, only the second, neither; all labels but background count as marked."""
+    if labels.background is None:
+        raise CallError(
+            f"this statistic wants background (0) among the labels; there are {', '.join(labels.describe())}"
+        )
+    marks, ground = list(labels.marks), labels.background
+    both = tables[..., marks, :][..., marks].sum(axis=(-1, -2))
+    first, second = tables[..., marks, ground].sum(axis=-1), tables[..., ground, marks].sum(axis=-1)
+    return both, first, second, tables[..., ground, ground]
+
+
+@dataclass(frozen=True)
+class PairMatrix:
+    """A statistic between every two columns."""
+
+    statistic: str
+    names: tuple[str, ...]
+    values: NDArray[np.float64]
+
+    def __getitem__(self, pair: tuple[str, str]) -> float:
+        a, b = pair
+        return float(self.values[self.names.index(a), self.names.index(b)])
+
+    def pairs(self) -> list[tuple[str, str, float]]:
+        """Each two columns once."""
+        return [
+            (self.names[i], self.names[j], float(self.values[i, j])) for i, j in combinations(range(len(self.names)), 2)
+        ]
+
+    def mean(self) -> float:
+        """Over the pairs for which it is defined."""
+        values = self.values[np.triu_indices(len(self.names), 1)]
+        defined = values[~np.isnan(values)]
+        return float(defined.mean()) if defined.size else Undefined(f"{self.statistic} is undefined for every pair")
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame (extra ``tables``)."""
+        import pandas
+
+        return pandas.DataFrame(self.values, self.names, self.names)
+
+
+def pairwise(statistic: PairStatistic | Statistic, tally: Tally, *, sessions: bool = False) -> PairMatrix:
+    """A statistic between every two raters; with ``sessions``, between every two readings.
+
+    >>> import manytruths as mt
+    >>> t = mt.tally({"A": [1, 1, 0, 0], "B": [1, 0, 0, 0], "C": [1, 1, 0, 0]})
+    >>> pairwise(mt.dice, t)["A", "C"]
+    1.0
+    """
+    if tally.exchangeable:
+        raise CallError("raters are exchangeable: a slot is not a person, so pairs of slots mean nothing")
+    where = [i for i, c in enumerate(tally.columns) if c.role == "rater"] if sessions else list(tally.raters)
+    names = tuple(str(tally.columns[i]) if sessions else tally.columns[i].name for i in where)
+    if isinstance(statistic, PairStatistic):
+        values = statistic.of(contingency(tally, where), tally.labels)
+    else:
+        pairs = [[tally.pair(tally.columns[i], tally.columns[j]) for j in where] for i in where]
+        values = np.array([[statistic(pair) for pair in row] for row in pairs], np.float64)
+    return PairMatrix(statistic.__name__, names, values)
+
+
+def mean_pairwise(statistic: PairStatistic, tally: Tally) -> float:
+    """The mean over all pairs of raters; the one pairwise number that exchangeable raters allow."""
+    tables = contingency(tally)
+    names = tuple(map(str, range(len(tables))))
+    return PairMatrix(statistic.__name__, names, statistic.of(tables, tally.labels)).mean()
