@@ -146,6 +146,11 @@ class Tally:
         gone = {self.position(c) for c in columns}
         return self.project(c for i, c in enumerate(self.columns) if i not in gone)
 
+    def append(self, column: Column, codes: ArrayLike) -> Tally:
+        """The table with one more column, given as one code a pattern: a consensus, say."""
+        added = np.asarray(codes, np.uint8).reshape(-1, 1)
+        return replace(self, columns=(*self.columns, column), patterns=np.hstack([self.patterns, added]))
+
     def role(self, role: Role) -> tuple[Column, ...]:
         """The columns that have a role."""
         return tuple(c for c in self.columns if c.role == role)

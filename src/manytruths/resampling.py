@@ -1,0 +1,202 @@
+"""Intervals for any statistic of a tally.
+
+Subjects are drawn again, never pixels: tables are re-added with other weights and the statistic is read off each
+sum. Raters are left out one at a time, since drawing them with replacement makes copies that agree with themselves.
+
+Efron B, Tibshirani RJ. An Introduction to the Bootstrap. 1993, ch. 11 (jackknife), 13 (percentile), 14 (BCa).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .errors import CallError, InputError
+from .labels import Undefined, reason
+from .tallies import Tallies, Tally, pool
+from .tallies.pooling import aligned
+
+Statistic = Callable[[Tally], float]
+Values = NDArray[np.float64]
+
+LEAST_SUBJECTS = 10
+TOO_FEW = f"an interval over subjects needs at least {LEAST_SUBJECTS} of them"
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A value and how far it can be trusted.
+
+    ``n`` counts subjects (or raters), ``n_undefined`` the resamples in which the statistic had no value.
+    """
+
+    value: float
+    low: float
+    high: float
+    level: float
+    method: str
+    n: int
+    n_undefined: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} ({self.low:.3f}–{self.high:.3f})"
+
+
+def interval(
+    statistic: Statistic,
+    tallies: Mapping[str, Tally] | Iterable[Tally],
+    *,
+    over: Literal["subjects", "raters"] = "subjects",
+    of: Literal["pooled", "mean"] = "pooled",
+    method: Literal["bca", "percentile"] = "bca",
+    resamples: int = 2000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> Interval:
+    """An interval for a statistic over a study.
+
+    Parameters
+    ----------
+    statistic
+        Any function of a tally.
+    tallies
+        Tables by case, as :meth:`Study.tally` gives them; cases of one subject are drawn together.
+    over
+        ``"subjects"``: bootstrap. ``"raters"``: leave-one-rater-out jackknife with Student's t.
+    of
+        ``"pooled"``: the statistic of the summed table. ``"mean"``: its mean over subjects.
+    method
+        ``"bca"`` (bias-corrected and accelerated) or ``"percentile"``.
+
+    Raises
+    ------
+    InputError
+        With fewer than ten subjects, or fewer than three raters.
+    """
+    tables = Tallies.of(tallies)
+    if not tables:
+        raise CallError("there is no table")
+    _one_of("over", over, ("subjects", "raters"))
+    _one_of("of", of, ("pooled", "mean"))
+    _one_of("method", method, ("bca", "percentile"))
+    if not 0 < level < 1 or resamples < 1:
+        raise CallError(f"level lies between 0 and 1 and resamples is positive; got {level}, {resamples}")
+    if over == "raters":
+        return _over_raters(statistic, tables, of, level)
+    if len(tables.by_subject()) < LEAST_SUBJECTS:
+        raise InputError(f"{TOO_FEW}; there are {len(tables.by_subject())}")
+    if of == "mean":
+        return bootstrap_mean(
+            subject_values(tables, [statistic(t) for t in tables.values()]), method, resamples, level, seed
+        )
+    return _bootstrap_pooled(statistic, tables, method, resamples, level, seed)
+
+
+def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise CallError(f"{name} is {' or '.join(map(repr, allowed))}; got {value!r}")
+
+
+def subject_values(tables: Tallies, values: Iterable[float]) -> Values:
+    """Values by case to one value a subject: the mean of those defined, nan where none is."""
+    by_case = dict(zip(tables, values, strict=True))
+    means = []
+    for cases in tables.by_subject().values():
+        defined = [by_case[c] for c in cases if not math.isnan(by_case[c])]
+        means.append(sum(defined) / len(defined) if defined else math.nan)
+    return np.array(means)
+
+
+def bootstrap_mean(values: Values, method: str, resamples: int, level: float, seed: int) -> Interval:
+    """An interval for the mean of the subjects' values, those undefined left out."""
+    defined = values[~np.isnan(values)]
+    n = len(defined)
+    if n < LEAST_SUBJECTS:
+        raise InputError(f"{TOO_FEW}; it is defined for {n}")
+    replicates = _weights(n, resamples, seed) @ defined / n
+    left_out = (defined.sum() - defined) / (n - 1)
+    return _ends(float(defined.mean()), replicates, left_out, method, level, n)
+
+
+def _bootstrap_pooled(
+    statistic: Statistic, tables: Tallies, method: str, resamples: int, level: float, seed: int
+) -> Interval:
+    subjects = list(tables.by_subject().values())
+    whole, counts = aligned([pool([tables[c] for c in cases], mixed=True) for cases in subjects])
+    whole.votes, whole.rated, whole.marked  # noqa: B018  made once, shared by every recount
+    weights = _weights(len(subjects), resamples, seed)
+    replicates = np.array([statistic(whole.recount(c)) for c in _products(weights, counts)])
+    left_out = np.array([statistic(whole.recount(c)) for c in whole.counts - counts]) if method == "bca" else replicates
+    return _ends(statistic(whole), replicates, left_out, method, level, len(subjects))
+
+
+def _weights(n: int, resamples: int, seed: int) -> Values:
+    """How often each subject is drawn in each resample."""
+    return np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=resamples).astype(np.float64)
+
+
+def _products(weights: Values, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    # whole numbers below 2^53 are exact in float64, whose product is the fast one
+    return np.asarray(weights @ counts.astype(np.float64)).astype(np.int64)
+
+
+def _ends(value: float, replicates: Values, left_out: Values, method: str, level: float, n: int) -> Interval:
+    defined = replicates[~np.isnan(replicates)]
+    undefined = len(replicates) - len(defined)
+    if reason(value) or not len(defined):
+        nothing = Undefined(reason(value) or "undefined in every resample")
+        return Interval(value, nothing, nothing, level, method, n, undefined)
+    tails = np.array([(1 - level) / 2, (1 + level) / 2])
+    if method == "bca":
+        tails = _bca(tails, value, defined, left_out[~np.isnan(left_out)])
+    low, high = np.quantile(defined, tails)
+    return Interval(float(value), float(low), float(high), level, method, n, undefined)
+
+
+def _bca(tails: Values, value: float, replicates: Values, left_out: Values) -> Values:
+    """Tails shifted for bias (the share of replicates below the value) and for skewness (acceleration)."""
+    normal, size = NormalDist(), len(replicates)
+    below = ((replicates < value).sum() + (replicates == value).sum() / 2) / size
+    bias = normal.inv_cdf(min(max(below, 1 / (size + 1)), size / (size + 1)))
+    apart = left_out.mean() - left_out
+    spread = float((apart**2).sum())
+    acceleration = float((apart**3).sum()) / (6 * spread**1.5) if spread else 0.0
+    z = [bias + normal.inv_cdf(t) for t in tails]
+    return np.array([normal.cdf(bias + x / (1 - acceleration * x)) for x in z])
+
+
+def _over_raters(statistic: Statistic, tables: Tallies, of: str, level: float) -> Interval:
+    if any(t.exchangeable for t in tables.values()):
+        raise CallError("raters are exchangeable: a slot is not a person and cannot be left out of a study")
+    names = sorted({name for t in tables.values() for name in t.rater_names})
+    if len(names) < 3:
+        raise InputError(f"leaving raters out one at a time needs at least three of them; there are {len(names)}")
+    value = _whole(statistic, tables, of)
+    left_out = np.array([_whole(statistic, tables.map(lambda t, n=name: _without(t, n)), of) for name in names])
+    if reason(value) or np.isnan(left_out).any():
+        nothing = Undefined(reason(value) or "undefined when one of the raters is left out")
+        return Interval(value, nothing, nothing, level, "jackknife", len(names), int(np.isnan(left_out).sum()))
+    from scipy.special import stdtrit
+
+    count = len(names)
+    error = math.sqrt((count - 1) / count * float(((left_out - left_out.mean()) ** 2).sum()))
+    reach = float(stdtrit(count - 1, (1 + level) / 2)) * error
+    return Interval(float(value), value - reach, value + reach, level, "jackknife", count)
+
+
+def _whole(statistic: Statistic, tables: Tallies, of: str) -> float:
+    if of == "pooled":
+        return statistic(pool(tables, mixed=True))
+    values = subject_values(tables, [statistic(t) for t in tables.values()])
+    defined = values[~np.isnan(values)]
+    return float(defined.mean()) if len(defined) else Undefined("undefined for every subject")
+
+
+def _without(tally: Tally, name: str) -> Tally:
+    return tally.without(*[c for c in tally.columns if c.role == "rater" and c.name == name])
