@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-BLOCK = 1 << 18
-"""Items a block: a few of these fit the second-level cache, and the overhead of a block is small beside it."""
+BLOCK = 1 << 20
+"""Items a block: what is made of it stays in the cache, and the overhead of a block is small beside it."""
 
 Array = NDArray[Any]
 

@@ -14,6 +14,7 @@ from ..tallies import REGIONS, Tally, Unit
 from ..tallies.rows import merge
 from .blocks import flat_blocks, run_starts
 from .coding import Coder
+from .dense import dense_patterns
 from .inputs import Inputs, Masks, filled, gather, size
 
 Array = NDArray[Any]
@@ -120,19 +121,23 @@ def _parts(arrays: list[Array], columns: int, coder: Coder) -> Iterator[tuple[ND
     lengths: list[NDArray[np.int64]] = []
     waiting = 0
     for block in flat_blocks(arrays):
-        starts = run_starts(block)
-        length = np.diff(starts, append=len(block[0]))
+        values, length = dense_patterns(block) or _runs(block)
         if len(arrays) > columns:
-            inside = block[-1][starts]
-            starts, length = starts[inside], length[inside]
-        codes.append(coder.encode([a[starts] for a in block[:columns]]))
+            inside = values[-1].astype(bool)
+            values, length = [v[inside] for v in values[:-1]], length[inside]
+        codes.append(coder.encode(values))
         lengths.append(length)
-        waiting += len(starts)
+        waiting += len(length)
         if waiting > _PENDING:
             yield _merged(codes, lengths, coder)
             codes, lengths, waiting = [], [], 0
     if waiting:
         yield _merged(codes, lengths, coder)
+
+
+def _runs(block: list[Array]) -> tuple[list[Array], NDArray[np.int64]]:
+    starts = run_starts(block)
+    return [a[starts] for a in block], np.diff(starts, append=len(block[0]))
 
 
 def _merged(
