@@ -17,7 +17,7 @@ from .tally import Tally
 
 
 class Tallies(dict[str, Tally]):
-    """A table per case, with the subject (the patient) and the group of every case.
+    """A table per case, with the subject (the patient) and the groups of every case.
 
     A plain dictionary for all else. Cases without an entry in ``subjects`` are their own subject.
     """
@@ -26,11 +26,11 @@ class Tallies(dict[str, Tally]):
         self,
         tables: Mapping[str, Tally] | Iterable[tuple[str, Tally]] = (),
         subjects: Mapping[str, str] | None = None,
-        groups: Mapping[str, str] | None = None,
+        groups: Mapping[str, Iterable[str]] | None = None,
     ) -> None:
         super().__init__(tables)
         self.subjects = {case: (subjects or {}).get(case, case) for case in self}
-        self.groups = {case: (groups or {}).get(case, "") for case in self}
+        self.groups = {case: tuple((groups or {}).get(case, ())) for case in self}
 
     @classmethod
     def of(cls, tallies: Mapping[str, Tally] | Iterable[Tally]) -> Tallies:

@@ -1,0 +1,29 @@
+"""Files to masks, images and grids, and back; nothing else in the package opens a file."""
+
+from .grid import Grid
+from .location import Location
+from .maps import write_map, write_picture
+from .reading import Mask, Picture, probe, read_image, read_mask
+from .template import Found, Template
+from .values import looks_compressed
+from .writing import atomic, safe_name, write_csv, write_json, write_text
+
+__all__ = [
+    "Found",
+    "Grid",
+    "Location",
+    "Mask",
+    "Picture",
+    "Template",
+    "atomic",
+    "looks_compressed",
+    "probe",
+    "read_image",
+    "read_mask",
+    "safe_name",
+    "write_csv",
+    "write_json",
+    "write_map",
+    "write_picture",
+    "write_text",
+]

@@ -1,0 +1,60 @@
+"""Small text files: tables of cases and raters, study files, and tallies on disk."""
+
+from __future__ import annotations
+
+import csv
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from ..errors import FormatError
+from ..tallies import Tally
+from .writing import write_text
+
+
+def read_text(path: Path | str) -> str:
+    """A text file in UTF-8."""
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise FormatError(f"{path}: is not text in UTF-8; save it again as UTF-8") from None
+    except OSError as error:
+        raise FormatError(f"{path}: cannot be opened: {error.strerror}; check the path") from None
+
+
+def read_table(path: Path | str, key: str) -> dict[str, dict[str, str]]:
+    """A CSV whose column ``key`` names its rows; every row once."""
+    text = read_text(path)
+    lines = csv.DictReader(text.splitlines(), delimiter=";" if ";" in text.partition("\n")[0] else ",")
+    if lines.fieldnames is None or key not in lines.fieldnames:
+        raise FormatError(f"{path}: has no column {key!r} but {', '.join(lines.fieldnames or ['nothing'])}; add it")
+    rows: dict[str, dict[str, str]] = {}
+    for number, line in enumerate(lines, start=2):
+        name = (line.pop(key) or "").strip()
+        if not name or name in rows:
+            raise FormatError(f"{path}, line {number}: {key} {name!r} is {'there twice' if name else 'empty'}")
+        if None in line or None in line.values():
+            raise FormatError(f"{path}, line {number}: has another number of cells than the header")
+        rows[name] = {column.strip(): value.strip() for column, value in line.items()}
+    return rows
+
+
+def read_toml(path: Path | str) -> dict[str, Any]:
+    """A TOML file."""
+    try:
+        return tomllib.loads(read_text(path))
+    except tomllib.TOMLDecodeError as error:
+        raise FormatError(f"{path}: is not valid TOML: {error}") from None
+
+
+def save(tally: Tally, path: Path | str) -> None:
+    """Write a tally as CSV, to be shared without the pixels."""
+    write_text(path, tally.to_csv())
+
+
+def load(path: Path | str) -> Tally:
+    """Read a tally that :func:`save` wrote; equal in every field."""
+    try:
+        return Tally.from_csv(read_text(path))
+    except FormatError as error:
+        raise FormatError(f"{path}: {error}") from None

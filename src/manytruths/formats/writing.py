@@ -1,0 +1,102 @@
+"""Write files whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import hashlib
+import io
+import json
+import math
+import re
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from .location import suffix_of
+
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f/\\]|^\.")
+
+
+@contextmanager
+def atomic(path: Path | str) -> Iterator[Path]:
+    """A temporary path beside ``path``, which takes its place when the block ends well and vanishes when not."""
+    path = Path(path)
+    temporary = path.with_name(f".{uuid.uuid4().hex}{suffix_of(path.name)}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield temporary
+        temporary.replace(path)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise InputError(f"{path}: cannot be written: {reason}; free space or choose another folder") from error
+    finally:
+        _forget(temporary)
+
+
+def _forget(path: Path) -> None:
+    # Where the folder itself could not be made there is nothing to remove.
+    try:
+        path.unlink(missing_ok=True)
+    except OSError:
+        return
+
+
+def write_text(path: Path | str, text: str) -> None:
+    """Text as UTF-8, its line ends as they are."""
+    with atomic(path) as temporary:
+        temporary.write_bytes(text.encode("utf-8", "surrogateescape"))
+
+
+def write_csv(path: Path | str, rows: Iterable[Sequence[object]], header: Sequence[str]) -> None:
+    """A table; None is an empty cell and an undefined number is ``nan``."""
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(header)
+    table.writerows([_cell(value) for value in row] for row in rows)
+    write_text(path, text.getvalue())
+
+
+def _cell(value: object) -> object:
+    # The text of an undefined number would be its reason.
+    return float.__repr__(value) if isinstance(value, float) else value
+
+
+def write_json(path: Path | str, value: object) -> None:
+    """JSON with dataclasses as objects and numbers that are not finite as null."""
+    write_text(path, json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, set | frozenset):
+        return sorted(_plain(item) for item in value)
+    return str(value) if isinstance(value, Path) else value
+
+
+def safe_name(name: str) -> str:
+    """A name of a case that can be a file's: without separators, control signs or a leading dot.
+
+    A changed name carries a digest, so that ``a/b`` and ``a_b`` stay two files.
+
+    >>> safe_name("p01 left"), safe_name("a/b")
+    ('p01 left', 'a_b-c14cdd')
+    """
+    safe = _UNSAFE.sub("_", name) or "_"
+    if safe == name:
+        return name
+    return f"{safe}-{hashlib.sha256(name.encode('utf-8', 'surrogateescape')).hexdigest()[:6]}"

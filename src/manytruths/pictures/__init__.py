@@ -1,0 +1,26 @@
+"""Numbers to pictures: heatmaps over images, outlines by rater, and small charts.
+
+Arrays and numbers come in; Pillow images (what is laid over pixels) and SVG strings (charts) go out. No file is opened.
+"""
+
+from .charts import bars, curve, strip
+from .colours import colour, rater_colours, steps
+from .matrices import matrix
+from .overlay import contour_overlay, heat_overlay
+from .slices import best_slice, montage
+from .trees import dendrogram
+
+__all__ = [
+    "bars",
+    "best_slice",
+    "colour",
+    "contour_overlay",
+    "curve",
+    "dendrogram",
+    "heat_overlay",
+    "matrix",
+    "montage",
+    "rater_colours",
+    "steps",
+    "strip",
+]

@@ -1,0 +1,158 @@
+"""A phantom: an image like a colposcopy, in which every lesion has a known outline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import CallError
+from .randomness import Field, generator
+from .tissue import Image, paint
+
+Mask = NDArray[np.bool_]
+Angles = NDArray[np.float64]
+
+SMALLEST = 32
+"""Pixels; below that a lesion has no outline to speak of."""
+
+GROUPS = {"Negative": (0.08, 0.25), "CIN1": (0.25, 0.45), "CIN2": (0.45, 0.70), "CIN3": (0.70, 1.0)}
+"""How visible the worst lesion of a phantom is, from and to, by histology."""
+
+
+@dataclass(frozen=True, eq=False)
+class Lesion:
+    """One lesion: where it ends, and how well it can be seen."""
+
+    distance: Field
+    """Signed distance to the outline in pixels: below 0 inside, above 0 outside."""
+    visibility: float
+    """From 0 (as good as invisible) to 1 (nobody could overlook it)."""
+    rank: int
+    """1 is the most severe lesion of the image."""
+
+    @property
+    def mask(self) -> Mask:
+        """The pixels inside the outline."""
+        return self.distance < 0
+
+    def __repr__(self) -> str:
+        return f"Lesion(rank={self.rank}, visibility={self.visibility:.2f}, pixels={int(self.mask.sum())})"
+
+
+@dataclass(frozen=True, eq=False)
+class Phantom:
+    """An image and the truth about it."""
+
+    image: Image
+    lesions: tuple[Lesion, ...]
+    group: str
+
+    @property
+    def size(self) -> int:
+        """Pixels along a side."""
+        return int(self.image.shape[0])
+
+    @property
+    def truth(self) -> Mask:
+        """All lesions in one mask; all False where there is none."""
+        masks = [lesion.mask for lesion in self.lesions]
+        return np.logical_or.reduce(masks) if masks else np.zeros((self.size, self.size), bool)
+
+    def __repr__(self) -> str:
+        return f"Phantom(group={self.group!r}, size={self.size}, lesions={len(self.lesions)})"
+
+
+def phantom(seed: int, *, size: int = 256, group: str = "CIN1", lesions: int | None = None) -> Phantom:
+    """Draw one phantom; the same arguments give the same pixels.
+
+    Parameters
+    ----------
+    size
+        Pixels along a side, 32 or more.
+    group
+        ``Negative``, ``CIN1``, ``CIN2`` or ``CIN3``. The worse, the easier the lesions are to see. About four in ten
+        negative phantoms have no lesion, the others a small and faint one.
+    lesions
+        How many to draw, 0 to 3; by default left to chance. Where an image has no room for the last, it has fewer.
+
+    >>> phantom(1, group="CIN3", lesions=2)
+    Phantom(group='CIN3', size=256, lesions=2)
+    """
+    if size < SMALLEST:
+        raise CallError(f"size is {size}; a phantom needs {SMALLEST} pixels or more along a side")
+    if group not in GROUPS:
+        raise CallError(f"no group {group!r}; there are {', '.join(GROUPS)}")
+    if lesions is not None and not 0 <= lesions <= 3:
+        raise CallError(f"lesions is {lesions}; it must be 0, 1, 2 or 3")
+    random = generator(seed, "outlines")
+    chance = _count(random, group)
+    found = _place(random, size, group, chance if lesions is None else lesions)
+    image = paint(generator(seed, "image"), size, [(lesion.distance, lesion.visibility) for lesion in found])
+    return Phantom(image, found, group)
+
+
+def _count(random: np.random.Generator, group: str) -> int:
+    draw = float(random.random())
+    return int(draw >= 0.4) if group == "Negative" else 1 + int(3 * draw)
+
+
+def _place(random: np.random.Generator, size: int, group: str, count: int) -> tuple[Lesion, ...]:
+    """Lesions apart from each other, the worst first."""
+    found: list[Lesion] = []
+    visibility = float(random.uniform(*GROUPS[group]))
+    largest = 0.08 if group == "Negative" else 0.13
+    for _ in range(60):
+        if len(found) == count:
+            break
+        distance = blob(random, size, float(random.uniform(0.06, largest)) * size)
+        if all(other.distance[distance < 0].min() > 0.05 * size for other in found):
+            found.append(Lesion(distance, visibility, len(found) + 1))
+            visibility *= float(random.uniform(0.6, 0.9))
+    return tuple(found)
+
+
+def blob(random: np.random.Generator, size: int, radius: float) -> Field:
+    """Signed distance to a smooth irregular outline (low Fourier harmonics) somewhere in the ring around the centre."""
+    turn, out = random.uniform(0, 2 * np.pi), random.uniform(0.17, 0.28) * size
+    centre = size / 2 + out * np.array([np.sin(turn), np.cos(turn)])
+    harmonics = np.arange(2, 6)[:, None]
+    height = random.normal(0, 0.30, harmonics.shape) / harmonics
+    phase = random.uniform(0, 2 * np.pi, harmonics.shape)
+
+    def edge(angle: Angles) -> Angles:
+        wave = (height * np.cos(harmonics * angle.ravel() + phase)).sum(axis=0)
+        return np.asarray(radius * np.clip(1 + wave.reshape(angle.shape), 0.5, 1.5))
+
+    return _signed_distance(size, centre, edge)
+
+
+def _signed_distance(size: int, centre: Angles, edge: Callable[[Angles], Angles]) -> Field:
+    """Distance to a star-shaped outline, below 0 inside."""
+    angle = np.linspace(0, 2 * np.pi, 6 * size, endpoint=False)
+    outline = centre + edge(angle)[:, None] * np.stack([np.sin(angle), np.cos(angle)], axis=1)
+    y, x = np.mgrid[:size, :size] - centre[:, None, None]
+    inside = np.hypot(y, x) < edge(np.arctan2(y, x))
+    return np.where(inside, -1, 1).astype(np.float32) * _distance(size, outline.astype(np.float32))
+
+
+def _distance(size: int, outline: Field) -> Field:
+    """Distance of every pixel to the nearest of the points along an outline.
+
+    A distance to the nearest unmarked pixel would do, were it not wrong by a quarter of a pixel: as much as the bias
+    of a good rater. So pixels only say near which point to look.
+    """
+    from scipy.ndimage import distance_transform_edt
+
+    point = np.full((size, size), -1)
+    point[tuple(np.rint(outline).astype(int).T)] = np.arange(len(outline))
+    nearest = distance_transform_edt(point < 0, return_distances=False, return_indices=True)
+    start = point[tuple(nearest)]
+    y, x = np.mgrid[:size, :size].astype(np.float32)
+    squared = np.full((size, size), np.inf, np.float32)
+    for step in range(-9, 10):
+        row, column = outline[(start + step) % len(outline)].transpose(2, 0, 1)
+        np.minimum(squared, (y - row) ** 2 + (x - column) ** 2, out=squared)
+    return np.sqrt(squared)

@@ -1,0 +1,8 @@
+"""Studies, cases and subjects: the only loops over cases."""
+
+from .case import Case
+from .options import Options
+from .parallel import Progress
+from .study import Study
+
+__all__ = ["Case", "Options", "Progress", "Study"]

@@ -1,0 +1,114 @@
+"""From templates to cases: which files belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import StudyError
+from ..formats import Found, Location, Template
+from ..formats.tables import read_table
+from ..tallies import Column, natural
+from .case import Case, Source
+from .options import Options
+
+
+@dataclass
+class Draft:
+    """What is known of a case while files are being gathered."""
+
+    fields: dict[str, str]
+    masks: dict[Column, dict[str, Source]] = field(default_factory=dict)
+
+
+def find_cases(options: Options) -> list[Case]:
+    """Every case of a study, in natural order."""
+    found = Template(options.masks, require=("rater", "case")).find()
+    drafts = _drafts(found, options)
+    structures = tuple(sorted({f.fields["label"] for f in found if "label" in f.fields}, key=natural))
+    columns = sorted({c for d in drafts.values() for c in d.masks}, key=lambda c: c.order)
+    need_two_raters(columns)
+    table = read_table(options.cases, "case") if options.cases else {}
+    unknown = [name for name in table if name not in drafts]
+    if unknown:
+        raise StudyError(
+            f"{options.cases}: lists {len(unknown)} cases that have no mask: {', '.join(unknown[:5])}; "
+            f"cases found are {', '.join(list(drafts)[:5])}, …"
+        )
+    algorithms = _by_case(options.predictions, "algorithm", drafts)
+    ranks = _by_case(options.ranks, "rater", drafts)
+    return [
+        Case(
+            name,
+            table.get(name, {}).get("subject") or draft.fields.get("subject", name),
+            group_names(table.get(name, {})),
+            draft.masks,
+            tuple(c for c in columns if c not in draft.masks),
+            options,
+            structures,
+            algorithms.get(name, {}),
+            {c: s for c, s in ranks.get(name, {}).items() if c in draft.masks},
+            _image(options.images, draft.fields),
+            _image(options.roi, draft.fields),
+        )
+        for name, draft in sorted(drafts.items(), key=lambda item: natural(item[0]))
+    ]
+
+
+def need_two_raters(columns: Iterable[Column]) -> None:
+    """Refuse a study that has nobody to agree with."""
+    names = sorted({c.name for c in columns}, key=natural)
+    if len(names) < 2:
+        raise StudyError(
+            f"there is one rater only ({', '.join(names)}): agreement needs two; "
+            "check that {rater} stands where the raters' names differ"
+        )
+
+
+def group_names(row: Mapping[str, str]) -> tuple[str, ...]:
+    """What groups a row of ``cases.csv`` puts its case in: the value, or column=value where there are several."""
+    columns = {k: v for k, v in row.items() if k != "subject" and v}
+    alone = len([k for k in row if k != "subject"]) == 1
+    return tuple(v if alone else f"{k}={v}" for k, v in columns.items())
+
+
+def _drafts(found: list[Found], options: Options) -> dict[str, Draft]:
+    subjects: dict[str, set[str]] = {}
+    for one in found:
+        subjects.setdefault(one.fields["case"], set()).add(one.fields.get("subject", ""))
+    shared = any(len(s) > 1 for s in subjects.values())
+    drafts: dict[str, Draft] = {}
+    for one in found:
+        f = one.fields
+        name = f"{f['subject']}/{f['case']}" if shared else f["case"]
+        if f["case"] in options.exclude.get(f["rater"], ()) or name in options.exclude.get(f["rater"], ()):
+            continue
+        draft = drafts.setdefault(name, Draft({k: f[k] for k in ("case", "subject") if k in f}))
+        column = Column(f["rater"], "rater", f.get("session", ""))
+        draft.masks.setdefault(column, {})[f.get("label", "")] = one.location
+    if not drafts:
+        raise StudyError("every mask is excluded; shorten [exclude]")
+    return drafts
+
+
+def _by_case(template: str | None, who: str, drafts: Mapping[str, Draft]) -> dict[str, dict[Column, Any]]:
+    """Predictions or ranks by case and column."""
+    if template is None:
+        return {}
+    parsed = Template(template, require=("case",) if who == "algorithm" else ("case", "rater"))
+    names = {(d.fields["case"], d.fields.get("subject", "")): name for name, d in drafts.items()}
+    by_case: dict[str, dict[Column, Any]] = {}
+    for one in parsed.find():
+        f = one.fields
+        name = names.get((f["case"], f.get("subject", ""))) or names.get((f["case"], ""))
+        name = name or next((n for (case, _), n in names.items() if case == f["case"]), None)
+        role = "algorithm" if who == "algorithm" else "rater"
+        column = Column(f.get(who, "prediction"), role, f.get("session", ""))  # type: ignore[arg-type]
+        if name is not None:
+            by_case.setdefault(name, {})[column] = one.location
+    return by_case
+
+
+def _image(template: str | None, fields: Mapping[str, str]) -> Location | None:
+    return None if template is None else Template(template).fill(**fields)

@@ -1,0 +1,46 @@
+"""Work on cases in several processes; results come in order, the same whatever the number."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from typing import TypeVar
+
+from ..errors import CallError, InputError
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+Progress = Callable[[int, int], None]
+"""Called with how many are done, and of how many."""
+
+
+def in_order(work: Callable[[T], R], items: Sequence[T], jobs: int, progress: Progress | None) -> Iterator[R]:
+    """``work`` of every item, ``jobs`` at a time."""
+    if jobs < 1:
+        raise CallError(f"jobs is a positive number; got {jobs}")
+    results = map(work, items) if jobs == 1 or len(items) < 2 else _spread(work, items, min(jobs, len(items)))
+    if progress:
+        progress(0, len(items))
+    for done, result in enumerate(results, start=1):
+        if progress:
+            progress(done, len(items))
+        yield result
+
+
+def _spread(work: Callable[[T], R], items: Sequence[T], jobs: int) -> Iterator[R]:
+    # a fork server starts clean processes fast and, unlike fork, is safe beside threads
+    method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+    context = multiprocessing.get_context(method)
+    if method == "forkserver":
+        context.set_forkserver_preload(["manytruths.study"])
+    chunk = max(1, min(16, len(items) // (4 * jobs)))
+    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
+        try:
+            yield from pool.map(work, items, chunksize=chunk)
+        except BrokenProcessPool:
+            raise InputError("a process that read the masks was killed, probably for memory; use fewer jobs") from None
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)

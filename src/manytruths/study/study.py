@@ -1,0 +1,226 @@
+"""A study: cases that several raters marked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import CallError, LabelError, StudyError
+from ..formats.tables import read_table
+from ..labels import Labels
+from ..tallies import Column, Tallies, Tally, natural
+from .case import Case
+from .finding import find_cases, need_two_raters
+from .options import Options, merged, read_options
+from .parallel import Progress, in_order
+
+R = TypeVar("R")
+
+
+class Study:
+    """Cases, raters, and what is known about them. Nothing is read before it is asked for.
+
+    Open one with :meth:`open` (files) or :meth:`from_arrays` (memory).
+    """
+
+    def __init__(self, cases: Sequence[Case], options: Options, properties: Mapping[str, Mapping[str, str]]) -> None:
+        self.options, self.properties = options, properties
+        self._cases = {case.name: case for case in cases}
+
+    @classmethod
+    def open(
+        cls,
+        masks: str | Path,
+        *,
+        images: str | None = None,
+        roi: str | None = None,
+        ranks: str | None = None,
+        predictions: str | None = None,
+        cases: str | None = None,
+        raters: str | None = None,
+        labels: Labels | Mapping[int, str] | Iterable[int] | None = None,
+        foreground: str | None = None,
+        void: int | None = None,
+        region: str | None = None,
+        overlap: str | None = None,
+        spacing: Sequence[float] | None = None,
+        exclude: Mapping[str, Sequence[str]] | None = None,
+    ) -> Study:
+        """Find the files of a study.
+
+        Parameters
+        ----------
+        masks
+            A template such as ``"masks/{rater}/{case}.png"`` (also ``{subject}``, ``{label}``, ``{session}``),
+            a ``study.toml``, or the folder that has one. What else is given overrides the file.
+        images, roi, ranks, predictions
+            Templates likewise; ``predictions`` may have ``{algorithm}``.
+        cases
+            A CSV with a column ``case``; ``subject`` names the patient, every other column a group.
+        raters
+            A CSV with a column ``rater`` and what is known about each, or ``"exchangeable"``.
+        labels, foreground, void
+            As in :func:`manytruths.tally`.
+        region
+            What is counted: ``"whole"``, ``"union"`` or ``"modified_background"``; ``roi`` files come first.
+        overlap
+            Where a rater's structures (``{label}``) overlap: ``"smaller"`` is cut out of the larger, or
+            ``"union"``, which unites everything into one foreground.
+        spacing
+            The size of a pixel in mm, for files that do not say.
+        exclude
+            Masks to leave out: ``{rater: [case, …]}``.
+        """
+        given = merged(
+            _start(masks),
+            images=images, roi=roi, ranks=ranks, predictions=predictions, cases=cases,
+            raters=None if raters == "exchangeable" else raters,
+            exchangeable=True if raters == "exchangeable" else None,
+            labels=None if labels is None else Labels.of(labels),
+            foreground="any" if overlap == "union" else foreground,
+            void=void, region=region, overlap=overlap,
+            spacing=None if spacing is None else tuple(spacing),
+            exclude=None if exclude is None else {k: tuple(v) for k, v in exclude.items()},
+        )  # fmt: skip
+        found = find_cases(given)
+        properties = read_table(given.raters, "rater") if given.raters else {}
+        return cls(found, given, properties)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        cases: Mapping[str, Mapping[str, ArrayLike] | Sequence[ArrayLike] | np.ndarray],
+        *,
+        subjects: Mapping[str, str] | None = None,
+        groups: Mapping[str, str] | None = None,
+        spacing: Mapping[str, Sequence[float]] | Sequence[float] | None = None,
+        raters: str | None = None,
+        **options: Any,
+    ) -> Study:
+        """A study of arrays in memory: ``{case: {rater: mask}}``, or ``{case: stack}`` with raters 1, 2, ….
+
+        >>> study = Study.from_arrays({"p1": [[[1, 1, 0]], [[1, 0, 0]]], "p2": [[[0, 1, 0]], [[0, 1, 1]]]})
+        >>> study.rater_names
+        ('1', '2')
+        """
+        base = Options("", exchangeable=raters == "exchangeable", **options)
+        masks = {name: {Column(r): {"": m} for r, m in _named(stack).items()} for name, stack in cases.items()}
+        columns = sorted({c for by_rater in masks.values() for c in by_rater}, key=lambda c: c.order)
+        need_two_raters(columns)
+        found = [
+            Case(
+                name,
+                (subjects or {}).get(name, name),
+                (groups[name],) if groups and name in groups else (),
+                by_rater,
+                tuple(c for c in columns if c not in by_rater),
+                merged(base, spacing=_spacing(spacing, name)),
+            )
+            for name, by_rater in masks.items()
+        ]
+        return cls(found, base, {})
+
+    # -- what is in it -------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        return f"<Study of {len(self)} cases, {len(self.subjects)} subjects, raters {', '.join(self.rater_names)}>"
+
+    def __len__(self) -> int:
+        return len(self._cases)
+
+    def __iter__(self) -> Iterator[Case]:
+        return iter(self._cases.values())
+
+    def __getitem__(self, name: str) -> Case:
+        if name not in self._cases:
+            raise CallError(f"no case {name!r}; there are {', '.join(list(self._cases)[:8])}, …")
+        return self._cases[name]
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Every rater in every session."""
+        return tuple(sorted({c for case in self for c in case.masks}, key=lambda c: c.order))
+
+    @property
+    def rater_names(self) -> tuple[str, ...]:
+        """The raters, in natural order."""
+        return tuple(sorted({c.name for c in self.columns}, key=natural))
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """The subjects, each once."""
+        return tuple(dict.fromkeys(case.subject for case in self))
+
+    # -- what is made of it --------------------------------------------------------------------
+
+    def map(
+        self, work: Callable[[Case], R], *, jobs: int = 1, progress: Progress | None = None
+    ) -> Iterator[tuple[Case, R]]:
+        """A function of every case, in order, ``jobs`` processes at a time, one case in memory each."""
+        cases = list(self)
+        return zip(cases, in_order(work, cases, jobs, progress), strict=True)
+
+    def tally(self, *, region: str | None = None, jobs: int = 1, progress: Progress | None = None) -> Tallies:
+        """A table per case, all over the same labels."""
+        tables = {c.name: t for c, t in self.map(partial(Case.tally, region=region), jobs=jobs, progress=progress)}
+        return self.gathered(tables)
+
+    def gathered(self, tables: Mapping[str, Tally]) -> Tallies:
+        """Tables by case over the labels of all of them, with subjects and groups."""
+        labels = Labels(())
+        for table in tables.values():
+            labels = labels.union(table.labels)
+        found = Tallies(
+            {name: table.relabel(labels) for name, table in tables.items()},
+            {case.name: case.subject for case in self},
+            {case.name: case.groups for case in self},
+        )
+        if self.options.labels is None:
+            _refuse_other_values(found, labels)
+        return found
+
+
+def _start(masks: str | Path) -> Options:
+    path = Path(masks)
+    if path.is_dir() and (path / "study.toml").is_file():
+        return read_options(path / "study.toml")
+    if path.suffix == ".toml":
+        return read_options(path)
+    if path.is_dir():
+        raise StudyError(
+            f"{path} is a folder without a study.toml; say where names stand in it, as in {path}/{{rater}}/{{case}}.png"
+        )
+    return Options(str(masks))
+
+
+def _named(stack: Mapping[str, ArrayLike] | Sequence[ArrayLike] | np.ndarray) -> dict[str, np.ndarray]:
+    by_rater = stack if isinstance(stack, Mapping) else {str(i): m for i, m in enumerate(stack, start=1)}
+    return {str(rater): np.asanyarray(mask) for rater, mask in by_rater.items() if mask is not None}
+
+
+def _spacing(spacing: Mapping[str, Sequence[float]] | Sequence[float] | None, name: str) -> tuple[float, ...] | None:
+    own = spacing.get(name) if isinstance(spacing, Mapping) else spacing
+    return None if own is None else tuple(own)
+
+
+def _refuse_other_values(tallies: Tallies, labels: Labels) -> None:
+    """One rater's 1 and another's 255 are surely the same thing: say so instead of finding no agreement."""
+    if len(labels.marks) < 2:
+        return
+    used: dict[str, set[int]] = {}
+    for table in tallies.values():
+        for i in table.raters:
+            codes = set(np.unique(table.patterns[:, i]).tolist()) & set(labels.marks)
+            used.setdefault(table.columns[i].name, set()).update(labels.values[c] for c in codes)
+    alone = {name: values for name, values in used.items() if values}
+    if all(len(v) == 1 for v in alone.values()) and len(set.union(*alone.values())) > 1:
+        each = ", ".join(f"{name} {next(iter(v))}" for name, v in list(alone.items())[:6])
+        raise LabelError(
+            f"each rater marks with one value, but not the same ({each}); "
+            "unite them with foreground='any' (--foreground any), or declare them as different labels"
+        )
