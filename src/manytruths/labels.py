@@ -72,6 +72,8 @@ class Labels:
 
     def __post_init__(self) -> None:
         values = tuple(int(v) for v in self.values)
+        if values != tuple(self.values):
+            raise LabelError(f"labels are whole numbers; got {tuple(self.values)}")
         if list(values) != sorted(set(values)) or (values and values[0] < 0):
             raise LabelError(f"labels are distinct non-negative integers in rising order; got {values}")
         if len(values) > MOST_LABELS:
@@ -92,7 +94,7 @@ class Labels:
             named = {0: "background", **labels}
             values = tuple(sorted(named))
             return cls(values, tuple(named[v] for v in values))
-        return cls(tuple(sorted({int(v) for v in labels})))
+        return cls(tuple(sorted(set(labels))))
 
     def __len__(self) -> int:
         return len(self.values)

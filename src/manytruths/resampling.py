@@ -9,13 +9,13 @@ Efron B, Tibshirani RJ. An Introduction to the Bootstrap. 1993, ch. 11 (jackknif
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from .errors import CallError, InputError
 from .labels import Undefined, reason
@@ -92,10 +92,12 @@ def interval(
     if len(tables.by_subject()) < LEAST_SUBJECTS:
         raise InputError(f"{TOO_FEW}; there are {len(tables.by_subject())}")
     if of == "mean":
-        return bootstrap_mean(
-            subject_values(tables, [statistic(t) for t in tables.values()]), method, resamples, level, seed
-        )
-    return _bootstrap_pooled(statistic, tables, method, resamples, level, seed)
+        values = subject_values(tables, [statistic(t) for t in tables.values()])
+        found = mean_intervals(values[:, None], method, resamples, level, seed)[0]
+        if found.n < LEAST_SUBJECTS:
+            raise InputError(reason(found.low))
+        return found
+    return pooled_intervals([statistic], tables, method, resamples, level, seed)[0]
 
 
 def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
@@ -103,37 +105,68 @@ def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
         raise CallError(f"{name} is {' or '.join(map(repr, allowed))}; got {value!r}")
 
 
-def subject_values(tables: Tallies, values: Iterable[float]) -> Values:
-    """Values by case to one value a subject: the mean of those defined, nan where none is."""
-    by_case = dict(zip(tables, values, strict=True))
-    means = []
-    for cases in tables.by_subject().values():
-        defined = [by_case[c] for c in cases if not math.isnan(by_case[c])]
-        means.append(sum(defined) / len(defined) if defined else math.nan)
-    return np.array(means)
+def subject_values(tables: Tallies, values: ArrayLike) -> Values:
+    """(cases, …) values to (subjects, …): the mean of a subject's cases that are defined, nan where none is."""
+    by_case = np.asarray(values, np.float64)
+    subjects = {subject: i for i, subject in enumerate(tables.by_subject())}
+    owner = [subjects[tables.subjects[case]] for case in tables]
+    total, known = np.zeros((2, len(subjects), *by_case.shape[1:]))
+    np.add.at(total, owner, np.nan_to_num(by_case))
+    np.add.at(known, owner, ~np.isnan(by_case))
+    return np.asarray(np.divide(total, known, out=np.full_like(total, np.nan), where=known > 0))
 
 
-def bootstrap_mean(values: Values, method: str, resamples: int, level: float, seed: int) -> Interval:
-    """An interval for the mean of the subjects' values, those undefined left out."""
-    defined = values[~np.isnan(values)]
+def mean_intervals(
+    values: Values, method: str = "bca", resamples: int = 2000, level: float = 0.95, seed: int = 0
+) -> list[Interval]:
+    """Intervals for the means of (subjects, statistics) values, all from the same draws.
+
+    Subjects for whom a statistic is undefined are left out of its means; with fewer than ten others, its
+    interval is undefined.
+    """
+    known = ~np.isnan(values)
+    filled, n = np.nan_to_num(values), known.sum(axis=0)
+    weights = _weights(len(values), resamples, seed)
+    drawn = weights @ known
+    replicates = np.divide(weights @ filled, drawn, out=np.full(drawn.shape, np.nan), where=drawn > 0)
+    return [_of_mean(filled[known[:, k], k], replicates[:, k], method, level) for k in range(len(n))]
+
+
+def _of_mean(defined: Values, replicates: Values, method: str, level: float) -> Interval:
     n = len(defined)
     if n < LEAST_SUBJECTS:
-        raise InputError(f"{TOO_FEW}; it is defined for {n}")
-    replicates = _weights(n, resamples, seed) @ defined / n
+        value = float(defined.mean()) if n else Undefined("undefined for every subject")
+        refused = Undefined(f"{TOO_FEW}; it is defined for {n}")
+        return Interval(value, refused, refused, level, method, n)
     left_out = (defined.sum() - defined) / (n - 1)
     return _ends(float(defined.mean()), replicates, left_out, method, level, n)
 
 
-def _bootstrap_pooled(
-    statistic: Statistic, tables: Tallies, method: str, resamples: int, level: float, seed: int
-) -> Interval:
+def pooled_intervals(
+    statistics: Sequence[Statistic],
+    tables: Tallies,
+    method: str = "bca",
+    resamples: int = 2000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> list[Interval]:
+    """Intervals for several statistics of the summed table, all from the same draws."""
     subjects = list(tables.by_subject().values())
     whole, counts = aligned([pool([tables[c] for c in cases], mixed=True) for cases in subjects])
     whole.votes, whole.rated, whole.marked  # noqa: B018  made once, shared by every recount
-    weights = _weights(len(subjects), resamples, seed)
-    replicates = np.array([statistic(whole.recount(c)) for c in _products(weights, counts)])
-    left_out = np.array([statistic(whole.recount(c)) for c in whole.counts - counts]) if method == "bca" else replicates
-    return _ends(statistic(whole), replicates, left_out, method, level, len(subjects))
+    drawn = [whole.recount(c) for c in _products(_weights(len(subjects), resamples, seed), counts)]
+    one_less = [whole.recount(c) for c in whole.counts - counts] if method == "bca" else []
+    return [
+        _ends(
+            statistic(whole),
+            np.array([statistic(t) for t in drawn]),
+            np.array([statistic(t) for t in one_less]),
+            method,
+            level,
+            len(subjects),
+        )
+        for statistic in statistics
+    ]
 
 
 def _weights(n: int, resamples: int, seed: int) -> Values:

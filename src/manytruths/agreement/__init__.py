@@ -12,6 +12,8 @@ from .chance import (
     prevalence_index,
 )
 from .cohen import cohen_kappa, weighted_kappa
+from .features import Correlation, feature_correlation, image_features
+from .heatmap import common_heatmap, heatmap_score, normalised, ranking_heatmap, ranking_values
 from .krippendorff import krippendorff_alpha
 from .levels import SCALES, krippendorff_rule, level
 from .overlap import bias_index, dice, iou, npv, ppv, sensitivity, specificity, volume_difference
@@ -21,22 +23,28 @@ __all__ = [
     "SCALES",
     "SMYTH_LIMIT",
     "AgreementCurve",
+    "Correlation",
     "PairMatrix",
     "PairStatistic",
     "agreement_curve",
     "bias_index",
     "cohen_kappa",
+    "common_heatmap",
     "condition",
     "contingency",
     "dice",
+    "feature_correlation",
     "fleiss_kappa",
     "gwet_ac1",
+    "heatmap_score",
+    "image_features",
     "iou",
     "krippendorff_alpha",
     "krippendorff_rule",
     "level",
     "mean_pairwise",
     "negative_agreement",
+    "normalised",
     "npv",
     "pabak",
     "pairwise",
@@ -45,6 +53,8 @@ __all__ = [
     "ppv",
     "prevalence",
     "prevalence_index",
+    "ranking_heatmap",
+    "ranking_values",
     "sensitivity",
     "smyth_bound",
     "specificity",

@@ -65,4 +65,5 @@ def condition(tally: Tally) -> Literal["", "nothing_marked", "one_empty", "no_ov
         return "nothing_marked"
     if not marked.all():
         return "one_empty"
-    return "" if ((tally.marked > 1) & (tally.counts > 0)).any() else "no_overlap"
+    overlap = ((tally.marked > 1) & (tally.counts > 0)).any()
+    return "" if overlap or len(marked) < 2 else "no_overlap"

@@ -66,7 +66,8 @@ def fleiss_kappa(tally: Tally) -> float:
     0.4667
     """
     p = prevalence(tally)
-    return _beyond(tally, float((p * (1 - p)).sum()))
+    # Σ p_j p_k over j ≠ k: 1 − p_j would lose the digits of a rare label, and be 0 only roughly for a lone one
+    return _beyond(tally, float(p @ (1 - np.eye(len(p))) @ p))
 
 
 def gwet_ac1(tally: Tally) -> float:
@@ -87,8 +88,8 @@ def pabak(tally: Tally) -> float:
 def prevalence_index(tally: Tally) -> float:
     """|share marked − share not marked|: the nearer to 1, the lower a kappa for the same agreement (Byrt 1993)."""
     _background(tally)
-    marked = prevalence(tally)[list(tally.labels.marks)].sum()
-    return float(abs(2 * marked - 1)) if not np.isnan(marked) else Undefined(ALONE)
+    background = prevalence(tally)[tally.labels.background]
+    return float(abs(1 - 2 * background)) if not np.isnan(background) else Undefined("no item was rated")
 
 
 def positive_agreement(tally: Tally) -> float:

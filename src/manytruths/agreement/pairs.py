@@ -112,8 +112,8 @@ class PairMatrix:
         ]
 
     def mean(self) -> float:
-        """Over the pairs for which it is defined."""
-        values = self.values[np.triu_indices(len(self.names), 1)]
+        """Over the pairs for which it is defined, each taken both ways round."""
+        values = self.values[~np.eye(len(self.names), dtype=bool)]
         defined = values[~np.isnan(values)]
         return float(defined.mean()) if defined.size else Undefined(f"{self.statistic} is undefined for every pair")
 
@@ -141,7 +141,7 @@ def pairwise(statistic: PairStatistic | Statistic, tally: Tally, *, sessions: bo
     else:
         pairs = [[tally.pair(tally.columns[i], tally.columns[j]) for j in where] for i in where]
         values = np.array([[statistic(pair) for pair in row] for row in pairs], np.float64)
-    return PairMatrix(statistic.__name__, names, values)
+    return PairMatrix(getattr(statistic, "__name__", repr(statistic)), names, values)
 
 
 def mean_pairwise(statistic: PairStatistic, tally: Tally) -> float:

@@ -24,8 +24,8 @@ _LPS = np.diag([-1.0, -1.0, 1.0, 1.0])
 def write_map(path: Path | str, array: NDArray[Any], grid: Grid | None = None) -> None:
     """An array as ``.tif``, ``.png``, ``.npy``, ``.nii``, ``.nii.gz`` or ``.nrrd``.
 
-    Floats are stored as float32, integers in the smallest of uint8, uint16 and int32 that is at least as wide
-    as needed; ``.npy`` keeps the type. Three axes become the pages of a TIFF, the first axis first.
+    Floats are stored as float32; integers as uint8, uint16 or int32, and wider ones in the smallest of these that
+    holds their values; ``.npy`` keeps the type. Three axes become the pages of a TIFF, the first axis first.
     """
     path = Path(path)
     write = _WRITERS.get(suffix_of(path.name))

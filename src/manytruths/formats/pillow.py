@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..errors import FormatError
 from .grid import Grid
 from .location import Location
-from .opening import Content, check_shape, grid_of, start_of
+from .opening import Content, check_shape, damaged, grid_of, start_of
 from .quiet import Shared
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _FORMATS = ("PNG", "JPEG", "GIF", "BMP", "TIFF")
 _STARTS = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 _SINGLE = {"1", "L", "P", "I", "F", "I;16", "I;16B", "I;16L", "I;16N"}
+_MOST_PIXELS_A_BYTE = 2**14
+"""PNG of 1 bit packs at most 8,256 pixels into a byte, GIF and JPEG fewer."""
 _LEVELS = {"L;2": 85, "L;4": 17}
 """Pillow spreads grey of 2 and 4 bits over 0 to 255; the labels are what stood before."""
 
@@ -57,7 +59,15 @@ def opened(location: Location) -> Iterator[Image.Image]:
             _unidentified(location, error)
         with image:
             check_shape(location, (image.height, image.width))
+            _check_promise(image, location)
             yield image
+
+
+def _check_promise(image: Image.Image, location: Location) -> None:
+    """Refuse a picture of more pixels than its bytes can hold, before memory is taken for them."""
+    size = location.path.stat().st_size
+    if image.format != "TIFF" and image.width * image.height > size * _MOST_PIXELS_A_BYTE:
+        damaged(location, f"{size} bytes cannot hold {image.height}×{image.width} pixels")
 
 
 def _unidentified(location: Location, error: Exception) -> NoReturn:

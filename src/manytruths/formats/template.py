@@ -78,9 +78,8 @@ class Template:
         """Where the mask or image with these fields is; only a wildcard needs to look at the disk."""
         missing = [name for name in self.fields if name not in fields]
         if missing:
-            raise StudyError(
-                f"template {self.text!r} also needs {{{'}, {'.join(missing)}}}; leave it out of the template"
-            )
+            wanted = " and ".join(f"{{{name}}}" for name in missing)
+            raise StudyError(f"template {self.text!r} needs {wanted}, not known here; take it out of the template")
         for name in self.fields:
             _check_value(name, fields[name])
         index = self._index if self._index_field is None else _as_index(self._index_field, fields)

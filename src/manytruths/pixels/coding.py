@@ -16,6 +16,8 @@ Array = NDArray[Any]
 HIDDEN = int(np.iinfo(np.int64).min)
 """What stands in for the masked items of a masked array; no label can be that."""
 
+_BYTES = (np.uint8, np.bool_)
+
 
 class Coder:
     """Turns values into byte codes, learning the labels as it meets them, or holding to those declared."""
@@ -29,13 +31,11 @@ class Coder:
         """(columns, runs) codes of one block."""
         out = np.empty((len(values), len(values[0])), np.uint8)
         for row, (name, column) in enumerate(zip(self.names, values, strict=True)):
-            out[row] = self._bytes(name, column) if column.dtype.itemsize == 1 else self._wide(name, column)
+            out[row] = self._bytes(name, column) if column.dtype in _BYTES else self._wide(name, column)
         return out
 
     def _bytes(self, name: str, column: Array) -> Array:
         """Bytes go through a table of 256; only values not met before cost a look."""
-        if column.dtype == np.int8:
-            return self._wide(name, column.astype(np.int16))
         column = column.view(np.uint8)
         table = np.zeros(256, np.uint8)
         present = np.zeros(256, bool)
@@ -74,7 +74,8 @@ class Coder:
         return code
 
     def _refuse(self, name: str, column: Array) -> None:
-        bad = column[~(np.isfinite(column) & (np.floor(column) == column) & (column >= 0))]
+        fine = np.isfinite(column) & (np.floor(column) == column) & (column >= 0)
+        bad = column[~(fine | np.isin(column, list(self.void)))]
         found = ", ".join(f"{v:g}" for v in np.unique(bad)[:5])
         raise LabelError(
             f"{name}: labels are non-negative integers, but the mask holds {found}; "

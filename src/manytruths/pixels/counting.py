@@ -72,7 +72,7 @@ def tally(
         raise CallError("a tally needs at least one rater")
     declared = None if labels is None else Labels.of(labels)
     rows, counts, found = _count(inputs, declared, void, _region_mask(region, inputs))
-    unit = Unit(*unit) if isinstance(unit, tuple) else unit
+    unit = Unit(*unit) if isinstance(unit, tuple | list) else unit
     name = "whole" if isinstance(region, str) else "mask"
     table = Tally(inputs.columns, found, rows, counts, name, unit, isinstance(raters, str) and raters == "exchangeable")
     if foreground == "any":

@@ -52,9 +52,12 @@ def _named(masks: Masks, raters: object) -> list[tuple[Column, MaskInput]]:
         if raters is not None and raters != "exchangeable":
             raise CallError("masks given by name already say who the raters are; leave raters= out")
         return [(_column(key, "rater"), mask) for key, mask in masks.items()]
+    if isinstance(raters, str) and raters != "exchangeable":
+        raise CallError(f"raters= is a list of names, or 'exchangeable'; got {raters!r}")
+    if not isinstance(masks, Iterable) or getattr(masks, "ndim", 1) == 0:
+        raise CallError(f"masks come as a list, a stack or {{rater: mask}}; got {masks!r}")
     stack = list(masks)
-    names = raters if isinstance(raters, Iterable) and not isinstance(raters, str) else range(1, len(stack) + 1)
-    names = list(names)
+    names = list(raters) if isinstance(raters, Iterable) and raters != "exchangeable" else range(1, len(stack) + 1)
     if len(names) != len(stack):
         raise CallError(f"raters= names {len(names)} but there are {len(stack)} masks")
     return [(_column(name, "rater"), mask) for name, mask in zip(names, stack, strict=True)]
@@ -71,7 +74,7 @@ def _by_name(masks: object, role: Role) -> list[tuple[Column, MaskInput]]:
 def _column(key: object, role: Role) -> Column:
     if isinstance(key, Column):
         return key
-    if isinstance(key, tuple):
+    if isinstance(key, tuple) and len(key) == 2:
         return Column(str(key[0]), role, str(key[1]))
     return Column(str(key), role)
 
@@ -79,7 +82,10 @@ def _column(key: object, role: Role) -> Column:
 def _array(column: Column, mask: MaskInput) -> Array | None:
     if mask is None:
         return None
-    array = mask if isinstance(mask, np.ndarray) else np.asarray(mask)
+    try:
+        array = mask if isinstance(mask, np.ndarray) else np.asarray(mask)
+    except ValueError:
+        raise GridError(f"{column}: a mask is an array; got rows that differ in length") from None
     if array.ndim == 0:
         raise CallError(f"{column}: a mask is an array of at least one dimension; got {mask!r}")
     return array
@@ -102,8 +108,11 @@ def filled(array: Array | None) -> Array:
     assert array is not None
     if not isinstance(array, np.ma.MaskedArray):
         return array
-    hidden = np.ma.getmaskarray(array)
-    return np.where(hidden, HIDDEN, np.ma.getdata(array).astype(np.int64)) if hidden.any() else np.ma.getdata(array)
+    hidden, data = np.ma.getmaskarray(array), np.ma.getdata(array)
+    if not hidden.any() or data.dtype.kind not in "biuf":
+        return data
+    # fractions and nan must stay what they are, to be refused
+    return np.where(hidden, HIDDEN, data.astype(np.float64 if data.dtype.kind == "f" else np.int64))
 
 
 def size(shape: Sequence[int]) -> str:

@@ -53,9 +53,9 @@ def paint(
     arrays = [filled(inputs.arrays[i]) for i in inputs.present]
     coder = Coder([str(inputs.columns[i]) for i in inputs.present], None if foreground else tally.labels, void)
     order: Literal["C", "F"] = "F" if all(a.flags.f_contiguous for a in arrays) else "C"
-    out = np.empty(
-        inputs.shape, table.dtype if fill is None else np.result_type(table, np.min_scalar_type(fill)), order
-    )
+    if fill is not None:
+        table = table.astype(np.result_type(table, np.min_scalar_type(fill)))
+    out = np.empty(inputs.shape, table.dtype, order)
     for *block, target in flat_blocks([*arrays, out]):
         starts = run_starts(block)
         rows = np.full((len(starts), len(tally.columns)), VOID, np.uint8)

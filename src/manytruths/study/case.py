@@ -46,29 +46,13 @@ class Case:
 
     def tally(self, region: str | ArrayLike | None = None) -> Tally:
         """The table of this case. Raters absent from it are VOID. ``region`` overrides the study's."""
-        masks, grid = self.read()
-        predictions = {c: self._one(c, s, grid) for c, s in self.predictions.items()}
-        where = self._region() if region is None else region
-        try:
-            table = tally(
-                {**masks, **dict.fromkeys(self.absent)},
-                raters="exchangeable" if self.options.exchangeable else None,
-                predictions=predictions,
-                labels=self.labels,
-                region=where,
-                unit=grid.item_size,
-                void=self.options.void,
-                foreground=self.options.foreground,
-            )
-        except LabelError as error:
-            raise self._explained(error, masks) from None
-        except ManytruthsError as error:
-            raise type(error)(f"case {self.name}: {error}") from None
-        if self.labels is None and len(table.labels) > _MANY:
-            self._refuse_compressed(masks)
-        return table
+        return self.read().tally(region)
 
-    def read(self) -> tuple[dict[Column, Array], Grid]:
+    def paint(self, values: ArrayLike, table: Tally, fill: float | None = None) -> Array:
+        """The map of a value per pattern of ``table``, which may be a pooled one."""
+        return self.read().paint(values, table, fill)
+
+    def read(self) -> Reading:
         """Every rater's mask, and the grid they share."""
         masks: dict[Column, Array] = {}
         first: tuple[Column, Grid] | None = None
@@ -76,12 +60,12 @@ class Case:
             mask = self.mask(column)
             if first is None:
                 first = column, mask.grid
-            elif mask.grid.shape != first[1].shape or mask.grid.difference(first[1]):
+            elif mask.grid.difference(first[1]):
                 raise GridError(self.grid_problem(column, mask.grid, *first))
             masks[column] = mask.array
         if first is None:
             raise StudyError(f"case {self.name}: nobody marked it")
-        return masks, first[1]
+        return Reading(self, masks, first[1])
 
     def grid_problem(self, column: Column, grid: Grid, other: Column, wanted: Grid) -> str:
         """What to say of a mask that lies on another grid."""
@@ -119,25 +103,21 @@ class Case:
         """The image, where there is one."""
         return None if self.image is None else read_image(self.image).array
 
-    def paint(self, values: ArrayLike, table: Tally, fill: float | None = None) -> Array:
-        """The map of a value per pattern of ``table``, which may be a pooled one."""
-        masks, _ = self.read()
-        return paint(values, table, masks, void=self.options.void, fill=fill, foreground=self.options.foreground)
-
     def rank_tally(self) -> tuple[Tally, dict[Column, Array]]:
         """The table of the ranks that raters gave, and the rank maps."""
         maps = {column: self._load(source).array for column, source in self.ranks.items()}
         return tally(maps), maps
 
-    def _region(self) -> str | Array:
+    def region(self) -> str | Array:
+        """What is counted: the study's region, or the case's own mask."""
         return self.options.region if self.roi is None else self._load(self.roi).array
 
-    def _one(self, column: Column, source: Source, grid: Grid) -> Array:
-        mask = self._load(source)
-        if mask.grid.difference(grid):
-            raise GridError(
-                f"case {self.name}: prediction of {column} has {mask.grid.difference(grid)} as the masks have"
-            )
+    def prediction(self, column: Column, grid: Grid) -> Array:
+        """One algorithm's output, which must lie on the masks' grid."""
+        mask = self._load(self.predictions[column])
+        differs = mask.grid.difference(grid)
+        if differs:
+            raise GridError(f"case {self.name}: prediction of {column} has {differs}, unlike the masks; resample it")
         return mask.array
 
     def _load(self, source: Source) -> Mask:
@@ -149,24 +129,61 @@ class Case:
     def _spaced(self, grid: Grid) -> Grid:
         return grid if grid.spacing is not None else Grid(grid.shape, self.options.spacing)
 
-    def _explained(self, error: LabelError, masks: Mapping[Column, Array]) -> LabelError:
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """The masks of a case in memory."""
+
+    case: Case
+    masks: Mapping[Column, Array]
+    grid: Grid
+
+    def tally(self, region: str | ArrayLike | None = None) -> Tally:
+        """The table of the case."""
+        case, options = self.case, self.case.options
+        try:
+            table = tally(
+                {**self.masks, **dict.fromkeys(case.absent)},
+                raters="exchangeable" if options.exchangeable else None,
+                predictions={c: case.prediction(c, self.grid) for c in case.predictions},
+                labels=case.labels,
+                region=case.region() if region is None else region,
+                unit=self.grid.item_size,
+                void=options.void,
+                foreground=options.foreground,
+            )
+        except LabelError as error:
+            raise self._explained(error) from None
+        except ManytruthsError as error:
+            raise type(error)(f"case {case.name}: {error}") from None
+        if case.labels is None and len(table.labels) > _MANY:
+            self._refuse_compressed()
+        return table
+
+    def paint(self, values: ArrayLike, table: Tally, fill: float | None = None) -> Array:
+        """The map of a value per pattern of a table."""
+        options = self.case.options
+        return paint(values, table, self.masks, void=options.void, fill=fill, foreground=options.foreground)
+
+    def _explained(self, error: LabelError) -> LabelError:
         """A label error with the values that the mask holds."""
-        for column, array in masks.items():
+        for column, array in self.masks.items():
             if str(error).startswith(f"{column}:"):
-                return LabelError(f"case {self.name}, rater {error}. {self.values_found(array)}")
-        return LabelError(f"case {self.name}: {error}")
+                return LabelError(f"case {self.case.name}, rater {error}. {values_found(array)}")
+        return LabelError(f"case {self.case.name}: {error}")
 
-    def values_found(self, array: Array) -> str:
-        """The values of a mask, and whether they look like those of a JPEG."""
-        values = np.unique(np.asarray(array)).tolist()
-        shown = ", ".join(map(str, values[:12])) + (f", … ({len(values)} in all)" if len(values) > 12 else "")
-        hint = "; it looks JPEG-compressed: export it as PNG" if looks_compressed(np.asarray(array)) else ""
-        return f"The mask holds {shown}{hint}"
-
-    def _refuse_compressed(self, masks: Mapping[Column, Array]) -> None:
-        for column, array in masks.items():
-            if looks_compressed(np.asarray(array)):
+    def _refuse_compressed(self) -> None:
+        for column, array in self.masks.items():
+            if looks_compressed(array):
                 raise LabelError(
-                    f"case {self.name}, rater {column}: these are no labels. {self.values_found(array)}, "
+                    f"case {self.case.name}, rater {column}: these are no labels. {values_found(array)}, "
                     "or declare the labels"
                 )
+
+
+def values_found(array: Array) -> str:
+    """The values of a mask, and whether they look like those of a JPEG."""
+    values = np.unique(array).tolist()
+    shown = ", ".join(map(str, values[:12])) + (f", … ({len(values)} in all)" if len(values) > 12 else "")
+    hint = "; it looks JPEG-compressed: export it as PNG" if looks_compressed(array) else ""
+    return f"The mask holds {shown}{hint}"

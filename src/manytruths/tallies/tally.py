@@ -57,7 +57,7 @@ class Tally:
     def __post_init__(self) -> None:
         if len(set(self.columns)) < len(self.columns):
             raise CallError(f"two columns are the same: {', '.join(map(str, self.columns))}")
-        rows = np.ascontiguousarray(self.patterns, np.uint8).reshape(-1, len(self.columns))
+        rows = np.ascontiguousarray(self.patterns, np.uint8).reshape(len(self.counts), len(self.columns))
         rows, counts = merge(rows, np.asarray(self.counts, np.int64), len(self.labels))
         object.__setattr__(self, "patterns", rows)
         object.__setattr__(self, "counts", counts)
@@ -138,8 +138,11 @@ class Tally:
 
     def pair(self, a: str | Column, b: str | Column) -> Tally:
         """The table of two columns, both read as raters, so that pair statistics apply to any two."""
-        both = self.project((a, b))
-        return replace(both, columns=tuple(Column(str(c)) for c in both.columns))
+        where = [self.position(a), self.position(b)]
+        first, second = (str(self.columns[i]) for i in where)
+        # a column with itself, or a rater and an algorithm of one name
+        names = (first, second) if first != second else (first, f"{second} (2)")
+        return replace(self, columns=tuple(map(Column, names)), patterns=self.patterns[:, where])
 
     def without(self, *columns: str | Column) -> Tally:
         """The table with some columns left out."""
@@ -166,12 +169,14 @@ class Tally:
         """
         if not isinstance(to, str):
             keep = np.asarray(to, bool)
+            if keep.shape != self.counts.shape:
+                raise CallError(f"restrict wants one boolean a pattern, {len(self.counts)}; got shape {keep.shape}")
             return replace(self, counts=np.where(keep, self.counts, 0), region=region or f"part of {self.region}")
         if to == "whole" and self.region == "whole":
             return self
         if to == "union":
             return replace(self, counts=np.where(self.marked > 0, self.counts, 0), region="union")
-        if to == "modified_background":
+        if to == "modified_background" and self.region != "union":
             return replace(self, counts=self._less_background(), region="modified_background")
         raise CallError(f"cannot restrict a table of region {self.region!r} to {to!r}; regions: {', '.join(REGIONS)}")
 
@@ -217,7 +222,9 @@ class Tally:
 
     def foreground(self) -> Tally:
         """All labels but background united."""
-        return self if len(self.labels.marks) == 1 and len(self.labels) == 2 else self._binary(self.labels.marks, "any")
+        marks = self.labels.marks
+        own = self.labels.names[marks[0]] if len(marks) == 1 else "any"
+        return self._binary(marks, "any" if own.isdecimal() else own)
 
     def _binary(self, codes: Sequence[int], name: str) -> Tally:
         table = np.zeros(256, np.uint8)

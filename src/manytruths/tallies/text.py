@@ -23,7 +23,7 @@ def to_csv(tally: Tally) -> str:
     out = io.StringIO()
     out.write("# " + json.dumps(_head(tally), ensure_ascii=False) + "\n")
     write = csv.writer(out, lineterminator="\n")
-    write.writerow([*map(str, tally.columns), "count"])
+    write.writerow([*(str(c).replace("\r", "\n") for c in tally.columns), "count"])
     value = dict(enumerate(tally.labels.values)) | {VOID: ""}
     for row, count in zip(tally.patterns.tolist(), tally.counts.tolist(), strict=True):
         write.writerow([*(value[code] for code in row), count])
@@ -55,7 +55,7 @@ def from_csv(text: str) -> Tally:
         return Tally(columns, labels, rows, counts, head["region"], unit, head["exchangeable"])
     except ManytruthsError:
         raise
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, csv.Error) as error:
         raise FormatError(
             f"not a tally written by manytruths: {error}; the first line wants '# {{\"manytruths_tally\": 1, …}}'"
         ) from None

@@ -1,0 +1,39 @@
+# make demo and make test want nothing but Python 3.11 or later and make.
+PYTHON ?= python3
+BIN := .venv/bin
+DATA ?= ../shared/data
+
+.PHONY: demo test bench docs lint clean
+
+demo: .venv/installed
+	$(BIN)/manytruths demo
+
+.venv/installed: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+# irrCAC pins an old SciPy that it does not need
+.venv/tested: .venv/installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/test.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps irrCAC
+	touch $@
+
+test: .venv/tested
+	$(BIN)/python -m pytest -q -n auto $(TESTS)
+
+lint: .venv/tested
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: .venv/tested
+	$(BIN)/python -m benchmarks
+
+docs: .venv/tested
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/docs.txt
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+clean:
+	rm -rf .venv manytruths-demo manytruths-out docs/_build

@@ -1,0 +1,77 @@
+"""What in the image goes with agreement: Pearson's correlation of A with intensity, colour and contrast.
+
+With t = r √((n − 2) / (1 − r²)), the two-sided p of r is I_{1 − r²}((n − 2) / 2, 1/2), I being the regularised
+incomplete beta function. It takes pixels for independent, which neighbours are not: it is smaller than it should be.
+
+Lampert TA, Stumpf A, Gançarski P. An empirical study into annotator agreement, ground truth estimation, and
+algorithm evaluation. IEEE Trans Image Process 2016;25:2557–2572. doi:10.1109/TIP.2016.2544703
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import GridError
+from ..labels import Undefined
+from ..shape import channels, intensity, lightness, local_maximum, michelson_contrast
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """Pearson's r, its two-sided p for independent items, and over how many items."""
+
+    r: float
+    p: float
+    n: int
+
+
+def feature_correlation(
+    agreement_map: ArrayLike, feature_map: ArrayLike, region: ArrayLike | None = None
+) -> Correlation:
+    """Pearson's correlation of two maps, all over or inside a region.
+
+    >>> round(feature_correlation([0, 1, 2, 3], [9, 7, 7, 1]).r, 4)
+    -0.8944
+    """
+    a, b = np.asarray(agreement_map, np.float64), np.asarray(feature_map, np.float64)
+    inside = np.ones(a.shape, bool) if region is None else np.asarray(region).astype(bool)
+    if not a.shape == b.shape == inside.shape:
+        shapes = f"{a.shape}, {b.shape}" + ("" if region is None else f" and a region of {inside.shape}")
+        raise GridError(f"maps to be correlated have one shape; got {shapes}")
+    return _pearson(a[inside], b[inside])
+
+
+def _pearson(a: NDArray[np.float64], b: NDArray[np.float64]) -> Correlation:
+    from scipy import special
+
+    n = len(a)
+    if n < 2 or np.ptp(a) == 0 or np.ptp(b) == 0:
+        why = Undefined("there are fewer than two items" if n < 2 else "one of the maps is constant")
+        return Correlation(why, why, n)
+    x, y = a - a.mean(), b - b.mean()
+    r = float(np.clip(x @ y / np.sqrt((x @ x) * (y @ y)), -1, 1))
+    p = float(special.betainc((n - 2) / 2, 0.5, 1 - r * r)) if n > 2 else Undefined("two items always correlate fully")
+    return Correlation(r, p, n)
+
+
+def image_features(
+    agreement_map: ArrayLike,
+    image: ArrayLike,
+    window: int = 7,
+    agreement_window: int = 3,
+    region: ArrayLike | None = None,
+) -> dict[str, Correlation]:
+    """The correlation of agreement with ``intensity``, each channel of a colour image, and ``contrast``.
+
+    Contrast is Michelson's, of L* in a colour image and of the values in a grey one, in ``window``² pixels, against
+    the largest agreement in ``agreement_window``². Lampert writes 3×3 for both; the authors' program takes 3 for the
+    reach of the window, which makes contrast 7×7, and that is what their Table 5 shows.
+    """
+    maps = {"intensity": intensity(image), **channels(image)}
+    found = {name: feature_correlation(agreement_map, values, region) for name, values in maps.items()}
+    contrast = michelson_contrast(lightness(image), window)
+    found["contrast"] = feature_correlation(local_maximum(agreement_map, agreement_window), contrast, region)
+    return found

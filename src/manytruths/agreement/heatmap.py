@@ -1,0 +1,111 @@
+"""Heatmaps: a value per pattern, to be painted.
+
+Common: A, the number of raters who marked. Ranking: the mean over the raters present of ::
+
+    y = [a^(rank − b)], rounded to nearest; 0 where unmarked
+
+with a = 0.77 and b = 13, so that rank 1 is worth 23, rank 2 18, and rank 10 2. The score of a case is the mean of
+its normalised heatmap, (X − min) / (max − min), inside the union of markings.
+
+Yang F et al. Assessing inter-annotator agreement for medical image segmentation. IEEE Access 2023;11:21300–21312.
+doi:10.1109/ACCESS.2023.3249759
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import CallError, LabelError
+from ..labels import ratio
+from ..tallies import Tally
+
+Values = NDArray[np.float64]
+
+
+def common_heatmap(tally: Tally) -> NDArray[np.int64]:
+    """A: how many raters marked the items of each pattern.
+
+    >>> import manytruths as mt
+    >>> common_heatmap(mt.tally({"A": [1, 1, 0], "B": [1, 0, 0]}))
+    array([0, 1, 2])
+    """
+    return tally.marked
+
+
+def ranking_values(ranks: ArrayLike, a: float = 0.77, b: float = 13, largest: int = 10) -> Values:
+    """What ranks are worth; rank 0 is unmarked, and worth 0.
+
+    >>> ranking_values([0, 1, 2, 10])
+    array([ 0., 23., 18.,  2.])
+    """
+    table = _table(a, b, largest)
+    asked = np.asarray(ranks, np.float64)
+    bad = asked[~((asked >= 0) & (asked <= largest) & (np.floor(asked) == asked))]
+    if bad.size:
+        raise LabelError(
+            f"rank {bad.flat[0]:g} is not among the ranks 1 to {largest} (0 is unmarked); "
+            "correct the mask, or raise largest= with an a and b that keep the values distinct"
+        )
+    return np.asarray(table[asked.astype(np.int64)])
+
+
+def _table(a: float, b: float, largest: int) -> Values:
+    """The values of ranks 0 to largest."""
+    if not a > 0 or largest < 1:
+        raise CallError(f"a is a positive number and largest at least 1; got a={a}, largest={largest}")
+    worth = np.floor(a ** (np.arange(1, largest + 1) - float(b)) + 0.5)
+    if worth.min() <= 0 or len(set(worth)) < largest:
+        raise CallError(
+            f"with a={a}, b={b} the ranks 1 to {largest} are worth {', '.join(f'{v:g}' for v in worth)}; "
+            "values must be positive and distinct: take a larger b or a smaller largest"
+        )
+    return np.concatenate([[0.0], worth])
+
+
+def ranking_heatmap(tally: Tally, a: float = 0.77, b: float = 13, largest: int = 10) -> Values:
+    """The mean over the raters present of what their ranks are worth; nan where nobody rated.
+
+    A label's number is its rank, by default its value; 0 is unmarked.
+
+    >>> import manytruths as mt
+    >>> ranking_heatmap(mt.tally([[1], [1], [1], [1], [2]], labels=[0, 1, 2]))
+    array([22.])
+    """
+    marks = list(tally.labels.marks)
+    ranks = np.zeros(len(tally.labels))
+    ranks[marks] = np.array(tally.labels.numbers)[marks]
+    if (ranks[marks] == 0).any():
+        raise LabelError("a label other than background has rank 0, which means unmarked; ranks start at 1")
+    summed = tally.votes @ ranking_values(ranks, a, b, largest)
+    mean = np.full(len(summed), np.nan)
+    np.divide(summed, tally.rated, out=mean, where=tally.rated > 0)
+    return mean
+
+
+def normalised(values: ArrayLike, tally: Tally | None = None) -> Values:
+    """(X − min) / (max − min); 0 where all are equal. With a tally, over the patterns that it counts.
+
+    >>> normalised([0, 1, 4])
+    array([0.  , 0.25, 1.  ])
+    """
+    x = np.asarray(values, np.float64)
+    seen = x[np.isfinite(x) & (True if tally is None else tally.counts > 0)]
+    if not seen.size or seen.min() == seen.max():
+        return np.where(np.isfinite(x), 0.0, np.nan)
+    return np.asarray((x - seen.min()) / (seen.max() - seen.min()))
+
+
+def heatmap_score(tally: Tally, values: ArrayLike | None = None) -> float:
+    """The mean of the normalised heatmap (by default the common one) inside the union of markings.
+
+    >>> import manytruths as mt
+    >>> heatmap_score(mt.tally({"A": [1, 1, 0, 0], "B": [1, 0, 0, 0]}))
+    0.75
+    """
+    heat = np.asarray(common_heatmap(tally) if values is None else values, np.float64)
+    if heat.shape != tally.counts.shape:
+        raise CallError(f"values= wants one value a pattern, {len(tally.counts)} in all; got shape {heat.shape}")
+    inside = tally.marked > 0
+    total = float(tally.counts[inside] @ normalised(heat, tally)[inside])
+    return ratio(total, float(tally.counts[inside].sum()), "nobody marked anything")

@@ -1,0 +1,1 @@
+"""One module a verb: a study in, a result out, tables written."""

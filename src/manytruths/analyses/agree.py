@@ -1,0 +1,152 @@
+"""The verb ``agree``: agreement, raters, heatmaps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import manytruths
+
+from ..agreement import SMYTH_LIMIT, krippendorff_rule, level
+from ..formats import write_json, write_text
+from ..labels import reason
+from ..study import Progress, Study
+from ..tallies import Tallies
+from .agreement import agreement_table, confusion_table, curve_table
+from .examining import Examined, Plan, examine
+from .pairs import pairs_table
+from .raters import Raters, raters_analysis
+from .rows import Row, Table, write_all
+from .summaries import Series, Settings, region_of, summarise
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What ``agree`` found: tables, and what is printed or drawn."""
+
+    study: Study
+    tallies: Tallies
+    settings: Settings
+    agreement: Table
+    curve: Table
+    tables: list[Table] = field(default_factory=list)
+    raters: Raters | None = None
+    notes: tuple[str, ...] = ()
+
+    def headline(self, statistic: str, scope: str = "mean") -> Row:
+        """One number of all raters and cases."""
+        return self.agreement.find(statistic, scope)
+
+
+def agree(
+    study: Study,
+    *,
+    settings: Settings | None = None,
+    plan: Plan | None = None,
+    progress: Progress | None = None,
+) -> Agreement:
+    """Analyse a study; heatmaps are written into ``plan.folder`` while the cases pass by, tables are returned."""
+    settings, plan = settings or Settings(), plan or Plan()
+    seen = {c.name: e for c, e in study.map(partial(examine, plan=plan), jobs=settings.jobs, progress=progress)}
+    tallies = study.gathered({name: e.tally for name, e in seen.items()})
+    agreement, curve = agreement_table(tallies, settings), curve_table(tallies)
+    _add_ranking(agreement, seen, tallies, settings)
+    tables = [agreement, curve]
+    raters = None
+    if not study.options.exchangeable:
+        tables.append(pairs_table(tallies, settings))
+        raters = raters_analysis(tallies, settings)
+        tables.append(raters.table)
+    if len(next(iter(tallies.values())).labels.marks) > 1:
+        tables.append(confusion_table(tallies))
+    tables += [t for t in (_regions(seen), _features(seen)) if t.rows]
+    notes = (*_notes(study, tallies, agreement, raters), *(e.note for e in seen.values() if e.note))
+    return Agreement(study, tallies, settings, agreement, curve, tables, raters, notes)
+
+
+def write(found: Agreement, folder: Path) -> list[Path]:
+    """Tables, summary and charts into a folder."""
+    paths = write_all(found.tables, folder)
+    write_json(folder / "summary.json", summary(found))
+    return [*paths, folder / "summary.json", *_charts(found, folder / "charts")]
+
+
+def summary(found: Agreement) -> dict[str, Any]:
+    """The tables' numbers, with versions and settings."""
+    return {
+        "schema_version": SCHEMA,
+        "manytruths": manytruths.__version__,
+        "verb": "agree",
+        "cases": len(found.study),
+        "subjects": len(found.study.subjects),
+        "raters": list(found.study.rater_names),
+        "labels": found.tallies[next(iter(found.tallies))].labels.describe(),
+        "region": region_of(found.tallies),
+        "settings": found.settings,
+        "notes": list(found.notes),
+        "tables": {t.name: [dict(zip(t.header, r.cells(), strict=True)) for r in t.rows] for t in found.tables},
+    }
+
+
+def _add_ranking(table: Table, seen: dict[str, Examined], tallies: Tallies, settings: Settings) -> None:
+    scored = {name: e.ranking_score for name, e in seen.items() if e.ranking_score is not None}
+    if scored:
+        chosen = tallies.select(scored)
+        table.add(summarise([Series("ranking_heatmap_score", list(scored.values()))], chosen, settings))
+
+
+def _regions(seen: dict[str, Examined]) -> Table:
+    """The regions of each heatmap in order of score: where to take the biopsy."""
+    table = Table("regions", ("rank", "centroid", "site"))
+    for name, one in seen.items():
+        for r in one.regions:
+            extra = (r.rank, " ".join(f"{x:.1f}" for x in r.centroid), " ".join(map(str, r.site)))
+            for statistic, value in (("peak", r.peak), ("mean", r.mean), ("area", float(r.area))):
+                table.rows.append(Row("case", statistic, value, name, region="union", extra=extra, n=r.area))
+    return table
+
+
+def _features(seen: dict[str, Examined]) -> Table:
+    """Correlation of the number of raters who marked a pixel with what the image shows there."""
+    table = Table("features", ("feature",))
+    for name, one in seen.items():
+        for feature, found in one.features.items():
+            for statistic, value in (("correlation", found.r), ("p_value", found.p)):
+                table.rows.append(Row("case", statistic, value, name, region="whole", extra=(feature,), n=found.n))
+    return table
+
+
+def _notes(study: Study, tallies: Tallies, table: Table, raters: Raters | None) -> Iterator[str]:
+    if len({t.unit for t in tallies.values()}) > 1:
+        yield "items differ in size between cases: pooled numbers count items, not volume"
+    bound = table.find("smyth_bound")
+    if bound.value > SMYTH_LIMIT:
+        yield f"Smyth's bound is {bound.value:.1%}, above the {SMYTH_LIMIT:.0%} that he recommends as a limit"
+    if study.options.exchangeable:
+        yield "raters are exchangeable: nothing is said about one of them or about pairs"
+    if raters is not None:
+        for copy in raters.dependence.copies:
+            yield f"{copy.rater_a} and {copy.rater_b} have a Dice of {copy.dice:.3f}: is one a copy or an edit?"
+    alpha = table.find("krippendorff_alpha")
+    if alpha.low is not None and not reason(alpha.low):
+        rule = krippendorff_rule(alpha.low)
+        yield f"Krippendorff's rule, by the lower end of alpha's interval ({alpha.low:.3f}): {rule}"
+
+
+def _charts(found: Agreement, folder: Path) -> Iterator[Path]:
+    """Charts as SVG: the agreement curve, kappa by group, and, of raters, dendrogram and matrix."""
+    from .charts import charts
+
+    for name, svg in charts(found).items():
+        write_text(folder / f"{name}.svg", svg)
+        yield folder / f"{name}.svg"
+
+
+def words(found: Agreement) -> str:
+    """The level of the mean Fleiss' kappa by the scale chosen."""
+    return level(found.headline("fleiss_kappa").value, found.settings.scale)

@@ -1,0 +1,98 @@
+"""The verb ``check``: what is there, and everything that is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import manytruths
+
+from ..errors import ManytruthsError
+from ..formats import write_csv, write_json
+from ..study import Progress, Study
+from ..study.checking import Checked, Problem, check_case
+from .rows import Row, Table
+
+
+@dataclass(frozen=True)
+class Check:
+    """What ``check`` found."""
+
+    study: Study
+    cases: dict[str, Checked]
+    problems: list[Problem]
+
+    @property
+    def errors(self) -> list[Problem]:
+        """What keeps the study from being analysed."""
+        return [p for p in self.problems if p.severity == "error"]
+
+
+def check(study: Study, *, jobs: int = 1, progress: Progress | None = None) -> Check:
+    """Read every file once and list all problems, not the first."""
+    cases = {case.name: found for case, found in study.map(check_case, jobs=jobs, progress=progress)}
+    problems = [p for found in cases.values() for p in found.problems]
+    problems += _between_cases(study, cases)
+    return Check(study, cases, sorted(problems, key=lambda p: p.severity))
+
+
+def _between_cases(study: Study, cases: dict[str, Checked]) -> Iterator[Problem]:
+    """What only shows when all cases are seen together."""
+    tables = {name: found.tally for name, found in cases.items() if found.tally is not None}
+    try:
+        study.gathered(tables)
+    except ManytruthsError as error:
+        yield Problem("error", "label", str(error))
+    for case in study:
+        for column in case.absent:
+            message = f"rater {column} has no mask of case {case.name}: counted as absent, not as empty"
+            yield Problem("warning", "gap", message, case.name, str(column))
+    for rater in study.properties:
+        if rater not in study.rater_names:
+            yield Problem("warning", "raters", f"raters.csv describes {rater!r}, of whom there is no mask", "", rater)
+    if study.options.cases and any(not case.groups for case in study):
+        missing = [case.name for case in study if not case.groups]
+        yield Problem("warning", "cases", f"{len(missing)} cases have no group: {', '.join(missing[:5])}")
+
+
+def coverage_table(found: Check) -> Table:
+    """Case × rater: 1 where there is a mask, and how many items it marks."""
+    table = Table("coverage", ("rater", "size"))
+    for case in found.study:
+        checked = found.cases[case.name]
+        size = "×".join(map(str, checked.grid.shape)) if checked.grid else ""
+        for column in found.study.columns:
+            extra = (str(column), size)
+            here = column in case.masks
+            group = "; ".join(case.groups)
+            table.rows.append(Row("case", "present", float(here), case.name, group, extra=extra))
+            items = checked.marked.get(str(column))
+            if here and items is not None:
+                table.rows.append(Row("case", "marked", float(items), case.name, group, extra=extra))
+    return table
+
+
+def write(found: Check, folder: Path) -> list[Path]:
+    """``coverage.csv``, ``problems.csv`` and ``summary.json``."""
+    coverage = coverage_table(found)
+    header = ("severity", "kind", "case", "rater", "message")
+    rows = [(p.severity, p.kind, p.case, p.rater, p.message) for p in found.problems]
+    write_csv(folder / "problems.csv", rows, header)
+    write_json(folder / "summary.json", _summary(found))
+    return [coverage.write(folder), folder / "problems.csv", folder / "summary.json"]
+
+
+def _summary(found: Check) -> dict[str, Any]:
+    return {
+        "schema_version": 1,
+        "manytruths": manytruths.__version__,
+        "verb": "check",
+        "cases": len(found.study),
+        "subjects": len(found.study.subjects),
+        "raters": list(found.study.rater_names),
+        "errors": len(found.errors),
+        "warnings": len(found.problems) - len(found.errors),
+        "problems": found.problems,
+    }

@@ -1,0 +1,171 @@
+"""The verb ``demo``: a simulated study, analysed, and compared with the truth that only a simulation knows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..agreement import dice
+from ..consensus import staple, vote
+from ..errors import CallError
+from ..formats import write_csv, write_map, write_picture, write_text
+from ..raters import rater_performance, rater_tendency
+from ..simulate import SimulatedRater, SimulatedStudy, simulate_study
+from ..simulate.studies import SimulatedCase
+from ..study import Progress, Study
+from ..tallies import Column, Tally, pool
+from .agree import Agreement, agree, write
+from .examining import Plan
+from .printing import grid, number, print_agreement
+from .rows import Row, Table
+from .summaries import Settings
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+TRUTH = "truth"
+
+STUDY_TOML = """\
+# A simulated study: five raters, four groups, one rater reads twice, one is absent from a few cases.
+masks = "masks/{rater}/{session}/{case}.png"
+images = "images/{case}.png"
+ranks = "ranks/{rater}/{session}/{case}.png"
+cases = "cases.csv"
+raters = "raters.csv"
+"""
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What the demo made and found."""
+
+    folder: Path
+    found: Agreement
+    raters: tuple[SimulatedRater, ...]
+    truth: Table
+
+    def print(self, console: Console) -> None:
+        """The analysis, and how close it came to the truth."""
+        print_agreement(self.found, console)
+        console.print()
+        for part in (_consensus_grid(self.truth), _rater_grid(self)):
+            console.print(part)
+        console.print(_careless(self))
+        console.print(f"\nthe study:   {self.folder}/study  (masks, images, ranks, study.toml)", highlight=False)
+        console.print(f"the tables:  {self.folder}/agree", highlight=False)
+        console.print(f"to look at:  {self.folder}/agree/heatmaps, {self.folder}/contours", highlight=False)
+
+
+def demo(
+    folder: Path, *, cases: int = 24, size: int = 256, seed: int = 0, jobs: int = 1, progress: Progress | None = None
+) -> Demo:
+    """Simulate, analyse, compare."""
+    if size < 64:
+        raise CallError(f"size is at least 64 pixels, so that a lesion has room; got {size}")
+    simulated = simulate_study(cases, size, seed)
+    for one in simulated:
+        _write_case(one, folder)
+    _write_tables(simulated, folder / "study")
+    study = Study.open(folder / "study")
+    plan = Plan(folder / "agree" / "heatmaps")
+    found = agree(study, settings=Settings(seed=seed, jobs=jobs), plan=plan, progress=progress)
+    write(found, folder / "agree")
+    truth = truth_table(folder, jobs)
+    truth.write(folder / "agree")
+    return Demo(folder, found, simulated.raters, truth)
+
+
+def _write_case(case: SimulatedCase, folder: Path) -> None:
+    from PIL import Image
+
+    from ..pictures import contour_overlay
+
+    study = folder / "study"
+    write_picture(study / "images" / f"{case.name}.png", Image.fromarray(case.image))
+    write_map(folder / "known" / TRUTH / f"{case.name}.png", case.truth.astype(np.uint8))
+    for (rater, session), marking in case.readings.items():
+        write_map(study / "masks" / rater / session / f"{case.name}.png", marking.mask.astype(np.uint8))
+        write_map(study / "ranks" / rater / session / f"{case.name}.png", marking.ranks)
+    outlines = {rater: m.mask for (rater, session), m in case.readings.items() if session == "1"}
+    title, known = f"{case.name}, {case.group}", {TRUTH: case.truth}
+    write_picture(folder / "contours" / f"{case.name}.png", contour_overlay(case.image, outlines | known, title=title))
+
+
+def _write_tables(simulated: SimulatedStudy, study: Path) -> None:
+    rows = [(name, simulated.subjects[name], simulated.groups[name]) for name in simulated.names]
+    write_csv(study / "cases.csv", rows, ("case", "subject", "histology"))
+    write_csv(study / "raters.csv", [(r.name, r.expertise) for r in simulated.raters], ("rater", "expertise"))
+    write_text(study / "study.toml", STUDY_TOML)
+
+
+def truth_table(folder: Path, jobs: int) -> Table:
+    """Estimates beside what they estimate: consensus against truth, raters' rates and sizes."""
+    study = Study.open(folder / "study", predictions=str(folder / "known" / "{algorithm}" / "{case}.png"))
+    whole = pool(study.tally(jobs=jobs))
+    table = Table(TRUTH, ("rater", "source"))
+    table.add(_consensus_rows(whole))
+    estimated, known = rater_performance(whole, "others"), rater_performance(whole, TRUTH)
+    fitted = staple(whole, prior="estimated")
+    area, true_area = rater_tendency(whole).relative_area, _true_areas(whole)
+    for i, rater in enumerate(known.raters):
+        rates = (("against_others", estimated.sensitivity, estimated.specificity),
+                 ("staple", fitted.sensitivity, fitted.specificity),
+                 (TRUTH, known.sensitivity, known.specificity))  # fmt: skip
+        for source, sensitivity, specificity in rates:
+            table.rows.append(Row("pooled", "sensitivity", float(sensitivity[i]), extra=(rater, source)))
+            table.rows.append(Row("pooled", "specificity", float(specificity[i]), extra=(rater, source)))
+        table.rows.append(Row("pooled", "relative_area", float(area[i]), extra=(rater, "against_others")))
+        table.rows.append(Row("pooled", "relative_area", true_area[i], extra=(rater, TRUTH)))
+        table.rows.append(Row("pooled", "dice", float(known.dice[i]), extra=(rater, TRUTH)))
+    return table
+
+
+def _consensus_rows(whole: Tally) -> list[Row]:
+    hard = {"vote:0.5": vote(whole).hard, "staple": staple(whole, prior="estimated").hard}
+    rows = []
+    for name, marked in hard.items():
+        both = whole.append(Column(name, "reference"), marked.astype(np.uint8)).pair(name, TRUTH)
+        rows.append(Row("pooled", "dice", dice(both), extra=("", name)))
+    return rows
+
+
+def _true_areas(whole: Tally) -> list[float]:
+    """Each rater's area over the true one, over the items he rated."""
+    tables = [whole.pair(whole.columns[i], TRUTH) for i in whole.raters]
+    pairs = [t.restrict((t.patterns != 255).all(axis=1)) for t in tables]
+    areas = [[int(t.counts[t.patterns[:, k] == 1].sum()) for k in (0, 1)] for t in pairs]
+    return [own / true if true else float("nan") for own, true in areas]
+
+
+def _consensus_grid(table: Table) -> Any:
+    best = max((row for row in table.all("dice", "pooled") if row.extra[0]), key=lambda row: row.value)
+    rows = [[str(row.extra[1]), number(row.value)] for row in table.all("dice", "pooled") if not row.extra[0]]
+    rows.append([f"the best rater ({best.extra[0]})", number(best.value)])
+    return grid("How close did the consensus come to the truth?", ["", "Dice to the truth"], rows)
+
+
+def _rater_grid(shown: Demo) -> Any:
+    rows = []
+    for rater in shown.raters:
+
+        def value(statistic: str, source: str, name: str = rater.name) -> str:
+            return number(shown.truth.find(statistic, rater=name, source=source).value, 2)
+
+        sizes = [value("relative_area", "against_others"), value("relative_area", TRUTH), f"{rater.bias:+.1f}"]
+        rates = [value("sensitivity", s) for s in ("against_others", "staple", TRUTH)]
+        rows.append([rater.name, *rates, *sizes])
+    header = ["", "sens., others", "sens., STAPLE", "sens., true", "area, others", "area, true", "drawn outward (px)"]
+    return grid("How close did the estimates of the raters come?", header, rows)
+
+
+def _careless(shown: Demo) -> str:
+    assert shown.found.raters is not None
+    careless = max(shown.raters, key=lambda r: r.jitter + r.miss + r.false_alarm)
+    found = shown.found.raters.differences.outliers
+    said = f"{careless.name} was simulated careless and "
+    return said + (
+        "was found to stand out." if careless.name in found else f"was not found: {', '.join(found)} stand out."
+    )

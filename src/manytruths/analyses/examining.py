@@ -1,0 +1,104 @@
+"""What is done with one case while its masks are in memory: its table, heatmaps, regions, image features."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..agreement import Correlation, common_heatmap, heatmap_score, image_features, ranking_heatmap
+from ..errors import GridError, ManytruthsError
+from ..formats import Grid, safe_name, write_map, write_picture
+from ..pixels import paint
+from ..shape import Region, regions
+from ..study import Case
+from ..tallies import Tally
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to make of a case besides its table; nothing where there is no folder."""
+
+    folder: Path | None = None
+    region: str | None = None
+    features: bool = True
+    window: int = 7
+    base: float = 0.77
+    shift: float = 13
+    largest: int = 10
+
+
+@dataclass(frozen=True)
+class Examined:
+    """What is kept of a case."""
+
+    tally: Tally
+    regions: list[Region] = field(default_factory=list)
+    features: Mapping[str, Correlation] = field(default_factory=dict)
+    ranking_score: float | None = None
+    note: str = ""
+
+
+def examine(case: Case, plan: Plan) -> Examined:
+    """One case, read once."""
+    reading = case.read()
+    table = reading.tally(plan.region)
+    if plan.folder is None:
+        return Examined(table)
+    whole = table if table.region == "whole" else reading.tally("whole")
+    heat = np.asarray(reading.paint(common_heatmap(whole), whole))
+    heat = heat.astype(np.uint8 if heat.max(initial=0) < 256 else np.uint16)
+    image, note = _image(case, heat)
+    most = len({column.name for column in case.masks})
+    _save(plan.folder, case, heat, image, reading.grid, most, "raters who marked it", discrete=True)
+    score, ranked = _ranking(case, plan, image, reading.grid) if case.ranks else (None, None)
+    found = regions(heat if ranked is None else ranked, reading.grid.spacing)
+    correlations = image_features(heat, image, plan.window) if plan.features and image is not None else {}
+    return Examined(table, found, correlations, score, note)
+
+
+def _image(case: Case, heat: Array) -> tuple[Array | None, str]:
+    """The image, or why there is none."""
+    try:
+        image = case.picture()
+    except ManytruthsError as error:
+        return None, f"case {case.name}: heatmap without its image: {error}"
+    if image is not None and image.shape[: heat.ndim] != heat.shape:
+        size = "×".join(map(str, image.shape[: heat.ndim]))
+        return None, f"case {case.name}: heatmap without its image, which is {size}, unlike the masks"
+    return image, ""
+
+
+def _ranking(case: Case, plan: Plan, image: Array | None, grid: Grid) -> tuple[float, Array]:
+    table, maps = case.rank_tally()
+    if next(iter(maps.values())).shape != grid.shape:
+        raise GridError(f"case {case.name}: rank maps have another size than the masks")
+    values = ranking_heatmap(table, plan.base, plan.shift, plan.largest)
+    heat = paint(values, table, maps).astype(np.float32)
+    assert plan.folder is not None
+    top = float(plan.base ** (1 - plan.shift))
+    _save(plan.folder / "ranking", case, heat, image, grid, round(top), "mean rank value", discrete=False)
+    return heatmap_score(table, values), heat
+
+
+def _save(
+    folder: Path, case: Case, heat: Array, image: Array | None, grid: Grid, most: int, caption: str, *, discrete: bool
+) -> None:
+    from ..pictures import heat_overlay, montage
+
+    name = safe_name(case.name)
+    write_map(folder / f"{name}.tif", heat, grid)
+    options: dict[str, Any] = {"most": most, "title": case.name, "caption": caption, "discrete": discrete}
+    options["subtitle"] = ", ".join(case.groups) or None
+    picture = (
+        montage(image, heat, spacing=grid.spacing, **options)
+        if heat.ndim == 3
+        else heat_overlay(image, heat, **options)
+    )
+    write_picture(folder / f"{name}.png", picture)

@@ -1,0 +1,178 @@
+"""What a person reads in the terminal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..agreement import level
+from ..labels import reason
+from .rows import Row, Table
+from .summaries import region_of
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from .agree import Agreement
+    from .check import Check
+
+NAMES = {
+    "fleiss_kappa": "Fleiss' kappa",
+    "cohen_kappa": "Cohen's kappa, mean of pairs",
+    "krippendorff_alpha": "Krippendorff's alpha",
+    "gwet_ac1": "Gwet's AC1",
+    "positive_agreement": "positive agreement",
+    "dice": "Dice, mean of pairs",
+    "volume_difference": "size difference, mean of pairs",
+    "percent_agreement": "percent agreement",
+    "smyth_bound": "Smyth's error bound",
+}
+"""The statistics of the first table; all of them are in agreement.csv."""
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A number, or a dash where it is undefined."""
+    return "–" if value is None or math.isnan(value) else f"{value:.{digits}f}"
+
+
+def counted(count: int, thing: str) -> str:
+    """``1 case``, ``2 cases``."""
+    return f"{count} {thing}{'' if count == 1 else 's'}"
+
+
+def with_interval(row: Row) -> str:
+    """``0.44 (0.37–0.50)``."""
+    known = row.low is not None and not math.isnan(row.low)
+    return f"{number(row.value)} ({number(row.low)}–{number(row.high)})" if known else number(row.value)
+
+
+def grid(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> Any:
+    """A table for the terminal, its first column names and the others numbers."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table as Grid
+
+    table = Grid(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+    for i, name in enumerate(header):
+        table.add_column(name, justify="left" if i == 0 else "right", no_wrap=i == 0)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def print_agreement(found: Agreement, console: Console) -> None:
+    """The headline numbers, groups, raters, disputed cases and notes."""
+    study = found.study
+    console.print(
+        f"[bold]{counted(len(study.rater_names), 'rater')}, {counted(len(study), 'case')}, "
+        f"{counted(len(study.subjects), 'subject')}[/bold]; region counted: {region_of(found.tallies)}\n"
+    )
+    console.print(_headlines(found))
+    kappa = found.headline("fleiss_kappa")
+    console.print(f"Agreement beyond chance is [bold]{level(kappa.value, found.settings.scale)}[/bold] "
+                  f"({found.settings.scale}, by the mean kappa).\n")  # fmt: skip
+    for part in (_groups(found), _raters(found), _within(found), _disputed(found)):
+        if part is not None:
+            console.print(part)
+    for note in found.notes:
+        console.print(f"• {note}", markup=False, highlight=False)
+
+
+def _headlines(found: Agreement) -> Any:
+    rows = []
+    table = found.agreement
+    for name, title in NAMES.items():
+        if not table.all(name, "mean"):
+            continue
+        mean, std, pooled = table.find(name, "mean"), table.find(name, "std"), table.find(name, "pooled")
+        undefined = f"{mean.n_undefined} of {(mean.n or 0) + (mean.n_undefined or 0)}" if mean.n_undefined else ""
+        rows.append([title, with_interval(mean), number(std.value), with_interval(pooled), undefined])
+    return grid("Agreement", ["", "mean over subjects", "± std", "pooled", "undefined"], rows)
+
+
+def _groups(found: Agreement) -> Any:
+    groups = [row.group for row in found.agreement.all("fleiss_kappa", "mean") if row.group and not row.label]
+    rows = []
+    for group in dict.fromkeys(groups):
+        kappa, std = (found.agreement.find("fleiss_kappa", scope, group=group) for scope in ("mean", "std"))
+        dice = _maybe(found.agreement, "dice", group)
+        words = level(kappa.value, found.settings.scale)
+        rows.append([group, str(kappa.n), f"{number(kappa.value)} ± {number(std.value)}", words, dice])
+    return grid("By group", ["", "subjects", "Fleiss' kappa", "level", "Dice"], rows) if rows else None
+
+
+def _maybe(table: Table, statistic: str, group: str) -> str:
+    return number(table.find(statistic, "mean", group=group).value) if table.all(statistic, "mean") else "–"
+
+
+def _raters(found: Agreement) -> Any:
+    if found.raters is None:
+        return None
+    table, wanted = found.raters.table, ("sensitivity", "specificity", "ppv", "cohen_kappa")
+    rows = []
+    for rater in found.raters.differences.raters:
+        own = [number(table.find(s, "pooled", rater=rater).value) for s in wanted]
+        others = number(table.find("cohen_kappa_against_others", "pooled", rater=rater).value)
+        area = number(table.find("relative_area", "pooled", rater=rater).value, 2)
+        apart = number(table.find("mean_difference", "pooled", rater=rater).value)
+        mark = "stands out" if rater in found.raters.differences.outliers else ""
+        rows.append([rater, *own, others, area, apart, mark])
+    header = ["", "sens.", "spec.", "PPV", "kappa", "kappa, others", "area", "mean 1−F1", ""]
+    return grid("Raters, against the 0.5 consensus, pooled (area: of the others' mean)", header, rows)
+
+
+def _within(found: Agreement) -> Any:
+    pairs = next((t for t in found.tables if t.name == "pairs"), Table("pairs"))
+    rows = [
+        [f"{r.extra[0]} and {r.extra[1]}", number(r.value), number(pairs.find("cohen_kappa", **_same(r)).value)]
+        for r in pairs.all("dice", "pooled")
+        if r.extra[2] == "within"
+    ]
+    return grid("The same rater twice, pooled", ["", "Dice", "Cohen's kappa"], rows) if rows else None
+
+
+def _same(row: Row) -> dict[str, Any]:
+    return dict(zip(("rater_a", "rater_b", "relation"), row.extra, strict=True))
+
+
+def _disputed(found: Agreement) -> Any:
+    cases = [r for r in found.agreement.all("fleiss_kappa", "case") if not r.label]
+    worst = sorted((r for r in cases if not reason(r.value)), key=lambda r: r.value)[:5]
+    rows = [[r.case, number(r.value), r.group] for r in worst]
+    return grid("Most disputed cases", ["", "Fleiss' kappa", "group"], rows) if len(cases) > 1 and rows else None
+
+
+def print_check(found: Check, console: Console) -> None:
+    """Coverage by rater, then every problem."""
+    study = found.study
+    sizes = {"×".join(map(str, c.grid.shape)) for c in found.cases.values() if c.grid}
+    console.print(
+        f"[bold]{counted(len(study), 'case')}, {counted(len(study.subjects), 'subject')}, "
+        f"{counted(len(study.rater_names), 'rater')}[/bold]; "
+        f"sizes: {', '.join(sorted(sizes)[:4])}{', …' if len(sizes) > 4 else ''}\n"
+    )
+    console.print(_coverage(found))
+    for problem in found.problems:
+        style = "bold red" if problem.severity == "error" else "yellow"
+        console.print(f"[{style}]{problem.severity}[/{style}] ", end="")
+        console.print(problem.message, markup=False, highlight=False)
+    errors, warnings = len(found.errors), len(found.problems) - len(found.errors)
+    console.print(f"\n[bold]{counted(errors, 'error')}, {counted(warnings, 'warning')}[/bold]")
+
+
+def _coverage(found: Check) -> Any:
+    rows = []
+    for column in found.study.columns:
+        here = [case for case in found.study if column in case.masks]
+        empty = sum(found.cases[case.name].marked.get(str(column)) == 0 for case in here)
+        gaps = [case.name for case in found.study if column not in case.masks]
+        missing = ", ".join(gaps[:4]) + (", …" if len(gaps) > 4 else "")
+        rows.append([str(column), f"{len(here)} of {len(found.study)}", str(empty), missing])
+    return grid("Coverage", ["rater", "cases", "empty masks", "absent from"], rows)
+
+
+def print_files(paths: Sequence[Path], folder: Path, console: Console) -> None:
+    """Where everything was written."""
+    names = ", ".join(dict.fromkeys(str(p.relative_to(folder).parts[0]) for p in paths))
+    console.print(f"\nwritten to {folder}: {names}", markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,82 @@
+"""The tidy tables that every verb writes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..formats import write_csv
+from ..labels import reason
+
+HEAD = ("scope", "case", "group", "label", "region")
+TAIL = ("statistic", "value", "low", "high", "n", "n_undefined", "reason")
+
+
+@dataclass(slots=True)
+class Row:
+    """One number and everything it depends on."""
+
+    scope: str
+    statistic: str
+    value: float
+    case: str = ""
+    group: str = ""
+    label: str = ""
+    region: str = ""
+    extra: tuple[object, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+    n_undefined: int | None = None
+
+    def cells(self) -> list[object]:
+        """In the order of the file; the reason is that of the value, else that of its missing interval."""
+        why = reason(self.value) or (reason(self.low) if self.low is not None else "")
+        ends = [None if end is None or math.isnan(end) else end for end in (self.low, self.high)]
+        return [
+            self.scope, self.case, self.group, self.label, self.region, *self.extra,
+            self.statistic, self.value, *ends, self.n, self.n_undefined, why,
+        ]  # fmt: skip
+
+
+@dataclass
+class Table:
+    """Rows of one file; ``extra`` names its own columns."""
+
+    name: str
+    extra: tuple[str, ...] = ()
+    rows: list[Row] = field(default_factory=list)
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """The columns of the file."""
+        return (*HEAD, *self.extra, *TAIL)
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """More rows."""
+        self.rows.extend(rows)
+
+    def find(self, statistic: str, scope: str = "pooled", **fields: object) -> Row:
+        """The one row of a statistic at a scope; fields that are not given must be empty."""
+        return next(row for row in self.all(statistic, scope) if self._fits(row, fields))
+
+    def all(self, statistic: str, scope: str) -> list[Row]:
+        """Every row of a statistic at a scope."""
+        return [row for row in self.rows if row.statistic == statistic and row.scope == scope]
+
+    def _fits(self, row: Row, fields: dict[str, object]) -> bool:
+        own = dict(zip(self.extra, row.extra, strict=True)) | {"case": row.case, "group": row.group, "label": row.label}
+        return all(own.get(name) == fields.get(name, "") for name in own if name in fields or name in HEAD)
+
+    def write(self, folder: Path) -> Path:
+        """The file, whole or not at all."""
+        path = folder / f"{self.name}.csv"
+        write_csv(path, (row.cells() for row in self.rows), self.header)
+        return path
+
+
+def write_all(tables: Sequence[Table], folder: Path) -> list[Path]:
+    """Every table into a folder."""
+    return [table.write(folder) for table in tables]

@@ -1,0 +1,101 @@
+"""Each rater judged by the consensus.
+
+The consensus is the 0.5 vote (A / m ≥ 0.5) of all raters, as in Lampert's Table 6, or, since a rater should not be
+graded against himself, that of the other raters; or any other column. Only items count that the rater and those he
+is judged by have rated.
+
+Saur SC et al. Eur Radiol 2010;20:1599–1606. Lampert TA et al. IEEE Trans Image Process 2016;25:2557–2572, 3.3.
+doi:10.1109/TIP.2016.2544703
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..agreement import PairStatistic, cohen_kappa, dice, iou, npv, ppv, sensitivity, specificity
+from ..consensus import others_share, vote
+from ..errors import CallError
+from ..labels import VOID, Labels
+from ..tallies import Tally
+from .identity import refuse_exchangeable
+
+Values = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+BINARY = Labels((0, 1))
+STATISTICS: tuple[PairStatistic, ...] = (sensitivity, specificity, ppv, npv, cohen_kappa, dice, iou)
+
+
+@dataclass(frozen=True)
+class RaterPerformance:
+    """How each rater did; nan where a statistic is undefined, for the reason that :meth:`value` gives."""
+
+    raters: tuple[str, ...]
+    against: str
+    """``consensus``, ``others``, or the column they were judged by."""
+    tables: Values
+    """(raters, 2, 2) items by what the rater and the consensus decided."""
+    sensitivity: Values
+    specificity: Values
+    ppv: Values
+    npv: Values
+    cohen_kappa: Values
+    dice: Values
+    iou: Values
+
+    def value(self, rater: str, statistic: PairStatistic) -> float:
+        """One number, with the reason where it is undefined."""
+        if rater not in self.raters:
+            raise CallError(f"no rater {rater!r}; there are {', '.join(self.raters)}")
+        return statistic.value(self.tables[self.raters.index(rater)], BINARY)
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame (extra ``tables``), one row a rater."""
+        import pandas
+
+        return pandas.DataFrame({s.__name__: getattr(self, s.__name__) for s in STATISTICS}, self.raters)
+
+
+def rater_performance(tally: Tally, against: str = "consensus") -> RaterPerformance:
+    """Sensitivity, specificity, PPV, NPV, kappa, Dice and IoU of every rater.
+
+    ``against`` is ``"consensus"`` (the 0.5 vote of all), ``"others"`` (that of the other raters), or the name of a
+    column, which is then not judged itself. All labels but background count as marked.
+
+    >>> import manytruths as mt
+    >>> t = mt.tally({"A": [1, 1, 0, 0], "B": [1, 1, 0, 0], "C": [1, 0, 0, 1]})
+    >>> rater_performance(t).sensitivity
+    array([1. , 1. , 0.5])
+    """
+    refuse_exchangeable(tally, "performance")
+    judged = list(range(len(tally.raters)))
+    if against == "consensus":
+        truth, known = _all(vote(tally).hard, tally.rated > 0, len(judged))
+    elif against == "others":
+        share = others_share(tally)
+        truth, known = share >= 0.5, ~np.isnan(share)
+    else:
+        column = tally.position(against)
+        judged = [i for i in judged if tally.raters[i] != column]
+        codes = tally.patterns[:, column]
+        truth, known = _all(np.isin(codes, tally.labels.marks), codes != VOID, len(judged))
+    names = tuple(tally.rater_names[i] for i in judged)
+    tables = _tables(tally, [tally.raters[i] for i in judged], truth, known)
+    return RaterPerformance(names, against, tables, *(s.of(tables, BINARY) for s in STATISTICS))
+
+
+def _all(truth: Flags, known: Flags, raters: int) -> tuple[Flags, Flags]:
+    """The same truth for every rater."""
+    return np.repeat(truth[:, None], raters, axis=1), np.repeat(known[:, None], raters, axis=1)
+
+
+def _tables(tally: Tally, columns: list[int], truth: Flags, known: Flags) -> Values:
+    """(raters, 2, 2): items by each rater's decision and his truth."""
+    rows = tally.patterns[:, columns]
+    marked, counted = np.isin(rows, tally.labels.marks), (rows != VOID) & known
+    cells = [[tally.counts @ (counted & (marked == d) & (truth == t)) for t in (False, True)] for d in (False, True)]
+    return np.asarray(cells, np.float64).transpose(2, 0, 1)

@@ -1,0 +1,248 @@
+"""What every statistic of the room promises, sorted, so that none is forgotten."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from panels import VOID, panels
+
+import manytruths as mt
+from manytruths import agreement
+from manytruths.errors import CallError
+from manytruths.labels import Labels
+
+ANY_NUMBER = {
+    "condition", "fleiss_kappa", "gwet_ac1", "heatmap_score", "krippendorff_alpha", "negative_agreement", "pabak",
+    "percent_agreement", "positive_agreement", "prevalence_index", "smyth_bound", "unanimous",
+}  # fmt: skip
+PAIR = {
+    "bias_index", "cohen_kappa", "dice", "iou", "npv", "ppv", "sensitivity", "specificity", "volume_difference",
+    "weighted_kappa",
+}  # fmt: skip
+VECTORS = {"agreement_curve", "contingency", "prevalence"}
+MAPS = {
+    "common_heatmap", "feature_correlation", "image_features", "normalised", "ranking_heatmap", "ranking_values",
+}  # fmt: skip
+"""A value per pattern or per pixel; tested in test_heatmap.py and test_features.py."""
+NOT_STATISTICS = {
+    "SCALES", "SMYTH_LIMIT", "AgreementCurve", "Correlation", "PairMatrix", "PairStatistic", "krippendorff_rule",
+    "level", "mean_pairwise", "pairwise",
+}  # fmt: skip
+
+SYMMETRIC_PAIR = {"bias_index", "cohen_kappa", "dice", "iou", "volume_difference", "weighted_kappa"}
+MIRRORED = {"sensitivity": "ppv", "ppv": "sensitivity", "specificity": "npv", "npv": "specificity"}
+"""What each becomes when the two raters change places."""
+ANY_LABELS = {
+    "cohen_kappa", "fleiss_kappa", "gwet_ac1", "krippendorff_alpha", "pabak", "percent_agreement", "smyth_bound",
+}  # fmt: skip
+"""All labels count alike: permuting them changes nothing."""
+NEED_BACKGROUND = {
+    "bias_index", "dice", "iou", "negative_agreement", "npv", "positive_agreement", "ppv", "prevalence_index",
+    "sensitivity", "specificity", "volume_difference",
+}  # fmt: skip
+UNIT = {
+    "bias_index", "dice", "heatmap_score", "iou", "negative_agreement", "npv", "percent_agreement",
+    "positive_agreement", "ppv", "prevalence_index", "sensitivity", "smyth_bound", "specificity", "unanimous",
+}  # fmt: skip
+AT_MOST_ONE = {"cohen_kappa", "fleiss_kappa", "gwet_ac1", "krippendorff_alpha", "pabak", "weighted_kappa"}
+FROM_MINUS_ONE = {"cohen_kappa", "fleiss_kappa", "gwet_ac1", "pabak", "weighted_kappa"}
+"""Alpha may fall below −1 in tiny samples: its expected disagreement is drawn without replacement."""
+UP_TO_TWO = {"volume_difference"}
+ONE_IN_FULL_AGREEMENT = (AT_MOST_ONE | {
+    "dice", "iou", "negative_agreement", "npv", "percent_agreement", "positive_agreement", "ppv", "sensitivity",
+    "specificity", "unanimous",
+})  # fmt: skip
+ZERO_IN_FULL_AGREEMENT = {"bias_index", "smyth_bound", "volume_difference"}
+
+SCALAR = (ANY_NUMBER | PAIR) - {"condition"}
+
+
+def same(a: float, b: float) -> bool:
+    return (math.isnan(a) and math.isnan(b)) or a == pytest.approx(b, abs=1e-12)
+
+
+def counted(panel, names=None):
+    masks = panel.masks if names is None else {n: panel.masks[n] for n in names}
+    return mt.tally(masks, labels=panel.labels, void=VOID)
+
+
+def of(name):
+    return getattr(agreement, name)
+
+
+def test_every_export_is_registered_once():
+    known = [ANY_NUMBER, PAIR, VECTORS, MAPS, NOT_STATISTICS]
+    exported = set(agreement.__all__)
+    assert exported <= set().union(*known), "a statistic is exported that no test knows: sort it into the registry"
+    assert sum(map(len, known)) == len(set().union(*known)), "a name is registered twice"
+    assert set().union(*known) <= exported, "the registry names what is not exported"
+
+
+def test_the_properties_cover_every_scalar():
+    assert UNIT | AT_MOST_ONE | UP_TO_TWO == SCALAR
+    assert SYMMETRIC_PAIR | set(MIRRORED) == PAIR
+    assert ONE_IN_FULL_AGREEMENT | ZERO_IN_FULL_AGREEMENT | {"prevalence_index", "heatmap_score"} == SCALAR
+
+
+def test_all_is_sorted():
+    assert list(agreement.__all__) == sorted(agreement.__all__, key=lambda n: (not n.isupper(), n.islower(), n))
+
+
+@pytest.mark.parametrize("name", sorted(ANY_NUMBER))
+@settings(max_examples=20)
+@given(panel=panels(raters=(3, 5)), data=st.data())
+def test_raters_may_come_in_any_order(name, panel, data):
+    order = data.draw(st.permutations(list(panel.masks)))
+    before, after = of(name)(counted(panel)), of(name)(counted(panel, order))
+    assert before == after if name == "condition" else same(before, after)
+
+
+@pytest.mark.parametrize("name", sorted(SYMMETRIC_PAIR | set(MIRRORED)))
+@settings(max_examples=20)
+@given(panel=panels(raters=(2, 2)))
+def test_two_raters_change_places(name, panel):
+    mirrored = MIRRORED.get(name, name)
+    assert same(of(name)(counted(panel)), of(mirrored)(counted(panel, ["R2", "R1"])))
+
+
+@pytest.mark.parametrize("name", sorted(ANY_LABELS))
+@settings(max_examples=20)
+@given(panel=panels(raters=(2, 2)), data=st.data())
+def test_labels_may_be_permuted(name, panel, data):
+    other = dict(zip(panel.labels, data.draw(st.permutations(panel.labels)), strict=True)) | {VOID: VOID}
+    renamed = {rater: np.vectorize(other.__getitem__, otypes=[np.int64])(m) for rater, m in panel.masks.items()}
+    assert same(of(name)(counted(panel)), of(name)(mt.tally(renamed, labels=panel.labels, void=VOID)))
+
+
+@pytest.mark.parametrize("name", sorted(SCALAR - ANY_LABELS - {"heatmap_score", "unanimous", "weighted_kappa"}))
+def test_the_others_do_tell_labels_apart(name):
+    a, b = np.array([1] * 6 + [0] * 4), np.array([1] * 4 + [0] * 3 + [1] * 3)
+    swapped = of(name)(mt.tally([1 - a, 1 - b]))
+    if name in {"bias_index", "prevalence_index"}:  # both are absolute differences
+        assert same(of(name)(mt.tally([a, b])), swapped)
+    else:
+        assert not same(of(name)(mt.tally([a, b])), swapped)
+
+
+@pytest.mark.parametrize("name", sorted(NEED_BACKGROUND))
+def test_background_is_needed(name):
+    with pytest.raises(CallError, match=r"background \(0\)"):
+        of(name)(mt.tally([[1, 2, 2], [1, 1, 2]], labels=[1, 2]))
+
+
+@pytest.mark.parametrize("name", sorted((ANY_NUMBER | PAIR) - NEED_BACKGROUND))
+def test_background_is_not_needed(name):
+    of(name)(mt.tally([[1, 2, 2], [1, 1, 2]], labels=[1, 2]))
+
+
+@pytest.mark.parametrize("name", sorted(SCALAR))
+@settings(max_examples=20)
+@given(panel=panels(raters=(2, 2)))
+def test_bounds(name, panel):
+    value = of(name)(counted(panel))
+    low = 0 if name in UNIT | UP_TO_TWO else -1 if name in FROM_MINUS_ONE else -math.inf
+    assert math.isnan(value) or low - 1e-12 <= value <= (2 if name in UP_TO_TWO else 1) + 1e-12
+
+
+@pytest.mark.parametrize("name", sorted(ONE_IN_FULL_AGREEMENT | ZERO_IN_FULL_AGREEMENT))
+@settings(max_examples=20)
+@given(panel=panels(raters=(2, 2)))
+def test_full_agreement(name, panel):
+    one = {rater: panel.masks["R1"] for rater in ("R1", "R2")}
+    value = of(name)(mt.tally(one, labels=panel.labels, void=VOID))
+    assert math.isnan(value) or value == pytest.approx(1.0 if name in ONE_IN_FULL_AGREEMENT else 0.0, abs=1e-15)
+
+
+@pytest.mark.parametrize("name", sorted(PAIR))
+def test_pair_statistics_refuse_three_and_say_what_to_do(name):
+    table = mt.tally([[1, 0], [0, 1], [1, 1]], raters=["Ada", "Bo", "Cy"])
+    with pytest.raises(CallError, match=rf"{name}.*two raters.*Ada, Bo, Cy.*pair\(a, b\).*pairwise\({name}"):
+        of(name)(table)
+
+
+@pytest.mark.parametrize("name", sorted(SCALAR))
+def test_nobody_marked_anything(name):
+    # chance-free agreement about nothing is full; everything else has no value, and says why
+    value = of(name)(mt.tally([[0, 0, 0], [0, 0, 0]], labels=[0, 1]))
+    defined = {
+        "bias_index": 0.0, "gwet_ac1": 1.0, "negative_agreement": 1.0, "npv": 1.0, "pabak": 1.0,
+        "percent_agreement": 1.0, "prevalence_index": 1.0, "smyth_bound": 0.0, "specificity": 1.0,
+    }  # fmt: skip
+    assert value == defined[name] if name in defined else len(mt.reason(value)) > len("undefined")
+
+
+@pytest.mark.parametrize("name", sorted(ANY_NUMBER | PAIR | VECTORS))
+def test_zeros_in_the_counts_change_nothing(name):
+    table = mt.tally([[1, 1, 0, 0, 2], [1, 0, 0, 2, 2]])
+    counts = table.counts.copy()
+    counts[1] = 0
+    sparse = table.recount(counts)
+    dense = table.restrict(counts > 0, region="whole")
+    assert len(dense.counts) < len(sparse.counts)
+    a, b = of(name)(sparse), of(name)(dense)
+    if name == "agreement_curve":
+        a, b = a.share, b.share
+    assert a == b if isinstance(a, str) else np.allclose(a, b, rtol=0, atol=1e-15, equal_nan=True)
+
+
+def test_yangs_conditions():
+    assert mt.condition(mt.tally([[1, 0], [0, 0]])) == "one_empty"
+    assert mt.cohen_kappa(mt.tally([[1, 0], [0, 0]])) == 0
+    assert mt.condition(mt.tally([[1, 0, 0], [0, 1, 0]])) == "no_overlap"
+    assert mt.cohen_kappa(mt.tally([[1, 0, 0], [0, 1, 0]])) < 0
+    assert mt.condition(mt.tally([[0, 0], [0, 0]])) == "nothing_marked"
+    assert mt.condition(mt.tally([[1, 0], [1, 1], [0, 1]])) == ""
+
+
+def test_one_rater_alone_is_no_case_of_no_overlap():
+    assert mt.condition(mt.tally({"A": [1, 0], "B": None})) == ""
+
+
+def test_levels():
+    bounds = {"landis_koch": 6, "fleiss": 3, "altman": 5, "shrout": 5}
+    assert {name: len(scale) for name, scale in agreement.SCALES.items()} == bounds
+    assert [mt.level(v) for v in (-0.1, 0.0, 0.2, 0.21, 0.41, 0.61, 0.81, 1.0)] == [
+        "none", "none", "slight", "fair", "moderate", "substantial", "almost perfect", "almost perfect",
+    ]  # fmt: skip
+    assert mt.level(math.nan) == mt.krippendorff_rule(math.nan) == "undefined"
+    assert [mt.krippendorff_rule(v) for v in (0.8, 0.799, 0.667, 0.666)] == [
+        "reliable", "tentative conclusions only", "tentative conclusions only", "not reliable",
+    ]  # fmt: skip
+    with pytest.raises(CallError, match=r"landis_koch.*cicchetti"):
+        mt.level(0.5, "cicchetti")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda t: mt.krippendorff_alpha(t, "cardinal"), "nominal, ordinal, interval or ratio; got 'cardinal'"),
+        (lambda t: mt.weighted_kappa(t, "cubic"), "'linear' or 'quadratic'; got 'cubic'"),
+    ],
+)
+def test_unknown_choices(call, message):
+    with pytest.raises(CallError, match=message):
+        call(mt.tally([[1, 0], [1, 1]]))
+
+
+def test_the_matrix_of_pairs():
+    table = mt.tally({"A": [1, 1, 0], "B": [1, 0, 0], ("A", "2"): [0, 1, 0]})
+    matrix = mt.pairwise(mt.dice, table)
+    assert (matrix.names, matrix.statistic) == (("A", "B"), "dice")
+    assert matrix.pairs() == [("A", "B", pytest.approx(2 / 3))]
+    assert matrix.mean() == pytest.approx(2 / 3)
+    assert matrix.to_frame().loc["B", "A"] == pytest.approx(2 / 3)
+    readings = mt.pairwise(mt.dice, table, sessions=True)
+    assert readings["A", "A@2"] == pytest.approx(2 / 3)
+    nothing = mt.pairwise(mt.dice, mt.tally([[0, 0], [0, 0]], labels=Labels((0, 1))))
+    assert "undefined for every pair" in mt.reason(nothing.mean())
+
+
+def test_exchangeable_raters_have_no_pairs_but_a_mean():
+    table = mt.tally([[1, 1, 0], [1, 0, 0], [0, 1, 1]], raters="exchangeable")
+    with pytest.raises(CallError, match="exchangeable"):
+        mt.pairwise(mt.dice, table)
+    assert mt.mean_pairwise(mt.dice, table) == pytest.approx((2 / 3 + 1 / 2 + 0) / 3)
+    flipped = mt.tally([[0, 1, 1], [1, 0, 0], [1, 1, 0]], raters="exchangeable")
+    assert mt.mean_pairwise(mt.sensitivity, table) == mt.mean_pairwise(mt.sensitivity, flipped)

@@ -1,0 +1,6 @@
+"""Lets these tests import ``data_folder``."""
+
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1]))
