@@ -43,9 +43,8 @@ def _kappas(found: Agreement) -> str:
     tops = SCALES[found.settings.scale]
     starts = [-math.inf, *(top for top, _ in tops[:-1])]
     levels = [(start, name) for start, (_, name) in zip(starts, tops, strict=True)]
-    return strip(
-        dict(sorted(by_group.items())), "Fleiss' kappa", "Agreement beyond chance, case by case", levels=levels
-    )
+    title = "Agreement beyond chance, case by case"
+    return strip(by_group, "Fleiss' kappa", title, levels=levels)
 
 
 def _dendrogram(found: Agreement) -> str:

@@ -81,7 +81,7 @@ def demo(
 def _write_case(case: SimulatedCase, folder: Path) -> None:
     from PIL import Image
 
-    from ..pictures import contour_overlay
+    from ..pictures import contour_overlay, rater_colours
 
     study = folder / "study"
     write_picture(study / "images" / f"{case.name}.png", Image.fromarray(case.image))
@@ -90,8 +90,14 @@ def _write_case(case: SimulatedCase, folder: Path) -> None:
         write_map(study / "masks" / rater / session / f"{case.name}.png", marking.mask.astype(np.uint8))
         write_map(study / "ranks" / rater / session / f"{case.name}.png", marking.ranks)
     outlines = {rater: m.mask for (rater, session), m in case.readings.items() if session == "1"}
-    title, known = f"{case.name}, {case.group}", {TRUTH: case.truth}
-    write_picture(folder / "contours" / f"{case.name}.png", contour_overlay(case.image, outlines | known, title=title))
+    drawn = contour_overlay(
+        case.image,
+        outlines | {TRUTH: case.truth},
+        title=case.name,
+        subtitle=case.group,
+        colours=[*rater_colours(len(outlines)), (255, 255, 255)],
+    )
+    write_picture(folder / "contours" / f"{case.name}.png", drawn)
 
 
 def _write_tables(simulated: SimulatedStudy, study: Path) -> None:

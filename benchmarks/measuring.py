@@ -1,0 +1,66 @@
+"""Times, peaks and the lines that are printed."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+import tracemalloc
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+
+def best(work: Callable[[], object], times: int = 5) -> float:
+    """The shortest of several times, in seconds: what the machine can do when nothing else disturbs it."""
+    return min(_once(work) for _ in range(times))
+
+
+def _once(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def side_by_side(ours: Callable[[], object], peer: Callable[[], object], times: int = 5) -> tuple[float, float]:
+    """Both in turn, so that a slow spell of the machine hits both; the shortest of each."""
+    pairs = [(_once(ours), _once(peer)) for _ in range(times)]
+    return min(a for a, _ in pairs), min(b for _, b in pairs)
+
+
+def peak(work: Callable[[], object]) -> float:
+    """The most memory that was allocated at once, in MB."""
+    tracemalloc.start()
+    work()
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return most / 1e6
+
+
+def command(arguments: Sequence[str]) -> None:
+    """A program, which must succeed; what it prints is dropped."""
+    subprocess.run(arguments, check=True, stdout=subprocess.DEVNULL)
+
+
+@dataclass(frozen=True)
+class Result:
+    """One line of the report."""
+
+    job: str
+    peer: str
+    figure: float
+    wanted: str
+    met: bool
+    times: str
+
+    def __str__(self) -> str:
+        verdict = "met" if self.met else "MISSED"
+        return f"{self.job:<58} {self.peer:<44} {self.figure:8.2f}  {self.wanted:<9} {verdict:<7} {self.times}"
+
+
+def at_most(job: str, peer: str, figure: float, limit: float, times: str = "", unit: str = "×") -> Result:
+    """A ratio or size that should stay below a limit."""
+    return Result(job, peer, figure, f"≤ {limit:g} {unit}", figure <= limit, times)
+
+
+def at_least(job: str, peer: str, figure: float, limit: float, times: str = "") -> Result:
+    """A speed-up that should be reached."""
+    return Result(job, peer, figure, f"≥ {limit:g} ×", figure >= limit, times)

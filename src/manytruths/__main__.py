@@ -1,0 +1,5 @@
+"""``python -m manytruths``."""
+
+from .cli import main
+
+main()
