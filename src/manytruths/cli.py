@@ -15,6 +15,7 @@ from cyclopts import App, CycloptsError, Parameter
 from . import __version__
 
 if TYPE_CHECKING:
+    from .analyses.examining import Plan
     from .study import Progress, Study
 
 app = App(
@@ -77,6 +78,34 @@ class Common:
     "Print nothing but errors."
 
 
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Maps:
+    """How heatmaps and image features are made."""
+
+    pictures: bool = True
+    "Write heatmaps and charts (and, where there are images, how agreement goes with what they show)."
+    window: int = 7
+    "Pixels across the window of local contrast."
+    agreement_window: int = 3
+    "Pixels across the window in which contrast is compared with the largest agreement."
+    rank_base: float = 0.77
+    "a of the ranking heatmap's a^(rank - b)."
+    rank_shift: float = 13
+    "b of the ranking heatmap's a^(rank - b)."
+    rank_largest: int = 10
+    "The largest rank that occurs; values must stay distinct and positive up to it."
+
+    def plan(self, folder: Path) -> Plan:
+        """What to make of every case."""
+        from .analyses.examining import Plan
+
+        return Plan(
+            folder if self.pictures else None, window=self.window, agreement_window=self.agreement_window,
+            base=self.rank_base, shift=self.rank_shift, largest=self.rank_largest,
+        )  # fmt: skip
+
+
 Template = Annotated[str, Parameter(help="Path with {rater} and {case} in it, a study.toml, or a folder with one.")]
 
 
@@ -106,10 +135,9 @@ def agree(
     *,
     input: Input | None = None,
     common: Common | None = None,
-    pictures: bool = True,
+    maps: Maps | None = None,
     scale: Literal["landis_koch", "fleiss", "altman", "shrout"] = "landis_koch",
     without: str | None = None,
-    window: int = 7,
     seed: int = 0,
     resamples: int = 2000,
 ) -> int:
@@ -117,14 +145,10 @@ def agree(
 
     Parameters
     ----------
-    pictures
-        Write heatmaps (and, where there are images, how agreement goes with what they show).
     scale
         Whose words to use for a kappa.
     without
         Groups to leave out of further means: CIN2,Unknown.
-    window
-        Pixels across the window of local contrast.
     seed
         Seed of the bootstrap over subjects.
     resamples
@@ -132,21 +156,19 @@ def agree(
     """
     from .analyses.agree import agree as run
     from .analyses.agree import write
-    from .analyses.examining import Plan
     from .analyses.printing import print_agreement, print_files
     from .analyses.summaries import Settings
 
-    input, common = input or Input(), common or Common()
+    input, common, maps = input or Input(), common or Common(), maps or Maps()
     folder = common.out / "agree"
     left_out = tuple(g.strip() for g in without.split(",")) if without else ()
     settings = Settings(seed=seed, resamples=resamples, scale=scale, without=left_out, jobs=common.jobs)
-    plan = Plan(folder / "heatmaps" if pictures else None, window=window)
     with progress(common.quiet) as bar:
-        found = run(input.open(template), settings=settings, plan=plan, progress=bar)
-    paths = write(found, folder)
+        found = run(input.open(template), settings=settings, plan=maps.plan(folder / "heatmaps"), progress=bar)
+    paths = write(found, folder, pictures=maps.pictures)
     console = _console(common.quiet)
     print_agreement(found, console)
-    print_files([*paths, *([folder / "heatmaps"] if pictures else [])], folder, console)
+    print_files([*paths, *([folder / "heatmaps"] if maps.pictures else [])], folder, console)
     return 0
 
 

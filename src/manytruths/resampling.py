@@ -195,7 +195,9 @@ def _ends(value: float, replicates: Values, left_out: Values, method: str, level
 def _bca(tails: Values, value: float, replicates: Values, left_out: Values) -> Values:
     """Tails shifted for bias (the share of replicates below the value) and for skewness (acceleration)."""
     normal, size = NormalDist(), len(replicates)
-    below = ((replicates < value).sum() + (replicates == value).sum() / 2) / size
+    # a draw that ties with the value may miss it by the last bit, as the order of the sum has it
+    tied = np.isclose(replicates, value, rtol=1e-12, atol=1e-12)
+    below = ((replicates[~tied] < value).sum() + tied.sum() / 2) / size
     bias = normal.inv_cdf(min(max(below, 1 / (size + 1)), size / (size + 1)))
     apart = left_out.mean() - left_out
     spread = float((apart**2).sum())

@@ -2,17 +2,17 @@
 
 import math
 
-import naive
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from panels import VOID, Panel, panels
 
 import manytruths as mt
+import naive
 from manytruths.agreement import contingency
 from manytruths.labels import Labels, reason
 from manytruths.tallies import Column, Tally
+from panels import VOID, Panel, panels
 
 MANY = [
     "percent_agreement", "fleiss_kappa", "gwet_ac1", "pabak", "prevalence_index", "positive_agreement",

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from panels import VOID, panels
 
 import manytruths as mt
 from manytruths import agreement
 from manytruths.errors import CallError
 from manytruths.labels import Labels
+from panels import VOID, panels
 
 ANY_NUMBER = {
     "condition", "fleiss_kappa", "gwet_ac1", "heatmap_score", "krippendorff_alpha", "negative_agreement", "pabak",
@@ -47,8 +47,9 @@ UNIT = {
     "positive_agreement", "ppv", "prevalence_index", "sensitivity", "smyth_bound", "specificity", "unanimous",
 }  # fmt: skip
 AT_MOST_ONE = {"cohen_kappa", "fleiss_kappa", "gwet_ac1", "krippendorff_alpha", "pabak", "weighted_kappa"}
-FROM_MINUS_ONE = {"cohen_kappa", "fleiss_kappa", "gwet_ac1", "pabak", "weighted_kappa"}
-"""Alpha may fall below −1 in tiny samples: its expected disagreement is drawn without replacement."""
+FROM_MINUS_ONE = {"cohen_kappa", "gwet_ac1", "pabak", "weighted_kappa"}
+"""Alpha may fall below −1 in tiny samples (its expected disagreement is drawn without replacement), and so may
+Fleiss' kappa where items are rated once (they count for chance, not for agreement)."""
 UP_TO_TWO = {"volume_difference"}
 ONE_IN_FULL_AGREEMENT = (AT_MOST_ONE | {
     "dice", "iou", "negative_agreement", "npv", "percent_agreement", "positive_agreement", "ppv", "sensitivity",
@@ -146,11 +147,18 @@ def test_bounds(name, panel):
     assert math.isnan(value) or low - 1e-12 <= value <= (2 if name in UP_TO_TWO else 1) + 1e-12
 
 
+@settings(max_examples=40)
+@given(panel=panels(raters=(2, 2), missing=False))
+def test_fleiss_of_two_raters_who_rated_everything_is_at_least_minus_one(panel):
+    value = mt.fleiss_kappa(counted(panel))
+    assert math.isnan(value) or value >= -1 - 1e-12
+
+
 @pytest.mark.parametrize("name", sorted(ONE_IN_FULL_AGREEMENT | ZERO_IN_FULL_AGREEMENT))
 @settings(max_examples=20)
 @given(panel=panels(raters=(2, 2)))
 def test_full_agreement(name, panel):
-    one = {rater: panel.masks["R1"] for rater in ("R1", "R2")}
+    one = dict.fromkeys(("R1", "R2"), panel.masks["R1"])
     value = of(name)(mt.tally(one, labels=panel.labels, void=VOID))
     assert math.isnan(value) or value == pytest.approx(1.0 if name in ONE_IN_FULL_AGREEMENT else 0.0, abs=1e-15)
 

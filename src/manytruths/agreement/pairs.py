@@ -18,28 +18,18 @@ from numpy.typing import NDArray
 from ..errors import CallError
 from ..labels import Labels, Undefined
 from ..tallies import Tally
+from ..tallies.crossing import crossed
 
 Tables = NDArray[np.float64]
 Formula = Callable[[Tables, Labels], NDArray[np.float64]]
 Statistic = Callable[[Tally], float]
 
-_ROWS = 8192
-"""Patterns a matrix product takes at once, so that its one-hot operand stays small."""
-
 
 def contingency(tally: Tally, columns: Sequence[int] | None = None) -> Tables:
-    """(C, C, L, L) counts for every pair of the columns (by default the raters).
-
-    They are whole numbers below 2^53, so that float64 holds them, and their sums, exactly.
-    """
-    where, labels = list(tally.raters if columns is None else columns), np.arange(len(tally.labels))
-    width = len(where) * len(labels)
-    total = np.zeros((width, width))
-    for start in range(0, len(tally.counts), _ROWS):
-        rows = tally.patterns[start : start + _ROWS][:, where]
-        marked = (rows[:, :, None] == labels).reshape(len(rows), width).astype(np.float64)
-        total += (marked * tally.counts[start : start + _ROWS, None]).T @ marked
-    return total.reshape(len(where), len(labels), len(where), len(labels)).transpose(0, 2, 1, 3)
+    """(C, C, L, L) counts for every pair of the columns (by default the raters), exact in float64."""
+    if columns is None:
+        return tally.contingency
+    return crossed(tally.patterns, tally.counts, columns, len(tally.labels))
 
 
 class PairStatistic:

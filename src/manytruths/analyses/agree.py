@@ -69,11 +69,11 @@ def agree(
     return Agreement(study, tallies, settings, agreement, curve, tables, raters, notes)
 
 
-def write(found: Agreement, folder: Path) -> list[Path]:
-    """Tables, summary and charts into a folder."""
+def write(found: Agreement, folder: Path, *, pictures: bool = True) -> list[Path]:
+    """Tables, summary and, with pictures, charts into a folder."""
     paths = write_all(found.tables, folder)
     write_json(folder / "summary.json", summary(found))
-    return [*paths, folder / "summary.json", *_charts(found, folder / "charts")]
+    return [*paths, folder / "summary.json", *(_charts(found, folder / "charts") if pictures else ())]
 
 
 def summary(found: Agreement) -> dict[str, Any]:
@@ -127,6 +127,11 @@ def _notes(study: Study, tallies: Tallies, table: Table, raters: Raters | None) 
     bound = table.find("smyth_bound")
     if bound.value > SMYTH_LIMIT:
         yield f"Smyth's bound is {bound.value:.1%}, above the {SMYTH_LIMIT:.0%} that he recommends as a limit"
+    raters_here = len(study.rater_names)
+    if raters_here == 2:
+        yield "Smyth's bound: with two raters any disagreement counts fully, so do not compare it with other numbers"
+    elif raters_here % 2:
+        yield f"Smyth's bound: an odd number of raters ({raters_here}) never reaches 0.5; compare equal numbers only"
     if study.options.exchangeable:
         yield "raters are exchangeable: nothing is said about one of them or about pairs"
     if raters is not None:

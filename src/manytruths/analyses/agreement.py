@@ -29,7 +29,7 @@ from ..agreement import (
 )
 from ..errors import InputError
 from ..labels import Undefined
-from ..resampling import LEAST_SUBJECTS, TOO_FEW, pooled_intervals
+from ..resampling import LEAST_SUBJECTS, TOO_FEW, interval, pooled_intervals
 from ..tallies import Tallies, Tally, pool
 from .rows import Row, Table
 from .summaries import Series, Settings, groups_of, mean_rows, region_of, summarise
@@ -64,6 +64,9 @@ OF_NUMBERS: dict[str, Statistic] = {
     "krippendorff_alpha_interval": partial(krippendorff_alpha, level="interval"),
 }
 
+OVER_RATERS = ("fleiss_kappa", "krippendorff_alpha", "percent_agreement", "positive_agreement", "dice")
+"""The headlines that also get an interval over raters."""
+
 NO_POOLED = ("heatmap_score",)
 """What means something for a case only."""
 
@@ -87,6 +90,7 @@ def agreement_table(tallies: Tallies, settings: Settings) -> Table:
             one = tallies.map(lambda t, name=name: t.only(name))
             table.add(_one_label(one, pool(one, mixed=True), name, settings))
     table.add(_conditions(tallies, settings))
+    table.add(_over_raters(tallies, settings))
     return table
 
 
@@ -128,6 +132,17 @@ def _conditions(tallies: Tallies, settings: Settings) -> Iterator[Row]:
         for suffix, left_out in (("condition_1", {"one_empty"}), ("conditions_1_2", {"one_empty", "no_overlap"})):
             cases = [case for case in tallies if found[case] not in left_out]
             yield from mean_rows([Series(f"{name}_without_{suffix}", values)], tallies, cases, "", settings)
+
+
+def _over_raters(tallies: Tallies, settings: Settings) -> Iterator[Row]:
+    """How far the pooled headlines depend on who the raters happened to be: leave-one-rater-out jackknife."""
+    whole = pool(tallies, mixed=True)
+    if whole.exchangeable or len(whole.raters) < 3:
+        return
+    for name in (n for n in OVER_RATERS if n in statistics_for(whole)):
+        found = interval(statistics_for(whole)[name], [whole], over="raters", level=settings.level)
+        ends = (found.low, found.high)
+        yield Row("pooled", f"{name}_over_raters", found.value, "", "", "", whole.region, (), *ends, found.n)
 
 
 def curve_table(tallies: Tallies) -> Table:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..agreement import SCALES
 from ..pictures import curve, dendrogram, matrix, strip
+from ..raters import Clustering
 
 if TYPE_CHECKING:
     from .agree import Agreement
@@ -21,8 +22,9 @@ def charts(found: Agreement) -> dict[str, str]:
     names = found.raters.differences.raters
     overlap = 1 - found.raters.differences.pairs.values
     drawn["dice-between-raters"] = matrix(overlap, names, "Dice between raters, all cases pooled")
-    if len(found.raters.clustering.raters) > 1:
-        drawn["dendrogram"] = _dendrogram(found)
+    tree = found.raters.clustering
+    if len(tree.raters) > 1:
+        drawn["dendrogram"] = _dendrogram(found, tree)
     return drawn
 
 
@@ -47,9 +49,8 @@ def _kappas(found: Agreement) -> str:
     return strip(by_group, "Fleiss' kappa", title, levels=levels)
 
 
-def _dendrogram(found: Agreement) -> str:
+def _dendrogram(found: Agreement, tree: Clustering) -> str:
     assert found.raters is not None
-    tree = found.raters.clustering
     return dendrogram(
         tree.linkage,
         tree.raters,

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..agreement import Correlation, common_heatmap, heatmap_score, image_features, ranking_heatmap
-from ..errors import GridError, ManytruthsError
+from ..errors import ManytruthsError
 from ..formats import Grid, safe_name, write_map, write_picture
 from ..pixels import paint
 from ..shape import Region, regions
 from ..study import Case
+from ..study.case import about
 from ..tallies import Tally
 
 Array = NDArray[Any]
@@ -29,6 +30,7 @@ class Plan:
     region: str | None = None
     features: bool = True
     window: int = 7
+    agreement_window: int = 3
     base: float = 0.77
     shift: float = 13
     largest: int = 10
@@ -59,7 +61,8 @@ def examine(case: Case, plan: Plan) -> Examined:
     _save(plan.folder, case, heat, image, reading.grid, most, "raters who marked it", discrete=True)
     score, ranked = _ranking(case, plan, image, reading.grid) if case.ranks else (None, None)
     found = regions(heat if ranked is None else ranked, reading.grid.spacing)
-    correlations = image_features(heat, image, plan.window) if plan.features and image is not None else {}
+    windows = plan.window, plan.agreement_window
+    correlations = image_features(heat, image, *windows) if plan.features and image is not None else {}
     return Examined(table, found, correlations, score, note)
 
 
@@ -76,10 +79,9 @@ def _image(case: Case, heat: Array) -> tuple[Array | None, str]:
 
 
 def _ranking(case: Case, plan: Plan, image: Array | None, grid: Grid) -> tuple[float, Array]:
-    table, maps = case.rank_tally()
-    if next(iter(maps.values())).shape != grid.shape:
-        raise GridError(f"case {case.name}: rank maps have another size than the masks")
-    values = ranking_heatmap(table, plan.base, plan.shift, plan.largest)
+    table, maps = case.rank_tally(grid)
+    with about(f"case {case.name}, rank maps"):
+        values = ranking_heatmap(table, plan.base, plan.shift, plan.largest)
     heat = paint(values, table, maps).astype(np.float32)
     assert plan.folder is not None
     top = float(plan.base ** (1 - plan.shift))

@@ -51,14 +51,17 @@ def with_interval(row: Row) -> str:
 def grid(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> Any:
     """A table for the terminal, its first column names and the others numbers."""
     from rich.box import SIMPLE_HEAD
+    from rich.console import Group
     from rich.table import Table as Grid
+    from rich.text import Text
 
-    table = Grid(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+    table = Grid(box=SIMPLE_HEAD, pad_edge=False)
     for i, name in enumerate(header):
         table.add_column(name, justify="left" if i == 0 else "right", no_wrap=i == 0)
     for row in rows:
         table.add_row(*row)
-    return table
+    # a title of the table itself would wrap at the table's width
+    return Group(Text(title, style="bold"), table)
 
 
 def print_agreement(found: Agreement, console: Console) -> None:
@@ -156,7 +159,7 @@ def print_check(found: Check, console: Console) -> None:
     for problem in found.problems:
         style = "bold red" if problem.severity == "error" else "yellow"
         console.print(f"[{style}]{problem.severity}[/{style}] ", end="")
-        console.print(problem.message, markup=False, highlight=False)
+        console.print(problem.message, markup=False, highlight=False, soft_wrap=True)
     errors, warnings = len(found.errors), len(found.problems) - len(found.errors)
     console.print(f"\n[bold]{counted(errors, 'error')}, {counted(warnings, 'warning')}[/bold]")
 

@@ -35,8 +35,13 @@ class Raters:
 
     table: Table
     differences: RaterDifferences
-    clustering: Clustering
     dependence: Dependence
+    whole: Tally
+
+    @property
+    def clustering(self) -> Clustering:
+        """The dendrogram, made when it is drawn: SciPy's clustering takes a while to import."""
+        return cluster(self.whole)
 
 
 def raters_analysis(tallies: Tallies, settings: Settings) -> Raters:
@@ -49,7 +54,7 @@ def raters_analysis(tallies: Tallies, settings: Settings) -> Raters:
     table.add(_tendencies(whole, region))
     table.add(_dependence(dependence, region))
     table.add(summarise(_by_case(tallies, whole.rater_names), tallies, settings))
-    return Raters(table, differences, cluster(whole), dependence)
+    return Raters(table, differences, dependence, whole)
 
 
 def _performance(whole: Tally, region: str) -> Iterator[Row]:

@@ -37,7 +37,7 @@ class Row:
         ends = [None if end is None or math.isnan(end) else end for end in (self.low, self.high)]
         return [
             self.scope, self.case, self.group, self.label, self.region, *self.extra,
-            self.statistic, self.value, *ends, self.n, self.n_undefined, why,
+            self.statistic, float(self.value), *ends, self.n, self.n_undefined, why,
         ]  # fmt: skip
 
 

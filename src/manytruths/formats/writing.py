@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import csv
-import dataclasses
 import hashlib
 import io
-import json
-import math
 import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -69,23 +66,21 @@ def _cell(value: object) -> object:
 
 def write_json(path: Path | str, value: object) -> None:
     """JSON with dataclasses as objects and numbers that are not finite as null."""
-    write_text(path, json.dumps(_plain(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+    import msgspec
+
+    text = msgspec.json.format(msgspec.json.encode(value, enc_hook=_plain), indent=2)
+    write_text(path, text.decode() + "\n")
 
 
 def _plain(value: Any) -> Any:
+    """What the encoder does not know: NumPy's numbers and arrays, paths, floats that carry a reason."""
     if isinstance(value, np.ndarray | np.generic):
-        value = value.tolist()
+        return value.tolist()
     if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return float(value)
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, set | frozenset):
-        return sorted(_plain(item) for item in value)
-    return str(value) if isinstance(value, Path) else value
+        return dict(value)
+    return str(value)
 
 
 def safe_name(name: str) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import GridError, LabelError, ManytruthsError, StudyError
+from ..errors import GridError, InputError, LabelError, ManytruthsError, StudyError
 from ..formats import Grid, Location, Mask, looks_compressed, read_image, read_mask
 from ..labels import Labels
 from ..pixels import paint, tally
@@ -76,18 +77,16 @@ class Case:
 
     def mask(self, column: Column) -> Mask:
         """One rater's mask; structures in files of their own are put together."""
-        try:
+        with about(f"case {self.name}, rater {column}"):
             parts = {label: self._load(source) for label, source in self.masks[column].items()}
-        except ManytruthsError as error:
-            raise type(error)(f"case {self.name}, rater {column}: {error}") from None
-        if "" in parts:
-            return parts[""]
-        one, *others = parts.values()
-        for other in others:
-            if other.grid.difference(one.grid):
-                raise GridError(
-                    f"case {self.name}, rater {column}: structures differ: {other.grid.difference(one.grid)}"
-                )
+            return parts[""] if "" in parts else self._together(parts)
+
+    def _together(self, parts: Mapping[str, Mask]) -> Mask:
+        (first, one), *others = parts.items()
+        for label, other in others:
+            differs = other.grid.difference(one.grid)
+            if differs:
+                raise GridError(f"{label} has {differs}, unlike {first}; resample one of them")
         values = [self.structures.index(label) + 1 for label in parts]
         array = smaller_out_of_larger([np.asarray(p.array) != 0 for p in parts.values()], values)
         return Mask(array, one.grid, one.format)
@@ -103,22 +102,38 @@ class Case:
         """The image, where there is one."""
         return None if self.image is None else read_image(self.image).array
 
-    def rank_tally(self) -> tuple[Tally, dict[Column, Array]]:
+    def rank_tally(self, grid: Grid) -> tuple[Tally, dict[Column, Array]]:
         """The table of the ranks that raters gave, and the rank maps."""
-        maps = {column: self._load(source).array for column, source in self.ranks.items()}
-        return tally(maps), maps
+        maps = {column: self.rank_map(column, grid) for column in self.ranks}
+        with about(f"case {self.name}, rank maps"):
+            return tally(maps), maps
 
-    def region(self) -> str | Array:
+    # What lies beside the masks must lie on their grid; without one, it must be readable.
+
+    def rank_map(self, column: Column, grid: Grid | None) -> Array:
+        """The ranks that one rater gave."""
+        return self._beside(f"rank map of rater {column}", self.ranks[column], grid)
+
+    def prediction(self, column: Column, grid: Grid | None) -> Array:
+        """One algorithm's output."""
+        return self._beside(f"prediction of {column}", self.predictions[column], grid)
+
+    def region(self, grid: Grid | None) -> str | Array:
         """What is counted: the study's region, or the case's own mask."""
-        return self.options.region if self.roi is None else self._load(self.roi).array
+        if self.roi is None:
+            return self.options.region
+        inside = self._beside("roi", self.roi, grid)
+        if not inside.any():
+            raise InputError(f"case {self.name}, roi: {self.roi} is empty, so that nothing is counted; draw it again")
+        return inside
 
-    def prediction(self, column: Column, grid: Grid) -> Array:
-        """One algorithm's output, which must lie on the masks' grid."""
-        mask = self._load(self.predictions[column])
-        differs = mask.grid.difference(grid)
-        if differs:
-            raise GridError(f"case {self.name}: prediction of {column} has {differs}, unlike the masks; resample it")
-        return mask.array
+    def _beside(self, what: str, source: Source, grid: Grid | None) -> Array:
+        with about(f"case {self.name}, {what}"):
+            mask = self._load(source)
+            differs = "" if grid is None else mask.grid.difference(grid)
+            if differs:
+                raise GridError(f"{source} has {differs}, unlike the masks; resample it")
+            return mask.array
 
     def _load(self, source: Source) -> Mask:
         if isinstance(source, Location):
@@ -141,13 +156,15 @@ class Reading:
     def tally(self, region: str | ArrayLike | None = None) -> Tally:
         """The table of the case."""
         case, options = self.case, self.case.options
+        predictions = {c: case.prediction(c, self.grid) for c in case.predictions}
+        region = case.region(self.grid) if region is None else region
         try:
             table = tally(
                 {**self.masks, **dict.fromkeys(case.absent)},
                 raters="exchangeable" if options.exchangeable else None,
-                predictions={c: case.prediction(c, self.grid) for c in case.predictions},
+                predictions=predictions,
                 labels=case.labels,
-                region=case.region() if region is None else region,
+                region=region,
                 unit=self.grid.item_size,
                 void=options.void,
                 foreground=options.foreground,
@@ -185,5 +202,14 @@ def values_found(array: Array) -> str:
     """The values of a mask, and whether they look like those of a JPEG."""
     values = np.unique(array).tolist()
     shown = ", ".join(map(str, values[:12])) + (f", … ({len(values)} in all)" if len(values) > 12 else "")
-    hint = "; it looks JPEG-compressed: export it as PNG" if looks_compressed(array) else ""
-    return f"The mask holds {shown}{hint}"
+    again = "; it looks JPEG-compressed: export it again as PNG, without a JPEG on the way"
+    return f"The mask holds {shown}{again if looks_compressed(array) else ''}"
+
+
+@contextmanager
+def about(what: str) -> Iterator[None]:
+    """Errors that say first what they are about."""
+    try:
+        yield
+    except ManytruthsError as error:
+        raise type(error)(f"{what}: {error}") from None

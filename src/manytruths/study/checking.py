@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 
 from ..errors import InputError, LabelError, ManytruthsError
-from ..formats import Grid, Location, probe
+from ..formats import Grid, probe
 from ..tallies import Column, Tally
 from .case import Array, Case, Reading
 
@@ -36,18 +37,23 @@ def check_case(case: Case) -> Checked:
     """Read everything of a case and list all that is wrong with it."""
     problems: list[Problem] = []
     masks, grids = _masks(case, problems)
-    first = next(iter(grids.items()), None)
+    grid = next(iter(grids.values()), None)
     problems += _other_grids(case, grids)
-    problems += _companions(case, first[1] if first else None)
-    kept = {c: m for c, m in masks.items() if first and not grids[c].difference(first[1])}
-    table = _table(case, Reading(case, kept, first[1]), problems) if first else None
-    marked = {str(c): _marked(table, c) if table else None for c in case.masks}
+    beside = list(_beside(case, grid))
+    problems += beside
+    table = None
+    if grid is not None:
+        kept = {c: m for c, m in masks.items() if not grids[c].difference(grid)}
+        # what lies beside the masks is said already, and must not hide what is wrong with them
+        alone = replace(case, roi=None, predictions={}) if any(p.severity == "error" for p in beside) else case
+        table = _table(alone, Reading(alone, kept, grid), problems)
+    marked = {str(c): _marked(table, c) for c in case.masks}
     problems += [
         Problem("warning", "empty", f"rater {c} marked nothing in case {case.name}", case.name, c)
         for c, items in marked.items()
         if items == 0
     ]
-    return Checked(first[1] if first else None, marked, table, tuple(problems))
+    return Checked(grid, marked, table, tuple(problems))
 
 
 def _masks(case: Case, problems: list[Problem]) -> tuple[dict[Column, Array], dict[Column, Grid]]:
@@ -73,32 +79,54 @@ def _other_grids(case: Case, grids: dict[Column, Grid]) -> Iterator[Problem]:
             yield Problem("error", "grid", message, case.name, str(column))
 
 
-def _companions(case: Case, grid: Grid | None) -> Iterator[Problem]:
-    """The image, the region, the ranks: there, readable, of the masks' size."""
-    for kind, source, severity in (("image", case.image, "warning"), ("roi", case.roi, "error")):
-        if not isinstance(source, Location):
-            continue
+def _beside(case: Case, grid: Grid | None) -> Iterator[Problem]:
+    """Image, region, ranks and predictions: there, readable, on the masks' grid."""
+    checks: list[tuple[str, str, Callable[[], object]]] = [("roi", "", partial(case.region, grid))]
+    checks += [("ranks", str(c), partial(case.rank_map, c, grid)) for c in case.ranks]
+    checks += [("prediction", str(c), partial(case.prediction, c, grid)) for c in case.predictions]
+    yield from _image(case, grid)
+    for kind, who, check in checks:
         try:
-            found = probe(source)
-            if grid is not None and found.shape != grid.shape:
-                differs = found.difference(grid)
-                yield Problem(severity, kind, f"case {case.name}: {kind} {source} has {differs}", case.name)
-        except ManytruthsError as error:
-            yield Problem(severity, kind, f"case {case.name}: {kind}: {error}", case.name)
+            check()
+        except InputError as error:
+            yield Problem("error", kind, str(error), case.name, who)
+
+
+def _image(case: Case, grid: Grid | None) -> Iterator[Problem]:
+    """Without its image a case can still be analysed."""
+    if case.image is None:
+        return
+    try:
+        found = probe(case.image)
+        if grid is not None and found.shape != grid.shape:
+            differs = f"{case.image} has {found.difference(grid)}, unlike the masks; resample it"
+            yield Problem("warning", "image", f"case {case.name}: image {differs}", case.name)
+    except ManytruthsError as error:
+        yield Problem("warning", "image", f"case {case.name}: image {error}", case.name)
 
 
 def _table(case: Case, reading: Reading, problems: list[Problem]) -> Tally | None:
-    """The case's table; where a mask has no labels, who and which values."""
+    """The case's table; where masks hold no labels, who and which values."""
     try:
         return reading.tally()
     except LabelError as error:
-        rater = next((str(c) for c in reading.masks if f"rater {c}:" in str(error)), "")
-        problems.append(Problem("error", "label", str(error), case.name, rater))
-    except InputError as error:
+        problems += list(_labels(case, reading)) or [Problem("error", "label", str(error), case.name)]
+    except ManytruthsError as error:
         problems.append(Problem("error", "region", str(error), case.name))
     return None
 
 
-def _marked(table: Tally, column: Column) -> int:
+def _labels(case: Case, reading: Reading) -> Iterator[Problem]:
+    """What is wrong with each rater's labels: together, the first one hides the others."""
+    for column, array in reading.masks.items():
+        try:
+            Reading(replace(case, absent=(), predictions={}), {column: array}, reading.grid).tally("whole")
+        except LabelError as error:
+            yield Problem("error", "label", str(error), case.name, str(column))
+
+
+def _marked(table: Tally | None, column: Column) -> int | None:
+    if table is None or column not in table.columns:
+        return None
     codes = table.patterns[:, table.columns.index(column)]
     return int(sum(table.counts[codes == code].sum() for code in table.labels.marks))

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import CallError
 from ..labels import VOID, Labels
 from .columns import Column, Role, Unit
+from .crossing import crossed
 from .rows import Counts, Rows, merge
 
 REGIONS = ("whole", "union", "modified_background")
@@ -116,6 +117,11 @@ class Tally:
     def marked(self) -> NDArray[np.int64]:
         """A: how many raters gave a label other than background."""
         return np.asarray(self.votes[:, list(self.labels.marks)].sum(axis=1), np.int64)
+
+    @cached_property
+    def contingency(self) -> NDArray[np.float64]:
+        """(R, R, L, L) items by the labels that two raters gave, for every two raters."""
+        return crossed(self.patterns, self.counts, self.raters, len(self.labels))
 
     # -- columns -------------------------------------------------------------------------------
 
