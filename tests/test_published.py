@@ -99,7 +99,7 @@ def test_fissure(fissure):
 def test_fissure_votes_painted(fissure):
     table = mt.tally(fissure)
     votes = sum((m > 0).astype(int) for m in fissure.values())
-    np.testing.assert_array_equal(mt.paint(table.marked, table, fissure), votes)
+    np.testing.assert_array_equal(mt.paint(table.marked, fissure, table), votes)
 
 
 # -- LIDC: 897 nodules, 4 exchangeable readers ---------------------------------------------------
@@ -197,7 +197,7 @@ def test_crowd_painted_from_the_pooled_table(crowd):
     other = next(m for n, m in crowd.items() if n != name)
     pooled = mt.pool([mt.tally(masks), mt.tally(other)])
     votes = sum(m.astype(int) for m in masks.values() if m is not None)
-    np.testing.assert_array_equal(mt.paint(pooled.marked, pooled, masks), votes)
+    np.testing.assert_array_equal(mt.paint(pooled.marked, masks, pooled), votes)
 
 
 # -- one NIfTI volume, 3 raters ------------------------------------------------------------------

@@ -37,7 +37,7 @@ def test_four_first_and_one_second() -> None:
 def test_ranking_heatmap_is_the_mean_over_raters(masks: np.ndarray) -> None:
     table = mt.tally(masks, labels=range(11))
     wanted = [[sum(WORTH[m[y, x]] for m in masks) / 4 for x in range(5)] for y in range(3)]
-    assert mt.paint(ranking_heatmap(table), table, masks).tolist() == wanted
+    assert mt.paint(ranking_heatmap(table), masks, table).tolist() == wanted
 
 
 @given(ranked)
@@ -83,7 +83,7 @@ def test_halves_round_up() -> None:
 @given(binary)
 def test_score_is_the_mean_of_the_normalised_map_in_the_union(masks: np.ndarray) -> None:
     table = mt.tally(masks, labels=[0, 1])
-    assert (mt.paint(common_heatmap(table), table, masks) == masks.sum(axis=0)).all()
+    assert (mt.paint(common_heatmap(table), masks, table) == masks.sum(axis=0)).all()
     heat = masks.sum(axis=0).astype(float)
     score = heatmap_score(table)
     if not masks.any():

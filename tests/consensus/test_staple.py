@@ -47,7 +47,7 @@ def test_same_as_simpleitk(make: object, raters: int) -> None:
     table = mt.tally(masks)
     found = staple(table, like="itk", most=100_000)
     assert found.ended == "converged"
-    assert mt.paint(found.probability, table, masks) == pytest.approx(wanted, abs=1e-7)
+    assert mt.paint(found.probability, masks, table) == pytest.approx(wanted, abs=1e-7)
     assert found.sensitivity == pytest.approx(peer.GetSensitivity(), abs=1e-9)
     assert found.specificity == pytest.approx(peer.GetSpecificity(), abs=1e-9)
     assert found.iterations == peer.GetElapsedIterations()
@@ -80,7 +80,7 @@ def test_same_as_pixel_by_pixel(steps: int, share_void: float) -> None:
     table = mt.tally(masks, void=VOID)
     found = staple(table, 0.2, tolerance=0, most=steps)
     w, p, q = by_pixel(masks, 0.2, steps)
-    assert mt.paint(found.probability, table, masks, void=VOID) == pytest.approx(w, abs=1e-12)
+    assert mt.paint(found.probability, masks, table, void=VOID) == pytest.approx(w, abs=1e-12)
     assert found.sensitivity == pytest.approx(p, abs=1e-12)
     assert found.specificity == pytest.approx(q, abs=1e-12)
     assert (found.iterations, found.ended) == (steps, "stopped")

@@ -23,7 +23,7 @@ shares = st.sampled_from([(1, 4), (1, 3), (1, 2), (2, 3), (3, 4), (1, 1)])
 @given(stacks, shares)
 def test_vote_is_that_of_every_pixel(masks: np.ndarray, share: tuple[int, int]) -> None:
     table = mt.tally(masks, void=VOID, labels=[0, 1])
-    found = mt.paint(vote(table, share[0] / share[1]).hard, table, masks, void=VOID)
+    found = mt.paint(vote(table, share[0] / share[1]).hard, masks, table, void=VOID)
     for y, x in np.ndindex(3, 5):
         a, m = int((masks[:, y, x] == 1).sum()), int((masks[:, y, x] != VOID).sum())
         assert found[y, x] == (m > 0 and Fraction(a, m) >= Fraction(*share))
@@ -33,8 +33,8 @@ def test_vote_is_that_of_every_pixel(masks: np.ndarray, share: tuple[int, int]) 
 def test_any_and_all(masks: np.ndarray) -> None:
     table = mt.tally(masks, void=VOID, labels=[0, 1])
     marked, left = (masks == 1).any(axis=0), (masks == 0).any(axis=0)
-    assert (mt.paint(vote(table, "any").hard, table, masks, void=VOID) == marked).all()
-    assert (mt.paint(vote(table, "all").hard, table, masks, void=VOID) == (marked & ~left)).all()
+    assert (mt.paint(vote(table, "any").hard, masks, table, void=VOID) == marked).all()
+    assert (mt.paint(vote(table, "all").hard, masks, table, void=VOID) == (marked & ~left)).all()
     assert (vote(table, "all").hard == vote(table, 1).hard).all()
 
 
@@ -52,9 +52,9 @@ def test_weight_2_is_a_second_rater() -> None:
     twice = mt.tally({"A": a, "A'": a, "B": b, "C": c})
     once = mt.tally({"A": a, "B": b, "C": c})
     weighted = vote(once, 0.5, {"C": 1, "A": 2, "B": 1})
-    painted = mt.paint(weighted.hard, once, {"A": a, "B": b, "C": c})
-    assert (painted == mt.paint(vote(twice).hard, twice, {"A": a, "A'": a, "B": b, "C": c})).all()
-    assert (painted != mt.paint(vote(once).hard, once, {"A": a, "B": b, "C": c})).any()
+    painted = mt.paint(weighted.hard, {"A": a, "B": b, "C": c}, once)
+    assert (painted == mt.paint(vote(twice).hard, {"A": a, "A'": a, "B": b, "C": c}, twice)).all()
+    assert (painted != mt.paint(vote(once).hard, {"A": a, "B": b, "C": c}, once)).any()
 
 
 def test_weight_0_has_no_say() -> None:
@@ -93,14 +93,14 @@ def test_share_of_the_others_is_the_vote_without_the_rater(masks: np.ndarray) ->
         rest = np.delete(masks, j, axis=0)
         rated = (rest != VOID).sum(axis=0)
         wanted = np.where(rated > 0, (rest == 1).sum(axis=0) / np.maximum(rated, 1), np.nan)
-        assert np.array_equal(mt.paint(found[:, j], table, masks, void=VOID), wanted, equal_nan=True)
+        assert np.array_equal(mt.paint(found[:, j], masks, table, void=VOID), wanted, equal_nan=True)
 
 
 @given(labelled)
 def test_plurality_is_that_of_every_pixel(masks: np.ndarray) -> None:
     table = mt.tally(masks, void=VOID, labels=[0, 1, 2, 5])
     found = plurality(table)
-    label, tied = (mt.paint(v, table, masks, void=VOID) for v in (found.label, found.tied))
+    label, tied = (mt.paint(v, masks, table, void=VOID) for v in (found.label, found.tied))
     for y, x in np.ndindex(3, 5):
         given_ = [int(v) for v in masks[:, y, x] if v != VOID]
         most = [v for v in sorted(set(given_)) if given_.count(v) == max(map(given_.count, given_))]

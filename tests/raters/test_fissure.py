@@ -71,20 +71,20 @@ def test_table_5(masks: dict[str, np.ndarray], published: dict[str, Any]) -> Non
 
 @pytest.mark.parametrize(("threshold", "name"), [(0.5, "gt_05"), (0.75, "gt_075"), ("any", "gt_any")])
 def test_votes_are_the_authors(threshold: float | str, name: str, masks: Any, table: Tally) -> None:
-    found = mt.paint(vote(table, threshold).hard, table, masks)
+    found = mt.paint(vote(table, threshold).hard, masks, table)
     assert (found == (picture("published", f"{name}.png") > 0)).all()
 
 
 def test_vote_without_outliers_is_the_authors(masks: Any, table: Tally) -> None:
     kept = table.without(*rater_differences(table).outliers)
-    found = mt.paint(vote(kept).hard, kept, {n: m for n, m in masks.items() if n not in ("A1", "A4", "A11")})
+    found = mt.paint(vote(kept).hard, {n: m for n, m in masks.items() if n not in ("A1", "A4", "A11")}, kept)
     assert (found == (picture("published", "gt_excl_05.png") > 0)).all()
 
 
 def test_staple_is_the_authors(masks: Any, table: Tally) -> None:
     truth = picture("published", "gt_staple.png") > 0
-    assert (mt.paint(staple(table, "marked").hard, table, masks) == truth).all()
-    assert (mt.paint(staple(table).hard, table, masks) != truth).sum() == 8146
+    assert (mt.paint(staple(table, "marked").hard, masks, table) == truth).all()
+    assert (mt.paint(staple(table).hard, masks, table) != truth).sum() == 8146
 
 
 def test_outliers_stand_outside_the_cluster(table: Tally) -> None:

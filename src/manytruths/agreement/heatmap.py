@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import CallError, LabelError
 from ..labels import ratio
-from ..tallies import Tally
+from ..tallies import PatternValues, Tally
 
 Values = NDArray[np.float64]
 
@@ -30,7 +30,7 @@ def common_heatmap(tally: Tally) -> NDArray[np.int64]:
     >>> common_heatmap(mt.tally({"A": [1, 1, 0], "B": [1, 0, 0]}))
     array([0, 1, 2])
     """
-    return tally.marked
+    return PatternValues(tally.marked, tally)
 
 
 def ranking_values(ranks: ArrayLike, a: float = 0.77, b: float = 13, largest: int = 10) -> Values:
@@ -80,7 +80,7 @@ def ranking_heatmap(tally: Tally, a: float = 0.77, b: float = 13, largest: int =
     summed = tally.votes @ ranking_values(ranks, a, b, largest)
     mean = np.full(len(summed), np.nan)
     np.divide(summed, tally.rated, out=mean, where=tally.rated > 0)
-    return mean
+    return PatternValues(mean, tally)
 
 
 def normalised(values: ArrayLike, tally: Tally | None = None) -> Values:

@@ -82,7 +82,7 @@ def _ranking(case: Case, plan: Plan, image: Array | None, grid: Grid) -> tuple[f
     table, maps = case.rank_tally(grid)
     with about(f"case {case.name}, rank maps"):
         values = ranking_heatmap(table, plan.base, plan.shift, plan.largest)
-    heat = paint(values, table, maps).astype(np.float32)
+    heat = paint(values, maps, table).astype(np.float32)
     assert plan.folder is not None
     top = float(plan.base ** (1 - plan.shift))
     _save(plan.folder / "ranking", case, heat, image, grid, round(top), "mean rank value", discrete=False)

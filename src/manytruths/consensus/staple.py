@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import CallError
-from ..tallies import Tally
+from ..tallies import PatternValues, Tally
 
 Values = NDArray[np.float64]
 Prior = Literal["prevalence", "marked", "estimated"] | float
@@ -177,8 +177,8 @@ def _certain(tally: Tally, truth: float) -> Staple:
     """Nobody marked anything, or everybody everything: nothing is left to estimate."""
     return Staple(
         raters=tally.rater_names,
-        probability=np.full(len(tally.counts), truth),
-        hard=np.full(len(tally.counts), truth == 1) & (tally.rated > 0),
+        probability=PatternValues(np.full(len(tally.counts), truth), tally),
+        hard=PatternValues(np.full(len(tally.counts), truth == 1) & (tally.rated > 0), tally),
         sensitivity=np.full(len(tally.raters), np.nan),
         specificity=np.full(len(tally.raters), np.nan),
         prior=truth,
@@ -201,8 +201,8 @@ def _fitted(tally: Tally, data: _Data, prior: float, estimate: bool, tolerance: 
         last, prior = rates, rates.prior
     return Staple(
         tally.rater_names,
-        weight,
-        (weight > 0.5 + TIE) & (tally.rated > 0),
+        PatternValues(weight, tally),
+        PatternValues((weight > 0.5 + TIE) & (tally.rated > 0), tally),
         rates.sensitivity,
         rates.specificity,
         rates.prior,

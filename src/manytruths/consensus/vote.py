@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ..errors import CallError
 from ..labels import VOID
-from ..tallies import Tally
+from ..tallies import PatternValues, Tally
 
 Values = NDArray[np.float64]
 
@@ -64,7 +64,8 @@ def vote(tally: Tally, threshold: float | str = 0.5, weights: Mapping[str, float
     rated = (rows != VOID) & (each > 0)
     marked = rated & np.isin(rows, tally.labels.marks)
     share = _share(marked @ each, rated @ each)
-    return Vote(threshold, share, _hard(share, marked, rated, threshold), each)
+    hard = _hard(share, marked, rated, threshold)
+    return Vote(threshold, PatternValues(share, tally), PatternValues(hard, tally), each)
 
 
 def _share(marked: Values, rated: Values) -> Values:

@@ -23,7 +23,7 @@ COLUMNS, MOST = 3, 6
 def best_slice(heat: NDArray[Any], axis: int | None = None, spacing: Sequence[float] | None = None) -> tuple[int, int]:
     """The axis to cut a volume along, and the slice with the most marked voxels.
 
-    Without an axis it is the one sampled most coarsely: by the spacing where that is known, else the one with the
+    Without an axis it is the one sampled most coarsely: by the spacing where that is known, then the one with the
     fewest slices; the last where that leaves a choice.
 
     >>> volume = np.zeros((8, 8, 4))
@@ -35,8 +35,8 @@ def best_slice(heat: NDArray[Any], axis: int | None = None, spacing: Sequence[fl
     if heat.ndim != 3 or not heat.size:
         raise CallError(f"heat is {size_text(heat.shape) or 'a number'}; a volume has three axes and some voxels")
     if axis is None:
-        coarse = [-float(side) for side in heat.shape] if spacing is None else list(spacing)
-        axis = max(range(3), key=lambda a: (coarse[a], a))
+        coarse = [0.0] * 3 if spacing is None else [round(float(step), 6) for step in spacing]
+        axis = max(range(3), key=lambda a: (coarse[a], -heat.shape[a], a))
     return axis % 3, int(_marked(heat, axis).argmax())
 
 

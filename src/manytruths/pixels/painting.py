@@ -18,8 +18,8 @@ from .inputs import Masks, filled, gather
 
 def paint(
     values: ArrayLike,
-    tally: Tally,
     masks: Masks,
+    tally: Tally | None = None,
     *,
     raters: object = None,
     void: int | None = None,
@@ -32,19 +32,25 @@ def paint(
     ----------
     values
         One value a pattern of ``tally``, in its order.
-    tally
-        A table over the same columns; a pooled one will do for any of its cases.
     masks, raters, void, foreground
         As given to :func:`manytruths.tally`. Columns of ``tally`` that are not among the masks are absent.
+    tally
+        A table over the same columns; a pooled one will do for any of its cases. Values that come from a
+        consensus or a heatmap know theirs.
     fill
         What to paint where a pattern is not in the table (outside its region); by default that is an error.
 
     >>> import manytruths as mt
     >>> masks = {"A": [[1, 1, 0]], "B": [[1, 0, 0]]}
     >>> t = mt.tally(masks)
-    >>> paint(t.marked, t, masks)
+    >>> paint(t.marked, masks, t)
     array([[2, 1, 0]])
+    >>> paint(mt.vote(t).hard, masks)
+    array([[ True,  True, False]])
     """
+    tally = tally or getattr(values, "tally", None)
+    if tally is None:
+        raise CallError("these values do not know their table; give the tally whose patterns they belong to")
     table = np.asarray(values)
     if table.shape != (len(tally.counts),):
         raise CallError(f"paint wants one value a pattern, {len(tally.counts)} in all; got shape {table.shape}")

@@ -49,8 +49,8 @@ class Case:
         """The table of this case. Raters absent from it are VOID. ``region`` overrides the study's."""
         return self.read().tally(region)
 
-    def paint(self, values: ArrayLike, table: Tally, fill: float | None = None) -> Array:
-        """The map of a value per pattern of ``table``, which may be a pooled one."""
+    def paint(self, values: ArrayLike, table: Tally | None = None, fill: float | None = None) -> Array:
+        """The map of a value per pattern, of a table that may be a pooled one; see :func:`manytruths.paint`."""
         return self.read().paint(values, table, fill)
 
     def read(self) -> Reading:
@@ -177,10 +177,13 @@ class Reading:
             self._refuse_compressed()
         return table
 
-    def paint(self, values: ArrayLike, table: Tally, fill: float | None = None) -> Array:
+    def paint(self, values: ArrayLike, table: Tally | None = None, fill: float | None = None) -> Array:
         """The map of a value per pattern of a table."""
-        options = self.case.options
-        return paint(values, table, self.masks, void=options.void, fill=fill, foreground=options.foreground)
+        case, options = self.case, self.case.options
+        table = table or getattr(values, "tally", None)
+        shown = {c: case.prediction(c, self.grid) for c in case.predictions if table and c in table.columns}
+        masks = {**self.masks, **shown}
+        return paint(values, masks, table, void=options.void, fill=fill, foreground=options.foreground)
 
     def _explained(self, error: LabelError) -> LabelError:
         """A label error with the values that the mask holds."""

@@ -3,5 +3,6 @@
 from .columns import Column, Unit, natural
 from .pooling import Tallies, pool
 from .tally import REGIONS, Tally
+from .values import PatternValues
 
-__all__ = ["REGIONS", "Column", "Tallies", "Tally", "Unit", "natural", "pool"]
+__all__ = ["REGIONS", "Column", "PatternValues", "Tallies", "Tally", "Unit", "natural", "pool"]

@@ -1,0 +1,76 @@
+"""The house stays one to live in: layers, names, sizes, words, imports."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import manytruths as mt
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "manytruths"
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+
+def test_a_room_imports_only_from_rooms_below_it():
+    run = subprocess.run(
+        [Path(sys.executable).with_name("lint-imports")], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stdout
+
+
+def test_public_names_are_sorted_and_there():
+    assert mt.__all__ == sorted(mt.__all__, key=lambda n: (0 if n.isupper() else 1 if n[0].isupper() else 2, n))
+    for name in mt.__all__:
+        assert getattr(mt, name) is not None
+        assert name in dir(mt)
+    with pytest.raises(AttributeError, match="nothing_like_it"):
+        _ = mt.nothing_like_it
+
+
+def test_public_functions_are_documented():
+    for name in mt.__all__:
+        assert (getattr(mt, name).__doc__ or "").strip() or name == "VOID", name
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_files_are_short_and_speak_of_raters(path):
+    text = path.read_text()
+    assert len(text.splitlines()) <= 320
+    names = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+    names |= {node.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    assert not [n for n in names if re.search(r"annotator|observer|worker", n, re.IGNORECASE)]
+
+
+def test_importing_is_light():
+    code = "import sys, manytruths; print([m for m in ('numpy', 'scipy', 'PIL', 'rich') if m in sys.modules])"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
+
+
+def test_the_computing_rooms_do_not_import_scipy_or_pillow_at_once():
+    rooms = "agreement, manytruths.raters, manytruths.consensus, manytruths.study, manytruths.pixels"
+    code = f"import sys, manytruths.{rooms}; print([m for m in ('scipy', 'PIL') if m in sys.modules])"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
+
+
+def test_what_a_user_types_first(tmp_path):
+    """The first lines of the documentation, on a study written by the demo's own parts."""
+    from manytruths.analyses.demo import demo
+
+    demo(tmp_path, cases=12, size=64)
+    study = mt.Study.open(
+        str(tmp_path / "study/masks/{rater}/{session}/{case}.png"), images=str(tmp_path / "study/images/{case}.png")
+    )
+    tallies = study.tally()
+    whole = mt.pool(tallies)
+    found = mt.interval(mt.fleiss_kappa, tallies, seed=0)
+    assert found.low < mt.fleiss_kappa(whole) < found.high
+    truth = mt.staple(whole)
+    painted = study["p01"].paint(truth.probability)
+    assert painted.shape == study["p01"].read().grid.shape
+    assert 0 <= painted.min() <= painted.max() <= 1
