@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from .agreement import (
         AgreementCurve,
         Correlation,
+        MeanOfPairs,
         PairMatrix,
         PairStatistic,
+        VoteStatistic,
         agreement_curve,
         bias_index,
         cohen_kappa,
@@ -124,9 +126,9 @@ _HOME = {
     "agreement": (
         "agreement_curve AgreementCurve bias_index cohen_kappa common_heatmap condition Correlation dice "
         "feature_correlation fleiss_kappa gwet_ac1 heatmap_score image_features iou krippendorff_alpha "
-        "krippendorff_rule level mean_pairwise negative_agreement npv pabak PairMatrix PairStatistic pairwise "
-        "percent_agreement positive_agreement ppv prevalence prevalence_index ranking_heatmap sensitivity "
-        "smyth_bound specificity unanimous volume_difference weighted_kappa"
+        "krippendorff_rule level mean_pairwise MeanOfPairs negative_agreement npv pabak PairMatrix PairStatistic "
+        "pairwise percent_agreement positive_agreement ppv prevalence prevalence_index ranking_heatmap "
+        "sensitivity smyth_bound specificity unanimous volume_difference VoteStatistic weighted_kappa"
     ),
     "consensus": ("Plurality plurality Staple staple Vote vote"),
     "errors": ("CallError FormatError GridError InputError LabelError ManytruthsError StudyError"),
@@ -165,6 +167,7 @@ __all__ = [
     "LabelError",
     "Labels",
     "ManytruthsError",
+    "MeanOfPairs",
     "PairMatrix",
     "PairStatistic",
     "Plurality",
@@ -180,6 +183,7 @@ __all__ = [
     "Undefined",
     "Unit",
     "Vote",
+    "VoteStatistic",
     "WilliamsIndex",
     "agreement_curve",
     "bias_index",

@@ -16,6 +16,7 @@ from . import __version__
 
 if TYPE_CHECKING:
     from .analyses.examining import Plan
+    from .labels import Labels
     from .study import Progress, Study
 
 app = App(
@@ -255,16 +256,20 @@ def _console(quiet: bool) -> Any:
     return Console(quiet=quiet, width=None if sys.stdout.isatty() else 110)
 
 
-def _labels(text: str | None) -> dict[int, str] | None:
-    from .errors import CallError
+def _labels(text: str | None) -> Labels | None:
+    from .errors import CallError, LabelError
+    from .labels import Labels
 
     if text is None:
         return None
     try:
         pairs = [item.split("=", 1) for item in text.split(",")]
-        return {int(pair[0]): pair[-1].strip() for pair in pairs}
-    except ValueError:
-        raise CallError(f"--labels wants value=name,value=name; got {text!r}") from None
+        named = {int(pair[0]): pair[-1].strip() for pair in pairs}
+        if len(named) < len(pairs) or not all(named.values()):
+            raise ValueError
+        return Labels.of(named)
+    except (ValueError, LabelError):
+        raise CallError(f"--labels wants value=name,value=name, each once; got {text!r}") from None
 
 
 def _numbers(text: str | None) -> tuple[float, ...] | None:
@@ -273,9 +278,12 @@ def _numbers(text: str | None) -> tuple[float, ...] | None:
     if text is None:
         return None
     try:
-        return tuple(float(number) for number in text.split(","))
+        numbers = tuple(float(number) for number in text.split(","))
+        if not all(0 < number < float("inf") for number in numbers):
+            raise ValueError
+        return numbers
     except ValueError:
-        raise CallError(f"--spacing wants numbers, as in 0.5,0.5; got {text!r}") from None
+        raise CallError(f"--spacing wants positive numbers, as in 0.5,0.5; got {text!r}") from None
 
 
 if __name__ == "__main__":

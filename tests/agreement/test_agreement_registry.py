@@ -27,8 +27,8 @@ MAPS = {
 }  # fmt: skip
 """A value per pattern or per pixel; tested in test_heatmap.py and test_features.py."""
 NOT_STATISTICS = {
-    "SCALES", "SMYTH_LIMIT", "AgreementCurve", "Correlation", "PairMatrix", "PairStatistic", "krippendorff_rule",
-    "level", "mean_pairwise", "pairwise",
+    "SCALES", "SMYTH_LIMIT", "AgreementCurve", "Correlation", "MeanOfPairs", "PairMatrix", "PairStatistic",
+    "VoteStatistic", "krippendorff_rule", "level", "mean_pairwise", "pairwise",
 }  # fmt: skip
 
 SYMMETRIC_PAIR = {"bias_index", "cohen_kappa", "dice", "iou", "volume_difference", "weighted_kappa"}

@@ -17,15 +17,18 @@ from .heatmap import common_heatmap, heatmap_score, normalised, ranking_heatmap,
 from .krippendorff import krippendorff_alpha
 from .levels import SCALES, krippendorff_rule, level
 from .overlap import bias_index, dice, iou, npv, ppv, sensitivity, specificity, volume_difference
-from .pairs import PairMatrix, PairStatistic, contingency, mean_pairwise, pairwise
+from .pairs import MeanOfPairs, PairMatrix, PairStatistic, contingency, mean_pairwise, pairwise
+from .votes import VoteStatistic
 
 __all__ = [
     "SCALES",
     "SMYTH_LIMIT",
     "AgreementCurve",
     "Correlation",
+    "MeanOfPairs",
     "PairMatrix",
     "PairStatistic",
+    "VoteStatistic",
     "agreement_curve",
     "bias_index",
     "cohen_kappa",

@@ -14,21 +14,22 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..labels import VOID, ratio
+from ..labels import VOID
 from ..tallies import Tally
+from .votes import Sums, Values, vote_statistic
 
 SMYTH_LIMIT = 0.1
 """The largest bound that Smyth recommends accepting."""
 
 
-def smyth_bound(tally: Tally) -> float:
+@vote_statistic(undefined="no item was rated", alone="no item was rated")
+def smyth_bound(found: Sums) -> Values:
     """The least mean error rate that raters who disagree so much must have, whatever the truth.
 
     Σ (m − max_j n_j) / Σ m. Two raters reach the largest value with any disagreement, an odd number never
     reaches 0.5, so that bounds of different numbers of raters do not compare (Lampert 2016, 5.1).
     """
-    minority = tally.rated - tally.votes.max(axis=1, initial=0)
-    return ratio(float(minority @ tally.counts), float(tally.rated @ tally.counts), "no item was rated")
+    return found.minority / found.ratings
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,10 @@ def agreement_curve(tally: Tally) -> AgreementCurve:
     return AgreementCurve(levels, items / items[0] if items[0] else np.full(len(levels), np.nan))
 
 
-def unanimous(tally: Tally) -> float:
+@vote_statistic(undefined="nobody marked anything", alone="nobody marked anything")
+def unanimous(found: Sums) -> Values:
     """Of the items that anybody marked, the share that all their raters marked."""
-    agreed = tally.counts[(tally.marked > 0) & (tally.marked == tally.rated)].sum()
-    return ratio(float(agreed), float(tally.counts[tally.marked > 0].sum()), "nobody marked anything")
+    return found.agreed / found.marked
 
 
 def condition(tally: Tally) -> Literal["", "nothing_marked", "one_empty", "no_overlap"]:

@@ -9,7 +9,7 @@ m ≥ 1, and D the mean over items with m ≥ 2 of the share of disagreeing pair
     PABAK               1 − D / (1 − 1 / L)
 
 All are for unequal numbers of raters (Gwet 2014). Written with disagreements, no digits cancel where nearly
-all items are background.
+all items are background. With unequal numbers Fleiss' kappa can fall below −1.
 
 Fleiss JL. Psychol Bull 1971;76:378–382. doi:10.1037/h0031619. Gwet KL. Br J Math Stat Psychol 2008;61:29–48.
 doi:10.1348/000711006X126600. Gwet KL. Handbook of Inter-Rater Reliability, 4th ed. 2014.
@@ -21,98 +21,63 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import CallError
-from ..labels import Undefined, ratio, reason
 from ..tallies import Tally
+from .votes import ONE_LABEL, Sums, Values, sums, vote_statistic
 
-ALONE = "no item was rated by two raters"
-ONE_LABEL = "every rater gave one and the same label to every item, so that chance agreement is complete"
-
-
-def disagreement(tally: Tally) -> float:
-    """D: the chance that two raters of a random item disagree about it."""
-    m = tally.rated
-    pairs = m * (m - 1)
-    apart = (m * m - (tally.votes**2).sum(axis=1)) / np.maximum(pairs, 1)
-    return ratio(float(apart @ tally.counts), float(tally.counts[pairs > 0].sum()), ALONE)
+NOT_RATED = "no item was rated"
 
 
 def prevalence(tally: Tally) -> NDArray[np.float64]:
     """p_j: the share of each label, every rated item counting the same."""
-    m = tally.rated
-    seen = int(tally.counts[m > 0].sum())
-    weights = tally.counts / np.maximum(m, 1)
-    return (weights @ tally.votes) / seen if seen else np.full(len(tally.labels), np.nan)
+    found = sums(tally)
+    return found.prevalence if found.seen else np.full(len(tally.labels), np.nan)
 
 
-def _beyond(tally: Tally, chance_disagreement: float) -> float:
-    observed = disagreement(tally)
-    if reason(observed):
-        return observed
-    return 1 - observed / chance_disagreement if chance_disagreement > 0 else Undefined(ONE_LABEL)
-
-
-def percent_agreement(tally: Tally) -> float:
+@vote_statistic(undefined=ONE_LABEL)
+def percent_agreement(found: Sums) -> Values:
     """The chance that two raters of a random item agree about it, as a share of 1."""
-    observed = disagreement(tally)
-    return observed if reason(observed) else 1 - observed
+    return 1 - found.disagreement
 
 
-def fleiss_kappa(tally: Tally) -> float:
+@vote_statistic(undefined=ONE_LABEL)
+def fleiss_kappa(found: Sums) -> Values:
     """Fleiss' kappa.
 
     >>> import manytruths as mt
     >>> round(mt.fleiss_kappa(mt.tally({"A": [1, 1, 0, 0], "B": [1, 0, 0, 0]})), 4)
     0.4667
     """
-    p = prevalence(tally)
-    # Σ p_j p_k over j ≠ k: 1 − p_j would lose the digits of a rare label, and be 0 only roughly for a lone one
-    return _beyond(tally, float(p @ (1 - np.eye(len(p))) @ p))
+    return 1 - found.disagreement / found.chance
 
 
-def gwet_ac1(tally: Tally) -> float:
+@vote_statistic(undefined="there is only one label")
+def gwet_ac1(found: Sums) -> Values:
     """Gwet's AC1, which does not collapse when one label is rare."""
-    if len(tally.labels) < 2:
-        return Undefined("there is only one label")
-    p = prevalence(tally)
-    return _beyond(tally, 1 - float((p * (1 - p)).sum()) / (len(tally.labels) - 1))
+    return 1 - found.disagreement / (1 - found.chance / (len(found.labels) - 1))
 
 
-def pabak(tally: Tally) -> float:
+@vote_statistic(undefined="there is only one label")
+def pabak(found: Sums) -> Values:
     """Prevalence- and bias-adjusted kappa: chance taken as 1 / labels (Byrt 1993; Brennan and Prediger 1981)."""
-    if len(tally.labels) < 2:
-        return Undefined("there is only one label")
-    return _beyond(tally, 1 - 1 / len(tally.labels))
+    return 1 - found.disagreement / np.float64(1 - 1 / len(found.labels))
 
 
-def prevalence_index(tally: Tally) -> float:
+@vote_statistic(undefined=NOT_RATED, alone=NOT_RATED, background=True)
+def prevalence_index(found: Sums) -> Values:
     """|share marked − share not marked|: the nearer to 1, the lower a kappa for the same agreement (Byrt 1993)."""
-    _background(tally)
-    background = prevalence(tally)[tally.labels.background]
-    return float(abs(1 - 2 * background)) if not np.isnan(background) else Undefined("no item was rated")
+    return np.abs(1 - 2 * found.prevalence[..., found.labels.background])
 
 
-def positive_agreement(tally: Tally) -> float:
+@vote_statistic(undefined="nobody marked anything", background=True)
+def positive_agreement(found: Sums) -> Values:
     """Positive specific agreement: a rater having marked an item, the chance that another has too.
 
     Dice's coefficient for two raters, and kappa's limit for an infinite background.
     """
-    return _specific(tally, tally.marked, "nobody marked anything")
+    return found.marks_met / found.marks
 
 
-def negative_agreement(tally: Tally) -> float:
+@vote_statistic(undefined="everybody marked everything", background=True)
+def negative_agreement(found: Sums) -> Values:
     """Negative specific agreement: a rater having left an item, the chance that another has too."""
-    return _specific(tally, tally.rated - tally.marked, "everybody marked everything")
-
-
-def _specific(tally: Tally, chosen: NDArray[np.int64], otherwise: str) -> float:
-    _background(tally)
-    m = tally.rated
-    weights = np.where(m > 1, tally.counts, 0)
-    agreeing = float((weights * chosen * (chosen - 1) / np.maximum(m - 1, 1)).sum())
-    return ratio(agreeing, float(weights @ chosen), otherwise if weights.any() else ALONE)
-
-
-def _background(tally: Tally) -> None:
-    if tally.labels.background is None:
-        raise CallError(f"no label is background (0) among {', '.join(tally.labels.describe())}")
+    return found.blanks_met / found.blanks

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ..errors import CallError
 from ..labels import Undefined
 from ..tallies import Tally
-from .chance import ALONE, ONE_LABEL
+from .votes import ALONE, ONE_LABEL
 
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
 

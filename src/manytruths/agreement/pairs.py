@@ -134,8 +134,35 @@ def pairwise(statistic: PairStatistic | Statistic, tally: Tally, *, sessions: bo
     return PairMatrix(getattr(statistic, "__name__", repr(statistic)), names, values)
 
 
+class MeanOfPairs:
+    """The mean of a pair statistic over all pairs of raters; the one pairwise number that exchangeable raters allow."""
+
+    def __init__(self, statistic: PairStatistic) -> None:
+        self.statistic = statistic
+        self.__name__ = statistic.__name__
+
+    def __call__(self, tally: Tally) -> float:
+        tables = contingency(tally)
+        names = tuple(map(str, range(len(tables))))
+        return PairMatrix(self.__name__, names, self.statistic.of(tables, tally.labels)).mean()
+
+    def batch(self, tally: Tally, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The same for every row of ``counts`` over the patterns of ``tally``, nan where no pair has it."""
+        columns, labels = tally.raters, len(tally.labels)
+        chosen = tally.patterns[:, columns][:, :, None] == np.arange(labels)
+        found = []
+        for i, j in combinations(range(len(columns)), 2):
+            both = chosen[:, i, :, None] & chosen[:, j, None, :]
+            tables = counts @ both.reshape(len(both), -1).astype(np.float64)
+            found.append(self.statistic.of(tables.reshape(-1, labels, labels), tally.labels))
+        values = np.stack(found)
+        known = ~np.isnan(values)
+        total = np.where(known, values, 0).sum(axis=0)
+        mean = np.full(len(counts), np.nan)
+        np.divide(total, known.sum(axis=0), out=mean, where=known.any(axis=0))
+        return mean
+
+
 def mean_pairwise(statistic: PairStatistic, tally: Tally) -> float:
-    """The mean over all pairs of raters; the one pairwise number that exchangeable raters allow."""
-    tables = contingency(tally)
-    names = tuple(map(str, range(len(tables))))
-    return PairMatrix(statistic.__name__, names, statistic.of(tables, tally.labels)).mean()
+    """The mean of a pair statistic over all pairs of raters; see :class:`MeanOfPairs`."""
+    return MeanOfPairs(statistic)(tally)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from ..agreement import (
+    MeanOfPairs,
     agreement_curve,
     cohen_kappa,
     condition,
@@ -17,7 +18,6 @@ from ..agreement import (
     heatmap_score,
     iou,
     krippendorff_alpha,
-    mean_pairwise,
     negative_agreement,
     pabak,
     percent_agreement,
@@ -43,7 +43,7 @@ BEYOND_CHANCE: dict[str, Statistic] = {
     "gwet_ac1": gwet_ac1,
     "pabak": pabak,
     "smyth_bound": smyth_bound,
-    "cohen_kappa": partial(mean_pairwise, cohen_kappa),
+    "cohen_kappa": MeanOfPairs(cohen_kappa),
 }
 """Cohen's kappa, and what follows in the next table from Dice on, are means over the pairs of raters."""
 
@@ -53,9 +53,9 @@ OF_MARKS: dict[str, Statistic] = {
     "prevalence_index": prevalence_index,
     "unanimous": unanimous,
     "heatmap_score": heatmap_score,
-    "dice": partial(mean_pairwise, dice),
-    "iou": partial(mean_pairwise, iou),
-    "volume_difference": partial(mean_pairwise, volume_difference),
+    "dice": MeanOfPairs(dice),
+    "iou": MeanOfPairs(iou),
+    "volume_difference": MeanOfPairs(volume_difference),
 }
 """These want a background that marks stand out from."""
 

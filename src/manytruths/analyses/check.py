@@ -52,8 +52,8 @@ def _between_cases(study: Study, cases: dict[str, Checked]) -> Iterator[Problem]
     for rater in study.properties:
         if rater not in study.rater_names:
             yield Problem("warning", "raters", f"raters.csv describes {rater!r}, of whom there is no mask", "", rater)
-    if study.options.cases and any(not case.groups for case in study):
-        missing = [case.name for case in study if not case.groups]
+    missing = [case.name for case in study if not case.groups]
+    if 0 < len(missing) < len(study):
         yield Problem("warning", "cases", f"{len(missing)} cases have no group: {', '.join(missing[:5])}")
 
 

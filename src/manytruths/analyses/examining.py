@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..agreement import Correlation, common_heatmap, heatmap_score, image_features, ranking_heatmap
-from ..errors import ManytruthsError
+from ..errors import CallError, ManytruthsError
 from ..formats import Grid, safe_name, write_map, write_picture
 from ..pixels import paint
 from ..shape import Region, regions
@@ -34,6 +34,11 @@ class Plan:
     base: float = 0.77
     shift: float = 13
     largest: int = 10
+
+    def __post_init__(self) -> None:
+        for name in ("window", "agreement_window"):
+            if getattr(self, name) < 1 or getattr(self, name) % 2 == 0:
+                raise CallError(f"{name} is an odd number of pixels; got {getattr(self, name)}")
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import CallError
 from ..labels import Undefined
 from ..resampling import mean_intervals, subject_values
 from ..tallies import Tallies
@@ -25,6 +26,11 @@ class Settings:
     scale: str = "landis_koch"
     without: tuple[str, ...] = ()
     jobs: int = 1
+
+    def __post_init__(self) -> None:
+        for name, least in (("seed", 0), ("resamples", 1), ("jobs", 1)):
+            if getattr(self, name) < least:
+                raise CallError(f"{name} is at least {least}; got {getattr(self, name)}")
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,10 @@ def groups_of(tallies: Tallies) -> dict[str, list[str]]:
 def selections(tallies: Tallies, without: Sequence[str]) -> dict[str, list[str]]:
     """The cases of every group, and those left when the groups named are left out."""
     chosen = groups_of(tallies)
+    unknown = [name for name in without if name not in chosen]
+    if unknown:
+        known = ", ".join(chosen) or "none: name them in cases.csv"
+        raise CallError(f"there is no group {unknown[0]!r} to leave out; groups are {known}")
     if without:
         rest = [case for case, names in tallies.groups.items() if not set(names) & set(without)]
         chosen["without " + ", ".join(without)] = rest

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from ..errors import StudyError
@@ -25,6 +27,7 @@ class Draft:
 def find_cases(options: Options) -> list[Case]:
     """Every case of a study, in natural order."""
     found = Template(options.masks, require=("rater", "case")).find()
+    _check_exclude(found, options.exclude)
     drafts = _drafts(found, options)
     structures = tuple(sorted({f.fields["label"] for f in found if "label" in f.fields}, key=natural))
     columns = sorted({c for d in drafts.values() for c in d.masks}, key=lambda c: c.order)
@@ -33,8 +36,8 @@ def find_cases(options: Options) -> list[Case]:
     unknown = [name for name in table if name not in drafts]
     if unknown:
         raise StudyError(
-            f"{options.cases}: lists {len(unknown)} cases that have no mask: {', '.join(unknown[:5])}; "
-            f"cases found are {', '.join(list(drafts)[:5])}, …"
+            f"{options.cases}: has rows of cases without a mask, {len(unknown)} in all: {', '.join(unknown[:5])}; "
+            f"correct or remove them: cases are called {', '.join(list(drafts)[:5])}"
         )
     algorithms = _by_case(options.predictions, "algorithm", drafts)
     ranks = _by_case(options.ranks, "rater", drafts)
@@ -54,6 +57,18 @@ def find_cases(options: Options) -> list[Case]:
         )
         for name, draft in sorted(drafts.items(), key=lambda item: natural(item[0]))
     ]
+
+
+def _check_exclude(found: list[Found], exclude: Mapping[str, tuple[str, ...]]) -> None:
+    """Refuse to leave out what is not there: a misspelt name would leave in what should go."""
+    cases: dict[str, set[str]] = {}
+    for one in found:
+        f = one.fields
+        cases.setdefault(f["rater"], set()).update((f["case"], f"{f.get('subject', '')}/{f['case']}"))
+    for rater, names in exclude.items():
+        for name in names:
+            if name not in cases.get(rater, ()):
+                raise StudyError(f"exclude: rater {rater!r} has no mask of case {name!r}; correct the name")
 
 
 def need_two_raters(columns: Iterable[Column]) -> None:
@@ -111,4 +126,14 @@ def _by_case(template: str | None, who: str, drafts: Mapping[str, Draft]) -> dic
 
 
 def _image(template: str | None, fields: Mapping[str, str]) -> Location | None:
-    return None if template is None else Template(template).fill(**fields)
+    if template is None:
+        return None
+    parsed = Template(template)
+    try:
+        return parsed.fill(**fields)
+    except StudyError:
+        if any(name not in fields for name in parsed.fields):
+            raise
+        # a wildcard that finds nothing for this case, but something for others: told when it is read
+        parsed.find()
+        return Location(Path(re.sub(r"\{(\w+)\}", lambda name: fields[name[1]], template)))

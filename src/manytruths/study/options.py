@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from ..errors import StudyError
+from ..errors import ManytruthsError, StudyError
 from ..formats.tables import read_toml
 from ..labels import Labels
 from ..tallies import REGIONS
@@ -44,6 +45,10 @@ class Options:
             if getattr(self, name) not in allowed:
                 shown = ", ".join(str(a) for a in allowed if a)
                 raise StudyError(f"{name} is {getattr(self, name)!r}; it must be one of {shown}")
+        if self.spacing is not None and not all(0 < s < math.inf for s in self.spacing):
+            raise StudyError(f"spacing is {self.spacing}; it must be positive and finite, in mm")
+        if self.overlap == "union":
+            object.__setattr__(self, "foreground", "any")
 
 
 def read_options(path: Path) -> Options:
@@ -57,31 +62,49 @@ def read_options(path: Path) -> Options:
             raise StudyError(f"{path}: unknown key {key!r}{hint}")
     if "masks" not in table:
         raise StudyError(f'{path}: has no masks = "…/{{rater}}/{{case}}.png"')
-    for key in PATHS:
-        if key in table:
-            table[key] = (
-                _text(path, key, table[key]) if Path(table[key]).is_absolute() else str(path.parent / table[key])
-            )
+    # said as on the command line
+    if table.get("raters") == "exchangeable":
+        table["exchangeable"] = bool(table.pop("raters"))
     try:
-        return Options(**_typed(table))
-    except (TypeError, ValueError, StudyError) as error:
+        typed = {key: _typed(key, value) for key, value in table.items()}
+        return Options(**typed | {key: _beside(path, key, typed[key]) for key in PATHS if key in typed})
+    except ManytruthsError as error:
         raise StudyError(f"{path}: {error}") from None
 
 
-def _text(path: Path, key: str, value: object) -> str:
-    if not isinstance(value, str):
-        raise StudyError(f"{path}: {key} is a path; got {value!r}")
-    return value
+def _beside(path: Path, key: str, value: str) -> str:
+    """A path relative to the file; a brace in the name of its folder is no placeholder."""
+    folder = str(path.parent)
+    if key not in ("cases", "raters"):
+        folder = folder.replace("{", "{{").replace("}", "}}")
+    return str(Path(folder) / value)
 
 
-def _typed(table: dict[str, Any]) -> dict[str, Any]:
-    if "labels" in table:
-        table["labels"] = Labels.of({int(value): str(name) for value, name in table["labels"].items()})
-    if "spacing" in table:
-        table["spacing"] = tuple(float(s) for s in table["spacing"])
-    if "exclude" in table:
-        table["exclude"] = {rater: tuple(map(str, cases)) for rater, cases in table["exclude"].items()}
-    return table
+def _typed(key: str, value: Any) -> Any:
+    """A value of the file as an option."""
+    kind, example, read = _KINDS.get(key, (str, '"text"', str))
+    try:
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise TypeError
+        return read(value)
+    except (TypeError, ValueError):
+        raise StudyError(f"{key} is written as {example}; got {value!r}") from None
+
+
+_KINDS: dict[str, tuple[type, str, Callable[[Any], Any]]] = {
+    "labels": (dict, '{ 1 = "gland" }', lambda table: Labels.of({int(v): str(name) for v, name in table.items()})),
+    "spacing": (list, "[0.5, 0.5]", lambda numbers: tuple(float(s) for s in numbers)),
+    "exclude": (dict, '{ B = ["p07"] }', lambda table: {rater: _names(cases) for rater, cases in table.items()}),
+    "void": (int, "255", int),
+    "exchangeable": (bool, "true", bool),
+}
+"""What a key holds, how it is written, and how it is read."""
+
+
+def _names(cases: Any) -> tuple[str, ...]:
+    if not isinstance(cases, list):
+        raise TypeError
+    return tuple(map(str, cases))
 
 
 def merged(options: Options, **given: Any) -> Options:

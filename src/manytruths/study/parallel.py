@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import multiprocessing
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from typing import TypeVar
 
 from ..errors import CallError, InputError
@@ -39,8 +41,28 @@ def _spread(work: Callable[[T], R], items: Sequence[T], jobs: int) -> Iterator[R
     chunk = max(1, min(16, len(items) // (4 * jobs)))
     with ProcessPoolExecutor(jobs, mp_context=context) as pool:
         try:
-            yield from pool.map(work, items, chunksize=chunk)
+            with _main_hidden(work):
+                results = pool.map(work, items, chunksize=chunk)
+            yield from results
         except BrokenProcessPool:
             raise InputError("a process that read the masks was killed, probably for memory; use fewer jobs") from None
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def _main_hidden(work: Callable[..., object]) -> Iterator[None]:
+    """New processes would run the main script again to find what it defines; our own work needs nothing of it.
+
+    So a script may ask for jobs without guarding its ``__main__``, and processes start faster.
+    """
+    main = sys.modules["__main__"]
+    if getattr(work, "func", work).__module__ == "__main__":
+        yield
+        return
+    hidden = {name: main.__dict__.pop(name) for name in ("__file__", "__spec__") if name in main.__dict__}
+    main.__spec__ = None
+    try:
+        yield
+    finally:
+        main.__dict__.update({str(name): value for name, value in hidden.items()})

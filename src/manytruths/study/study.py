@@ -82,8 +82,7 @@ class Study:
             raters=None if raters == "exchangeable" else raters,
             exchangeable=True if raters == "exchangeable" else None,
             labels=None if labels is None else Labels.of(labels),
-            foreground="any" if overlap == "union" else foreground,
-            void=void, region=region, overlap=overlap,
+            foreground=foreground, void=void, region=region, overlap=overlap,
             spacing=None if spacing is None else tuple(spacing),
             exclude=None if exclude is None else {k: tuple(v) for k, v in exclude.items()},
         )  # fmt: skip
@@ -213,14 +212,26 @@ def _refuse_other_values(tallies: Tallies, labels: Labels) -> None:
     if len(labels.marks) < 2:
         return
     used: dict[str, set[int]] = {}
-    for table in tallies.values():
-        for i in table.raters:
-            codes = set(np.unique(table.patterns[:, i]).tolist()) & set(labels.marks)
-            used.setdefault(table.columns[i].name, set()).update(labels.values[c] for c in codes)
-    alone = {name: values for name, values in used.items() if values}
-    if all(len(v) == 1 for v in alone.values()) and len(set.union(*alone.values())) > 1:
-        each = ", ".join(f"{name} {next(iter(v))}" for name, v in list(alone.items())[:6])
+    for case, table in tallies.items():
+        here = _values_by_rater(table)
+        if set().union(*here.values()) == {1, 255}:
+            _refuse_one_each(here, f"case {case}: ")
+        for name, values in here.items():
+            used.setdefault(name, set()).update(values)
+    _refuse_one_each(used, "")
+
+
+def _values_by_rater(table: Tally) -> dict[str, set[int]]:
+    """What values each rater marks with, of those who mark anything."""
+    marks, values = set(table.labels.marks), table.labels.values
+    codes = {table.columns[i].name: marks & set(np.unique(table.patterns[:, i]).tolist()) for i in table.raters}
+    return {name: {values[c] for c in found} for name, found in codes.items() if found}
+
+
+def _refuse_one_each(used: Mapping[str, set[int]], where: str) -> None:
+    if all(len(v) == 1 for v in used.values()) and len(set().union(*used.values())) > 1:
+        each = ", ".join(f"{name} {next(iter(v))}" for name, v in list(used.items())[:6])
         raise LabelError(
-            f"each rater marks with one value, but not the same ({each}); "
+            f"{where}each rater marks with one value, but not the same ({each}); "
             "unite them with foreground='any' (--foreground any), or declare them as different labels"
         )

@@ -1,0 +1,141 @@
+"""Statistics of all raters together, of one table or of thousands of resampled ones at once.
+
+A vote statistic is a formula over a few sums of the table. The sums are linear in the counts, so that for tables
+that share their patterns they come from one matrix product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import update_wrapper
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import CallError
+from ..labels import Labels, Undefined
+from ..tallies import Tally
+
+Values = NDArray[np.float64]
+
+ALONE = "no item was rated by two raters"
+ONE_LABEL = "every rater gave one and the same label to every item, so that chance agreement is complete"
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Of one table (numbers) or several (arrays); n_j raters gave label j, A marked, m rated an item."""
+
+    labels: Labels
+    paired: Values
+    """Items with m ≥ 2."""
+    apart: Values
+    """Σ over those of the share of disagreeing pairs."""
+    seen: Values
+    """Items with m ≥ 1."""
+    share: Values
+    """(…, L): Σ n_j / m over those."""
+    ratings: Values
+    """Σ m."""
+    minority: Values
+    """Σ (m − max n_j)."""
+    marked: Values
+    """Items with A ≥ 1."""
+    agreed: Values
+    """Items with A = m ≥ 1."""
+    marks: Values
+    """Σ A, over items with m ≥ 2."""
+    marks_met: Values
+    """Σ A (A − 1) / (m − 1), over those."""
+    blanks: Values
+    """Σ (m − A), over those."""
+    blanks_met: Values
+    """Σ (m − A) (m − A − 1) / (m − 1), over those."""
+
+    @property
+    def disagreement(self) -> Values:
+        """D: the chance that two raters of a random item disagree about it."""
+        return self.apart / self.paired
+
+    @property
+    def prevalence(self) -> Values:
+        """p_j: the share of each label, every rated item counting the same."""
+        return self.share / np.asarray(self.seen)[..., None]
+
+    @property
+    def chance(self) -> Values:
+        """Σ p_j (1 − p_j): the chance that two random ratings of random items disagree.
+
+        Summed as p_j p_k over j ≠ k: 1 − p_j would lose the digits of a rare label, and be 0 only roughly for a lone
+        one.
+        """
+        p = self.prevalence
+        return np.asarray(((p @ (1 - np.eye(p.shape[-1]))) * p).sum(axis=-1))
+
+
+def sums(tally: Tally, counts: NDArray[np.int64] | None = None) -> Sums:
+    """The sums of a table; with (tables, patterns) ``counts``, of all of those."""
+    many = np.asarray(tally.counts if counts is None else counts, np.float64)
+    single, shared = _features(tally)
+    columns = np.moveaxis(many @ single, -1, 0)
+    return Sums(tally.labels, columns[0], columns[1], columns[2], many @ shared, *columns[3:])
+
+
+def _features(tally: Tally) -> tuple[Values, Values]:
+    """What each item of a pattern adds to every sum."""
+    m, a, votes = tally.rated, tally.marked, tally.votes
+    two, b = m > 1, m - a
+    others = np.maximum(m - 1, 1)
+    apart = (m * m - (votes**2).sum(axis=1)) / np.maximum(m * (m - 1), 1)
+    minority = m - votes.max(axis=1, initial=0)
+    single = [
+        two, apart, m > 0, m, minority, a > 0, (a > 0) & (a == m),
+        two * a, two * a * (a - 1) / others, two * b, two * b * (b - 1) / others,
+    ]  # fmt: skip
+    return np.stack(single, axis=1).astype(np.float64), votes / np.maximum(m, 1)[:, None]
+
+
+Formula = Callable[[Sums], Values]
+
+
+class VoteStatistic:
+    """A statistic of all raters of a tally; :meth:`batch` gives it for many tables at once."""
+
+    __name__: str
+
+    def __init__(self, formula: Formula, undefined: str, *, alone: str, background: bool) -> None:
+        self.formula, self.undefined, self.alone, self.background = formula, undefined, alone, background
+        update_wrapper(self, formula)
+
+    def __call__(self, tally: Tally) -> float:
+        self._check(tally)
+        found = sums(tally)
+        value = float(self._values(found))
+        if not np.isnan(value):
+            return value
+        return Undefined(self.undefined if found.paired else self.alone)
+
+    def batch(self, tally: Tally, counts: NDArray[np.int64]) -> Values:
+        """The statistic of every row of ``counts`` over the patterns of ``tally``, nan where undefined."""
+        self._check(tally)
+        return self._values(sums(tally, counts))
+
+    def _values(self, found: Sums) -> Values:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = np.asarray(self.formula(found), np.float64)
+        return np.where(np.isfinite(value), value, np.nan)
+
+    def _check(self, tally: Tally) -> None:
+        if self.background and tally.labels.background is None:
+            raise CallError(f"no label is background (0) among {', '.join(tally.labels.describe())}")
+
+    def __repr__(self) -> str:
+        return f"<statistic {self.__name__}>"
+
+
+def vote_statistic(
+    undefined: str, *, alone: str = ALONE, background: bool = False
+) -> Callable[[Formula], VoteStatistic]:
+    """Make a formula over sums a statistic; ``undefined`` says when it has no value, ``alone`` when m < 2."""
+    return lambda formula: VoteStatistic(formula, undefined, alone=alone, background=background)

@@ -1,0 +1,46 @@
+"""The README says what is true, and the documentation forgets no public name."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import manytruths
+from manytruths.cli import status
+
+ROOT = Path(__file__).parents[1]
+PAGES = ["README.md", "CHANGELOG.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_python_of_the_readme_runs_and_prints_what_it_says(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert status(["demo", "--quiet", "--jobs", "1"]) == 0
+    capsys.readouterr()
+    blocks = re.findall(r"```python\n(.*?)```\n(?:(?!```).)*```text\n(.*?)```", README, re.DOTALL)
+    assert blocks
+    for code, printed in blocks:
+        exec(compile(code, "README.md", "exec"), {})
+        assert capsys.readouterr().out == printed
+
+
+def test_files_that_the_readme_names_are_there():
+    local = [path for path in re.findall(r'(?:\]\(|src=")([^)"]+)', README) if "://" not in path]
+    assert local
+    assert [path for path in local if not (ROOT / path).is_file()] == []
+
+
+def test_pictures_are_small():
+    assert max(path.stat().st_size for path in (ROOT / "docs" / "images").iterdir()) < 300_000
+
+
+def test_every_public_name_is_in_the_reference():
+    pages = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs" / "api").glob("*.rst"))
+    documented = set(re.findall(r"^\.\. auto(?:function|class|exception|data):: (\w+)", pages, re.MULTILINE))
+    assert set(manytruths.__all__) - documented == set()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_speak_of_raters(page):
+    words = r"\b(annotator|reader|observer)s?\b"
+    assert re.findall(words, (ROOT / page).read_text(encoding="utf-8"), re.IGNORECASE) == []
