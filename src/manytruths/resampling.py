@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Literal
 
@@ -173,8 +174,9 @@ def _of_all(statistic: Statistic, whole: Tally, counts: NDArray[np.int64]) -> Va
     return np.array([statistic(whole.recount(c)) for c in counts], np.float64)
 
 
+@lru_cache(maxsize=4)
 def _weights(n: int, resamples: int, seed: int) -> Values:
-    """How often each subject is drawn in each resample."""
+    """How often each subject is drawn in each resample; the same draws serve every statistic."""
     return np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=resamples).astype(np.float64)
 
 

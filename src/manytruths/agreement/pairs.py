@@ -154,8 +154,9 @@ class MeanOfPairs:
         for i, j in combinations(range(len(columns)), 2):
             both = chosen[:, i, :, None] & chosen[:, j, None, :]
             tables = counts @ both.reshape(len(both), -1).astype(np.float64)
-            found.append(self.statistic.of(tables.reshape(-1, labels, labels), tally.labels))
-        values = np.stack(found)
+            square = tables.reshape(-1, labels, labels)
+            found += [self.statistic.of(t, tally.labels) for t in (square, square.swapaxes(1, 2))]
+        values = np.stack(found) if found else np.full((1, len(counts)), np.nan)
         known = ~np.isnan(values)
         total = np.where(known, values, 0).sum(axis=0)
         mean = np.full(len(counts), np.nan)
