@@ -31,6 +31,11 @@ def write_png(path: Path, array: np.ndarray, **options: Any) -> None:
     Image.fromarray(array).save(path, **options)
 
 
+def pixels(path: Path) -> np.ndarray:
+    with Image.open(path) as image:
+        return np.asarray(image)
+
+
 def write_npy(path: Path, array: np.ndarray) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     np.save(path, array)

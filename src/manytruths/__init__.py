@@ -116,6 +116,7 @@ if TYPE_CHECKING:
     )
     from .tallies import (
         Column,
+        PatternValues,
         Tallies,
         Tally,
         Unit,
@@ -144,7 +145,7 @@ _HOME = {
     "shape": ("Region regions"),
     "simulate": ("simulate_study"),
     "study": ("Case Study"),
-    "tallies": ("Column pool Tallies Tally Unit"),
+    "tallies": ("Column PatternValues pool Tallies Tally Unit"),
 }
 """Where every public name lives."""
 
@@ -170,6 +171,7 @@ __all__ = [
     "MeanOfPairs",
     "PairMatrix",
     "PairStatistic",
+    "PatternValues",
     "Plurality",
     "RaterDifferences",
     "RaterPerformance",

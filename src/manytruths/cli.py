@@ -23,6 +23,7 @@ app = App(
     name="manytruths",
     help="Several experts marked the same images: how far do they agree, and what is the truth?",
     version=__version__,
+    suppress_keyboard_interrupt=False,
     help_epilogue="Exit status: 0 done, 1 the input cannot be used (the message says where and why), 2 wrong call.",
 )
 

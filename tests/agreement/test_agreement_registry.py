@@ -254,3 +254,27 @@ def test_exchangeable_raters_have_no_pairs_but_a_mean():
     assert mt.mean_pairwise(mt.dice, table) == pytest.approx((2 / 3 + 1 / 2 + 0) / 3)
     flipped = mt.tally([[0, 1, 1], [1, 0, 0], [1, 1, 0]], raters="exchangeable")
     assert mt.mean_pairwise(mt.sensitivity, table) == mt.mean_pairwise(mt.sensitivity, flipped)
+
+
+BATCHED = sorted(name for name in ANY_NUMBER | PAIR if hasattr(of(name), "batch"))
+
+
+def test_what_resampling_can_read_all_at_once():
+    assert set(BATCHED) >= {"fleiss_kappa", "gwet_ac1", "pabak", "percent_agreement", "smyth_bound"}
+
+
+@settings(max_examples=40)
+@given(panel=panels(raters=(2, 4)), seed=st.integers(0, 99))
+def test_many_tables_at_once_equal_one_by_one(panel, seed):
+    table = counted(panel)
+    counts = np.random.default_rng(seed).integers(0, 3, (6, len(table.counts)))
+    means = [agreement.MeanOfPairs(statistic) for statistic in (mt.dice, mt.sensitivity, mt.cohen_kappa)]
+    for statistic in [*map(of, BATCHED), *means]:
+        alone = [statistic(table.recount(row)) for row in counts]
+        np.testing.assert_allclose(statistic.batch(table, counts), alone, rtol=0, atol=1e-12)
+
+
+def test_the_mean_of_no_pairs():
+    table = mt.tally([[1, 0, 1]])
+    assert math.isnan(agreement.MeanOfPairs(mt.dice)(table))
+    assert np.isnan(agreement.MeanOfPairs(mt.dice).batch(table, table.counts[None])).all()

@@ -66,9 +66,9 @@ def image_features(
 ) -> dict[str, Correlation]:
     """The correlation of agreement with ``intensity``, each channel of a colour image, and ``contrast``.
 
-    Contrast is Michelson's, of L* in a colour image and of the values in a grey one, in ``window``² pixels, against
-    the largest agreement in ``agreement_window``². Lampert writes 3×3 for both; what comes
-    close to his Table 5 is a contrast over 7×7 (3 pixels to each side) against agreement over 3×3.
+    Contrast is Michelson's, of L* in a colour image and of the values in a grey one, in a square of ``window`` pixels,
+    against the largest agreement in one of ``agreement_window``. Lampert writes 3×3 for both; what comes close to his
+    Table 5 is a contrast over 7×7 (3 pixels to each side) against agreement over 3×3.
     """
     maps = {"intensity": intensity(image), **channels(image)}
     found = {name: feature_correlation(agreement_map, values, region) for name, values in maps.items()}

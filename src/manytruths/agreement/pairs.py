@@ -19,6 +19,7 @@ from ..errors import CallError
 from ..labels import Labels, Undefined
 from ..tallies import Tally
 from ..tallies.crossing import crossed
+from .votes import SIGNATURE
 
 Tables = NDArray[np.float64]
 Formula = Callable[[Tables, Labels], NDArray[np.float64]]
@@ -40,6 +41,7 @@ class PairStatistic:
     def __init__(self, formula: Formula, undefined: str) -> None:
         self.formula, self.undefined = formula, undefined
         update_wrapper(self, formula)
+        self.__signature__ = SIGNATURE
 
     def __call__(self, tally: Tally) -> float:
         if len(tally.raters) != 2:

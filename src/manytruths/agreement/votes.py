@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import update_wrapper
+from inspect import Parameter, Signature
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,9 @@ from ..labels import Labels, Undefined
 from ..tallies import Tally
 
 Values = NDArray[np.float64]
+
+SIGNATURE = Signature([Parameter("tally", Parameter.POSITIONAL_OR_KEYWORD, annotation=Tally)], return_annotation=float)
+"""What a user calls, whatever the formula behind it takes."""
 
 ALONE = "no item was rated by two raters"
 ONE_LABEL = "every rater gave one and the same label to every item, so that chance agreement is complete"
@@ -107,6 +111,7 @@ class VoteStatistic:
     def __init__(self, formula: Formula, undefined: str, *, alone: str, background: bool) -> None:
         self.formula, self.undefined, self.alone, self.background = formula, undefined, alone, background
         update_wrapper(self, formula)
+        self.__signature__ = SIGNATURE
 
     def __call__(self, tally: Tally) -> float:
         self._check(tally)

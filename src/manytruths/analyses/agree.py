@@ -11,7 +11,8 @@ from typing import Any
 import manytruths
 
 from ..agreement import SMYTH_LIMIT, krippendorff_rule, level
-from ..formats import write_json, write_text
+from ..formats import write_text
+from ..formats.results import write_summary
 from ..labels import reason
 from ..study import Progress, Study
 from ..tallies import Tallies
@@ -23,6 +24,9 @@ from .rows import Row, Table, write_all
 from .summaries import Series, Settings, region_of, summarise
 
 SCHEMA = 1
+
+FEW_RATERS = 5
+"""With fewer, the outlier rule says little."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,8 @@ class Agreement:
     tables: list[Table] = field(default_factory=list)
     raters: Raters | None = None
     notes: tuple[str, ...] = ()
+    files: tuple[Path, ...] = ()
+    """The heatmaps that were written on the way."""
 
     def headline(self, statistic: str, scope: str = "mean") -> Row:
         """One number of all raters and cases."""
@@ -64,16 +70,17 @@ def agree(
         tables.append(raters.table)
     if len(next(iter(tallies.values())).labels.marks) > 1:
         tables.append(confusion_table(tallies))
-    tables += [t for t in (_regions(seen), _features(seen)) if t.rows]
+    tables += [t for t in (_regions(seen, tallies), _features(seen, tallies)) if t.rows]
     notes = (*_notes(study, tallies, agreement, raters), *(e.note for e in seen.values() if e.note))
-    return Agreement(study, tallies, settings, agreement, curve, tables, raters, notes)
+    files = tuple(path for e in seen.values() for path in e.files)
+    return Agreement(study, tallies, settings, agreement, curve, tables, raters, notes, files)
 
 
 def write(found: Agreement, folder: Path, *, pictures: bool = True) -> list[Path]:
-    """Tables, summary and, with pictures, charts into a folder."""
-    paths = write_all(found.tables, folder)
-    write_json(folder / "summary.json", summary(found))
-    return [*paths, folder / "summary.json", *(_charts(found, folder / "charts") if pictures else ())]
+    """Tables, summary and, with pictures, charts into a folder; what only an earlier run wrote there goes."""
+    drawn = _charts(found, folder / "charts") if pictures else ()
+    paths = [*write_all(found.tables, folder), *drawn, *found.files]
+    return [*paths, write_summary(folder, summary(found), paths)]
 
 
 def summary(found: Agreement) -> dict[str, Any]:
@@ -100,24 +107,26 @@ def _add_ranking(table: Table, seen: dict[str, Examined], tallies: Tallies, sett
         table.add(summarise([Series("ranking_heatmap_score", list(scored.values()))], chosen, settings))
 
 
-def _regions(seen: dict[str, Examined]) -> Table:
+def _regions(seen: dict[str, Examined], tallies: Tallies) -> Table:
     """The regions of each heatmap in order of score: where to take the biopsy."""
     table = Table("regions", ("rank", "centroid", "site"))
     for name, one in seen.items():
         for r in one.regions:
             extra = (r.rank, " ".join(f"{x:.1f}" for x in r.centroid), " ".join(map(str, r.site)))
             for statistic, value in (("peak", r.peak), ("mean", r.mean), ("area", float(r.area))):
-                table.rows.append(Row("case", statistic, value, name, region="union", extra=extra, n=r.area))
+                group = "; ".join(tallies.groups[name])
+                table.rows.append(Row("case", statistic, value, name, group, "", "union", extra, n=r.area))
     return table
 
 
-def _features(seen: dict[str, Examined]) -> Table:
+def _features(seen: dict[str, Examined], tallies: Tallies) -> Table:
     """Correlation of the number of raters who marked a pixel with what the image shows there."""
     table = Table("features", ("feature",))
     for name, one in seen.items():
         for feature, found in one.features.items():
             for statistic, value in (("correlation", found.r), ("p_value", found.p)):
-                table.rows.append(Row("case", statistic, value, name, region="whole", extra=(feature,), n=found.n))
+                group = "; ".join(tallies.groups[name])
+                table.rows.append(Row("case", statistic, value, name, group, "", "whole", (feature,), n=found.n))
     return table
 
 
@@ -130,8 +139,8 @@ def _notes(study: Study, tallies: Tallies, table: Table, raters: Raters | None) 
     raters_here = len(study.rater_names)
     if raters_here == 2:
         yield "Smyth's bound: with two raters any disagreement counts fully, so do not compare it with other numbers"
-    elif raters_here % 2:
-        yield f"Smyth's bound: an odd number of raters ({raters_here}) never reaches 0.5; compare equal numbers only"
+    if raters is not None and raters.differences.outliers and raters_here < FEW_RATERS:
+        yield "among so few raters somebody nearly always lies above mean + one standard deviation: look, do not drop"
     if study.options.exchangeable:
         yield "raters are exchangeable: nothing is said about one of them or about pairs"
     if raters is not None:

@@ -10,7 +10,8 @@ from typing import Any
 import manytruths
 
 from ..errors import ManytruthsError
-from ..formats import write_csv, write_json
+from ..formats import write_csv
+from ..formats.results import write_summary
 from ..study import Progress, Study
 from ..study.checking import Checked, Problem, check_case
 from .rows import Row, Table
@@ -47,7 +48,9 @@ def _between_cases(study: Study, cases: dict[str, Checked]) -> Iterator[Problem]
         yield Problem("error", "label", str(error))
     for case in study:
         for column in case.absent:
-            message = f"rater {column} has no mask of case {case.name}: counted as absent, not as empty"
+            excluded = case.name in study.options.exclude.get(column.name, ())
+            why = "is excluded from" if excluded else "has no mask of"
+            message = f"rater {column} {why} case {case.name}: counted as absent, not as empty"
             yield Problem("warning", "gap", message, case.name, str(column))
     for rater in study.properties:
         if rater not in study.rater_names:
@@ -80,8 +83,8 @@ def write(found: Check, folder: Path) -> list[Path]:
     header = ("severity", "kind", "case", "rater", "message")
     rows = [(p.severity, p.kind, p.case, p.rater, p.message) for p in found.problems]
     write_csv(folder / "problems.csv", rows, header)
-    write_json(folder / "summary.json", _summary(found))
-    return [coverage.write(folder), folder / "problems.csv", folder / "summary.json"]
+    paths = [coverage.write(folder), folder / "problems.csv"]
+    return [*paths, write_summary(folder, _summary(found), paths)]
 
 
 def _summary(found: Check) -> dict[str, Any]:

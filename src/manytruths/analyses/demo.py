@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,7 +54,8 @@ class Demo:
         console.print()
         for part in (_consensus_grid(self.truth), _rater_grid(self)):
             console.print(part)
-        console.print(_careless(self))
+        for sentence in _sentences(self):
+            console.print(sentence, highlight=False)
         console.print(f"\nthe study:   {self.folder}/study  (masks, images, ranks, study.toml)", highlight=False)
         console.print(f"the tables:  {self.folder}/agree", highlight=False)
         console.print(f"to look at:  {self.folder}/agree/heatmaps, {self.folder}/contours", highlight=False)
@@ -113,20 +115,21 @@ def truth_table(folder: Path, jobs: int) -> Table:
     whole = pool(study.tally(jobs=jobs))
     table = Table(TRUTH, ("rater", "source"))
     table.add(_consensus_rows(whole))
-    estimated, known = rater_performance(whole, "others"), rater_performance(whole, TRUTH)
-    fitted = staple(whole, prior="estimated")
-    area, true_area = rater_tendency(whole).relative_area, _true_areas(whole)
-    for i, rater in enumerate(known.raters):
-        rates = (("against_others", estimated.sensitivity, estimated.specificity),
-                 ("staple", fitted.sensitivity, fitted.specificity),
-                 (TRUTH, known.sensitivity, known.specificity))  # fmt: skip
-        for source, sensitivity, specificity in rates:
-            table.rows.append(Row("pooled", "sensitivity", float(sensitivity[i]), extra=(rater, source)))
-            table.rows.append(Row("pooled", "specificity", float(specificity[i]), extra=(rater, source)))
-        table.rows.append(Row("pooled", "relative_area", float(area[i]), extra=(rater, "against_others")))
-        table.rows.append(Row("pooled", "relative_area", true_area[i], extra=(rater, TRUTH)))
-        table.rows.append(Row("pooled", "dice", float(known.dice[i]), extra=(rater, TRUTH)))
+    for statistic, source, values in _rater_values(whole):
+        for rater, value in zip(whole.rater_names, values, strict=True):
+            table.rows.append(Row("pooled", statistic, float(value), region=whole.region, extra=(rater, source)))
     return table
+
+
+def _rater_values(whole: Tally) -> Iterator[tuple[str, str, Iterable[float]]]:
+    """A statistic, where it comes from, and its value for every rater."""
+    others, known = rater_performance(whole, "others"), rater_performance(whole, TRUTH)
+    for source, rates in (("against_others", others), ("staple", staple(whole, prior="estimated")), (TRUTH, known)):
+        yield "sensitivity", source, rates.sensitivity
+        yield "specificity", source, rates.specificity
+    yield "relative_area", "against_others", rater_tendency(whole).relative_area
+    yield "relative_area", TRUTH, _true_areas(whole)
+    yield "dice", TRUTH, known.dice
 
 
 def _consensus_rows(whole: Tally) -> list[Row]:
@@ -134,7 +137,7 @@ def _consensus_rows(whole: Tally) -> list[Row]:
     rows = []
     for name, marked in hard.items():
         both = whole.append(Column(name, "reference"), marked.astype(np.uint8)).pair(name, TRUTH)
-        rows.append(Row("pooled", "dice", dice(both), extra=("", name)))
+        rows.append(Row("pooled", "dice", dice(both), region=whole.region, extra=("", name)))
     return rows
 
 
@@ -167,11 +170,17 @@ def _rater_grid(shown: Demo) -> Any:
     return grid("How close did the estimates of the raters come?", header, rows)
 
 
-def _careless(shown: Demo) -> str:
+def _sentences(shown: Demo) -> Iterator[str]:
+    """What the tables mean, in words."""
     assert shown.found.raters is not None
+    reached = {str(row.extra[1]): row.value for row in shown.truth.all("dice", "pooled") if not row.extra[0]}
+    if reached["staple"] < reached["vote:0.5"]:
+        yield (
+            "STAPLE fits its rates to whole images, nearly all background, and so leans to whoever marks most: "
+            "a plain vote can come closer."
+        )
     careless = max(shown.raters, key=lambda r: r.jitter + r.miss + r.false_alarm)
     found = shown.found.raters.differences.outliers
-    said = f"{careless.name} was simulated careless and "
-    return said + (
-        "was found to stand out." if careless.name in found else f"was not found: {', '.join(found)} stand out."
-    )
+    others = ", ".join(found) or "nobody"
+    ending = "was found to stand out." if careless.name in found else f"was not found: {others} stood out."
+    yield f"{careless.name} was simulated careless and {ending}"

@@ -50,6 +50,7 @@ class Examined:
     features: Mapping[str, Correlation] = field(default_factory=dict)
     ranking_score: float | None = None
     note: str = ""
+    files: tuple[Path, ...] = ()
 
 
 def examine(case: Case, plan: Plan) -> Examined:
@@ -68,7 +69,13 @@ def examine(case: Case, plan: Plan) -> Examined:
     found = regions(heat if ranked is None else ranked, reading.grid.spacing)
     windows = plan.window, plan.agreement_window
     correlations = image_features(heat, image, *windows) if plan.features and image is not None else {}
-    return Examined(table, found, correlations, score, note)
+    files = _files(plan.folder, case) + (_files(plan.folder / "ranking", case) if case.ranks else ())
+    return Examined(table, found, correlations, score, note, files)
+
+
+def _files(folder: Path, case: Case) -> tuple[Path, ...]:
+    """The exact heatmap, and the one to look at."""
+    return tuple(folder / f"{safe_name(case.name)}{suffix}" for suffix in (".tif", ".png"))
 
 
 def _image(case: Case, heat: Array) -> tuple[Array | None, str]:
@@ -99,8 +106,8 @@ def _save(
 ) -> None:
     from ..pictures import heat_overlay, montage
 
-    name = safe_name(case.name)
-    write_map(folder / f"{name}.tif", heat, grid)
+    exact, seen = _files(folder, case)
+    write_map(exact, heat, grid)
     options: dict[str, Any] = {"most": most, "title": case.name, "caption": caption, "discrete": discrete}
     options["subtitle"] = ", ".join(case.groups) or None
     picture = (
@@ -108,4 +115,4 @@ def _save(
         if heat.ndim == 3
         else heat_overlay(image, heat, **options)
     )
-    write_picture(folder / f"{name}.png", picture)
+    write_picture(seen, picture)

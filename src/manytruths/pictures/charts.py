@@ -147,8 +147,8 @@ def strip(
 def _bands(levels: Sequence[tuple[float, str]], axis: Axis, top: float, bottom: float) -> list[str]:
     """Shaded stretches with their names above, on two lines where a name has two words."""
     parts = []
-    ends = [threshold for threshold, _ in levels[1:]] + [math.inf]
-    for number, ((start, words), end) in enumerate(zip(levels, ends, strict=True)):
+    ends = [*(threshold for threshold, _ in levels[1:]), math.inf]
+    for number, ((start, words), end) in enumerate(zip(levels, ends, strict=False)):
         x, stop = axis(max(start, axis.low)), axis(min(end, axis.high))
         if stop <= x:
             continue

@@ -200,11 +200,15 @@ class Reading:
 
 def refuse_compressed(array: Array, where: str) -> None:
     """Refuse a mask that went through JPEG: its noise around 0 would be marked."""
+    if _compressed(array):
+        raise LabelError(f"{where}these are no labels. {values_found(array)}, or declare the labels")
+
+
+def _compressed(array: Array) -> bool:
     step = max(1, round((array.size / _LOOKED_AT) ** (1 / array.ndim)))
     some = array[(slice(None, None, step),) * array.ndim]
     # numbered objects fill the range evenly; a compressed mask marks with what is near 255
-    if looks_compressed(some) and 2 * np.count_nonzero(some > 214) >= np.count_nonzero(some > 40):
-        raise LabelError(f"{where}these are no labels. {values_found(array)}, or declare the labels")
+    return looks_compressed(some) and bool(2 * np.count_nonzero(some > 214) >= np.count_nonzero(some > 40))
 
 
 def values_found(array: Array) -> str:
@@ -212,7 +216,7 @@ def values_found(array: Array) -> str:
     values = np.unique(array).tolist()
     shown = ", ".join(map(str, values[:12])) + (f", … ({len(values)} in all)" if len(values) > 12 else "")
     again = "; it looks JPEG-compressed: export it again as PNG, without a JPEG on the way"
-    return f"The mask holds {shown}{again if looks_compressed(array) else ''}"
+    return f"The mask holds {shown}{again if _compressed(array) else ''}"
 
 
 @contextmanager

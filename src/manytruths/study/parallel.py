@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -39,7 +42,7 @@ def _spread(work: Callable[[T], R], items: Sequence[T], jobs: int) -> Iterator[R
     if method == "forkserver":
         context.set_forkserver_preload(["manytruths.study"])
     chunk = max(1, min(16, len(items) // (4 * jobs)))
-    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_start) as pool:
         try:
             with _main_hidden(work):
                 results = pool.map(work, items, chunksize=chunk)
@@ -48,6 +51,19 @@ def _spread(work: Callable[[T], R], items: Sequence[T], jobs: int) -> Iterator[R
             raise InputError("a process that read the masks was killed, probably for memory; use fewer jobs") from None
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _start() -> None:
+    """In a new process: Ctrl-C is for the one that asked, and when that one is killed nobody is left working."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 @contextmanager

@@ -1,0 +1,76 @@
+"""Make the pictures of the README from the demo study: ``python docs/make_images.py``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+import manytruths as mt
+from manytruths.analyses.agree import agree
+from manytruths.analyses.charts import charts
+from manytruths.pictures import contour_overlay, heat_overlay
+
+CASE, SIZE = "p08", 512
+WINDOW = slice(40, 480), slice(40, 430)
+"""Rows and columns of the image that hold the lesions."""
+GAP = 28
+CHARTS = ("dendrogram", "kappa-by-group")
+
+
+def overview() -> Image.Image:
+    """One case three ways: everybody's outline, how many marked each pixel, and how severe they found it."""
+    case = mt.simulate_study(size=SIZE)[CASE]
+    first = {rater: marking for (rater, session), marking in case.readings.items() if session == "1"}
+    masks = {rater: marking.mask.astype(np.uint8) for rater, marking in first.items()}
+    ranks = {rater: marking.ranks for rater, marking in first.items()}
+    common = mt.paint(mt.common_heatmap(mt.tally(masks)), masks)[WINDOW]
+    ranking = mt.paint(mt.ranking_heatmap(mt.tally(ranks)), ranks)[WINDOW]
+    image, outlines = case.image[WINDOW], {rater: mask[WINDOW] for rater, mask in masks.items()}
+    severe = {"title": "How severe they found it", "caption": "mean rank value"}
+    return side_by_side(
+        [
+            contour_overlay(image, outlines, title="What each rater drew"),
+            heat_overlay(image, common, most=len(masks), title="How many marked it", caption="raters"),
+            heat_overlay(image, ranking, most=23, discrete=False, **severe),
+        ]
+    )
+
+
+def side_by_side(pictures: list[Image.Image]) -> Image.Image:
+    """Pictures in a row, on white."""
+    width = sum(p.width for p in pictures) + GAP * (len(pictures) - 1)
+    sheet = Image.new("RGB", (width, max(p.height for p in pictures)), "white")
+    left = 0
+    for picture in pictures:
+        sheet.paste(picture.convert("RGB"), (left, 0))
+        left += picture.width + GAP
+    return sheet
+
+
+def study_in_memory() -> mt.Study:
+    """The demo's cases, first sessions only, without a file."""
+    simulated = mt.simulate_study()
+    cases = {
+        case.name: {r: m.mask.astype(np.uint8) for (r, session), m in case.readings.items() if session == "1"}
+        for case in simulated
+    }
+    study = mt.Study.from_arrays(cases, subjects=simulated.subjects, groups=simulated.groups)
+    study.properties = {rater.name: {"expertise": rater.expertise} for rater in simulated.raters}
+    return study
+
+
+def main() -> None:
+    """Write everything beside this file."""
+    folder = Path(__file__).parent / "images"
+    folder.mkdir(exist_ok=True)
+    picture = overview()
+    picture.save(folder / "overview.png", optimize=True)
+    drawn = charts(agree(study_in_memory()))
+    for name in CHARTS:
+        (folder / f"{name}.svg").write_text(drawn[name], encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

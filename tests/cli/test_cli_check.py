@@ -1,0 +1,179 @@
+"""``check`` lists everything at once."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from study_folders import command, disc, files, run, table, write_npy, write_png, write_study
+
+CASES = [f"p{i:02}" for i in range(1, 13)]
+
+
+def spoil(folder, suffix=".png"):
+    """Ten errors, each of another kind, in ten cases; two warnings in two others."""
+    template = write_study(folder, cases=CASES)
+    masks, roi = folder / "masks", folder / "roi"
+    for case in CASES:
+        write_png(roi / f"{case}.png", disc(radius=11))
+    write_png(masks / "B/p01.png", disc(30))
+    whole = (masks / "B/p02.png").read_bytes()
+    (masks / "B/p02.png").write_bytes(whole[:50])
+    (masks / "C/p03.png").write_text("not a picture")
+    (masks / "A/p04.png").write_bytes(b"")
+    write_png(masks / "B/p05.png", np.stack([disc()] * 3, axis=-1))
+    write_png(masks / "B/p06.png", disc() * 9)
+    write_png(folder / "noisy.jpg", disc() * 255)
+    Image.open(folder / "noisy.jpg").save(masks / "C/p07.png")
+    write_png(roi / "p08.png", disc() * 0)
+    (roi / "p09.png").unlink()
+    write_png(roi / "p10.png", disc(12))
+    (masks / "B/p11.png").unlink()
+    write_png(masks / "C/p12.png", disc() * 0)
+    return [template, "--roi", f"{roi}/{{case}}.png", "--labels", "1=lesion"]
+
+
+WANTED = {
+    ("error", "grid", "p01", "B"): "30×30 instead of 24×24",
+    ("error", "file", "p02", "B"): "cut short",
+    ("error", "file", "p03", "C"): "is not a PNG",
+    ("error", "file", "p04", "A"): "0 bytes",
+    ("error", "file", "p05", "B"): "RGB",
+    ("error", "label", "p06", "B"): "value 9",
+    ("error", "label", "p07", "C"): "JPEG",
+    ("error", "roi", "p08", ""): "is empty",
+    ("error", "roi", "p09", ""): "no such file",
+    ("error", "roi", "p10", ""): "12×12 instead of 24×24",
+    ("warning", "gap", "p11", "B"): "absent, not as empty",
+    ("warning", "empty", "p12", "C"): "marked nothing",
+}
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_ten_problems_at_once(jobs, tmp_path):
+    done = command("check", *spoil(tmp_path), "--out", tmp_path / "out", "--jobs", jobs)
+    assert (done.status, done.err) == (1, "")
+    rows = table(tmp_path / "out/check/problems.csv")
+    found = {(r["severity"], r["kind"], r["case"], r["rater"]): r["message"] for r in rows}
+    assert found.keys() == WANTED.keys()
+    assert len(rows) == len(found)
+    lines = done.out.splitlines()
+    for key, text in WANTED.items():
+        assert text in found[key]
+        assert f"{key[0]} {found[key]}" in lines
+    assert "10 errors, 2 warnings" in lines
+    assert [r["severity"] for r in rows] == ["error"] * 10 + ["warning"] * 2
+
+
+def test_coverage_of_a_spoilt_study(tmp_path, capsys):
+    run(capsys, "check", *spoil(tmp_path), "--out", tmp_path / "out", "--jobs", 1)
+    rows = table(tmp_path / "out/check/coverage.csv")
+    present = {(r["case"], r["rater"]): float(r["value"]) for r in rows if r["statistic"] == "present"}
+    assert set(present) == {(case, rater) for case in CASES for rater in "ABC"}
+    assert [key for key, there in present.items() if not there] == [("p11", "B")]
+    marked = {(r["case"], r["rater"]): float(r["value"]) for r in rows if r["statistic"] == "marked"}
+    assert marked["p12", "C"] == 0
+    assert marked["p01", "A"] == disc().sum() == marked["p09", "A"]
+    unreadable = {("p01", "B"), ("p02", "B"), ("p03", "C"), ("p04", "A"), ("p05", "B"), ("p11", "B")}
+    assert not unreadable & marked.keys()
+    summary = json.loads((tmp_path / "out/check/summary.json").read_text())
+    assert (summary["errors"], summary["warnings"], summary["schema_version"]) == (10, 2, 1)
+    assert summary["problems"][0]["case"] == "p01"
+
+
+def test_two_raters_of_one_case_are_both_told(tmp_path, capsys):
+    template = write_study(tmp_path)
+    for rater in "AC":
+        write_png(tmp_path / f"masks/{rater}/p2.png", disc() * 4)
+    run(capsys, "check", template, "--labels", "1=x", "--out", tmp_path / "out", "--jobs", 1)
+    rows = table(tmp_path / "out/check/problems.csv")
+    assert [(r["case"], r["rater"]) for r in rows] == [("p2", "A"), ("p2", "C")]
+
+
+def test_warnings_alone_are_no_failure(tmp_path, capsys):
+    template = write_study(tmp_path, cases=("p1", "p2", "p3"))
+    (tmp_path / "masks/C/p1.png").unlink()
+    write_png(tmp_path / "masks/B/p2.png", disc() * 0)
+    write_png(tmp_path / "images/p1.png", disc(30))
+    write_png(tmp_path / "images/p2.png", disc())
+    (tmp_path / "raters.csv").write_text("rater,expertise\nA,10\nZ,3\n")
+    (tmp_path / "cases.csv").write_text("case,histology\np1,a\np2,b\np3,\n")
+    images, raters, cases = f"{tmp_path}/images/{{case}}.png", tmp_path / "raters.csv", tmp_path / "cases.csv"
+    options = ("--images", images, "--raters", raters, "--cases", cases, "--out", tmp_path / "out", "--jobs", 1)
+    done = run(capsys, "check", template, *options)
+    assert (done.status, done.err) == (0, "")
+    rows = table(tmp_path / "out/check/problems.csv")
+    assert {(r["severity"], r["kind"], r["case"], r["rater"]) for r in rows} == {
+        ("warning", "gap", "p1", "C"),
+        ("warning", "empty", "p2", "B"),
+        ("warning", "image", "p1", ""),
+        ("warning", "image", "p3", ""),
+        ("warning", "raters", "", "Z"),
+        ("warning", "cases", "", ""),
+    }
+    assert "0 errors, 6 warnings" in done.out
+    assert run(capsys, "agree", template, *options).status == 0
+
+
+def test_nothing_to_say(tmp_path, capsys):
+    done = run(capsys, "check", write_study(tmp_path), "--out", tmp_path / "out", "--jobs", 1)
+    assert (done.status, done.err) == (0, "")
+    assert "0 errors, 0 warnings" in done.out
+    assert [p.name for p in files(tmp_path / "out")] == ["coverage.csv", "problems.csv", "summary.json"]
+    assert (tmp_path / "out/check/problems.csv").read_text() == "severity,kind,case,rater,message\n"
+
+
+def test_subjects_alone_need_no_groups(tmp_path, capsys):
+    (tmp_path / "cases.csv").write_text("case,subject\np1,s1\np2,s1\n")
+    options = ("--cases", tmp_path / "cases.csv", "--out", tmp_path / "out", "--jobs", 1)
+    assert "0 warnings" in run(capsys, "check", write_study(tmp_path), *options).out
+
+
+def test_an_image_that_a_wildcard_does_not_find_is_a_warning(tmp_path, capsys):
+    template = write_study(tmp_path)
+    write_png(tmp_path / "images/p1.png", disc())
+    options = ("--images", f"{tmp_path}/images/{{case}}.*", "--out", tmp_path / "out", "--jobs", 1)
+    done = run(capsys, "check", template, *options)
+    assert done.status == 0
+    assert "p2.*: there is no such file" in done.out
+    write_png(tmp_path / "images/p1.tif", disc())
+    assert "p1.png and" in run(capsys, "check", template, *options).line
+
+
+def test_ranks_and_their_mistakes(tmp_path, capsys):
+    template = write_study(tmp_path)
+    for rater in "ABC":
+        for case in ("p1", "p2"):
+            write_png(tmp_path / f"ranks/{rater}/{case}.png", disc() * 2)
+    options = ("--ranks", f"{tmp_path}/ranks/{{rater}}/{{case}}.png", "--out", tmp_path / "out", "--jobs", 1)
+    assert run(capsys, "check", template, *options).status == 0
+    write_png(tmp_path / "ranks/B/p1.png", disc(30))
+    (tmp_path / "ranks/C/p2.png").write_text("x")
+    done = run(capsys, "check", template, *options)
+    assert done.status == 1
+    assert "case p1, rank map of rater B: " in done.out
+    assert "30×30 instead of 24×24" in done.out
+    assert "case p2, rank map of rater C: " in done.out
+    assert "case p1, rank map of rater B" in run(capsys, "agree", template, *options).line
+
+
+def test_a_rank_out_of_range(tmp_path, capsys):
+    template = write_study(tmp_path)
+    for rater in "ABC":
+        write_png(tmp_path / f"ranks/{rater}/p1.png", disc() * 20)
+    options = ("--ranks", f"{tmp_path}/ranks/{{rater}}/{{case}}.png", "--out", tmp_path / "out", "--jobs", 1)
+    line = run(capsys, "agree", template, *options).line
+    assert "case p1, rank maps: rank 20" in line
+
+
+def test_numbered_objects_are_not_taken_for_a_jpeg(tmp_path, capsys):
+    objects = np.zeros((160, 160), np.uint8)
+    objects.flat[:240] = np.arange(240)
+    for rater in "AB":
+        write_npy(tmp_path / rater / "p1.npy", objects)
+    template = f"{tmp_path}/{{rater}}/{{case}}.npy"
+    done = run(capsys, "agree", template, "--foreground", "any", "--out", tmp_path / "out", "--jobs", 1)
+    assert (done.status, done.err) == (0, "")
