@@ -55,6 +55,8 @@ class Input:
     "Where structures of one rater overlap: cut the smaller out of the larger, or unite all."
     spacing: str | None = None
     "Size of a pixel in mm where files do not say: 0.5,0.5."
+    exclude: list[str] | None = None
+    "Masks to leave out, as RATER=CASE; may be given several times."
 
     def open(self, template: str) -> Study:
         """The study."""
@@ -63,7 +65,7 @@ class Input:
         return Study.open(
             template, images=self.images, roi=self.roi, ranks=self.ranks, cases=self.cases, raters=self.raters,
             labels=_labels(self.labels), foreground=self.foreground, void=self.void, region=self.region,
-            overlap=self.overlap, spacing=_numbers(self.spacing),
+            overlap=self.overlap, spacing=_numbers(self.spacing), exclude=_excluded(self.exclude),
         )  # fmt: skip
 
 
@@ -271,6 +273,18 @@ def _labels(text: str | None) -> Labels | None:
         return Labels.of(named)
     except (ValueError, LabelError):
         raise CallError(f"--labels wants value=name,value=name, each once; got {text!r}") from None
+
+
+def _excluded(pairs: list[str] | None) -> dict[str, list[str]] | None:
+    from .errors import CallError
+
+    excluded: dict[str, list[str]] = {}
+    for pair in pairs or ():
+        rater, sign, case = pair.partition("=")
+        if not (rater and sign and case):
+            raise CallError(f"--exclude wants RATER=CASE; got {pair!r}")
+        excluded.setdefault(rater, []).append(case)
+    return excluded or None
 
 
 def _numbers(text: str | None) -> tuple[float, ...] | None:

@@ -93,29 +93,32 @@ class Study:
     @classmethod
     def from_arrays(
         cls,
-        cases: Mapping[str, Mapping[str, ArrayLike] | Sequence[ArrayLike] | np.ndarray],
+        cases: Mapping[str, Mapping[Any, ArrayLike] | Sequence[ArrayLike] | np.ndarray],
         *,
         subjects: Mapping[str, str] | None = None,
-        groups: Mapping[str, str] | None = None,
+        groups: Mapping[str, str | Sequence[str]] | None = None,
         spacing: Mapping[str, Sequence[float]] | Sequence[float] | None = None,
         raters: str | None = None,
         **options: Any,
     ) -> Study:
         """A study of arrays in memory: ``{case: {rater: mask}}``, or ``{case: stack}`` with raters 1, 2, ….
 
+        A rater's second reading goes under ``(rater, session)``. What else :meth:`open` takes (``labels``,
+        ``region``, ``void``, …) it takes too.
+
         >>> study = Study.from_arrays({"p1": [[[1, 1, 0]], [[1, 0, 0]]], "p2": [[[0, 1, 0]], [[0, 1, 1]]]})
         >>> study.rater_names
         ('1', '2')
         """
         base = Options("", exchangeable=raters == "exchangeable", **options)
-        masks = {name: {Column(r): {"": m} for r, m in _named(stack).items()} for name, stack in cases.items()}
+        masks = {name: {c: {"": m} for c, m in _named(stack).items()} for name, stack in cases.items()}
         columns = sorted({c for by_rater in masks.values() for c in by_rater}, key=lambda c: c.order)
         need_two_raters(columns)
         found = [
             Case(
                 name,
                 (subjects or {}).get(name, name),
-                (groups[name],) if groups and name in groups else (),
+                _groups(groups, name),
                 by_rater,
                 tuple(c for c in columns if c not in by_rater),
                 merged(base, spacing=_spacing(spacing, name)),
@@ -197,9 +200,18 @@ def _start(masks: str | Path) -> Options:
     return Options(str(masks))
 
 
-def _named(stack: Mapping[str, ArrayLike] | Sequence[ArrayLike] | np.ndarray) -> dict[str, np.ndarray]:
-    by_rater = stack if isinstance(stack, Mapping) else {str(i): m for i, m in enumerate(stack, start=1)}
-    return {str(rater): np.asanyarray(mask) for rater, mask in by_rater.items() if mask is not None}
+def _named(stack: Mapping[Any, ArrayLike] | Sequence[ArrayLike] | np.ndarray) -> dict[Column, np.ndarray]:
+    by_rater = stack if isinstance(stack, Mapping) else dict(enumerate(stack, start=1))
+    return {_column(key): np.asanyarray(mask) for key, mask in by_rater.items() if mask is not None}
+
+
+def _column(key: object) -> Column:
+    return Column(str(key[0]), "rater", str(key[1])) if isinstance(key, tuple) else Column(str(key))
+
+
+def _groups(groups: Mapping[str, str | Sequence[str]] | None, name: str) -> tuple[str, ...]:
+    own = (groups or {}).get(name, ())
+    return (own,) if isinstance(own, str) else tuple(own)
 
 
 def _spacing(spacing: Mapping[str, Sequence[float]] | Sequence[float] | None, name: str) -> tuple[float, ...] | None:

@@ -1,0 +1,134 @@
+"""study.toml: every key, paths beside it, and what is said when it is wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+import manytruths as mt
+from study_folders import command, disc, write_png, write_study
+
+EVERYTHING = """
+masks = "masks/{rater}/{case}.png"
+images = "images/{case}.png"
+roi = "roi/{case}.png"
+ranks = "ranks/{rater}/{case}.png"
+predictions = "unet/{case}.png"
+cases = "cases.csv"
+raters = "raters.csv"
+region = "whole"
+overlap = "smaller"
+spacing = [0.5, 2]
+void = 255
+exchangeable = false
+
+[labels]
+1 = "lesion"
+
+[exclude]
+B = ["p2"]
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write_study(tmp_path)
+    for case in ("p1", "p2"):
+        for kind in ("images", "roi", "unet"):
+            write_png(tmp_path / kind / f"{case}.png", disc(radius=10))
+        for rater in "ABC":
+            write_png(tmp_path / f"ranks/{rater}/{case}.png", disc())
+    (tmp_path / "cases.csv").write_text("case,kind\np1,a\np2,b\n")
+    (tmp_path / "raters.csv").write_text("rater,expertise\nA,1\nB,2\nC,3\n")
+    return tmp_path
+
+
+def written(folder, text):
+    (folder / "study.toml").write_text(text)
+    return folder / "study.toml"
+
+
+def test_every_key(folder):
+    path = written(folder, EVERYTHING)
+    for how in (path, folder, str(path), str(folder)):
+        study = mt.Study.open(how)
+        assert study.rater_names == ("A", "B", "C")
+        assert [str(c) for c in study["p2"].absent] == ["B"]
+        assert study["p1"].groups == ("a",)
+        assert study.properties["C"] == {"expertise": "3"}
+        table = study["p1"].tally()
+        assert table.region == "mask"
+        assert table.unit == mt.Unit(1.0, "mm²")
+        assert table.labels.names == ("background", "lesion")
+        assert [str(c) for c in table.role("algorithm")] == ["prediction"]
+        assert study["p1"].picture().shape == (24, 24)
+        assert len(study["p1"].ranks) == 3
+
+
+def test_paths_are_relative_to_the_file(folder, tmp_path_factory):
+    written(folder, EVERYTHING)
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    assert command("agree", folder, "--quiet", cwd=elsewhere).status == 0
+    assert command("agree", "--quiet", "--out", elsewhere / "here", cwd=folder).status == 0
+    tables = [elsewhere / "manytruths-out/agree/agreement.csv", elsewhere / "here/agree/agreement.csv"]
+    assert tables[0].read_bytes() == tables[1].read_bytes()
+
+
+def test_absolute_paths_and_a_folder_with_braces(tmp_path):
+    odd = tmp_path / "a {strange} folder"
+    template = write_study(odd)
+    written(odd, 'masks = "masks/{rater}/{case}.png"')
+    assert len(mt.Study.open(odd)) == 2
+    written(tmp_path, f'masks = "{template.replace("{strange}", "{{strange}}")}"')
+    assert len(mt.Study.open(tmp_path)) == 2
+
+
+def test_the_call_overrides_the_file(folder):
+    written(folder, EVERYTHING)
+    study = mt.Study.open(folder, spacing=(1, 1), labels={1: "other"}, exclude={"C": ["p1"]})
+    assert study["p1"].tally().unit == mt.Unit(1.0, "mm²")
+    assert study["p1"].tally().labels.names[1] == "other"
+    assert [str(c) for c in study["p1"].absent] == ["C"]
+
+
+def test_exchangeable_raters_and_united_structures(folder):
+    for text in ('raters = "exchangeable"', "exchangeable = true"):
+        study = mt.Study.open(written(folder, f'masks = "masks/{{rater}}/{{case}}.png"\n{text}'))
+        assert study["p1"].tally().exchangeable
+    write_png(folder / "masks/A/p1.png", disc() * 2)
+    united = mt.Study.open(written(folder, 'masks = "masks/{rater}/{case}.png"\noverlap = "union"'))
+    assert united["p1"].tally().labels.values == (0, 1)
+
+
+WRONG = {
+    "mask = 'x'": "unknown key 'mask'; did you mean 'masks'?",
+    "zzz = 1": "unknown key 'zzz'; known are masks, images",
+    "images = 'x'": "has no masks",
+    "masks = ": "is not valid TOML",
+    "masks = 1": 'masks is written as "text"; got 1',
+    "masks = 'a'\nimages = 2": "images is written as",
+    "masks = 'a'\ncases = ['x']": "cases is written as",
+    "masks = 'a'\nspacing = 0.5": "spacing is written as [0.5, 0.5]; got 0.5",
+    "masks = 'a'\nspacing = ['x']": "spacing is written as",
+    "masks = 'a'\nspacing = [0, 1]": "positive and finite",
+    "masks = 'a'\nspacing = [nan, 1]": "positive and finite",
+    "masks = 'a'\nlabels = [1, 2]": "labels is written as",
+    "masks = 'a'\nlabels = {a = 'b'}": "labels is written as",
+    "masks = 'a'\nlabels = {1 = 'b', 2 = 'b'}": "one distinct name",
+    "masks = 'a'\nexclude = ['p1']": "exclude is written as",
+    "masks = 'a'\nexclude = {A = 'p1'}": "exclude is written as",
+    "masks = 'a'\nvoid = 'x'": "void is written as 255",
+    "masks = 'a'\nvoid = true": "void is written as 255",
+    "masks = 'a'\nregion = 'middle'": "it must be one of whole, union, modified_background",
+    "masks = 'a'\nregion = 3": "region is written as",
+    "masks = 'a'\noverlap = 'larger'": "it must be one of smaller, union",
+    "masks = 'a'\nforeground = 'all'": "it must be one of any",
+    "masks = 'a'\nexchangeable = 'yes'": "exchangeable is written as true",
+}
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_what_is_wrong(tmp_path, text):
+    with pytest.raises(mt.InputError) as caught:
+        mt.Study.open(written(tmp_path, text))
+    assert WRONG[text] in str(caught.value)
+    assert str(tmp_path / "study.toml") in str(caught.value)
