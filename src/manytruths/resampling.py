@@ -59,6 +59,7 @@ def interval(
     resamples: int = 2000,
     level: float = 0.95,
     seed: int = 0,
+    mixed: bool = False,
 ) -> Interval:
     """An interval for a statistic over a study.
 
@@ -74,6 +75,8 @@ def interval(
         ``"pooled"``: the statistic of the summed table. ``"mean"``: its mean over subjects.
     method
         ``"bca"`` (bias-corrected and accelerated) or ``"percentile"``.
+    mixed
+        Whether tables whose region or item size differ may be pooled, as in :func:`manytruths.pool`.
 
     Raises
     ------
@@ -88,6 +91,8 @@ def interval(
     _one_of("method", method, ("bca", "percentile"))
     if not 0 < level < 1 or resamples < 1:
         raise CallError(f"level lies between 0 and 1 and resamples is positive; got {level}, {resamples}")
+    if of == "pooled":
+        pool(tables, mixed=mixed)  # refuses what does not add
     if over == "raters":
         return _over_raters(statistic, tables, of, level)
     if len(tables.by_subject()) < LEAST_SUBJECTS:

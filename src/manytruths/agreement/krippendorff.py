@@ -58,6 +58,8 @@ def _distance(level: str, totals: NDArray[np.float64], numbers: NDArray[np.float
     if level == "interval":
         return np.asarray(apart**2)
     if level == "ratio":
+        if (numbers < 0).any():
+            raise CallError("the ratio level is for numbers from 0 on; there are negative ones: take 'interval'")
         both = numbers[:, None] + numbers
         return np.divide(apart, both, out=np.zeros_like(apart), where=both != 0) ** 2
     raise CallError(f"level is nominal, ordinal, interval or ratio; got {level!r}")

@@ -54,6 +54,8 @@ def paint(
     table = np.asarray(values)
     if table.shape != (len(tally.counts),):
         raise CallError(f"paint wants one value a pattern, {len(tally.counts)} in all; got shape {table.shape}")
+    if foreground and tally.labels.values != (0, 1):
+        raise CallError("foreground='any' goes with a table that was counted so; this one has other labels")
     inputs = gather(masks, raters, None, None)
     where = [tally.position(inputs.columns[i]) for i in inputs.present]
     arrays = [filled(inputs.arrays[i]) for i in inputs.present]

@@ -59,6 +59,9 @@ class Tally:
         if len(set(self.columns)) < len(self.columns):
             raise CallError(f"two columns are the same: {', '.join(map(str, self.columns))}")
         rows = np.ascontiguousarray(self.patterns, np.uint8).reshape(len(self.counts), len(self.columns))
+        strange = rows[(rows >= len(self.labels)) & (rows != VOID)]
+        if strange.size:
+            raise CallError(f"a pattern holds the code {strange[0]}, but there are only {len(self.labels)} labels")
         rows, counts = merge(rows, np.asarray(self.counts, np.int64), len(self.labels))
         object.__setattr__(self, "patterns", rows)
         object.__setattr__(self, "counts", counts)
@@ -170,8 +173,8 @@ class Tally:
         """Count fewer items.
 
         ``"union"`` keeps what anybody marked; ``"modified_background"`` keeps that and as much background,
-        or all there is (Gordon 2009); an array of one boolean a pattern keeps those, under the region
-        name given.
+        or all there is (Gordon 2009): meant for the table of one case, so restrict, then pool; an array of one
+        boolean a pattern keeps those, under the region name given.
         """
         if not isinstance(to, str):
             keep = np.asarray(to, bool)
