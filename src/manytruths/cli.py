@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,14 +58,16 @@ class Input:
     exclude: list[str] | None = None
     "Masks to leave out, as RATER=CASE; may be given several times."
 
-    def open(self, template: str) -> Study:
-        """The study."""
+    def open(self, template: str, complain: Callable[[Any], None] | None = None) -> Study:
+        """The study; ``complain`` gets the problems that do not keep it from being opened."""
+        from .errors import insist
         from .study import Study
 
         return Study.open(
             template, images=self.images, roi=self.roi, ranks=self.ranks, cases=self.cases, raters=self.raters,
             labels=_labels(self.labels), foreground=self.foreground, void=self.void, region=self.region,
             overlap=self.overlap, spacing=_numbers(self.spacing), exclude=_excluded(self.exclude),
+            complain=complain or insist,
         )  # fmt: skip
 
 
@@ -121,8 +123,10 @@ def check(template: Template = ".", /, *, input: Input | None = None, common: Co
     from .analyses.printing import print_check, print_files
 
     input, common = input or Input(), common or Common()
+    met: list[Exception] = []
+    study = input.open(template, met.append)
     with progress(common.quiet) as bar:
-        found = run(input.open(template), jobs=common.jobs, progress=bar)
+        found = run(study, found_before=met, jobs=common.jobs, progress=bar)
     paths = write(found, common.out / "check")
     console = _console(common.quiet)
     print_check(found, console)
@@ -232,6 +236,8 @@ def status(arguments: Sequence[str] | None = None) -> int:
         return _failed("stopped; files that were written are whole", 130)
     except BrokenPipeError:
         return 0
+    except OSError as error:
+        return _failed(f"{error.filename}: {error.strerror}; check the path, its rights and the space left", 1)
 
 
 def _failed(error: object, code: int) -> int:

@@ -40,3 +40,8 @@ class StudyError(InputError):
 
 class CallError(ManytruthsError, ValueError):
     """A function or a verb was called in a way that has no answer."""
+
+
+def insist(error: ManytruthsError) -> None:
+    """Raise; what is given instead where problems are collected, not raised, is a function that keeps them."""
+    raise error

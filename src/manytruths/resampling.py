@@ -132,6 +132,8 @@ def mean_intervals(
     """
     known = ~np.isnan(values)
     filled, n = np.nan_to_num(values), known.sum(axis=0)
+    if len(values) < LEAST_SUBJECTS:
+        return [_of_mean(filled[known[:, k], k], values[:0, k], method, level) for k in range(len(n))]
     weights = _weights(len(values), resamples, seed)
     drawn = weights @ known
     replicates = np.divide(weights @ filled, drawn, out=np.full(drawn.shape, np.nan), where=drawn > 0)

@@ -360,8 +360,10 @@ def raters_not_there(folder: Path) -> list[str]:
     return [write_study(folder), "--raters", f"{folder}/raters.csv"]
 
 
+COLLECTED = ["folder_for_a_file", "one_rater", "two_files_for_one_mask", "cases_that_are_not_there"]
+"""Mistakes that are met while the files are looked for, but do not keep ``check`` from going on."""
+
 LOOKING = [
-    "folder_for_a_file",
     "no_such_folder",
     "no_such_ending",
     "nothing_there",
@@ -370,9 +372,6 @@ LOOKING = [
     "no_case_in_the_template",
     "misspelt_placeholder",
     "bare_folder",
-    "one_rater",
-    "two_files_for_one_mask",
-    "cases_that_are_not_there",
     "cases_without_a_case",
     "a_case_twice",
     "cases_in_latin_1",
@@ -392,7 +391,21 @@ def test_agree_says_what_is_wrong(name, tmp_path, capsys):
     assert not [p for p in files(tmp_path / "out") if p.parent.name != "heatmaps"]
 
 
-@pytest.mark.parametrize("name", [n for n in MISTAKES if n not in LOOKING])
+@pytest.mark.parametrize("name", COLLECTED)
+def test_check_goes_on_after_what_it_meets_while_looking(name, tmp_path, capsys):
+    """Beside a damaged file, which it lists too."""
+    write, said = MISTAKES[name]
+    arguments = write(tmp_path)
+    (tmp_path / "masks/A/p1.png").write_bytes(b"no picture")
+    done = run(capsys, "check", *arguments, "--out", tmp_path / "out", "--jobs", 1)
+    assert (done.status, done.err) == (1, "")
+    errors = [row["message"] for row in table(tmp_path / "out/check/problems.csv") if row["severity"] == "error"]
+    assert [text for text in said if text not in errors[0]] == []
+    assert any("case p1, rater A" in message and "p1.png" in message for message in errors[1:])
+    assert "Coverage" in done.out
+
+
+@pytest.mark.parametrize("name", [n for n in MISTAKES if n not in LOOKING and n not in COLLECTED])
 def test_check_lists_it(name, tmp_path, capsys):
     write, said = MISTAKES[name]
     done = run(capsys, "check", *write(tmp_path), "--out", tmp_path / "out", "--jobs", 1)

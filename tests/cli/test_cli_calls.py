@@ -148,3 +148,52 @@ def test_an_image_that_cannot_be_used_is_a_note(problem, tmp_path, capsys):
     assert done.status == 0
     assert "case p1: heatmap without its image" in done.out
     assert (tmp_path / "out/agree/heatmaps/p1.png").is_file()
+
+
+def test_names_are_printed_as_they_are(tmp_path, capsys):
+    template = write_study(tmp_path, raters=["[red]A", "B;b", "C, c"], cases=["[bold]p1", 'p"2'])
+    (tmp_path / "cases.csv").write_text('case,kind\n[bold]p1,[/x]\n"p""2","y, z"\n')
+    options = ("--cases", tmp_path / "cases.csv", "--out", tmp_path / "[out]", "--jobs", 1)
+    for verb, names in (("check", ["[red]A", "B;b"]), ("agree", ["[red]A", "[bold]p1", "[/x]", "y, z", 'p"2'])):
+        done = run(capsys, verb, template, *options)
+        assert (done.status, done.err) == (0, "")
+        assert [name for name in names if name not in done.out] == []
+    rows = table(tmp_path / "[out]/agree/agreement.csv")
+    assert {(r["case"], r["group"]) for r in rows if r["scope"] == "case"} == {("[bold]p1", "[/x]"), ('p"2', "y, z")}
+    raters = table(tmp_path / "[out]/agree/raters.csv")
+    assert {r["rater"] for r in raters} == {"", "[red]A", "B;b", "C, c"}
+
+
+@pytest.mark.parametrize("template", ["x" * 300, "x" * 300 + "/{rater}/{case}.png", "{case}/{rater}.png"])
+def test_names_that_are_too_long(template, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for rater in "AB":
+        write_png(tmp_path / ("c" * 255) / f"{rater}.png", disc())
+    done = run(capsys, "agree", template, "--out", tmp_path / "out", "--jobs", 1)
+    assert done.status in (0, 1)
+    assert done.status == 0 or done.line
+    assert not untidy(tmp_path / "out")
+
+
+def test_many_raters(tmp_path, capsys):
+    raters = [f"R{i}" for i in range(40)]
+    done = run(capsys, "agree", write_study(tmp_path, raters, ["p1"]), "--out", tmp_path / "out", "--jobs", 1)
+    assert (done.status, done.err) == (0, "")
+    pairs = table(tmp_path / "out/agree/pairs.csv")
+    assert len({(r["rater_a"], r["rater_b"]) for r in pairs}) == 40 * 39 // 2
+
+
+def test_one_case_only(tmp_path, capsys):
+    done = run(capsys, "agree", write_study(tmp_path, cases=["p1"]), "--out", tmp_path / "out", "--jobs", 4)
+    assert (done.status, done.err) == (0, "")
+    assert "1 case, 1 subject" in done.out
+
+
+def test_what_an_earlier_run_wrote_goes_and_nothing_else(tmp_path, capsys):
+    template, out = write_study(tmp_path), tmp_path / "out/agree"
+    run(capsys, "agree", template, "--out", tmp_path / "out", "--jobs", 1)
+    (out / "mine.txt").write_text("keep")
+    (out / "heatmaps/mine.png").write_text("keep")
+    run(capsys, "agree", template, "--out", tmp_path / "out", "--jobs", 1, "--no-pictures", "--raters", "exchangeable")
+    left = {str(p.relative_to(out)) for p in files(out)}
+    assert left == {"agreement.csv", "curve.csv", "mine.txt", "heatmaps/mine.png", "summary.json"}

@@ -150,6 +150,9 @@ def test_ranks_and_their_mistakes(tmp_path, capsys):
             write_png(tmp_path / f"ranks/{rater}/{case}.png", disc() * 2)
     options = ("--ranks", f"{tmp_path}/ranks/{{rater}}/{{case}}.png", "--out", tmp_path / "out", "--jobs", 1)
     assert run(capsys, "check", template, *options).status == 0
+    (tmp_path / "ranks/A/p2.png").unlink()
+    done = run(capsys, "check", template, *options)
+    assert (done.status, "warning case p2: rater A has no rank map" in done.out) == (0, True)
     write_png(tmp_path / "ranks/B/p1.png", disc(30))
     (tmp_path / "ranks/C/p2.png").write_text("x")
     done = run(capsys, "check", template, *options)

@@ -261,3 +261,33 @@ def test_tiny_masks(tmp_path, shape):
     table = mt.Study.open(f"{tmp_path}/{{rater}}/{{case}}.npy")["p1"].tally()
     assert table.counts.tolist() == [np.prod(shape)]
     assert mt.reason(mt.fleiss_kappa(table))
+
+
+@pytest.mark.parametrize("key", ["images", "roi", "ranks", "predictions"])
+def test_what_lies_beside_shared_names_must_say_whose_it_is(tmp_path, key):
+    for subject in ("s1", "s2"):
+        for rater in "AB":
+            write_png(tmp_path / f"masks/{rater}/{subject}/scan.png", disc())
+            write_png(tmp_path / f"beside/{rater}/{subject}/scan.png", disc())
+        write_png(tmp_path / f"one/{subject}/scan.png", disc())
+    template = f"{tmp_path}/masks/{{rater}}/{{subject}}/{{case}}.png"
+    wrong = {"ranks": f"{tmp_path}/beside/{{rater}}/s1/{{case}}.png"}.get(key, f"{tmp_path}/one/s1/{{case}}.png")
+    with pytest.raises(mt.StudyError, match=f"{key}: template .* has no {{subject}}"):
+        mt.Study.open(template, **{key: wrong})
+    right = {"ranks": f"{tmp_path}/beside/{{rater}}/{{subject}}/{{case}}.png"}
+    study = mt.Study.open(template, **{key: right.get(key, f"{tmp_path}/one/{{subject}}/{{case}}.png")})
+    assert len(study) == 2
+
+
+def test_ranks_of_other_raters(tmp_path):
+    template = write_study(tmp_path)
+    for rater in ("rater1", "rater2"):
+        write_png(tmp_path / f"ranks/{rater}/p1.png", disc())
+    with pytest.raises(mt.StudyError, match="are of rater1, rater2, masks of A, B, C; name the raters alike"):
+        mt.Study.open(template, ranks=f"{tmp_path}/ranks/{{rater}}/{{case}}.png")
+
+
+def test_a_case_left_out_may_stay_in_the_table(tmp_path):
+    (tmp_path / "cases.csv").write_text("case,kind\np1,a\np2,b\n")
+    options = {"cases": str(tmp_path / "cases.csv"), "exclude": {r: ["p2"] for r in "ABC"}}
+    assert [case.name for case in mt.Study.open(write_study(tmp_path), **options)] == ["p1"]

@@ -31,7 +31,7 @@ class Correlation:
 def feature_correlation(
     agreement_map: ArrayLike, feature_map: ArrayLike, region: ArrayLike | None = None
 ) -> Correlation:
-    """Pearson's correlation of two maps, all over or inside a region.
+    """Pearson's correlation of two maps, all over or inside a region, where both are finite.
 
     >>> round(feature_correlation([0, 1, 2, 3], [9, 7, 7, 1]).r, 4)
     -0.8944
@@ -41,6 +41,7 @@ def feature_correlation(
     if not a.shape == b.shape == inside.shape:
         shapes = f"{a.shape}, {b.shape}" + ("" if region is None else f" and a region of {inside.shape}")
         raise GridError(f"maps to be correlated have one shape; got {shapes}")
+    inside = inside & np.isfinite(a) & np.isfinite(b)
     return _pearson(a[inside], b[inside])
 
 
@@ -70,8 +71,10 @@ def image_features(
     against the largest agreement in one of ``agreement_window``. Lampert writes 3×3 for both; what comes close to his
     Table 5 is a contrast over 7×7 (3 pixels to each side) against agreement over 3×3.
     """
-    maps = {"intensity": intensity(image), **channels(image)}
+    # a volume of three slices has a last axis of three too
+    colour = np.ndim(image) == np.ndim(agreement_map) + 1
+    maps = {"intensity": intensity(image), **channels(image)} if colour else {"intensity": np.asarray(image)}
     found = {name: feature_correlation(agreement_map, values, region) for name, values in maps.items()}
-    contrast = michelson_contrast(lightness(image), window)
+    contrast = michelson_contrast(lightness(image) if colour else image, window)
     found["contrast"] = feature_correlation(local_maximum(agreement_map, agreement_window), contrast, region)
     return found

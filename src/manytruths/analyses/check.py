@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,10 +31,13 @@ class Check:
         return [p for p in self.problems if p.severity == "error"]
 
 
-def check(study: Study, *, jobs: int = 1, progress: Progress | None = None) -> Check:
-    """Read every file once and list all problems, not the first."""
+def check(
+    study: Study, *, found_before: Sequence[Exception] = (), jobs: int = 1, progress: Progress | None = None
+) -> Check:
+    """Read every file once and list all problems, not the first; ``found_before`` are those met while opening."""
     cases = {case.name: found for case, found in study.map(check_case, jobs=jobs, progress=progress)}
-    problems = [p for found in cases.values() for p in found.problems]
+    problems = [Problem("error", "files", str(error)) for error in found_before]
+    problems += [p for found in cases.values() for p in found.problems]
     problems += _between_cases(study, cases)
     return Check(study, cases, sorted(problems, key=lambda p: p.severity))
 

@@ -56,9 +56,13 @@ class Demo:
             console.print(part)
         for sentence in _sentences(self):
             console.print(sentence, highlight=False)
-        console.print(f"\nthe study:   {self.folder}/study  (masks, images, ranks, study.toml)", highlight=False)
-        console.print(f"the tables:  {self.folder}/agree", highlight=False)
-        console.print(f"to look at:  {self.folder}/agree/heatmaps, {self.folder}/contours", highlight=False)
+        places = (
+            f"\nthe study:   {self.folder}/study  (masks, images, ranks, study.toml)",
+            f"the tables:  {self.folder}/agree",
+            f"to look at:  {self.folder}/agree/heatmaps, {self.folder}/contours",
+        )
+        for place in places:
+            console.print(place, highlight=False, markup=False, soft_wrap=True)
 
 
 def demo(

@@ -59,7 +59,8 @@ def grid(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> An
     for i, name in enumerate(header):
         table.add_column(name, justify="left" if i == 0 else "right", no_wrap=i == 0)
     for row in rows:
-        table.add_row(*row)
+        # a name such as [left] is no markup
+        table.add_row(*map(Text, row))
     # a title of the table itself would wrap at the table's width
     return Group(Text(title, style="bold"), table)
 

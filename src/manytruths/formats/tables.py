@@ -26,8 +26,12 @@ def read_table(path: Path | str, key: str) -> dict[str, dict[str, str]]:
     """A CSV whose column ``key`` names its rows; every row once."""
     text = read_text(path)
     lines = csv.DictReader(text.splitlines(), delimiter=";" if ";" in text.partition("\n")[0] else ",")
-    if lines.fieldnames is None or key not in lines.fieldnames:
-        raise FormatError(f"{path}: has no column {key!r} but {', '.join(lines.fieldnames or ['nothing'])}; add it")
+    header = [name.strip() for name in lines.fieldnames or ()]
+    lines.fieldnames = header
+    if key not in header:
+        raise FormatError(f"{path}: has no column {key!r} but {', '.join(header) or 'nothing'}; add it")
+    if len(set(header)) < len(header):
+        raise FormatError(f"{path}: two columns have the same name among {', '.join(header)}; rename one")
     rows: dict[str, dict[str, str]] = {}
     for number, line in enumerate(lines, start=2):
         name = (line.pop(key) or "").strip()
@@ -35,7 +39,7 @@ def read_table(path: Path | str, key: str) -> dict[str, dict[str, str]]:
             raise FormatError(f"{path}, line {number}: {key} {name!r} is {'there twice' if name else 'empty'}")
         if None in line or None in line.values():
             raise FormatError(f"{path}, line {number}: has another number of cells than the header")
-        rows[name] = {column.strip(): value.strip() for column, value in line.items()}
+        rows[name] = {column: value.strip() for column, value in line.items()}
     return rows
 
 

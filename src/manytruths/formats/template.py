@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import StudyError
+from ..errors import StudyError, insist
 from .arrays import members
 from .location import SUFFIXES, Location
 from .opening import check_file, guarded
 from .pattern import Segment
 from .reading import first_axis
-from .walking import Place, explain_nothing, step
+from .walking import Complain, Place, explain_nothing, step
 
 _INDEX = re.compile(r"(?P<rest>.+)\[(?:\{(?P<field>\w+)\}|(?P<number>\d+))\]", re.DOTALL)
 _ARCHIVE = re.compile(r"(?P<path>.*?\.npz)/(?P<member>.+)", re.DOTALL)
@@ -61,18 +61,37 @@ class Template:
     def __repr__(self) -> str:
         return f"Template({self.text!r})"
 
-    def find(self) -> list[Found]:
-        """Everything that matches, in natural order (p2 before p10)."""
-        places = self._walk({})
+    def find(self, complain: Complain = insist) -> list[Found]:
+        """Everything that matches, in natural order (p2 before p10).
+
+        ``complain`` gets every folder where a file should be, every name that reads in two ways and every second file
+        for the same thing; they are raised by default, and left out otherwise.
+        """
+        met: list[StudyError] = []
+        try:
+            found = self._find(met.append)
+        except StudyError as error:
+            raise (met or [error])[0] from None
+        for problem in met:
+            complain(problem)
+        if met and not found:
+            raise met[0]
+        return found
+
+    def _find(self, complain: Complain) -> list[Found]:
+        places = self._walk({}, complain)
         readings: dict[Location, list[dict[str, str]]] = {}
         for location, fields in self._inside(places):
             known = readings.setdefault(location, [])
             if fields not in known:
                 known.append(fields)
-        found = [Found(location, self._only(location, fields)) for location, fields in readings.items()]
+        found = [
+            Found(location, fields[0])
+            for location, fields in readings.items()
+            if self._one_reading(location, fields, complain)
+        ]
         found.sort(key=lambda one: (_natural(str(one.location)), str(one.location)))
-        self._refuse_doubles(found)
-        return found
+        return self._without_doubles(found, complain)
 
     def fill(self, **fields: str) -> Location:
         """Where the mask or image with these fields is; only a wildcard needs to look at the disk."""
@@ -106,11 +125,11 @@ class Template:
         if self._member is not None and self._member.has_wildcard:
             raise StudyError(f"template {self.text!r} has a * inside an archive; name the arrays by placeholders")
 
-    def _walk(self, known: Mapping[str, str]) -> list[Place]:
+    def _walk(self, known: Mapping[str, str], complain: Complain = insist) -> list[Place]:
         places = [Place(self._root, dict(known))]
         for number, segment in enumerate(self._segments):
             last = number == len(self._segments) - 1
-            reached = [new for place in places for new in step(place, segment, last)]
+            reached = [new for place in places for new in step(place, segment, last, complain)]
             if not reached:
                 raise StudyError(f"template {self.text!r} matches nothing: {explain_nothing(places, segment)}")
             places = reached
@@ -155,24 +174,27 @@ class Template:
             if wanted in (None, str(number))
         ]
 
-    def _only(self, location: Location, readings: list[dict[str, str]]) -> dict[str, str]:
+    def _one_reading(self, location: Location, readings: list[dict[str, str]], complain: Complain) -> bool:
         if len(readings) > 1:
             first, second = (", ".join(f"{k} {v!r}" for k, v in reading.items()) for reading in readings[:2])
-            raise StudyError(
+            problem = (
                 f"{location}: template {self.text!r} reads it as {first} or as {second}; "
                 "separate the placeholders by a sign that is in no name, or by folders"
             )
-        return readings[0]
+            complain(StudyError(problem))
+        return len(readings) == 1
 
-    def _refuse_doubles(self, found: list[Found]) -> None:
-        seen: dict[tuple[tuple[str, str], ...], Location] = {}
+    def _without_doubles(self, found: list[Found], complain: Complain) -> list[Found]:
+        seen: dict[tuple[tuple[str, str], ...], Found] = {}
         for one in found:
-            first = seen.setdefault(tuple(sorted(one.fields.items())), one.location)
-            if first != one.location:
-                raise StudyError(
-                    f"template {self.text!r} takes {first} and {one.location} for the same thing; "
+            first = seen.setdefault(tuple(sorted(one.fields.items())), one)
+            if first is not one:
+                problem = (
+                    f"template {self.text!r} takes {first.location} and {one.location} for the same thing; "
                     "remove one, or write the ending instead of *"
                 )
+                complain(StudyError(problem))
+        return list(seen.values())
 
     def _path(self, fields: Mapping[str, str]) -> Path:
         *folders, name = self._segments

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,9 @@ from ..errors import StudyError
 from .pattern import Segment
 
 _MOST_COMPARED = 1000
+
+Complain = Callable[[StudyError], None]
+"""What is done with a problem that does not keep the other files from being found: raise it, or keep it."""
 
 
 @dataclass(frozen=True)
@@ -21,17 +25,17 @@ class Place:
     fields: dict[str, str]
 
 
-def step(place: Place, segment: Segment, last: bool) -> list[Place]:
+def step(place: Place, segment: Segment, last: bool, complain: Complain) -> list[Place]:
     """The places that one more segment leads to: folders, or files where it is the last."""
     literal = _literal(place, segment)
     if literal is not None:
-        return [Place(literal, place.fields)] if _fits(literal, last) else []
+        return [Place(literal, place.fields)] if _fits(literal, last, complain) else []
     return [
         Place(place.path / name, fields)
         for name in _names(place.path)
         if segment.is_hidden or not name.startswith(".")
         for fields in segment.readings(name, place.fields)
-        if _fits(place.path / name, last)
+        if _fits(place.path / name, last, complain)
     ]
 
 
@@ -45,13 +49,16 @@ def _literal(place: Place, segment: Segment) -> Path | None:
     return None
 
 
-def _fits(path: Path, last: bool) -> bool:
+def _fits(path: Path, last: bool, complain: Complain) -> bool:
     # os.path says no where pathlib raises: on folders that may not be entered.
     if not last:
         return os.path.isdir(path)
     if os.path.isdir(path):
-        raise StudyError(f"{path}: is a folder where the template wants a file; move it away or correct the template")
-    return os.path.exists(path)
+        problem = f"{path}: is a folder where the template wants a file; move it away or correct the template"
+        complain(StudyError(problem))
+        return False
+    # a link that leads nowhere is there, and reading it says what is wrong
+    return os.path.lexists(path)
 
 
 def _names(folder: Path) -> list[str]:

@@ -6,7 +6,6 @@ import csv
 import hashlib
 import io
 import re
-import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
-from .location import suffix_of
+
+LONGEST = 200
+"""Bytes of a name; file systems take 255, with the ending and what stands before it while it is written."""
 
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f/\\]|^\.")
 
@@ -24,7 +25,8 @@ _UNSAFE = re.compile(r"[\x00-\x1f\x7f/\\]|^\.")
 def atomic(path: Path | str) -> Iterator[Path]:
     """A temporary path beside ``path``, which takes its place when the block ends well and vanishes when not."""
     path = Path(path)
-    temporary = path.with_name(f".{uuid.uuid4().hex}{suffix_of(path.name)}")
+    # the same name each time: what a killed run leaves behind, the next one overwrites
+    temporary = path.with_name(f".part-{path.name}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
@@ -84,7 +86,7 @@ def _plain(value: Any) -> Any:
 
 
 def safe_name(name: str) -> str:
-    """A name of a case that can be a file's: without separators, control signs or a leading dot.
+    """A name of a case that can be a file's: not too long, without separators, control signs or a leading dot.
 
     A changed name carries a digest, so that ``a/b`` and ``a_b`` stay two files.
 
@@ -92,6 +94,7 @@ def safe_name(name: str) -> str:
     ('p01 left', 'a_b-c14cdd')
     """
     safe = _UNSAFE.sub("_", name) or "_"
+    safe = safe.encode("utf-8", "surrogateescape")[:LONGEST].decode("utf-8", "ignore")
     if safe == name:
         return name
     return f"{safe}-{hashlib.sha256(name.encode('utf-8', 'surrogateescape')).hexdigest()[:6]}"

@@ -20,10 +20,14 @@ _BYTES = (np.uint8, np.bool_)
 
 
 class Coder:
-    """Turns values into byte codes, learning the labels as it meets them, or holding to those declared."""
+    """Turns values into byte codes, learning the labels as it meets them, or holding to those declared.
 
-    def __init__(self, names: Sequence[str], labels: Labels | None, void: int | None) -> None:
-        self.names, self.declared = names, labels
+    With ``foreground`` every value but 0 is code 1, however many there are: objects may be numbered by the thousand.
+    """
+
+    def __init__(self, names: Sequence[str], labels: Labels | None, void: int | None, foreground: bool = False) -> None:
+        labels = _united(labels) if foreground else labels
+        self.names, self.declared, self.foreground = names, labels, foreground
         self.void = {HIDDEN} if void is None else {HIDDEN, void}
         self.codes: dict[int, int] = {v: c for c, v in enumerate(labels.values)} if labels else {}
 
@@ -57,6 +61,8 @@ class Coder:
     def _code(self, name: str, value: int) -> int:
         if value in self.void:
             return VOID
+        if self.foreground:
+            return int(value != 0)
         code = self.codes.get(value)
         if code is not None:
             return code
@@ -96,9 +102,9 @@ class Coder:
             table[code] = labels.values.index(value)
         return table
 
-    def united(self) -> NDArray[np.uint8]:
-        """From the codes given while learning to 0 and 1: background, and everything else."""
-        table = np.full(256, VOID, np.uint8)
-        for value, code in self.codes.items():
-            table[code] = value != 0
-        return table
+
+def _united(labels: Labels | None) -> Labels:
+    """Background and the rest; a lone label keeps its name."""
+    marks = [labels.names[code] for code in labels.marks] if labels else []
+    lone = len(marks) == 1 and not marks[0].isdecimal()
+    return Labels((0, 1), ("background", marks[0] if lone else "any"))

@@ -71,12 +71,11 @@ def tally(
     if len([c for c in inputs.columns if c.role == "rater"]) < 1:
         raise CallError("a tally needs at least one rater")
     declared = None if labels is None else Labels.of(labels)
-    rows, counts, found = _count(inputs, declared, void, _region_mask(region, inputs))
+    coder = Coder([str(inputs.columns[i]) for i in inputs.present], declared, void, foreground == "any")
+    rows, counts, found = _count(inputs, coder, _region_mask(region, inputs))
     unit = Unit(*unit) if isinstance(unit, tuple | list) else unit
     name = "whole" if isinstance(region, str) else "mask"
     table = Tally(inputs.columns, found, rows, counts, name, unit, isinstance(raters, str) and raters == "exchangeable")
-    if foreground == "any":
-        table = table.foreground()
     return _restricted(table, region) if isinstance(region, str) else table
 
 
@@ -99,12 +98,9 @@ def _restricted(table: Tally, region: str) -> Tally:
     return table if region == "whole" else table.restrict(region)
 
 
-def _count(
-    inputs: Inputs, labels: Labels | None, void: int | None, region: Array | None
-) -> tuple[NDArray[np.uint8], NDArray[np.int64], Labels]:
+def _count(inputs: Inputs, coder: Coder, region: Array | None) -> tuple[NDArray[np.uint8], NDArray[np.int64], Labels]:
     """Rows over all columns, in final codes."""
     present = inputs.present
-    coder = Coder([str(inputs.columns[i]) for i in present], labels, void)
     arrays = [filled(inputs.arrays[i]) for i in present]
     parts = list(_parts(arrays + ([region] if region is not None else []), len(present), coder))
     codes = np.concatenate([p for p, _ in parts]) if parts else np.empty((0, len(present)), np.uint8)

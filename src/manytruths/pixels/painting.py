@@ -59,7 +59,7 @@ def paint(
     inputs = gather(masks, raters, None, None)
     where = [tally.position(inputs.columns[i]) for i in inputs.present]
     arrays = [filled(inputs.arrays[i]) for i in inputs.present]
-    coder = Coder([str(inputs.columns[i]) for i in inputs.present], None if foreground else tally.labels, void)
+    coder = Coder([str(inputs.columns[i]) for i in inputs.present], tally.labels, void, foreground == "any")
     order: Literal["C", "F"] = "F" if all(a.flags.f_contiguous for a in arrays) else "C"
     if fill is not None:
         table = table.astype(np.result_type(table, np.min_scalar_type(fill)))
@@ -67,8 +67,7 @@ def paint(
     for *block, target in flat_blocks([*arrays, out]):
         starts = run_starts(block)
         rows = np.full((len(starts), len(tally.columns)), VOID, np.uint8)
-        codes = coder.encode([a[starts] for a in block]).T
-        rows[:, where] = coder.united()[codes] if foreground else codes
+        rows[:, where] = coder.encode([a[starts] for a in block]).T
         target[:] = np.repeat(_looked_up(table, find_rows(tally, rows), fill), np.diff(starts, append=len(target)))
     return out
 

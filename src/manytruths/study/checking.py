@@ -85,6 +85,10 @@ def _beside(case: Case, grid: Grid | None) -> Iterator[Problem]:
     checks += [("ranks", str(c), partial(case.rank_map, c, grid)) for c in case.ranks]
     checks += [("prediction", str(c), partial(case.prediction, c, grid)) for c in case.predictions]
     yield from _image(case, grid)
+    for column in case.masks if case.options.ranks else ():
+        if column not in case.ranks:
+            message = f"case {case.name}: rater {column} has no rank map: the ranking heatmap is the others'"
+            yield Problem("warning", "ranks", message, case.name, str(column))
     for kind, who, check in checks:
         try:
             check()

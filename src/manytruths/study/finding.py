@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..errors import StudyError
+from ..errors import StudyError, insist
 from ..formats import Found, Location, Template
 from ..formats.tables import read_table
+from ..formats.walking import Complain
 from ..tallies import Column, natural
 from .case import Case, Source
 from .options import Options
@@ -24,23 +25,21 @@ class Draft:
     masks: dict[Column, dict[str, Source]] = field(default_factory=dict)
 
 
-def find_cases(options: Options) -> list[Case]:
-    """Every case of a study, in natural order."""
-    found = Template(options.masks, require=("rater", "case")).find()
-    _check_exclude(found, options.exclude)
-    drafts = _drafts(found, options)
+def find_cases(options: Options, complain: Complain = insist) -> list[Case]:
+    """Every case of a study, in natural order; ``complain`` gets what does not keep the rest from being found."""
+    found = Template(options.masks, require=("rater", "case")).find(complain)
+    _check_exclude(found, options.exclude, complain)
+    drafts = _drafts(found, options.exclude)
+    if not drafts:
+        raise StudyError("every mask is excluded; shorten [exclude]")
     structures = tuple(sorted({f.fields["label"] for f in found if "label" in f.fields}, key=natural))
     columns = sorted({c for d in drafts.values() for c in d.masks}, key=lambda c: c.order)
-    need_two_raters(columns)
-    table = read_table(options.cases, "case") if options.cases else {}
-    unknown = [name for name in table if name not in drafts]
-    if unknown:
-        raise StudyError(
-            f"{options.cases}: has rows of cases without a mask, {len(unknown)} in all: {', '.join(unknown[:5])}; "
-            f"correct or remove them: cases are called {', '.join(list(drafts)[:5])}"
-        )
-    algorithms = _by_case(options.predictions, "algorithm", drafts)
-    ranks = _by_case(options.ranks, "rater", drafts)
+    need_two_raters(columns, complain)
+    table = _described(options.cases, _drafts(found, {}), complain)
+    _check_subjects(options, drafts)
+    algorithms = _by_case(options.predictions, "algorithm", drafts, complain)
+    ranks = _by_case(options.ranks, "rater", drafts, complain)
+    _check_ranks(ranks, drafts, columns, complain)
     return [
         Case(
             name,
@@ -59,7 +58,49 @@ def find_cases(options: Options) -> list[Case]:
     ]
 
 
-def _check_exclude(found: list[Found], exclude: Mapping[str, tuple[str, ...]]) -> None:
+def _described(path: str | None, known: Mapping[str, Draft], complain: Complain) -> dict[str, dict[str, str]]:
+    """The rows of ``cases.csv``, all of cases that are there."""
+    table = read_table(path, "case") if path else {}
+    unknown = [name for name in table if name not in known]
+    if unknown:
+        problem = (
+            f"{path}: has rows of cases without a mask, {len(unknown)} in all: {', '.join(unknown[:5])}; "
+            f"correct or remove them: cases are called {', '.join(list(known)[:5])}"
+        )
+        complain(StudyError(problem))
+    return table
+
+
+def _check_subjects(options: Options, drafts: Mapping[str, Draft]) -> None:
+    """Where subjects share names of cases, what lies beside the masks must say whose it is."""
+    if len({draft.fields["case"] for draft in drafts.values()}) == len(drafts):
+        return
+    for key in ("images", "roi", "ranks", "predictions"):
+        template = getattr(options, key)
+        fields = Template(template).fields if template else ()
+        if "case" in fields and "subject" not in fields:
+            raise StudyError(
+                f"{key}: template {template!r} has no {{subject}}, but several subjects have cases of one name; "
+                "put it where the subject's name stands in the path"
+            )
+
+
+def _check_ranks(
+    ranks: Mapping[str, Mapping[Column, Any]],
+    drafts: Mapping[str, Draft],
+    columns: Iterable[Column],
+    complain: Complain,
+) -> None:
+    """Refuse ranks that are nobody's: other names than the masks', or a session in only one of the templates."""
+    if not ranks or any(column in drafts[case].masks for case in ranks for column in ranks[case]):
+        return
+    whose = sorted({str(column) for by_rater in ranks.values() for column in by_rater})
+    there = ", ".join(map(str, columns))
+    problem = f"ranks are of {', '.join(whose)}, masks of {there}; name the raters alike in both templates"
+    complain(StudyError(problem))
+
+
+def _check_exclude(found: list[Found], exclude: Mapping[str, tuple[str, ...]], complain: Complain) -> None:
     """Refuse to leave out what is not there: a misspelt name would leave in what should go."""
     cases: dict[str, set[str]] = {}
     for one in found:
@@ -68,17 +109,18 @@ def _check_exclude(found: list[Found], exclude: Mapping[str, tuple[str, ...]]) -
     for rater, names in exclude.items():
         for name in names:
             if name not in cases.get(rater, ()):
-                raise StudyError(f"exclude: rater {rater!r} has no mask of case {name!r}; correct the name")
+                complain(StudyError(f"exclude: rater {rater!r} has no mask of case {name!r}; correct the name"))
 
 
-def need_two_raters(columns: Iterable[Column]) -> None:
+def need_two_raters(columns: Iterable[Column], complain: Complain = insist) -> None:
     """Refuse a study that has nobody to agree with."""
     names = sorted({c.name for c in columns}, key=natural)
     if len(names) < 2:
-        raise StudyError(
+        problem = (
             f"there is one rater only ({', '.join(names)}): agreement needs two; "
             "check that {rater} stands where the raters' names differ"
         )
+        complain(StudyError(problem))
 
 
 def group_names(row: Mapping[str, str]) -> tuple[str, ...]:
@@ -88,7 +130,7 @@ def group_names(row: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(v if alone else f"{k}={v}" for k, v in columns.items())
 
 
-def _drafts(found: list[Found], options: Options) -> dict[str, Draft]:
+def _drafts(found: list[Found], exclude: Mapping[str, tuple[str, ...]]) -> dict[str, Draft]:
     subjects: dict[str, set[str]] = {}
     for one in found:
         subjects.setdefault(one.fields["case"], set()).add(one.fields.get("subject", ""))
@@ -97,24 +139,24 @@ def _drafts(found: list[Found], options: Options) -> dict[str, Draft]:
     for one in found:
         f = one.fields
         name = f"{f['subject']}/{f['case']}" if shared else f["case"]
-        if f["case"] in options.exclude.get(f["rater"], ()) or name in options.exclude.get(f["rater"], ()):
+        if {f["case"], name} & set(exclude.get(f["rater"], ())):
             continue
         draft = drafts.setdefault(name, Draft({k: f[k] for k in ("case", "subject") if k in f}))
         column = Column(f["rater"], "rater", f.get("session", ""))
         draft.masks.setdefault(column, {})[f.get("label", "")] = one.location
-    if not drafts:
-        raise StudyError("every mask is excluded; shorten [exclude]")
     return drafts
 
 
-def _by_case(template: str | None, who: str, drafts: Mapping[str, Draft]) -> dict[str, dict[Column, Any]]:
+def _by_case(
+    template: str | None, who: str, drafts: Mapping[str, Draft], complain: Complain
+) -> dict[str, dict[Column, Any]]:
     """Predictions or ranks by case and column."""
     if template is None:
         return {}
     parsed = Template(template, require=("case",) if who == "algorithm" else ("case", "rater"))
     names = {(d.fields["case"], d.fields.get("subject", "")): name for name, d in drafts.items()}
     by_case: dict[str, dict[Column, Any]] = {}
-    for one in parsed.find():
+    for one in parsed.find(complain):
         f = one.fields
         name = names.get((f["case"], f.get("subject", ""))) or names.get((f["case"], ""))
         name = name or next((n for (case, _), n in names.items() if case == f["case"]), None)

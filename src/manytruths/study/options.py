@@ -47,6 +47,8 @@ class Options:
                 raise StudyError(f"{name} is {getattr(self, name)!r}; it must be one of {shown}")
         if self.spacing is not None and not all(0 < s < math.inf for s in self.spacing):
             raise StudyError(f"spacing is {self.spacing}; it must be positive and finite, in mm")
+        if self.roi is not None and self.region != "whole":
+            raise StudyError(f"region {self.region!r} and roi exclude each other; give one of them")
         if self.overlap == "union":
             object.__setattr__(self, "foreground", "any")
 

@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import CallError, LabelError, StudyError
+from ..errors import CallError, LabelError, StudyError, insist
 from ..formats.tables import read_table
+from ..formats.walking import Complain
 from ..labels import Labels
 from ..tallies import Column, Tallies, Tally, natural
 from .case import Case
@@ -50,6 +51,7 @@ class Study:
         overlap: str | None = None,
         spacing: Sequence[float] | None = None,
         exclude: Mapping[str, Sequence[str]] | None = None,
+        complain: Complain = insist,
     ) -> Study:
         """Find the files of a study.
 
@@ -75,6 +77,9 @@ class Study:
             The size of a pixel in mm, for files that do not say.
         exclude
             Masks to leave out: ``{rater: [case, …]}``.
+        complain
+            What to do with a problem that does not keep the other files from being found: raised by default; give
+            a list's ``append`` to go on and have them all.
         """
         given = merged(
             _start(masks),
@@ -86,7 +91,7 @@ class Study:
             spacing=None if spacing is None else tuple(spacing),
             exclude=None if exclude is None else {k: tuple(v) for k, v in exclude.items()},
         )  # fmt: skip
-        found = find_cases(given)
+        found = find_cases(given, complain)
         properties = read_table(given.raters, "rater") if given.raters else {}
         return cls(found, given, properties)
 

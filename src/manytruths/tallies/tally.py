@@ -198,8 +198,8 @@ class Tally:
             empty = np.flatnonzero((group == g) & (self.marked == 0))
             if len(empty) > 1:
                 raise CallError(
-                    "modified_background of a table with algorithms or second sessions depends on where the pixels "
-                    "lie; give region='modified_background' to the call that counts the masks, or project first"
+                    "modified_background depends on where the pixels lie as soon as a table has algorithms or second "
+                    "sessions: leave {session} and predictions out, or project the table to its raters first"
                 )
             union = int(counts[(group == g) & (self.marked > 0)].sum())
             counts[empty] = np.minimum(counts[empty], union)
