@@ -1,0 +1,169 @@
+"""Complexity of a case: how far the raters' markings leave it open what is true.
+
+W is STAPLE's map of the modified background, stretched linearly so that its smallest value over the counted items
+is 0 and its largest 1. Over the n items that anybody marked, with h the shares of 100 bins of W ::
+
+    entropy = − Σ h log h              std = √(Σ (W − mean)² / (n − 1))
+    ESM     = entropy / mean²          SSM = std / mean²
+
+Complete agreement has entropy 0 and mean 1; low entropy with a low mean is strong disagreement. More raters make more
+values of W, so that only cases with equally many raters can be compared.
+
+STAPLE has the prior ``prevalence``: it is ITK's, which Gordon used, and gives his Table 1. On the modified background
+``marked`` would be ½ whatever was drawn, and take a large marking around a small one for agreement.
+
+Bins are k/100 ≤ W < (k + 1)/100, the last with 1; W is rounded to six places first, as STAPLE with two raters often
+ends at ½, an edge, up to where EM stops. Where W is equal everywhere there is nothing to stretch: if everybody marked
+every item it is 1, complete agreement; else STAPLE learned nothing (the raters overlap no more than by chance), and
+complexity is undefined.
+
+Gordon S et al. Evaluation of uterine cervix segmentations using ground truth from multiple experts. Comput Med
+Imaging Graph 2009;33:205–216, 3.1. doi:10.1016/j.compmedimag.2008.12.002
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..consensus import Staple, staple
+from ..errors import CallError
+from ..labels import VOID, Undefined, ratio, reason
+from ..tallies import Tally
+
+Values = NDArray[np.float64]
+
+BINS = 100
+PLACES = 1e-6
+"""W is known to about so much; differences below it do not part two bins."""
+
+FLAT = 1e-3
+"""W that varies less is equal everywhere, up to where EM stops; on real masks it varies by more than ½."""
+
+STATISTICS = ("entropy", "std", "mean", "esm", "ssm")
+
+ALONE = "fewer than two raters"
+NOBODY = "nobody marked anything"
+NO_OVERLAP = "no item was marked by two raters"
+NO_TRUTH = "the raters overlap no more than by chance: to STAPLE every item is equally likely to be true"
+UPSIDE_DOWN = "hardly any overlap: to STAPLE, what all raters marked is not the most likely to be true"
+
+
+@dataclass(frozen=True)
+class Complexity:
+    """How complex one case is; undefined, with the reason, where nothing can be said."""
+
+    entropy: float
+    """Of the histogram of W inside the union of markings, in nats: 0 to log 100."""
+    std: float
+    """Sample standard deviation of W there; undefined for a single item."""
+    mean: float
+    """Mean of W there."""
+    esm: float
+    """Entropy scaled by mean: high where raters differ."""
+    ssm: float
+    """Standard deviation scaled by mean: likewise."""
+    raters: int
+    """How many rated anything."""
+    items: int
+    """How many items anybody marked."""
+    note: str = ""
+    """What to know before using it."""
+
+    @property
+    def reason(self) -> str:
+        """Why the case has no complexity; empty where it has one."""
+        return reason(self.entropy)
+
+
+def case_complexity(tally: Tally) -> Complexity:
+    """How complex a case is; all labels but background count as marked, and only raters in their first session.
+
+    Undefined where fewer than two raters rated, nobody marked, no item was marked by two (Gordon leaves such cases
+    out, as STAPLE then follows whoever marked most), or STAPLE holds every item for equally likely.
+
+    >>> import manytruths as mt
+    >>> a, b = [1] * 6 + [0] * 14, [1] * 4 + [0] * 16
+    >>> found = case_complexity(mt.tally({"A": a, "B": b}))
+    >>> round(found.entropy, 4), round(found.mean, 4), round(found.esm, 4), found.items
+    (0.6365, 0.8333, 0.9166, 6)
+    >>> case_complexity(mt.tally({"A": a, "B": a})).entropy
+    0.0
+    """
+    own = _marks(tally)
+    table = own.restrict("modified_background")
+    inside = table.marked > 0
+    counts = table.counts[inside]
+    raters, items = _present(own), int(counts.sum())
+    why = _why_not(table, raters)
+    if why:
+        return _undefined(why, raters, items)
+    found = staple(table, "prevalence")
+    values = _stretched(np.asarray(found.probability))
+    if values.max() < 1 - FLAT:
+        return _undefined(NO_TRUTH, raters, items)
+    entropy, std, mean = _described(values[inside], counts, items)
+    square, low = mean**2, "the mean is 0"
+    ssm = std if reason(std) else ratio(std, square, low)
+    return Complexity(entropy, std, mean, ratio(entropy, square, low), ssm, raters, items, _note(table, values, found))
+
+
+def _marks(tally: Tally) -> Tally:
+    """What the raters marked, and nothing else."""
+    if tally.labels.background is None:
+        raise CallError(f"complexity is for marks on a background; the labels are {', '.join(tally.labels.describe())}")
+    if tally.region == "union":
+        raise CallError("complexity wants background around the union, which this table lacks: count the whole image")
+    return tally.project(tally.columns[i] for i in tally.raters).foreground()
+
+
+def _present(table: Tally) -> int:
+    return int((table.patterns != VOID).any(axis=0).sum())
+
+
+def _why_not(table: Tally, raters: int) -> str:
+    if raters < 2:
+        return ALONE
+    most = table.marked.max(initial=0)
+    return NOBODY if most == 0 else NO_OVERLAP if most == 1 else ""
+
+
+def _undefined(why: str, raters: int, items: int) -> Complexity:
+    nothing = Undefined(why)
+    return Complexity(nothing, nothing, nothing, nothing, nothing, raters, items)
+
+
+def _stretched(values: Values) -> Values:
+    """From 0 to 1; as they are where they are all equal."""
+    low, high = values.min(), values.max()
+    return np.asarray((values - low) / (high - low)) if high - low >= FLAT else values
+
+
+def _described(values: Values, counts: NDArray[np.int64], items: int) -> tuple[float, float, float]:
+    """Entropy, standard deviation and mean of values that occur so often."""
+    bins = np.minimum(np.rint(values / PLACES).astype(np.int64) // round(1 / PLACES / BINS), BINS - 1)
+    shares = np.bincount(bins, counts) / items
+    shares = shares[shares > 0]
+    mean = float(counts @ values / items)
+    variance = ratio(float(counts @ (values - mean) ** 2), items - 1, "a single item has no spread")
+    std = variance if reason(variance) else variance**0.5
+    return abs(float(shares @ np.log(shares))), std, mean
+
+
+def _note(table: Tally, values: Values, found: Staple) -> str:
+    notes = [f"STAPLE did not converge in {found.iterations} iterations"] if found.ended == "stopped" else []
+    shared = values[(table.marked > 1) & (table.marked == table.rated)]
+    if len(shared) and shared.max() < 1 - PLACES:
+        notes.append(UPSIDE_DOWN)
+    return "; ".join(notes)
+
+
+def rater_note(cases: Iterable[Complexity]) -> str:
+    """A warning where cases differ in their number of raters; empty where they do not."""
+    numbers = sorted({case.raters for case in cases})
+    if len(numbers) < 2:
+        return ""
+    return f"cases have {numbers[0]} to {numbers[-1]} raters, on which the values depend: compare equal numbers"

@@ -1,0 +1,167 @@
+"""Two tasks compared: is one harder to mark than the other?
+
+Over the cases of each task that have a complexity: mean and sample standard deviation, their difference with a
+bootstrap interval, and the chance that a case of the first is more complex than one of the second ::
+
+    P(a > b) + ½ P(a = b) = U / (n_a n_b)
+
+with Mann and Whitney's U, whose p is two-sided. Cases without any overlap are counted and left out.
+
+Gordon S et al. 2009, 4.2, Fig. 6. doi:10.1016/j.compmedimag.2008.12.002. Mann HB, Whitney DR. Ann Math Stat
+1947;18:50–60. doi:10.1214/aoms/1177730491. Efron B, Tibshirani RJ. An Introduction to the Bootstrap. 1993, ch. 13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import CallError
+from ..labels import Undefined, reason
+from ..resampling import LEAST_SUBJECTS, TOO_FEW, Interval
+from .descriptors import NO_OVERLAP, STATISTICS, Complexity, rater_note
+
+Values = NDArray[np.float64]
+
+EMPTY = "no case of the task has a value"
+DEPENDENT = "subjects have several cases: p takes them for independent, the interval does not"
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one task's cases say."""
+
+    values: tuple[float, ...]
+    """The statistic of every case that has one."""
+    mean: float
+    std: float
+    """Sample standard deviation."""
+    no_overlap: int
+    """Cases left out, as no item was marked by two raters."""
+    undefined: int
+    """Cases left out for another reason."""
+
+    @property
+    def n(self) -> int:
+        """How many cases have a value."""
+        return len(self.values)
+
+
+@dataclass(frozen=True)
+class TaskComparison:
+    """Whether one task is more complex than another."""
+
+    statistic: str
+    a: Task
+    b: Task
+    difference: Interval
+    """Of the means, a less b."""
+    probability: float
+    """That a random case of a is more complex than one of b; ties count half."""
+    p: float
+    """Mann and Whitney's, two-sided."""
+    note: str = ""
+    """What to know before using it."""
+
+
+def compare_tasks(
+    a: Sequence[Complexity],
+    b: Sequence[Complexity],
+    *,
+    statistic: str = "esm",
+    subjects: tuple[Sequence[str], Sequence[str]] | None = None,
+    resamples: int = 2000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> TaskComparison:
+    """Compare the complexity of two tasks.
+
+    Parameters
+    ----------
+    a, b
+        The cases of each.
+    statistic
+        ``esm``, or another of entropy, std, mean, ssm.
+    subjects
+        Whose each case is, for a and for b: subjects are drawn with all their cases of both tasks, so that cases
+        marked for both are compared with themselves. By default cases are drawn, separately for each task.
+
+    >>> cases = [[Complexity(e, 0.1, 0.8, e / 0.64, 0.2, 2, 50) for e in (x, x + 0.1)] for x in (0.5, 0.2)]
+    >>> found = compare_tasks(*cases)
+    >>> round(found.difference.value, 3), found.probability
+    (0.469, 1.0)
+    """
+    if statistic not in STATISTICS:
+        raise CallError(f"statistic is one of {', '.join(STATISTICS)}; got {statistic!r}")
+    if not 0 < level < 1 or resamples < 1:
+        raise CallError(f"level lies between 0 and 1 and resamples is positive; got {level}, {resamples}")
+    whose = subjects or ([f"a{i}" for i in range(len(a))], [f"b{i}" for i in range(len(b))])
+    if [len(names) for names in whose] != [len(a), len(b)]:
+        raise CallError(f"subjects= wants {len(a)} and {len(b)} names, one a case; got {[len(w) for w in whose]}")
+    one, two = _task(a, statistic), _task(b, statistic)
+    kept = [_defined(cases, names, statistic) for cases, names in zip((a, b), whose, strict=True)]
+    difference = _interval(one, two, kept, subjects is not None, resamples, level, seed)
+    probability, p = _mann_whitney(one.values, two.values)
+    repeated = subjects is not None and len({*kept[0], *kept[1]}) < one.n + two.n
+    notes = (rater_note(case for case in (*a, *b) if not case.reason), DEPENDENT if repeated else "")
+    return TaskComparison(statistic, one, two, difference, probability, p, "; ".join(filter(None, notes)))
+
+
+def _task(cases: Sequence[Complexity], statistic: str) -> Task:
+    values = tuple(v for case in cases if not reason(v := float(getattr(case, statistic))))
+    apart = sum(case.reason == NO_OVERLAP for case in cases)
+    mean = float(np.mean(values)) if values else Undefined(EMPTY)
+    std = float(np.std(values, ddof=1)) if len(values) > 1 else Undefined("a single case has no spread")
+    return Task(values, mean, std if values else Undefined(EMPTY), apart, len(cases) - len(values) - apart)
+
+
+def _defined(cases: Sequence[Complexity], names: Sequence[str], statistic: str) -> list[str]:
+    """The subjects of the cases that have a value."""
+    return [name for case, name in zip(cases, names, strict=True) if not reason(getattr(case, statistic))]
+
+
+def _interval(
+    a: Task, b: Task, subjects: list[list[str]], together: bool, resamples: int, level: float, seed: int
+) -> Interval:
+    n = len({*subjects[0], *subjects[1]})
+    value = a.mean - b.mean if a.n and b.n else Undefined(EMPTY)
+    fewest = min(len(set(names)) for names in subjects)
+    if fewest < LEAST_SUBJECTS:
+        refused = Undefined(reason(value) or f"{TOO_FEW}; a task has {fewest}")
+        return Interval(value, refused, refused, level, "percentile", n)
+    random = np.random.default_rng(seed)
+    drawn = _drawn(subjects, together, resamples, random)
+    means = [_means(task.values, weights) for task, weights in zip((a, b), drawn, strict=True)]
+    apart = means[0] - means[1]
+    low, high = np.nanquantile(apart, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(value, float(low), float(high), level, "percentile", n, int(np.isnan(apart).sum()))
+
+
+def _drawn(subjects: list[list[str]], together: bool, resamples: int, random: np.random.Generator) -> list[Values]:
+    """How often each case of a and of b is drawn in each resample."""
+    pools = [sorted({*subjects[0], *subjects[1]})] if together else [sorted(set(names)) for names in subjects]
+    weights = [random.multinomial(len(p), np.full(len(p), 1 / len(p)), size=resamples) for p in pools]
+    return [
+        weights[i % len(pools)][:, np.searchsorted(pools[i % len(pools)], names)].astype(np.float64)
+        for i, names in enumerate(subjects)
+    ]
+
+
+def _means(values: Sequence[float], weights: Values) -> Values:
+    total = weights.sum(axis=1)
+    return np.asarray(np.divide(weights @ np.array(values), total, out=np.full(len(total), np.nan), where=total > 0))
+
+
+def _mann_whitney(a: Sequence[float], b: Sequence[float]) -> tuple[float, float]:
+    """The chance that a is more complex than b, and p."""
+    if not a or not b:
+        return Undefined(EMPTY), Undefined(EMPTY)
+    if min(*a, *b) == max(*a, *b):
+        return 0.5, 1.0
+    from scipy.stats import mannwhitneyu
+
+    found = mannwhitneyu(a, b, alternative="two-sided")
+    return float(found.statistic / (len(a) * len(b))), float(found.pvalue)
