@@ -1,6 +1,70 @@
-"""What to take as truth: a value per pattern, a hard decision, and how it ended."""
+"""What to take as truth: a value per pattern or a map, a hard decision, and how it ended."""
 
+import sys
+from types import ModuleType
+from typing import Any
+
+from .cooke import cooke_weights
+from .door import consensus, methods, register
+from .excluded import excluded_vote
+from .information import RateErrors
+from .inner_outer import acceptable_region, inner_outer_ratio, inner_region, outer_region
+from .level_set import LevelSet, lsml, lsmlp
+from .plurality import Plurality, plurality
+from .potts import Smoothed, potts
+from .result import Consensus
+from .simple import Simple, simple
+from .soft import balanced_accuracy, gordon_f, soft_accuracy, soft_sensitivity, soft_specificity
 from .staple import Staple, staple
-from .vote import Plurality, Vote, others_share, plurality, vote
+from .staple_each import staple_each
+from .staple_map import staple_map
+from .vote import Vote, others_share, vote
 
-__all__ = ["Plurality", "Staple", "Vote", "others_share", "plurality", "staple", "vote"]
+__all__ = [
+    "Consensus",
+    "LevelSet",
+    "Plurality",
+    "RateErrors",
+    "Simple",
+    "Smoothed",
+    "Staple",
+    "Vote",
+    "acceptable_region",
+    "balanced_accuracy",
+    "consensus",
+    "cooke_weights",
+    "excluded_vote",
+    "gordon_f",
+    "inner_outer_ratio",
+    "inner_region",
+    "lsml",
+    "lsmlp",
+    "methods",
+    "others_share",
+    "outer_region",
+    "plurality",
+    "potts",
+    "register",
+    "simple",
+    "soft_accuracy",
+    "soft_sensitivity",
+    "soft_specificity",
+    "staple",
+    "staple_each",
+    "staple_map",
+    "vote",
+]
+
+
+class _Room(ModuleType):
+    """This room, which is also the function of its name: ``mt.consensus(masks)``.
+
+    Python hangs a package on its parent as soon as it is imported, in place of any function of the same name.
+    """
+
+    def __call__(self, *arguments: Any, **options: Any) -> Consensus | dict[str, Consensus]:
+        found: Consensus | dict[str, Consensus] = consensus(*arguments, **options)
+        return found
+
+
+sys.modules[__name__].__class__ = _Room

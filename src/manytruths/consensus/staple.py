@@ -1,4 +1,4 @@
-"""STAPLE: the hidden truth and every rater's sensitivity and specificity, each from the other.
+"""STAPLE: the hidden truth and every rater's rates, each from the other.
 
 An item is true with prior π. Rater j marks a true item with probability p_j (sensitivity) and leaves a false one
 with q_j (specificity), independently of the others. With D_ij the decisions, EM repeats over the raters present ::
@@ -7,93 +7,79 @@ with q_j (specificity), independently of the others. With D_ij the decisions, EM
     E   a_i = π Π p_j^D (1 − p_j)^(1 − D)           b_i = (1 − π) Π q_j^(1 − D) (1 − q_j)^D
         W_i = a_i / (a_i + b_i)
 
-from W = A / m, the share of the raters who marked. All is done in logarithms, on the table of patterns.
+from W = A / m, the share of the raters who marked; more than two labels have a prior and a row of rates each
+(:mod:`.em`). A region is a property of the table: restrict it first. Maps of priors and smoothing: :mod:`.staple_map`.
 
 Warfield SK, Zou KH, Wells WM. Simultaneous truth and performance level estimation (STAPLE). IEEE Trans Med Imaging
-2004;23:903–921. doi:10.1109/TMI.2004.828354. Dawid AP, Skene AM. Appl Stat 1979;28:20–28. doi:10.2307/2346806
+2004;23:903–921. doi:10.1109/TMI.2004.828354. Dawid AP, Skene AM. Appl Stat 1979;28:20–28. doi:10.2307/2346806.
+Commowick O, Warfield SK. MAP-STAPLE. MICCAI 2010, LNCS 6363:25–32. doi:10.1007/978-3-642-15711-0_4. Commowick O,
+Akhondi-Asl A, Warfield SK. IEEE Trans Med Imaging 2012;31:1593–1606 (consensus items). doi:10.1109/TMI.2012.2197406
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import CallError
+from ..labels import Labels
 from ..tallies import PatternValues, Tally
+from .em import Decisions, Fit, Values, fitted
+from .itk import itk_start
+from .notes import SLOTS, notes
+from .options import Prior, StapleOptions, pseudo_counts, starting_prior
+from .result import Consensus, unrated_code
 
-Values = NDArray[np.float64]
-Prior = Literal["prevalence", "marked", "estimated"] | float
+if TYPE_CHECKING:
+    from .information import RateErrors
 
 TIE = 1e-9
-"""W this near to ½ is a tie up to rounding; ties go to background."""
-ITK_TOLERANCE = 1e-7
-
-NO_OVERLAP = "no item was marked by two raters: the estimate follows whoever marked most, and means nothing"
-SLOTS = "raters are exchangeable: the rates are those of slots, within one case only"
+"""W this near to ½ is a tie up to rounding; ties go to background, or to the label of the lower value."""
 
 
-@dataclass(frozen=True)
-class Staple:
-    """What STAPLE found: a value per pattern, and the rates of every rater."""
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Staple(Consensus):
+    """What STAPLE found: W for ``probability`` (the prior where nobody rated), and the rates of every rater.
 
-    raters: tuple[str, ...]
-    """Who the rates belong to."""
-    probability: Values
-    """W: how likely the items of each pattern are true; the prior where nobody rated."""
-    hard: NDArray[np.bool_]
-    """W > ½; a tie is background, and so is what nobody rated."""
-    sensitivity: Values
-    """p of each rater; nan where it cannot be told, as nothing that he rated is true."""
-    specificity: Values
-    """q of each rater; nan where it cannot be told, as nothing that he rated is false."""
-    prior: float
-    """π, as given or at the end."""
+    ``hard`` is W > ½, or the most likely label; a tie is background or the lower label, what nobody rated background.
+    ``ended``: ``converged``, ``stopped`` (after the most iterations allowed), ``nothing rated``, ``nothing marked``,
+    ``everything marked``, ``one label`` (was all that was given), ``all agree`` (and consensus items are left out).
+    """
+
+    confusion: Values
+    """(raters, truth, given): how often a rater gives each label to items of each; nan where it cannot be told."""
+    prior: float | Values
+    """π, as given or at the end; one number for two labels, else one a label."""
     log_likelihood: Values
-    """Of the decisions, after each iteration."""
+    """Of the decisions, after each iteration; with a prior on the rates, of both."""
     iterations: int
     """How many times both steps were done (as ITK counts: one less)."""
-    ended: str
-    """``converged``, ``stopped`` (after the most iterations allowed), ``nothing marked``, ``everything marked``."""
-    note: str = ""
-    """What to know before using it."""
-
-
-@dataclass(frozen=True)
-class _Data:
-    """The decisions as numbers: patterns × raters."""
-
-    marked: Values
-    left: Values
-    counts: Values
-    """Items a pattern; 0 where nobody rated."""
-
-    @classmethod
-    def of(cls, tally: Tally) -> _Data:
-        rows = tally.patterns[:, tally.raters]
-        ground, mark = tally.labels.background, tally.labels.marks[0]
-        counts = np.where(tally.rated > 0, tally.counts, 0).astype(np.float64)
-        return cls((rows == mark).astype(np.float64), (rows == ground).astype(np.float64), counts)
+    options: StapleOptions
+    """How it was called."""
 
     @property
-    def share(self) -> Values:
-        """A / m, the vote; 0 where nobody rated."""
-        marked, rated = self.marked.sum(axis=1), (self.marked + self.left).sum(axis=1)
-        return np.asarray(marked / np.maximum(rated, 1))
+    def sensitivity(self) -> Values:
+        """p of each rater, or of each rater and label; nan where nothing that he rated is true."""
+        each = np.diagonal(self.confusion, axis1=1, axis2=2)
+        return np.array(each[:, 1] if len(self.labels) == 2 else each)
 
+    @property
+    def specificity(self) -> Values:
+        """q of each rater; for more labels, how often he does not give a label to items of the others."""
+        if len(self.labels) == 2:
+            return np.array(self.confusion[:, 0, 0])
+        prior = np.asarray(self.prior)
+        others = prior * (1 - np.eye(len(prior)))
+        given = np.where(prior[:, None] > 0, self.confusion, 0.0)
+        return np.asarray(1 - np.einsum("lk,rkl->rl", others, given) / others.sum(axis=1))
 
-@dataclass(frozen=True)
-class _Rates:
-    sensitivity: Values
-    specificity: Values
-    prior: float
+    def standard_errors(self) -> RateErrors:
+        """Of the rates, from the information matrix; right only for independent items (see :mod:`.information`)."""
+        from .information import rate_errors
 
-    def moved(self, last: _Rates) -> float:
-        """The largest step of any rate that can be told, or of the prior."""
-        steps = np.abs([self.sensitivity - last.sensitivity, self.specificity - last.specificity])
-        return max(float(np.max(steps, initial=0, where=~np.isnan(steps))), abs(self.prior - last.prior))
+        return rate_errors(self)
 
 
 def staple(
@@ -101,25 +87,35 @@ def staple(
     prior: Prior = "prevalence",
     *,
     like: Literal["itk"] | None = None,
+    consensus_items: Literal["keep", "leave_out"] = "keep",
+    map_prior: tuple[float, ...] | None = None,
     tolerance: float = 1e-7,
-    most: int = 1000,
+    most: int | None = None,
 ) -> Staple:
-    """The hidden truth behind binary decisions, and the raters' rates, by maximum likelihood.
+    """The hidden truth behind decisions, and the raters' rates, by maximum likelihood.
 
     Nobody marked anything: W is 0 and the rates cannot be told. No overlap at all: EM still converges, to whoever
-    marked most, and ``note`` says that it means nothing.
+    marked most, and ``note`` says that it means nothing. A table of one case gives rates per case, a pooled one pooled.
 
     Parameters
     ----------
     prior
-        π: ``"prevalence"``, the mean vote, as ITK has it; ``"marked"``, the share of items that anybody marked;
-        ``"estimated"``, the mean of W after each step (Dawid and Skene's model); or a number. The first two stay fixed.
+        π: ``"prevalence"``, the mean vote, as ITK has it; ``"marked"``, the share of items that anybody marked (shared
+        out among several marks by their votes); ``"estimated"``, the mean of W after each step (Dawid and Skene's
+        model); a number; or one number a label. All but ``"estimated"`` stay fixed.
     like
-        ``"itk"``: as ``itk::STAPLEImageFilter``, which fixes prior and tolerance and counts one iteration less.
+        ``"itk"``: as ``itk::STAPLEImageFilter`` or, for more than two labels, ``itk::MultiLabelSTAPLEImageFilter``,
+        which fixes start, prior and tolerance; the first counts one iteration less.
+    consensus_items
+        ``"leave_out"``: items on which two or more raters agree, all of them, are taken to be what they say, and the
+        rates and the prior come from the others (Commowick 2012).
+    map_prior
+        Beta priors of the rates (Commowick & Warfield 2010): ``(a, b)`` for all of them, or ``(a_p, b_p, a_q, b_q)``;
+        each at least 1. With more labels, Dirichlet: a for the right label, b for each of the others.
     tolerance
         Stop when no rate moves more than this between iterations.
     most
-        Stop after so many iterations.
+        Stop after so many iterations: 1,000, or 100,000 for ITK's sake.
 
     Rates of masks have no standard errors of their own, as neighbouring pixels are not independent: resample subjects.
 
@@ -129,128 +125,90 @@ def staple(
     >>> found.hard, found.sensitivity.round(2)
     (array([False, False,  True,  True]), array([1. , 1. , 0.5]))
     """
-    _check(tally, like, prior, most)
-    if like == "itk":
-        tolerance = ITK_TOLERANCE
-    data = _Data.of(tally)
-    votes = data.share[data.counts > 0]
-    if votes.max(initial=0) == 0 or votes.min() == 1:
-        return _certain(tally, float(votes.max(initial=0)))
-    start = _prior(data, prior, tally.region)
-    return _fitted(tally, data, start, prior == "estimated", tolerance, most, less=int(like == "itk"))
+    options = StapleOptions.of(tally, prior, like, consensus_items, map_prior, tolerance, most)
+    decisions, agreed = decisions_of(tally, options)
+    pseudo = pseudo_counts(map_prior, decisions.labels)
+    given = np.flatnonzero((tally.counts[:, None] * tally.votes).any(axis=0))
+    if len(given) < 2:
+        return _certain(tally, int(given[0]) if len(given) else 0, options)
+    if not decisions.counts.any():
+        return finished(tally, _nothing_fitted(tally), agreed, options)
+    start = starting_prior(decisions, tally, prior)
+    begin = itk_start(tally, decisions, start) if like == "itk" else decisions.share
+    fit = fitted(decisions, begin, start, options.estimate, pseudo, options.tolerance, options.most)
+    return finished(tally, fit, agreed, options)
 
 
-def _check(tally: Tally, like: str | None, prior: object, most: int) -> None:
-    if tally.labels.background is None or len(tally.labels) != 2:
-        raise CallError(
-            f"staple is for two labels, one of them background; there are {', '.join(tally.labels.describe())}: "
-            "take tally.foreground(), or tally.only(label)"
-        )
-    if like not in (None, "itk"):
-        raise CallError(f"like is None or 'itk'; got {like!r}")
-    if like == "itk" and prior != "prevalence":
-        raise CallError(f"like='itk' has the prior 'prevalence'; got {prior!r}")
-    if most < 1:
-        raise CallError(f"most is at least one iteration; got {most!r}")
+def decisions_of(tally: Tally, options: StapleOptions) -> tuple[Decisions, NDArray[np.bool_]]:
+    """What EM sees, and which patterns are settled beforehand."""
+    decisions = Decisions.of(tally)
+    if options.consensus_items == "keep":
+        return decisions, np.zeros(len(tally.counts), bool)
+    agreed = (tally.rated > 1) & (tally.votes.max(axis=1, initial=0) == tally.rated)
+    return replace(decisions, counts=np.where(agreed, 0.0, decisions.counts)), agreed
 
 
-def _prior(data: _Data, prior: Prior, region: str) -> float:
-    if not isinstance(prior, str):
-        if not 0 < prior < 1:
-            raise CallError(f"a prior is above 0 and below 1; got {prior!r}")
-        return float(prior)
-    if prior not in ("prevalence", "marked", "estimated"):
-        raise CallError(f"prior is 'prevalence', 'marked', 'estimated' or a number; got {prior!r}")
-    if prior != "marked":
-        return _mean(data.share, data.counts)
-    share = _mean(data.share > 0, data.counts)
-    if share == 1:
-        raise CallError(f"every item of the region {region!r} is marked by somebody, so that the prior 'marked' is 1")
-    return share
+def _nothing_fitted(tally: Tally) -> Fit:
+    """Rates that cannot be told, and the votes for W."""
+    raters, labels = len(tally.raters), len(tally.labels)
+    share = tally.votes / np.maximum(tally.rated, 1)[:, None]
+    prior = tally.counts @ share / max(tally.items, 1)
+    return Fit(np.full((raters, labels, labels), np.nan), prior, share, np.zeros(0), 0.0)
 
 
-def _mean(values: NDArray[Any], counts: Values) -> float:
-    return float(counts @ values / counts.sum())
-
-
-def _certain(tally: Tally, truth: float) -> Staple:
+def _certain(tally: Tally, code: int, options: StapleOptions) -> Staple:
     """Nobody marked anything, or everybody everything: nothing is left to estimate."""
+    sure = np.eye(len(tally.labels))[code]
+    fit = replace(_nothing_fitted(tally), prior=sure, weight=np.tile(sure, (len(tally.counts), 1)))
+    marked, two = tally.labels.values[code] != 0, len(tally.labels) == 2 and tally.labels.background is not None
+    how = ("everything marked" if two else "one label") if marked else "nothing marked"
+    note = f"the rates cannot be told: every item is {tally.labels.names[code]}"
+    if not tally.rated.any():
+        how, note = "nothing rated", "nobody rated anything"
+    return replace(finished(tally, fit, np.zeros(len(tally.counts), bool), options), ended=how, note=note)
+
+
+def finished(tally: Tally, fit: Fit, agreed: NDArray[np.bool_], options: StapleOptions) -> Staple:
+    """The result of a fit; what raters agreed on beforehand is as they said."""
+    weight = fit.weight
+    if agreed.any():
+        weight = np.where(agreed[:, None], tally.votes / np.maximum(tally.rated, 1)[:, None], weight)
+    two, steps = len(tally.labels) == 2, len(fit.history)
     return Staple(
+        method="staple",
         raters=tally.rater_names,
-        probability=PatternValues(np.full(len(tally.counts), truth), tally),
-        hard=PatternValues(np.full(len(tally.counts), truth == 1) & (tally.rated > 0), tally),
-        sensitivity=np.full(len(tally.raters), np.nan),
-        specificity=np.full(len(tally.raters), np.nan),
-        prior=truth,
-        log_likelihood=np.zeros(0),
-        iterations=0,
-        ended="everything marked" if truth else "nothing marked",
-        note=f"the rates cannot be told: no item is {'background' if truth else 'marked'}",
+        labels=tally.labels,
+        probability=PatternValues(weight[:, 1] if two else weight, tally),
+        hard=PatternValues(hardened(weight, tally.labels, tally.rated > 0), tally),
+        ended=ended(fit, options),
+        note="; ".join(staple_notes(tally, fit, options)),
+        confusion=fit.confusion,
+        prior=float(fit.prior[1]) if two else fit.prior,
+        log_likelihood=fit.history,
+        iterations=steps - int(options.like == "itk" and two),
+        options=options,
     )
 
 
-def _fitted(tally: Tally, data: _Data, prior: float, estimate: bool, tolerance: float, most: int, less: int) -> Staple:
-    weight, last, history, ended = data.share, None, [], "stopped"
-    for _ in range(most):
-        rates = _m_step(data, weight, prior, estimate)
-        weight, likelihood = _e_step(data, rates)
-        history.append(likelihood)
-        if last is not None and rates.moved(last) <= tolerance:
-            ended = "converged"
-            break
-        last, prior = rates, rates.prior
-    return Staple(
-        tally.rater_names,
-        PatternValues(weight, tally),
-        PatternValues((weight > 0.5 + TIE) & (tally.rated > 0), tally),
-        rates.sensitivity,
-        rates.specificity,
-        rates.prior,
-        np.array(history),
-        len(history) - less,
-        ended,
-        _note(tally),
-    )
+def hardened(weight: Values, labels: Labels, rated: NDArray[np.bool_]) -> NDArray[Any]:
+    """The most likely label; of equally likely ones the first; background where nobody rated."""
+    top = weight >= weight.max(axis=-1, keepdims=True) - 2 * TIE
+    codes = np.where(rated, top.argmax(axis=-1), unrated_code(labels)).astype(np.uint8)
+    return codes == 1 if len(labels) == 2 and labels.background is not None else codes
 
 
-def _m_step(data: _Data, weight: Values, prior: float, estimate: bool) -> _Rates:
-    """The rates that make the decisions most likely, were W the truth."""
-    true, false = data.counts * weight, data.counts * (1 - weight)
-    hit, missed = true @ data.marked, true @ data.left
-    extra, spared = false @ data.marked, false @ data.left
-    return _Rates(
-        _ratio(hit, hit + missed), _ratio(spared, spared + extra), _mean(weight, data.counts) if estimate else prior
-    )
+def ended(fit: Fit, options: StapleOptions) -> str:
+    """How EM ended."""
+    if not len(fit.history):
+        return "all agree"
+    return "converged" if fit.moved <= options.tolerance else "stopped"
 
 
-def _ratio(part: Values, whole: Values) -> Values:
-    rate = np.full(len(part), np.nan)
-    np.divide(part, whole, out=rate, where=whole > 0)
-    return rate
-
-
-def _e_step(data: _Data, rates: _Rates) -> tuple[Values, float]:
-    """W, and the log-likelihood of all decisions; a rater with a rate that cannot be told has no say."""
-    known = ~np.isnan(rates.sensitivity + rates.specificity)
-    p, q = rates.sensitivity[known], rates.specificity[known]
-    marked, left = data.marked[:, known], data.left[:, known]
-    a = np.log(rates.prior) + _log_product(marked, p) + _log_product(left, 1 - p)
-    b = np.log1p(-rates.prior) + _log_product(marked, 1 - q) + _log_product(left, q)
-    never = np.isneginf(a) & np.isneginf(b)  # a pattern without items, to which the rates give no chance
-    a[never], b[never] = np.log(rates.prior), np.log1p(-rates.prior)
-    low, high = np.minimum(a, b), np.maximum(a, b)
-    odds = np.exp(low - high)
-    weight = np.where(a >= b, 1.0, odds) / (1 + odds)
-    return weight, float(data.counts @ (high + np.log1p(odds)))
-
-
-def _log_product(chosen: Values, rates: Values) -> Values:
-    """Σ log of the rates chosen in each row: −∞ where one of them is 0, never 0 × ∞."""
-    logs = np.log(rates, out=np.zeros_like(rates), where=rates > 0)
-    return np.where(chosen @ (rates <= 0).astype(np.float64) > 0, -np.inf, chosen @ logs)
-
-
-def _note(tally: Tally) -> str:
-    overlap = ((tally.marked > 1) & (tally.counts > 0)).any()
-    notes = ([] if overlap else [NO_OVERLAP]) + ([SLOTS] if tally.exchangeable else [])
-    return "; ".join(notes)
+def staple_notes(tally: Tally, fit: Fit, options: StapleOptions) -> list[str]:
+    """What to know of a table and of its fit."""
+    found = notes(tally) + ([SLOTS] if tally.exchangeable else [])
+    if not len(fit.history):
+        return [*found, "the rates cannot be told: raters agree on every item, and those are left out"]
+    if fit.moved > options.tolerance:
+        found.append(f"not converged: after {len(fit.history)} iterations a rate still moved by {fit.moved:.2g}")
+    return found

@@ -21,27 +21,22 @@ from numpy.typing import NDArray
 from ..errors import CallError
 from ..labels import VOID
 from ..tallies import PatternValues, Tally
+from .notes import ALONE, left_out
+from .result import Consensus, Values, binary_labels, refuse_slots
 
-Values = NDArray[np.float64]
 
-
-@dataclass(frozen=True)
-class Vote:
-    """A vote, by pattern."""
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Vote(Consensus):
+    """A vote, by pattern; ``probability`` is the share, and 0 where nobody rated."""
 
     threshold: float | str
     """τ, or ``any`` or ``all``."""
     share: Values
     """A / m; nan where nobody rated."""
-    hard: NDArray[np.bool_]
-    """Whether the pattern belongs to the consensus."""
     weights: Values
     """The weight of each rater, in the order of ``tally.raters``."""
-
-    @property
-    def probability(self) -> Values:
-        """The share, under the name that it has in every consensus."""
-        return self.share
+    excluded: tuple[str, ...] = ()
+    """The raters who were left out."""
 
 
 def vote(tally: Tally, threshold: float | str = 0.5, weights: Mapping[str, float] | None = None) -> Vote:
@@ -60,17 +55,33 @@ def vote(tally: Tally, threshold: float | str = 0.5, weights: Mapping[str, float
     array([False, False,  True,  True])
     """
     each = _weights(tally, weights)
+    share, hard = decided(tally, threshold, each)
+    return Vote(
+        method=f"vote:{threshold}" + ("" if weights is None else " weighted"),
+        raters=tally.rater_names,
+        labels=binary_labels(tally),
+        probability=PatternValues(np.nan_to_num(share), tally),
+        hard=PatternValues(hard, tally),
+        note="; ".join([ALONE] if len(each) == 1 else left_out(tally, each > 0)),
+        threshold=threshold,
+        share=PatternValues(share, tally),
+        weights=each,
+    )
+
+
+def decided(tally: Tally, threshold: float | str, weights: Values) -> tuple[Values, NDArray[np.bool_]]:
+    """The share of each pattern (nan where nobody of weight rated), and whether it is enough."""
     rows = tally.patterns[:, tally.raters]
-    rated = (rows != VOID) & (each > 0)
+    rated = (rows != VOID) & (weights > 0)
     marked = rated & np.isin(rows, tally.labels.marks)
-    share = _share(marked @ each, rated @ each)
-    hard = _hard(share, marked, rated, threshold)
-    return Vote(threshold, PatternValues(share, tally), PatternValues(hard, tally), each)
+    share = divided(marked @ weights, rated @ weights)
+    return share, _hard(share, marked, rated, threshold)
 
 
-def _share(marked: Values, rated: Values) -> Values:
-    share = np.full(np.shape(marked), np.nan)
-    np.divide(marked, rated, out=share, where=rated > 0)
+def divided(part: Values, whole: Values) -> Values:
+    """``part / whole``, nan where there is nothing to divide by."""
+    share = np.full(np.shape(part), np.nan)
+    np.divide(part, whole, out=share, where=whole > 0)
     return share
 
 
@@ -90,8 +101,7 @@ def _weights(tally: Tally, weights: Mapping[str, float] | None) -> Values:
     names = tally.rater_names
     if weights is None:
         return np.ones(len(names))
-    if tally.exchangeable:
-        raise CallError("raters are exchangeable: a slot is not a person, so it cannot have a weight")
+    refuse_slots(tally, "have a weight")
     if set(weights) != set(names):
         raise CallError(f"weights= wants one for each of {', '.join(names)}; got {', '.join(map(str, weights))}")
     each = np.array([weights[name] for name in names], np.float64)
@@ -110,35 +120,4 @@ def others_share(tally: Tally) -> Values:
     """
     rows = tally.patterns[:, tally.raters]
     marked = tally.marked[:, None] - np.isin(rows, tally.labels.marks)
-    return _share(marked.astype(np.float64), (tally.rated[:, None] - (rows != VOID)).astype(np.float64))
-
-
-@dataclass(frozen=True)
-class Plurality:
-    """The label that most raters gave, by pattern."""
-
-    label: NDArray[np.int64]
-    """Its value, as in the masks; background where nobody rated, or −1 where no label is background."""
-    share: Values
-    """Of the raters of the item, those who gave it; nan where nobody rated."""
-    tied: NDArray[np.bool_]
-    """Whether another label was given as often."""
-
-
-def plurality(tally: Tally) -> Plurality:
-    """The label that most raters gave; of labels given equally often, the one of the lower value.
-
-    >>> import manytruths as mt
-    >>> t = mt.tally({"A": [1, 1, 0], "B": [1, 2, 0], "C": [2, 0, 0]})
-    >>> plurality(t).label
-    array([0, 1, 0])
-    """
-    most = tally.votes.max(axis=1, initial=0)
-    values = np.array(tally.labels.values, np.int64)
-    label = values[tally.votes.argmax(axis=1)] if len(most) else np.empty(0, np.int64)
-    nobody = 0 if tally.labels.background is not None else -1
-    return Plurality(
-        np.where(tally.rated > 0, label, nobody),
-        _share(most.astype(np.float64), tally.rated.astype(np.float64)),
-        np.asarray((tally.rated > 0) & ((tally.votes == most[:, None]).sum(axis=1) > 1)),
-    )
+    return divided(marked.astype(np.float64), (tally.rated[:, None] - (rows != VOID)).astype(np.float64))

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from ..agreement import PairMatrix, contingency, dice, pairwise
 from ..consensus import Staple, staple
-from ..consensus.staple import Prior
+from ..consensus.options import Prior
 from ..labels import VOID, Undefined
 from ..tallies import Tally
 from .identity import refuse_exchangeable
@@ -90,7 +90,7 @@ def rater_dependence(tally: Tally, prior: Prior = "estimated", copy: float = COP
     table = tally.foreground()
     fit, pairs = staple(table, prior), contingency(table)
     both, items = pairs[:, :, 1, 1], pairs.sum(axis=(-1, -2))
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         observed, true = both / items, _truth(table, fit) / items
         expected, excess, correlation = _compare(fit, observed, true, items)
     correlation = _settled(pairs, expected, correlation)

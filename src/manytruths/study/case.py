@@ -187,7 +187,8 @@ class Reading:
         case, options = self.case, self.case.options
         table = table or getattr(values, "tally", None)
         shown = {c: case.prediction(c, self.grid) for c in case.predictions if table and c in table.columns}
-        masks = {**self.masks, **shown}
+        own = {c: m for c, m in self.masks.items() if table is None or c in table.columns}
+        masks = {**own, **shown}
         return paint(values, masks, table, void=options.void, fill=fill, foreground=options.foreground)
 
     def _explained(self, error: LabelError) -> LabelError:

@@ -19,7 +19,7 @@ class PatternValues(np.ndarray[Any, Any]):
 
     tally: Tally | None
 
-    def __new__(cls, values: ArrayLike, tally: Tally) -> PatternValues:
+    def __new__(cls, values: ArrayLike, tally: Tally | None) -> PatternValues:
         self = np.asarray(values).view(cls)
         self.tally = tally
         return self
@@ -27,6 +27,9 @@ class PatternValues(np.ndarray[Any, Any]):
     def __array_finalize__(self, source: NDArray[Any] | None) -> None:
         whole = source is not None and source.shape == self.shape
         self.tally = getattr(source, "tally", None) if whole else None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PatternValues, (np.asarray(self), self.tally)
 
     def __repr__(self) -> str:
         return repr(np.asarray(self))

@@ -1,0 +1,76 @@
+"""What is typed after an option, as what it means."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..errors import CallError
+
+if TYPE_CHECKING:
+    from ..labels import Labels
+
+
+def labels(text: str | None) -> Labels | None:
+    from ..errors import CallError, LabelError
+    from ..labels import Labels
+
+    if text is None:
+        return None
+    try:
+        pairs = [item.split("=", 1) for item in text.split(",")]
+        named = {int(pair[0]): pair[-1].strip() for pair in pairs}
+        if len(named) < len(pairs) or not all(named.values()):
+            raise ValueError
+        return Labels.of(named)
+    except (ValueError, LabelError):
+        raise CallError(f"--labels wants value=name,value=name, each once; got {text!r}") from None
+
+
+def excluded(pairs: list[str] | None) -> dict[str, list[str]] | None:
+    excluded: dict[str, list[str]] = {}
+    for pair in pairs or ():
+        rater, sign, case = pair.partition("=")
+        if not (rater and sign and case):
+            raise CallError(f"--exclude wants RATER=CASE; got {pair!r}")
+        excluded.setdefault(rater, []).append(case)
+    return excluded or None
+
+
+def numbers(text: str | None) -> tuple[float, ...] | None:
+    if text is None:
+        return None
+    try:
+        numbers = tuple(float(number) for number in text.split(","))
+        if not all(0 < number < float("inf") for number in numbers):
+            raise ValueError
+        return numbers
+    except ValueError:
+        raise CallError(f"--spacing wants positive numbers, as in 0.5,0.5; got {text!r}") from None
+
+
+def methods_of(
+    text: str, smoothing: float, staple: dict[str, Any]
+) -> tuple[tuple[str, ...], dict[str, dict[str, Any]]]:
+    """Methods as named, STAPLE in the form that smooths where that is asked for, and the options of each."""
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names or len(set(names)) < len(names):
+        raise CallError(f"--method wants one or more different methods, with commas; got {text!r}")
+    if smoothing:
+        names = ["staple_map" if name == "staple" else name for name in names]
+    return tuple(names), {"staple": staple, "staple_map": {**staple, "smoothing": smoothing}}
+
+
+def prior_of(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def beta_of(text: str | None) -> tuple[float, ...] | None:
+    if text is None:
+        return None
+    try:
+        return tuple(float(number) for number in text.split(","))
+    except ValueError:
+        raise CallError(f"--map-prior wants numbers, as in 5,1.5; got {text!r}") from None

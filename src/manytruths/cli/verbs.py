@@ -1,0 +1,195 @@
+"""A few lines a verb."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import App, Parameter
+
+from .. import __version__
+from .options import Common, Input, Maps, Template
+from .terminal import console, progress
+
+app = App(
+    name="manytruths",
+    help="Several experts marked the same images: how far do they agree, and what is the truth?",
+    version=__version__,
+    suppress_keyboard_interrupt=False,
+    help_epilogue="Exit status: 0 done, 1 the input cannot be used (the message says where and why), 2 wrong call.",
+)
+
+
+@app.command
+def check(template: Template = ".", /, *, input: Input | None = None, common: Common | None = None) -> int:
+    """List what is there, case by rater, and every problem at once."""
+    from ..analyses.check import check as run
+    from ..analyses.check import write
+    from ..analyses.printing import print_check, print_files
+
+    input, common = input or Input(), common or Common()
+    met: list[Exception] = []
+    study = input.open(template, met.append)
+    with progress(common.quiet) as bar:
+        found = run(study, found_before=met, jobs=common.jobs, progress=bar)
+    paths = write(found, common.out / "check")
+    shown = console(common.quiet)
+    print_check(found, shown)
+    print_files(paths, common.out / "check", shown)
+    for problem in found.errors if common.quiet else ():
+        print(f"manytruths: {problem.message}", file=sys.stderr)
+    return 1 if found.errors else 0
+
+
+@app.command
+def agree(
+    template: Template = ".",
+    /,
+    *,
+    input: Input | None = None,
+    common: Common | None = None,
+    maps: Maps | None = None,
+    scale: Literal["landis_koch", "fleiss", "altman", "shrout"] = "landis_koch",
+    without: str | None = None,
+    seed: int = 0,
+    resamples: int = 2000,
+) -> int:
+    """Agreement of the raters, what each is like, and heatmaps.
+
+    Parameters
+    ----------
+    scale
+        Whose words to use for a kappa.
+    without
+        Groups to leave out of further means: CIN2,Unknown.
+    seed
+        Seed of the bootstrap over subjects.
+    resamples
+        Resamples of the bootstrap.
+    """
+    from ..analyses.agree import agree as run
+    from ..analyses.agree import write
+    from ..analyses.printing import print_agreement, print_files
+    from ..analyses.summaries import Settings
+
+    input, common, maps = input or Input(), common or Common(), maps or Maps()
+    folder = common.out / "agree"
+    left_out = tuple(g.strip() for g in without.split(",")) if without else ()
+    settings = Settings(seed=seed, resamples=resamples, scale=scale, without=left_out, jobs=common.jobs)
+    with progress(common.quiet) as bar:
+        found = run(input.open(template), settings=settings, plan=maps.plan(folder / "heatmaps"), progress=bar)
+    paths = write(found, folder, pictures=maps.pictures)
+    shown = console(common.quiet)
+    print_agreement(found, shown)
+    print_files([*paths, *([folder / "heatmaps"] if maps.pictures else [])], folder, shown)
+    return 0
+
+
+@app.command
+def fuse(
+    template: Template = ".",
+    /,
+    *,
+    input: Input | None = None,
+    common: Common | None = None,
+    method: str = "vote:0.5,staple",
+    prior: str = "prevalence",
+    rates: Literal["case", "pooled"] = "case",
+    consensus_items: Literal["keep", "leave_out"] = "keep",
+    map_prior: str | None = None,
+    smoothing: float = 0.0,
+    alpha: float = 1.5,
+    length: float = 2.0,
+    pictures: bool = True,
+    seed: int = 0,
+    resamples: int = 2000,
+) -> int:
+    """Consensus masks and probabilities, how they differ, each rater against them, and how complex each case is.
+
+    A run that was killed goes on where it stopped: cases that are done with the same settings are not done again.
+
+    Parameters
+    ----------
+    method
+        One or more of vote:0.5, vote:any, vote:all, excl:0.5, staple, simple, plurality, lsml, lsmlp; with commas.
+    prior
+        STAPLE's: prevalence, marked, estimated, or a number.
+    rates
+        Rates of each case, or of the study as a whole.
+    consensus_items
+        Whether items on which all agree count for STAPLE's rates.
+    map_prior
+        Beta prior of STAPLE's rates: a,b or a_p,b_p,a_q,b_q.
+    smoothing
+        Potts smoothing of STAPLE's map; 0 is none.
+    alpha
+        SIMPLE drops raters below mean - alpha standard deviations.
+    length
+        Price of length of the level sets.
+    pictures
+        Write pictures of the probabilities, and charts.
+    seed
+        Seed of the bootstrap over subjects.
+    resamples
+        Resamples of the bootstrap.
+    """
+    from ..analyses.fuse import fuse as run
+    from ..analyses.fuse import write
+    from ..analyses.fuse_printing import print_fusion
+    from ..analyses.fusing import FusePlan
+    from ..analyses.printing import print_files
+    from ..analyses.summaries import Settings
+    from .parsing import beta_of, methods_of, prior_of
+
+    input, common = input or Input(), common or Common()
+    folder = common.out / "fuse"
+    staple = {"prior": prior_of(prior), "consensus_items": consensus_items, "map_prior": beta_of(map_prior)}
+    methods, options = methods_of(method, smoothing, staple)
+    options |= {"simple": {"alpha": alpha}, "lsml": {"length": length}, "lsmlp": {"length": length}}
+    settings = Settings(seed=seed, resamples=resamples, jobs=common.jobs)
+    plan = FusePlan(methods, options, folder, pictures)
+    study = input.open(template)
+    with progress(common.quiet) as bar:
+        found = run(study, plan, pooled_rates=rates == "pooled", settings=settings, progress=bar)
+    paths = write(found, folder, pictures=pictures)
+    shown = console(common.quiet)
+    print_fusion(found, shown)
+    print_files(paths, folder, shown)
+    return 0
+
+
+@app.command
+def demo(
+    *,
+    out: Path = Path("manytruths-demo"),
+    cases: int = 24,
+    size: int = 256,
+    seed: int = 0,
+    jobs: int = os.cpu_count() or 1,
+    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="")] = False,
+) -> int:
+    """Simulate a study of five raters whose faults are known, analyse it, and say how close the estimates came.
+
+    Parameters
+    ----------
+    out
+        Folder for the study and its results.
+    cases
+        How many images.
+    size
+        Pixels along each side of an image.
+    seed
+        Another seed, another study.
+    jobs
+        Processes that read cases at the same time.
+    quiet
+        Print nothing but errors.
+    """
+    from ..analyses.demo import demo as run
+
+    with progress(quiet) as bar:
+        found = run(out, cases=cases, size=size, seed=seed, jobs=jobs, progress=bar)
+    found.print(console(quiet))
+    return 0
