@@ -14,6 +14,7 @@ Arrays may have further axes in front, for tables that share their patterns.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,14 +95,19 @@ def log_joint(decisions: Decisions, confusion: Values, log_prior: Values) -> Val
 def e_step(decisions: Decisions, confusion: Values, log_prior: Values) -> tuple[Values, Values]:
     """W, and the log-likelihood of all decisions; a pattern to which the rates give no chance gets the prior."""
     joint = log_joint(decisions, confusion, log_prior)
-    top = joint.max(axis=-1, keepdims=True)
+    top = _over_labels(np.maximum, joint)
     if top.min(initial=0) == -np.inf:
         joint = np.where(np.isneginf(top), log_prior, joint)
-        top = joint.max(axis=-1, keepdims=True)
+        top = _over_labels(np.maximum, joint)
     weight = np.exp(joint - top)
-    total = weight.sum(axis=-1, keepdims=True)
+    total = _over_labels(np.add, weight)
     weight /= total
     return weight, np.asarray(np.sum(decisions.counts * (top + np.log(total))[..., 0], axis=-1))
+
+
+def _over_labels(combine: np.ufunc, values: Values) -> Values:
+    """A ufunc along the last axis, which stays: label by label, as NumPy is slow to reduce axes of two or three."""
+    return np.asarray(reduce(combine, np.split(values, values.shape[-1], axis=-1)))
 
 
 def log(values: Values) -> Values:

@@ -112,7 +112,7 @@ def _count(inputs: Inputs, coder: Coder, region: Array | None) -> tuple[NDArray[
 
 
 def _parts(arrays: list[Array], columns: int, coder: Coder) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int64]]]:
-    """Merged rows, a batch of blocks at a time."""
+    """Rows, a batch of blocks at a time; all but the last batch merged, since the tally merges again."""
     codes: list[NDArray[np.uint8]] = []
     lengths: list[NDArray[np.int64]] = []
     waiting = 0
@@ -128,7 +128,7 @@ def _parts(arrays: list[Array], columns: int, coder: Coder) -> Iterator[tuple[ND
             yield _merged(codes, lengths, coder)
             codes, lengths, waiting = [], [], 0
     if waiting:
-        yield _merged(codes, lengths, coder)
+        yield np.concatenate(codes, axis=1).T, np.concatenate(lengths)
 
 
 def _runs(block: list[Array]) -> tuple[list[Array], NDArray[np.int64]]:

@@ -1,0 +1,166 @@
+"""Consensus against SimpleITK and against the same algorithm pixel by pixel."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import manytruths as mt
+
+from .measuring import Result, at_least, at_most, best, peak, side_by_side
+from .phantoms import Masks, smooth
+
+DATA = Path(os.environ.get("MANYTRUTHS_DATA", Path(__file__).parents[2] / "shared" / "data"))
+ITK = "SimpleITK, from its own images"
+
+
+def ragged(raters: int, shape: tuple[int, ...], seed: int = 0) -> Masks:
+    """A ball, marked by raters who err in patches of their own: EM takes some iterations over it."""
+    from scipy import ndimage
+
+    rng = np.random.default_rng(seed)
+    grid = np.meshgrid(*(np.linspace(-1, 1, n) for n in shape), indexing="ij", sparse=True)
+    radius = np.sqrt(sum(g**2 for g in grid))
+    coarse = [max(4, n // 16) for n in shape]
+    masks = []
+    for _ in range(raters):
+        noise = ndimage.zoom(rng.standard_normal(coarse), np.array(shape) / coarse, order=1)
+        masks.append((radius + 0.08 * noise + 0.03 * rng.standard_normal() < 0.5).astype(np.uint8))
+    return masks
+
+
+def against_itk(job: str, masks: Masks, wanted: float, copies: float | None = None) -> Iterator[Result]:
+    """Masks to probability map: the same map, rates and iterations as ITK's, and how much faster."""
+    import SimpleITK as sitk
+
+    def ours() -> tuple[mt.Staple, NDArray[Any]]:
+        found = mt.staple(mt.tally(masks), like="itk", most=100_000)
+        return found, mt.paint(found.probability, masks)
+
+    images = [sitk.GetImageFromArray(m) for m in masks]
+    peer = sitk.STAPLEImageFilter()
+    peer.SetForegroundValue(1)
+    theirs = sitk.GetArrayFromImage(peer.Execute(images))
+    found, painted = ours()
+    assert np.abs(painted - theirs).max() <= 1e-7, "the maps differ"
+    assert np.abs(found.sensitivity - peer.GetSensitivity()).max() <= 1e-9, "the sensitivities differ"
+    assert np.abs(found.specificity - peer.GetSpecificity()).max() <= 1e-9, "the specificities differ"
+    assert found.iterations == peer.GetElapsedIterations(), "the iterations differ"
+    quick, slow = best(ours), best(lambda: peer.Execute(images), 1)
+    times = f"{quick * 1e3:.1f} ms, ITK {slow:.2f} s, {found.iterations} iterations"
+    yield at_least(job, ITK, slow / quick, wanted, times)
+    if copies:
+        stack = np.stack(masks)
+        target = np.empty_like(stack)
+        quick, copy = side_by_side(ours, lambda: np.copyto(target, stack), 7)
+        yield at_most("  the same", "a warm copy of the masks", quick / copy, copies, f"copy {copy * 1e3:.2f} ms")
+
+
+def staples() -> Iterator[Result]:
+    yield from against_itk("binary STAPLE, masks to map, 5 × 2048²", ragged(5, (2048, 2048)), 100, 18)
+    yield from against_itk("binary STAPLE, 5 × 256×256×128", ragged(5, (128, 256, 256)), 40)
+    yield from against_itk("binary STAPLE, 20 raters, 2048², smooth outlines", smooth(20, 2048), 100)
+    yield from against_itk("binary STAPLE, 20 raters, 2048², ragged outlines", ragged(20, (2048, 2048)), 100)
+    yield from several_labels()
+
+
+def several_labels() -> Iterator[Result]:
+    import SimpleITK as sitk
+
+    parts = [ragged(5, (2048, 2048), seed) for seed in range(3)]
+    masks = [np.add.reduce([part[r] for part in parts]).astype(np.uint8) for r in range(5)]
+
+    def ours() -> NDArray[Any]:
+        return mt.paint(mt.staple(mt.tally(masks), like="itk").values, masks)
+
+    images = [sitk.GetImageFromArray(m) for m in masks]
+    peer = sitk.MultiLabelSTAPLEImageFilter()
+    peer.SetLabelForUndecidedPixels(255)
+    theirs = sitk.GetArrayFromImage(peer.Execute(images))
+    assert (ours() == theirs)[theirs != 255].all(), "the labels differ"
+    quick, slow = best(ours), best(lambda: peer.Execute(images), 1)
+    yield at_least("4-label STAPLE, 5 × 2048²", ITK, slow / quick, 30, f"{quick * 1e3:.1f} ms, ITK {slow:.2f} s")
+
+
+def simple_by_pixel(masks: Masks, alpha: float = 1.5) -> NDArray[np.bool_]:
+    """SIMPLE on the masks themselves."""
+    stack = np.stack(masks).astype(bool)
+    kept, weights = np.ones(len(stack), bool), np.ones(len(stack))
+    for _ in range(100):
+        truth = np.tensordot(weights * kept, stack, 1) >= 0.5 * (weights * kept).sum()
+        scores = np.array([2 * (s & truth).sum() / (s.sum() + truth.sum()) for s in stack])
+        still = kept & (scores >= scores[kept].mean() - alpha * scores[kept].std())
+        if (still == kept).all() and np.allclose(scores, weights, rtol=0, atol=1e-12):
+            return truth
+        kept, weights = still, scores
+    return truth
+
+
+def simples() -> Iterator[Result]:
+    # the last one marks half as much, and somewhere else: he is dropped, and the others are weighed anew
+    masks = [*smooth(4, 2048), np.roll(smooth(1, 2048, seed=9)[0], (500, 300), (0, 1))]
+
+    def ours() -> NDArray[Any]:
+        return mt.paint(mt.simple(mt.tally(masks)).hard, masks)
+
+    assert (ours() == simple_by_pixel(masks)).mean() > 0.9999, "the estimates differ"
+    quick, slow = best(ours), best(lambda: simple_by_pixel(masks), 1)
+    times = f"{quick * 1e3:.1f} ms, by pixel {slow:.2f} s"
+    yield at_least("SIMPLE, 5 × 2048²", "the same algorithm by pixel in NumPy", slow / quick, 20, times)
+
+
+def level_sets() -> Iterator[Result]:
+    """LSML on the fissure image, to its early stop."""
+    from PIL import Image
+
+    folder = DATA / "fissure"
+    if not folder.is_dir():
+        print("LSML on fissure: skipped, the data are not there")
+        return
+    masks = {p.parent.name: np.asarray(Image.open(p)) for p in sorted(folder.glob("raters/*/fissure.png"))}
+    found = mt.lsml(masks)
+    truth = np.asarray(Image.open(folder / "published/gt_lsml.png")) > 0
+    assert mt.dice(mt.tally({"ours": found.hard, "theirs": truth})) >= 0.87, "LSML is far from the authors'"
+    yield at_most("LSML on fissure, 13 × 907×1426", "", best(lambda: mt.lsml(masks), 1), 20, found.ended, unit="s")
+    yield at_most("  its memory", "", peak(lambda: mt.lsml(masks)), 500, unit="MB")
+
+
+def nodules() -> Iterator[Result]:
+    """STAPLE of each of the 897 nodules, masks to maps."""
+    import SimpleITK as sitk
+
+    path = DATA / "lidc" / "lidc_4reader_masks.npz"
+    if not path.is_file():
+        print("STAPLE on LIDC: skipped, the data are not there")
+        return
+    with np.load(path) as archive:
+        cases = {name: [np.ascontiguousarray(m).astype(np.uint8) for m in archive[name]] for name in archive.files}
+    images = {name: [sitk.GetImageFromArray(m) for m in masks] for name, masks in cases.items()}
+
+    def ours() -> dict[str, NDArray[Any]]:
+        found = mt.staple_each({name: mt.tally(masks) for name, masks in cases.items()}, like="itk")
+        return {name: mt.paint(found[name].probability, masks) for name, masks in cases.items()}
+
+    def theirs() -> dict[str, NDArray[Any]]:
+        peer = sitk.STAPLEImageFilter()
+        peer.SetForegroundValue(1)
+        return {name: sitk.GetArrayFromImage(peer.Execute(stack)) for name, stack in images.items()}
+
+    mine, wanted = ours(), theirs()
+    assert max(np.abs(mine[name] - wanted[name]).max() for name in cases) <= 1e-7, "the maps differ"
+    quick, slow = best(ours, 3), best(theirs, 1)
+    times = f"{quick:.2f} s, ITK {slow:.2f} s"
+    yield at_least("STAPLE on each of 897 LIDC nodules", "SimpleITK nodule by nodule", slow / quick, 20, times)
+
+
+JOBS: dict[str, Callable[[], Iterator[Result]]] = {
+    "staples": staples,
+    "simples": simples,
+    "level_sets": level_sets,
+    "nodules": nodules,
+}
