@@ -81,10 +81,30 @@ sphinx_gallery_conf = {
 
 def tidy(app, what, name, obj, options, lines):
     """|b − c| is an absolute value in our docstrings, not a substitution; ``window``² ends a literal."""
+    if what in ("attribute", "property"):  # napoleon takes what stands before a colon for a type
+        lines[:] = as_written.pop((what, name), lines)
     for i, text in enumerate(lines):
         if not text.startswith("    "):
             text = re.sub(r"\|([^|]+)\|", r"\\|\1\\|", text)
+            text = re.sub(r"(?<= )\\(?= )", r"\\\\", text)  # O \ I: one set without another
             lines[i] = re.sub(r"(``[^`]+``)(?=[²³])", r"\1\\ ", text)
+
+
+as_written = {}
+
+
+def part(app, what, name, obj, options, lines):
+    """What follows the parameters of a function is no parameter: two blank lines say so to napoleon."""
+    rows, inside = [], False
+    as_written[what, name] = list(lines)
+    for i, text in enumerate(lines):
+        inside = inside or text.startswith("-----")
+        after = lines[i + 1] if i + 1 < len(lines) else ""
+        if inside and text and not text[0].isspace() and not lines[i - 1] and not after.startswith(("    ", "---")):
+            rows.append("")
+            inside = False
+        rows.append(text)
+    lines[:] = rows
 
 
 def shorten(app, what, name, obj, options, signature, returned):
@@ -107,4 +127,5 @@ def shorten_fields(app, doctree, name):
 def setup(app):
     app.connect("autodoc-process-signature", shorten)
     app.connect("doctree-resolved", shorten_fields)
+    app.connect("autodoc-process-docstring", part, priority=100)  # before napoleon
     app.connect("autodoc-process-docstring", tidy)
