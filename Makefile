@@ -1,7 +1,6 @@
 # make demo and make test want nothing but Python 3.11 or later and make.
 PYTHON ?= python3
 BIN := .venv/bin
-DATA ?= ../shared/data
 
 .PHONY: demo test bench docs lint clean
 

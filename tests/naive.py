@@ -168,7 +168,8 @@ def agreement_curve(seen, labels):
 
 
 def unanimous(seen, labels):
-    return divide(sum(marked(i) == len(rated(i)) for i in union(seen)), len(union(seen)))
+    shared = [i for i in union(seen) if len(rated(i)) > 1]
+    return divide(sum(marked(i) == len(rated(i)) for i in shared), len(shared))
 
 
 def condition(seen, labels):

@@ -52,8 +52,8 @@ FROM_MINUS_ONE = {"cohen_kappa", "gwet_ac1", "pabak", "weighted_kappa"}
 Fleiss' kappa where items are rated once (they count for chance, not for agreement)."""
 UP_TO_TWO = {"volume_difference"}
 ONE_IN_FULL_AGREEMENT = (AT_MOST_ONE | {
-    "dice", "iou", "negative_agreement", "npv", "percent_agreement", "positive_agreement", "ppv", "sensitivity",
-    "specificity", "unanimous",
+    "dice", "heatmap_score", "iou", "negative_agreement", "npv", "percent_agreement", "positive_agreement", "ppv",
+    "sensitivity", "specificity", "unanimous",
 })  # fmt: skip
 ZERO_IN_FULL_AGREEMENT = {"bias_index", "smyth_bound", "volume_difference"}
 
@@ -84,7 +84,7 @@ def test_every_export_is_registered_once():
 def test_the_properties_cover_every_scalar():
     assert UNIT | AT_MOST_ONE | UP_TO_TWO == SCALAR
     assert SYMMETRIC_PAIR | set(MIRRORED) == PAIR
-    assert ONE_IN_FULL_AGREEMENT | ZERO_IN_FULL_AGREEMENT | {"prevalence_index", "heatmap_score"} == SCALAR
+    assert ONE_IN_FULL_AGREEMENT | ZERO_IN_FULL_AGREEMENT | {"prevalence_index"} == SCALAR
 
 
 def test_all_is_sorted():
@@ -212,7 +212,7 @@ def test_levels():
     bounds = {"landis_koch": 6, "fleiss": 3, "altman": 5, "shrout": 5}
     assert {name: len(scale) for name, scale in agreement.SCALES.items()} == bounds
     assert [mt.level(v) for v in (-0.1, 0.0, 0.2, 0.21, 0.41, 0.61, 0.81, 1.0)] == [
-        "none", "none", "slight", "fair", "moderate", "substantial", "almost perfect", "almost perfect",
+        "poor", "slight", "slight", "fair", "moderate", "substantial", "almost perfect", "almost perfect",
     ]  # fmt: skip
     assert mt.level(math.nan) == mt.krippendorff_rule(math.nan) == "undefined"
     assert [mt.krippendorff_rule(v) for v in (0.8, 0.799, 0.667, 0.666)] == [

@@ -21,7 +21,7 @@ def start_and_stop(template, out, jobs, sent):
     line = [MANYTRUTHS, "agree", template, "--out", str(out), "--jobs", str(jobs), "--quiet"]
     process = subprocess.Popen(line, stdout=PIPE, stderr=PIPE, text=True, start_new_session=True)
     for _ in range(600):
-        if len(list((out / "agree/heatmaps").glob("*.png"))) >= 5 or process.poll() is not None:
+        if len(list((out / "agree/.part-heatmaps").glob("*.png"))) >= 5 or process.poll() is not None:
             break
         time.sleep(0.05)
     if sent == signal.SIGINT:
@@ -43,12 +43,15 @@ def test_what_is_there_is_whole(jobs, sent, tmp_path):
         assert err == "manytruths: stopped; files that were written are whole\n"
         assert not untidy(out)
     time.sleep(0.5)
-    shown = [path for path in files(out) if not path.name.startswith(".")]
-    assert 5 <= len(shown) < 2 * len(CASES)
-    for path in shown:
+    assert not (out / "agree/heatmaps").exists()
+    staged = [path for path in files(out) if not path.name.startswith(".")]
+    assert len(staged) < 2 * len(CASES)
+    assert (len(staged) >= 5) == (sent == signal.SIGKILL), "what was interrupted is cleared away"
+    for path in staged:
         assert pixels(path).any()
     assert command("agree", template, "--out", out, "--jobs", jobs, "--quiet").status == 0
     assert len(list((out / "agree/heatmaps").glob("p*.tif"))) == len(CASES)
+    assert not (out / "agree/.part-heatmaps").exists()
     cases = {row["case"] for row in table(out / "agree/agreement.csv") if row["scope"] == "case"}
     assert cases == set(CASES)
     assert json.loads((out / "agree/summary.json").read_text())["cases"] == len(CASES)

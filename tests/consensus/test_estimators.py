@@ -196,8 +196,10 @@ def test_every_estimator_gives_the_same_kind_of_thing(method: str, masks: np.nda
     painted = mt.paint(found.values, masks, void=VOID)
     assert set(np.unique(painted)) <= {0, 1}
     assert not painted[(masks == VOID).all(axis=0)].any()
+    assert found.hard.dtype == bool
+    assert found.probability.shape == found.hard.shape
     assert mt.paint(found.of(1), masks, void=VOID) + mt.paint(found.of("background"), masks, void=VOID) == (
-        pytest.approx(1) if method != "plurality" else pytest.approx(1.0 * (masks != VOID).any(axis=0))
+        pytest.approx(1)
     )
     assert repr(found).startswith(f"<{type(found).__name__} {method} of")
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -288,3 +290,10 @@ def test_rooms_can_register(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "lowest:0.1" in methods()
     assert consensus(mt.tally([[1, 0], [0, 0]]), "lowest:0.3").method == "vote:0.3"
     assert sorted(room.__all__) == room.__all__
+
+
+@pytest.mark.parametrize("method", ESTIMATORS)
+def test_masks_that_nobody_marked_have_no_true_item(method: str) -> None:
+    """Also where no label was declared, so that only background was met."""
+    found = consensus([[0, 0], [0, 0], [0, 0]], method)
+    assert (found.probability.tolist(), found.hard.tolist(), found.values.tolist()) == ([0.0], [False], [0])

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 
-from manytruths.formats.results import write_summary
+import pytest
+
+from manytruths.errors import InputError
+from manytruths.formats.results import cleared, staged, write_summary
 
 
 def test_what_only_the_run_before_wrote_goes(tmp_path):
@@ -33,3 +36,37 @@ def test_a_summary_from_elsewhere_removes_nothing_outside(tmp_path):
 def test_a_broken_summary_is_replaced(tmp_path):
     (tmp_path / "summary.json").write_text("{not json")
     assert json.loads(write_summary(tmp_path, {"a": 1}, []).read_text()) == {"a": 1, "files": []}
+
+
+def _half_way(folder):
+    with staged(folder) as stage:
+        stage.mkdir()
+        (stage / "p01.tif").write_text("new")
+        raise ZeroDivisionError
+
+
+def test_a_failing_run_leaves_what_was_there(tmp_path):
+    folder = tmp_path / "heatmaps"
+    (folder / "ranking").mkdir(parents=True)
+    (folder / "p01.tif").write_text("old")
+    with pytest.raises(ZeroDivisionError):
+        _half_way(folder)
+    assert (folder / "p01.tif").read_text() == "old"
+    with staged(folder) as stage:
+        (stage / "ranking").mkdir(parents=True)
+        (stage / "ranking" / "p01.tif").write_text("new")
+    assert (folder / "ranking" / "p01.tif").read_text() == "new"
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["heatmaps"]
+
+
+def test_only_our_own_folders_are_cleared(tmp_path):
+    mark = tmp_path / "study" / "study.toml"
+    cleared(tmp_path, ("study", "known"), mark, "ours")
+    (tmp_path / "study").mkdir()
+    (tmp_path / "study" / "precious.png").write_text("keep")
+    with pytest.raises(InputError, match=r"something else.*--out"):
+        cleared(tmp_path, ("study", "known"), mark, "ours")
+    assert (tmp_path / "study" / "precious.png").is_file()
+    mark.write_text("ours")
+    cleared(tmp_path, ("study", "known"), mark, "ours")
+    assert not (tmp_path / "study").exists()

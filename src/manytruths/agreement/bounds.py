@@ -41,15 +41,18 @@ class AgreementCurve:
 
 
 def agreement_curve(tally: Tally) -> AgreementCurve:
-    """Â(n) for n from 1 to all raters (Lampert 2016, eq. 3); nan where nobody marked anything."""
+    """Â(n) for n from 1 to all raters (Lampert 2016, eq. 3); nan where nobody marked anything.
+
+    An item that a rater did not rate cannot reach the full number: with absent raters the curve falls lower.
+    """
     levels = np.arange(1, len(tally.raters) + 1)
     items = np.array([tally.counts[tally.marked >= n].sum() for n in levels], np.float64)
     return AgreementCurve(levels, items / items[0] if items[0] else np.full(len(levels), np.nan))
 
 
-@vote_statistic(undefined="nobody marked anything", alone="nobody marked anything")
+@vote_statistic(undefined="nobody marked anything")
 def unanimous(found: Sums) -> Values:
-    """Of the items that anybody marked, the share that all their raters marked."""
+    """Of the items that anybody marked and two or more raters rated, the share that all of them marked."""
     return found.agreed / found.marked
 
 

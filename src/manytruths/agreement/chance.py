@@ -72,7 +72,7 @@ def prevalence_index(found: Sums) -> Values:
 def positive_agreement(found: Sums) -> Values:
     """Positive specific agreement: a rater having marked an item, the chance that another has too.
 
-    Dice's coefficient for two raters, and kappa's limit for an infinite background.
+    Dice's coefficient for two raters and, where all rated all, kappa's limit for an infinite background.
     """
     return found.marks_met / found.marks
 

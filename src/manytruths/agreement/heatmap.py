@@ -99,6 +99,8 @@ def normalised(values: ArrayLike, tally: Tally | None = None) -> Values:
 def heatmap_score(tally: Tally, values: ArrayLike | None = None) -> float:
     """The mean of the normalised heatmap (by default the common one) inside the union of markings.
 
+    Unmarked items, which are 0, belong to the scale whether the region holds any or not: full agreement scores 1.
+
     >>> import manytruths as mt
     >>> heatmap_score(mt.tally({"A": [1, 1, 0, 0], "B": [1, 0, 0, 0]}))
     0.75
@@ -107,5 +109,6 @@ def heatmap_score(tally: Tally, values: ArrayLike | None = None) -> float:
     if heat.shape != tally.counts.shape:
         raise CallError(f"values= wants one value a pattern, {len(tally.counts)} in all; got shape {heat.shape}")
     inside = tally.marked > 0
-    total = float(tally.counts[inside] @ normalised(heat, tally)[inside])
+    top = heat[inside & (tally.counts > 0)].max(initial=0)
+    total = float(tally.counts[inside] @ heat[inside]) / top if top else 0.0
     return ratio(total, float(tally.counts[inside].sum()), "nobody marked anything")

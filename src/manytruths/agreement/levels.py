@@ -13,14 +13,14 @@ from ..errors import CallError
 
 SCALES: dict[str, tuple[tuple[float, str], ...]] = {
     "landis_koch": (
-        (0.0, "none"),
+        (math.nextafter(0, -1), "poor"),
         (0.2, "slight"),
         (0.4, "fair"),
         (0.6, "moderate"),
         (0.8, "substantial"),
         (1.0, "almost perfect"),
     ),
-    "fleiss": ((0.4, "poor"), (0.75, "fair to good"), (1.0, "excellent")),
+    "fleiss": ((math.nextafter(0.4, 0), "poor"), (0.75, "fair to good"), (1.0, "excellent")),
     "altman": ((0.2, "poor"), (0.4, "fair"), (0.6, "moderate"), (0.8, "good"), (1.0, "very good")),
     "shrout": ((0.1, "virtually none"), (0.4, "slight"), (0.6, "fair"), (0.8, "moderate"), (1.0, "substantial")),
 }
@@ -30,8 +30,10 @@ SCALES: dict[str, tuple[tuple[float, str], ...]] = {
 def level(value: float, scale: str = "landis_koch") -> str:
     """What a kappa is called.
 
-    >>> level(0.374), level(0.4122), level(0.43, "fleiss")
+    >>> level(0.374), level(0.4122), level(0.4, "fleiss")
     ('fair', 'moderate', 'fair to good')
+    >>> level(-0.003), level(0.0)
+    ('poor', 'slight')
     """
     if scale not in SCALES:
         raise CallError(f"scale is one of {', '.join(SCALES)}; got {scale!r}")

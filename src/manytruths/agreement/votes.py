@@ -45,9 +45,9 @@ class Sums:
     minority: Values
     """Σ (m − max n_j)."""
     marked: Values
-    """Items with A ≥ 1."""
+    """Items with A ≥ 1 and m ≥ 2."""
     agreed: Values
-    """Items with A = m ≥ 1."""
+    """Items with A = m ≥ 2."""
     marks: Values
     """Σ A, over items with m ≥ 2."""
     marks_met: Values
@@ -94,7 +94,7 @@ def _features(tally: Tally) -> tuple[Values, Values]:
     apart = (m * m - (votes**2).sum(axis=1)) / np.maximum(m * (m - 1), 1)
     minority = m - votes.max(axis=1, initial=0)
     single = [
-        two, apart, m > 0, m, minority, a > 0, (a > 0) & (a == m),
+        two, apart, m > 0, m, minority, two & (a > 0), two & (a == m),
         two * a, two * a * (a - 1) / others, two * b, two * b * (b - 1) / others,
     ]  # fmt: skip
     return np.stack(single, axis=1).astype(np.float64), votes / np.maximum(m, 1)[:, None]

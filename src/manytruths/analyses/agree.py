@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import manytruths
 
 from ..agreement import SMYTH_LIMIT, krippendorff_rule, level
 from ..formats import write_text
-from ..formats.results import write_summary
+from ..formats.results import staged, write_summary
 from ..labels import reason
 from ..study import Progress, Study
 from ..tallies import Tallies
@@ -58,7 +58,7 @@ def agree(
 ) -> Agreement:
     """Analyse a study; heatmaps are written into ``plan.folder`` while the cases pass by, tables are returned."""
     settings, plan = settings or Settings(), plan or Plan()
-    seen = {c.name: e for c, e in study.map(partial(examine, plan=plan), jobs=settings.jobs, progress=progress)}
+    seen = _examined(study, plan, settings, progress)
     tallies = study.gathered({name: e.tally for name, e in seen.items()})
     agreement, curve = agreement_table(tallies, settings), curve_table(tallies)
     _add_ranking(agreement, seen, tallies, settings)
@@ -74,6 +74,17 @@ def agree(
     notes = (*_notes(study, tallies, agreement, raters), *(e.note for e in seen.values() if e.note))
     files = tuple(path for e in seen.values() for path in e.files)
     return Agreement(study, tallies, settings, agreement, curve, tables, raters, notes, files)
+
+
+def _examined(study: Study, plan: Plan, settings: Settings, progress: Progress | None) -> dict[str, Examined]:
+    """Every case, its heatmaps moved into place when the last one is done."""
+    if plan.folder is None:
+        return {c.name: e for c, e in study.map(partial(examine, plan=plan), jobs=settings.jobs, progress=progress)}
+    with staged(plan.folder) as stage:
+        work = partial(examine, plan=replace(plan, folder=stage))
+        seen = {c.name: e for c, e in study.map(work, jobs=settings.jobs, progress=progress)}
+    home = plan.folder
+    return {n: replace(e, files=tuple(home / f.relative_to(stage) for f in e.files)) for n, e in seen.items()}
 
 
 def write(found: Agreement, folder: Path, *, pictures: bool = True) -> list[Path]:
@@ -149,7 +160,7 @@ def _notes(study: Study, tallies: Tallies, table: Table, raters: Raters | None) 
     alpha = table.find("krippendorff_alpha")
     if alpha.low is not None and not reason(alpha.low):
         rule = krippendorff_rule(alpha.low)
-        yield f"Krippendorff's rule, by the lower end of alpha's interval ({alpha.low:.3f}): {rule}"
+        yield f"Krippendorff's rule, stricter than such words, by the lower end of alpha ({alpha.low:.3f}): {rule}"
 
 
 def _charts(found: Agreement, folder: Path) -> Iterator[Path]:

@@ -56,6 +56,7 @@ def _dendrogram(found: Agreement, tree: Clustering) -> str:
         tree.raters,
         groups=_property(found.study.properties, tree.raters),
         marked=found.raters.differences.outliers,
+        axis_label="height of Ward's clustering of 1 − F1",
     )
 
 

@@ -13,6 +13,7 @@ from ..agreement import dice
 from ..consensus import staple, vote
 from ..errors import CallError
 from ..formats import write_csv, write_map, write_picture, write_text
+from ..formats.results import cleared
 from ..raters import rater_performance, rater_tendency
 from ..simulate import SimulatedRater, SimulatedStudy, simulate_study
 from ..simulate.studies import SimulatedCase
@@ -71,10 +72,11 @@ def demo(
     """Simulate, analyse, compare."""
     if size < 64:
         raise CallError(f"size is at least 64 pixels, so that a lesion has room; got {size}")
+    cleared(folder, ("study", "known", "contours"), folder / "study" / "study.toml", STUDY_TOML)
     simulated = simulate_study(cases, size, seed)
+    _write_tables(simulated, folder / "study")
     for one in simulated:
         _write_case(one, folder)
-    _write_tables(simulated, folder / "study")
     study = Study.open(folder / "study")
     plan = Plan(folder / "agree" / "heatmaps")
     found = agree(study, settings=Settings(seed=seed, jobs=jobs), plan=plan, progress=progress)

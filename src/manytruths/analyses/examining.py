@@ -66,9 +66,12 @@ def examine(case: Case, plan: Plan) -> Examined:
     most = len({column.name for column in case.masks})
     _save(plan.folder, case, heat, image, reading.grid, most, "raters who marked it", discrete=True)
     score, ranked = _ranking(case, plan, image, reading.grid) if case.ranks else (None, None)
-    found = regions(heat if ranked is None else ranked, reading.grid.spacing)
+    region = case.region(reading.grid)
+    inside = None if isinstance(region, str) else np.asarray(region) != 0
+    shown = heat if ranked is None else ranked
+    found = regions(shown if inside is None else np.where(inside, shown, 0), reading.grid.spacing)
     windows = plan.window, plan.agreement_window
-    correlations = image_features(heat, image, *windows) if plan.features and image is not None else {}
+    correlations = image_features(heat, image, *windows, inside) if plan.features and image is not None else {}
     files = _files(plan.folder, case) + (_files(plan.folder / "ranking", case) if case.ranks else ())
     return Examined(table, found, correlations, score, note, files)
 
@@ -97,7 +100,8 @@ def _ranking(case: Case, plan: Plan, image: Array | None, grid: Grid) -> tuple[f
     heat = paint(values, maps, table).astype(np.float32)
     assert plan.folder is not None
     top = float(plan.base ** (1 - plan.shift))
-    _save(plan.folder / "ranking", case, heat, image, grid, round(top), "mean rank value", discrete=False)
+    caption = f"severity, mean ({round(top)}: all gave rank 1)"
+    _save(plan.folder / "ranking", case, heat, image, grid, round(top), caption, discrete=False)
     return heatmap_score(table, values), heat
 
 

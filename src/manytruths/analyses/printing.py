@@ -84,7 +84,7 @@ def print_agreement(found: Agreement, console: Console) -> None:
 
 
 def _headlines(found: Agreement) -> Any:
-    rows = []
+    rows, level = [], found.settings.level
     table = found.agreement
     for name, title in NAMES.items():
         if not table.all(name, "mean"):
@@ -92,7 +92,8 @@ def _headlines(found: Agreement) -> Any:
         mean, std, pooled = table.find(name, "mean"), table.find(name, "std"), table.find(name, "pooled")
         undefined = f"{mean.n_undefined} of {(mean.n or 0) + (mean.n_undefined or 0)}" if mean.n_undefined else ""
         rows.append([title, with_interval(mean), number(std.value), with_interval(pooled), undefined])
-    return grid("Agreement", ["", "mean over subjects", "± std", "pooled", "undefined"], rows)
+    header = ["", "mean over subjects", "± std", "pooled", "undefined"]
+    return grid(f"Agreement, with {level:.0%} intervals over subjects", header, rows)
 
 
 def _groups(found: Agreement) -> Any:

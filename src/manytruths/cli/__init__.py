@@ -11,6 +11,10 @@ from .verbs import app
 
 __all__ = ["app", "main", "status"]
 
+STOPPING = ("agree", "fuse")
+"""Verbs that stop at the first problem."""
+ALL_PROBLEMS = " (manytruths check lists all problems)"
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a verb and exit with its status."""
@@ -28,7 +32,8 @@ def status(arguments: Sequence[str] | None = None) -> int:
     except CallError as error:
         return _failed(error, 2)
     except ManytruthsError as error:
-        return _failed(error, 1)
+        verb = (sys.argv[1:] if arguments is None else [*arguments])[:1]
+        return _failed(f"{error}{ALL_PROBLEMS if verb[0] in STOPPING else ''}", 1)
     except KeyboardInterrupt:
         return _failed("stopped; files that were written are whole", 130)
     except BrokenPipeError:

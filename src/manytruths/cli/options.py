@@ -42,7 +42,7 @@ class Input:
     "Where structures of one rater overlap: cut the smaller out of the larger, or unite all."
     spacing: str | None = None
     "Size of a pixel in mm where files do not say: 0.5,0.5."
-    exclude: list[str] | None = None
+    exclude: Annotated[list[str] | None, Parameter(negative_iterable=())] = None
     "Masks to leave out, as RATER=CASE; may be given several times."
 
     def open(self, template: str, complain: Callable[[Any], None] | None = None) -> Study:

@@ -53,10 +53,10 @@ def methods_of(
 ) -> tuple[tuple[str, ...], dict[str, dict[str, Any]]]:
     """Methods as named, STAPLE in the form that smooths where that is asked for, and the options of each."""
     names = [name.strip() for name in text.split(",") if name.strip()]
-    if not names or len(set(names)) < len(names):
-        raise CallError(f"--method wants one or more different methods, with commas; got {text!r}")
     if smoothing:
         names = ["staple_map" if name == "staple" else name for name in names]
+    if not names or len(set(names)) < len(names):
+        raise CallError(f"--method wants one or more different methods, with commas; got {text!r}")
     return tuple(names), {"staple": staple, "staple_map": {**staple, "smoothing": smoothing}}
 
 

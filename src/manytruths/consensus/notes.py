@@ -9,16 +9,19 @@ from ..labels import VOID
 from ..tallies import Tally
 
 ALONE = "only one rater: the consensus is what he decided"
-NO_OVERLAP = "no item was marked by two raters: the estimate follows whoever marked most, and means nothing"
+NOBODY = "nobody marked anything"
+NO_OVERLAP = "no item was marked by two raters: an estimate means nothing (STAPLE's follows whoever marked most)"
 SLOTS = "raters are exchangeable: the rates are those of slots, within one case only"
 
 
 def notes(tally: Tally) -> list[str]:
-    """One rater only, no overlap, raters who are constant, labels that one rater alone gave."""
+    """One rater only, no overlap, nothing marked, raters who are constant, labels that one rater alone gave."""
     given = _given(tally)
     each = given.sum(axis=1).tolist()
     present = len(each) - each.count(0)
     found = [ALONE] if present == 1 else _no_overlap(tally)
+    if present and tally.labels.background is not None and not np.delete(given, tally.labels.background, 1).any():
+        return [*found, NOBODY]
     found += [f"{_who(tally, i)} {_constant(tally, int(given[i].argmax()))}" for i, n in enumerate(each) if n == 1]
     return found + (_lone_labels(tally, given) if len(tally.labels) > 2 and present > 1 else [])
 

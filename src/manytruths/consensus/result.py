@@ -79,6 +79,11 @@ def binary_labels(tally: Tally) -> Labels:
     return tally.labels if len(tally.labels) == 2 and tally.labels.background is not None else BINARY
 
 
+def with_mark(tally: Tally) -> Tally:
+    """Where only background was met, masks that nobody marked: a table of two labels all the same."""
+    return tally.relabel(Labels((0, 1))) if tally.labels.values == (0,) else tally
+
+
 def refuse_slots(tally: Tally, what: str) -> None:
     """Raise where slots are not people, and so nothing can be said of one of them."""
     if tally.exchangeable:

@@ -30,7 +30,7 @@ from .em import Decisions, Fit, Values, fitted
 from .itk import itk_start
 from .notes import SLOTS, notes
 from .options import Prior, StapleOptions, pseudo_counts, starting_prior
-from .result import Consensus, unrated_code
+from .result import Consensus, unrated_code, with_mark
 
 if TYPE_CHECKING:
     from .information import RateErrors
@@ -125,6 +125,7 @@ def staple(
     >>> found.hard, found.sensitivity.round(2)
     (array([False, False,  True,  True]), array([1. , 1. , 0.5]))
     """
+    tally = with_mark(tally)
     options = StapleOptions.of(tally, prior, like, consensus_items, map_prior, tolerance, most)
     decisions, agreed = decisions_of(tally, options)
     pseudo = pseudo_counts(map_prior, decisions.labels)

@@ -21,8 +21,11 @@ from numpy.typing import NDArray
 from ..errors import CallError
 from ..labels import VOID
 from ..tallies import PatternValues, Tally
-from .notes import ALONE, left_out
+from .notes import left_out, notes
 from .result import Consensus, Values, binary_labels, refuse_slots
+
+TIE = 1e-9
+"""Shares of weights that are not whole numbers meet a threshold up to so much."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -62,7 +65,7 @@ def vote(tally: Tally, threshold: float | str = 0.5, weights: Mapping[str, float
         labels=binary_labels(tally),
         probability=PatternValues(np.nan_to_num(share), tally),
         hard=PatternValues(hard, tally),
-        note="; ".join([ALONE] if len(each) == 1 else left_out(tally, each > 0)),
+        note="; ".join(notes(tally) + (left_out(tally, each > 0) if len(each) > 1 else [])),
         threshold=threshold,
         share=PatternValues(share, tally),
         weights=each,
@@ -94,7 +97,7 @@ def _hard(
         return np.asarray(marked.any(axis=1) & (marked == rated).all(axis=1))
     if isinstance(threshold, str) or not 0 < threshold <= 1:
         raise CallError(f"threshold is 'any', 'all', or a share above 0 and up to 1; got {threshold!r}")
-    return np.asarray(share >= threshold)
+    return np.asarray(share >= threshold - TIE)
 
 
 def _weights(tally: Tally, weights: Mapping[str, float] | None) -> Values:

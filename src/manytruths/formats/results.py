@@ -3,13 +3,44 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from ..errors import InputError
 from .writing import write_json
 
 SUMMARY = "summary.json"
+
+
+@contextmanager
+def staged(folder: Path) -> Iterator[Path]:
+    """A folder beside ``folder`` to write into: its files move there when the block ends well, and go when not.
+
+    So a run that fails half-way changes nothing of what an earlier one left.
+    """
+    stage = folder.with_name(f".part-{folder.name}")
+    shutil.rmtree(stage, ignore_errors=True)
+    try:
+        yield stage
+        for path in sorted(p for p in stage.rglob("*") if p.is_file()):
+            target = folder / path.relative_to(stage)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            path.replace(target)
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+
+
+def cleared(folder: Path, names: Iterable[str], mark: Path, text: str) -> None:
+    """Remove the folders of an earlier run, which ``mark`` with its ``text`` shows to be one of ours."""
+    if not any((folder / name).exists() for name in names):
+        return
+    if not mark.is_file() or mark.read_text(encoding="utf-8") != text:
+        raise InputError(f"{folder}: holds {', '.join(names)} of something else; choose another folder with --out")
+    for name in names:
+        shutil.rmtree(folder / name, ignore_errors=True)
 
 
 def write_summary(folder: Path, summary: Mapping[str, Any], files: Iterable[Path]) -> Path:

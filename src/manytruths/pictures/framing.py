@@ -88,6 +88,6 @@ def legend(names: Sequence[str], colours: Sequence[tuple[int, int, int]], em: in
     draw = pen(paper)
     for index, (text, paint) in enumerate(zip(texts, colours, strict=True)):
         x, y = column * (index // rows), line * (index % rows)
-        draw.rounded_rectangle((x, y + em // 4, x + round(1.3 * em), y + em), radius=em // 5, fill=paint)
+        draw.rounded_rectangle((x, y + em // 4, x + round(1.3 * em), y + em), radius=em // 5, fill=paint, outline=EDGE)
         draw.text((x + 2 * em - em // 4, y + round(0.62 * em)), printable(text), INK, font(em), anchor="lm")
     return paper

@@ -20,7 +20,7 @@ from ..agreement import PairStatistic, cohen_kappa, dice, iou, npv, ppv, sensiti
 from ..consensus import others_share, vote
 from ..errors import CallError
 from ..labels import VOID, Labels
-from ..tallies import Tally
+from ..tallies import Column, Tally
 from .identity import refuse_exchangeable
 
 Values = NDArray[np.float64]
@@ -60,10 +60,10 @@ class RaterPerformance:
         return pandas.DataFrame({s.__name__: getattr(self, s.__name__) for s in STATISTICS}, self.raters)
 
 
-def rater_performance(tally: Tally, against: str = "consensus") -> RaterPerformance:
+def rater_performance(tally: Tally, against: str | Column = "consensus") -> RaterPerformance:
     """Sensitivity, specificity, PPV, NPV, kappa, Dice and IoU of every rater.
 
-    ``against`` is ``"consensus"`` (the 0.5 vote of all), ``"others"`` (that of the other raters), or the name of a
+    ``against`` is ``"consensus"`` (the 0.5 vote of all), ``"others"`` (that of the other raters), or a
     column, which is then not judged itself. All labels but background count as marked.
 
     >>> import manytruths as mt
@@ -85,7 +85,7 @@ def rater_performance(tally: Tally, against: str = "consensus") -> RaterPerforma
         truth, known = _all(np.isin(codes, tally.labels.marks), codes != VOID, len(judged))
     names = tuple(tally.rater_names[i] for i in judged)
     tables = _tables(tally, [tally.raters[i] for i in judged], truth, known)
-    return RaterPerformance(names, against, tables, *(s.of(tables, BINARY) for s in STATISTICS))
+    return RaterPerformance(names, str(against), tables, *(s.of(tables, BINARY) for s in STATISTICS))
 
 
 def _all(truth: Flags, known: Flags, raters: int) -> tuple[Flags, Flags]:

@@ -74,7 +74,8 @@ class Case:
         """What to say of a mask that lies on another grid."""
         return (
             f"case {self.name}: rater {column}'s mask has {grid.difference(wanted)}, unlike rater {other}'s; "
-            f"resample one of them, or list {self.name} under [exclude] for rater {column}"
+            f"resample one of them, or list {self.name} under [exclude] for rater {column} "
+            f"(--exclude {column.name}={self.name})"
         )
 
     def mask(self, column: Column) -> Mask:
