@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
@@ -21,16 +21,20 @@ from ..consensus.door import estimator
 from ..errors import CallError, InputError
 from ..formats import write_csv, write_text
 from ..formats.results import write_summary
-from ..labels import Labels, Undefined, ratio
+from ..labels import Undefined, ratio
 from ..raters import RaterPerformance, rater_performance
 from ..study import Progress, Study
 from ..tallies import Tallies, Tally, pool
-from .fusing import Fused, FusePlan, first_readings, fuse_case
+from .fused import Fused, column_of
+from .fusing import FusePlan, counted_case, fuse_case
 from .rows import Row, Table, write_all
 from .summaries import Series, Settings, region_of, summarise
 
 HARD: tuple[PairStatistic, ...] = (iou, sensitivity, specificity, dice)
 """Each rater against each consensus (Yang 2023, eqs. 13–15)."""
+
+LEAST_CASES = 10
+"""Fewer cases make no groups."""
 
 BETWEEN: tuple[PairStatistic, ...] = (dice, iou, volume_difference)
 """One consensus against another."""
@@ -92,10 +96,17 @@ def _with_pooled(study: Study, plan: FusePlan, settings: Settings) -> FusePlan:
         raise CallError(f"{', '.join(spatial)} works case by case; rates cannot be pooled over the study")
     if study.options.exchangeable:
         raise CallError("raters are exchangeable: rates of a slot cannot be pooled over cases")
-    whole = first_readings(pool(study.tally(jobs=settings.jobs), mixed=True))
-    options = {m: plan.options.get(m.partition(":")[0], {}) for m in plan.methods}
-    found: dict[str, Consensus] = {m: consensus(whole, m, **options[m]) for m in plan.methods}
-    return FusePlan(plan.methods, plan.options, plan.folder, plan.pictures, found)
+    read = study.map(counted_case, jobs=settings.jobs)
+    tables = list(study.gathered({case.name: table for case, table in read}).values())
+    if any(t.region != "whole" for t in tables):
+        return replace(plan, pooled=_estimates(plan, tables))
+    cut = [t.restrict("modified_background") for t in tables]
+    return replace(plan, pooled=_estimates(plan, tables), pooled_cut=_estimates(plan, cut))
+
+
+def _estimates(plan: FusePlan, tables: Sequence[Tally]) -> dict[str, Consensus]:
+    whole = pool(tables, mixed=True)
+    return {m: consensus(whole, m, **plan.options_of(m)) for m in plan.methods}
 
 
 def _performance(seen: Mapping[str, Fused], tallies: Tallies, methods: Sequence[str], settings: Settings) -> Table:
@@ -106,8 +117,8 @@ def _performance(seen: Mapping[str, Fused], tallies: Tallies, methods: Sequence[
             series = [Series(s.__name__, _of_slots(tallies, method, s), extra=(method, "")) for s in HARD]
             table.add(summarise(series, tallies, settings))
             continue
-        found = [rater_performance(t, method) for t in tallies.values()]
-        whole = rater_performance(pool(tallies, mixed=True), method)
+        found = [rater_performance(t, column_of(method)) for t in tallies.values()]
+        whole = rater_performance(pool(tallies, mixed=True), column_of(method))
         series = [
             Series(s.__name__, [_value(f, r, s) for f in found], extra=(method, r)) for r in whole.raters for s in HARD
         ]
@@ -128,7 +139,7 @@ def _value(found: RaterPerformance, rater: str, statistic: PairStatistic) -> flo
 
 def _of_slots(tallies: Tallies, method: str, statistic: PairStatistic) -> list[float]:
     """The mean over a case's slots: all that can be said of raters who are exchangeable."""
-    return [_mean_of_slots(t, t.position(method), statistic) for t in tallies.values()]
+    return [_mean_of_slots(t, t.position(column_of(method)), statistic) for t in tallies.values()]
 
 
 def _mean_of_slots(tally: Tally, reference: int, statistic: PairStatistic) -> float:
@@ -148,26 +159,27 @@ def _soft_series(seen: Mapping[str, Fused], method: str, raters: Sequence[str]) 
 def _differences(seen: Mapping[str, Fused], tallies: Tallies, methods: Sequence[str], settings: Settings) -> Table:
     """Method against method, and each against itself on the modified background."""
     table = Table("differences", ("method_a", "method_b"))
-    region = region_of(tallies)
+    region, united = region_of(tallies), {e.method for f in seen.values() for e in f.endings if e.united}
     for a, b in combinations(methods, 2):
-        pairs = [_pair(t, a, b) for t in tallies.values()]
+        # what only tells marked from not gives no label that could differ
+        tables = [t.foreground() if united & {a, b} else t for t in tallies.values()]
+        pairs, labels = [_pair(t, a, b) for t in tables], tables[0].labels
         whole = np.sum(pairs, axis=0)
-        labels = next(iter(tallies.values())).labels
         series = [Series(s.__name__, [s.value(p, labels) for p in pairs], extra=(a, b)) for s in BETWEEN]
-        series.append(Series("changed", [_changed(p, labels) for p in pairs], extra=(a, b)))
+        series.append(Series("changed", [_changed(p) for p in pairs], extra=(a, b)))
         table.add(summarise(series, tallies, settings))
         table.add(Row("pooled", s.__name__, s.value(whole, labels), region=region, extra=(a, b)) for s in BETWEEN)
-        table.rows.append(Row("pooled", "changed", _changed(whole, labels), region=region, extra=(a, b)))
+        table.rows.append(Row("pooled", "changed", _changed(whole), region=region, extra=(a, b)))
     for method in methods:
         table.add(summarise(_region_series(seen, method), tallies, settings))
     return table
 
 
 def _pair(tally: Tally, a: str, b: str) -> Tables:
-    return np.asarray(contingency(tally, [tally.position(a), tally.position(b)])[0, 1])
+    return np.asarray(contingency(tally, [tally.position(column_of(a)), tally.position(column_of(b))])[0, 1])
 
 
-def _changed(pair: Tables, labels: Labels) -> float:
+def _changed(pair: Tables) -> float:
     """The share of items to which the two give different labels."""
     return ratio(float(pair.sum() - np.trace(pair)), float(pair.sum()), "no item was decided by both")
 
@@ -190,7 +202,7 @@ def _complexity(
     table = Table("complexity", ("class",))
     cases = [f.complexity for f in seen.values()]
     try:
-        groups = fit_groups(cases, seed=settings.seed) if len(cases) >= 3 else None
+        groups = fit_groups(cases, seed=settings.seed) if len(cases) >= LEAST_CASES else None
     except InputError:
         groups = None
     names = [groups.classify(c) if groups else "" for c in cases]
@@ -198,8 +210,9 @@ def _complexity(
     rows = summarise(series, tallies, settings)
     classes = dict(zip(seen, names, strict=True))
     for row in rows:
-        row.extra = (classes.get(row.case, "") if row.scope == "case" else "",)
         row.region = "modified_background"
+        if row.scope == "case":
+            row.extra, row.n = (classes[row.case],), seen[row.case].complexity.items
     table.add(rows)
     return table, groups
 

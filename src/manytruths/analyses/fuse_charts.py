@@ -12,14 +12,16 @@ if TYPE_CHECKING:
 
 def charts(found: Fusion) -> dict[str, str]:
     """SVG by name."""
-    drawn = {}
+    drawn: dict[str, str] = {}
+    if len(found.cases) < 2:
+        return drawn  # one case has no distribution
     for method in found.methods:
         values = _by_rater(found, method)
         if values:
             name = f"iou-{method.replace(':', '-')}"
             drawn[name] = histograms(values, "IoU", f"Each rater's overlap with {method}, case by case")
     cases = {name: f.complexity for name, f in found.cases.items()}
-    if len(cases) > 1 and any(not c.reason for c in cases.values()):
+    if any(not c.reason for c in cases.values()):
         points = {name: (float(c.entropy), float(c.mean)) for name, c in cases.items()}
         groups = {name: found.groups.classify(c) for name, c in cases.items()} if found.groups else None
         drawn["complexity"] = plane(points, groups, "How complex is each case?")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +12,31 @@ from numpy.typing import NDArray
 
 import manytruths
 
-from ..complexity import STATISTICS, Complexity, case_complexity
+from ..complexity import Complexity, case_complexity
 from ..consensus import Consensus, balanced_accuracy, consensus, gordon_f, soft_accuracy
 from ..consensus.door import estimator
-from ..errors import ManytruthsError
-from ..formats import Grid, Location, safe_name, write_map, write_picture
+from ..consensus.result import BINARY
+from ..errors import CallError, ManytruthsError
+from ..formats import Location, safe_name, write_map, write_picture
 from ..formats.ledger import fingerprint, recall, remember
 from ..formats.location import suffix_of
-from ..labels import Undefined, reason
+from ..labels import Undefined
 from ..pixels import tally
 from ..study import Case
 from ..study.case import Reading
-from ..tallies import Column, PatternValues, Tally
+from ..tallies import PatternValues, Tally
 from ..tallies.pooling import find_rows
+from .fused import Ending, Fused, column_of, kept, restored
 
 Array = NDArray[Any]
 
 SOFT = {"accuracy": soft_accuracy, "gordon_f": gordon_f, "balanced_accuracy": balanced_accuracy}
 """Gordon's measures of a rater against a probability."""
+
+UNKNOWN = "the rates cannot be told: nothing is true, or nothing false, of what he rated"
+UNITED = "labels are united: 1 in its mask means any of them"
+LEVEL_SETS = ("lsml", "lsmlp")
+"""Methods that measure lengths, and so want the size of a pixel."""
 
 FAINT = 0.01
 """Probabilities below it do not colour a picture: STAPLE's are never quite 0."""
@@ -48,31 +55,13 @@ class FusePlan:
     pictures: bool = True
     pooled: Mapping[str, Consensus] = field(default_factory=dict)
     """Estimates from the whole study's table, where rates are pooled; painted case by case."""
+    pooled_cut: Mapping[str, Consensus] = field(default_factory=dict)
+    """The same from the modified background of every case."""
 
-
-@dataclass(frozen=True)
-class Ending:
-    """How one method ended for one case."""
-
-    method: str
-    ended: str
-    iterations: int
-    note: str
-
-
-@dataclass(frozen=True)
-class Fused:
-    """What is kept of a case."""
-
-    tally: Tally
-    """Raters and, as references, the hard decisions of every method."""
-    endings: tuple[Ending, ...]
-    soft: tuple[tuple[str, str, str, float], ...]
-    """Method, rater, statistic, value against the probability."""
-    regions: tuple[tuple[str, float, float], ...]
-    """Method, Dice and changed share between the whole image and the modified background."""
-    complexity: Complexity
-    files: tuple[Path, ...]
+    def options_of(self, method: str) -> dict[str, Any]:
+        """What an estimator is called with; what its name says, as in ``simple:2``, comes first."""
+        chosen, own = estimator(method)
+        return {**self.options.get(chosen.name, {}), **own}
 
 
 def fuse_case(case: Case, plan: FusePlan) -> Fused:
@@ -80,18 +69,26 @@ def fuse_case(case: Case, plan: FusePlan) -> Fused:
     files = tuple(path for method in plan.methods for path in map_files(case, plan, method))
     ledger = plan.folder / "cases" / f"{safe_name(case.name)}.json"
     sources = [s for by_label in case.masks.values() for s in by_label.values()]
-    settings = (manytruths.__version__, plan.methods, plan.options, case.options, _digest(plan.pooled))
+    who = (tuple(case.masks), case.absent, case.structures)
+    pooled = (_digest(plan.pooled), _digest(plan.pooled_cut))
+    settings = (manytruths.__version__, plan.methods, plan.options, case.options, who, pooled)
     digest = fingerprint(settings, [*sources, case.roi, case.image if plan.pictures else None])
-    kept = recall(ledger, digest, files)
-    if kept is not None:
-        return _restored(kept, (*files, ledger))
+    before = recall(ledger, digest, files)
+    if before is not None:
+        return restored(before, (*files, ledger))
     found = _fused(case, plan, (*files, ledger))
-    remember(ledger, digest, _kept(found))
+    remember(ledger, digest, kept(found))
     return found
 
 
-def _digest(pooled: Mapping[str, Consensus]) -> list[tuple[str, bytes]]:
-    return [(name, np.asarray(found.hard).tobytes()) for name, found in pooled.items()]
+def _digest(pooled: Mapping[str, Consensus]) -> list[tuple[str, str, Any]]:
+    """What of an estimate is painted, and said."""
+    return [(name, found.note, _content(found)) for name, found in pooled.items()]
+
+
+def _content(found: Consensus) -> list[bytes]:
+    assert found.tally is not None
+    return [np.asarray(part).tobytes() for part in (found.tally.patterns, found.values, found.probability)]
 
 
 def map_files(case: Case, plan: FusePlan, method: str) -> list[Path]:
@@ -113,17 +110,40 @@ def suffixes(case: Case) -> tuple[str, str]:
 
 
 def _fused(case: Case, plan: FusePlan, files: tuple[Path, ...]) -> Fused:
-    reading = case.read()
-    table = first_readings(reading.tally())
+    reading = _inside(case.read())
+    table = counted(reading)
     found = {m: _estimated(reading, table, m, plan) for m in plan.methods}
     maps = {m: _maps(reading, f) for m, f in found.items()}
     for method, (hard, chance) in maps.items():
-        _write(case, plan, method, hard, chance, reading.grid)
-    joint = _joint(reading, {m: hard for m, (hard, _) in maps.items()})
+        _write(reading, plan, method, hard, chance, several=len(found[method].labels) > 2)
+    endings = tuple(_ending(m, f, table) for m, f in found.items())
+    joint = _joint(reading, table, {e.method: _decided(maps[e.method][0], e, table) for e in endings})
     soft = tuple(row for m, f in found.items() for row in _soft(table, m, f))
     regions = tuple(row for m in plan.methods for row in _regions(table, m, plan))
-    endings = tuple(Ending(m, f.ended, int(getattr(f, "iterations", 0)), f.note) for m, f in found.items())
-    return Fused(joint, endings, soft, regions, case_complexity(_whole(reading, table)), files)
+    return Fused(joint, endings, soft, regions, _complexity(reading, table), files)
+
+
+def _inside(reading: Reading) -> Reading:
+    """Masks that outside of the region hold nothing which they do not hold inside: labels there are none to decide."""
+    region = reading.case.region(reading.grid)
+    if isinstance(region, str):
+        return reading
+    inside, masks = region.astype(bool), {c: m.copy() for c, m in reading.masks.items()}
+    for mask in masks.values():
+        mask[~inside] = mask[inside][0]
+    return replace(reading, masks=masks)
+
+
+def _ending(method: str, found: Consensus, table: Tally) -> Ending:
+    united = len(table.labels.marks) > 1 and found.labels == BINARY
+    note = "; ".join(filter(None, [found.note, UNITED if united else ""]))
+    rounds = getattr(found, "iterations", getattr(found, "rounds", 0))
+    return Ending(method, found.ended, int(rounds), note, united)
+
+
+def _decided(hard: Array, ending: Ending, table: Tally) -> Array:
+    """A map in the labels of the table: what only tells marked from not gives the first of them."""
+    return np.where(hard > 0, table.labels.values[table.labels.marks[0]], 0) if ending.united else hard
 
 
 def first_readings(table: Tally) -> Tally:
@@ -131,22 +151,41 @@ def first_readings(table: Tally) -> Tally:
     return table.project(table.columns[i] for i in table.raters)
 
 
-def _whole(reading: Reading, table: Tally) -> Tally:
-    return table if table.region == "whole" else first_readings(reading.tally("whole"))
+def counted(reading: Reading) -> Tally:
+    """The table of the first readings, cut to the study's region only then: a second reading does not matter to it."""
+    region = reading.case.region(reading.grid)
+    table = first_readings(reading.tally("whole" if isinstance(region, str) else None))
+    return table.restrict(region) if isinstance(region, str) else table
+
+
+def counted_case(case: Case) -> Tally:
+    """The same of a case that is still to be read."""
+    return counted(case.read())
+
+
+def _complexity(reading: Reading, table: Tally) -> Complexity:
+    """Of the image, or of the part of it that counts; a union alone lacks the background."""
+    whole = table if table.region in ("whole", "mask") else first_readings(reading.tally("whole"))
+    if whole.labels.background is not None:
+        return case_complexity(whole)
+    none = Undefined("no label is background")
+    return Complexity(none, none, none, none, none, raters=len(reading.masks), items=whole.items)
 
 
 def _estimated(reading: Reading, table: Tally, method: str, plan: FusePlan) -> Consensus:
     """The method on this case; pooled rates are already there, spatial methods see the masks."""
     if method in plan.pooled:
         return plan.pooled[method]
-    options = dict(plan.options.get(method.partition(":")[0], {}))
+    options = plan.options_of(method)
     try:
         if not estimator(method)[0].spatial:
             return consensus(table, method, **options)
+        if method.partition(":")[0] in LEVEL_SETS:
+            options |= {"spacing": reading.grid.spacing}
         first = {c: m for c, m in reading.masks.items() if c in table.columns}
         study = reading.case.options
-        region = reading.case.region(reading.grid)
-        return consensus(first, method, void=study.void, foreground=study.foreground, region=region, **options)
+        options |= {"void": study.void, "foreground": study.foreground, "region": reading.case.region(reading.grid)}
+        return consensus(first, method, raters="exchangeable" if study.exchangeable else None, **options)
     except ManytruthsError as error:
         raise type(error)(f"case {reading.case.name}, {method}: {error}") from None
 
@@ -155,30 +194,41 @@ def _maps(reading: Reading, found: Consensus) -> tuple[Array, Array]:
     """The hard decision in the values of the masks, and the probability; of several labels, that of the one chosen."""
     values, chance = np.asarray(found.values), np.asarray(found.probability)
     if chance.ndim > values.ndim:
-        chance = chance.max(axis=-1)
+        ground = found.labels.background
+        marked = len(found.labels) <= 2 and ground is not None
+        chance = 1 - chance[..., ground] if marked else chance.max(axis=-1)
     if found.tally is None:
         hard, soft = values, chance
     else:
         hard = reading.paint(PatternValues(values, found.tally), fill=0)
         soft = reading.paint(PatternValues(np.nan_to_num(chance), found.tally), fill=0.0)
+    region = reading.case.region(reading.grid)
+    if not isinstance(region, str):
+        # a pattern that occurs outside only has no value, so that none may have one there
+        hard, soft = (np.where(region.astype(bool), each, 0) for each in (hard, soft))
     hard = np.maximum(np.asarray(hard), 0)
     return hard.astype(np.min_scalar_type(int(hard.max(initial=0)))), np.asarray(soft, np.float32)
 
 
-def _joint(reading: Reading, hard: Mapping[str, Array]) -> Tally:
+def _joint(reading: Reading, table: Tally, hard: Mapping[str, Array]) -> Tally:
     """Masks and consensuses in one table: everything about how they differ is read off it."""
     case, options = reading.case, reading.case.options
     region = case.region(reading.grid)
-    return tally(
+    joint = tally(
         {**reading.masks, **dict.fromkeys(case.absent)},
         raters="exchangeable" if options.exchangeable else None,
-        references={Column(method, "reference"): array for method, array in hard.items()},
+        references={column_of(method): array for method, array in hard.items()},
         labels=case.labels,
         region="whole" if isinstance(region, str) else region,
         unit=reading.grid.item_size,
         void=options.void,
         foreground=options.foreground,
     )
+    try:
+        return joint.restrict(table.region) if table.region in ("union", "modified_background") else joint
+    except CallError:
+        # which background is near depends on where the pixels lie, once second readings part it
+        return joint
 
 
 def _soft(table: Tally, method: str, found: Consensus) -> list[tuple[str, str, str, float]]:
@@ -186,15 +236,19 @@ def _soft(table: Tally, method: str, found: Consensus) -> list[tuple[str, str, s
     if found.tally is None or table.exchangeable or found.tally is not table or table.labels.background is None:
         return []
     values = {name: measure(table, found) for name, measure in SOFT.items()}
-    return [(method, r, name, float(v[i])) for name, v in values.items() for i, r in enumerate(table.rater_names)]
+    known = {name: [Undefined(UNKNOWN) if np.isnan(x) else float(x) for x in v] for name, v in values.items()}
+    return [(method, r, name, v[i]) for name, v in known.items() for i, r in enumerate(table.rater_names)]
 
 
 def _regions(table: Tally, method: str, plan: FusePlan) -> list[tuple[str, float, float]]:
     """How far a method that reads the table moves when the background is cut to the size of the union."""
-    if table.region != "whole" or estimator(method)[0].spatial:
+    if table.region != "whole" or estimator(method)[0].spatial or len(plan.pooled_cut) < len(plan.pooled):
         return []
-    options = dict(plan.options.get(method.partition(":")[0], {}))
-    both = [consensus(t, method, **options) for t in (table, table.restrict("modified_background"))]
+    if method in plan.pooled:
+        both = [plan.pooled[method], plan.pooled_cut[method]]
+    else:
+        cut = table.restrict("modified_background")
+        both = [consensus(t, method, **plan.options_of(method)) for t in (table, cut)]
     a, b = (_marked(found, table) for found in both)
     changed = float(table.counts[a != b].sum())
     size = float(table.counts @ (a.astype(np.int64) + b))
@@ -205,59 +259,32 @@ def _regions(table: Tally, method: str, plan: FusePlan) -> list[tuple[str, float
 def _marked(found: Consensus, table: Tally) -> NDArray[np.bool_]:
     """Whether a consensus marks each pattern of a table that has all of its patterns, and perhaps more."""
     assert found.tally is not None
-    where = find_rows(found.tally, table.patterns)
+    where = find_rows(found.tally, table.relabel(found.tally.labels).patterns)
     values = np.asarray(found.values) > 0
     return np.where(where < 0, False, values[where]) if len(values) else np.zeros(len(where), bool)
 
 
-def _write(case: Case, plan: FusePlan, method: str, hard: Array, chance: Array, grid: Grid) -> None:
-    exact, soft, *seen = map_files(case, plan, method)
-    write_map(exact, hard, grid)
-    write_map(soft, chance, grid)
-    if not seen:
-        return
+def _write(reading: Reading, plan: FusePlan, method: str, hard: Array, chance: Array, *, several: bool) -> None:
+    exact, soft, *seen = map_files(reading.case, plan, method)
+    write_map(exact, hard, reading.grid)
+    write_map(soft, chance, reading.grid)
+    if seen:
+        # of several labels, how sure background is is nothing to show
+        _draw(seen[0], reading, method, np.where(hard > 0, chance, 0) if several else chance)
+
+
+def _draw(path: Path, reading: Reading, method: str, chance: Array) -> None:
     from ..pictures import heat_overlay, montage
 
     try:
-        image = case.picture()
+        image = reading.case.picture()
     except ManytruthsError:
         image = None
     image = image if image is not None and image.shape[: chance.ndim] == chance.shape else None
-    options: dict[str, Any] = {"most": 1.0, "discrete": False, "title": case.name, "subtitle": method}
+    options: dict[str, Any] = {"most": 1.0, "discrete": False, "title": reading.case.name, "subtitle": method}
     options["caption"] = "probability"
     chance = np.where(chance < FAINT, 0, chance)
     if chance.ndim == 3:
-        write_picture(seen[0], montage(image, chance, spacing=grid.spacing, **options))
+        write_picture(path, montage(image, chance, spacing=reading.grid.spacing, **options))
     else:
-        write_picture(seen[0], heat_overlay(image, chance, **options))
-
-
-def _kept(found: Fused) -> dict[str, Any]:
-    """The case as JSON: numbers that are undefined as their reason."""
-    return {
-        "tally": found.tally.to_csv(),
-        "endings": found.endings,
-        "soft": [[m, r, s, reason(v) or v] for m, r, s, v in found.soft],
-        "regions": [[m, reason(d) or d, c] for m, d, c in found.regions],
-        "complexity": {k: _text(v) for k, v in vars(found.complexity).items()},
-    }
-
-
-def _text(value: Any) -> Any:
-    return (reason(value) or value) if isinstance(value, float) else value
-
-
-def _number(value: Any) -> float:
-    return Undefined(value) if isinstance(value, str) else float(value)
-
-
-def _restored(kept: dict[str, Any], files: tuple[Path, ...]) -> Fused:
-    case: dict[str, Any] = {k: _number(v) if k in STATISTICS else v for k, v in kept["complexity"].items()}
-    return Fused(
-        Tally.from_csv(kept["tally"]),
-        tuple(Ending(**e) for e in kept["endings"]),
-        tuple((m, r, s, _number(v)) for m, r, s, v in kept["soft"]),
-        tuple((m, _number(d), float(c)) for m, d, c in kept["regions"]),
-        Complexity(**case),
-        files,
-    )
+        write_picture(path, heat_overlay(image, chance, **options))
