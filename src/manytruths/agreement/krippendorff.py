@@ -34,17 +34,44 @@ def coincidences(tally: Tally) -> NDArray[np.float64]:
     return np.asarray((votes * weights[:, None]).T @ votes - np.diag(weights @ votes))
 
 
-def krippendorff_alpha(tally: Tally, level: Level = "nominal") -> float:
-    """Krippendorff's alpha; ``level`` is nominal, ordinal, interval or ratio."""
-    together = coincidences(tally)
-    totals = together.sum(axis=1)
-    if not totals.any():
-        return Undefined(ALONE)
-    distance = _distance(level, totals, np.array(tally.labels.numbers))
-    expected = totals @ distance @ totals
-    if not expected:
-        return Undefined(ONE_LABEL)
-    return float(1 - (totals.sum() - 1) * (together * distance).sum() / expected)
+class KrippendorffAlpha:
+    """Krippendorff's alpha; ``level`` is nominal, ordinal, interval or ratio.
+
+    >>> import manytruths as mt
+    >>> round(krippendorff_alpha(mt.tally({"A": [1, 1, 0, 0], "B": [1, 0, 0, 0]})), 4)
+    0.5333
+    """
+
+    __name__ = "krippendorff_alpha"
+
+    def __call__(self, tally: Tally, level: Level = "nominal") -> float:
+        together = coincidences(tally)
+        totals = together.sum(axis=1)
+        if not totals.any():
+            return Undefined(ALONE)
+        distance = _distance(level, totals, np.array(tally.labels.numbers))
+        expected = totals @ distance @ totals
+        if not expected:
+            return Undefined(ONE_LABEL)
+        return float(1 - (totals.sum() - 1) * (together * distance).sum() / expected)
+
+    def batch(self, tally: Tally, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The nominal alpha of every row of ``counts`` over the patterns of ``tally``, nan where undefined."""
+        m, votes = tally.rated, tally.votes
+        weights = np.where(m > 1, counts, 0).astype(np.float64)
+        totals = weights @ votes
+        apart = weights @ ((m * m - (votes**2).sum(axis=1)) / np.maximum(m - 1, 1))
+        expected = ((totals @ (1 - np.eye(len(tally.labels)))) * totals).sum(axis=1)
+        observed = (totals.sum(axis=1) - 1) * apart
+        alpha = np.full(len(counts), np.nan)
+        np.divide(observed, expected, out=alpha, where=expected > 0)
+        return 1 - alpha
+
+    def __repr__(self) -> str:
+        return f"<statistic {self.__name__}>"
+
+
+krippendorff_alpha = KrippendorffAlpha()
 
 
 def _distance(level: str, totals: NDArray[np.float64], numbers: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -80,7 +80,20 @@ class Sums:
 
 def sums(tally: Tally, counts: NDArray[np.int64] | None = None) -> Sums:
     """The sums of a table; with (tables, patterns) ``counts``, of all of those."""
-    many = np.asarray(tally.counts if counts is None else counts, np.float64)
+    if counts is None:
+        # every statistic of a table asks for them, and a table does not change
+        found: Sums | None = tally.__dict__.get("_sums")
+        return found or _kept(tally)
+    return _sums(tally, counts)
+
+
+def _kept(tally: Tally) -> Sums:
+    tally.__dict__["_sums"] = found = _sums(tally, tally.counts)
+    return found
+
+
+def _sums(tally: Tally, counts: NDArray[np.int64]) -> Sums:
+    many = np.asarray(counts, np.float64)
     single, shared = _features(tally)
     columns = np.moveaxis(many @ single, -1, 0)
     return Sums(tally.labels, columns[0], columns[1], columns[2], many @ shared, *columns[3:])

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,13 @@ from ..errors import InputError
 from .writing import write_json
 
 SUMMARY = "summary.json"
+
+
+@dataclass
+class Files:
+    """All that is read of an earlier summary."""
+
+    files: list[str] = field(default_factory=list)
 
 
 @contextmanager
@@ -58,11 +65,12 @@ def write_summary(folder: Path, summary: Mapping[str, Any], files: Iterable[Path
 
 
 def _listed(path: Path) -> list[str]:
+    import msgspec
+
     try:
-        names = json.loads(path.read_text(encoding="utf-8"))["files"]
-    except (OSError, ValueError, KeyError, TypeError):
+        return msgspec.json.decode(path.read_bytes(), type=Files).files
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
         return []
-    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
 
 
 def _remove(folder: Path, name: str) -> None:

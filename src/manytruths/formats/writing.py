@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import InputError
+from ..labels import Undefined
 
 LONGEST = 200
 """Bytes of a name; file systems take 255, with the ending and what stands before it while it is written."""
@@ -57,7 +58,7 @@ def write_csv(path: Path | str, rows: Iterable[Sequence[object]], header: Sequen
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow(header)
-    table.writerows([_cell(value) for value in row] for row in rows)
+    table.writerows(row if Undefined not in map(type, row) else [_cell(value) for value in row] for row in rows)
     write_text(path, text.getvalue())
 
 

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
@@ -36,21 +37,32 @@ def in_order(work: Callable[[T], R], items: Sequence[T], jobs: int, progress: Pr
 
 
 def _spread(work: Callable[[T], R], items: Sequence[T], jobs: int) -> Iterator[R]:
-    # a fork server starts clean processes fast and, unlike fork, is safe beside threads
-    method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-    context = multiprocessing.get_context(method)
-    if method == "forkserver":
-        context.set_forkserver_preload(["manytruths.study"])
+    context = _context(getattr(work, "func", work).__module__)
     chunk = max(1, min(16, len(items) // (4 * jobs)))
     with ProcessPoolExecutor(jobs, mp_context=context, initializer=_start) as pool:
         try:
-            with _main_hidden(work):
+            with _main_hidden(work), warnings.catch_warnings():
+                # newer Pythons warn of any thread at a fork, NumPy's own too, which mind no fork
+                warnings.simplefilter("ignore", DeprecationWarning)
                 results = pool.map(work, items, chunksize=chunk)
             yield from results
         except BrokenProcessPool:
             raise InputError("a process that read the masks was killed, probably for memory; use fewer jobs") from None
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _context(module: str) -> multiprocessing.context.BaseContext:
+    """Fork on Linux while there is one thread: nothing to import again. Beside threads a fork server is safe, where
+    there is one; elsewhere new processes are spawned."""
+    methods = multiprocessing.get_all_start_methods()
+    if sys.platform == "linux" and threading.active_count() == 1:
+        return multiprocessing.get_context("fork")
+    if "forkserver" not in methods:
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["manytruths.study", *([] if module == "__main__" else [module])])
+    return context
 
 
 def _start() -> None:
