@@ -79,6 +79,9 @@ def test_rows(everything):
 def test_promised_rows(everything):
     rows = table(everything / "out1/fuse/performance.csv")
     assert {row["method"] for row in rows} == set(METHODS)
+    together = [row for row in rows if row["rater"] == ""]
+    assert {row["statistic"] for row in together} == {"effective_raters", "error_correlation"}
+    rows = [row for row in rows if row not in together]
     assert {row["rater"] for row in rows} == set("ABC")
     hard = {"iou", "sensitivity", "specificity", "dice"}
     assert {row["statistic"] for row in rows} == hard | {"accuracy", "gordon_f", "balanced_accuracy"}
@@ -182,4 +185,4 @@ def test_one_method_less_and_its_files_go(capsys, tmp_path):
         assert run(capsys, "fuse", tmp_path, "--out", tmp_path / "o", "--method", names, "--resamples", 20).status == 0
     found = files(tmp_path / "o/fuse")
     assert not [p for p in found if "vote" in str(p.relative_to(tmp_path))]
-    assert len([p for p in found if p.parent.name == "staple"]) == 3 * len(CASES)
+    assert len([p for p in found if p.parent.name == "staple"]) == 4 * len(CASES)

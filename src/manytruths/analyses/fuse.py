@@ -22,11 +22,11 @@ from ..errors import CallError, InputError
 from ..formats import write_csv, write_text
 from ..formats.results import write_summary
 from ..labels import Undefined, ratio
-from ..raters import RaterPerformance, rater_performance
+from ..raters import RaterPerformance, rater_dependence, rater_performance
 from ..study import Progress, Study
 from ..tallies import Tallies, Tally, pool
 from .fused import Fused, column_of
-from .fusing import FusePlan, counted_case, fuse_case
+from .fusing import FusePlan, counted_case, first_readings, fuse_case
 from .rows import Row, Table, write_all
 from .summaries import Series, Settings, region_of, summarise
 
@@ -130,7 +130,19 @@ def _performance(seen: Mapping[str, Fused], tallies: Tallies, methods: Sequence[
             for r in whole.raters
             for s in HARD
         )
+    if "staple" in methods and not exchangeable:
+        table.add(_dependence(first_readings(pool(tallies, mixed=True)), region_of(tallies)))
     return table
+
+
+def _dependence(whole: Tally, region: str) -> Iterator[Row]:
+    """Whether the raters err together, which STAPLE takes for granted that they do not."""
+    if whole.labels.background is None:
+        return
+    found = rater_dependence(whole)
+    values = {"effective_raters": found.effective_raters, "error_correlation": found.mean_correlation}
+    for name, value in values.items():
+        yield Row("pooled", name, value, region=region, extra=("staple", ""), n=len(found.raters))
 
 
 def _value(found: RaterPerformance, rater: str, statistic: PairStatistic) -> float:

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from ..complexity import STATISTICS
+from ..labels import reason
 from .printing import counted, grid, number
 from .rows import Row
 
@@ -25,7 +26,7 @@ def print_fusion(found: Fusion, console: Console) -> None:
     for part in (_differences(found), _regions(found), _performance(found), _complexity(found)):
         if part is not None:
             console.print(part)
-    for note in found.notes:
+    for note in (*_dependence(found), *found.notes):
         console.print(f"• {note}", markup=False, highlight=False)
 
 
@@ -80,6 +81,12 @@ def _cells(found: Fusion, row: Row) -> list[str]:
         return number(table.find(statistic, scope, method=method, rater=rater).value)
 
     return [f"{number(row.value)} ± {value('iou', 'std')}", *map(value, ("sensitivity", "specificity", "accuracy"))]
+
+
+def _dependence(found: Fusion) -> list[str]:
+    """STAPLE's assumption, in words."""
+    rows = [r for r in found.performance.all("effective_raters", "pooled") if not reason(r.value)]
+    return [f"staple: the raters err together: {r.n} of them count as {r.value:.1f} independent ones" for r in rows]
 
 
 def _complexity(found: Fusion) -> Any:

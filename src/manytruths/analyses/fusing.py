@@ -17,7 +17,7 @@ from ..consensus import Consensus, balanced_accuracy, consensus, gordon_f, soft_
 from ..consensus.door import estimator
 from ..consensus.result import BINARY
 from ..errors import CallError, ManytruthsError
-from ..formats import Location, safe_name, write_map, write_picture
+from ..formats import Location, safe_name, write_map
 from ..formats.ledger import fingerprint, recall, remember
 from ..formats.location import suffix_of
 from ..labels import Undefined
@@ -26,6 +26,7 @@ from ..study import Case
 from ..study.case import Reading
 from ..tallies import PatternValues, Tally
 from ..tallies.pooling import find_rows
+from .fuse_pictures import draw_probability, draw_sorted
 from .fused import Ending, Fused, column_of, kept, restored
 
 Array = NDArray[Any]
@@ -37,9 +38,6 @@ UNKNOWN = "the rates cannot be told: nothing is true, or nothing false, of what 
 UNITED = "labels are united: 1 in its mask means any of them"
 LEVEL_SETS = ("lsml", "lsmlp")
 """Methods that measure lengths, and so want the size of a pixel."""
-
-FAINT = 0.01
-"""Probabilities below it do not colour a picture: STAPLE's are never quite 0."""
 
 SAME_SUFFIX = (".png", ".tif", ".tiff", ".npy", ".nii", ".nii.gz", ".nrrd")
 """Formats that a consensus can be written in; others become PNG, or NPY where there is no file."""
@@ -67,6 +65,7 @@ class FusePlan:
 def fuse_case(case: Case, plan: FusePlan) -> Fused:
     """One case, or what an earlier run with the same settings and files found for it."""
     files = tuple(path for method in plan.methods for path in map_files(case, plan, method))
+    files += tuple(sorted_file(case, plan, m) for m in plan.methods if _has_sorted(case, plan, m))
     ledger = plan.folder / "cases" / f"{safe_name(case.name)}.json"
     sources = [s for by_label in case.masks.values() for s in by_label.values()]
     who = (tuple(case.masks), case.absent, case.structures)
@@ -99,6 +98,15 @@ def map_files(case: Case, plan: FusePlan, method: str) -> list[Path]:
     return [plan.folder / kind / folder / f"{name}{suffix}" for kind, suffix in kinds.items()]
 
 
+def sorted_file(case: Case, plan: FusePlan, method: str) -> Path:
+    """The raters' masks sorted by how they do against STAPLE."""
+    return plan.folder / "sorted" / method.replace(":", "-") / f"{safe_name(case.name)}.png"
+
+
+def _has_sorted(case: Case, plan: FusePlan, method: str) -> bool:
+    return plan.pictures and method == "staple" and not plan.pooled and not case.options.exchangeable
+
+
 def suffixes(case: Case) -> tuple[str, str]:
     """The endings of the hard map (that of the masks) and of the probability (TIFF, or NIfTI for NIfTI)."""
     source = next(iter(next(iter(case.masks.values())).values()))
@@ -119,6 +127,8 @@ def _fused(case: Case, plan: FusePlan, files: tuple[Path, ...]) -> Fused:
     endings = tuple(_ending(m, f, table) for m, f in found.items())
     joint = _joint(reading, table, {e.method: _decided(maps[e.method][0], e, table) for e in endings})
     soft = tuple(row for m, f in found.items() for row in _soft(table, m, f))
+    for method in [m for m in plan.methods if _has_sorted(case, plan, m)]:
+        draw_sorted(sorted_file(case, plan, method), reading, method, soft)
     regions = tuple(row for m in plan.methods for row in _regions(table, m, plan))
     return Fused(joint, endings, soft, regions, _complexity(reading, table), files)
 
@@ -270,21 +280,4 @@ def _write(reading: Reading, plan: FusePlan, method: str, hard: Array, chance: A
     write_map(soft, chance, reading.grid)
     if seen:
         # of several labels, how sure background is is nothing to show
-        _draw(seen[0], reading, method, np.where(hard > 0, chance, 0) if several else chance)
-
-
-def _draw(path: Path, reading: Reading, method: str, chance: Array) -> None:
-    from ..pictures import heat_overlay, montage
-
-    try:
-        image = reading.case.picture()
-    except ManytruthsError:
-        image = None
-    image = image if image is not None and image.shape[: chance.ndim] == chance.shape else None
-    options: dict[str, Any] = {"most": 1.0, "discrete": False, "title": reading.case.name, "subtitle": method}
-    options["caption"] = "probability"
-    chance = np.where(chance < FAINT, 0, chance)
-    if chance.ndim == 3:
-        write_picture(path, montage(image, chance, spacing=reading.grid.spacing, **options))
-    else:
-        write_picture(path, heat_overlay(image, chance, **options))
+        draw_probability(seen[0], reading, method, np.where(hard > 0, chance, 0) if several else chance)

@@ -7,7 +7,9 @@ from .charts import bars, curve, strip
 from .colours import colour, rater_colours, steps
 from .matrices import matrix
 from .overlay import contour_overlay, heat_overlay
+from .planes import histograms, plane
 from .slices import best_slice, montage
+from .sorting import sorted_masks
 from .trees import dendrogram
 
 __all__ = [
@@ -18,9 +20,12 @@ __all__ = [
     "curve",
     "dendrogram",
     "heat_overlay",
+    "histograms",
     "matrix",
     "montage",
+    "plane",
     "rater_colours",
+    "sorted_masks",
     "steps",
     "strip",
 ]
