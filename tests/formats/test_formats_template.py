@@ -95,7 +95,7 @@ def test_a_final_star_is_an_ending_that_can_be_read(tmp_path):
 
 
 def test_nothing_found_says_why(tmp_path):
-    with pytest.raises(StudyError, match=r"there is no .*/masks;"):
+    with pytest.raises(StudyError, match=r"there is no '.*/masks';"):
         Template(tmp_path / "masks/{rater}/{case}.png").find()
     (tmp_path / "masks" / "A").mkdir(parents=True)
     with pytest.raises(StudyError, match="is an empty folder"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -71,9 +71,15 @@ def agree(
     if len(next(iter(tallies.values())).labels.marks) > 1:
         tables.append(confusion_table(tallies))
     tables += [t for t in (_regions(seen, tallies), _features(seen, tallies)) if t.rows]
-    notes = (*_notes(study, tallies, agreement, raters), *(e.note for e in seen.values() if e.note))
+    notes = (*_notes(study, tallies, agreement, raters), *_without_image(seen))
     files = tuple(path for e in seen.values() for path in e.files)
     return Agreement(study, tallies, settings, agreement, curve, tables, raters, notes, files)
+
+
+def _without_image(seen: Mapping[str, Examined]) -> list[str]:
+    """Cases whose heatmap lacks its image: each, or the first with how many more there are."""
+    told = [e.note for e in seen.values() if e.note]
+    return told if len(told) < 4 else [f"{told[0]}; and so {len(told) - 1} more cases"]
 
 
 def _examined(study: Study, plan: Plan, settings: Settings, progress: Progress | None) -> dict[str, Examined]:

@@ -73,7 +73,7 @@ def explain_nothing(places: list[Place], segment: Segment) -> str:
     literal = _literal(places[0], segment)
     if literal is not None:
         others = f", nor is one in {len(places) - 1} other folders" if len(places) > 1 else ""
-        return f"there is no {literal}{others}; correct the path"
+        return f"there is no {str(literal)!r}{others}; correct the path"
     filled = [(place, names) for place in places if (names := _visible(place.path))]
     if not filled:
         return f"{places[0].path} is an empty folder; correct the path"
