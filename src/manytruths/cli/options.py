@@ -26,6 +26,8 @@ class Input:
     "Template of masks of the region to count."
     ranks: str | None = None
     "Template of rank maps, as ranks/{rater}/{case}.png: 1 most severe, 0 unmarked."
+    predictions: str | None = None
+    "Template of algorithms' masks, as {algorithm}/{case}.png: checked like the raters' own."
     cases: str | None = None
     "CSV with a column case; subject names the patient, other columns are groups."
     raters: str | None = None
@@ -52,7 +54,8 @@ class Input:
         from .parsing import excluded, labels, numbers
 
         return Study.open(
-            template, images=self.images, roi=self.roi, ranks=self.ranks, cases=self.cases, raters=self.raters,
+            template, images=self.images, roi=self.roi, ranks=self.ranks,
+            predictions=self.predictions, cases=self.cases, raters=self.raters,
             labels=labels(self.labels), foreground=self.foreground, void=self.void, region=self.region,
             overlap=self.overlap, spacing=numbers(self.spacing), exclude=excluded(self.exclude),
             complain=complain or insist,
