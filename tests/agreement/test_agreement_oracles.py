@@ -3,6 +3,7 @@
 irrCAC rounds what it returns to ``digits``; 16 of them leave nothing but the last bit.
 """
 
+import importlib
 import math
 import warnings
 
@@ -97,8 +98,8 @@ IRRCAC = {
 @settings(max_examples=25)
 @given(panel=panels(raters=(3, 5), shape=(8,)))
 def test_irrcac_with_unequal_numbers_of_raters(method, panel):
-    pandas = pytest.importorskip("pandas")
-    raw = pytest.importorskip("irrCAC.raw")
+    pandas = importlib.import_module("pandas")
+    raw = importlib.import_module("irrCAC.raw")
     flat = ratings(panel)
     numbers = (~np.isnan(flat)).sum(axis=0)
     assume((numbers > 1).sum() > 1)
@@ -112,8 +113,8 @@ def test_irrcac_with_unequal_numbers_of_raters(method, panel):
 
 
 def test_irrcac_own_example():
-    raw = pytest.importorskip("irrCAC.raw")
-    four = pytest.importorskip("irrCAC.datasets").raw_4raters()
+    raw = importlib.import_module("irrCAC.raw")
+    four = importlib.import_module("irrCAC.datasets").raw_4raters()
     table = mt.tally(four.fillna(-1).to_numpy().T, void=-1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
