@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def status(arguments: Sequence[str] | None = None) -> int:
     """Run a verb; errors become one line and a status."""
-    from ..errors import CallError, ManytruthsError
+    from ..errors import CallError, ManytruthsError, StudyError
 
     try:
         return int(app(arguments, exit_on_error=False, print_error=True, result_action="return_value") or 0)
@@ -33,7 +33,8 @@ def status(arguments: Sequence[str] | None = None) -> int:
         return _failed(error, 2)
     except ManytruthsError as error:
         verb = (sys.argv[1:] if arguments is None else [*arguments])[:1]
-        return _failed(f"{error}{ALL_PROBLEMS if verb[0] in STOPPING else ''}", 1)
+        more = verb[0] in STOPPING and not isinstance(error, StudyError)
+        return _failed(f"{error}{ALL_PROBLEMS if more else ''}", 1)
     except KeyboardInterrupt:
         return _failed("stopped; files that were written are whole", 130)
     except BrokenPipeError:
