@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from . import consensus, foundation
+from . import boundaries, consensus, evaluation, foundation, ranking, surfaces
 
-JOBS = foundation.JOBS | consensus.JOBS
+JOBS = foundation.JOBS | consensus.JOBS | evaluation.JOBS | surfaces.JOBS | boundaries.JOBS | ranking.JOBS
 
 
 def main(arguments: list[str]) -> None:

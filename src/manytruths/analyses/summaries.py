@@ -41,13 +41,20 @@ class Series:
     values: Sequence[float]
     label: str = ""
     extra: tuple[object, ...] = ()
+    counted: Sequence[float] | None = None
+    """What goes into means instead, where a gap counts as something."""
+
+    @property
+    def averaged(self) -> Sequence[float]:
+        """What goes into means."""
+        return self.values if self.counted is None else self.counted
 
 
 def summarise(series: Sequence[Series], tallies: Tallies, settings: Settings) -> list[Row]:
     """All rows of some statistics but the pooled ones."""
     if not series:
         return []
-    values = np.array([s.values for s in series], np.float64).T
+    values = np.array([s.averaged for s in series], np.float64).T
     rows = list(_case_rows(series, tallies))
     if len(tallies.by_subject()) < len(tallies):
         rows += _subject_rows(series, tallies, values)
@@ -110,7 +117,7 @@ def mean_rows(
     if not cases:
         return
     position = {case: i for i, case in enumerate(tallies)}
-    values = np.array([[one.values[position[case]] for one in series] for case in cases], np.float64)
+    values = np.array([[one.averaged[position[case]] for one in series] for case in cases], np.float64)
     by_subject = subject_values(tallies.select(cases), values)
     found = mean_intervals(by_subject, "bca", settings.resamples, settings.level, settings.seed)
     region = region_of(tallies)

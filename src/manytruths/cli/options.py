@@ -27,7 +27,13 @@ class Input:
     ranks: str | None = None
     "Template of rank maps, as ranks/{rater}/{case}.png: 1 most severe, 0 unmarked."
     predictions: str | None = None
-    "Template of algorithms' masks, as {algorithm}/{case}.png: checked like the raters' own."
+    "Template of what algorithms predicted, as {algorithm}/{case}.png: masks, or grey with --grey."
+    grey: Annotated[bool | None, Parameter(negative="")] = None
+    "Predictions are grey: probabilities or responses, to be judged by curves."
+    limits: str | None = None
+    "The least and largest value of grey predictions: 0,1. Others are then errors."
+    references: str | None = None
+    "Template of truths that are given, as {reference}/{case}.png, beside those made of the raters."
     cases: str | None = None
     "CSV with a column case; subject names the patient, other columns are groups."
     raters: str | None = None
@@ -45,17 +51,18 @@ class Input:
     spacing: str | None = None
     "Size of a pixel in mm where files do not say: 0.5,0.5."
     exclude: Annotated[list[str] | None, Parameter(negative_iterable=())] = None
-    "Masks to leave out, as RATER=CASE; may be given several times."
+    "Masks to leave out, as RATER=CASE; or areas not to judge an algorithm by, as training/{algorithm}/{case}.png."
 
     def open(self, template: str, complain: Callable[[Any], None] | None = None) -> Study:
         """The study; ``complain`` gets the problems that do not keep it from being opened."""
         from ..errors import insist
         from ..study import Study
-        from .parsing import excluded, labels, numbers
+        from .parsing import areas, excluded, labels, numbers, two_numbers
 
         return Study.open(
             template, images=self.images, roi=self.roi, ranks=self.ranks,
-            predictions=self.predictions, cases=self.cases, raters=self.raters,
+            predictions=self.predictions, grey=self.grey, limits=two_numbers(self.limits, "--limits"),
+            references=self.references, training=areas(self.exclude), cases=self.cases, raters=self.raters,
             labels=labels(self.labels), foreground=self.foreground, void=self.void, region=self.region,
             overlap=self.overlap, spacing=numbers(self.spacing), exclude=excluded(self.exclude),
             complain=complain or insist,

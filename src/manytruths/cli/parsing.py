@@ -28,12 +28,42 @@ def labels(text: str | None) -> Labels | None:
 
 def excluded(pairs: list[str] | None) -> dict[str, list[str]] | None:
     excluded: dict[str, list[str]] = {}
-    for pair in pairs or ():
+    for pair in [pair for pair in pairs or () if not _is_template(pair)]:
         rater, sign, case = pair.partition("=")
         if not (rater and sign and case):
             raise CallError(f"--exclude wants RATER=CASE; got {pair!r}")
         excluded.setdefault(rater, []).append(case)
     return excluded or None
+
+
+def areas(given: list[str] | None) -> str | None:
+    """The template among what to exclude, where there is one."""
+    found = [text for text in given or () if _is_template(text)]
+    if len(found) > 1:
+        raise CallError(f"--exclude takes one template of areas; got {', '.join(found)}")
+    return found[0] if found else None
+
+
+def _is_template(text: str) -> bool:
+    return "{case}" in text or "{algorithm}" in text
+
+
+def two_numbers(text: str | None, option: str) -> tuple[float, float] | None:
+    if text is None:
+        return None
+    try:
+        low, high = (float(number) for number in text.split(","))
+        return low, high
+    except ValueError:
+        raise CallError(f"{option} wants two numbers, as in 0.1,0.5; got {text!r}") from None
+
+
+def whole_numbers(text: str, option: str) -> tuple[int, int]:
+    try:
+        low, high = (int(number) for number in text.split(","))
+        return low, high
+    except ValueError:
+        raise CallError(f"{option} wants two whole numbers, as in 1,4; got {text!r}") from None
 
 
 def numbers(text: str | None) -> tuple[float, ...] | None:
@@ -49,14 +79,14 @@ def numbers(text: str | None) -> tuple[float, ...] | None:
 
 
 def methods_of(
-    text: str, smoothing: float, staple: dict[str, Any]
+    text: str, smoothing: float, staple: dict[str, Any], option: str = "--method"
 ) -> tuple[tuple[str, ...], dict[str, dict[str, Any]]]:
     """Methods as named, STAPLE in the form that smooths where that is asked for, and the options of each."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     if smoothing:
         names = ["staple_map" if name == "staple" else name for name in names]
     if not names or len(set(names)) < len(names):
-        raise CallError(f"--method wants one or more different methods, with commas; got {text!r}")
+        raise CallError(f"{option} wants one or more different methods, with commas; got {text!r}")
     return tuple(names), {"staple": staple, "staple_map": {**staple, "smoothing": smoothing}}
 
 

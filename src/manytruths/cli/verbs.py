@@ -10,7 +10,9 @@ from typing import Annotated, Literal
 from cyclopts import App, Parameter
 
 from .. import __version__
+from .evaluate_verb import evaluate
 from .options import Common, Input, Maps, Template
+from .rank_verb import rank
 from .terminal import console, progress
 
 app = App(
@@ -158,6 +160,10 @@ def fuse(
     print_fusion(found, shown)
     print_files(paths, folder, shown)
     return 0
+
+
+app.command(evaluate)
+app.command(rank)
 
 
 @app.command

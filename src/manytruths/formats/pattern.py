@@ -11,7 +11,7 @@ from enum import Enum
 from ..errors import StudyError
 from .location import SUFFIXES
 
-FIELDS = ("rater", "case", "subject", "label", "session", "algorithm")
+FIELDS = ("rater", "case", "subject", "label", "session", "algorithm", "reference")
 """Placeholders that a template may hold."""
 
 _TOKENS = re.compile(r"(?P<brace>\{\{|\}\})|\{(?P<field>[^{}]*)\}|(?P<star>\*)|(?P<text>[^{}*]+)|(?P<stray>[{}])")

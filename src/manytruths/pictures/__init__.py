@@ -8,12 +8,15 @@ from .colours import colour, rater_colours, steps
 from .matrices import matrix
 from .overlay import contour_overlay, heat_overlay
 from .planes import histograms, plane
+from .ranges import beside_range
+from .rocs import lines
 from .slices import best_slice, montage
 from .sorting import sorted_masks
 from .trees import dendrogram
 
 __all__ = [
     "bars",
+    "beside_range",
     "best_slice",
     "colour",
     "contour_overlay",
@@ -21,6 +24,7 @@ __all__ = [
     "dendrogram",
     "heat_overlay",
     "histograms",
+    "lines",
     "matrix",
     "montage",
     "plane",

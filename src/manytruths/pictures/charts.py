@@ -102,13 +102,14 @@ def bars(
         if math.isfinite(value):
             start, end = sorted((axis(0), axis(value)))
             parts.append(rect(start, y - 9, max(end - start, 0.5), 18, "#74add1"))
-        parts += _whisker(axis, y, least, largest)
+        parts += whisker(axis, y, least, largest)
         parts.append(text(left + WIDE + 10, y + 4, figure(value, digits)))
     parts.append(line(axis(0), TOP, axis(0), bottom, PALE_INK))
     return document(paper, bottom + 52, title, parts)
 
 
-def _whisker(axis: Axis, y: float, low: float, high: float) -> list[str]:
+def whisker(axis: Axis, y: float, low: float, high: float) -> list[str]:
+    """An interval; nothing where it is not known."""
     if not (math.isfinite(low) and math.isfinite(high)):
         return []
     route = f"M{axis(low):.2f} {y - 5:.2f}v10m0 -5H{axis(high):.2f}m0 -5v10"

@@ -46,6 +46,10 @@ class Case:
     ranks: Mapping[Column, Source] = field(default_factory=dict)
     image: Location | None = None
     roi: Source | None = None
+    references: Mapping[Column, Source] = field(default_factory=dict)
+    training: Mapping[Column, Source] = field(default_factory=dict)
+    missing: tuple[Column, ...] = ()
+    """Algorithms and given truths of other cases that are not there for this one."""
 
     def tally(self, region: str | ArrayLike | None = None) -> Tally:
         """The table of this case. Raters absent from it are VOID. ``region`` overrides the study's."""
@@ -123,6 +127,30 @@ class Case:
         """One algorithm's output."""
         return self._beside(f"prediction of {column}", self.predictions[column], grid)
 
+    def reference(self, column: Column, grid: Grid | None) -> Array:
+        """A truth that was given."""
+        return self._beside(f"reference {column}", self.references[column], grid)
+
+    def response(self, column: Column, grid: Grid | None) -> Array:
+        """One algorithm's grey output."""
+        source = self.predictions[column]
+        with about(f"case {self.name}, prediction of {column}"):
+            found = read_image(source) if isinstance(source, Location) else self._load(source)
+            differs = "" if grid is None else self._spaced(found.grid).difference(grid)
+            if differs:
+                raise GridError(f"{source} has {differs}, unlike the masks; resample it")
+            if found.array.ndim > len(found.grid.shape):
+                raise InputError(f"{source} is a picture in colour; a grey prediction has one number a pixel")
+            refuse_strange(found.array, self.options.limits)
+            return found.array
+
+    def training_area(self, column: Column, grid: Grid | None) -> NDArray[np.bool_] | None:
+        """What an algorithm was trained on and is not judged by; one without {algorithm} is everybody's."""
+        for owner, source in self.training.items():
+            if owner.name == column.name or "{algorithm}" not in (self.options.training or "{algorithm}"):
+                return np.asarray(self._beside(f"area to exclude for {column}", source, grid) != 0)
+        return None
+
     def region(self, grid: Grid | None) -> str | Array:
         """What is counted: the study's region, or the case's own mask."""
         if self.roi is None:
@@ -161,7 +189,8 @@ class Reading:
     def tally(self, region: str | ArrayLike | None = None) -> Tally:
         """The table of the case."""
         case, options = self.case, self.case.options
-        predictions = {c: case.prediction(c, self.grid) for c in case.predictions}
+        judged = () if options.grey else case.predictions
+        predictions = {c: case.prediction(c, self.grid) for c in judged}
         region = case.region(self.grid) if region is None else region
         try:
             table = tally(
@@ -219,6 +248,17 @@ def values_found(array: Array) -> str:
     shown = ", ".join(map(str, values[:12])) + (f", … ({len(values)} in all)" if len(values) > 12 else "")
     again = "; it looks JPEG-compressed: export it again as PNG, without a JPEG on the way"
     return f"The mask holds {shown}{again if _compressed(array) else ''}"
+
+
+def refuse_strange(response: Array, limits: tuple[float, float] | None) -> None:
+    """Refuse a grey prediction that is not finite, or outside of what was declared."""
+    low, high = limits or (-np.inf, np.inf)
+    with np.errstate(invalid="ignore"):
+        wrong = response[~np.isfinite(response) | (response < low) | (response > high)]
+    if wrong.size:
+        wanted = f"between {low:g} and {high:g}, as declared" if limits and np.isfinite(wrong).all() else "finite"
+        raise InputError(f"{wrong.size} values such as {wrong.flat[0]:g} are not {wanted}; write it again, or declare "
+                         "other limits")  # fmt: skip
 
 
 @contextmanager

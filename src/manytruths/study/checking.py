@@ -83,7 +83,10 @@ def _beside(case: Case, grid: Grid | None) -> Iterator[Problem]:
     """Image, region, ranks and predictions: there, readable, on the masks' grid."""
     checks: list[tuple[str, str, Callable[[], object]]] = [("roi", "", partial(case.region, grid))]
     checks += [("ranks", str(c), partial(case.rank_map, c, grid)) for c in case.ranks]
-    checks += [("prediction", str(c), partial(case.prediction, c, grid)) for c in case.predictions]
+    look = case.response if case.options.grey else case.prediction
+    checks += [("prediction", str(c), partial(look, c, grid)) for c in case.predictions]
+    checks += [("prediction", str(c), partial(case.training_area, c, grid)) for c in case.predictions]
+    checks += [("reference", str(c), partial(case.reference, c, grid)) for c in case.references]
     yield from _image(case, grid)
     for column in case.masks if case.options.ranks else ():
         if column not in case.ranks:

@@ -13,8 +13,12 @@ from ..formats import Found, Location, Template
 from ..formats.tables import read_table
 from ..formats.walking import Complain
 from ..tallies import Column, natural
+from ..tallies.columns import Role
 from .case import Case, Source
 from .options import Options
+
+UNNAMED: dict[Role, str] = {"rater": "", "algorithm": "prediction", "reference": "reference"}
+"""Who it is where a template does not say."""
 
 
 @dataclass
@@ -38,6 +42,11 @@ def find_cases(options: Options, complain: Complain = insist) -> list[Case]:
     table = _described(options.cases, _drafts(found, {}), complain)
     _check_subjects(options, drafts)
     algorithms = _by_case(options.predictions, "algorithm", drafts, complain)
+    judged = {column for by in algorithms.values() for column in by}
+    references = _by_case(options.references, "reference", drafts, complain)
+    beside = judged | {column for by in references.values() for column in by}
+    training = _by_case(options.training, "algorithm", drafts, complain)
+    _check_training(options, training, judged, complain)
     ranks = _by_case(options.ranks, "rater", drafts, complain)
     _check_ranks(ranks, drafts, columns, complain)
     return [
@@ -53,9 +62,16 @@ def find_cases(options: Options, complain: Complain = insist) -> list[Case]:
             {c: s for c, s in ranks.get(name, {}).items() if c in draft.masks},
             _image(options.images, draft.fields),
             _image(options.roi, draft.fields),
+            references.get(name, {}),
+            training.get(name, {}),
+            _others(beside, algorithms.get(name, {}), references.get(name, {})),
         )
         for name, draft in sorted(drafts.items(), key=lambda item: natural(item[0]))
     ]
+
+
+def _others(all_columns: set[Column], *here: Mapping[Column, Any]) -> tuple[Column, ...]:
+    return tuple(sorted(all_columns.difference(*here), key=lambda c: c.order))
 
 
 def _described(path: str | None, known: Mapping[str, Draft], complain: Complain) -> dict[str, dict[str, str]]:
@@ -75,7 +91,7 @@ def _check_subjects(options: Options, drafts: Mapping[str, Draft]) -> None:
     """Where subjects share names of cases, what lies beside the masks must say whose it is."""
     if len({draft.fields["case"] for draft in drafts.values()}) == len(drafts):
         return
-    for key in ("images", "roi", "ranks", "predictions"):
+    for key in ("images", "roi", "ranks", "predictions", "references", "training"):
         template = getattr(options, key)
         fields = Template(template).fields if template else ()
         if "case" in fields and "subject" not in fields:
@@ -98,6 +114,20 @@ def _check_ranks(
     there = ", ".join(map(str, columns))
     problem = f"ranks are of {', '.join(whose)}, masks of {there}; name the raters alike in both templates"
     complain(StudyError(problem))
+
+
+def _check_training(
+    options: Options, training: Mapping[str, Mapping[Column, Any]], judged: Iterable[Column], complain: Complain
+) -> None:
+    """Refuse an area of an algorithm that is not there: what it was trained on would be counted."""
+    if options.training is None or "algorithm" not in Template(options.training).fields:
+        return
+    known = {column.name for column in judged}
+    for name in sorted({column.name for by in training.values() for column in by} - known):
+        there = ", ".join(sorted(known, key=natural)) or "none"
+        complain(
+            StudyError(f"exclude: there is an area of {name!r} but no prediction of it; predictions are of {there}")
+        )
 
 
 def _check_exclude(found: list[Found], exclude: Mapping[str, tuple[str, ...]], complain: Complain) -> None:
@@ -148,20 +178,19 @@ def _drafts(found: list[Found], exclude: Mapping[str, tuple[str, ...]]) -> dict[
 
 
 def _by_case(
-    template: str | None, who: str, drafts: Mapping[str, Draft], complain: Complain
+    template: str | None, who: Role, drafts: Mapping[str, Draft], complain: Complain
 ) -> dict[str, dict[Column, Any]]:
-    """Predictions or ranks by case and column."""
+    """Predictions, references, areas or ranks by case and column."""
     if template is None:
         return {}
-    parsed = Template(template, require=("case",) if who == "algorithm" else ("case", "rater"))
+    parsed = Template(template, require=("case", "rater") if who == "rater" else ("case",))
     names = {(d.fields["case"], d.fields.get("subject", "")): name for name, d in drafts.items()}
     by_case: dict[str, dict[Column, Any]] = {}
     for one in parsed.find(complain):
         f = one.fields
         name = names.get((f["case"], f.get("subject", ""))) or names.get((f["case"], ""))
         name = name or next((n for (case, _), n in names.items() if case == f["case"]), None)
-        role = "algorithm" if who == "algorithm" else "rater"
-        column = Column(f.get(who, "prediction"), role, f.get("session", ""))  # type: ignore[arg-type]
+        column = Column(f.get(who, UNNAMED[who]), who, f.get("session", ""))
         if name is not None:
             by_case.setdefault(name, {})[column] = one.location
     return by_case

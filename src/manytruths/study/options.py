@@ -14,7 +14,7 @@ from ..formats.tables import read_toml
 from ..labels import Labels
 from ..tallies import REGIONS
 
-PATHS = ("masks", "images", "roi", "ranks", "predictions", "cases", "raters")
+PATHS = ("masks", "images", "roi", "ranks", "predictions", "references", "training", "cases", "raters")
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,8 @@ class Options:
     roi: str | None = None
     ranks: str | None = None
     predictions: str | None = None
+    references: str | None = None
+    training: str | None = None
     cases: str | None = None
     raters: str | None = None
     labels: Labels | None = None
@@ -38,6 +40,8 @@ class Options:
     overlap: str = "smaller"
     spacing: tuple[float, ...] | None = None
     exchangeable: bool = False
+    grey: bool = False
+    limits: tuple[float, float] | None = None
     exclude: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -47,6 +51,8 @@ class Options:
                 raise StudyError(f"{name} is {getattr(self, name)!r}; it must be one of {shown}")
         if self.spacing is not None and not all(0 < s < math.inf for s in self.spacing):
             raise StudyError(f"spacing is {self.spacing}; it must be positive and finite, in mm")
+        if self.limits is not None and not -math.inf < self.limits[0] < self.limits[1] < math.inf:
+            raise StudyError(f"limits are {self.limits}; they are two numbers, the smaller first")
         if self.roi is not None and self.region != "whole":
             raise StudyError(f"region {self.region!r} and roi exclude each other; give one of them")
         if self.overlap == "union":
@@ -99,8 +105,14 @@ _KINDS: dict[str, tuple[type, str, Callable[[Any], Any]]] = {
     "exclude": (dict, '{ B = ["p07"] }', lambda table: {rater: _names(cases) for rater, cases in table.items()}),
     "void": (int, "255", int),
     "exchangeable": (bool, "true", bool),
+    "grey": (bool, "true", bool),
+    "limits": (list, "[0.0, 1.0]", lambda numbers: _two(*numbers)),
 }
 """What a key holds, how it is written, and how it is read."""
+
+
+def _two(low: Any, high: Any) -> tuple[float, float]:
+    return float(low), float(high)
 
 
 def _names(cases: Any) -> tuple[str, ...]:

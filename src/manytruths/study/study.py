@@ -42,6 +42,8 @@ class Study:
         roi: str | None = None,
         ranks: str | None = None,
         predictions: str | None = None,
+        references: str | None = None,
+        training: str | None = None,
         cases: str | None = None,
         raters: str | None = None,
         labels: Labels | Mapping[int, str] | Iterable[int] | None = None,
@@ -50,6 +52,8 @@ class Study:
         region: str | None = None,
         overlap: str | None = None,
         spacing: Sequence[float] | None = None,
+        grey: bool | None = None,
+        limits: Sequence[float] | None = None,
         exclude: Mapping[str, Sequence[str]] | None = None,
         complain: Complain = insist,
     ) -> Study:
@@ -62,6 +66,11 @@ class Study:
             a ``study.toml``, or the folder that has one. What else is given overrides the file.
         images, roi, ranks, predictions
             Templates likewise; ``predictions`` may have ``{algorithm}``.
+        references
+            Template of truths that are given, beside those made of the raters; may have ``{reference}``.
+        training
+            Template of masks of what an algorithm was trained on, so that it is not judged by it; may have
+            ``{algorithm}``.
         cases
             A CSV with a column ``case``; ``subject`` names the patient, every other column a group.
         raters
@@ -75,6 +84,8 @@ class Study:
             ``"union"``, which unites everything into one foreground.
         spacing
             The size of a pixel in mm, for files that do not say.
+        grey, limits
+            Whether predictions are grey (probabilities, responses) instead of masks, and between which values.
         exclude
             Masks to leave out: ``{rater: [case, …]}``.
         complain
@@ -84,6 +95,8 @@ class Study:
         given = merged(
             _start(masks),
             images=images, roi=roi, ranks=ranks, predictions=predictions, cases=cases,
+            references=references, training=training, grey=grey,
+            limits=None if limits is None else tuple(limits),
             raters=None if raters == "exchangeable" else raters,
             exchangeable=True if raters == "exchangeable" else None,
             labels=None if labels is None else Labels.of(labels),
@@ -157,6 +170,11 @@ class Study:
     def rater_names(self) -> tuple[str, ...]:
         """The raters, in natural order."""
         return tuple(sorted({c.name for c in self.columns}, key=natural))
+
+    @property
+    def algorithms(self) -> tuple[Column, ...]:
+        """Every algorithm that has a prediction of any case."""
+        return tuple(sorted({c for case in self for c in case.predictions}, key=lambda c: c.order))
 
     @property
     def subjects(self) -> tuple[str, ...]:

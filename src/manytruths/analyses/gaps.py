@@ -1,0 +1,35 @@
+"""What a score that is not there counts in a mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from ..evaluation.directions import describes_the_case, direction, worst
+from ..labels import reason
+
+Missing = Literal["worst", "exclude"]
+
+NO_PREDICTION = "no prediction"
+UNMARKED = "one of the two marked nothing"
+"""Why a distance is undefined that should count as bad."""
+
+
+def filled(statistic: str, values: Sequence[Sequence[float]], missing: Missing) -> list[list[float]]:
+    """(algorithms, cases) values as they go into means, so that leaving out a hard case does not pay.
+
+    A prediction that is missing, or that marked nothing where a distance was wanted, counts as the worst there is: the
+    metric's bound, else the worst value that any algorithm has. ``exclude`` leaves its case out, for all algorithms.
+    """
+    gap = np.array([[reason(v) in (NO_PREDICTION, UNMARKED) for v in row] for row in values])
+    table = np.array(values, np.float64)
+    if not gap.any() or describes_the_case(statistic):
+        return [list(row) for row in values]
+    if missing == "exclude":
+        return [list(row) for row in np.where(gap.any(axis=0), np.nan, table).tolist()]
+    bound = worst(statistic)
+    if bound is None and not np.isnan(table).all():
+        bound = float((np.nanmin if direction(statistic) == "higher" else np.nanmax)(table))
+    return [list(row) for row in np.where(gap, np.nan if bound is None else bound, table).tolist()]

@@ -1,0 +1,120 @@
+"""The verb ``rank``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from ..errors import CallError
+from .terminal import console
+
+
+def rank(
+    scores: Annotated[Path, Parameter(help="Table of scores: evaluate/scores.csv, or anybody's, long or wide.")],
+    /,
+    *,
+    metric: str | None = None,
+    direction: str | None = None,
+    missing: str = "worst",
+    scheme: Literal["mean", "rank", "test"] = "mean",
+    aggregate: Literal["mean", "median"] = "mean",
+    columns: str | None = None,
+    cases: Path | None = None,
+    algorithm: str | None = None,
+    truth: str | None = None,
+    label: str | None = None,
+    title: str = "Ranking",
+    alpha: float = 0.05,
+    seed: int = 0,
+    resamples: int = 1000,
+    pictures: bool = True,
+    out: Path = Path("manytruths-out"),
+    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="")] = False,
+) -> int:
+    """Rank algorithms by their scores, say how stable the ranking is, and write a leaderboard.
+
+    Parameters
+    ----------
+    metric
+        Metrics to rank by, with commas; by default all whose direction is known.
+    direction
+        Which is better for metrics that are not known: loss=lower,score=higher.
+    missing
+        What a missing or undefined score counts: worst, a number, or exclude the case for everybody.
+    scheme
+        By which the overall order goes: mean (aggregate, then rank), rank (rank, then aggregate) or test.
+    aggregate
+        Mean or median over subjects, for the scheme mean.
+    columns
+        Columns under other names: case=image,algorithm=team,metric=name,value=score,truth=gt.
+    cases
+        CSV with the columns case and subject: cases of one subject are drawn together.
+    algorithm
+        Algorithms to rank, with commas; by default all.
+    truth
+        Ground truths to rank under, with commas; by default all.
+    label
+        Labels to rank by, with commas; by default all labels together.
+    title
+        Title of the leaderboard.
+    alpha
+        Level of the tests, after Holm's adjustment.
+    seed
+        Seed of the bootstrap over subjects.
+    resamples
+        Resamples of the bootstrap.
+    pictures
+        Write charts.
+    out
+        Folder for the results, which are written into a folder rank.
+    quiet
+        Print nothing but errors.
+    """
+    from ..analyses.printing import print_files
+    from ..analyses.rank import RankSettings, ranked, write
+    from ..analyses.rank_printing import print_ranking
+    from ..evaluation.ranking import rank as run
+    from ..formats.scores import read_scores
+
+    given = missing_of(missing)
+    table = read_scores(scores, columns=pairs("--columns", columns), cases=cases, labels=names(label))
+    found = run(
+        table.select(algorithms=names(algorithm)), metrics=names(metric), truths=names(truth),
+        directions=pairs("--direction", direction), missing=given, scheme=scheme, aggregate=aggregate,
+        resamples=resamples, seed=seed, alpha=alpha,
+    )  # fmt: skip
+    done = ranked(found, RankSettings(title, given, resamples, seed))
+    folder = out / "rank"
+    paths = write(done, folder, pictures=pictures)
+    shown = console(quiet)
+    print_ranking(done, shown)
+    print_files(paths, folder, shown)
+    return 0
+
+
+def names(text: str | None) -> list[str] | None:
+    """``a,b`` as a list; None where nothing was given."""
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def pairs(option: str, text: str | None) -> dict[str, str]:
+    """``a=b,c=d`` as a mapping."""
+    found: dict[str, str] = {}
+    for item in names(text) or ():
+        key, sign, value = (part.strip() for part in item.partition("="))
+        if not (key and sign and value) or key in found:
+            raise CallError(f"{option} wants name=value,name=value, each name once; got {text!r}")
+        found[key] = value
+    return found
+
+
+def missing_of(text: str) -> Literal["worst", "exclude"] | float:
+    """``worst``, ``exclude``, or a number."""
+    if text == "worst" or text == "exclude":
+        return text  # type: ignore[return-value]
+    try:
+        return float(text)
+    except ValueError:
+        raise CallError(f"--missing is worst, exclude or a number; got {text!r}") from None

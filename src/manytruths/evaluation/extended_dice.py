@@ -1,0 +1,111 @@
+"""Extended Dice: a prediction judged by what all raters marked and what any did.
+
+With I what every rater marked, O what any did, P the prediction ::
+
+    (|P ∩ O| + |P ∩ I|) / (|P| + |I|)
+
+1 exactly where I ⊆ P ⊆ O, and Dice where all raters agree (I = O). It is |P ∩ O| / |P| where no item was marked by
+all, so that a single pixel may score 1; 0 where P is empty and I is not; undefined where both are. Raters who differ
+much make it easy: read it beside |I| / |O|. Only items count that the prediction and any rater decided on.
+
+Zeng D et al. Segmentation with multiple acceptable annotations. IPMI 2021, LNCS 12729, eqs. 1–2.
+doi:10.1007/978-3-030-78191-0_37
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import CallError
+from ..labels import VOID, ratio
+from ..tallies import Column, Tally
+
+SATURATED = 1 / 3
+"""Below this |I| / |O| the raters differ so much that nearly anything between them scores 1."""
+
+NOTHING = "nothing was predicted, and no item was marked by all"
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """How a prediction P lies between the inner region I and the outer region O."""
+
+    marked: int
+    """|P|"""
+    inner: int
+    """|I|"""
+    outer: int
+    """|O|"""
+    missed: int
+    """|I \\ P|: what everybody marked and the prediction did not."""
+    extra: int
+    """|P \\ O|: what the prediction marked and nobody else did."""
+
+    @property
+    def value(self) -> float:
+        """Extended Dice."""
+        whole = self.marked + self.inner
+        return ratio(float(whole - self.extra - self.missed), float(whole), NOTHING)
+
+    @property
+    def inner_outer_ratio(self) -> float:
+        """|I| / |O|."""
+        return ratio(float(self.inner), float(self.outer), "nobody marked anything")
+
+    @property
+    def note(self) -> str:
+        """What to know before believing the value."""
+        if self.outer and not self.inner:
+            return "no item was marked by all raters: one pixel inside their union would score 1"
+        if self.inner < SATURATED * self.outer:
+            return f"raters differ much (|I|/|O| = {self.inner_outer_ratio:.2f}): it saturates"
+        return ""
+
+
+def extended_dice(tally: Tally, columns: Sequence[str | Column] | None = None) -> dict[str, float]:
+    """Extended Dice of every algorithm, or of the columns named, by name.
+
+    >>> import manytruths as mt
+    >>> t = mt.tally({"A": [1, 1, 0, 0], "B": [1, 0, 0, 0]}, predictions={"unet": [1, 1, 1, 0]})
+    >>> extended_dice(t)
+    {'unet': 0.75}
+    """
+    chosen = tally.role("algorithm") if columns is None else columns
+    if not chosen:
+        raise CallError("there is no algorithm in this table; give its masks as predictions={'name': mask}")
+    return {str(column): acceptance(tally, column).value for column in chosen}
+
+
+def acceptance(tally: Tally, column: str | Column) -> Acceptance:
+    """The counts behind extended Dice. A rater is judged by the others: by all, himself among them, he scores 1.
+
+    >>> import manytruths as mt
+    >>> t = mt.tally({"A": [1, 1, 1, 0], "B": [1, 0, 0, 0], "C": [1, 1, 0, 0]})
+    >>> acceptance(t, "A")
+    Acceptance(marked=3, inner=1, outer=2, missed=0, extra=1)
+    """
+    where = tally.position(column)
+    codes = tally.patterns[:, where]
+    by_raters = tally.patterns[:, _judges(tally, where)]
+    rated, chosen = by_raters != VOID, np.isin(by_raters, tally.labels.marks)
+    outer = np.asarray(chosen.any(axis=1))
+    inner = outer & np.asarray((chosen == rated).all(axis=1))
+    marked, known = np.isin(codes, tally.labels.marks), (codes != VOID) & rated.any(axis=1)
+
+    def items(which: NDArray[np.bool_]) -> int:
+        return int(tally.counts[known & which].sum())
+
+    return Acceptance(items(marked), items(inner), items(outer), items(inner & ~marked), items(marked & ~outer))
+
+
+def _judges(tally: Tally, where: int) -> list[int]:
+    """The raters' columns, without the one who is judged."""
+    judged = tally.columns[where]
+    others = [i for i in tally.raters if (judged.role, judged.name) != ("rater", tally.columns[i].name)]
+    if not others:
+        raise CallError(f"{judged.name} is the only rater: there is nobody to judge by")
+    return others

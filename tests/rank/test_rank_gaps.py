@@ -1,0 +1,189 @@
+"""Missing and undefined scores: what they count, and that they never help; directions and bounds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from manytruths.errors import CallError, InputError
+from manytruths.evaluation.directions import best, direction, worst
+from manytruths.evaluation.rank_gaps import boards
+from manytruths.evaluation.rank_scores import BOTH_EMPTY, MISSING, PRESENT, UNDEFINED, Scores
+from manytruths.evaluation.ranking import rank
+
+NAN = float("nan")
+
+
+def scores(values, gaps, metrics=("dice",), algorithms=("A", "B")) -> Scores:
+    """Of algorithms × cases × metrics against one truth."""
+    whole = np.array(values, float).reshape(len(algorithms), -1, 1, len(metrics))
+    kinds = np.array(gaps, np.uint8).reshape(whole.shape)
+    whole[kinds != PRESENT] = np.nan
+    cases = tuple(f"p{i}" for i in range(whole.shape[1]))
+    return Scores(tuple(algorithms), cases, cases, ("staple",), tuple(metrics), whole, kinds)
+
+
+def test_a_gap_counts_as_the_worst_bound():
+    table = scores([[0.9, 0, 0.8, 0], [0.5, 0.5, 0.5, 0.5]], [[0, MISSING, 0, UNDEFINED], [0] * 4])
+    found = boards(table, ["dice"])[0]
+    assert found.values.tolist() == [[0.9, 0, 0.8, 0], [0.5] * 4]
+    assert (found.missing.tolist(), found.undefined.tolist(), found.both_empty.tolist()) == ([1, 0], [1, 0], [0, 0])
+    assert found.fill == 0
+    assert rank(table).order == ("B", "A")
+
+
+def test_a_distance_has_no_bound_so_the_worst_of_the_whole_table_counts():
+    values = np.array([[[1.0, 2.0], [NAN, 3.0]], [[4.0, 99.0], [5.0, 6.0]]])[..., None]
+    table = Scores.of(values, ["A", "B"], truths=["x", "y"], metrics=["hausdorff_95"])
+    found = boards(table, ["hausdorff_95"])
+    assert found[0].values.tolist() == [[1.0, 99.0], [4.0, 5.0]]
+    assert found[0].fill == 99
+    assert np.isnan(found[1].fill)
+
+
+@pytest.mark.parametrize(("metric", "bound"), [("cohen_kappa", -1.0), ("fpr", 1.0)])
+def test_bounds_of_other_metrics(metric, bound):
+    table = scores([[0.5, 0], [0.4, 0.4]], [[0, MISSING], [0, 0]], [metric])
+    assert boards(table, [metric])[0].values[0, 1] == bound
+
+
+def test_values_beyond_the_bounds_make_the_table_the_judge():
+    table = scores([[90.0, 0], [80.0, 70.0]], [[0, MISSING], [0, 0]])
+    found = boards(table, ["dice"])[0]
+    assert found.values[0].tolist() == [90.0, 70.0]
+    assert "beyond its bounds" in found.note
+    assert not boards(scores([[1.0 + 1e-12, 0], [0, 0.5]], [[0, MISSING], [0, 0]]), ["dice"])[0].note
+
+
+def test_a_number_counts_as_given():
+    table = scores([[0.9, 0], [0.5, 0.5]], [[0, MISSING], [0, 0]])
+    assert boards(table, ["dice"], 0.3)[0].values[0].tolist() == [0.9, 0.3]
+    two = scores([[[0.9, 1], [0.9, 1]], [[0.5, 2], [0.5, 2]]], np.zeros((2, 2, 2)), ["dice", "hd95"])
+    with pytest.raises(CallError, match="hd95"):
+        boards(two, ["dice", "hd95"], 0.0)
+    assert len(boards(two, ["dice"], 0.0)) == 1
+
+
+def test_exclude_keeps_only_cases_of_everybody():
+    gaps = [[0, MISSING, 0, 0], [0, 0, UNDEFINED, BOTH_EMPTY]]
+    found = boards(scores([[0.9] * 4, [0.5, 0.6, 0.7, 0.8]], gaps), ["dice"], "exclude")[0]
+    assert found.values.tolist() == [[0.9], [0.5]]
+    assert found.left_out == 3
+    assert np.isnan(found.fill)
+    assert (found.missing.tolist(), found.undefined.tolist(), found.both_empty.tolist()) == ([1, 0], [0, 1], [0, 1])
+    with pytest.raises(InputError, match="dice against staple: no case"):
+        boards(scores([[0.9, 0], [0, 0.5]], [[0, MISSING], [MISSING, 0]]), ["dice"], "exclude")
+
+
+def test_nothing_there_and_nothing_found_is_the_best():
+    table = scores([[0, 0.5], [0.0, 0.5]], [[BOTH_EMPTY, 0], [0, 0]])
+    found = boards(table, ["dice"])[0]
+    assert found.values.tolist() == [[1.0, 0.5], [0.0, 0.5]]
+    assert found.both_empty.tolist() == [1, 0]
+    distance = scores([[0, 0], [7.0, 4.0]], [[BOTH_EMPTY, UNDEFINED], [0, 0]], ["hausdorff"])
+    assert boards(distance, ["hausdorff"])[0].values[0].tolist() == [0.0, 7.0]
+
+
+def test_without_any_bound_the_best_and_worst_of_the_table_count():
+    table = scores([[0, 0], [7.0, 4.0]], [[BOTH_EMPTY, UNDEFINED], [0, 0]], ["loss"])
+    assert boards(table, ["loss"], given={"loss": "lower"})[0].values[0].tolist() == [4.0, 7.0]
+    assert boards(table, ["loss"], given={"loss": "higher"})[0].values[0].tolist() == [7.0, 4.0]
+
+
+def test_one_metric_tells_the_others_that_both_marked_nothing():
+    """PPV of an empty prediction is undefined; where nothing was there either, that is no fault."""
+    gaps = [[[BOTH_EMPTY, UNDEFINED], [0, UNDEFINED]], [[0, 0], [0, 0]]]
+    values = [[[0, 0], [0.0, 0]], [[0.0, 0.0], [0.7, 0.8]]]
+    found = boards(scores(values, gaps, ["dice", "ppv"]), ["ppv"])[0]
+    assert found.values[0].tolist() == [1.0, 0.0]
+    assert (found.both_empty.tolist(), found.undefined.tolist()) == ([1, 0], [1, 0])
+
+
+def test_what_is_undefined_for_everybody_is_left_out():
+    table = scores([[0, 0.5], [0, 0.7]], [[UNDEFINED, 0], [MISSING, 0]], ["sensitivity"])
+    found = boards(table, ["sensitivity"])[0]
+    assert found.values.tolist() == [[0.5], [0.7]]
+    assert found.left_out == 1
+    assert found.missing.tolist() == [0, 0]
+
+
+def test_cases_that_a_truth_does_not_have_are_not_missing():
+    values = np.full((2, 3, 2, 1), 0.5)
+    values[:, 1:, 1] = np.nan
+    found = boards(Scores.of(values, ["A", "B"], truths=["x", "y"]), ["dice"])
+    assert [b.values.shape[1] for b in found] == [3, 1]
+    assert found[1].missing.tolist() == [0, 0]
+
+
+def test_a_truth_under_which_only_one_is_scored_is_no_ranking():
+    values = np.full((2, 3, 2, 1), 0.5)
+    values[1, :, 1] = np.nan
+    found = rank(Scores.of(values, ["A", "B"], truths=["x", "without B"]))
+    assert found.truths == ("x",)
+    with pytest.raises(InputError, match="no two algorithms"):
+        rank(Scores.of(values[:, :, 1:], ["A", "B"]))
+
+
+unit = arrays(
+    np.float64, st.tuples(st.integers(2, 4), st.integers(2, 8)), elements=st.integers(0, 10).map(lambda n: n / 10)
+)
+
+
+@given(unit, st.data())
+@settings(max_examples=60)
+def test_dropping_a_case_never_helps(values, data):
+    """With the bound known, and whatever subject the case is of."""
+    who = data.draw(st.integers(0, len(values) - 1))
+    which = data.draw(st.integers(0, values.shape[1] - 1))
+    subjects = data.draw(st.lists(st.sampled_from("stu"), min_size=values.shape[1], max_size=values.shape[1]))
+    names = [f"a{i}" for i in range(len(values))]
+    before = rank(Scores.of(values, names, subjects=subjects), resamples=1)
+    dropped = values.copy()
+    dropped[who, which] = np.nan
+    after = rank(Scores.of(dropped, names, subjects=subjects), resamples=1)
+    assert after.find().places[who] >= before.find().places[who]
+    assert after.boards[0].missing[who] == 1
+
+
+def test_directions_and_bounds():
+    assert direction("Surface-Dice") == direction("surface dice") == direction("surface_dice [tumour]") == "higher"
+    assert direction("HD95") == direction("Mean Surface Distance") == "lower"
+    assert direction("dice", {"dice": "lower"}) == "lower"
+    assert direction("my loss [a]", {"My-Loss": "lower"}) == "lower"
+    assert (worst("IoU"), best("IoU")) == (0, 1)
+    assert (worst("hd"), best("hd")) == (None, 0)
+    assert (worst("anything"), best("anything")) == (None, None)
+    with pytest.raises(CallError, match=r"'loss'.*--direction"):
+        direction("loss")
+
+
+def test_metrics_whose_direction_is_unknown_are_left_out_and_said():
+    values = np.full((2, 3, 1, 3), 0.5)
+    table = Scores.of(values, ["A", "B"], metrics=["dice", "loss", "inner_outer_ratio"])
+    found = rank(table)
+    assert found.metrics == ("dice",)
+    assert [note for note in found.notes if "loss" in note]
+    assert not [note for note in found.notes if "inner_outer_ratio" in note]
+    assert rank(table, directions={"loss": "lower"}).metrics == ("dice", "loss")
+    with pytest.raises(CallError, match="loss"):
+        rank(table, metrics=["dice", "loss"])
+    with pytest.raises(CallError, match="loss"):
+        rank(table.select(metrics=["loss"]))
+    with pytest.raises(CallError, match="inner_outer_ratio"):
+        rank(table.select(metrics=["inner_outer_ratio"]))
+
+
+def test_scores_must_fit():
+    with pytest.raises(CallError, match=r"\(2, 1, 1, 1\)"):
+        Scores.of([[0.5]], ["A", "B"])
+    with pytest.raises(CallError, match="twice"):
+        Scores.of([[0.5], [0.6]], ["A", "A"])
+    with pytest.raises(CallError, match="nan"):
+        Scores(
+            ("A",), ("p",), ("p",), ("t",), ("dice",), np.full((1, 1, 1, 1), np.nan), np.zeros((1, 1, 1, 1), np.uint8)
+        )
+    with pytest.raises(CallError, match="no algorithm 'C'; there are A, B"):
+        Scores.of([[0.5], [0.6]], ["A", "B"]).select(algorithms=["C"])

@@ -1,0 +1,376 @@
+"""Schemes, tests and resamples: by hand, against SciPy and statsmodels, and by laws."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from manytruths.errors import CallError, InputError
+from manytruths.evaluation.rank_gaps import boards
+from manytruths.evaluation.rank_schemes import SCHEMES, case_ranks, places, ranks, scheme_ranks, settled
+from manytruths.evaluation.rank_scores import Scores
+from manytruths.evaluation.rank_stability import (
+    draws,
+    kendall_tau,
+    mean_tau,
+    rank_interval,
+    rank_shares,
+    resampled_medians,
+    resampled_ranks,
+    resamples_of_tests,
+    superiority,
+)
+from manytruths.evaluation.rank_tests import Redrawn, differences, holm, pair_tests, resampled_wins
+from manytruths.evaluation.ranking import rank
+from manytruths.labels import reason
+
+SMALL = [[0.9, 0.8, 0.7, 0.6], [0.8, 0.9, 0.6, 0.9], [0.9, 0.1, 0.8, 0.7]]
+"""Means .75, .8, .625; ranks in the cases (1.5, 2, 2, 3), (3, 1, 3, 1), (1.5, 3, 1, 2)."""
+
+tables = arrays(
+    np.float64, st.tuples(st.integers(2, 5), st.integers(2, 12)), elements=st.integers(0, 20).map(lambda n: n / 20)
+)
+
+
+def random_table(algorithms: int, subjects: int, seed: int = 0, digits: int = 15) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return np.round(rng.normal(0.7, 0.1, (algorithms, subjects)) + 0.02 * np.arange(algorithms)[:, None], digits)
+
+
+def board(values: np.ndarray, **options):
+    names = [f"a{i}" for i in range(len(values))]
+    return boards(Scores.of(values, names, **options), ["dice"])[0]
+
+
+# by hand
+
+
+def test_the_three_schemes_by_hand():
+    found = rank(Scores.of(SMALL, ["A", "B", "C"]))
+    mean, by_rank, test = (found.find(scheme=scheme) for scheme in SCHEMES)
+    assert mean.score == pytest.approx([0.75, 0.8, 0.625])
+    assert mean.places.tolist() == [2, 1, 3]
+    by_case = found.standings[1]
+    assert by_case.scheme == "rank"
+    assert by_case.score.tolist() == [2.125, 2.0, 1.875]
+    assert by_rank.places.tolist() == [3, 2, 1]
+    assert test.places.tolist() == [1, 1, 1]
+    assert test.ranks.tolist() == [2, 2, 2]
+
+
+def test_wins_by_hand():
+    """Seven subjects, each better by another amount: p is 1/128 one way and 1 the other; Holm's 6 makes it 0.047."""
+    step = np.array([1, 2, 3, 4, 5, 6, 7]) / 100
+    found = rank(Scores.of([0.9 + 0 * step, 0.8 - step, 0.5 - 3 * step], ["A", "B", "C"]), scheme="test")
+    tests = found.tests[0]
+    assert tests.p_value[[0, 0, 1], [1, 2, 2]] == pytest.approx([1 / 128] * 3)
+    assert tests.p_value[[1, 2, 2], [0, 0, 1]] == pytest.approx([1.0] * 3)
+    assert tests.p_holm[[0, 0, 1], [1, 2, 2]] == pytest.approx([6 / 128] * 3)
+    assert found.standings[2].score.tolist() == [2, 1, 0]
+    assert found.order == ("A", "B", "C")
+    six = rank(Scores.of([0.9 + 0 * step[:6], 0.8 - step[:6], 0.5 - 3 * step[:6]], ["A", "B", "C"]), scheme="test")
+    assert six.overall.places.tolist() == [1, 1, 1]
+
+
+def test_subjects_count_once_however_many_cases_they_have():
+    values = [[1.0, 1.0, 1.0, 0.0], [0.6, 0.6, 0.6, 0.6]]
+    scores = Scores.of(values, ["A", "B"], subjects=["s", "s", "s", "t"])
+    assert rank(scores).standings[0].score == pytest.approx([0.5, 0.6])
+    assert rank(Scores.of(values, ["A", "B"])).standings[0].score == pytest.approx([0.75, 0.6])
+    assert rank(scores).find(scheme="rank").ranks.tolist() == [1.5, 1.5]
+
+
+def test_the_median_takes_another_order_than_the_mean():
+    values = [[0.9, 0.9, 0.0], [0.8, 0.8, 0.8]]
+    assert rank(Scores.of(values, ["A", "B"])).order == ("B", "A")
+    assert rank(Scores.of(values, ["A", "B"]), aggregate="median").order == ("A", "B")
+
+
+def test_metrics_count_the_same_however_many_truths_they_have():
+    """dice against two truths says A, hausdorff against one says B: a tie, not 2 to 1."""
+    values = np.full((2, 3, 2, 2), np.nan)
+    values[0, :, :, 0], values[1, :, :, 0] = 0.9, 0.8
+    values[0, :, 0, 1], values[1, :, 0, 1] = 9.0, 3.0
+    found = rank(Scores.of(values, ["A", "B"], truths=["x", "y"], metrics=["dice", "hausdorff"]))
+    assert found.overall.score.tolist() == [1.5, 1.5]
+    assert found.find(truth="y").places.tolist() == [1, 2]
+    assert found.find(metric="hausdorff").places.tolist() == [2, 1]
+    assert [t.value for t in found.taus if t.between == "metrics" and t.scheme == "mean" and t.truth == "x"] == [-1.0]
+
+
+# oracles
+
+
+@pytest.mark.parametrize(("subjects", "digits"), [(6, 15), (30, 15), (50, 15), (51, 15), (200, 15), (40, 1), (200, 2)])
+def test_tests_are_those_of_scipy(subjects, digits):
+    from scipy.stats import wilcoxon
+
+    values = random_table(4, subjects, digits=digits)
+    found = pair_tests(values)
+    first, second = np.triu_indices(4, 1)
+    for a, b, apart in zip(first, second, differences(values, first, second), strict=True):
+        known = apart[apart != 0]
+        exact = len(known) <= 50 and len(set(np.abs(known))) == len(known)
+        for row, column, sign in ((a, b, 1), (b, a, -1)):
+            theirs = wilcoxon(sign * known, alternative="greater", method="exact" if exact else "asymptotic")
+            assert found.p_value[row, column] == pytest.approx(theirs.pvalue, rel=1e-10, abs=1e-300)
+
+
+def test_equal_algorithms_are_never_better():
+    found = pair_tests([[0.3, 0.6, 0.9]] * 2)
+    assert (found.p_value == 1).all()
+    assert (found.p_holm == 1).all()
+
+
+def test_differences_that_rounding_splits_are_ties():
+    values = np.array([[0.3, 0.2, 0.8], [0.2, 0.1, 0.5]])
+    assert len(set((values[0] - values[1]).tolist())) == 3
+    apart = differences(values, np.array([0]), np.array([1]))[0]
+    assert apart[0] == apart[1] < apart[2]
+
+
+def test_holm_is_that_of_statsmodels():
+    from statsmodels.stats.multitest import multipletests
+
+    rng = np.random.default_rng(3)
+    p = rng.random((20, 30)) ** 3
+    p[:, :5] = p[:, 5:10]
+    wanted = np.stack([multipletests(row, method="holm")[1] for row in p])
+    np.testing.assert_allclose(holm(p), wanted, rtol=1e-12)
+
+
+@given(arrays(np.float64, 7, elements=st.integers(0, 4).map(float)), st.permutations(range(7)))
+def test_tau_is_that_of_scipy(a, shuffled):
+    from scipy.stats import kendalltau
+
+    b = a[list(shuffled)]
+    if len(set(a.tolist())) == 1:
+        assert reason(kendall_tau(a, b))
+    else:
+        assert kendall_tau(a, b) == pytest.approx(kendalltau(a, b).statistic, abs=1e-12)
+        assert mean_tau(a, np.stack([a, b]))[0] == pytest.approx((1 + kendall_tau(a, b)) / 2)
+
+
+@given(tables)
+def test_ranks_are_those_of_scipy(values):
+    from scipy.stats import rankdata
+
+    assert (ranks(values.T) == rankdata(-values.T, axis=1)).all()
+    assert (places(ranks(values.T)) == rankdata(-values.T, axis=1, method="min")).all()
+
+
+@pytest.mark.parametrize("digits", [15, 2, 1])
+@pytest.mark.parametrize("subjects", [9, 60, 2050])
+def test_signed_ranks_of_resamples_are_those_of_scipy(subjects, digits):
+    from scipy.stats import wilcoxon
+
+    values = random_table(3, subjects, digits=digits)
+    weights = draws(subjects, 12, seed=1)
+    first, second = np.triu_indices(3, 1)
+    apart = differences(values, first, second)
+    z = Redrawn(weights).z(apart)
+    for pair, row in enumerate(apart):
+        for number, drawn in enumerate(weights):
+            repeated = np.repeat(row, drawn.astype(int))
+            repeated = repeated[repeated != 0]
+            if len(repeated) == 0:
+                assert z[pair, number] == 0
+                continue
+            wanted = wilcoxon(repeated, alternative="greater", method="asymptotic").zstatistic
+            assert z[pair, number] == pytest.approx(wanted, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("digits", [15, 1])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_resamples_are_what_a_loop_over_repeated_subjects_gives(scheme, digits):
+    from scipy.stats import norm, rankdata
+    from statsmodels.stats.multitest import multipletests
+
+    one = board(random_table(4, 25, digits=digits))
+    weights = draws(25, 15, seed=2)
+    found = resampled_ranks(one, scheme, "mean", weights, 0.05)
+    for number, drawn in enumerate(weights.astype(int)):
+        repeated = np.repeat(one.values, drawn, axis=1)
+        if scheme == "mean":
+            score = settled(repeated.mean(axis=1))
+        elif scheme == "rank":
+            score = settled(-rankdata(-repeated, axis=0).mean(axis=1))
+        else:
+            first, second = np.triu_indices(4, 1)
+            z = Redrawn(drawn[None].astype(float)).z(differences(one.values, first, second))[:, 0]
+            won = multipletests(norm.sf(np.concatenate([z, -z])), method="holm")[1] < 0.05
+            score = np.bincount(np.concatenate([first, second]), weights=won, minlength=4)
+        assert found[number].tolist() == rankdata(-score).tolist()
+
+
+def test_many_resamples_are_tested_in_blocks_that_do_not_show():
+    values, weights = random_table(3, 30), draws(30, 600, seed=0)
+    whole = resampled_wins(values, weights)
+    apart = np.concatenate([resampled_wins(values, weights[i : i + 7]) for i in range(0, 600, 7)])
+    assert (whole == apart).all()
+
+
+@pytest.mark.parametrize("subjects", [9, 10])
+@given(data=st.data(), seed=st.integers(0, 99))
+@settings(max_examples=20)
+def test_medians_of_resamples(subjects, data, seed):
+    values = data.draw(arrays(np.float64, (3, subjects), elements=st.floats(0, 1)))
+    weights = draws(subjects, 10, seed)
+    found = resampled_medians(board(values), weights)
+    for number, drawn in enumerate(weights.astype(int)):
+        wanted = np.median(np.repeat(values, drawn, axis=1), axis=1)
+        assert found[number] == pytest.approx(wanted, rel=1e-12, abs=1e-300)
+
+
+def test_shares_intervals_and_superiority_by_hand():
+    sampled = np.array([[1, 2, 3], [1.5, 1.5, 3], [2, 1, 3], [1, 3, 2], [np.nan] * 3])
+    assert superiority(sampled)[0].tolist() == [0.5, (1 + 0.5 + 0 + 1) / 4, 1.0]
+    assert rank_shares(sampled).tolist() == [[0.75, 0.25, 0], [0.5, 0.25, 0.25], [0, 0.25, 0.75]]
+    low, high = rank_interval(sampled, 0.5)
+    assert low.tolist() == [1, 1, 2]
+    assert high.tolist() == [1, 2, 3]
+
+
+# laws
+
+
+@given(tables, st.randoms(use_true_random=False))
+@settings(max_examples=25)
+def test_permuting_algorithms_permutes_everything(values, random):
+    names = [f"a{i}" for i in range(len(values))]
+    order = list(range(len(values)))
+    random.shuffle(order)
+    one = rank(Scores.of(values, names), resamples=20)
+    other = rank(Scores.of(values[order], [names[i] for i in order]), resamples=20)
+    for a, b in zip(one.standings, other.standings, strict=True):
+        assert (a.ranks[order] == b.ranks).all()
+        assert (a.sampled[:, order] == b.sampled).all()
+    assert one.order == other.order
+    assert (one.tests[0].p_holm[np.ix_(order, order)] == other.tests[0].p_holm).all()
+
+
+@given(tables)
+@settings(max_examples=25)
+def test_turning_values_and_direction_changes_nothing(values):
+    names = [f"a{i}" for i in range(len(values))]
+    one = rank(Scores.of(values, names, metrics=["m"]), directions={"m": "higher"}, resamples=20)
+    other = rank(Scores.of(-values, names, metrics=["m"]), directions={"m": "lower"}, resamples=20)
+    for a, b in zip(one.standings, other.standings, strict=True):
+        assert (a.ranks == b.ranks).all()
+        assert (a.sampled == b.sampled).all()
+    assert (one.tests[0].p_value == other.tests[0].p_value).all()
+
+
+@given(tables, st.integers(0, 4))
+@settings(max_examples=25)
+def test_who_is_better_in_every_case_is_always_first(values, which):
+    which %= len(values)
+    values = values * 0.9
+    values[which] = values.max(axis=0) + 0.05
+    found = rank(Scores.of(values, [f"a{i}" for i in range(len(values))]), resamples=40)
+    for scheme in ("mean", "rank"):
+        standing = found.find(scheme=scheme)
+        assert standing.places[which] == 1
+        assert standing.first_share[which] == 1
+        assert (np.delete(standing.superiority[which], which) == 1).all()
+
+
+@given(tables)
+@settings(max_examples=25)
+def test_shares_add_up(values):
+    found = rank(Scores.of(values, [f"a{i}" for i in range(len(values))]), resamples=40)
+    for standing in found.standings:
+        assert standing.shares.sum(axis=1) == pytest.approx(1)
+        assert standing.superiority + standing.superiority.T == pytest.approx(1)
+        assert standing.ranks.sum() == len(values) * (len(values) + 1) / 2
+
+
+def test_the_order_of_equal_cases_does_not_break_a_tie():
+    values = [[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]]
+    assert sum(values[0]) != sum(values[1])
+    assert rank(Scores.of(values, ["A", "B"])).overall.places.tolist() == [1, 1]
+    for scheme in SCHEMES:
+        assert scheme_ranks(board(np.array(values)), scheme, np.array([0.1 + 0.2, 0.3])).tolist() == [1.5, 1.5]
+
+
+def test_ranks_in_cases_are_means_over_each_subject():
+    one = board(np.array(SMALL), subjects=["s", "s", "t", "t"])
+    assert case_ranks(one).tolist() == [[1.75, 2.5], [2.0, 2.0], [2.25, 1.5]]
+
+
+# few subjects, many tests, wrong calls
+
+
+def test_with_few_subjects_intervals_are_refused_and_the_rest_is_there():
+    nine, ten = (rank(Scores.of(random_table(3, n), ["A", "B", "C"])) for n in (9, 10))
+    assert "at least 10" in nine.overall.refusal
+    assert np.isnan(nine.overall.interval).all()
+    assert np.isnan(nine.means[0].low).all()
+    assert "9" in nine.means[0].reason
+    assert nine.overall.first_share.sum() >= 1
+    assert not ten.overall.refusal
+    low, high = ten.overall.interval
+    assert (low <= ten.overall.places).all()
+    assert (ten.overall.places <= high).all()
+
+
+def test_so_many_tests_that_they_are_repeated_less_often(monkeypatch):
+    import manytruths.evaluation.rank_stability as stability
+
+    assert resamples_of_tests(20, 500, 5, 1000) == 1000
+    monkeypatch.setattr(stability, "TEST_WORK", 1)
+    found = rank(Scores.of(random_table(3, 12), ["A", "B", "C"]), resamples=150)
+    assert len(found.find(scheme="test").sampled) == 100
+    assert len(found.find(scheme="mean").sampled) == 150
+    assert any("100 of the 150" in note for note in found.notes)
+
+
+def test_a_resample_without_any_subject_of_a_board_is_counted():
+    values = np.full((2, 12, 2, 1), np.nan)
+    values[:, :, 0, 0] = random_table(2, 12)
+    values[:, 0, 1, 0] = 0.8, 0.7
+    found = rank(Scores.of(values, ["A", "B"], truths=["x", "y"]))
+    own = found.find(truth="y", metric="dice")
+    assert own.refusal
+    assert not found.overall.refusal
+    weights = draws(12, 1000, 0)
+    for scheme in SCHEMES:
+        assert found.find(truth="y", metric="dice", scheme=scheme).undefined == (weights[:, 0] == 0).sum() > 0
+    assert found.overall.undefined == own.undefined
+    assert found.find(truth="x", metric="dice").undefined == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"scheme": "best"}, "scheme"),
+        ({"aggregate": "mode"}, "aggregate"),
+        ({"resamples": 0}, "resamples"),
+        ({"level": 1.0}, "level"),
+        ({"alpha": 0.0}, "alpha"),
+        ({"seed": -1}, "seed"),
+        ({"metrics": ["loss"]}, "loss"),
+        ({"metrics": []}, "metric"),
+        ({"directions": {"dice": "up"}}, "up"),
+        ({"missing": "best"}, "best"),
+        ({"missing": float("nan")}, "finite"),
+    ],
+)
+def test_wrong_calls(options, told):
+    with pytest.raises(CallError, match=told):
+        rank(Scores.of(SMALL, ["A", "B", "C"]), **options)
+
+
+def test_one_algorithm_is_no_ranking():
+    with pytest.raises(InputError, match="only one algorithm, A"):
+        rank(Scores.of([[0.9, 0.8]], ["A"]))
+
+
+def test_there_is_no_ranking_for_what_is_not_there():
+    found = rank(Scores.of(SMALL, ["A", "B", "C"]))
+    assert found.find("truth", "dice").places.tolist() == found.find().places.tolist()
+    with pytest.raises(CallError, match="staple"):
+        found.find("staple")

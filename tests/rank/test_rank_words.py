@@ -1,0 +1,132 @@
+"""Who wins, who cannot be told apart, and what depends on the truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from manytruths.evaluation.rank_scores import Scores
+from manytruths.evaluation.rank_words import Evidence, groups, verdict
+from manytruths.evaluation.ranking import rank
+
+NAMES = ("a", "b", "c", "d")
+
+
+def evidence(p, ranks=(1.0, 2.0, 3.0, 4.0), least=(1.0, 0.0, 0.0, 0.0), refusal="") -> Evidence:
+    table = np.array(p, float)
+    ahead = np.full(table.shape, 0.71)
+    where = np.full(table.shape, "", object)
+    return Evidence(NAMES[: len(table)], np.array(ranks), table, where, ahead, np.array(least), 0.05, refusal)
+
+
+def upper(values) -> np.ndarray:
+    """p of the better against the worse, row by row; 1 the other way."""
+    table = np.ones((4, 4))
+    table[np.triu_indices(4, 1)] = values
+    return table
+
+
+def test_groups_are_the_longest_runs_in_which_nobody_is_told_apart():
+    # a–b and b–c and c–d are not told apart; a–c, a–d, b–d are
+    found = groups(evidence(upper([0.5, 0.01, 0.01, 0.5, 0.01, 0.5])))
+    assert [g.algorithms for g in found] == [("a", "b"), ("b", "c"), ("c", "d")]
+    assert str(found[0]) == "a and b cannot be told apart"
+    assert groups(evidence(upper([0.01] * 6))) == ()
+    assert [g.algorithms for g in groups(evidence(upper([0.5] * 6)))] == [NAMES]
+    assert [g.algorithms for g in groups(evidence(upper([0.01, 0.01, 0.01, 0.5, 0.5, 0.5])))] == [("b", "c", "d")]
+
+
+def test_a_test_against_the_order_tells_apart_too():
+    table = upper([1.0] * 6)
+    table[1, 0] = 0.01
+    assert [g.algorithms for g in groups(evidence(table))] == [("b", "c", "d")]
+    assert "the test has a better one, b" in verdict(evidence(table)).sentence
+
+
+def test_a_winner_is_better_than_every_other_and_first_nearly_always():
+    sure = verdict(evidence(upper([0.01, 0.01, 0.0001, 0.5, 0.5, 0.5])))
+    assert sure.winner == "a"
+    assert sure.sentence.startswith("a wins: significantly better than every other, such as b (Holm p = 0.010")
+    third = verdict(evidence(upper([0.01, 0.21, 0.01, 0.5, 0.5, 0.5])))
+    assert third.winner is None
+    assert third.sentence == (
+        "a is first, but it cannot be told apart from c (Holm p = 0.21; a ahead in 71% of resamples): "
+        "no winner is declared."
+    )
+    assert verdict(evidence(upper([0.01] * 6), least=(0.94, 0, 0, 0))).winner is None
+    assert verdict(evidence(upper([0.01] * 6), least=(0.95, 0, 0, 0))).winner == "a"
+    assert "only 94%" in verdict(evidence(upper([0.01] * 6), least=(0.94, 0, 0, 0))).sentence
+    few = verdict(evidence(upper([0.01] * 6), refusal="too few"))
+    assert few.winner is None
+    assert "too few" in few.sentence
+    shared = verdict(evidence(upper([0.01] * 6), ranks=(1.5, 1.5, 3.0, 4.0)))
+    assert shared.winner is None
+    assert shared.sentence == "a and b share the first place: no winner is declared."
+    many = verdict(evidence(upper([0.5] * 6)))
+    assert many.sentence.count("Holm") == 3
+
+
+def clear(subjects: int = 30) -> np.ndarray:
+    """Three algorithms, .1 apart, under two truths."""
+    rng = np.random.default_rng(0)
+    return 0.8 - 0.1 * np.arange(3)[:, None, None, None] + rng.normal(0, 0.02, (3, subjects, 2, 1))
+
+
+def test_a_clear_winner():
+    found = rank(Scores.of(clear(), ["unet", "vnet", "net"], truths=["x", "y"]))
+    assert found.verdict.winner == "unet"
+    assert found.groups() == ()
+    assert found.order == ("unet", "vnet", "net")
+    assert repr(found).startswith("Ranking(1. unet, 2. vnet, 3. net; by mean")
+
+
+def test_a_winner_must_win_under_every_truth():
+    values = clear()
+    values[0, :, 1], values[1, :, 1] = clear()[1, :, 1], clear()[0, :, 1]
+    values[0, :, 0] += 0.01
+    found = rank(Scores.of(values, ["unet", "vnet", "net"], truths=["x", "y"]))
+    assert found.verdict.winner is None
+    assert found.evidence("x").p[0, 1] < 0.05 < found.evidence().p[0, 1]
+    assert found.evidence().where[0, 1] == "dice against y"
+    assert (found.find("x").first_share[0], found.find("y").first_share[0]) == (1, 0)
+    assert found.evidence().least_first.tolist() == [0, 0, 0]
+    assert found.evidence("x").least_first.tolist() == [1, 0, 0]
+    assert [g.algorithms for g in found.groups()] == [("unet", "vnet")]
+    assert found.groups("x") == ()
+    assert [(d.ranking, d.truths) for d in found.distinct()] == [
+        ("unet > vnet > net", ("x",)),
+        ("vnet > unet > net", ("y",)),
+    ]
+    changed = {one.truth: (one.changed, one.first_changed) for one in found.without_truth}
+    assert changed == {"x": (True, True), "y": (True, True)}
+    assert [t.value for t in found.taus if t.between == "truths" and t.scheme == "mean"] == [pytest.approx(1 / 3)]
+
+
+def test_leaving_out_a_truth_that_agrees_changes_nothing():
+    found = rank(Scores.of(clear(), ["unet", "vnet", "net"], truths=["x", "y"]))
+    assert [one.changed for one in found.without_truth] == [False, False]
+    assert rank(Scores.of(clear()[:, :, :1], ["unet", "vnet", "net"])).without_truth == ()
+
+
+def test_taus_between_schemes_truths_and_metrics():
+    rng = np.random.default_rng(1)
+    values = rng.random((4, 12, 3, 2))
+    found = rank(Scores.of(values, list("abcd"), truths=list("xyz"), metrics=["dice", "iou"]), resamples=50)
+    count = {kind: sum(t.between == kind for t in found.taus) for kind in ("schemes", "truths", "metrics")}
+    # 6 boards + 3 truths + 2 metrics + 1 in all; for truths 2 metrics + all metrics; for metrics 3 truths + all truths
+    assert count == {"schemes": 3 * 12, "truths": 3 * 3 * 3, "metrics": 3 * 4}
+    from scipy.stats import kendalltau
+
+    for tau in found.taus:
+        if tau.between == "truths":
+            a, b = (found.find(truth, tau.metric, tau.scheme).ranks for truth in (tau.first, tau.second))
+            assert tau.value == pytest.approx(kendalltau(a, b).statistic, nan_ok=True)
+
+
+def test_seeds():
+    rng = np.random.default_rng(1)
+    table = Scores.of(rng.random((4, 12)), list("abcd"))
+    one, same, other = (rank(table, seed=seed) for seed in (0, 0, 1))
+    assert (one.overall.shares == same.overall.shares).all()
+    assert (one.overall.shares != other.overall.shares).any()
+    assert (one.overall.ranks == other.overall.ranks).all()
