@@ -20,9 +20,13 @@ from ..simulate.studies import SimulatedCase
 from ..study import Progress, Study
 from ..tallies import Column, Tally, pool
 from .agree import Agreement, agree, write
+from .evaluate import Evaluation, evaluate
+from .evaluate import write as write_evaluation
+from .evaluate_printing import order_grids, verdict_grids
 from .examining import Plan
 from .printing import grid, number, print_agreement
 from .rows import Row, Table
+from .scenes import EvaluatePlan
 from .summaries import Settings
 
 if TYPE_CHECKING:
@@ -48,6 +52,7 @@ class Demo:
     found: Agreement
     raters: tuple[SimulatedRater, ...]
     truth: Table
+    evaluation: Evaluation
 
     def print(self, console: Console) -> None:
         """The analysis, and how close it came to the truth."""
@@ -57,10 +62,14 @@ class Demo:
             console.print(part)
         for sentence in _sentences(self):
             console.print(sentence, highlight=False)
+        console.print()
+        for part in (*verdict_grids(self.evaluation), *order_grids(self.evaluation)):
+            console.print(part)
         places = (
             f"\nthe study:   {self.folder}/study  (masks, images, ranks, study.toml)",
-            f"the tables:  {self.folder}/agree",
-            f"to look at:  {self.folder}/agree/heatmaps, {self.folder}/contours",
+            f"the tables:  {self.folder}/agree, {self.folder}/evaluate",
+            f"to look at:  {self.folder}/agree/heatmaps, {self.folder}/contours, {self.folder}/evaluate/charts",
+            f"next:        manytruths rank {self.folder}/evaluate/scores.csv --metric dice",
         )
         for place in places:
             console.print(place, highlight=False, markup=False, soft_wrap=True)
@@ -79,11 +88,25 @@ def demo(
         _write_case(one, folder)
     study = Study.open(folder / "study")
     plan = Plan(folder / "agree" / "heatmaps")
-    found = agree(study, settings=Settings(seed=seed, jobs=jobs), plan=plan, progress=progress)
+    settings = Settings(seed=seed, jobs=jobs)
+    found = agree(study, settings=settings, plan=plan, progress=progress)
     write(found, folder / "agree")
     truth = truth_table(folder, jobs)
     truth.write(folder / "agree")
-    return Demo(folder, found, simulated.raters, truth)
+    evaluation = _evaluated(folder, settings, progress)
+    return Demo(folder, found, simulated.raters, truth, evaluation)
+
+
+def _evaluated(folder: Path, settings: Settings, progress: Progress | None) -> Evaluation:
+    """The algorithms against raters and consensus, and against the truth as well."""
+    study = Study.open(
+        folder / "study",
+        predictions=str(folder / "study" / "predictions" / "{algorithm}" / "{case}.png"),
+        references=str(folder / "known" / "{reference}" / "{case}.png"),
+    )
+    found = evaluate(study, EvaluatePlan(("vote:0.5", "staple")), settings=settings, progress=progress)
+    write_evaluation(found, folder / "evaluate")
+    return found
 
 
 def _write_case(case: SimulatedCase, folder: Path) -> None:
@@ -97,6 +120,8 @@ def _write_case(case: SimulatedCase, folder: Path) -> None:
     for (rater, session), marking in case.readings.items():
         write_map(study / "masks" / rater / session / f"{case.name}.png", marking.mask.astype(np.uint8))
         write_map(study / "ranks" / rater / session / f"{case.name}.png", marking.ranks)
+    for algorithm, mask in case.predictions.items():
+        write_map(study / "predictions" / algorithm / f"{case.name}.png", mask.astype(np.uint8))
     outlines = {rater: m.mask for (rater, session), m in case.readings.items() if session == "1"}
     drawn = contour_overlay(
         case.image,

@@ -62,7 +62,7 @@ def evaluate(
 ) -> Evaluation:
     """Judge every algorithm by every rater and every truth; tables are returned."""
     settings = settings or Settings()
-    _refuse(study, plan, tolerance)
+    _refuse(study, plan, tolerance, skew)
     if missing == "exclude" and all(case.missing for case in study):
         raise InputError("no case has a prediction of every algorithm; use --missing worst, or add predictions")
     grey = hard = None
@@ -96,13 +96,19 @@ def evaluate(
     return Evaluation(study, settings, plan, more, missing, hard, grey, orders, extras, tables, said)
 
 
-def _refuse(study: Study, plan: EvaluatePlan, tolerance: float | None) -> None:
+def _refuse(study: Study, plan: EvaluatePlan, tolerance: float | None, skew: tuple[float, float] | None) -> None:
     for method in plan.truths:
         estimator(method)
     if tolerance is not None and not 0 <= tolerance < float("inf"):
         raise CallError(f"tolerance is a distance, 0 or more; got {tolerance}")
-    if plan.threshold is not None and not study.options.grey:
-        raise CallError("--threshold cuts grey predictions; say --grey, or leave it out")
+    if skew is not None and not 0 <= skew[0] < skew[1] <= 1:
+        raise CallError(f"skew is a range of prevalences within 0 to 1, as in 0.1,0.5; got {skew[0]:g},{skew[1]:g}")
+    if plan.threshold is not None and plan.threshold != plan.threshold:
+        raise CallError("threshold is a number to cut grey predictions at; got nan")
+    given = {"--threshold": plan.threshold, "--skew": skew, "--limits": study.options.limits}
+    for option, value in given.items():
+        if value is not None and not study.options.grey:
+            raise CallError(f"{option} is for grey predictions; say --grey, or leave it out")
     if study.options.predictions is None:
         raise CallError("evaluate wants --predictions, as in --predictions unet/{case}.png")
     if not study.algorithms:
@@ -114,13 +120,13 @@ def _refuse(study: Study, plan: EvaluatePlan, tolerance: float | None) -> None:
             "--region modified_background depends on where the pixels lie once there are predictions; "
             "give the region as masks (--roi)"
         )
-    given = {c.name for case in study for c in case.references}
-    clash = [name for name in plan.truths if name in {*study.rater_names, *given}]
+    references = {c.name for case in study for c in case.references}
+    clash = [name for name in plan.truths if name in {*study.rater_names, *references}]
     if clash:
         raise InputError(
             f"a rater or reference is called {clash[0]!r} like a method; rename it, or leave out the method"
         )
-    twice = sorted(given.intersection(study.rater_names))
+    twice = sorted(references.intersection(study.rater_names))
     if twice:
         raise InputError(f"a reference is called {twice[0]!r} like a rater; rename its files or folder")
 
@@ -128,6 +134,9 @@ def _refuse(study: Study, plan: EvaluatePlan, tolerance: float | None) -> None:
 def write(found: Evaluation, folder: Path, *, pictures: bool = True) -> list[Path]:
     """Tables, distinct rankings, charts and summary into a folder; what only an earlier run wrote there goes."""
     paths = write_all(found.tables, folder)
+    cases = [(case.name, case.subject, "; ".join(case.groups)) for case in found.study]
+    write_csv(folder / "cases.csv", cases, ("case", "subject", "group"))
+    paths.append(folder / "cases.csv")
     header, cells = paper_table(found.table("scores"))
     write_csv(folder / "by_truth.csv", cells, header)
     paths.append(folder / "by_truth.csv")

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ..evaluation.mean_precision import mean_precision
 from ..formats import safe_name
 from ..pictures import beside_range, lines
 from .evaluate_grey import GreyScores
@@ -19,6 +21,11 @@ from .measures import DISTANCES
 
 if TYPE_CHECKING:
     from .evaluate import Evaluation
+
+Values = NDArray[np.float64]
+
+STEP = 0.01
+"""Recall between two points of a curve as drawn."""
 
 DRAWN = ("dice", "hausdorff_95", "mean_surface_distance", "surface_dice")
 """What is drawn beside the human range; all of it is in ``verdicts.csv``."""
@@ -65,10 +72,17 @@ def _end(value: float | None) -> float:
     return math.nan if value is None else value
 
 
-def _points(found: GreyScores, algorithm: str, truth: str) -> tuple[np.ndarray, np.ndarray]:
+def _points(found: GreyScores, algorithm: str, truth: str) -> tuple[Values, Values]:
+    """Recall and P̄; between thresholds both rates grow in a straight line, which P̄ does not follow."""
     column = next(c for c in found.counts if c.name == algorithm)
     curve = found.curve(column, truth).thinned()
-    return curve.recall, curve.pbar(*found.skew)
+    steps = np.maximum(1, np.ceil(np.diff(curve.recall) / STEP))
+    if not np.isfinite(steps).all():
+        return np.full(1, np.nan), np.full(1, np.nan)
+    at = np.concatenate([i + np.arange(n) / n for i, n in enumerate(steps)] + [[float(len(steps))]])
+    recall, fall_out = (np.interp(at, np.arange(len(steps) + 1), rate) for rate in (curve.recall, curve.fall_out))
+    drawn = recall > 0
+    return recall[drawn], mean_precision(recall[drawn], fall_out[drawn], *found.skew)
 
 
 def _area(found: GreyScores, algorithm: str, truth: str) -> str:
@@ -84,7 +98,8 @@ def _levels(found: GreyScores) -> Iterator[tuple[str, str]]:
         curves = {f"≥ {name[7:]}": _points(found, algorithm, name) for name in levels}
         areas = {f"≥ {name[7:]}": _area(found, algorithm, name) for name in levels}
         title = f"{algorithm}: P̄-R as more raters must agree"
-        yield f"levels-{safe_name(algorithm)}", lines(curves, "recall", "mean precision P̄", title, notes=areas)
+        drawn = lines(curves, "recall", "mean precision P̄", title, notes=areas, ordered=True)
+        yield f"levels-{safe_name(algorithm)}", drawn
 
 
 def _truths(found: GreyScores) -> Iterator[tuple[str, str]]:

@@ -120,6 +120,10 @@ class _Seen:
             self.correlations[case.name, column] = cco(everything), cci(everything)
             _more(self.judged, column, counts)
             _more(self.whole, column, everything)
+        for column, counts in found.silent.items():
+            # where nobody could have an area, its lack does not count
+            worst = {key: v if np.isnan(v) else Undefined(NO_PREDICTION) for key, v in areas(counts, skew).items()}
+            self.areas[case.name, column] = worst
         if self.missing == "worst" or not found.silent:
             for column, counts in (*found.counts.items(), *found.silent.items()):
                 _more(self.counts, column, counts)
@@ -154,17 +158,12 @@ def _by_case(
 ) -> list[Row]:
     series = []
     for name in AREAS:
-        values = [[_area(seen, case, a, truth, name) for case in tallies] for a in study.algorithms]
+        values = [[seen.areas[case, a][truth, name] for case in tallies] for a in study.algorithms]
         series += [
             Series(name, v, "", (a.name, truth), counted)
             for a, v, counted in zip(study.algorithms, values, filled(name, values, missing), strict=True)
         ]
     return summarise(series, tallies, settings)
-
-
-def _area(seen: _Seen, case: str, algorithm: Column, truth: str, name: str) -> float:
-    found = seen.areas.get((case, algorithm))
-    return Undefined(NO_PREDICTION) if found is None else found[truth, name]
 
 
 def _items(counts: ResponseCounts, truth: str) -> int:

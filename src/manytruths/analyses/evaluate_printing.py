@@ -54,7 +54,7 @@ def print_evaluation(found: Evaluation, console: Console) -> None:
         f"[bold]{counted(len(study.algorithms), 'algorithm')}, {counted(len(study), 'case')}, "
         f"{counted(len(study.subjects), 'subject')}, {counted(len(study.rater_names), 'rater')}[/bold]\n"
     )
-    for part in (*_hard(found), *_grey(found), *_orders(found)):
+    for part in (*_hard(found), *_grey(found), *order_grids(found)):
         console.print(part)
     for line in (*_distinct(found), *found.notes):
         console.print(f"• {line}", markup=False, highlight=False)
@@ -64,6 +64,11 @@ def _hard(found: Evaluation) -> Iterator[Any]:
     for part in found.hard.parts if found.hard else ():
         yield _against(found, part)
         yield _verdicts(found, part)
+
+
+def verdict_grids(found: Evaluation) -> list[Any]:
+    """Algorithms beside the human range, label by label."""
+    return [_verdicts(found, part) for part in found.hard.parts] if found.hard else []
 
 
 def _title(part: Part, words: str) -> str:
@@ -142,7 +147,7 @@ def _correlation(found: Evaluation, algorithm: str) -> list[str]:
     return [number(next(r.value for r in rows if r.statistic == name), 4) for name in ("cco", "cci")]
 
 
-def _orders(found: Evaluation) -> Iterator[Any]:
+def order_grids(found: Evaluation) -> Iterator[Any]:
     """Distinct rankings, and who gives each."""
     for (label, metric), orders in found.orders.items():
         if metric not in ("dice", "pbar_area") or not orders.rankings:

@@ -78,7 +78,7 @@ def _judged(scene: Scene, value: int | None, plan: EvaluatePlan) -> Judged:
         raters = {c: marks[c] for c in scene.reading.masks}
         drawn = {c: painted(e, raters) for c, e in found.items()}
         distances = _distances(scene, marks | maps | drawn, joint, plan)
-    absent = frozenset((*case.absent, *case.missing))
+    absent = frozenset((*case.absent, *case.missing, *case.missing_references))
     return Judged(joint, distances, _soft(base, found), absent, first_readings(scene.table), tuple(notes))
 
 

@@ -163,19 +163,23 @@ def counted(scene: Scene, marks: Mapping[Column, Array]) -> Tally:
     case = scene.reading.case
     # the union is that of all labels, also where one of them is looked at
     region = case.options.region if case.roi is None else case.region(scene.reading.grid)
-    gone = {role: [c for c in case.missing if c.role == role] for role in ("algorithm", "reference")}
-    given = sorted([*case.references, *gone["reference"]], key=lambda c: c.order)
+    made = {c: a for c, a in marks.items() if c.role == "reference" and c not in case.references}
+    predicted = [c for c in marks if c.role == "algorithm"]
     table = tally(
-        {**{c: a for c, a in marks.items() if c.role == "rater"}, **dict.fromkeys(case.absent)},
+        _in_order(marks, *scene.reading.masks, *case.absent),
         raters="exchangeable" if case.options.exchangeable else None,
-        predictions={**{c: a for c, a in marks.items() if c.role == "algorithm"}, **dict.fromkeys(gone["algorithm"])},
-        # in the same order in every case
-        references={**{c: marks.get(c) for c in given}, **{c: a for c, a in marks.items() if c.role == "reference"}},
+        predictions=_in_order(marks, *predicted, *case.missing),
+        references={**_in_order(marks, *case.references, *case.missing_references), **made},
         labels=Labels((0, 1)),
         region=scene.union if region == "union" and scene.union.any() else region,
         unit=scene.reading.grid.item_size,
     )
     return replace(table, region="union") if region == "union" else table
+
+
+def _in_order(marks: Mapping[Column, Array], *columns: Column) -> dict[Column, Array | None]:
+    """In the same order in every case, whoever is absent, so that what is counted adds."""
+    return {c: marks.get(c) for c in sorted(columns, key=lambda c: c.order)}
 
 
 def painted(found: Estimated, raters: Mapping[Column, Array]) -> Array:

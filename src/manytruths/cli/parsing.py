@@ -53,9 +53,11 @@ def two_numbers(text: str | None, option: str) -> tuple[float, float] | None:
         return None
     try:
         low, high = (float(number) for number in text.split(","))
+        if not -float("inf") < low < high < float("inf"):
+            raise ValueError
         return low, high
     except ValueError:
-        raise CallError(f"{option} wants two numbers, as in 0.1,0.5; got {text!r}") from None
+        raise CallError(f"{option} wants two numbers, the smaller first, as in 0.1,0.5; got {text!r}") from None
 
 
 def whole_numbers(text: str, option: str) -> tuple[int, int]:

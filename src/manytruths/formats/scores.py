@@ -57,7 +57,8 @@ def read_scores(
         Which column is the case, algorithm, metric, value, truth, subject or reason, where it has another name:
         ``{"case": "image", "algorithm": "team"}``.
     cases
-        CSV with the columns ``case`` and ``subject``; by default every case is a subject of its own.
+        CSV with the columns ``case`` and ``subject``. By default the ``cases.csv`` that ``evaluate`` writes beside its
+        ``scores.csv``; else every case is a subject of its own.
     labels
         The labels to take from a table that has some; by default the rows of all labels together, else each label as
         a metric of its own, such as ``dice [tumour]``.
@@ -72,11 +73,17 @@ def read_scores(
     problems.insist()
     if not entries:
         raise FormatError(f"{path}: has no scores of cases; give a row for every case and algorithm")
+    cases = _beside(Path(path)) if cases is None else cases
     if cases is not None:
         subjects = _given_subjects(cases, dict.fromkeys(e.case for e in entries))
     scores = _gathered(entries, subjects, problems, tuple(notes))
     problems.insist()
     return scores
+
+
+def _beside(path: Path) -> Path | None:
+    found = path.with_name("cases.csv")
+    return found if path.name == "scores.csv" and found.is_file() else None
 
 
 def _of_cases(sheet: Sheet) -> Sheet:

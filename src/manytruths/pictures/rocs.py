@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import CallError
 from .charts import TOP
+from .colours import colour, hexadecimal
 from .svg import INK, LETTER, PALE_INK, Axis, bottom_axis, clean, document, left_axis, line, shorten, tag, text
 
 LEFT, SIDE, ROW = 78.0, 400.0, 20.0
@@ -45,6 +46,11 @@ def strokes(count: int, colours: Sequence[str] = COLOURS) -> list[Stroke]:
     return [Stroke(colours[i % len(colours)], DASHES[(i + i // turn) % len(DASHES)]) for i in range(count)]
 
 
+def levels(count: int) -> list[Stroke]:
+    """Colours from dark to light, short of the yellow that is lost on white paper."""
+    return [Stroke(hexadecimal(c)) for c in colour(np.linspace(0, 0.85, count)).tolist()]
+
+
 def lines(
     curves: Mapping[str, tuple[ArrayLike, ArrayLike]],
     xlabel: str,
@@ -56,6 +62,7 @@ def lines(
     points: Mapping[str, tuple[float, float]] | None = None,
     notes: Mapping[str, str] | None = None,
     diagonal: bool = False,
+    ordered: bool = False,
     xlim: Limits = (0.0, 1.0),
     ylim: Limits = (0.0, 1.0),
 ) -> str:
@@ -75,6 +82,8 @@ def lines(
         ``{name: text}`` after a curve's name in the legend, such as its area.
     diagonal
         A pale line from corner to corner: what chance gives.
+    ordered
+        Whether the curves are levels of one thing: colours then run from dark to light instead of differing.
     xlim, ylim
         What the axes show at least; they grow with what lies beyond.
     """
@@ -87,7 +96,7 @@ def lines(
     if diagonal:
         ends = across(across.low), up(up.low), across(across.high), up(up.high)
         parts.append(line(*ends, "#b4b4bb", stroke_width=1.2))
-    chosen = dict(zip(drawn, strokes(len(drawn)), strict=True))
+    chosen = dict(zip(drawn, (levels if ordered else strokes)(len(drawn)), strict=True))
     for key, curve in drawn.items():
         parts += shaded(curve, across, up, chosen[key].colour, step)
     for key, curve in drawn.items():

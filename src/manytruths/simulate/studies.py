@@ -1,4 +1,4 @@
-"""A whole study of phantoms, marked by five raters whose faults are known."""
+"""A whole study of phantoms, marked by five raters and three algorithms whose faults are known."""
 
 from __future__ import annotations
 
@@ -20,6 +20,13 @@ RATERS = (
 )
 """D is the careless one, C draws small, E draws large. Lengths are for images of 256 pixels and grow with the size."""
 
+ALGORITHMS = (
+    SimulatedRater("net", bias=0.3, jitter=1.0, miss=0.04, false_alarm=0.04),
+    SimulatedRater("cautious", bias=-1.5, jitter=1.0, miss=0.12, false_alarm=0.01),
+    SimulatedRater("filter", bias=1.5, jitter=2.5, miss=0.10, false_alarm=0.50),
+)
+"""What algorithms would predict: one that is good, one that leaves out what is faint, one that sees too much."""
+
 TWICE, SOMETIMES_ABSENT = "B", "C"
 
 
@@ -33,6 +40,8 @@ class SimulatedCase:
     phantom: Phantom
     readings: Mapping[tuple[str, str], Marking]
     """By rater and session. A rater who is not here did not see the image: that is not the same as marking nothing."""
+    predictions: Mapping[str, Mask]
+    """By algorithm."""
 
     @property
     def image(self) -> Image:
@@ -53,6 +62,7 @@ class SimulatedStudy:
     size: int
     seed: int
     raters: tuple[SimulatedRater, ...]
+    algorithms: tuple[SimulatedRater, ...] = ()
 
     def __len__(self) -> int:
         return self.cases
@@ -97,11 +107,13 @@ class SimulatedStudy:
             (rater, session): raters[rater].mark(drawn, derive(self.seed, "reading", index, rater, session))
             for rater, session in self.sessions(name)
         }
-        return SimulatedCase(name, self.subjects[name], group, drawn, readings)
+        predicted = {a.name: a.mark(drawn, derive(self.seed, "prediction", index, a.name)) for a in self.algorithms}
+        masks = {algorithm: marking.mask for algorithm, marking in predicted.items()}
+        return SimulatedCase(name, self.subjects[name], group, drawn, readings, masks)
 
 
 def simulate_study(cases: int = 24, size: int = 256, seed: int = 0) -> SimulatedStudy:
-    """A study to try everything on: five raters, four groups, a second session, absences.
+    """A study to try everything on: five raters, four groups, a second session, absences, three algorithms.
 
     >>> study = simulate_study(cases=4)
     >>> [case.group for case in study]
@@ -112,5 +124,7 @@ def simulate_study(cases: int = 24, size: int = 256, seed: int = 0) -> Simulated
     if cases < 1:
         raise CallError(f"cases is {cases}; a study needs one or more")
     scale = size / 256
-    raters = tuple(replace(r, bias=r.bias * scale, jitter=r.jitter * scale) for r in RATERS)
-    return SimulatedStudy(cases, size, seed, raters)
+    raters, algorithms = (
+        tuple(replace(r, bias=r.bias * scale, jitter=r.jitter * scale) for r in group) for group in (RATERS, ALGORITHMS)
+    )
+    return SimulatedStudy(cases, size, seed, raters, algorithms)

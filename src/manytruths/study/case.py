@@ -49,7 +49,9 @@ class Case:
     references: Mapping[Column, Source] = field(default_factory=dict)
     training: Mapping[Column, Source] = field(default_factory=dict)
     missing: tuple[Column, ...] = ()
-    """Algorithms and given truths of other cases that are not there for this one."""
+    """Algorithms that have predictions of other cases, but none of this one."""
+    missing_references: tuple[Column, ...] = ()
+    """Likewise, truths that were given."""
 
     def tally(self, region: str | ArrayLike | None = None) -> Tally:
         """The table of this case. Raters absent from it are VOID. ``region`` overrides the study's."""

@@ -44,7 +44,7 @@ def find_cases(options: Options, complain: Complain = insist) -> list[Case]:
     algorithms = _by_case(options.predictions, "algorithm", drafts, complain)
     judged = {column for by in algorithms.values() for column in by}
     references = _by_case(options.references, "reference", drafts, complain)
-    beside = judged | {column for by in references.values() for column in by}
+    given = {column for by in references.values() for column in by}
     training = _by_case(options.training, "algorithm", drafts, complain)
     _check_training(options, training, judged, complain)
     ranks = _by_case(options.ranks, "rater", drafts, complain)
@@ -64,14 +64,15 @@ def find_cases(options: Options, complain: Complain = insist) -> list[Case]:
             _image(options.roi, draft.fields),
             references.get(name, {}),
             training.get(name, {}),
-            _others(beside, algorithms.get(name, {}), references.get(name, {})),
+            _others(judged, algorithms.get(name, {})),
+            _others(given, references.get(name, {})),
         )
         for name, draft in sorted(drafts.items(), key=lambda item: natural(item[0]))
     ]
 
 
-def _others(all_columns: set[Column], *here: Mapping[Column, Any]) -> tuple[Column, ...]:
-    return tuple(sorted(all_columns.difference(*here), key=lambda c: c.order))
+def _others(columns: set[Column], here: Mapping[Column, Any]) -> tuple[Column, ...]:
+    return tuple(sorted(columns.difference(here), key=lambda c: c.order))
 
 
 def _described(path: str | None, known: Mapping[str, Draft], complain: Complain) -> dict[str, dict[str, str]]:
