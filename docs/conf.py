@@ -58,7 +58,7 @@ add_module_names = False
 pattern = r"[\\/]plot_"
 if gallery_tools.fissure() is None:
     print(gallery_tools.NO_FISSURE)
-    pattern = r"[\\/]plot_(?!fissure)"
+    pattern = r"[\\/]plot_(?!fissure|evaluate_fissure)"
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",

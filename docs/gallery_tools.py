@@ -7,10 +7,18 @@ from pathlib import Path
 
 from PIL import Image
 
-ORDER = ("plot_fissure.py", "plot_demo.py", "plot_consensus.py", "plot_gordon.py", "plot_share_tables.py")
+ORDER = (
+    "plot_fissure.py",
+    "plot_evaluate_fissure.py",
+    "plot_demo.py",
+    "plot_consensus.py",
+    "plot_challenge.py",
+    "plot_gordon.py",
+    "plot_share_tables.py",
+)
 NO_FISSURE = (
-    "examples/plot_fissure.py is shown without its results: the fissure data are not here; "
-    "set MANYTRUTHS_DATA to the folder that holds fissure/"
+    "examples/plot_fissure.py and plot_evaluate_fissure.py are shown without their results: "
+    "the fissure data are not here; set MANYTRUTHS_DATA to the folder that holds fissure/"
 )
 
 

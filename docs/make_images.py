@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
 import manytruths as mt
-from manytruths.analyses.agree import agree
-from manytruths.analyses.charts import charts
+from manytruths.cli import status
 from manytruths.pictures import contour_overlay, heat_overlay
 
 CASE, SIZE = "p08", 512
 WINDOW = slice(40, 480), slice(40, 430)
 """Rows and columns of the image that hold the lesions."""
 GAP = 28
-CHARTS = ("dendrogram", "kappa-by-group")
+CHARTS = {
+    "agree": ("dendrogram", "kappa-by-group"),
+    "evaluate": ("human-dice",),
+    "rank": ("truths",),
+}
+"""By verb, those of the demo that are shown."""
 
 
 def overview() -> Image.Image:
@@ -49,16 +55,12 @@ def side_by_side(pictures: list[Image.Image]) -> Image.Image:
     return sheet
 
 
-def study_in_memory() -> mt.Study:
-    """The demo's cases, first sessions only, without a file."""
-    simulated = mt.simulate_study()
-    cases = {
-        case.name: {r: m.mask.astype(np.uint8) for (r, session), m in case.readings.items() if session == "1"}
-        for case in simulated
-    }
-    study = mt.Study.from_arrays(cases, subjects=simulated.subjects, groups=simulated.groups)
-    study.properties = {rater.name: {"expertise": rater.expertise} for rater in simulated.raters}
-    return study
+def analyse(folder: Path) -> None:
+    """The demo, and its algorithms ranked."""
+    ranked = ("rank", str(folder / "evaluate" / "scores.csv"), "--metric", "dice")
+    for call in (("demo",), ranked):
+        if status([*call, "--out", str(folder), "--quiet"]):
+            raise SystemExit(f"manytruths {call[0]} failed")
 
 
 def main() -> None:
@@ -67,9 +69,11 @@ def main() -> None:
     folder.mkdir(exist_ok=True)
     picture = overview()
     picture.save(folder / "overview.png", optimize=True)
-    drawn = charts(agree(study_in_memory()))
-    for name in CHARTS:
-        (folder / f"{name}.svg").write_text(drawn[name], encoding="utf-8")
+    with tempfile.TemporaryDirectory() as made:
+        analyse(Path(made))
+        for verb, names in CHARTS.items():
+            for name in names:
+                shutil.copyfile(Path(made) / verb / "charts" / f"{name}.svg", folder / f"{name}.svg")
 
 
 if __name__ == "__main__":

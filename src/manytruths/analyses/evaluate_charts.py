@@ -13,7 +13,7 @@ from ..evaluation.mean_precision import mean_precision
 from ..formats import safe_name
 from ..pictures import beside_range, lines
 from .evaluate_grey import GreyScores
-from .evaluate_notes import named, unit_of
+from .evaluate_notes import unit_of
 from .evaluate_printing import NAMES
 from .grading import grading_chart
 from .human_range import OTHERS
@@ -117,7 +117,7 @@ def _rankings(found: GreyScores) -> Iterator[tuple[str, str]]:
         truth = next((t for t in reversed(ranking.truths)), "")
         curves = {algorithm: _points(found, algorithm, truth) for algorithm in ranking.order}
         areas = {algorithm: _area(found, algorithm, truth) for algorithm in ranking.order}
-        title = f"Ranking {number}, under {truth} (also {named([t for t in ranking.truths if t != truth], 6)})"
+        title = f"Ranking {number}, under {truth} and {len(ranking.truths) - 1} more truths"
         if len(ranking.truths) == 1:
             title = f"Ranking {number}, under {truth} alone"
         yield f"ranking-{number}", lines(curves, "recall", "mean precision P̄", title, notes=areas)

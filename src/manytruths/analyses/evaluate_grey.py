@@ -107,7 +107,8 @@ class _Seen:
     areas: dict[tuple[str, Column], dict[tuple[str, str], float]] = field(default_factory=dict)
     correlations: dict[tuple[str, Column], tuple[Correlation, Correlation]] = field(default_factory=dict)
     excluded: set[Column] = field(default_factory=set)
-    notes: list[str] = field(default_factory=list)
+    notes: dict[str, list[str]] = field(default_factory=dict)
+    """What is to be known, and of which cases."""
 
     def add(self, case: Case, found: GreyCase, skew: Skew) -> None:
         """One more case."""
@@ -127,11 +128,20 @@ class _Seen:
         if self.missing == "worst" or not found.silent:
             for column, counts in (*found.counts.items(), *found.silent.items()):
                 _more(self.counts, column, counts)
-        self.notes += [f"case {case.name}: {note}" for note in found.notes]
+        for note in (*found.notes, *_without_positives(found)):
+            self.notes.setdefault(note, []).append(case.name)
 
 
 def _more(total: dict[Column, ResponseCounts], column: Column, counts: ResponseCounts) -> None:
     total[column] = total[column] + counts if column in total else counts
+
+
+def _without_positives(found: GreyCase) -> Iterator[str]:
+    """Truths under which nothing of a case is positive; one that is not there is no such."""
+    for column in found.tally.columns:
+        codes = set(np.unique(found.tally.patterns[:, found.tally.position(column)]).tolist()) - {VOID}
+        if codes == {0} and column.name in found.kinds and column.role != "algorithm" and not column.session:
+            yield f"{column} has nothing marked: areas are undefined, left out of means, and counted"
 
 
 def _skew(study: Study, settings: Settings) -> Skew:
@@ -226,7 +236,8 @@ def _rankings(orders: TruthRankings | None, tallies: Tallies) -> Iterator[Row]:
 
 
 def _notes(study: Study, seen: _Seen) -> Iterator[str]:
-    yield from seen.notes
+    for note, cases in seen.notes.items():
+        yield f"{note} ({', '.join(cases[:3])}{f' and {len(cases) - 3} more' if len(cases) > 3 else ''})"
     for algorithm, counts in seen.judged.items():
         if counts.rounded:
             yield f"{algorithm}: more than 65,536 different responses; they were rounded to so many steps"

@@ -8,12 +8,13 @@ from functools import partial
 
 import numpy as np
 
+from ..errors import LabelError
 from ..labels import Undefined
 from ..shape import rater_tolerance
 from ..study import Progress, Study
 from ..tallies import Column, Tallies, Tally
 from .evaluating import Judged, evaluate_case
-from .gaps import Missing, filled
+from .gaps import Missing, filled, left_out
 from .human_range import OTHERS, HumanRange, average, grouped, human_range
 from .measures import EVERYBODY, Key, Values, in_order, measured
 from .rows import Row, Table
@@ -76,6 +77,8 @@ def judge(
     work = partial(evaluate_case, plan=plan)
     seen = {c.name: found for c, found in study.map(work, jobs=settings.jobs, progress=progress)}
     study.gathered({case: found[""].raters for case, found in seen.items()})  # refuses one's 1 beside another's 255
+    if study.options.labels is None:
+        _refuse_classes(seen)
     parts = tuple(_part(study, seen, label, tolerance) for label in _labels(seen))
     scores, human, verdicts = _scores(parts, missing, settings), Table("human", ("rater", "against")), _verdict_table()
     ranges: dict[tuple[str, str, str], HumanRange] = {}
@@ -84,6 +87,29 @@ def judge(
         human.add(summarise(list(_human_series(part, columns)), part.tallies, settings))
         verdicts.add(_verdicts(part, columns, missing, settings, ranges))
     return HardScores(parts, scores, human, verdicts, ranges)
+
+
+def _refuse_classes(seen: Mapping[str, Mapping[str, Judged]]) -> None:
+    """Refuse labels that only predictions have where all raters marked one: a second class would count as the first."""
+    tables = [found[""].raters for found in seen.values()]
+    marked = {t.labels.names[k] for t in tables for k in set(np.unique(t.patterns).tolist()) & set(t.labels.marks)}
+    others = [
+        (case, label, who)
+        for case, found in seen.items()
+        for label, judged in found.items()
+        for who in judged.tally.role("algorithm")
+        if label and label not in marked and _marks(judged.tally, who)
+    ]
+    if len(marked) == 1 and others:
+        case, label, who = others[0]
+        raise LabelError(
+            f"case {case}: {who} marks {label}, while every rater marks {marked.pop()} alone; declare the labels "
+            "(--labels), unite them (--foreground any), or say --grey if the prediction is grey"
+        )
+
+
+def _marks(table: Tally, column: Column) -> bool:
+    return bool((table.patterns[:, table.position(column)] == 1).any())
 
 
 def _labels(seen: Mapping[str, Mapping[str, Judged]]) -> list[str]:
@@ -196,9 +222,9 @@ def _verdicts(
         for name in in_order(n for by in cases for (_, k), rows in by.items() if k == kind for v in rows for n in v):
             if name == "inner_outer_ratio":
                 continue
-            human = human_range(cases, part.tallies, raters, kind, name)
-            ranges[part.label, kind, name] = human
             values = [[average(by, a, kind, name) for by in cases] for a in algorithms]
+            human = human_range(cases, part.tallies, raters, kind, name, left_out(values, missing))
+            ranges[part.label, kind, name] = human
             yield from _judged(part, algorithms, filled(name, values, missing), human, settings)
 
 

@@ -35,7 +35,10 @@ def notes(
         return
     for part in hard.parts:
         about = f"label {part.label}: " if part.label else ""
-        yield from (about + said for said in (*_copies(part), *_empty(part), *_easy(part), *_tolerance(part, plan)))
+        yield from (
+            about + said
+            for said in (*_copies(part), *_empty(part), *_excluded(study, part), *_easy(part), *_tolerance(part, plan))
+        )
     yield from _consensus(hard.parts)
     raters = len(study.rater_names)
     if raters == 2 and not study.options.exchangeable:
@@ -91,6 +94,15 @@ def _empty(part: Part) -> Iterator[str]:
                 f"{column} has nothing marked in {counted(len(nothing), 'case')} ({named(nothing)}): what is then "
                 "undefined is left out, and counted"
             )
+
+
+def _excluded(study: Study, part: Part) -> Iterator[str]:
+    """Predictions of which no item counts."""
+    for algorithm in study.algorithms:
+        cases = [case for case in _cases(part, algorithm, set()) if algorithm in study[case].predictions]
+        if cases:
+            where = f"{counted(len(cases), 'case')} ({named(cases)})"
+            yield f"{algorithm} is not judged in {where}: all that counts is excluded"
 
 
 def _cases(part: Part, column: Column, codes: set[int]) -> list[str]:

@@ -171,6 +171,8 @@ def _distinct(found: Evaluation) -> Iterator[str]:
                 yield f"{about}{first} is ahead of {second} whatever is taken as truth, even by different truths"
             elif pair.under_each:
                 yield f"{about}{first} is ahead of {second} under every truth"
+            elif not pair.ahead and not pair.behind:
+                yield f"{about}{first} and {second} are equal under every truth"
             else:
                 yield (
                     f"{about}{first} and {second} cannot be told apart without choosing a truth: {first} is ahead "

@@ -63,10 +63,11 @@ def grey_case(case: Case, plan: EvaluatePlan) -> GreyCase:
         )
         if area is not None:
             whole[column] = count_responses(values, index, joint, region=inside, limits=limits).against(found)
-        if counts[column].constant:
-            notes.append(
-                f"{column}: the response is {values.flat[0]:g} everywhere, so that no threshold tells anything"
-            )
+        if not counts[column].levels.size:
+            notes.append(f"{column}: all that counts is excluded, so that it is not judged")
+        elif counts[column].constant:
+            level = counts[column].levels[0]
+            notes.append(f"{column}: the response is {level:g} everywhere, so that no threshold tells anything")
     return GreyCase(
         joint,
         dict(zip(found.names, found.kinds, strict=True)),

@@ -67,13 +67,13 @@ def frame_curves(
 def _frame_rows(subject: str, one: FrameCurves) -> Iterator[Row]:
     for column, curve in (*one.curves.items(), (MEAN, one.mean())):
         for i, (case, value) in enumerate(zip(one.frames, curve, strict=True), start=1):
-            yield Row("case", "intensity", value, case, extra=(subject, i, str(column), column.role))
+            yield Row("case", "intensity", value, case, extra=(subject, i, column.name, column.role))
 
 
 def _subject_rows(subject: str, found: Iterable[CurveDistance]) -> Iterator[Row]:
     for distance in found:
         for name in STATISTICS:
-            extra = subject, None, str(distance.column), distance.column.role
+            extra = subject, None, distance.column.name, distance.column.role
             row = Row("subject", name, getattr(distance, name), subject, extra=extra, n=distance.frames)
             row.n_undefined = distance.undefined
             yield row
@@ -90,7 +90,7 @@ def _mean_rows(distances: Mapping[str, tuple[CurveDistance, ...]], settings: Set
         return
     means = mean_intervals(values, "bca", settings.resamples, settings.level, settings.seed)
     for k, ((column, name), mean) in enumerate(zip(keys, means, strict=True)):
-        extra = None, None, str(column), column.role
+        extra = None, None, column.name, column.role
         row = Row("mean", name, mean.value, extra=extra, low=mean.low, high=mean.high, n=mean.n)
         row.n_undefined = len(values) - mean.n
         yield row

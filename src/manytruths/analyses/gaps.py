@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..evaluation.directions import describes_the_case, direction, worst
 from ..labels import reason
@@ -23,7 +24,7 @@ def filled(statistic: str, values: Sequence[Sequence[float]], missing: Missing) 
     A prediction that is missing, or that marked nothing where a distance was wanted, counts as the worst there is: the
     metric's bound, else the worst value that any algorithm has. ``exclude`` leaves its case out, for all algorithms.
     """
-    gap = np.array([[reason(v) in (NO_PREDICTION, UNMARKED) for v in row] for row in values])
+    gap = _gaps(values)
     table = np.array(values, np.float64)
     if not gap.any() or describes_the_case(statistic):
         return [list(row) for row in values]
@@ -33,3 +34,12 @@ def filled(statistic: str, values: Sequence[Sequence[float]], missing: Missing) 
     if bound is None and not np.isnan(table).all():
         bound = float((np.nanmin if direction(statistic) == "higher" else np.nanmax)(table))
     return [list(row) for row in np.where(gap, np.nan if bound is None else bound, table).tolist()]
+
+
+def left_out(values: Sequence[Sequence[float]], missing: Missing) -> list[int]:
+    """The cases, by position, that ``exclude`` leaves out: for raters, too, who are read beside the algorithms."""
+    return np.flatnonzero(_gaps(values).any(axis=0)).tolist() if missing == "exclude" else []
+
+
+def _gaps(values: Sequence[Sequence[float]]) -> NDArray[np.bool_]:
+    return np.array([[reason(v) in (NO_PREDICTION, UNMARKED) for v in row] for row in values])

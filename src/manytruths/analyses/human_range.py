@@ -95,10 +95,16 @@ def average(scores: Grouped, who: Column, against: str, statistic: str) -> float
 
 
 def human_range(
-    cases: Sequence[Grouped], tallies: Tallies, raters: Sequence[Column], against: str, statistic: str
+    cases: Sequence[Grouped],
+    tallies: Tallies,
+    raters: Sequence[Column],
+    against: str,
+    statistic: str,
+    left_out: Sequence[int] = (),
 ) -> HumanRange:
-    """The raters' scores, means over subjects."""
+    """The raters' scores, means over subjects; without the cases, by position, that are left out for algorithms."""
     by_case = np.array([[average(s, r, against, statistic) for r in raters] for s in cases], np.float64)
+    by_case[list(left_out)] = np.nan
     by_subject = subject_values(tallies, by_case.reshape(len(cases), len(raters)))
     means = [mean_of(by_subject[:, i], NOBODY) for i in range(len(raters))]
     return HumanRange(statistic, against, {r.name: m for r, m in zip(raters, means, strict=True)})

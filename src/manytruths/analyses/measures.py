@@ -84,7 +84,7 @@ def _distances(distances: Mapping[Key, SurfaceDistances], a: Column, b: Column, 
 def _within(found: SurfaceDistances, tolerance: float) -> float:
     if np.isnan(tolerance):
         return Undefined("no tolerance: no two raters marked anything; give one with --tolerance")
-    return float(found.dice(tolerance))
+    return found.dice(tolerance)
 
 
 def _accepted(table: Tally, absent: Collection[Column]) -> dict[Key, Values]:

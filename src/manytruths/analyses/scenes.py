@@ -24,6 +24,8 @@ Array = NDArray[Any]
 
 NO_MASK = 8
 """A prediction with more values than this that no rater uses is no mask."""
+LOOKED_AT = 1 << 20
+"""So many items of a given truth are enough to see that."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,8 @@ def _refuse_others(case: Case, table: Tally) -> None:
 def _refuse_grey(case: Case, table: Tally, references: Mapping[Column, Array]) -> None:
     """Refuse a given truth that is a map of probabilities: all that is not 0 would be marked."""
     for column, array in references.items():
-        own = set(np.unique(array).tolist()) - set(table.labels.values)
+        some = array.ravel(order="K")[:: max(1, array.size // LOOKED_AT)]
+        own = set(np.unique(some).tolist()) - set(table.labels.values)
         if len(own) > NO_MASK and not case.options.foreground:
             raise InputError(
                 f"case {case.name}: the reference {column} holds {len(own)} values that no rater uses: it is no mask; "
@@ -161,8 +164,9 @@ def spatial(scene: Scene, marks: Mapping[Column, Array], plan: EvaluatePlan) -> 
 def counted(scene: Scene, marks: Mapping[Column, Array]) -> Tally:
     """One table of everything; raters, algorithms and given truths that are absent here are VOID."""
     case = scene.reading.case
-    # the union is that of all labels, also where one of them is looked at
-    region = case.options.region if case.roi is None else case.region(scene.reading.grid)
+    region = case.region(scene.reading.grid)
+    if isinstance(region, str) and region == "union" and scene.union.any():
+        region = scene.union  # of all labels, also where one of them is looked at
     made = {c: a for c, a in marks.items() if c.role == "reference" and c not in case.references}
     predicted = [c for c in marks if c.role == "algorithm"]
     table = tally(
@@ -171,10 +175,10 @@ def counted(scene: Scene, marks: Mapping[Column, Array]) -> Tally:
         predictions=_in_order(marks, *predicted, *case.missing),
         references={**_in_order(marks, *case.references, *case.missing_references), **made},
         labels=Labels((0, 1)),
-        region=scene.union if region == "union" and scene.union.any() else region,
+        region=region,
         unit=scene.reading.grid.item_size,
     )
-    return replace(table, region="union") if region == "union" else table
+    return replace(table, region="union") if case.options.region == "union" else table
 
 
 def _in_order(marks: Mapping[Column, Array], *columns: Column) -> dict[Column, Array | None]:

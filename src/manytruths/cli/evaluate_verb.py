@@ -57,7 +57,7 @@ def evaluate(
     surfaces
         What a surface is: elements between pixels, weighted by their area, or border pixels.
     tolerance
-        Of surface Dice, in mm (pixels where the spacing is not known); default 95% of the raters' own distances.
+        Of surface Dice, in mm (or pixels); default the median of the raters' own 95% distances.
     boundaries
         Match boundaries one to one (2-D): outlines of masks, or lines where masks are lines already.
     boundary_share

@@ -38,7 +38,7 @@ def rank(
     Parameters
     ----------
     metric
-        Metrics to rank by, with commas; by default all whose direction is known.
+        Metrics to rank by, with commas, or all; by default all that are known, of more than three Dice alone.
     direction
         Which is better for metrics that are not known: loss=lower,score=higher.
     missing

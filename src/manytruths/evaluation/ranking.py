@@ -27,6 +27,8 @@ from .rank_words import Distinct, Evidence, Group, Verdict, distinct, groups, or
 MEANS = ("mean of raters",)
 """What a score can be against that is no truth of its own."""
 MANY = 3
+"""With more metrics than this, the main ones are taken alone: many of them measure much the same."""
+MAIN = ("dice", "pbar_area")
 
 
 @dataclass(frozen=True)
@@ -170,7 +172,8 @@ def rank(
     scores
         Made by :func:`read_scores` or ``Scores.of``.
     metrics
-        By which to rank; by default all whose direction is known.
+        By which to rank; by default all whose direction is known, or, of more than three, Dice and the area under P̄-R
+        where they are among them. ``["all"]`` ranks by all.
     truths
         Under which to rank; by default all but the mean of raters, which are truths themselves.
     directions
@@ -229,7 +232,8 @@ def _chosen(
 ) -> tuple[tuple[str, ...], list[str]]:
     """The metrics to rank by, and what is said about those that are left out."""
     if metrics is not None:
-        picked = scores.select(metrics=metrics).metrics
+        every = [m for m in scores.metrics if has_direction(m, directions) and not describes_the_case(m)]
+        picked = scores.select(metrics=every if list(metrics) == ["all"] else metrics).metrics
         for metric in picked:
             direction(metric, directions)
         return picked, []
@@ -238,6 +242,11 @@ def _chosen(
     if not known:
         direction((unknown or list(scores.metrics))[0], directions)
         raise CallError(f"{', '.join(scores.metrics)}: describes cases, not algorithms; name another with --metric")
+    if len(known) > MANY:
+        main = tuple(m for m in known if m.partition(" [")[0] in MAIN)
+        if main:
+            told = f"ranked by {', '.join(main)}, the first of {len(known)} metrics; --metric chooses others, or all"
+            return main, [told]
     told = f"not ranked by {', '.join(unknown)}: whether higher or lower is better is not known (--direction says it)"
     many = f"ranked by all {len(known)} metrics, some of which measure much the same; --metric chooses"
     return known, [*([told] if unknown else []), *([many] if len(known) > MANY else [])]

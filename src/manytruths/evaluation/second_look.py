@@ -54,9 +54,9 @@ class Place:
     """Which raters marked some of it, and what share of it."""
 
     @property
-    def order(self) -> tuple[int, int]:
-        """The strongest first: by the number of algorithms, then by area."""
-        return -self.most, -self.area
+    def order(self) -> tuple[bool, int, int]:
+        """What stands by itself before rims of what raters marked; then by the number of algorithms, then by area."""
+        return self.adjoins, -self.most, -self.area
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from .matrices import matrix
 from .overlay import contour_overlay, heat_overlay
 from .planes import histograms, plane
 from .ranges import beside_range
+from .rankings import rank_blobs, rank_table, rank_whiskers, significance_map
 from .rocs import lines
 from .slices import best_slice, montage
 from .sorting import sorted_masks
@@ -28,7 +29,11 @@ __all__ = [
     "matrix",
     "montage",
     "plane",
+    "rank_blobs",
+    "rank_table",
+    "rank_whiskers",
     "rater_colours",
+    "significance_map",
     "sorted_masks",
     "steps",
     "strip",

@@ -10,8 +10,10 @@ chance distribution p. That he chose it, given that it is l, has the probability
     ρ = the same mean of GA · P                                                       (7, 8)
 
 with a the raters' accuracies, of the data set or of each case, and L the number of labels (the paper has two). Where
-one of two who agree is always right and the other never, P is undefined, and the pair is left out and counted. Ordinal
-labels may agree in part: GA is then multiplied by 1 − |l_i − l_j| / (L − 1), or by 1 minus its square.
+one of two who agree is always right and the other never, P is undefined, and the pair is left out and counted; so is,
+without being counted, every pair with somebody whose accuracy is not known. Ordinal labels may agree in part: GA is
+then multiplied by 1 − |l_i − l_j| / (L − 1), or by 1 minus its square, l being ranks; for numeric labels l are the
+numbers, and their range stands for L − 1.
 
 Without any confidence σ is percent agreement. A rating that lacks its confidence, where others have one, takes no part.
 
@@ -143,13 +145,20 @@ def correct(a: ArrayLike, b: ArrayLike, labels: int = 2) -> Values:
     return np.asarray(np.divide(both, both + neither, out=out, where=both + neither > 0))
 
 
-def near(labels: int, partial: Partial) -> Values:
-    """(labels, labels): how far two labels agree."""
-    if partial == "none" or labels < 2:
-        return np.eye(labels)
+def near(numbers: ArrayLike, partial: Partial) -> Values:
+    """(labels, labels): how far two labels agree, by their numbers.
+
+    >>> near([0, 1, 4], "linear")
+    array([[1.  , 0.75, 0.  ],
+           [0.75, 1.  , 0.25],
+           [0.  , 0.25, 1.  ]])
+    """
+    values = np.asarray(numbers, np.float64)
+    if partial == "none" or len(values) < 2:
+        return np.eye(len(values))
     if partial not in ("linear", "quadratic"):
         raise CallError(f"partial is 'none', 'linear' or 'quadratic'; got {partial!r}")
-    apart = np.abs(np.subtract.outer(np.arange(labels), np.arange(labels))) / (labels - 1)
+    apart = np.abs(np.subtract.outer(values, values)) / np.ptp(values)
     return np.asarray(1 - (apart if partial == "linear" else apart**2))
 
 
@@ -157,7 +166,7 @@ def _means(name: str, ratings: Ratings, genuine: Values, accuracy: Values | None
     """Pair by pair, so that nothing of pairs × cases is ever held."""
     if partial != "none" and ratings.kind == "nominal":
         raise CallError("nominal labels agree or do not; partial agreement is for ordinal and numeric ones")
-    closeness, items = near(len(ratings.labels), partial), ratings.items
+    closeness, items = near(ratings.numbers, partial), ratings.items
     count, size = len(ratings.raters), len(ratings.cases)
     total, met = np.zeros(size), np.zeros(size, np.int64)
     pairs, undefined = np.full((count, count), np.nan), 0
@@ -168,6 +177,7 @@ def _means(name: str, ratings: Ratings, genuine: Values, accuracy: Values | None
         value = np.where(both, genuine[:, i] * genuine[:, j] * closeness[a, b], 0.0)
         if accuracy is not None:
             chance = correct(accuracy[..., i], accuracy[..., j], len(ratings.labels))
+            both &= ~np.isnan(accuracy[..., i] + accuracy[..., j])
             value, both, lost = _weighted(value, both, np.broadcast_to(chance, size))
             undefined += int(items[lost].sum())
         total += value
@@ -188,7 +198,8 @@ def _means(name: str, ratings: Ratings, genuine: Values, accuracy: Values | None
 def _weighted(value: Values, both: NDArray[np.bool_], chance: Values) -> tuple[Values, NDArray[np.bool_], NDArray[Any]]:
     """Times the chance that both are right; pairs that agree and for which it has no value are left out."""
     lost = both & np.isnan(chance) & (value > 0)
-    return np.where(value > 0, value * np.nan_to_num(chance), 0.0), both & ~lost, lost
+    kept = both & ~lost
+    return np.where(kept & (value > 0), value * np.nan_to_num(chance), 0.0), kept, lost
 
 
 def _ratio(part: float, whole: float) -> float:

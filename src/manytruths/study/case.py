@@ -21,6 +21,8 @@ from .options import Options
 Array = NDArray[Any]
 Source = Location | Array
 """A file, or an array that is in memory already."""
+Sources = Source | Mapping[str, Source]
+"""The same, or one a structure."""
 
 _MANY = 8
 """More distinct values than this, undeclared, and a mask is looked at for traces of JPEG."""
@@ -42,11 +44,11 @@ class Case:
     absent: tuple[Column, ...]
     options: Options
     structures: tuple[str, ...] = ()
-    predictions: Mapping[Column, Source] = field(default_factory=dict)
+    predictions: Mapping[Column, Sources] = field(default_factory=dict)
     ranks: Mapping[Column, Source] = field(default_factory=dict)
     image: Location | None = None
     roi: Source | None = None
-    references: Mapping[Column, Source] = field(default_factory=dict)
+    references: Mapping[Column, Sources] = field(default_factory=dict)
     training: Mapping[Column, Source] = field(default_factory=dict)
     missing: tuple[Column, ...] = ()
     """Algorithms that have predictions of other cases, but none of this one."""
@@ -87,8 +89,7 @@ class Case:
     def mask(self, column: Column) -> Mask:
         """One rater's mask; structures in files of their own are put together."""
         with about(f"case {self.name}, rater {column}"):
-            parts = {label: self._load(source) for label, source in self.masks[column].items()}
-            return parts[""] if "" in parts else self._together(parts)
+            return self._load(self.masks[column])
 
     def _together(self, parts: Mapping[str, Mask]) -> Mask:
         for label, part in parts.items():
@@ -98,6 +99,9 @@ class Case:
             differs = other.grid.difference(one.grid)
             if differs:
                 raise GridError(f"{label} has {differs}, unlike {first}; resample one of them")
+        unknown = [label for label in parts if label not in self.structures]
+        if unknown:
+            raise LabelError(f"no rater has {unknown[0]!r}; structures are {', '.join(self.structures)}: rename it")
         values = [self.structures.index(label) + 1 for label in parts]
         array = smaller_out_of_larger([np.asarray(p.array) != 0 for p in parts.values()], values)
         return Mask(array, one.grid, one.format)
@@ -127,7 +131,10 @@ class Case:
 
     def prediction(self, column: Column, grid: Grid | None) -> Array:
         """One algorithm's output."""
-        return self._beside(f"prediction of {column}", self.predictions[column], grid)
+        try:
+            return self._beside(f"prediction of {column}", self.predictions[column], grid)
+        except LabelError as error:
+            raise LabelError(f"{error}; if it is grey, say so (--grey)") from None
 
     def reference(self, column: Column, grid: Grid | None) -> Array:
         """A truth that was given."""
@@ -142,7 +149,9 @@ class Case:
             if differs:
                 raise GridError(f"{source} has {differs}, unlike the masks; resample it")
             if found.array.ndim > len(found.grid.shape):
-                raise InputError(f"{source} is a picture in colour; a grey prediction has one number a pixel")
+                raise InputError(
+                    f"{source} is a picture in colour; a grey prediction has one number a pixel: save it as grey"
+                )
             refuse_strange(found.array, self.options.limits)
             return found.array
 
@@ -162,15 +171,18 @@ class Case:
             raise InputError(f"case {self.name}, roi: {self.roi} is empty, so that nothing is counted; draw it again")
         return inside
 
-    def _beside(self, what: str, source: Source, grid: Grid | None) -> Array:
+    def _beside(self, what: str, source: Sources, grid: Grid | None) -> Array:
         with about(f"case {self.name}, {what}"):
             mask = self._load(source)
             differs = "" if grid is None else mask.grid.difference(grid)
             if differs:
-                raise GridError(f"{source} has {differs}, unlike the masks; resample it")
+                raise GridError(f"{_shown(source)} has {differs}, unlike the masks; resample it")
             return mask.array
 
-    def _load(self, source: Source) -> Mask:
+    def _load(self, source: Sources) -> Mask:
+        if isinstance(source, Mapping):
+            parts = {label: self._load(one) for label, one in source.items()}
+            return parts[""] if "" in parts else self._together(parts)
         if isinstance(source, Location):
             mask = read_mask(source)
             return mask if self.options.spacing is None else Mask(mask.array, self._spaced(mask.grid), mask.format)
@@ -228,7 +240,13 @@ class Reading:
         for column, array in self.masks.items():
             if str(error).startswith(f"{column}:"):
                 return LabelError(f"case {self.case.name}, rater {error}. {values_found(array)}")
-        return LabelError(f"case {self.case.name}: {error}")
+        mine = any(str(error).startswith(f"{column}:") for column in self.case.predictions)
+        hint = "; if it is grey, say so (--grey)" if mine else ""
+        return LabelError(f"case {self.case.name}: {'prediction of ' if mine else ''}{error}{hint}")
+
+
+def _shown(source: Sources) -> str:
+    return str(next(iter(source.values())) if isinstance(source, Mapping) else source)
 
 
 def refuse_compressed(array: Array, where: str) -> None:
@@ -258,9 +276,12 @@ def refuse_strange(response: Array, limits: tuple[float, float] | None) -> None:
     with np.errstate(invalid="ignore"):
         wrong = response[~np.isfinite(response) | (response < low) | (response > high)]
     if wrong.size:
-        wanted = f"between {low:g} and {high:g}, as declared" if limits and np.isfinite(wrong).all() else "finite"
-        raise InputError(f"{wrong.size} values such as {wrong.flat[0]:g} are not {wanted}; write it again, or declare "
-                         "other limits")  # fmt: skip
+        declared = limits is not None and bool(np.isfinite(wrong).all())
+        wanted = f"between {low:g} and {high:g}, as declared" if declared else "finite"
+        other = ", or declare other limits" if declared else ""
+        raise InputError(
+            f"values such as {wrong.flat[0]:g} ({wrong.size} in all) are not {wanted}; write it again{other}"
+        )
 
 
 @contextmanager

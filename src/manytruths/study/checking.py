@@ -92,6 +92,9 @@ def _beside(case: Case, grid: Grid | None) -> Iterator[Problem]:
         if column not in case.ranks:
             message = f"case {case.name}: rater {column} has no rank map: the ranking heatmap is the others'"
             yield Problem("warning", "ranks", message, case.name, str(column))
+    for kind, gone in (("prediction", case.missing), ("reference", case.missing_references)):
+        for column in gone:
+            yield Problem("warning", kind, f"case {case.name}: there is no {kind} of {column}", case.name, str(column))
     for kind, who, check in checks:
         try:
             check()

@@ -41,9 +41,10 @@ def find_cases(options: Options, complain: Complain = insist) -> list[Case]:
     need_two_raters(columns, complain)
     table = _described(options.cases, _drafts(found, {}), complain)
     _check_subjects(options, drafts)
-    algorithms = _by_case(options.predictions, "algorithm", drafts, complain)
+    masks = bool(structures) and not options.grey
+    algorithms = _by_case(options.predictions, "algorithm", drafts, complain, labels=masks)
     judged = {column for by in algorithms.values() for column in by}
-    references = _by_case(options.references, "reference", drafts, complain)
+    references = _by_case(options.references, "reference", drafts, complain, labels=masks)
     given = {column for by in references.values() for column in by}
     training = _by_case(options.training, "algorithm", drafts, complain)
     _check_training(options, training, judged, complain)
@@ -179,12 +180,13 @@ def _drafts(found: list[Found], exclude: Mapping[str, tuple[str, ...]]) -> dict[
 
 
 def _by_case(
-    template: str | None, who: Role, drafts: Mapping[str, Draft], complain: Complain
+    template: str | None, who: Role, drafts: Mapping[str, Draft], complain: Complain, labels: bool = False
 ) -> dict[str, dict[Column, Any]]:
-    """Predictions, references, areas or ranks by case and column."""
+    """Predictions, references, areas or ranks by case and column; with ``labels``, perhaps a file a structure."""
     if template is None:
         return {}
     parsed = Template(template, require=("case", "rater") if who == "rater" else ("case",))
+    several = _check_fields(parsed, who, labels)
     names = {(d.fields["case"], d.fields.get("subject", "")): name for name, d in drafts.items()}
     by_case: dict[str, dict[Column, Any]] = {}
     for one in parsed.find(complain):
@@ -192,9 +194,28 @@ def _by_case(
         name = names.get((f["case"], f.get("subject", ""))) or names.get((f["case"], ""))
         name = name or next((n for (case, _), n in names.items() if case == f["case"]), None)
         column = Column(f.get(who, UNNAMED[who]), who, f.get("session", ""))
-        if name is not None:
-            by_case.setdefault(name, {})[column] = one.location
-    return by_case
+        if name is None:
+            continue
+        own = by_case.setdefault(name, {}).setdefault(column, {})
+        first = own.setdefault(f.get("label", ""), one.location)
+        if first != one.location:
+            problem = f"{first} and {one.location} are both of case {name}; remove one, or name the cases apart"
+            complain(StudyError(problem))
+    if several:
+        return by_case
+    return {name: {column: own[""] for column, own in by.items()} for name, by in by_case.items()}
+
+
+def _check_fields(template: Template, who: Role, labels: bool) -> bool:
+    """Refuse a placeholder that would make several files one; whether there is a file for every structure."""
+    known = ("case", "subject", who, *(("session",) if who == "rater" else ()), *(("label",) if labels else ()))
+    for name in template.fields:
+        if name not in known:
+            wanted = ", ".join(f"{{{field}}}" for field in known)
+            raise StudyError(
+                f"template {template.text!r} has {{{name}}}, which has no place there; it may have {wanted}"
+            )
+    return "label" in template.fields
 
 
 def _image(template: str | None, fields: Mapping[str, str]) -> Location | None:

@@ -1,0 +1,110 @@
+"""
+A small challenge: who wins?
+============================
+
+Five algorithms were run on the same cases, and the organiser wants a winner. The scores here are simulated, so that it
+is known how good each algorithm is. The example ranks them, asks how far the ranking can be trusted, and shows what a
+team gains by not handing in its failures.
+
+``manytruths rank scores.csv`` does the same with a table of scores, of ``manytruths evaluate`` or of anybody.
+"""
+# sphinx_gallery_thumbnail_number = 1
+
+import numpy as np
+
+import manytruths as mt
+from manytruths.pictures import lines
+from manytruths.pictures.rankings import rank_blobs, significance_map
+
+TRUE = {"atlas": 0.84, "blend": 0.83, "cascade": 0.80, "dummy": 0.60, "edge": 0.80}
+rng = np.random.default_rng(4)
+hard = rng.normal(0, 0.06, 40)  # some cases are hard for everybody
+spread = {name: 0.12 if name == "edge" else 0.03 for name in TRUE}  # edge is often good, sometimes lost
+rows = [mean + hard + rng.normal(0, spread[name], 40) for name, mean in TRUE.items()]
+dice = np.clip(rows, 0, 1).round(3)
+for name, row in zip(TRUE, dice, strict=True):
+    print(f"{name:8} true mean {TRUE[name]:.2f}, found {row.mean():.3f}")
+
+# %%
+# A ranking
+# ---------
+# Rows are algorithms, columns cases. Where patients have several cases, ``subjects=`` says which belong together.
+
+table = mt.Scores.of(dice, list(TRUE), metrics=["dice"])
+found = mt.rank(table)
+print(found)
+print(found.verdict.sentence)
+
+# %%
+# How stable is it?
+# -----------------
+# Cases are drawn again a thousand times, and everything is ranked anew each time.
+
+overall = found.overall
+low, high = overall.interval
+print(f"{'':8} rank  95%    first in")
+for name in found.order:
+    i = found.algorithms.index(name)
+    print(f"{name:8} {overall.places[i]:4}  {low[i]:.0f}–{high[i]:.0f} {overall.first_share[i]:9.0%}")
+
+# %%
+order = [found.algorithms.index(name) for name in found.order]
+places = [float(overall.places[i]) for i in order]
+title = "Ranks in resamples of the cases"
+blobs = rank_blobs(overall.shares[order], found.order, title, ranks=places)
+
+# %%
+# Who cannot be told apart
+# ------------------------
+# Wilcoxon's test between every two, adjusted for the number of tests. Neighbours without a significant difference form
+# a group: their order is chance.
+
+for group in found.groups():
+    print(group)
+i, j = (found.algorithms.index(name) for name in ("cascade", "edge"))
+print(f"cascade before edge in {overall.superiority[i, j]:.0%} of the resamples")
+
+# %%
+p_values = found.tests[0].p_holm[np.ix_(order, order)]
+squares = significance_map(p_values, found.order, "Who beats whom", alpha=found.alpha)
+
+# %%
+# The order depends on how scores become ranks
+# --------------------------------------------
+# ``mean`` ranks the means; ``rank`` ranks in every case and then takes the mean of ranks; ``test`` counts significant
+# wins. They answer different questions: edge is often good and sometimes lost.
+
+for scheme in ("mean", "rank", "test"):
+    standing = found.find(scheme=scheme)
+    print(scheme, dict(zip(found.algorithms, standing.places.tolist(), strict=True)))
+for tau in found.taus[:3]:
+    print(f"Kendall's tau of {tau.first} and {tau.second}: {tau.value:.2f}")
+
+# %%
+# Predictions that were not handed in
+# -----------------------------------
+# Suppose that blend hands in nothing for the ten cases that it does worst. A mean over what is there would reward that.
+
+cut = dice.copy()
+cut[1, np.argsort(dice[1])[:10]] = np.nan
+means = np.nanmean(cut, axis=1).round(3).tolist()
+print("means of what is there:", dict(zip(TRUE, means, strict=True)))
+missing = mt.Scores.of(cut, list(TRUE), metrics=["dice"])
+for how in ("worst", "exclude"):
+    again = mt.rank(missing, missing=how)
+    print(f"{how:8}", " > ".join(again.order))
+
+# %%
+# By default a missing score counts as the worst that there is, so that it never pays to leave one out. ``exclude``
+# compares on the cases that everybody has, which are then the easier ones.
+#
+# How many cases would it take?
+# -----------------------------
+# The share of resamples in which atlas is first, with the first 5, 10, 20, … cases:
+
+sizes = [5, 10, 15, 20, 30, 40]
+parts = [mt.rank(mt.Scores.of(dice[:, :n], list(TRUE))) for n in sizes]
+shares = np.array([part.overall.first_share for part in parts])
+curves = {"atlas": (sizes, shares[:, 0]), "blend": (sizes, shares[:, 1])}
+words = ("cases", "share of resamples in first place", "Who is first, by the number of cases")
+chart = lines(curves, *words, xlim=(0, 40))

@@ -1,0 +1,124 @@
+"""
+Paradoxes: where kappa collapses
+================================
+
+Raters can agree nearly always and have a kappa of 0, or agree always and have none. Feinstein and Cicchetti (1990,
+`doi:10.1016/0895-4356(90)90158-L <https://doi.org/10.1016/0895-4356(90)90158-L>`_) made two such cases famous; Cabitza
+and colleagues (2020, `doi:10.3390/app10114014 <https://doi.org/10.3390/app10114014>`_) take them up to argue for σ, the
+share of agreement that is genuine. The page computes them all, and says where the argument holds.
+"""
+
+import numpy as np
+
+import manytruths as mt
+from manytruths.pictures import lines
+from manytruths.reliability import Ratings, sigma
+from manytruths.reliability.masks import ratings_of
+
+COLUMNS = {
+    "agreement": mt.percent_agreement,
+    "Cohen": mt.cohen_kappa,
+    "Fleiss": mt.fleiss_kappa,
+    "alpha": mt.krippendorff_alpha,
+    "Gwet": mt.gwet_ac1,
+}
+
+
+def number(value):
+    """Three digits, or a word."""
+    return f"{value:11.3f}" if value == value else f"{'undefined':>11}"
+
+
+def show(rows):
+    """A line of numbers for each table of ratings by two raters."""
+    print(f"{'':26}" + "".join(f"{name:>11}" for name in (*COLUMNS, "σ", "σ, c = 0.8")))
+    for name, (a, b) in rows.items():
+        given = {"A": a, "B": b}
+        plain, sure = (sigma(Ratings.of(given, c, labels=[0, 1])).value for c in (None, 0.8))
+        table = Ratings.of(given, labels=[0, 1]).tally()
+        beside = [statistic(table) for statistic in COLUMNS.values()]
+        print(f"{name:26}" + "".join(number(value) for value in (*beside, plain, sure)))
+
+
+# %%
+# The first: high agreement, low kappa
+# ------------------------------------
+# Two raters label 250 cases with 0; once, one of them says 1. They agree in 99.6% of the cases. Kappa is 0 or just
+# below: if labels were drawn from the two raters' own shares, that is how often they would agree by chance. And if
+# they give all cases the same label, chance agreement is complete, and there is nothing to divide by.
+
+zeros = [0] * 250
+show(
+    {
+        "one dissent": (zeros, [*zeros[1:], 1]),
+        "all labels equal": (zeros, zeros),
+        "as the paper prints it": ([*zeros[1:], 1], [*zeros[1:], 1]),
+    }
+)
+
+# %%
+# The last line is the paradox as Cabitza and colleagues print it: all raters agree on 0 "for all cases but one, and on
+# assigning 1 to the remaining case". That gives a kappa of 1, and no paradox. The one case has to be a dissent.
+#
+# σ has a value in every line. Two things should be said about that. Without any confidence σ *is* percent agreement: it
+# takes nothing off for chance, so that of course it does not collapse. And with confidence, how much is taken off is up
+# to the chance model. Below, a rater who is not sure draws his label evenly, or in the shares in which labels
+# were given. In the latter case 0 was to be expected anyway, and σ is lower:
+
+for chance in ("uniform", "empirical"):
+    value = sigma(Ratings.of({"A": zeros, "B": zeros}, 0.8, labels=[0, 1]), chance).value
+    print(f"all labels equal, confidence 0.8, chance {chance:10} σ = {value:.3f}")
+
+# %%
+# The same agreement, and every kappa there is
+# --------------------------------------------
+# Agreement is held at 85% of 1,000 cases, disagreements are even on both sides, and the share of the rarer label goes
+# down. Kappa and alpha go with it; Gwet's AC1 rises, σ stays.
+
+
+def ratings(both, first, second, neither):
+    """Two raters' labels from the four cells of their table."""
+    return [1] * (both + first) + [0] * (second + neither), [1] * both + [0] * first + [1] * second + [0] * neither
+
+
+rare = np.arange(75, 501, 25)
+tables = [Ratings.of(dict(zip("AB", ratings(n - 75, 75, 75, 925 - n), strict=True))) for n in rare]
+curves = {name: (rare / 1000, [s(t.tally()) for t in tables]) for name, s in COLUMNS.items() if name != "agreement"}
+curves |= {"σ": (rare / 1000, [sigma(t).value for t in tables])}
+title = "What 85% agreement is worth"
+chart = lines(curves, "share of the rarer label", "value", title, xlim=(0, 0.5), ylim=(-0.2, 1))
+
+# %%
+# The second: raters who differ get the higher kappa
+# --------------------------------------------------
+# Feinstein and Cicchetti's own tables. In the first two, agreement is 85%, and kappa halves when one label is rare. In
+# the last two, agreement is 60%; where both raters lean towards the same label kappa is 0.13, where they lean to
+# opposite sides, it is twice that.
+
+show(
+    {
+        "balanced (0.70)": ratings(40, 9, 6, 45),
+        "one label rare (0.32)": ratings(80, 10, 5, 5),
+        "leaning alike (0.13)": ratings(45, 15, 25, 15),
+        "leaning apart (0.26)": ratings(25, 35, 5, 35),
+    }
+)
+
+# %%
+# The kappas in brackets are Cohen's as they were published.
+#
+# On masks
+# --------
+# A mask is a table of ratings with one rating a pixel, most of them background; so the first paradox is met every day.
+# One rater left an image empty, the other has one stray pixel in it:
+
+empty = np.zeros((10, 25), int)
+stray = empty.copy()
+stray[3, 7] = 1
+whole = mt.tally({"A": empty, "B": stray})
+for region, table in (("whole image", whole), ("what anybody marked", whole.restrict("union"))):
+    print(f"{region:22} kappa {mt.fleiss_kappa(table):7.3f}   σ {sigma(ratings_of(table)).value:.3f}")
+
+# %%
+# Both are right in their way. Of 250 pixels the two agree about 249, which is σ; of what anybody marked they agree
+# about nothing, which kappa of the whole image already says. No number spares one the question which pixels count.

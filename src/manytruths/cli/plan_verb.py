@@ -1,0 +1,156 @@
+"""The verb ``plan``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from ..errors import CallError
+from .rank_verb import pairs
+from .terminal import console
+
+
+def plan(
+    *,
+    wanted: float | None = None,
+    rater_accuracy: str | None = None,
+    rater_std: float = 0.01,
+    correlation: float = 0.0,
+    spread: float = 0.0,
+    labels: int = 2,
+    raters: int | None = None,
+    agreement: float | None = None,
+    rho: float | None = None,
+    reported_accuracy: float | None = None,
+    wanted_actual: float | None = None,
+    pilot: Path | None = None,
+    columns: str | None = None,
+    reference: str | None = None,
+    filter: str | None = None,
+    cut: float | None = None,
+    cost_rater: float | None = None,
+    cost_error: float | None = None,
+    kappa: float | None = None,
+    prevalence: float | None = None,
+    width: float | None = None,
+    cases: int | None = None,
+    most: int = 15,
+    gain: float = 0.01,
+    level: float = 0.95,
+    seed: int = 0,
+    resamples: int = 1000,
+    pictures: bool = True,
+    out: Path = Path("manytruths-out"),
+    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="")] = False,
+) -> int:
+    """How many raters, and how many cases, would be enough: --wanted 0.95 --rater-accuracy 0.85.
+
+    Parameters
+    ----------
+    wanted
+        Accuracy that the majority is to have, from 0 to 1.
+    rater_accuracy
+        How often a rater is right: 0.85 for all, or one each, 0.8,0.9,0.85.
+    rater_std
+        How far raters differ, for the chart of panels drawn at random.
+    correlation
+        Between the raters' errors, 0 to 1: some cases are hard for all.
+    spread
+        The same in logits of the cases' difficulty, for raters who differ.
+    labels
+        How many labels there are.
+    raters
+        How many raters there are or are to be.
+    agreement
+        How often two raters agree (Po), to enter the nomogram with.
+    rho
+        The reliability score rho, to enter the nomogram with.
+    reported_accuracy
+        Accuracy of an algorithm as measured against the raters' majority.
+    wanted_actual
+        Accuracy that the algorithm is to have in truth.
+    pilot
+        Table of ratings of a pilot, as for the verb reliability.
+    columns
+        The pilot's columns under other names: case=image,rater=reader,label=dx.
+    reference
+        The pilot's column of true labels.
+    filter
+        Only lines of the pilot with these values: treatment=1.
+    cut
+        Ratings of this or more are positive.
+    cost_rater
+        What one rating of one case costs.
+    cost_error
+        What a wrong label of a case costs, in the same money.
+    kappa
+        Fleiss' kappa as expected.
+    prevalence
+        Share of cases that a rater marks, as expected.
+    width
+        Width of kappa's interval that is wanted.
+    cases
+        Cases that there are, to say how wide kappa's interval will be.
+    most
+        The largest panel to compute.
+    gain
+        Without costs: two more raters are worth it when they add so much.
+    level
+        Of intervals.
+    seed
+        Seed of resampling and simulation.
+    resamples
+        Resamples of the pilot's cases.
+    pictures
+        Write charts.
+    out
+        Folder for the results, which are written into a folder plan.
+    quiet
+        Print nothing but errors.
+    """
+    from ..analyses.plan import plan as run
+    from ..analyses.plan import print_plan, write
+    from ..analyses.plan_topics import Wish
+    from ..analyses.printing import print_files
+
+    wish = Wish(
+        wanted, shares(rater_accuracy), rater_std, correlation, spread, labels, raters, agreement, rho,
+        reported_accuracy, wanted_actual, kappa, prevalence, width, cases, cost_rater, cost_error, most, gain, level,
+        seed, resamples,
+    )  # fmt: skip
+    given = {
+        "columns": pairs("--columns", columns),
+        "reference": reference,
+        "filters": pairs("--filter", filter),
+        "cut": cut,
+    }
+    found = run(wish, ratings_of(pilot, given))
+    folder = out / "plan"
+    paths = write(found, folder, pictures=pictures)
+    shown = console(quiet)
+    print_plan(found, shown)
+    print_files(paths, folder, shown)
+    return 0
+
+
+def ratings_of(path: Path | None, given: Mapping[str, Any]) -> Any:
+    """The pilot's ratings, where there is one."""
+    if path is None:
+        unused = [f"--{'filter' if name == 'filters' else name}" for name, value in given.items() if value]
+        if unused:
+            raise CallError(f"{unused[0]} says how to read a pilot; give --pilot ratings.csv beside it")
+        return None
+    from ..formats.ratings import read_ratings
+
+    return read_ratings(path, **given)
+
+
+def shares(text: str | None) -> tuple[float, ...]:
+    """``0.8,0.9`` as numbers."""
+    try:
+        return tuple(float(number) for number in text.split(",")) if text else ()
+    except ValueError:
+        raise CallError(f"--rater-accuracy wants numbers from 0 to 1, as in 0.85 or 0.8,0.9; got {text!r}") from None
