@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from statistics import mean, stdev
 
@@ -38,7 +38,10 @@ DISTANCES = ("hausdorff", "hausdorff_95", "mean_surface_distance", "surface_dice
 SOFT = ("soft_accuracy", "gordon_f", "balanced_accuracy")
 EXTENDED = ("extended_dice", "inner_outer_ratio")
 LOWER = ("volume_difference", "hausdorff", "hausdorff_95", "mean_surface_distance")
-BOUND = {name: 0.0 for name in (*OVERLAPS, *DISTANCES, *SOFT, *EXTENDED) if name not in LOWER} | {"cohen_kappa": -1.0}
+BOUND = {name: 0.0 for name in (*OVERLAPS, *DISTANCES, *SOFT, *EXTENDED) if name not in LOWER} | {
+    "cohen_kappa": -1.0,
+    "volume_difference": 2.0,
+}
 
 NONE, ONE, BOTH = "no prediction", "one of the two marked nothing", "both marked nothing"
 
@@ -165,19 +168,36 @@ def averaged(values):
     return mean(numbers) if numbers else next((v for v in values if v in (NONE, ONE)), None)
 
 
-def against_raters(who, case):
+def against_raters(who, case, bad=False):
     found = [scored(who, case, r) for r in RATERS if r != who]
-    return {name: averaged([f[name] for f in found]) for name in found[0]}
+    return {name: averaged([worse(f[name], name, bad) for f in found]) for name in found[0]}
 
 
-def against_the_others(who, case, against):
+def against_the_others(who, case, against, bad=False):
     """A rater by what the others say; an algorithm by all of those, on average."""
     left_out = [r for r in present(case) if against == ALL or (against, case, r) in CONSENSUS]
     if who in RATERS:
         left_out = [r for r in left_out if r == who]
     found = [scored(who, case, against, but) for but in left_out]
     names = EXTENDED[:1] if against == ALL else (*OVERLAPS, *DISTANCES, *SOFT)
-    return {name: averaged([f[name] for f in found]) for name in names}
+    return {name: averaged([worse(f[name], name, bad) for f in found]) for name in names}
+
+
+def worse(value, statistic, bad):
+    """Beside the human range, one who marked nothing is as far away as anybody is: rater or algorithm."""
+    return worst_of_all(statistic) if bad and value == ONE else value
+
+
+@cache
+def worst_of_all(statistic):
+    """The metric's bound, else the worst that any pair has that is measured at all."""
+    if statistic in BOUND:
+        return BOUND[statistic]
+    pairs = [scored(w, c, r).get(statistic) for w in (*RATERS, *ALGORITHMS) for c in SUBJECTS for r in RATERS if r != w]
+    for method, case, but in CONSENSUS:
+        judged = [*ALGORITHMS, *([but] if but else [])]
+        pairs += [scored(who, case, method, but).get(statistic) for who in judged]
+    return max(number(v) for v in pairs if number(v) is not None)
 
 
 # -- over cases ----------------------------------------------------------------------------------
@@ -341,7 +361,9 @@ def test_verdicts(evaluated):
     rows = cells(folder / "verdicts.csv", "algorithm", "against", "statistic")
     left = set(rows)
     for against in ("raters", *MADE, ALL):
-        score = against_raters if against == "raters" else lambda w, c, a=against: against_the_others(w, c, a)
+        score = partial(against_raters, bad=True)
+        if against != "raters":
+            score = partial(against_the_others, against=against, bad=True)
         table = {(who, case): score(who, case) for who in (*RATERS, *ALGORITHMS) for case in SUBJECTS}
         for name in {n for values in table.values() for n in values}:
             gaps = {c for a in ALGORITHMS for c in SUBJECTS if table[a, c].get(name) in (NONE, ONE)}

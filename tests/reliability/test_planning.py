@@ -291,7 +291,9 @@ def test_what_is_needed_gives_what_is_wanted(k, x, wanted, formula):
     assert getattr(back, formula) == pytest.approx(wanted, abs=1e-9)
     forth = nomogram(k, rater_accuracy=back.rater_accuracy, reported=x)
     assert getattr(forth, formula) == pytest.approx(wanted, abs=1e-7)
-    assert reported_for(wanted, back.truth_accuracy, formula) == pytest.approx(x, abs=1e-7)
+    # a truth near one half says nothing about the algorithm
+    if formula == "product" or abs(back.truth_accuracy - 0.5) > 1e-3:
+        assert reported_for(wanted, back.truth_accuracy, formula) == pytest.approx(x, abs=1e-7)
 
 
 @given(st.integers(1, 25), st.floats(0.02, 0.98))

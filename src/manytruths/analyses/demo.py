@@ -69,7 +69,9 @@ class Demo:
             f"\nthe study:   {self.folder}/study  (masks, images, ranks, study.toml)",
             f"the tables:  {self.folder}/agree, {self.folder}/evaluate",
             f"to look at:  {self.folder}/agree/heatmaps, {self.folder}/contours, {self.folder}/evaluate/charts",
-            f"next:        manytruths rank {self.folder}/evaluate/scores.csv --metric dice",
+            f"next:        manytruths rank {self.folder}/evaluate/scores.csv",
+            f"             manytruths evaluate {self.folder}/study --predictions "
+            f"'{self.folder}/study/predictions/{{algorithm}}/{{case}}.png'",
         )
         for place in places:
             console.print(place, highlight=False, markup=False, soft_wrap=True)

@@ -45,8 +45,8 @@ class Evaluation:
     notes: tuple[str, ...]
 
     def table(self, name: str) -> Table:
-        """A table by the name of its file."""
-        return next(t for t in self.tables if t.name == name)
+        """A table by the name of its file; empty where there is none."""
+        return next((t for t in self.tables if t.name == name), Table(name))
 
 
 def evaluate(
@@ -84,7 +84,8 @@ def evaluate(
         orders["", "pbar_area"] = grey.orders
         rankings.add(grey.rankings.rows)
     tables = [scores, rankings]
-    tables += [hard.human, hard.verdicts] if hard else []
+    # slots of exchangeable raters are nobody: there is no human range
+    tables += [t for t in (hard.human, hard.verdicts) if t.rows] if hard else []
     tables += [grey.curves, grey.correlations] if grey else []
     if plan.boundaries:
         tables.append(boundary_table(study, plan, missing, jobs=settings.jobs, progress=progress))

@@ -75,6 +75,7 @@ def judge_grey(
     for case, found in study.map(partial(grey_case, plan=plan), jobs=settings.jobs, progress=progress):
         seen.add(case, found, skew)
     tallies = study.gathered(seen.tallies)
+    seen.counts = {a: seen.counts[a] for a in study.algorithms if a in seen.counts}
     pooled = {(a, *key): value for a, counts in seen.counts.items() for key, value in areas(counts, skew).items()}
     orders = _orders(seen, pooled)
     scores = Table("scores", ("algorithm", "against"))

@@ -14,8 +14,8 @@ from ..shape import rater_tolerance
 from ..study import Progress, Study
 from ..tallies import Column, Tallies, Tally
 from .evaluating import Judged, evaluate_case
-from .gaps import Missing, filled, left_out
-from .human_range import OTHERS, HumanRange, average, grouped, human_range
+from .gaps import Missing, filled, left_out, worst_of
+from .human_range import OTHERS, Grouped, HumanRange, average, grouped, human_range
 from .measures import EVERYBODY, Key, Values, in_order, measured
 from .rows import Row, Table
 from .scenes import EvaluatePlan
@@ -33,7 +33,18 @@ class Part:
     tallies: Tallies
     scores: Mapping[str, Mapping[Key, Values]]
     tolerance: float
+    given: frozenset[Column] = frozenset()
+    """Truths that were not made of the raters, so that raters are judged by them too."""
     notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def worst(self, statistic: str) -> float:
+        """The metric's bound, else the worst value that anybody has; nan where nobody has one."""
+        values = [v[statistic] for by in self.scores.values() for v in by.values() if statistic in v]
+        return worst_of(statistic, values)
+
+    def grouped(self, case: str) -> Grouped:
+        """The scores of a case that are compared with the raters' own."""
+        return grouped(self.scores[case], self.given)
 
     def series(self, who: Column, whom: Column, statistic: str) -> list[float]:
         """A statistic by case."""
@@ -130,7 +141,8 @@ def _part(study: Study, seen: Mapping[str, Mapping[str, Judged]], label: str, to
         tolerance = _tolerance(here.values())
     tallies = study.gathered({case: j.tally for case, j in here.items()})
     scores = {case: measured(j, tolerance) for case, j in here.items()}
-    return Part(label, tallies, scores, tolerance, {case: j.notes for case, j in here.items() if j.notes})
+    given = frozenset(column for case in study for column in case.references)
+    return Part(label, tallies, scores, tolerance, given, {case: j.notes for case, j in here.items() if j.notes})
 
 
 def _tolerance(cases: Iterable[Judged]) -> float:
@@ -190,20 +202,19 @@ def by_case(part: Part, algorithm: Column, truth: Column, statistic: str) -> lis
     """An algorithm's values of a statistic, case by case."""
     if truth != MEAN:
         return part.series(algorithm, truth, statistic)
-    return [average(grouped(part.scores[case]), algorithm, OTHERS, statistic) for case in part.tallies]
+    return [average(part.grouped(case), algorithm, OTHERS, statistic) for case in part.tallies]
 
 
 def _human_series(part: Part, raters: Sequence[Column]) -> Iterator[Series]:
-    """Each rater against every other, and against what the others say."""
+    """Each rater against every other, against what the others say, and against truths that were given."""
     for key in part.keys:
-        if key[0] in raters and (key[1].role == "rater" or key[1].session or key[1] == EVERYBODY):
+        own = key[1].role == "rater" or key[1].session or key[1] == EVERYBODY or key[1] in part.given
+        if key[0] in raters and own:
             for name in part.statistics(key):
                 values = part.series(*key, name)
-                yield Series(name, values, part.label, (key[0].name, _without(key[1])))
-
-
-def _without(truth: Column) -> str:
-    return truth.name if truth.role == "rater" else f"{truth.name} of the others"
+                plain = key[1].role == "rater" or key[1] in part.given
+                against = key[1].name if plain else f"{key[1].name} of the others"
+                yield Series(name, values, part.label, (key[0].name, against))
 
 
 def _verdict_table() -> Table:
@@ -215,15 +226,16 @@ def _verdicts(
     ranges: dict[tuple[str, str, str], HumanRange],
 ) -> Iterator[Row]:  # fmt: skip
     """Each algorithm's mean beside the raters' own, and whether it lies among them."""
-    cases = [grouped(part.scores[case]) for case in part.tallies]
+    cases = [part.grouped(case) for case in part.tallies] if raters else []
     kinds = list(dict.fromkeys(kind for by in cases for who, kind in by if who.role == "rater"))
     algorithms = _algorithms(part)
     for kind in kinds:
         for name in in_order(n for by in cases for (_, k), rows in by.items() if k == kind for v in rows for n in v):
             if name == "inner_outer_ratio":
                 continue
-            values = [[average(by, a, kind, name) for by in cases] for a in algorithms]
-            human = human_range(cases, part.tallies, raters, kind, name, left_out(values, missing))
+            bad = part.worst(name)
+            values = [[average(by, a, kind, name, bad) for by in cases] for a in algorithms]
+            human = human_range(cases, part.tallies, raters, kind, name, bad, left_out(values, missing))
             ranges[part.label, kind, name] = human
             yield from _judged(part, algorithms, filled(name, values, missing), human, settings)
 

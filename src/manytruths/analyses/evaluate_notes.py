@@ -8,6 +8,7 @@ import numpy as np
 
 from ..agreement import contingency
 from ..evaluation.extended_dice import SATURATED
+from ..formats import Template
 from ..labels import VOID, reason
 from ..study import Study
 from ..tallies import Column, Tally
@@ -29,6 +30,7 @@ def notes(
 ) -> Iterator[str]:
     """Each thing to know, once."""
     yield from _missing(study, missing)
+    yield from _strangers(study)
     if grey is not None:
         yield from grey.notes
     if hard is None:
@@ -58,6 +60,16 @@ def _missing(study: Study, missing: Missing) -> Iterator[str]:
                 f"{algorithm} has no prediction of {len(gone)} of {counted(len(study), 'case')} ({named(gone)}): "
                 + (COUNTED[missing])
             )
+
+
+def _strangers(study: Study) -> Iterator[str]:
+    """Predictions of cases that the study does not have: names that do not fit, perhaps."""
+    template = Template(study.options.predictions or "")
+    known = {name.rpartition("/")[2] for name in (case.name for case in study)}
+    names = dict.fromkeys(found.fields["case"] for found in template.find() if "case" in found.fields)
+    others = [name for name in names if name not in known]
+    if others:
+        yield f"predictions of {counted(len(others), 'case')} that nobody marked are not used ({named(others)})"
 
 
 def _copies(part: Part) -> Iterator[str]:

@@ -63,12 +63,13 @@ def print_evaluation(found: Evaluation, console: Console) -> None:
 def _hard(found: Evaluation) -> Iterator[Any]:
     for part in found.hard.parts if found.hard else ():
         yield _against(found, part)
-        yield _verdicts(found, part)
+    yield from verdict_grids(found)
 
 
 def verdict_grids(found: Evaluation) -> list[Any]:
     """Algorithms beside the human range, label by label."""
-    return [_verdicts(found, part) for part in found.hard.parts] if found.hard else []
+    shown = found.hard is not None and found.table("verdicts").rows
+    return [_verdicts(found, part) for part in found.hard.parts] if found.hard and shown else []
 
 
 def _title(part: Part, words: str) -> str:

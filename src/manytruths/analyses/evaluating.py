@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
@@ -103,15 +103,15 @@ def _distances(
         area = a if a in scene.areas else None
         return surface_distances(made(a, area), made(b, area)) if a in marks and b in marks else NOT_THERE
 
-    return {(a, b): apart(a, b) for a, b in compared(joint)}
+    return {(a, b): apart(a, b) for a, b in compared(joint, scene.references)}
 
 
-def compared(joint: Tally) -> Iterator[Pair]:
-    """Who is compared with whom: raters with each other, algorithms with all, a rater with what the others say."""
+def compared(joint: Tally, given: Collection[Column] = ()) -> Iterator[Pair]:
+    """Raters with each other, algorithms with all, a rater with what the others say and with what was given."""
     raters, truths = [joint.columns[i] for i in joint.raters], joint.role("reference")
     yield from combinations(raters, 2)
     yield from ((a, b) for a in joint.role("algorithm") for b in (*raters, *truths))
-    yield from ((r, t) for r in raters for t in truths if t.session == f"without {r.name}")
+    yield from ((r, t) for r in raters for t in truths if t in given or t.session == f"without {r.name}")
 
 
 def _soft(base: Tally, found: Mapping[Column, Estimated]) -> dict[tuple[Column, Column, str], float]:

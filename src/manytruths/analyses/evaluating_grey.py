@@ -52,6 +52,8 @@ def grey_case(case: Case, plan: EvaluatePlan) -> GreyCase:
         found = truths(joint, levels=True)
     except ManytruthsError as error:
         raise type(error)(f"case {case.name}: {error}") from None
+    if len(scene.table.labels.marks) > 1:
+        notes.append("labels are united: a grey prediction is judged by what is marked at all")
     counts: dict[Column, ResponseCounts] = {}
     whole: dict[Column, ResponseCounts] = {}
     for column in case.predictions:

@@ -94,7 +94,12 @@ def make_extras(
         return Extras(graded=graded)
     work = partial(_seen, plan=plan, looks=looks, tickets=tickets, threshold=threshold)
     seen = {case.name: one for case, one in study.map(work, jobs=settings.jobs, progress=progress)}
-    found = second_looks({n: one.look for n, one in seen.items() if one.look is not None}) if looks else None
+    found = None
+    if looks:
+        regions = {c.name: "whole" if c.roi is None else "mask" for c in study}
+        groups = {c.name: "; ".join(c.groups) for c in study}
+        places = {name: one.look for name, one in seen.items() if one.look is not None}
+        found = second_looks(places, regions=regions, groups=groups)
     intensities = {n: one.intensity for n, one in seen.items() if one.intensity is not None}
     frames = frame_curves(intensities, {c.name: c.subject for c in study}, settings) if plan.frames else None
     if plan.sheet is not None:
@@ -192,6 +197,7 @@ def write_places(study: Study, looks: Looks, plan: ExtraPlan, threshold: float |
 
     def load(name: str) -> Look:
         scene = Scene.of(study[name].read(), threshold)
-        return replace(_look(scene, plan), image=_image(study[name], scene.reading.grid.shape))
+        image = _image(study[name], scene.reading.grid.shape)
+        return replace(_look(scene, plan), image=image, everybody=study.rater_names)
 
     return draw_places(folder, looks.ranked, load)

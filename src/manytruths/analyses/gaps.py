@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..evaluation.directions import describes_the_case, direction, worst
 from ..labels import reason
@@ -30,10 +30,17 @@ def filled(statistic: str, values: Sequence[Sequence[float]], missing: Missing) 
         return [list(row) for row in values]
     if missing == "exclude":
         return [list(row) for row in np.where(gap.any(axis=0), np.nan, table).tolist()]
-    bound = worst(statistic)
-    if bound is None and not np.isnan(table).all():
-        bound = float((np.nanmin if direction(statistic) == "higher" else np.nanmax)(table))
-    return [list(row) for row in np.where(gap, np.nan if bound is None else bound, table).tolist()]
+    return [list(row) for row in np.where(gap, worst_of(statistic, table), table).tolist()]
+
+
+def worst_of(statistic: str, values: ArrayLike) -> float:
+    """The metric's bound, else the worst of the values; nan where there is none."""
+    if describes_the_case(statistic):
+        return float("nan")
+    bound, table = worst(statistic), np.asarray(values, np.float64)
+    if bound is not None or np.isnan(table).all():
+        return float("nan") if bound is None else bound
+    return float((np.nanmin if direction(statistic) == "higher" else np.nanmax)(table))
 
 
 def left_out(values: Sequence[Sequence[float]], missing: Missing) -> list[int]:

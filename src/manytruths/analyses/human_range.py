@@ -9,7 +9,7 @@ whichever way the metric goes.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +21,8 @@ from ..tallies import Column, Tallies
 from .gaps import NO_PREDICTION, UNMARKED
 from .measures import EVERYBODY, Key, Values, mean_of
 
+TIED = 1e-12
+"""Values that differ by rounding alone are equal."""
 OTHERS = "raters"
 """Against each of the raters, on average."""
 NOBODY = "undefined against every one of them"
@@ -53,7 +55,7 @@ class HumanRange:
         """``inside``, ``above`` (better than every rater) or ``below`` (worse); empty where it cannot be told."""
         if math.isnan(value) or math.isnan(self.low):
             return ""
-        if self.low <= value <= self.high:
+        if self.low - TIED <= value <= self.high + TIED:
             return "inside"
         return "above" if (value > self.high) == (direction(self.statistic) == "higher") else "below"
 
@@ -68,11 +70,12 @@ Grouped = dict[tuple[Column, str], list[Values]]
 """By who is judged and by what kind of truth."""
 
 
-def grouped(scores: Mapping[Key, Values]) -> Grouped:
-    """The scores of a case that are compared with the raters': against raters, and against what the others say."""
+def grouped(scores: Mapping[Key, Values], given: Collection[Column] = ()) -> Grouped:
+    """The scores of a case that are compared with the raters': against raters, against what the others say, and
+    against truths that were given."""
     found: Grouped = {}
     for (judged, truth), values in scores.items():
-        kind = _kind(judged, truth)
+        kind = truth.name if truth in given else _kind(judged, truth)
         if kind:
             found.setdefault((judged, kind), []).append(values)
     return found
@@ -85,9 +88,14 @@ def _kind(judged: Column, truth: Column) -> str:
     return truth.name if left_out else ""
 
 
-def average(scores: Grouped, who: Column, against: str, statistic: str) -> float:
-    """The mean of a statistic of somebody in a case, over all that he is judged by."""
+def average(scores: Grouped, who: Column, against: str, statistic: str, bad: float = math.nan) -> float:
+    """The mean of a statistic of somebody in a case, over all that he is judged by.
+
+    Where one of two marked nothing, their distance counts as ``bad``, of raters as of algorithms.
+    """
     values = [v[statistic] for v in scores.get((who, against), ()) if statistic in v]
+    if not math.isnan(bad):
+        values = [bad if reason(v) == UNMARKED else v for v in values]
     whys = {reason(v) for v in values}
     # what counts as the worst does so also where it is undefined against others for another reason
     counts = [why for why in (NO_PREDICTION, UNMARKED) if why in whys]
@@ -100,10 +108,11 @@ def human_range(
     raters: Sequence[Column],
     against: str,
     statistic: str,
+    bad: float = math.nan,
     left_out: Sequence[int] = (),
 ) -> HumanRange:
     """The raters' scores, means over subjects; without the cases, by position, that are left out for algorithms."""
-    by_case = np.array([[average(s, r, against, statistic) for r in raters] for s in cases], np.float64)
+    by_case = np.array([[average(s, r, against, statistic, bad) for r in raters] for s in cases], np.float64)
     by_case[list(left_out)] = np.nan
     by_subject = subject_values(tallies, by_case.reshape(len(cases), len(raters)))
     means = [mean_of(by_subject[:, i], NOBODY) for i in range(len(raters))]

@@ -55,6 +55,8 @@ class Look:
     inside: Array | None = None
     algorithms: int = 2
     raters: float = 0.25
+    everybody: Sequence[str] = ()
+    """All raters of the study, so that each has the same colour in every case."""
 
     @property
     def wanted(self) -> NDArray[np.bool_]:
@@ -65,21 +67,25 @@ class Look:
 
 
 def second_looks(
-    by_case: Mapping[str, SecondLook], *, regions: Mapping[str, str] | None = None, most: int = 1000
+    by_case: Mapping[str, SecondLook],
+    *,
+    regions: Mapping[str, str] | None = None,
+    groups: Mapping[str, str] | None = None,
+    most: int = 1000,
 ) -> Looks:
     """One list of what :func:`manytruths.evaluation.second_look.second_look` found in each case, the strongest first.
 
-    ``regions`` names what was counted, for the column ``region``; ``most`` places are listed at most.
+    ``regions`` and ``groups`` say, by case, what was counted and which groups it is in; ``most`` places are listed.
     """
     found = [(case, place) for case, look in by_case.items() for place in look.places]
     found.sort(key=lambda one: one[1].order)
     ranked = tuple(Ranked(i, case, place) for i, (case, place) in enumerate(found[:most], start=1))
     table = Table("second_look", EXTRA)
-    table.add(_row(one, (regions or {}).get(one.case, "")) for one in ranked)
+    table.add(_row(one, (regions or {}).get(one.case, ""), (groups or {}).get(one.case, "")) for one in ranked)
     return Looks(ranked, table, tuple(_notes(by_case, len(found), len(ranked))))
 
 
-def _row(one: Ranked, region: str) -> Row:
+def _row(one: Ranked, region: str, group: str) -> Row:
     place = one.place
     size = None if np.isnan(place.size) else place.size
     extra = (
@@ -87,7 +93,7 @@ def _row(one: Ranked, region: str) -> Row:
         " ".join(f"{start}:{stop}" for start, stop in place.box), size, round(place.depth, 3),
         "yes" if place.adjoins else "no",
     )  # fmt: skip
-    return Row("place", "area", float(place.area), one.case, region=region, extra=extra, n=place.area)
+    return Row("place", "area", float(place.area), one.case, group, region=region, extra=extra, n=place.area)
 
 
 def _named(shares: Mapping[str, float]) -> str:
@@ -129,6 +135,8 @@ def place_picture(one: Ranked, look: Look, wanted: NDArray[np.bool_]) -> Any:
     from ..pictures.contours import closeup
 
     place = one.place
+    everybody = list(dict.fromkeys((*look.everybody, *look.masks)))
+    paints = dict(zip(everybody, rater_colours(len(everybody)), strict=True))
     own = np.zeros(wanted.shape, bool)
     own[tuple(slice(*ends) for ends in place.box)] = place_items(wanted, place)
     return closeup(
@@ -139,5 +147,5 @@ def place_picture(one: Ranked, look: Look, wanted: NDArray[np.bool_]) -> Any:
         spacing=look.spacing,
         title=f"{one.rank}. {one.case}",
         subtitle=f"{place.area} items, by {_named(place.algorithms)}",
-        colours=[PLACE, *rater_colours(len(look.masks))],
+        colours=[PLACE, *(paints[name] for name in look.masks)],
     )

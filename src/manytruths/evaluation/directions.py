@@ -23,7 +23,7 @@ _SHARES = """
 _CORRELATIONS = "cci cco cohen_kappa kappa matthews_correlation mcc"
 _ERROR_SHARES = "fnr fpr"
 _DISTANCES = """
-    assd asd error hausdorff hausdorff_95 hd hd95 mae masd mean_surface_distance mse msd rmse volume_difference
+    assd asd error hausdorff hausdorff_95 hd hd95 mae masd mean_surface_distance mse msd rmse
 """
 
 _HIGHER: dict[str, tuple[float, float]] = {
@@ -32,6 +32,7 @@ _HIGHER: dict[str, tuple[float, float]] = {
 }
 _LOWER: dict[str, tuple[float | None, float]] = {
     **dict.fromkeys(_ERROR_SHARES.split(), (1.0, 0.0)),
+    "volume_difference": (2.0, 0.0),
     **dict.fromkeys(_DISTANCES.split(), (None, 0.0)),
 }
 """Worst and best."""

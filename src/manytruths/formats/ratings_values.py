@@ -55,7 +55,7 @@ def plain(number: float) -> str:
     >>> plain(3.0), plain(0.5)
     ('3', '0.5')
     """
-    return str(int(number)) if number.is_integer() else repr(number)
+    return str(int(number)) if float(number).is_integer() else repr(number)
 
 
 def labels_meaning(texts: Iterable[str], kind: Kind, labels: Sequence[str] | None) -> Meaning:

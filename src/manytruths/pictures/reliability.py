@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -49,6 +50,7 @@ SIDES = (
 )
 """Where a name may stand: off its point by x and y, and how much of its width lies to the left."""
 RIGHT, WRONG = "#74add1", "#e08a3c"
+HALO: dict[str, Any] = {"stroke": "#ffffff", "stroke_width": 3, "paint_order": "stroke"}
 
 Box = tuple[float, float, float, float]
 
@@ -116,7 +118,8 @@ def _named(at: Mapping[str, tuple[float, float]]) -> list[str]:
             inside = box[0] >= LEFT and box[2] <= LEFT + SIDE and box[1] >= TOP - 4 and box[3] <= TOP + SIDE
             if inside and not any(_meet(box, other) for other in taken):
                 taken.append(box)
-                parts.append(text(left, low, words, size=11, stroke="#ffffff", stroke_width=3, paint_order="stroke"))
+                anchor = {0.0: "start", 0.5: "middle", 1.0: "end"}[share]
+                parts.append(text(x + off_x, low, words, size=11, text_anchor=anchor, **HALO))
                 break
     return parts
 
@@ -249,8 +252,7 @@ def _error_columns(
             y = up(float(share[k]))
             dots.append((x, y))
             parts.append(tag("circle", told, cx=x, cy=y, r=4.5, fill=WRONG, stroke=INK))
-            parts.append(text(x, y - 9, f"{share[k]:.1%}", size=11, text_anchor="middle", stroke="#ffffff",
-                              stroke_width=3, paint_order="stroke"))  # fmt: skip
+            parts.append(text(x, y - 9, f"{share[k]:.1%}", size=11, text_anchor="middle", **HALO))
     route = " ".join(f"{x:.2f},{y:.2f}" for x, y in dots)
     return [tag("polyline", points=route, fill="none", stroke=WRONG, stroke_width=1.6), *parts] if dots else parts
 

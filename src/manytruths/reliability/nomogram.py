@@ -159,7 +159,7 @@ def _other_factor(wanted: float, one: float, formula: Formula, why: str) -> floa
         found = wanted / one if one else math.inf
     elif formula == "independent":
         if one == 0.5:
-            return 0.5 if wanted == 0.5 else Undefined("what is right half of the time tells nothing of the other")
+            return Undefined("what is right half of the time tells nothing about the other")
         found = (wanted - (1 - one)) / (2 * one - 1)
     else:
         raise CallError(f"formula is 'product' or 'independent'; got {formula!r}")

@@ -99,7 +99,7 @@ class SurfaceDistances:
     def hausdorff(self, percent: float = 100) -> float:
         """The larger of the two directions' percentiles: Hausdorff's distance, or with 95 the 95% Hausdorff distance.
 
-        MedPy and MONAI interpolate between distances, so that their 95% can differ a little from this one.
+        MedPy takes the 95% of both directions together, and it and MONAI interpolate: theirs can differ from this one.
         """
         found = [self.a_to_b.percentile(percent), self.b_to_a.percentile(percent)]
         return max(found) if not self.undefined else found[0]

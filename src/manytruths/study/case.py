@@ -132,7 +132,7 @@ class Case:
     def prediction(self, column: Column, grid: Grid | None) -> Array:
         """One algorithm's output."""
         try:
-            return self._beside(f"prediction of {column}", self.predictions[column], grid)
+            return self._beside(_of(column), self.predictions[column], grid)
         except LabelError as error:
             raise LabelError(f"{error}; if it is grey, say so (--grey)") from None
 
@@ -143,7 +143,7 @@ class Case:
     def response(self, column: Column, grid: Grid | None) -> Array:
         """One algorithm's grey output."""
         source = self.predictions[column]
-        with about(f"case {self.name}, prediction of {column}"):
+        with about(f"case {self.name}, {_of(column)}"):
             found = read_image(source) if isinstance(source, Location) else self._load(source)
             differs = "" if grid is None else self._spaced(found.grid).difference(grid)
             if differs:
@@ -243,6 +243,11 @@ class Reading:
         mine = any(str(error).startswith(f"{column}:") for column in self.case.predictions)
         hint = "; if it is grey, say so (--grey)" if mine else ""
         return LabelError(f"case {self.case.name}: {'prediction of ' if mine else ''}{error}{hint}")
+
+
+def _of(column: Column) -> str:
+    """An algorithm without a name is called prediction itself."""
+    return "prediction" if column.name == "prediction" else f"prediction of {column}"
 
 
 def _shown(source: Sources) -> str:
