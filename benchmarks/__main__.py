@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import sys
 
-from . import boundaries, consensus, evaluation, foundation, ranking, surfaces
+from . import boundaries, consensus, evaluation, foundation, ranking, reliability, surfaces
 
-JOBS = foundation.JOBS | consensus.JOBS | evaluation.JOBS | surfaces.JOBS | boundaries.JOBS | ranking.JOBS
+JOBS = (
+    foundation.JOBS
+    | consensus.JOBS
+    | evaluation.JOBS
+    | surfaces.JOBS
+    | boundaries.JOBS
+    | ranking.JOBS
+    | reliability.JOBS
+)
 
 
 def main(arguments: list[str]) -> None:

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import manytruths as mt
-from manytruths.evaluation.indexing import indexed
-from manytruths.evaluation.response_counts import ResponseCounts
-from manytruths.evaluation.responses import count_responses
-from manytruths.evaluation.truths import truths
+from manytruths.evaluation.grey.counting import count_responses
+from manytruths.evaluation.grey.counts import ResponseCounts
+from manytruths.evaluation.grey.indexing import indexed
+from manytruths.evaluation.grey.truths import truths
 
 from .measuring import Result, at_least, side_by_side
 from .phantoms import smooth

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from manytruths.evaluation.rank_scores import Scores, Values
-from manytruths.evaluation.rank_stability import draws
-from manytruths.evaluation.rank_tests import Redrawn, differences
-from manytruths.evaluation.ranking import rank
+from manytruths.evaluation.ranking.rank import rank
+from manytruths.evaluation.ranking.scores import Scores, Values
+from manytruths.evaluation.ranking.stability import draws
+from manytruths.evaluation.ranking.wilcoxon import Redrawn, differences
 
 from .measuring import Result, at_least, at_most, best, peak
 

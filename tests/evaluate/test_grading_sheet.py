@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manytruths.analyses.grading import grade_metrics, grading_chart
-from manytruths.analyses.grading_sheet import draw_tickets, explained, plan_sheet, refuse_graded, write_sheet
+from manytruths.analyses.evaluate.grading import grade_metrics, grading_chart
+from manytruths.analyses.evaluate.grading_sheet import draw_tickets, explained, plan_sheet, refuse_graded, write_sheet
 from manytruths.analyses.summaries import Settings
 from manytruths.errors import CallError, InputError
-from manytruths.evaluation.blinding import drawn_cases, tickets
-from manytruths.evaluation.grades import GradeScale
+from manytruths.evaluation.grading.blinding import drawn_cases, tickets
+from manytruths.evaluation.grading.grades import GradeScale
 from manytruths.formats.grades import read_grades
 from manytruths.study import Study
 from study_folders import disc, files, pixels, table, untidy, write_png, write_study

@@ -10,8 +10,8 @@ from scipy import integrate
 from sklearn import metrics
 
 from manytruths import CallError, Undefined
-from manytruths.evaluation.curves import Curve, cumulated, pbar_areas, pr_areas, roc_areas
-from manytruths.evaluation.mean_precision import mean_precision
+from manytruths.evaluation.grey.curves import Curve, cumulated, pbar_areas, pr_areas, roc_areas
+from manytruths.evaluation.grey.mean_precision import mean_precision
 
 
 def curve_of(truth: np.ndarray, response: np.ndarray) -> Curve:

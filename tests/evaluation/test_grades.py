@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score, roc_auc_score, roc_curve
 
 from manytruths.errors import CallError, FormatError
-from manytruths.evaluation.grader_agreement import grader_agreement
-from manytruths.evaluation.grades import Grade, GradeScale, grade_counts, metric_roc
-from manytruths.evaluation.rank_stability import draws
+from manytruths.evaluation.grading.agreement import grader_agreement
+from manytruths.evaluation.grading.grades import Grade, GradeScale, grade_counts, metric_roc
+from manytruths.evaluation.ranking.stability import draws
 from manytruths.formats.grades import read_grades
 from manytruths.labels import Undefined, reason
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manytruths.analyses.frames import frame_curves
+from manytruths.analyses.evaluate.frames import frame_curves
 from manytruths.analyses.summaries import Settings
 from manytruths.errors import CallError, GridError
 from manytruths.evaluation.intensity import FrameCurves, curve_distance, frame_intensity

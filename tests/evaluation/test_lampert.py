@@ -11,12 +11,12 @@ from PIL import Image
 
 import manytruths as mt
 from data_folder import data
-from manytruths.evaluation.correlation import cci, cco
-from manytruths.evaluation.indexing import Indexed, indexed
-from manytruths.evaluation.response_counts import ResponseCounts
-from manytruths.evaluation.responses import count_responses
-from manytruths.evaluation.truth_rankings import TruthRankings, truth_rankings
-from manytruths.evaluation.truths import Truths, truths
+from manytruths.evaluation.grey.correlation import cci, cco
+from manytruths.evaluation.grey.counting import count_responses
+from manytruths.evaluation.grey.counts import ResponseCounts
+from manytruths.evaluation.grey.indexing import Indexed, indexed
+from manytruths.evaluation.grey.truth_rankings import TruthRankings, truth_rankings
+from manytruths.evaluation.grey.truths import Truths, truths
 
 DETECTORS = ("2D-GWLC", "Gauss", "C-S", "Top-Hat")
 RATERS = tuple(f"A{i}" for i in range(1, 14))

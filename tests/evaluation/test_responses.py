@@ -16,16 +16,17 @@ from sklearn import metrics
 import manytruths as mt
 from manytruths import Undefined
 from manytruths.errors import CallError, GridError, InputError, LabelError
-from manytruths.evaluation import indexing, response_levels
-from manytruths.evaluation.correlation import cci, cco
-from manytruths.evaluation.indexing import indexed, pattern_index
-from manytruths.evaluation.response_counts import ResponseCounts, added
-from manytruths.evaluation.responses import count_responses, responses
-from manytruths.evaluation.truths import Truths, truths
+from manytruths.evaluation.grey import indexing
+from manytruths.evaluation.grey import levels as response_levels
+from manytruths.evaluation.grey.correlation import cci, cco
+from manytruths.evaluation.grey.counting import count_responses, responses
+from manytruths.evaluation.grey.counts import ResponseCounts, added
+from manytruths.evaluation.grey.indexing import indexed, pattern_index
+from manytruths.evaluation.grey.truths import Truths, truths
 from manytruths.tallies import Column
 from panels import VOID, Panel, panels
 
-room = import_module("manytruths.evaluation.responses")  # the room of that name, not the function
+room = import_module("manytruths.evaluation.grey.counting")  # the room of that name, not the function
 
 LIMITS = (0.1, 0.5)
 NUMBERS = (bool, np.uint8, np.int8, np.uint16, np.int32, np.uint64, np.float16, np.float32, np.float64)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from data_folder import data
-from manytruths.analyses.second_look_table import Look, draw_places, second_looks
+from manytruths.analyses.evaluate.second_look_table import Look, draw_places, second_looks
 from manytruths.errors import CallError, GridError
 from manytruths.evaluation.second_look import SecondLook, place_items, second_look, wanted_items
 from manytruths.labels import reason

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from manytruths import CallError, Undefined
-from manytruths.evaluation.truth_rankings import truth_rankings
+from manytruths.evaluation.grey.truth_rankings import truth_rankings
 
 NAMES = ("net", "filter", "forest")
 score = st.sampled_from([0.1, 0.2, 0.5, 0.7, float("nan")])

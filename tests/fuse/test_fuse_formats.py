@@ -82,9 +82,9 @@ def test_other_formats(suffix, kept, capsys, tmp_path):
 
 
 def test_arrays_in_memory(tmp_path):
-    from manytruths.analyses.fuse import fuse as run_fuse
-    from manytruths.analyses.fuse import write
-    from manytruths.analyses.fusing import FusePlan
+    from manytruths.analyses.fuse.fusing import FusePlan
+    from manytruths.analyses.fuse.verb import fuse as run_fuse
+    from manytruths.analyses.fuse.verb import write
     from manytruths.study import Study
 
     study = Study.from_arrays({"p1": {r: disc(x=x) for r, x in SPREAD.items()}})

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from data_folder import data
-from manytruths.analyses.plan import plan as run
-from manytruths.analyses.plan_topics import Wish
+from manytruths.analyses.plan.topics import Wish
+from manytruths.analyses.plan.verb import plan as run
 from manytruths.cli import app, status
 from manytruths.cli.plan_verb import plan as verb
 from manytruths.errors import CallError

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from manytruths.errors import CallError, InputError
-from manytruths.evaluation.directions import best, direction, worst
-from manytruths.evaluation.rank_gaps import boards
-from manytruths.evaluation.rank_scores import BOTH_EMPTY, MISSING, PRESENT, UNDEFINED, Scores
-from manytruths.evaluation.ranking import rank
+from manytruths.evaluation.ranking.directions import best, direction, worst
+from manytruths.evaluation.ranking.gaps import boards
+from manytruths.evaluation.ranking.rank import rank
+from manytruths.evaluation.ranking.scores import BOTH_EMPTY, MISSING, PRESENT, UNDEFINED, Scores
 
 NAN = float("nan")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from manytruths.errors import CallError, FormatError
-from manytruths.evaluation.rank_scores import BOTH_EMPTY, MISSING, PRESENT, UNDEFINED
+from manytruths.evaluation.ranking.scores import BOTH_EMPTY, MISSING, PRESENT, UNDEFINED
 from manytruths.formats.scores import read_scores
 
 OURS = "scope,case,group,label,region,algorithm,against,statistic,value,low,high,n,n_undefined,reason"

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from manytruths.errors import CallError, InputError
-from manytruths.evaluation.rank_gaps import boards
-from manytruths.evaluation.rank_schemes import SCHEMES, case_ranks, places, ranks, scheme_ranks, settled
-from manytruths.evaluation.rank_scores import Scores
-from manytruths.evaluation.rank_stability import (
+from manytruths.evaluation.ranking.gaps import boards
+from manytruths.evaluation.ranking.rank import rank
+from manytruths.evaluation.ranking.schemes import SCHEMES, case_ranks, places, ranks, scheme_ranks, settled
+from manytruths.evaluation.ranking.scores import Scores
+from manytruths.evaluation.ranking.stability import (
     draws,
     kendall_tau,
     mean_tau,
@@ -23,8 +24,7 @@ from manytruths.evaluation.rank_stability import (
     resamples_of_tests,
     superiority,
 )
-from manytruths.evaluation.rank_tests import Redrawn, differences, holm, pair_tests, resampled_wins
-from manytruths.evaluation.ranking import rank
+from manytruths.evaluation.ranking.wilcoxon import Redrawn, differences, holm, pair_tests, resampled_wins
 from manytruths.labels import reason
 
 SMALL = [[0.9, 0.8, 0.7, 0.6], [0.8, 0.9, 0.6, 0.9], [0.9, 0.1, 0.8, 0.7]]
@@ -318,7 +318,7 @@ def test_with_few_subjects_intervals_are_refused_and_the_rest_is_there():
 
 
 def test_so_many_tests_that_they_are_repeated_less_often(monkeypatch):
-    import manytruths.evaluation.rank_stability as stability
+    import manytruths.evaluation.ranking.stability as stability
 
     assert resamples_of_tests(20, 500, 5, 1000) == 1000
     monkeypatch.setattr(stability, "TEST_WORK", 1)

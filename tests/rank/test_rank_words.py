@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from manytruths.evaluation.rank_scores import Scores
-from manytruths.evaluation.rank_words import Evidence, groups, verdict
-from manytruths.evaluation.ranking import rank
+from manytruths.evaluation.ranking.rank import rank
+from manytruths.evaluation.ranking.scores import Scores
+from manytruths.evaluation.ranking.words import Evidence, groups, verdict
 
 NAMES = ("a", "b", "c", "d")
 

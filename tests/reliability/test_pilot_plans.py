@@ -17,10 +17,10 @@ from data_folder import data
 from manytruths.errors import CallError, InputError
 from manytruths.labels import reason
 from manytruths.reliability import Ratings
-from manytruths.reliability.majority import majority_accuracy
-from manytruths.reliability.pilot import Rule, plan_from_ratings, plan_from_tallies
-from manytruths.reliability.pilot_curves import panel_curve, simulated_curve
-from manytruths.reliability.pilot_votes import Votes, fitted
+from manytruths.reliability.planning.majority import majority_accuracy
+from manytruths.reliability.planning.pilot import Rule, plan_from_ratings, plan_from_tallies
+from manytruths.reliability.planning.pilot_curves import panel_curve, simulated_curve
+from manytruths.reliability.planning.pilot_votes import Votes, fitted
 from manytruths.tallies import Column, Tally
 
 

@@ -15,8 +15,8 @@ from scipy.stats import betabinom, binom, norm
 import manytruths as mt
 from manytruths.errors import CallError
 from manytruths.labels import reason
-from manytruths.reliability.kappa_width import cases_for_width, kappa_width
-from manytruths.reliability.majority import (
+from manytruths.reliability.planning.kappa_width import cases_for_width, kappa_width
+from manytruths.reliability.planning.majority import (
     case_accuracy,
     majority_accuracy,
     normal_nodes,
@@ -25,7 +25,7 @@ from manytruths.reliability.majority import (
     slim_share,
     spread_for,
 )
-from manytruths.reliability.nomogram import (
+from manytruths.reliability.planning.nomogram import (
     accuracy_of_agreement,
     accuracy_of_majority,
     agreement_of,
@@ -34,7 +34,13 @@ from manytruths.reliability.nomogram import (
     nomogram_for,
     reported_for,
 )
-from manytruths.reliability.panel_size import ceiling, drawn_votes, majority_band, odd_majorities, raters_needed
+from manytruths.reliability.planning.panel_size import (
+    ceiling,
+    drawn_votes,
+    majority_band,
+    odd_majorities,
+    raters_needed,
+)
 
 share = st.floats(0.01, 0.99)
 above = st.floats(0.51, 0.99)

@@ -6,6 +6,7 @@ import csv
 import json
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
+from functools import partial
 
 import krippendorff
 import numpy as np
@@ -26,7 +27,7 @@ from manytruths.formats.ratings import read_ratings
 from manytruths.labels import reason
 from manytruths.reliability import Ratings, competence, rho, sigma
 from manytruths.reliability.rasch import rasch
-from manytruths.resampling import mean_intervals
+from manytruths.resampling import mean_intervals, pooled_intervals
 from study_folders import run, table, untidy, value
 
 HEAD = ["scope", "case", "group", "label", "region"]
@@ -378,7 +379,7 @@ def test_one_label_is_told(tmp_path, capsys):
     done = run(capsys, "reliability", tmp_path / "ratings.csv", "--out", tmp_path)
     assert done.status == 0
     assert "every rating is 'x'" in done.out
-    assert "cannot be fitted" in done.out
+    assert "no rho by a Rasch model: it wants two raters" in done.out
     rows = table(tmp_path / "reliability/reliability.csv")
     whole = {"source": "", "rater_a": "", "rater_b": ""}
     assert value(rows, "sigma", "pooled", **whole) == 1
@@ -413,6 +414,24 @@ def test_sorted_ratings_have_the_same_kappas(codes, subjects):
         there, here = statistic(ratings.tally()), statistic(whole)
         assert here == pytest.approx(there, nan_ok=True)
         assert reason(here) == reason(there)
+
+
+@pytest.mark.parametrize("kind", ["nominal", "ordinal"])
+def test_intervals_of_kappas_are_those_of_the_tables(kind, monkeypatch):
+    """The quick way for cases that are subjects gives what the general one does, whatever is held at once."""
+    monkeypatch.setattr("manytruths.analyses.reliability_intervals.AT_ONCE", 7)
+    rng = np.random.default_rng(2)
+    codes = rng.integers(-1, 3, (60, 4)).tolist()
+    ratings = Ratings.of([[None if c < 0 else c for c in row] for row in codes], kind=kind)
+    chosen = ReliabilitySettings(resamples=150, seed=4)
+    quick = beyond_chance(ratings, chosen)
+    alpha = krippendorff_alpha if kind == "nominal" else partial(krippendorff_alpha, level="ordinal")
+    slow = pooled_intervals(
+        [percent_agreement, alpha, fleiss_kappa, gwet_ac1], sorted_tallies(ratings), "bca", 150, 0.95, 4
+    )
+    for one, other in zip(quick.values(), slow, strict=True):
+        assert (one.value, one.low, one.high) == pytest.approx((other.value, other.low, other.high))
+        assert (one.n, one.n_undefined) == (other.n, other.n_undefined)
 
 
 def test_intervals_of_means_are_those_over_cases():

@@ -19,14 +19,15 @@ from ..simulate import SimulatedRater, SimulatedStudy, simulate_study
 from ..simulate.studies import SimulatedCase
 from ..study import Progress, Study
 from ..tallies import Column, Tally, pool
-from .agree import Agreement, agree, write
-from .evaluate import Evaluation, evaluate
-from .evaluate import write as write_evaluation
-from .evaluate_printing import order_grids, verdict_grids
-from .examining import Plan
-from .printing import grid, number, print_agreement
+from .agree.examining import Plan
+from .agree.printing import print_agreement
+from .agree.verb import Agreement, agree, write
+from .evaluate.printing import order_grids, verdict_grids
+from .evaluate.scenes import EvaluatePlan
+from .evaluate.verb import Evaluation, evaluate
+from .evaluate.verb import write as write_evaluation
+from .printing import grid, number
 from .rows import Row, Table
-from .scenes import EvaluatePlan
 from .summaries import Settings
 
 if TYPE_CHECKING:

@@ -2,12 +2,13 @@
 
 σ, ρ and shares of majorities are means over cases. Where subjects have several cases, subjects are drawn, and the mean
 of a draw is that of all its cases. Kappas and alpha depend on a case through its votes alone, so that the ratings of a
-case can be sorted: few distinct rows are left, and a draw is a sum of small tables.
+case can be sorted: few distinct rows are left, and a draw is a count of each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -17,8 +18,9 @@ from numpy.typing import NDArray
 from ..agreement import fleiss_kappa, gwet_ac1, krippendorff_alpha, percent_agreement
 from ..labels import VOID, Labels, Undefined, ratio
 from ..reliability.ratings import Kind, Ratings, Values
-from ..resampling import LEAST_SUBJECTS, TOO_FEW, Interval, _ends, _weights, pooled_intervals
-from ..tallies import Column, Tallies, Tally, pool
+from ..resampling import LEAST_SUBJECTS, TOO_FEW, Interval, _ends, _of_all, _weights, pooled_intervals
+from ..tallies import Column, Tallies, Tally
+from ..tallies.pooling import find_rows
 from .summaries import Settings
 
 LEVELS: dict[Kind, Literal["nominal", "ordinal", "interval"]] = {
@@ -27,6 +29,8 @@ LEVELS: dict[Kind, Literal["nominal", "ordinal", "interval"]] = {
     "numeric": "interval",
 }
 """The level of measurement at which alpha is taken."""
+AT_ONCE = 512
+"""Tables of the jackknife that are held at a time."""
 TOO_MANY = f"kappa and alpha want fewer than {VOID} labels; group them, or cut the scale with --cut"
 
 
@@ -44,33 +48,61 @@ def beyond_chance(ratings: Ratings, settings: Settings) -> dict[str, Interval]:
     if len(ratings.labels) >= VOID:
         nothing = Undefined(TOO_MANY)
         return dict.fromkeys(chosen, Interval(nothing, nothing, nothing, settings.level, "bca", len(ratings)))
-    tallies = sorted_tallies(ratings)
-    subjects = len(tallies.by_subject())
-    if subjects >= LEAST_SUBJECTS:
+    subjects = len(set(ratings.subjects))
+    if subjects < LEAST_SUBJECTS:
+        whole, refused = sorted_tally(ratings), Undefined(f"{TOO_FEW}; there are {subjects}")
+        return {
+            name: Interval(f(whole), refused, refused, settings.level, "bca", subjects) for name, f in chosen.items()
+        }
+    if subjects == len(ratings):
+        found = _of_cases(list(chosen.values()), ratings, settings)
+    else:
         options = ("bca", settings.resamples, settings.level, settings.seed)
-        return dict(zip(chosen, pooled_intervals(list(chosen.values()), tallies, *options), strict=True))
-    whole, refused = pool(tallies), Undefined(f"{TOO_FEW}; there are {subjects}")
-    return {name: Interval(f(whole), refused, refused, settings.level, "bca", subjects) for name, f in chosen.items()}
+        found = pooled_intervals(list(chosen.values()), sorted_tallies(ratings), *options)
+    return dict(zip(chosen, found, strict=True))
+
+
+def _of_cases(statistics: Sequence[Callable[[Tally], float]], ratings: Ratings, settings: Settings) -> list[Interval]:
+    """What :func:`pooled_intervals` gives where cases are subjects, without a count of every row in every case.
+
+    Cases with the same row are worth the same to the jackknife.
+    """
+    whole = sorted_tally(ratings)
+    where = find_rows(whole, _sorted(ratings))
+    weights = _weights(len(where), settings.resamples, settings.seed)
+    size = len(whole.counts)
+    drawn = np.stack([np.bincount(where, row, size) for row in weights]).astype(np.int64)
+    rows = [np.arange(start, min(start + AT_ONCE, size)) for start in range(0, size, AT_ONCE)]
+    found = []
+    for statistic in statistics:
+        one_less = [_of_all(statistic, whole, whole.counts - (r[:, None] == np.arange(size))) for r in rows]
+        left_out, replicates = np.concatenate(one_less)[where], _of_all(statistic, whole, drawn)
+        found.append(_ends(statistic(whole), replicates, left_out, "bca", settings.level, len(where)))
+    return found
+
+
+def _sorted(ratings: Ratings) -> NDArray[np.uint8]:
+    """The ratings of each case in order of their labels: who gave which is lost."""
+    return np.sort(np.where(ratings.given, ratings.codes, VOID).astype(np.uint8), axis=1)
+
+
+def sorted_tally(ratings: Ratings) -> Tally:
+    """The table of all cases."""
+    return next(iter(sorted_tallies(replace(ratings, subjects=("all",) * len(ratings))).values()))
 
 
 def sorted_tallies(ratings: Ratings) -> Tallies:
-    """A table a subject, the ratings of each case in order of their labels: who gave which is lost."""
-    codes = np.sort(np.where(ratings.given, ratings.codes, VOID).astype(np.uint8), axis=1)
+    """A table a subject, the ratings of each case in order of their labels."""
+    codes = _sorted(ratings)
     labels = Labels(tuple(range(1, len(ratings.labels) + 1)), ratings.labels, ratings.numbers)
     slots = tuple(Column(str(i + 1)) for i in range(len(ratings.raters)))
     rows: dict[str, list[int]] = {}
     for i, subject in enumerate(ratings.subjects):
         rows.setdefault(subject, []).append(i)
-    known: dict[bytes, Tally] = {}
-    return Tallies({subject: _tally(codes[own], slots, labels, known) for subject, own in rows.items()})
-
-
-def _tally(codes: NDArray[np.uint8], slots: tuple[Column, ...], labels: Labels, known: dict[bytes, Tally]) -> Tally:
-    """Subjects with the same votes share one table: there are few."""
-    key = codes.tobytes()
-    if key not in known:
-        known[key] = Tally(slots, labels, codes, np.ones(len(codes), np.int64), exchangeable=True)
-    return known[key]
+    ones = np.ones(len(codes), np.int64)
+    return Tallies({
+        subject: Tally(slots, labels, codes[own], ones[own], exchangeable=True) for subject, own in rows.items()
+    })  # fmt: skip
 
 
 def case_means(values: Sequence[Values], ratings: Ratings, settings: Settings) -> list[Interval]:

@@ -56,7 +56,7 @@ def _sources(found: Reliability) -> Iterator[str]:
         yield "with two raters the majority of the others is the other one: an accuracy by it is their agreement"
     for source in found.sources:
         if source.rho is None:
-            yield f"no rho by {source.title}: {source.value.reason}"  # type: ignore[attr-defined]
+            yield f"no rho by {source.title}: {reason(source.value).removeprefix('the Rasch model cannot be fitted: ')}"
             continue
         if source.rho.undefined:
             pairs = counted(source.rho.undefined, "pair")

@@ -71,11 +71,11 @@ def evaluate(
     resamples
         Resamples of the bootstrap.
     """
-    from ..analyses.evaluate import evaluate as run
-    from ..analyses.evaluate import write
-    from ..analyses.evaluate_printing import print_evaluation
+    from ..analyses.evaluate.printing import print_evaluation
+    from ..analyses.evaluate.scenes import EvaluatePlan
+    from ..analyses.evaluate.verb import evaluate as run
+    from ..analyses.evaluate.verb import write
     from ..analyses.printing import print_files
-    from ..analyses.scenes import EvaluatePlan
     from ..analyses.summaries import Settings
     from .parsing import methods_of, prior_of, two_numbers
 

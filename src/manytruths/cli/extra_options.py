@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
-    from ..analyses.extras import ExtraPlan
+    from ..analyses.evaluate.extras import ExtraPlan
 
 
 @Parameter(name="*")
@@ -44,8 +44,8 @@ class Extras:
 
     def plan(self, folder: Path) -> ExtraPlan:
         """What to make, and where."""
-        from ..analyses.extras import ExtraPlan
-        from ..evaluation.grades import GradeScale
+        from ..analyses.evaluate.extras import ExtraPlan
+        from ..evaluation.grading.grades import GradeScale
         from .parsing import whole_numbers
 
         lowest, highest = whole_numbers(self.grade_scale, "--grade-scale")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
-    from ..analyses.examining import Plan
+    from ..analyses.agree.examining import Plan
     from ..study import Study
 
 
@@ -102,7 +102,7 @@ class Maps:
 
     def plan(self, folder: Path) -> Plan:
         """What to make of every case."""
-        from ..analyses.examining import Plan
+        from ..analyses.agree.examining import Plan
 
         return Plan(
             folder if self.pictures else None, window=self.window, agreement_window=self.agreement_window,

@@ -111,9 +111,9 @@ def plan(
     quiet
         Print nothing but errors.
     """
-    from ..analyses.plan import plan as run
-    from ..analyses.plan import print_plan, write
-    from ..analyses.plan_topics import Wish
+    from ..analyses.plan.topics import Wish
+    from ..analyses.plan.verb import plan as run
+    from ..analyses.plan.verb import print_plan, write
     from ..analyses.printing import print_files
 
     wish = Wish(

@@ -73,9 +73,9 @@ def rank(
         Print nothing but errors.
     """
     from ..analyses.printing import print_files
-    from ..analyses.rank import RankSettings, ranked, write
-    from ..analyses.rank_printing import print_ranking
-    from ..evaluation.ranking import rank as run
+    from ..analyses.rank.printing import print_ranking
+    from ..analyses.rank.verb import RankSettings, ranked, write
+    from ..evaluation.ranking.rank import rank as run
     from ..formats.scores import read_scores
 
     given = missing_of(missing)

@@ -12,7 +12,9 @@ from cyclopts import App, Parameter
 from .. import __version__
 from .evaluate_verb import evaluate
 from .options import Common, Input, Maps, Template
+from .plan_verb import plan
 from .rank_verb import rank
+from .reliability_verb import reliability
 from .terminal import console, progress
 
 app = App(
@@ -71,9 +73,10 @@ def agree(
     resamples
         Resamples of the bootstrap.
     """
-    from ..analyses.agree import agree as run
-    from ..analyses.agree import write
-    from ..analyses.printing import print_agreement, print_files
+    from ..analyses.agree.printing import print_agreement
+    from ..analyses.agree.verb import agree as run
+    from ..analyses.agree.verb import write
+    from ..analyses.printing import print_files
     from ..analyses.summaries import Settings
 
     input, common, maps = input or Input(), common or Common(), maps or Maps()
@@ -137,10 +140,10 @@ def fuse(
     resamples
         Resamples of the bootstrap.
     """
-    from ..analyses.fuse import fuse as run
-    from ..analyses.fuse import write
-    from ..analyses.fuse_printing import print_fusion
-    from ..analyses.fusing import FusePlan
+    from ..analyses.fuse.fusing import FusePlan
+    from ..analyses.fuse.printing import print_fusion
+    from ..analyses.fuse.verb import fuse as run
+    from ..analyses.fuse.verb import write
     from ..analyses.printing import print_files
     from ..analyses.summaries import Settings
     from .parsing import beta_of, methods_of, prior_of
@@ -164,6 +167,8 @@ def fuse(
 
 app.command(evaluate)
 app.command(rank)
+app.command(reliability)
+app.command(plan)
 
 
 @app.command

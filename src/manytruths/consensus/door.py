@@ -24,6 +24,9 @@ from .staple import staple
 from .staple_map import staple_map
 from .vote import vote
 
+LEVEL_SETS = ("lsml", "lsmlp")
+"""Methods that measure lengths, and so want the size of a pixel."""
+
 COUNTING = ("raters", "labels", "void", "foreground", "region", "references", "unit")
 """Options that say how masks become a tally."""
 

@@ -3,20 +3,20 @@
 from .boundaries import boundary_scores
 from .boundary_curve import BoundaryPoint, BoundaryScores, PooledBoundaryScores, pooled_boundaries
 from .columns import with_truths
-from .correlation import cci, cco
-from .curves import Curve, OperatingPoint
 from .extended_dice import Acceptance, acceptance, extended_dice
-from .grades import Grade, GradeScale, MetricRoc, grade_counts, metric_roc
+from .grading.grades import Grade, GradeScale, MetricRoc, grade_counts, metric_roc
+from .grey.correlation import cci, cco
+from .grey.counting import Responses, responses
+from .grey.counts import ResponseCounts
+from .grey.curves import Curve, OperatingPoint
+from .grey.mean_precision import mean_precision, skew_limits
+from .grey.truth_rankings import TruthRanking, TruthRankings, truth_rankings
+from .grey.truths import Truths, truths
 from .intensity import FrameCurves, frame_intensity
-from .mean_precision import mean_precision, skew_limits
 from .overlaps import Overlaps, overlaps
-from .rank_scores import Scores
-from .ranking import Ranking, rank
-from .response_counts import ResponseCounts
-from .responses import Responses, responses
+from .ranking.rank import Ranking, rank
+from .ranking.scores import Scores
 from .second_look import Place, SecondLook, second_look
-from .truth_rankings import TruthRanking, TruthRankings, truth_rankings
-from .truths import Truths, truths
 
 __all__ = [
     "Acceptance",

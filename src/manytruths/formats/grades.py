@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import FormatError
-from ..evaluation.grades import Grade, GradeScale
+from ..evaluation.grading.grades import Grade, GradeScale
 from .tables import read_table, read_text
 
 KEY = "key.csv"

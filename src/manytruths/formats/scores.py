@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import CallError, FormatError
-from ..evaluation.rank_scores import BOTH_EMPTY, MISSING, PRESENT, UNDEFINED, Scores
+from ..evaluation.ranking.scores import BOTH_EMPTY, MISSING, PRESENT, UNDEFINED, Scores
 from .score_sheet import GAPS, MOST_TOLD, Problems, Sheet, has_decimal_comma, is_numeric, open_sheet, parsed
 from .tables import read_table
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -240,7 +241,7 @@ def _error_columns(
     step: float, up: Axis, below: Axis,
 ) -> list[str]:  # fmt: skip
     parts: list[str] = []
-    dots = []
+    dots: list[tuple[float, float] | None] = []
     for k, words in enumerate(levels):
         x, wide = LEFT + step * (k + 0.5), min(46.0, step - 8)
         told = tag("title", clean(f"confidence {words}: {errors[k]:.0f} wrong of {asked[k]:.0f}"))
@@ -248,13 +249,18 @@ def _error_columns(
         parts.append(rect(x - wide / 2, below(good), wide, below(0) - below(good), RIGHT))
         parts.append(rect(x - wide / 2, below(asked[k]), wide, below(good) - below(asked[k]), WRONG))
         parts.append(text(x, below(asked[k]) - 4, f"{asked[k]:.0f}", size=10, fill=PALE_INK, text_anchor="middle"))
+        dots.append((x, up(float(share[k]))) if math.isfinite(share[k]) else None)
         if math.isfinite(share[k]):
             y = up(float(share[k]))
-            dots.append((x, y))
             parts.append(tag("circle", told, cx=x, cy=y, r=4.5, fill=WRONG, stroke=INK))
             parts.append(text(x, y - 9, f"{share[k]:.1%}", size=11, text_anchor="middle", **HALO))
-    route = " ".join(f"{x:.2f},{y:.2f}" for x, y in dots)
-    return [tag("polyline", points=route, fill="none", stroke=WRONG, stroke_width=1.6), *parts] if dots else parts
+    return _joined(dots) + parts
+
+
+def _joined(dots: Sequence[tuple[float, float] | None]) -> list[str]:
+    """Lines between neighbours; none across a level without ratings."""
+    ends = [(a, b) for a, b in pairwise(dots) if a is not None and b is not None]
+    return [line(*a, *b, WRONG, stroke_width=1.6) for a, b in ends]
 
 
 def _error_legend(x: float, y: float, truth: str) -> list[str]:

@@ -2,16 +2,56 @@
 
 from .competence import Competence, competence
 from .concordance import Concordance, chance_distribution, correct, genuineness, rho, sigma
+from .findings import LesionRatings, MarkedLesion, RaterFindings, pool_lesions
+from .lesions import lesion_ratings
+from .majorities import Majorities, majorities
+from .masks import MaskRatings, mask_ratings, ratings_of
+from .planning.kappa_width import KappaWidth, cases_for_width, kappa_width
+from .planning.majority import majority_accuracy, slim_share
+from .planning.nomogram import Nomogram, nomogram, nomogram_for
+from .planning.panel_size import Band, RatersNeeded, majority_band, raters_needed
+from .planning.pilot import PilotPlan, plan_from_ratings, plan_from_tallies
+from .rasch import Rasch, rasch
 from .ratings import Ratings
+from .statistics import RhoStatistic, SigmaStatistic
 
 __all__ = [
+    "Band",
     "Competence",
     "Concordance",
+    "KappaWidth",
+    "LesionRatings",
+    "Majorities",
+    "MarkedLesion",
+    "MaskRatings",
+    "Nomogram",
+    "PilotPlan",
+    "Rasch",
+    "RaterFindings",
+    "RatersNeeded",
     "Ratings",
+    "RhoStatistic",
+    "SigmaStatistic",
+    "cases_for_width",
     "chance_distribution",
     "competence",
     "correct",
     "genuineness",
+    "kappa_width",
+    "lesion_ratings",
+    "majorities",
+    "majority_accuracy",
+    "majority_band",
+    "mask_ratings",
+    "nomogram",
+    "nomogram_for",
+    "plan_from_ratings",
+    "plan_from_tallies",
+    "pool_lesions",
+    "rasch",
+    "raters_needed",
+    "ratings_of",
     "rho",
     "sigma",
+    "slim_share",
 ]

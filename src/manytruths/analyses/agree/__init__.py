@@ -1,0 +1,1 @@
+"""The verb ``agree``: agreement, raters, heatmaps."""

@@ -1,0 +1,112 @@
+"""What a person reads after ``agree``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ...agreement import level
+from ...labels import reason
+from ..printing import counted, grid, number, with_interval
+from ..rows import Row, Table
+from ..summaries import region_of
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from .verb import Agreement
+
+NAMES = {
+    "fleiss_kappa": "Fleiss' kappa",
+    "cohen_kappa": "Cohen's kappa, mean of pairs",
+    "krippendorff_alpha": "Krippendorff's alpha",
+    "gwet_ac1": "Gwet's AC1",
+    "positive_agreement": "positive agreement",
+    "dice": "Dice, mean of pairs",
+    "volume_difference": "size difference, mean of pairs",
+    "percent_agreement": "percent agreement",
+    "smyth_bound": "Smyth's error bound",
+}
+"""The statistics of the first table; all of them are in agreement.csv."""
+
+
+def print_agreement(found: Agreement, console: Console) -> None:
+    """The headline numbers, groups, raters, disputed cases and notes."""
+    study = found.study
+    console.print(
+        f"[bold]{counted(len(study.rater_names), 'rater')}, {counted(len(study), 'case')}, "
+        f"{counted(len(study.subjects), 'subject')}[/bold]; region counted: {region_of(found.tallies)}\n"
+    )
+    console.print(_headlines(found))
+    kappa = found.headline("fleiss_kappa")
+    console.print(f"Agreement beyond chance is [bold]{level(kappa.value, found.settings.scale)}[/bold] "
+                  f"({found.settings.scale}, by the mean kappa).\n")  # fmt: skip
+    for part in (_groups(found), _raters(found), _within(found), _disputed(found)):
+        if part is not None:
+            console.print(part)
+    for note in found.notes:
+        console.print(f"• {note}", markup=False, highlight=False)
+
+
+def _headlines(found: Agreement) -> Any:
+    rows, level = [], found.settings.level
+    table = found.agreement
+    for name, title in NAMES.items():
+        if not table.all(name, "mean"):
+            continue
+        mean, std, pooled = table.find(name, "mean"), table.find(name, "std"), table.find(name, "pooled")
+        undefined = f"{mean.n_undefined} of {(mean.n or 0) + (mean.n_undefined or 0)}" if mean.n_undefined else ""
+        rows.append([title, with_interval(mean), number(std.value), with_interval(pooled), undefined])
+    header = ["", "mean over subjects", "± std", "pooled", "undefined"]
+    return grid(f"Agreement, with {level:.0%} intervals over subjects", header, rows)
+
+
+def _groups(found: Agreement) -> Any:
+    groups = [row.group for row in found.agreement.all("fleiss_kappa", "mean") if row.group and not row.label]
+    rows = []
+    for group in dict.fromkeys(groups):
+        kappa, std = (found.agreement.find("fleiss_kappa", scope, group=group) for scope in ("mean", "std"))
+        dice = _maybe(found.agreement, "dice", group)
+        words = level(kappa.value, found.settings.scale)
+        rows.append([group, str(kappa.n), f"{number(kappa.value)} ± {number(std.value)}", words, dice])
+    return grid("By group", ["", "subjects", "Fleiss' kappa", "level", "Dice"], rows) if rows else None
+
+
+def _maybe(table: Table, statistic: str, group: str) -> str:
+    return number(table.find(statistic, "mean", group=group).value) if table.all(statistic, "mean") else "–"
+
+
+def _raters(found: Agreement) -> Any:
+    if found.raters is None:
+        return None
+    table, wanted = found.raters.table, ("sensitivity", "specificity", "ppv", "cohen_kappa")
+    rows = []
+    for rater in found.raters.differences.raters:
+        own = [number(table.find(s, "pooled", rater=rater).value) for s in wanted]
+        others = number(table.find("cohen_kappa_against_others", "pooled", rater=rater).value)
+        area = number(table.find("relative_area", "pooled", rater=rater).value, 2)
+        apart = number(table.find("mean_difference", "pooled", rater=rater).value)
+        mark = "stands out" if rater in found.raters.differences.outliers else ""
+        rows.append([rater, *own, others, area, apart, mark])
+    header = ["", "sens.", "spec.", "PPV", "kappa", "kappa, others", "area", "mean 1−F1", ""]
+    return grid("Raters, against the 0.5 consensus, pooled (area: of the others' mean)", header, rows)
+
+
+def _within(found: Agreement) -> Any:
+    pairs = next((t for t in found.tables if t.name == "pairs"), Table("pairs"))
+    rows = [
+        [f"{r.extra[0]} and {r.extra[1]}", number(r.value), number(pairs.find("cohen_kappa", **_same(r)).value)]
+        for r in pairs.all("dice", "pooled")
+        if r.extra[2] == "within"
+    ]
+    return grid("The same rater twice, pooled", ["", "Dice", "Cohen's kappa"], rows) if rows else None
+
+
+def _same(row: Row) -> dict[str, Any]:
+    return dict(zip(("rater_a", "rater_b", "relation"), row.extra, strict=True))
+
+
+def _disputed(found: Agreement) -> Any:
+    cases = [r for r in found.agreement.all("fleiss_kappa", "case") if not r.label]
+    worst = sorted((r for r in cases if not reason(r.value)), key=lambda r: r.value)[:5]
+    rows = [[r.case, number(r.value), r.group] for r in worst]
+    return grid("Most disputed cases", ["", "Fleiss' kappa", "group"], rows) if len(cases) > 1 and rows else None

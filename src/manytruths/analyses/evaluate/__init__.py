@@ -1,0 +1,1 @@
+"""The verb ``evaluate``: how good algorithms are where there is no single truth."""

@@ -1,0 +1,123 @@
+"""The charts of ``evaluate``: the human range, curves under every truth, and rankings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...evaluation.grey.mean_precision import mean_precision
+from ...formats import safe_name
+from ...pictures import beside_range, lines
+from .grading import grading_chart
+from .grey import GreyScores
+from .human_range import OTHERS
+from .measures import DISTANCES
+from .notes import unit_of
+from .printing import NAMES
+
+if TYPE_CHECKING:
+    from .verb import Evaluation
+
+Values = NDArray[np.float64]
+
+STEP = 0.01
+"""Recall between two points of a curve as drawn."""
+
+DRAWN = ("dice", "hausdorff_95", "mean_surface_distance", "surface_dice")
+"""What is drawn beside the human range; all of it is in ``verdicts.csv``."""
+
+
+def charts(found: Evaluation) -> dict[str, str]:
+    """SVG by name."""
+    drawn = dict(_ranges(found))
+    if found.grey is not None:
+        drawn |= dict(_levels(found.grey))
+        drawn |= dict(_truths(found.grey))
+        drawn |= dict(_rankings(found.grey))
+    if found.extras.frames is not None:
+        drawn |= {f"frames-{safe_name(subject)}": svg for subject, svg in found.extras.frames.charts().items()}
+    if found.extras.graded is not None:
+        drawn["grades"] = grading_chart(found.extras.graded)
+    return drawn
+
+
+def _ranges(found: Evaluation) -> Iterator[tuple[str, str]]:
+    for part in found.hard.parts if found.hard else ():
+        suffix = f"-{safe_name(part.label)}" if part.label else ""
+        for statistic in DRAWN:
+            human = found.hard.ranges.get((part.label, OTHERS, statistic)) if found.hard else None
+            rows = [
+                r
+                for r in found.table("verdicts").rows
+                if r.label == part.label and r.statistic == statistic and r.extra[1] == OTHERS
+            ]
+            if human is None or not rows:
+                continue
+            values = {str(r.extra[0]): (r.value, _end(r.low), _end(r.high)) for r in rows}
+            verdicts = {str(r.extra[0]): str(r.extra[4]) for r in rows}
+            unit = f", {unit_of(part)}" if statistic in DISTANCES[:3] else ""
+            title = f"{NAMES[statistic]} against the raters, and each rater against the others"
+            about = f"{part.label}: {title}" if part.label else title
+            yield (
+                f"human-{statistic}{suffix}",
+                beside_range(values, human.raters, NAMES[statistic] + unit, about, verdicts=verdicts),
+            )
+
+
+def _end(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _points(found: GreyScores, algorithm: str, truth: str) -> tuple[Values, Values]:
+    """Recall and P̄; between thresholds both rates grow in a straight line, which P̄ does not follow."""
+    column = next(c for c in found.counts if c.name == algorithm)
+    curve = found.curve(column, truth).thinned()
+    steps = np.maximum(1, np.ceil(np.diff(curve.recall) / STEP))
+    if not np.isfinite(steps).all():
+        return np.full(1, np.nan), np.full(1, np.nan)
+    at = np.concatenate([i + np.arange(n) / n for i, n in enumerate(steps)] + [[float(len(steps))]])
+    recall, fall_out = (np.interp(at, np.arange(len(steps) + 1), rate) for rate in (curve.recall, curve.fall_out))
+    drawn = recall > 0
+    return recall[drawn], mean_precision(recall[drawn], fall_out[drawn], *found.skew)
+
+
+def _area(found: GreyScores, algorithm: str, truth: str) -> str:
+    rows = found.scores.all("pbar_area", "pooled")
+    value = next(r.value for r in rows if r.extra == (algorithm, truth))
+    return "–" if math.isnan(value) else f"{value:.3f}"
+
+
+def _levels(found: GreyScores) -> Iterator[tuple[str, str]]:
+    """Each algorithm at every level of agreement (Lampert's Fig. 12)."""
+    levels = [name for name, kind in found.kinds.items() if kind == "votes"]
+    for algorithm in (c.name for c in found.counts):
+        curves = {f"≥ {name[7:]}": _points(found, algorithm, name) for name in levels}
+        areas = {f"≥ {name[7:]}": _area(found, algorithm, name) for name in levels}
+        title = f"{algorithm}: P̄-R as more raters must agree"
+        drawn = lines(curves, "recall", "mean precision P̄", title, notes=areas, ordered=True)
+        yield f"levels-{safe_name(algorithm)}", drawn
+
+
+def _truths(found: GreyScores) -> Iterator[tuple[str, str]]:
+    """Each algorithm under every truth (Fig. 14)."""
+    for algorithm in (c.name for c in found.counts):
+        curves = {truth: _points(found, algorithm, truth) for truth in found.truths}
+        areas = {truth: _area(found, algorithm, truth) for truth in found.truths}
+        title = f"{algorithm}: P̄-R under every truth"
+        yield f"truths-{safe_name(algorithm)}", lines(curves, "recall", "mean precision P̄", title, notes=areas)
+
+
+def _rankings(found: GreyScores) -> Iterator[tuple[str, str]]:
+    """All algorithms, under one truth of each distinct ranking (Fig. 13)."""
+    for number, ranking in enumerate(found.orders.rankings if found.orders else (), start=1):
+        truth = next((t for t in reversed(ranking.truths)), "")
+        curves = {algorithm: _points(found, algorithm, truth) for algorithm in ranking.order}
+        areas = {algorithm: _area(found, algorithm, truth) for algorithm in ranking.order}
+        title = f"Ranking {number}, under {truth} and {len(ranking.truths) - 1} more truths"
+        if len(ranking.truths) == 1:
+            title = f"Ranking {number}, under {truth} alone"
+        yield f"ranking-{number}", lines(curves, "recall", "mean precision P̄", title, notes=areas)

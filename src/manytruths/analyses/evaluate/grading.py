@@ -1,0 +1,167 @@
+"""Metrics against grades (Zeng's 4.3), and how often each algorithm got each grade (his Table 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from ...evaluation.grading.agreement import GraderAgreement, grader_agreement
+from ...evaluation.grading.grades import Grade, GradeCounts, GradeScale, Item, MetricRoc, grade_counts, metric_roc
+from ...evaluation.ranking.directions import NONE_GIVEN
+from ...labels import Undefined, ratio
+from ...pictures.rocs import lines
+from ..rows import Row, Table
+from ..summaries import Settings
+
+AREA = "roc_area"
+MOST_CURVES = 20
+"""So many metrics are drawn, the best first."""
+
+
+@dataclass(frozen=True)
+class Graded:
+    """What the grades say."""
+
+    scale: GradeScale
+    rocs: tuple[MetricRoc, ...]
+    """Of every metric: over all algorithms, then each; over all graders, then, where there are several, each."""
+    counts: tuple[GradeCounts, ...]
+    agreement: tuple[GraderAgreement, ...]
+    areas: Table
+    """``grading.csv``."""
+    points: Table
+    """``grading_roc.csv``: the curves over all algorithms and graders."""
+    grades: Table
+    """``grades.csv``."""
+    notes: tuple[str, ...]
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """All that is written."""
+        return self.areas, self.points, self.grades
+
+    def whole(self) -> list[MetricRoc]:
+        """Every metric over all algorithms and graders, the largest area first, undefined ones last."""
+        found = [r for r in self.rocs if not r.algorithm and not r.grader]
+        return sorted(found, key=lambda r: -r.area.value if r.area.value == r.area.value else 1)
+
+
+def grade_metrics(
+    metrics: Mapping[str, Mapping[Item, float]],
+    grades: Sequence[Grade],
+    algorithms: Sequence[str],
+    *,
+    subjects: Mapping[str, str],
+    scale: GradeScale | None = None,
+    blank: int = 0,
+    directions: Mapping[str, str] = NONE_GIVEN,
+    settings: Settings | None = None,
+) -> Graded:
+    """Every metric against the grades, with tables.
+
+    Parameters
+    ----------
+    metrics
+        ``{name: {(case, algorithm): value}}``. What a metric is against may stand in brackets: ``dice [vote:0.5]``.
+        Where a prediction that marked nothing should count as bad, give the worst value, not nan.
+    grades, blank
+        As :func:`manytruths.formats.grades.read_grades` returns them.
+    algorithms
+        In the order in which they are listed.
+    subjects
+        The subject of each case.
+    """
+    scale, settings = scale or GradeScale(), settings or Settings()
+    graders = list(dict.fromkeys(g.grader for g in grades))
+    roc = partial(
+        metric_roc, grades=grades, scale=scale, subjects=subjects, directions=directions,
+        resamples=settings.resamples, level=settings.level, seed=settings.seed,
+    )  # fmt: skip
+    rocs = tuple(
+        roc(name, values, algorithm=algorithm, grader=grader)
+        for name, values in metrics.items()
+        for grader in ["", *(graders if len(graders) > 1 else [])]
+        for algorithm in ["", *algorithms]
+    )
+    counts = tuple(c for g in (graders or [""]) for c in grade_counts(grades, algorithms, scale, g))
+    agreement = tuple(grader_agreement(grades, scale))
+    return Graded(
+        scale, rocs, counts, agreement, _areas(rocs), _points(rocs), _grades(counts, agreement, scale),
+        tuple(_notes(rocs, grades, blank)),
+    )  # fmt: skip
+
+
+def _areas(rocs: Sequence[MetricRoc]) -> Table:
+    table = Table("grading", ("metric", "algorithm", "grader", "better", "positives", "negatives", "unscored"))
+    for roc in rocs:
+        extra = roc.metric, roc.algorithm, roc.grader, roc.direction, roc.positives, roc.negatives, roc.unscored
+        n = roc.positives + roc.negatives
+        row = Row("pooled", AREA, roc.area.value, extra=extra, low=roc.area.low, high=roc.area.high, n=n)
+        row.n_undefined = roc.undefined
+        table.rows.append(row)
+    return table
+
+
+def _points(rocs: Sequence[MetricRoc]) -> Table:
+    table = Table("grading_roc", ("metric", "threshold"))
+    for roc in (r for r in rocs if not r.algorithm and not r.grader):
+        curves = {"sensitivity": roc.sensitivity.tolist(), "fall_out": roc.fall_out.tolist()}
+        whole = {"sensitivity": roc.positives, "fall_out": roc.negatives}
+        for i, threshold in enumerate(roc.thresholds.tolist()):
+            for name, values in curves.items():
+                value = values[i] if whole[name] else Undefined("there is none of this class")
+                table.rows.append(Row("pooled", name, value, extra=(roc.metric, threshold), n=whole[name]))
+    return table
+
+
+def _grades(counts: Sequence[GradeCounts], agreement: Sequence[GraderAgreement], scale: GradeScale) -> Table:
+    """Who got each grade how often, which share needs no correction, and how consistent the graders are."""
+    table = Table("grades", ("algorithm", "grader", "grade", "grader_b"))
+    for one in counts:
+        own = [(str(grade), "count", float(count)) for grade, count in one.counts.items()]
+        fine = sum(count for grade, count in one.counts.items() if grade >= scale.best)
+        own.append(("", "no_correction", ratio(fine, one.total, "nothing of it was graded")))
+        table.add(Row("pooled", name, value, extra=(one.algorithm, one.grader, grade, ""), n=one.total)
+                  for grade, name, value in own)  # fmt: skip
+    for pair in agreement:
+        for name, value in (("weighted_kappa", pair.kappa), ("same_grade", pair.same)):
+            table.rows.append(Row("pooled", name, value, extra=("", pair.first, "", pair.second), n=pair.n))
+    return table
+
+
+def _notes(rocs: Sequence[MetricRoc], grades: Sequence[Grade], blank: int) -> Iterator[str]:
+    """What is missing on either side, said once where it is the same for every metric."""
+    if blank:
+        yield f"{blank} lines of the grades are still empty; {len(grades)} have a grade"
+    whole = [r for r in rocs if not r.algorithm and not r.grader]
+    for words, counts in (
+        ("grades have no score", {r.metric: r.unscored for r in whole}),
+        ("grades are of predictions for which the metric is undefined", {r.metric: r.undefined for r in whole}),
+        ("scores have no grade", {r.metric: r.ungraded for r in whole}),
+    ):
+        for count in sorted({n for n in counts.values() if n}, reverse=True):
+            named = [metric for metric, n in counts.items() if n == count]
+            of = "" if len(named) == len(counts) else f" ({', '.join(named[:5])}{', …' if len(named) > 5 else ''})"
+            yield f"{count} {words}{of}"
+
+
+def grading_chart(found: Graded) -> str:
+    """Zeng's Fig. 5: the ROC curves of the metrics, the largest area first, as SVG."""
+    shown = found.whole()[:MOST_CURVES]
+    level = round(100 * shown[0].area.level) if shown else 95
+    return lines(
+        {r.metric: (r.fall_out, r.sensitivity) for r in shown},
+        "share of those that need correction which pass",
+        "share of those that need none which pass",
+        f"Which metric finds what needs correction? Area and {level}% interval",
+        diagonal=True,
+        notes={r.metric: _area(r) for r in shown},
+    )
+
+
+def _area(roc: MetricRoc) -> str:
+    value, low, high = roc.area.value, roc.area.low, roc.area.high
+    if value != value:
+        return "undefined"
+    return f"{value:.2f}" + (f" ({low:.2f}–{high:.2f})" if low == low else "")

@@ -1,0 +1,252 @@
+"""The verb ``evaluate`` on masks: algorithms against every rater and every truth, beside the human range."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+
+from ...errors import LabelError
+from ...labels import Undefined
+from ...shape import rater_tolerance
+from ...study import Progress, Study
+from ...tallies import Column, Tallies, Tally
+from ..rows import Row, Table
+from ..summaries import Series, Settings, mean_rows, summarise
+from .gaps import Missing, filled, left_out, worst_of
+from .hard_case import Judged, evaluate_case
+from .human_range import OTHERS, Grouped, HumanRange, average, grouped, human_range
+from .measures import EVERYBODY, Key, Values, in_order, measured
+from .scenes import EvaluatePlan
+
+MEAN = Column("mean of raters", "reference")
+"""Against each of the raters, on average."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One label: who was judged by whom, in every case."""
+
+    label: str
+    tallies: Tallies
+    scores: Mapping[str, Mapping[Key, Values]]
+    tolerance: float
+    given: frozenset[Column] = frozenset()
+    """Truths that were not made of the raters, so that raters are judged by them too."""
+    notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def worst(self, statistic: str) -> float:
+        """The metric's bound, else the worst value that anybody has; nan where nobody has one."""
+        values = [v[statistic] for by in self.scores.values() for v in by.values() if statistic in v]
+        return worst_of(statistic, values)
+
+    def grouped(self, case: str) -> Grouped:
+        """The scores of a case that are compared with the raters' own."""
+        return grouped(self.scores[case], self.given)
+
+    def series(self, who: Column, whom: Column, statistic: str) -> list[float]:
+        """A statistic by case."""
+        nothing = Undefined("not there in this case")
+        return [self.scores[c].get((who, whom), {}).get(statistic, nothing) for c in self.tallies]
+
+    @property
+    def keys(self) -> list[Key]:
+        """Who was judged by whom in any case."""
+        return list(dict.fromkeys(key for by in self.scores.values() for key in by))
+
+    def statistics(self, key: Key) -> Sequence[str]:
+        """What is known of two columns."""
+        return in_order(name for by in self.scores.values() for name in by.get(key, ()))
+
+
+@dataclass(frozen=True)
+class HardScores:
+    """What ``evaluate`` found about masks."""
+
+    parts: tuple[Part, ...]
+    scores: Table
+    human: Table
+    verdicts: Table
+    ranges: Mapping[tuple[str, str, str], HumanRange]
+    """By label, what they are against, and statistic."""
+    notes: tuple[str, ...] = ()
+
+
+def judge(
+    study: Study,
+    plan: EvaluatePlan,
+    *,
+    tolerance: float | None = None,
+    missing: Missing = "worst",
+    settings: Settings | None = None,
+    progress: Progress | None = None,
+) -> HardScores:
+    """Masks that algorithms predicted, against raters and truths."""
+    settings = settings or Settings()
+    work = partial(evaluate_case, plan=plan)
+    seen = {c.name: found for c, found in study.map(work, jobs=settings.jobs, progress=progress)}
+    study.gathered({case: found[""].raters for case, found in seen.items()})  # refuses one's 1 beside another's 255
+    if study.options.labels is None:
+        _refuse_classes(seen)
+    parts = tuple(_part(study, seen, label, tolerance) for label in _labels(seen))
+    scores, human, verdicts = _scores(parts, missing, settings), Table("human", ("rater", "against")), _verdict_table()
+    ranges: dict[tuple[str, str, str], HumanRange] = {}
+    for part in parts:
+        columns = [] if study.options.exchangeable else _raters(part)
+        human.add(summarise(list(_human_series(part, columns)), part.tallies, settings))
+        verdicts.add(_verdicts(part, columns, missing, settings, ranges))
+    return HardScores(parts, scores, human, verdicts, ranges)
+
+
+def _refuse_classes(seen: Mapping[str, Mapping[str, Judged]]) -> None:
+    """Refuse labels that only predictions have where all raters marked one: a second class would count as the first."""
+    tables = [found[""].raters for found in seen.values()]
+    marked = {t.labels.names[k] for t in tables for k in set(np.unique(t.patterns).tolist()) & set(t.labels.marks)}
+    others = [
+        (case, label, who)
+        for case, found in seen.items()
+        for label, judged in found.items()
+        for who in judged.tally.role("algorithm")
+        if label and label not in marked and _marks(judged.tally, who)
+    ]
+    if len(marked) == 1 and others:
+        case, label, who = others[0]
+        raise LabelError(
+            f"case {case}: {who} marks {label}, while every rater marks {marked.pop()} alone; declare the labels "
+            "(--labels), unite them (--foreground any), or say --grey if the prediction is grey"
+        )
+
+
+def _marks(table: Tally, column: Column) -> bool:
+    return bool((table.patterns[:, table.position(column)] == 1).any())
+
+
+def _labels(seen: Mapping[str, Mapping[str, Judged]]) -> list[str]:
+    """All labels together, then, where there are several, each; without background, only each."""
+    named = list(dict.fromkeys(label for found in seen.values() for label in found if label))
+    if len(named) < 2:
+        return [""]
+    return ["", *named] if any(_background(found[""].tally) for found in seen.values()) else named
+
+
+def _background(table: Tally) -> bool:
+    return bool((table.patterns[:, table.raters] == 0).any())
+
+
+def _part(study: Study, seen: Mapping[str, Mapping[str, Judged]], label: str, tolerance: float | None) -> Part:
+    here = {case: found[label] for case, found in seen.items() if label in found}
+    if tolerance is None:
+        tolerance = _tolerance(here.values())
+    tallies = study.gathered({case: j.tally for case, j in here.items()})
+    scores = {case: measured(j, tolerance) for case, j in here.items()}
+    given = frozenset(column for case in study for column in case.references)
+    return Part(label, tallies, scores, tolerance, given, {case: j.notes for case, j in here.items() if j.notes})
+
+
+def _tolerance(cases: Iterable[Judged]) -> float:
+    """The median, over cases and pairs of raters, of the distance within which 95% of their outlines lie.
+
+    The percentile of all distances together would be that of the one rater who marks something else.
+    """
+    pairs = [d for j in cases for (a, b), d in j.distances.items() if a.role == b.role == "rater"]
+    each = [rater_tolerance([d]) for d in pairs]
+    defined = [t for t in each if not np.isnan(t)]
+    return float(np.median(defined)) if defined else Undefined("no two raters marked anything")
+
+
+def _raters(part: Part) -> list[Column]:
+    return sorted({t.columns[i] for t in part.tallies.values() for i in t.raters}, key=lambda c: c.order)
+
+
+def _algorithms(part: Part) -> list[Column]:
+    return sorted({c for t in part.tallies.values() for c in t.role("algorithm")}, key=lambda c: c.order)
+
+
+def truths_of(part: Part) -> list[Column]:
+    """Raters in natural order, then truths as given and named; those without one of the raters are not shown."""
+    met = dict.fromkeys(t for who, t in part.keys if who.role == "algorithm" and not t.session.startswith("without "))
+    return sorted([t for t in met if t.role == "rater"], key=lambda c: c.order) + [t for t in met if t.role != "rater"]
+
+
+def _scores(parts: Sequence[Part], missing: Missing, settings: Settings) -> Table:
+    """Case by case as it is; means over subjects with what is missing filled in, or left out for all."""
+    table = Table("scores", ("algorithm", "against"))
+    for part in parts:
+        exchangeable = next(iter(part.tallies.values())).exchangeable
+        for truth in [*truths_of(part), MEAN]:
+            if not (exchangeable and truth.role == "rater"):
+                table.add(_against(part, truth, missing, settings))
+    return table
+
+
+def _against(part: Part, truth: Column, missing: Missing, settings: Settings) -> list[Row]:
+    algorithms = _algorithms(part)
+    names = in_order(n for who, whom in part.keys if _counts(who, whom, truth) for n in part.statistics((who, whom)))
+    series = []
+    for name in names:
+        values = [by_case(part, a, truth, name) for a in algorithms]
+        series += [
+            Series(name, v, part.label, (a.name, truth.name), counted)
+            for a, v, counted in zip(algorithms, values, filled(name, values, missing), strict=True)
+        ]
+    return summarise(series, part.tallies, settings)
+
+
+def _counts(who: Column, whom: Column, truth: Column) -> bool:
+    return who.role == "algorithm" and (whom.role == "rater" if truth == MEAN else whom == truth)
+
+
+def by_case(part: Part, algorithm: Column, truth: Column, statistic: str) -> list[float]:
+    """An algorithm's values of a statistic, case by case."""
+    if truth != MEAN:
+        return part.series(algorithm, truth, statistic)
+    return [average(part.grouped(case), algorithm, OTHERS, statistic) for case in part.tallies]
+
+
+def _human_series(part: Part, raters: Sequence[Column]) -> Iterator[Series]:
+    """Each rater against every other, against what the others say, and against truths that were given."""
+    for key in part.keys:
+        own = key[1].role == "rater" or key[1].session or key[1] == EVERYBODY or key[1] in part.given
+        if key[0] in raters and own:
+            for name in part.statistics(key):
+                values = part.series(*key, name)
+                plain = key[1].role == "rater" or key[1] in part.given
+                against = key[1].name if plain else f"{key[1].name} of the others"
+                yield Series(name, values, part.label, (key[0].name, against))
+
+
+def _verdict_table() -> Table:
+    return Table("verdicts", ("algorithm", "against", "human_low", "human_high", "verdict", "certain"))
+
+
+def _verdicts(
+    part: Part, raters: Sequence[Column], missing: Missing, settings: Settings,
+    ranges: dict[tuple[str, str, str], HumanRange],
+) -> Iterator[Row]:  # fmt: skip
+    """Each algorithm's mean beside the raters' own, and whether it lies among them."""
+    cases = [part.grouped(case) for case in part.tallies] if raters else []
+    kinds = list(dict.fromkeys(kind for by in cases for who, kind in by if who.role == "rater"))
+    algorithms = _algorithms(part)
+    for kind in kinds:
+        for name in in_order(n for by in cases for (_, k), rows in by.items() if k == kind for v in rows for n in v):
+            if name == "inner_outer_ratio":
+                continue
+            bad = part.worst(name)
+            values = [[average(by, a, kind, name, bad) for by in cases] for a in algorithms]
+            human = human_range(cases, part.tallies, raters, kind, name, bad, left_out(values, missing))
+            ranges[part.label, kind, name] = human
+            yield from _judged(part, algorithms, filled(name, values, missing), human, settings)
+
+
+def _judged(
+    part: Part, algorithms: Sequence[Column], values: Sequence[Sequence[float]], human: HumanRange, settings: Settings
+) -> Iterator[Row]:
+    series = [Series(human.statistic, v, part.label, (a.name,)) for a, v in zip(algorithms, values, strict=True)]
+    for row in mean_rows(series, part.tallies, list(part.tallies), "", settings):
+        if row.scope == "mean":
+            certain = {True: "yes", False: "no", None: ""}[human.certain(row.low, row.high)]
+            ends = [None if np.isnan(end) else end for end in (human.low, human.high)]
+            row.extra = (*row.extra, human.against, *ends, human.verdict(row.value), certain)
+            yield row

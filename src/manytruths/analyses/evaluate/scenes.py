@@ -1,0 +1,192 @@
+"""A case as ``evaluate`` sees it: masks, predictions and given truths, one label at a time, counted together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...consensus import consensus
+from ...consensus.door import LEVEL_SETS, estimator
+from ...errors import InputError, LabelError
+from ...evaluation.columns import Estimated, truth_column
+from ...labels import Labels
+from ...pixels import paint, tally
+from ...study import Case
+from ...study.case import Reading
+from ...tallies import Column, Tally
+
+Array = NDArray[Any]
+
+NO_MASK = 8
+"""A prediction with more values than this that no rater uses is no mask."""
+LOOKED_AT = 1 << 20
+"""So many items of a given truth are enough to see that."""
+
+
+@dataclass(frozen=True)
+class EvaluatePlan:
+    """By which truths to judge, and what to measure."""
+
+    truths: tuple[str, ...]
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    threshold: float | None = None
+    """Where grey predictions are cut."""
+    distances: bool = True
+    definition: Literal["elements", "pixels"] = "elements"
+    boundaries: Literal["outlines", "lines"] | None = None
+    """Whether to match boundaries, and what the masks are: regions, or lines already."""
+    share: float = 0.0075
+    """Of the image's diagonal: how far apart two boundary pixels may lie and still match."""
+
+    @property
+    def by_pattern(self) -> list[str]:
+        """Methods that read a table."""
+        return [m for m in self.truths if not estimator(m)[0].spatial]
+
+    @property
+    def spatial(self) -> list[str]:
+        """Methods that look at neighbours."""
+        return [m for m in self.truths if estimator(m)[0].spatial]
+
+    def options_of(self, method: str) -> dict[str, Any]:
+        """What an estimator is called with."""
+        chosen, own = estimator(method)
+        return {**self.options.get(chosen.name, {}), **own}
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A case's masks, predictions and given truths, with values as they are."""
+
+    reading: Reading
+    predictions: Mapping[Column, Array]
+    references: Mapping[Column, Array]
+    table: Tally
+    """Raters and, where they are masks, predictions."""
+    areas: Mapping[Column, NDArray[np.bool_]] = field(default_factory=dict)
+    """What an algorithm is not judged by."""
+
+    @classmethod
+    def of(cls, reading: Reading, threshold: float | None = None) -> Scene:
+        """Everything read and looked at; grey predictions cut at a threshold, or left out where there is none."""
+        case, grid = reading.case, reading.grid
+        table = reading.tally("whole")
+        found: dict[Column, Array] = {}
+        if not case.options.grey:
+            _refuse_others(case, table)
+            found = {c: case.prediction(c, grid) for c in case.predictions}
+        elif threshold is not None:
+            found = {c: case.response(c, grid) >= threshold for c in case.predictions}
+        areas = {c: area for c in found if (area := case.training_area(c, grid)) is not None}
+        judged = {c: np.ma.array(a, mask=areas[c]) if c in areas else a for c, a in found.items()}
+        references = {c: case.reference(c, grid) for c in case.references}
+        _refuse_grey(case, table, references)
+        return cls(reading, judged, references, table, areas)
+
+    @property
+    def union(self) -> NDArray[np.bool_]:
+        """What any rater marked, in the first reading."""
+        masks, void = self.reading.masks, self.reading.case.options.void
+        first = [c for c in (self.table.columns[i] for i in self.table.raters) if c in masks]
+        marked = [np.ma.filled(binary(masks[c], None, void), False) for c in first]
+        return np.asarray(np.logical_or.reduce(marked))
+
+    @property
+    def marks(self) -> Mapping[Column, Array]:
+        """Everything, by column."""
+        return {**self.reading.masks, **self.predictions, **self.references}
+
+
+def _refuse_others(case: Case, table: Tally) -> None:
+    """Refuse a prediction whose values are not the raters': a grey one, or 1 where they write 255."""
+    if case.options.labels is not None or case.options.foreground:
+        return
+    used = {c: {table.labels.values[k] for k in np.unique(table.patterns[:, i]) if k < len(table.labels)} - {0}
+            for i, c in enumerate(table.columns)}  # fmt: skip
+    raters = set().union(*(v for c, v in used.items() if c.role == "rater"))
+    for column in table.role("algorithm"):
+        own = used[column] - raters
+        if len(own) > NO_MASK:
+            raise InputError(
+                f"case {case.name}: the prediction of {column} holds {len(used[column])} values, the raters' masks "
+                f"{len(raters)}: it is no mask; judge it by curves (--grey), and perhaps cut it (--threshold), or "
+                "declare the labels (--labels)"
+            )
+        if len(raters) == 1 == len(used[column]) and own:
+            raise LabelError(
+                f"case {case.name}: {column} marks with {own.pop()}, the raters with {raters.pop()}; "
+                "unite them with --foreground any, or write the prediction again"
+            )
+
+
+def _refuse_grey(case: Case, table: Tally, references: Mapping[Column, Array]) -> None:
+    """Refuse a given truth that is a map of probabilities: all that is not 0 would be marked."""
+    for column, array in references.items():
+        some = array.ravel(order="K")[:: max(1, array.size // LOOKED_AT)]
+        own = set(np.unique(some).tolist()) - set(table.labels.values)
+        if len(own) > NO_MASK and not case.options.foreground:
+            raise InputError(
+                f"case {case.name}: the reference {column} holds {len(own)} values that no rater uses: it is no mask; "
+                "cut it, or unite all labels with --foreground any"
+            )
+
+
+def binary(array: Array, value: int | None, void: int | None) -> Array:
+    """Marked or not; masked where it was not rated, or does not count."""
+    data = np.ma.getdata(array)
+    marked = data != 0 if value is None else data == value
+    hidden = np.ma.getmaskarray(array) if np.ma.isMaskedArray(array) else None
+    if void is not None:
+        hidden = (data == void) if hidden is None else hidden | (data == void)
+    return marked if hidden is None else np.ma.array(marked, mask=hidden)
+
+
+def spatial(scene: Scene, marks: Mapping[Column, Array], plan: EvaluatePlan) -> tuple[dict[Column, Array], list[str]]:
+    """The maps of methods that look at neighbours, with what to know about them."""
+    maps, notes = {}, []
+    first = scene.table.raters
+    masks = {c: marks[c] for c in (scene.table.columns[i] for i in first) if c in marks}
+    for method in plan.spatial:
+        options = plan.options_of(method)
+        if method.partition(":")[0] in LEVEL_SETS:
+            options |= {"spacing": scene.reading.grid.spacing}
+        found = consensus(masks, method, region=scene.reading.case.region(scene.reading.grid), **options)
+        maps[truth_column(method)] = np.asarray(found.hard).astype(bool)
+        notes += [f"{method}: {found.note}"] if found.note else []
+    return maps, notes
+
+
+def counted(scene: Scene, marks: Mapping[Column, Array]) -> Tally:
+    """One table of everything; raters, algorithms and given truths that are absent here are VOID."""
+    case = scene.reading.case
+    region = case.region(scene.reading.grid)
+    if isinstance(region, str) and region == "union" and scene.union.any():
+        region = scene.union  # of all labels, also where one of them is looked at
+    made = {c: a for c, a in marks.items() if c.role == "reference" and c not in case.references}
+    predicted = [c for c in marks if c.role == "algorithm"]
+    table = tally(
+        _in_order(marks, *scene.reading.masks, *case.absent),
+        raters="exchangeable" if case.options.exchangeable else None,
+        predictions=_in_order(marks, *predicted, *case.missing),
+        references={**_in_order(marks, *case.references, *case.missing_references), **made},
+        labels=Labels((0, 1)),
+        region=region,
+        unit=scene.reading.grid.item_size,
+    )
+    return replace(table, region="union") if case.options.region == "union" else table
+
+
+def _in_order(marks: Mapping[Column, Array], *columns: Column) -> dict[Column, Array | None]:
+    """In the same order in every case, whoever is absent, so that what is counted adds."""
+    return {c: marks.get(c) for c in sorted(columns, key=lambda c: c.order)}
+
+
+def painted(found: Estimated, raters: Mapping[Column, Array]) -> Array:
+    """The map of a consensus, from the masks of the raters it was made of."""
+    table = found.found.tally
+    assert table is not None
+    return paint(found.found.hard, {c: a for c, a in raters.items() if c in table.columns}, fill=0)

@@ -1,0 +1,280 @@
+"""What ``fuse`` does with one case: every consensus, its maps, and one table of masks and consensuses together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import manytruths
+
+from ...complexity import Complexity, case_complexity
+from ...consensus import Consensus, balanced_accuracy, consensus, gordon_f, soft_accuracy
+from ...consensus.door import LEVEL_SETS, estimator
+from ...consensus.result import BINARY
+from ...errors import CallError, ManytruthsError
+from ...formats import Location, safe_name, write_map
+from ...formats.ledger import fingerprint, recall, remember
+from ...formats.location import suffix_of
+from ...labels import Undefined
+from ...pixels import tally
+from ...study import Case
+from ...study.case import Reading
+from ...tallies import PatternValues, Tally
+from ...tallies.pooling import find_rows
+from .fused import Ending, Fused, column_of, kept, restored
+from .pictures import draw_probability, draw_sorted
+
+Array = NDArray[Any]
+
+SOFT = {"accuracy": soft_accuracy, "gordon_f": gordon_f, "balanced_accuracy": balanced_accuracy}
+"""Gordon's measures of a rater against a probability."""
+
+UNKNOWN = "the rates cannot be told: nothing is true, or nothing false, of what he rated"
+UNITED = "labels are united: 1 in its mask means any of them"
+SAME_SUFFIX = (".png", ".tif", ".tiff", ".npy", ".nii", ".nii.gz", ".nrrd")
+"""Formats that a consensus can be written in; others become PNG, or NPY where there is no file."""
+
+
+@dataclass(frozen=True)
+class FusePlan:
+    """What to estimate, how, and where to write it."""
+
+    methods: tuple[str, ...]
+    options: Mapping[str, Mapping[str, Any]]
+    folder: Path
+    pictures: bool = True
+    pooled: Mapping[str, Consensus] = field(default_factory=dict)
+    """Estimates from the whole study's table, where rates are pooled; painted case by case."""
+    pooled_cut: Mapping[str, Consensus] = field(default_factory=dict)
+    """The same from the modified background of every case."""
+
+    def options_of(self, method: str) -> dict[str, Any]:
+        """What an estimator is called with; what its name says, as in ``simple:2``, comes first."""
+        chosen, own = estimator(method)
+        return {**self.options.get(chosen.name, {}), **own}
+
+
+def fuse_case(case: Case, plan: FusePlan) -> Fused:
+    """One case, or what an earlier run with the same settings and files found for it."""
+    files = tuple(path for method in plan.methods for path in map_files(case, plan, method))
+    files += tuple(sorted_file(case, plan, m) for m in plan.methods if _has_sorted(case, plan, m))
+    ledger = plan.folder / "cases" / f"{safe_name(case.name)}.json"
+    sources = [s for by_label in case.masks.values() for s in by_label.values()]
+    who = (tuple(case.masks), case.absent, case.structures)
+    pooled = (_digest(plan.pooled), _digest(plan.pooled_cut))
+    settings = (manytruths.__version__, plan.methods, plan.options, case.options, who, pooled)
+    digest = fingerprint(settings, [*sources, case.roi, case.image if plan.pictures else None])
+    before = recall(ledger, digest, files)
+    if before is not None:
+        return restored(before, (*files, ledger))
+    found = _fused(case, plan, (*files, ledger))
+    remember(ledger, digest, kept(found))
+    return found
+
+
+def _digest(pooled: Mapping[str, Consensus]) -> list[tuple[str, str, Any]]:
+    """What of an estimate is painted, and said."""
+    return [(name, found.note, _content(found)) for name, found in pooled.items()]
+
+
+def _content(found: Consensus) -> list[bytes]:
+    assert found.tally is not None
+    return [np.asarray(part).tobytes() for part in (found.tally.patterns, found.values, found.probability)]
+
+
+def map_files(case: Case, plan: FusePlan, method: str) -> list[Path]:
+    """The hard consensus, the probability and, with pictures, the one to look at."""
+    name, folder = safe_name(case.name), method.replace(":", "-")
+    hard, soft = suffixes(case)
+    kinds = {"consensus": hard, "probability": soft} | ({"pictures": ".png"} if plan.pictures else {})
+    return [plan.folder / kind / folder / f"{name}{suffix}" for kind, suffix in kinds.items()]
+
+
+def sorted_file(case: Case, plan: FusePlan, method: str) -> Path:
+    """The raters' masks sorted by how they do against STAPLE."""
+    return plan.folder / "sorted" / method.replace(":", "-") / f"{safe_name(case.name)}.png"
+
+
+def _has_sorted(case: Case, plan: FusePlan, method: str) -> bool:
+    return plan.pictures and method == "staple" and not plan.pooled and not case.options.exchangeable
+
+
+def suffixes(case: Case) -> tuple[str, str]:
+    """The endings of the hard map (that of the masks) and of the probability (TIFF, or NIfTI for NIfTI)."""
+    source = next(iter(next(iter(case.masks.values())).values()))
+    suffix = suffix_of(source.path.name) if isinstance(source, Location) else ".npy"
+    if isinstance(source, Location) and source.member is not None:
+        suffix = ".npy"
+    hard = suffix if suffix in SAME_SUFFIX else ".png"
+    return hard, ".nii.gz" if suffix.startswith(".nii") else ".tif"
+
+
+def _fused(case: Case, plan: FusePlan, files: tuple[Path, ...]) -> Fused:
+    reading = _inside(case.read())
+    table = counted(reading)
+    found = {m: _estimated(reading, table, m, plan) for m in plan.methods}
+    maps = {m: _maps(reading, f) for m, f in found.items()}
+    for method, (hard, chance) in maps.items():
+        _write(reading, plan, method, hard, chance, several=len(found[method].labels) > 2)
+    endings = tuple(_ending(m, f, table) for m, f in found.items())
+    joint = _joint(reading, table, {e.method: _decided(maps[e.method][0], e, table) for e in endings})
+    soft = tuple(row for m, f in found.items() for row in _soft(table, m, f))
+    for method in [m for m in plan.methods if _has_sorted(case, plan, m)]:
+        draw_sorted(sorted_file(case, plan, method), reading, method, soft)
+    regions = tuple(row for m in plan.methods for row in _regions(table, m, plan))
+    return Fused(joint, endings, soft, regions, _complexity(reading, table), files)
+
+
+def _inside(reading: Reading) -> Reading:
+    """Masks that outside of the region hold nothing which they do not hold inside: labels there are none to decide."""
+    region = reading.case.region(reading.grid)
+    if isinstance(region, str):
+        return reading
+    inside, masks = region.astype(bool), {c: m.copy() for c, m in reading.masks.items()}
+    for mask in masks.values():
+        mask[~inside] = mask[inside][0]
+    return replace(reading, masks=masks)
+
+
+def _ending(method: str, found: Consensus, table: Tally) -> Ending:
+    united = len(table.labels.marks) > 1 and found.labels == BINARY
+    note = "; ".join(filter(None, [found.note, UNITED if united else ""]))
+    rounds = getattr(found, "iterations", getattr(found, "rounds", 0))
+    return Ending(method, found.ended, int(rounds), note, united)
+
+
+def _decided(hard: Array, ending: Ending, table: Tally) -> Array:
+    """A map in the labels of the table: what only tells marked from not gives the first of them."""
+    return np.where(hard > 0, table.labels.values[table.labels.marks[0]], 0) if ending.united else hard
+
+
+def first_readings(table: Tally) -> Tally:
+    """Raters in their first session, and nobody else: what a consensus is made of."""
+    return table.project(table.columns[i] for i in table.raters)
+
+
+def counted(reading: Reading) -> Tally:
+    """The table of the first readings, cut to the study's region only then: a second reading does not matter to it."""
+    region = reading.case.region(reading.grid)
+    table = first_readings(reading.tally("whole" if isinstance(region, str) else None))
+    return table.restrict(region) if isinstance(region, str) else table
+
+
+def counted_case(case: Case) -> Tally:
+    """The same of a case that is still to be read."""
+    return counted(case.read())
+
+
+def _complexity(reading: Reading, table: Tally) -> Complexity:
+    """Of the image, or of the part of it that counts; a union alone lacks the background."""
+    whole = table if table.region in ("whole", "mask") else first_readings(reading.tally("whole"))
+    if whole.labels.background is not None:
+        return case_complexity(whole)
+    none = Undefined("no label is background")
+    return Complexity(none, none, none, none, none, raters=len(reading.masks), items=whole.items)
+
+
+def _estimated(reading: Reading, table: Tally, method: str, plan: FusePlan) -> Consensus:
+    """The method on this case; pooled rates are already there, spatial methods see the masks."""
+    if method in plan.pooled:
+        return plan.pooled[method]
+    options = plan.options_of(method)
+    try:
+        if not estimator(method)[0].spatial:
+            return consensus(table, method, **options)
+        if method.partition(":")[0] in LEVEL_SETS:
+            options |= {"spacing": reading.grid.spacing}
+        first = {c: m for c, m in reading.masks.items() if c in table.columns}
+        study = reading.case.options
+        options |= {"void": study.void, "foreground": study.foreground, "region": reading.case.region(reading.grid)}
+        return consensus(first, method, raters="exchangeable" if study.exchangeable else None, **options)
+    except ManytruthsError as error:
+        raise type(error)(f"case {reading.case.name}, {method}: {error}") from None
+
+
+def _maps(reading: Reading, found: Consensus) -> tuple[Array, Array]:
+    """The hard decision in the values of the masks, and the probability; of several labels, that of the one chosen."""
+    values, chance = np.asarray(found.values), np.asarray(found.probability)
+    if chance.ndim > values.ndim:
+        ground = found.labels.background
+        marked = len(found.labels) <= 2 and ground is not None
+        chance = 1 - chance[..., ground] if marked else chance.max(axis=-1)
+    if found.tally is None:
+        hard, soft = values, chance
+    else:
+        hard = reading.paint(PatternValues(values, found.tally), fill=0)
+        soft = reading.paint(PatternValues(np.nan_to_num(chance), found.tally), fill=0.0)
+    region = reading.case.region(reading.grid)
+    if not isinstance(region, str):
+        # a pattern that occurs outside only has no value, so that none may have one there
+        hard, soft = (np.where(region.astype(bool), each, 0) for each in (hard, soft))
+    hard = np.maximum(np.asarray(hard), 0)
+    return hard.astype(np.min_scalar_type(int(hard.max(initial=0)))), np.asarray(soft, np.float32)
+
+
+def _joint(reading: Reading, table: Tally, hard: Mapping[str, Array]) -> Tally:
+    """Masks and consensuses in one table: everything about how they differ is read off it."""
+    case, options = reading.case, reading.case.options
+    region = case.region(reading.grid)
+    joint = tally(
+        {**reading.masks, **dict.fromkeys(case.absent)},
+        raters="exchangeable" if options.exchangeable else None,
+        references={column_of(method): array for method, array in hard.items()},
+        labels=case.labels,
+        region="whole" if isinstance(region, str) else region,
+        unit=reading.grid.item_size,
+        void=options.void,
+        foreground=options.foreground,
+    )
+    try:
+        return joint.restrict(table.region) if table.region in ("union", "modified_background") else joint
+    except CallError:
+        # which background is near depends on where the pixels lie, once second readings part it
+        return joint
+
+
+def _soft(table: Tally, method: str, found: Consensus) -> list[tuple[str, str, str, float]]:
+    """Gordon's measures of every rater, where the probability is one a pattern of this very table."""
+    if found.tally is None or table.exchangeable or found.tally is not table or table.labels.background is None:
+        return []
+    values = {name: measure(table, found) for name, measure in SOFT.items()}
+    known = {name: [Undefined(UNKNOWN) if np.isnan(x) else float(x) for x in v] for name, v in values.items()}
+    return [(method, r, name, v[i]) for name, v in known.items() for i, r in enumerate(table.rater_names)]
+
+
+def _regions(table: Tally, method: str, plan: FusePlan) -> list[tuple[str, float, float]]:
+    """How far a method that reads the table moves when the background is cut to the size of the union."""
+    if table.region != "whole" or estimator(method)[0].spatial or len(plan.pooled_cut) < len(plan.pooled):
+        return []
+    if method in plan.pooled:
+        both = [plan.pooled[method], plan.pooled_cut[method]]
+    else:
+        cut = table.restrict("modified_background")
+        both = [consensus(t, method, **plan.options_of(method)) for t in (table, cut)]
+    a, b = (_marked(found, table) for found in both)
+    changed = float(table.counts[a != b].sum())
+    size = float(table.counts @ (a.astype(np.int64) + b))
+    overlap = 1 - changed / size if size else Undefined("neither marks anything")
+    return [(method, overlap, changed / table.items if table.items else 0.0)]
+
+
+def _marked(found: Consensus, table: Tally) -> NDArray[np.bool_]:
+    """Whether a consensus marks each pattern of a table that has all of its patterns, and perhaps more."""
+    assert found.tally is not None
+    where = find_rows(found.tally, table.relabel(found.tally.labels).patterns)
+    values = np.asarray(found.values) > 0
+    return np.where(where < 0, False, values[where]) if len(values) else np.zeros(len(where), bool)
+
+
+def _write(reading: Reading, plan: FusePlan, method: str, hard: Array, chance: Array, *, several: bool) -> None:
+    exact, soft, *seen = map_files(reading.case, plan, method)
+    write_map(exact, hard, reading.grid)
+    write_map(soft, chance, reading.grid)
+    if seen:
+        # of several labels, how sure background is is nothing to show
+        draw_probability(seen[0], reading, method, np.where(hard > 0, chance, 0) if several else chance)

@@ -1,0 +1,1 @@
+"""The verb ``plan``: how many raters are enough."""

@@ -1,0 +1,1 @@
+"""The verb ``rank``: rankings and how stable they are."""

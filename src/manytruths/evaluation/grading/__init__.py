@@ -1,0 +1,1 @@
+"""Metrics against the grades of an expert."""

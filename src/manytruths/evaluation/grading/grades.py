@@ -1,0 +1,270 @@
+"""Does a metric find what needs correction? Per-case metrics against the grades that experts gave.
+
+A prediction graded ``best`` or higher needs no correction and is positive, every other is negative. A metric calls
+positive whatever is at least as good as a threshold; over all thresholds that is its ROC curve, and the area under it
+is the chance that a prediction which needs no correction has the better value, ties counting half (Mann–Whitney)::
+
+    area = (#{positive better than negative} + ½ #{equal}) / (positives × negatives)
+
+Intervals of areas: percentiles of a bootstrap that draws subjects, with all their cases, algorithms and graders.
+
+Zeng D et al. Segmentation with multiple acceptable annotations: a case study of myocardial segmentation in contrast
+echocardiography. IPMI 2021:478–491, 4.2 and 4.3. doi:10.1007/978-3-030-78191-0_37. Hanley JA, McNeil BJ. The meaning
+and use of the area under a receiver operating characteristic (ROC) curve. Radiology 1982;143:29–36.
+doi:10.1148/radiology.143.1.7063747
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import CallError
+from ...labels import Undefined, reason
+from ...resampling import LEAST_SUBJECTS, TOO_FEW, Interval
+from ..grey.curves import Curve, cumulated, descending, roc_areas
+from ..ranking.directions import NONE_GIVEN, Direction, direction
+from ..ranking.stability import draws
+
+Item = tuple[str, str]
+"""A case, and the algorithm whose prediction of it was graded."""
+Values = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+CELLS = 2_000_000
+"""Resamples × distinct values that are held at a time."""
+
+
+@dataclass(frozen=True)
+class GradeScale:
+    """Whole numbers from ``lowest`` (worst) to ``highest``; from ``best`` on, no correction is needed.
+
+    >>> GradeScale().levels, GradeScale().best
+    ((1, 2, 3, 4), 4)
+    """
+
+    lowest: int = 1
+    highest: int = 4
+    best: int = -1
+    """By default the highest."""
+
+    def __post_init__(self) -> None:
+        if self.best == -1:
+            object.__setattr__(self, "best", self.highest)
+        if not 0 <= self.lowest < self.best <= self.highest:
+            raise CallError(
+                f"grades go from a worst that is at least 0 up, and the best lies above the worst; got "
+                f"{self.lowest} to {self.highest}, no correction from {self.best} on"
+            )
+
+    @property
+    def levels(self) -> tuple[int, ...]:
+        """Every grade, the worst first."""
+        return tuple(range(self.lowest, self.highest + 1))
+
+
+@dataclass(frozen=True)
+class Grade:
+    """What one grader gave to one prediction; ``showing`` is 2 where he saw it for the second time."""
+
+    case: str
+    algorithm: str
+    grade: int
+    grader: str = ""
+    showing: int = 1
+
+    @property
+    def item(self) -> Item:
+        """The prediction."""
+        return self.case, self.algorithm
+
+
+@dataclass(frozen=True, eq=False)
+class MetricRoc:
+    """How well a metric tells predictions that need no correction from those that do."""
+
+    metric: str
+    algorithm: str
+    """Whose predictions; empty for those of all."""
+    grader: str
+    """By whose grades; empty for those of all."""
+    direction: Direction
+    curve: Curve
+    """Over goodness: the metric's values, with the sign changed where lower is better."""
+    area: Interval
+    unscored: int
+    """Grades of predictions for which the metric has no row."""
+    undefined: int
+    """Grades of predictions for which it is undefined."""
+    ungraded: int
+    """Values of the metric that have no grade."""
+
+    @property
+    def thresholds(self) -> Values:
+        """In the metric's own units, from the strictest; the first, which nothing reaches, is infinite."""
+        return self.curve.thresholds if self.direction == "higher" else -self.curve.thresholds
+
+    @property
+    def sensitivity(self) -> Values:
+        """The share of what needs no correction that is at least as good as each threshold."""
+        return self.curve.recall
+
+    @property
+    def fall_out(self) -> Values:
+        """The share of what needs correction that is at least as good as each threshold."""
+        return self.curve.fall_out
+
+    @property
+    def positives(self) -> int:
+        """Grades that need no correction."""
+        return self.curve.positives
+
+    @property
+    def negatives(self) -> int:
+        """Grades that do."""
+        return self.curve.negatives
+
+
+def metric_roc(
+    metric: str,
+    values: Mapping[Item, float],
+    grades: Iterable[Grade],
+    *,
+    scale: GradeScale | None = None,
+    algorithm: str = "",
+    grader: str = "",
+    subjects: Mapping[str, str] | None = None,
+    directions: Mapping[str, str] = NONE_GIVEN,
+    resamples: int = 2000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> MetricRoc:
+    """The ROC curve of a metric against grades.
+
+    Parameters
+    ----------
+    metric
+        Its name, by which it is known whether higher is better: ``dice``, ``hausdorff [vote:0.5]``.
+    values
+        By case and algorithm; nan (perhaps with a reason) is left out and counted.
+    grades
+        Of a prediction that was shown twice, the first grade counts. Grades of several graders count each.
+    algorithm, grader
+        Take only these; empty takes all.
+    subjects
+        The subject of each case, for the interval; by default each case is its own.
+
+    >>> values = {("a", "unet"): 0.9, ("b", "unet"): 0.7, ("c", "unet"): 0.8}
+    >>> found = metric_roc("dice", values, [Grade("a", "unet", 4), Grade("b", "unet", 2), Grade("c", "unet", 4)])
+    >>> found.area.value, found.positives, found.negatives
+    (1.0, 2, 1)
+    """
+    scale = scale or GradeScale()
+    way = direction(metric, directions)
+    chosen = [g for g in firsts(grades) if algorithm in ("", g.algorithm) and grader in ("", g.grader)]
+    known = [g for g in chosen if not math.isnan(values.get(g.item, math.nan))]
+    unscored = sum(g.item not in values for g in chosen)
+    graded = {g.item for g in chosen}
+    own = (item for item, v in values.items() if algorithm in ("", item[1]) and not math.isnan(v))
+    counted = _Counted.of(known, values, scale, way, subjects or {})
+    return MetricRoc(
+        metric, algorithm, grader, way, counted.curve, counted.area(scale, resamples, level, seed),
+        unscored, len(chosen) - len(known) - unscored, sum(item not in graded for item in own),
+    )  # fmt: skip
+
+
+def firsts(grades: Iterable[Grade]) -> list[Grade]:
+    """Without what was given at a second showing."""
+    return [g for g in grades if g.showing == 1]
+
+
+@dataclass(frozen=True, eq=False)
+class _Counted:
+    """By subject and by distinct value of a metric, how many grades of either class there are."""
+
+    levels: Values
+    positive: Counts
+    negative: Counts
+
+    @classmethod
+    def of(
+        cls, grades: Sequence[Grade], values: Mapping[Item, float], scale: GradeScale, way: Direction,
+        subjects: Mapping[str, str],
+    ) -> _Counted:  # fmt: skip
+        sign = 1.0 if way == "higher" else -1.0
+        goodness = np.array([sign * float(values[g.item]) for g in grades], np.float64)
+        levels, at = np.unique(goodness, return_inverse=True)
+        owners = {name: i for i, name in enumerate(dict.fromkeys(subjects.get(g.case, g.case) for g in grades))}
+        counts = np.zeros((2, len(owners), len(levels)), np.int64)
+        for g, k in zip(grades, at.tolist(), strict=True):
+            counts[int(g.grade >= scale.best), owners[subjects.get(g.case, g.case)], k] += 1
+        return cls(levels, counts[1], counts[0])
+
+    @property
+    def curve(self) -> Curve:
+        return cumulated(self.levels, self.positive.sum(axis=0), self.negative.sum(axis=0))
+
+    def area(self, scale: GradeScale, resamples: int, level: float, seed: int) -> Interval:
+        curve, subjects = self.curve, len(self.positive)
+        value = curve.roc_area()
+        if not (curve.positives and curve.negatives):
+            value = Undefined(_one_class(curve, scale))
+        few = f"{TOO_FEW}; there are {subjects}" if subjects < LEAST_SUBJECTS else ""
+        if reason(value) or few:
+            nothing = Undefined(reason(value) or few)
+            return Interval(value, nothing, nothing, level, "percentile", subjects)
+        found = self._resampled(draws(subjects, resamples, seed))
+        known = found[~np.isnan(found)]
+        if not len(known):
+            nothing = Undefined("no resample drew both classes")
+            return Interval(value, nothing, nothing, level, "percentile", subjects, len(found))
+        low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
+        return Interval(value, float(low), float(high), level, "percentile", subjects, len(found) - len(known))
+
+    def _resampled(self, weights: Values) -> Values:
+        """The area in each resample; nan where one of the classes was not drawn."""
+        step = max(1, CELLS // max(1, len(self.levels)))
+        parts = []
+        for start in range(0, len(weights), step):
+            drawn = weights[start : start + step]
+            tp, fp = (descending((drawn @ c).astype(np.int64)) for c in (self.positive, self.negative))
+            parts.append(roc_areas(tp, fp))
+        return np.concatenate(parts)
+
+
+def _one_class(curve: Curve, scale: GradeScale) -> str:
+    if not (curve.positives or curve.negatives):
+        return "nothing has both a grade and a value"
+    held = f"is graded {scale.best}" + ("" if scale.best == scale.highest else " or better")
+    return f"nothing {held}" if not curve.positives else f"everything {held}"
+
+
+@dataclass(frozen=True)
+class GradeCounts:
+    """How often one algorithm got each grade."""
+
+    algorithm: str
+    grader: str
+    counts: Mapping[int, int]
+    """By grade, the worst first."""
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return sum(self.counts.values())
+
+
+def grade_counts(
+    grades: Iterable[Grade], algorithms: Sequence[str], scale: GradeScale | None = None, grader: str = ""
+) -> list[GradeCounts]:
+    """For every algorithm, how often each grade was given, by one grader or by all; second showings do not count."""
+    chosen = [g for g in firsts(grades) if grader in ("", g.grader)]
+    levels = (scale or GradeScale()).levels
+    return [
+        GradeCounts(a, grader, {n: sum(g.grade == n for g in chosen if g.algorithm == a) for n in levels})
+        for a in algorithms
+    ]

@@ -1,0 +1,1 @@
+"""Grey predictions: responses counted under every truth, curves, areas."""

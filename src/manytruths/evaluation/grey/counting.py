@@ -1,0 +1,252 @@
+"""How often each response of an algorithm occurs with each pattern of the raters' decisions.
+
+One pass over a grey-level prediction; every curve under every truth is then read off the counts, without the pixels.
+Responses of any number type: whole numbers and up to 65,536 distinct values are kept as they are, more are rounded to
+so many equal steps of the limits given, or of the range found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...errors import CallError, GridError
+from ...pixels.blocks import flat_blocks
+from ...pixels.inputs import Masks, size
+from ...tallies import Tally
+from .counts import ResponseCounts
+from .indexing import Index, indexed, pattern_index
+from .levels import Levels, levels
+from .truths import Truths
+
+Array = NDArray[Any]
+
+DENSE = 4
+"""A table of all patterns and levels is made where it has at most so many entries an item; else items are sorted."""
+PENDING = 1 << 22
+"""Items that may wait before their pairs are merged."""
+
+
+@dataclass(frozen=True, eq=False)
+class Responses:
+    """The pairs of pattern and response that occur, and how many items show each."""
+
+    tally: Tally
+    """Whose patterns they are. It may count more items: parts can be left out for one algorithm."""
+    levels: NDArray[np.float64]
+    """The responses that occur, ascending."""
+    pattern: NDArray[np.intp]
+    """The pattern of each pair."""
+    level: NDArray[np.intp]
+    """The position of its response in ``levels``."""
+    counts: NDArray[np.int64]
+    """How many items."""
+    rounded: bool = False
+    """Whether there were too many distinct responses to keep them all."""
+
+    def __repr__(self) -> str:
+        rounded = " (rounded)" if self.rounded else ""
+        return f"<Responses of {self.items:,} items: {len(self.levels):,} levels{rounded}, {len(self.counts):,} pairs>"
+
+    @property
+    def items(self) -> int:
+        """How many items were counted."""
+        return int(self.counts.sum())
+
+    @property
+    def constant(self) -> bool:
+        """Whether every item got the same response, so that no threshold tells them apart."""
+        return len(self.levels) < 2
+
+    def against(self, truths: Truths) -> ResponseCounts:
+        """Positives and negatives of every truth by response. Truths of a pooled table will do for its cases."""
+        here = truths.onto(self.tally)
+        positives = np.stack([self._by_level(row) for row in here.positive])
+        whole = self._by_level(np.ones(len(self.tally.counts), bool))
+        counted = np.stack([whole if row.all() else self._by_level(row) for row in here.rated])
+        rated = np.flatnonzero(self.tally.rated > 0)
+        shares, group = np.unique(self.tally.marked[rated] / self.tally.rated[rated], return_inverse=True)
+        where = np.full(len(self.tally.counts), -1)
+        where[rated] = group
+        return ResponseCounts(
+            truths=here.names,
+            levels=self.levels,
+            positives=positives,
+            negatives=counted - positives,
+            shares=shares,
+            by_share=self._by_group(where, len(shares)),
+            rounded=self.rounded,
+        )
+
+    def _by_level(self, chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """How many items of the patterns chosen show each response."""
+        keep = np.flatnonzero(chosen[self.pattern])
+        # weights are floats, and whole numbers among them exact up to 2^53
+        return np.bincount(self.level[keep], self.counts[keep], len(self.levels)).astype(np.int64)
+
+    def _by_group(self, group: NDArray[np.intp], groups: int) -> NDArray[np.int64]:
+        """(groups, levels) items, of patterns sorted into groups, −1 for none."""
+        to = group[self.pattern]
+        keep, width = to >= 0, len(self.levels)
+        found = np.bincount(to[keep] * width + self.level[keep], self.counts[keep], groups * width)
+        return found.astype(np.int64).reshape(groups, width)
+
+
+def responses(
+    prediction: ArrayLike,
+    masks: Masks,
+    tally: Tally | None = None,
+    *,
+    references: Mapping[str, ArrayLike | None] | None = None,
+    region: ArrayLike | None = None,
+    exclude: ArrayLike | None = None,
+    limits: tuple[float, float] | None = None,
+    raters: Sequence[str] | str | None = None,
+    void: int | None = None,
+    foreground: str | None = None,
+) -> Responses:
+    """Count one prediction against the masks of the same image.
+
+    Parameters
+    ----------
+    prediction
+        A number an item, the higher the surer. Masked items of a masked array do not count.
+    masks, references, raters, void, foreground
+        As for :func:`manytruths.tally`.
+    tally
+        The table of these masks, where it has been counted already.
+    region, exclude
+        Masks of the items to count, and of those to leave out: what the algorithm was trained on.
+    limits
+        The smallest and the largest response there can be; others are an error. Say them where several cases are to be
+        added, so that all are rounded alike.
+
+    >>> masks = {"A": [[1, 1, 0, 0]], "B": [[1, 0, 0, 0]]}
+    >>> found = responses([[200, 90, 90, 10]], masks)
+    >>> found
+    <Responses of 4 items: 3 levels, 4 pairs>
+    """
+    if tally is None:
+        found = indexed(masks, references=references, raters=raters, void=void, foreground=foreground)
+        tally, index = found.tally, found.index
+    else:
+        index = pattern_index(masks, tally, references=references, raters=raters, void=void, foreground=foreground)
+    return count_responses(prediction, index, tally, region=region, exclude=exclude, limits=limits)
+
+
+def count_responses(
+    values: ArrayLike,
+    index: Index,
+    tally: Tally,
+    *,
+    region: ArrayLike | None = None,
+    exclude: ArrayLike | None = None,
+    limits: tuple[float, float] | None = None,
+) -> Responses:
+    """Count one prediction of several over a map of pattern numbers, negative where an item does not count.
+
+    :func:`indexed` and :func:`pattern_index` make such a map; other arguments are those of :func:`responses`.
+
+    >>> found = indexed({"A": [[1, 1, 0, 0]], "B": [[1, 0, 0, 0]]})
+    >>> count_responses([[0.9, 0.2, 0.1, 0.1]], found.index, found.tally, exclude=[[0, 0, 0, 1]]).levels
+    array([0.1, 0.2, 0.9])
+    """
+    if limits is not None and not -np.inf < limits[0] < limits[1] < np.inf:
+        raise CallError(f"limits are two finite numbers, the lower first; got {limits!r}")
+    array = np.ma.getdata(values) if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
+    array = array.view(np.uint8) if array.dtype == bool else array
+    left_out = [("part to exclude", exclude)] if exclude is not None else []
+    if isinstance(values, np.ma.MaskedArray) and values.mask is not np.ma.nomask:
+        left_out.append(("prediction's mask", np.ma.getmaskarray(values)))
+    for name, mask in [("prediction", array), ("region", region), *left_out]:
+        if mask is not None and np.shape(mask) != index.shape:
+            raise GridError(f"the {name} is {size(np.shape(mask))} but the masks are {size(index.shape)}")
+    gone = [np.asarray(mask).astype(bool) for _, mask in left_out]
+    inside = [] if region is None else [np.asarray(region).astype(bool)]
+    source = _Items(array, index, tuple(inside), tuple(gone))
+    found = levels(source.values, array.dtype, limits)
+    return _counted(source, found, tally)
+
+
+@dataclass(frozen=True, eq=False)
+class _Items:
+    """Responses and pattern numbers, walked through in blocks, without what does not count."""
+
+    array: Array
+    index: NDArray[np.integer[Any]]
+    inside: tuple[Array, ...]
+    gone: tuple[Array, ...]
+
+    def blocks(self) -> Iterator[tuple[Array, NDArray[np.integer[Any]]]]:
+        for values, index, *masks in flat_blocks([self.array, self.index, *self.inside, *self.gone]):
+            keep = index >= 0
+            for i, mask in enumerate(masks):
+                keep &= mask if i < len(self.inside) else ~mask
+            yield (values, index) if keep.all() else (values[keep], index[keep])
+
+    def values(self) -> Iterator[Array]:
+        return (values for values, _ in self.blocks())
+
+
+def _counted(source: _Items, found: Levels, tally: Tally) -> Responses:
+    """The pairs that occur. The commonest pattern, which most items show, is what the others leave of all."""
+    width, common = len(found.values), int(np.argmax(tally.counts)) if len(tally.counts) else 0
+    most = width * len(tally.counts)
+    # short numbers sort faster
+    wide = np.dtype(np.int32 if most < 1 << 31 else np.int64)
+    whole, pairs = np.zeros(width, np.int64), _Pairs(most, wide)
+    for values, index in source.blocks():
+        codes, rare = found.codes(values), np.flatnonzero(index != common)
+        whole += np.bincount(codes, minlength=width)
+        pairs.add(index[rare].astype(wide) * wide.type(width) + codes[rare].astype(wide))
+    distinct, counts = pairs.merged()
+    whole -= np.bincount(distinct % width, counts, width).astype(np.int64)
+    left = np.flatnonzero(whole)
+    at = int(np.searchsorted(distinct, common * width))
+    distinct, counts = np.insert(distinct, at, common * width + left), np.insert(counts, at, whole[left])
+    pattern, level = np.divmod(distinct, width)
+    used = np.bincount(level, minlength=width) > 0
+    return Responses(tally, found.values[used], pattern, (np.cumsum(used) - 1)[level], counts, found.rounded)
+
+
+Codes = NDArray[np.int64]
+
+
+class _Pairs:
+    """Distinct codes below ``most`` and how often each occurs; so many wait before they are counted."""
+
+    def __init__(self, most: int, dtype: np.dtype[Any]) -> None:
+        self.most, self.waiting = most, 0
+        self.codes: list[Array] = [np.empty(0, dtype)]
+        self.found: list[tuple[Codes, Codes]] = []
+
+    def add(self, codes: Array) -> None:
+        self.codes.append(codes)
+        self.waiting += len(codes)
+        if self.waiting > PENDING:
+            self._count()
+
+    def _count(self) -> None:
+        codes = np.concatenate(self.codes)
+        self.codes, self.waiting = [codes[:0]], 0
+        if self.most <= DENSE * len(codes):
+            counts = np.bincount(codes)
+            distinct = np.flatnonzero(counts)
+            self.found.append((distinct, counts[distinct]))
+        else:
+            distinct, counts = np.unique(codes, return_counts=True)
+            self.found.append((distinct.astype(np.int64), counts))
+
+    def merged(self) -> tuple[Codes, Codes]:
+        """The codes, ascending, and their counts."""
+        if self.waiting or not self.found:
+            self._count()
+        if len(self.found) == 1:
+            return self.found[0]
+        codes, counts = (np.concatenate(parts) for parts in zip(*self.found, strict=True))
+        distinct, where = np.unique(codes, return_inverse=True)
+        return distinct, np.bincount(where, counts, len(distinct)).astype(np.int64)

@@ -1,0 +1,1 @@
+"""Rankings of algorithms, and how far they can be trusted."""

@@ -1,0 +1,115 @@
+"""Which way a metric is better, and how good and how bad it can be.
+
+Names are compared without regard to case, and ``-``, blank and ``_`` are the same; what stands in brackets after a name
+(``dice [tumour]``) says of what the metric is and does not count.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Literal
+
+from ...errors import CallError
+
+Direction = Literal["higher", "lower"]
+
+_SHARES = """
+    accuracy auc average_precision balanced_accuracy dice dsc extended_dice f1 f1_score gordon_f iou jaccard npv nsd
+    pbar_area ppv pr_area precision recall roc_area sensitivity soft_accuracy soft_sensitivity soft_specificity
+    specificity surface_dice tnr tpr
+"""
+_CORRELATIONS = "cci cco cohen_kappa kappa matthews_correlation mcc"
+_ERROR_SHARES = "fnr fpr"
+_DISTANCES = """
+    assd asd error hausdorff hausdorff_95 hd hd95 mae masd mean_surface_distance mse msd rmse
+"""
+
+_HIGHER: dict[str, tuple[float, float]] = {
+    **dict.fromkeys(_SHARES.split(), (0.0, 1.0)),
+    **dict.fromkeys(_CORRELATIONS.split(), (-1.0, 1.0)),
+}
+_LOWER: dict[str, tuple[float | None, float]] = {
+    **dict.fromkeys(_ERROR_SHARES.split(), (1.0, 0.0)),
+    "volume_difference": (2.0, 0.0),
+    **dict.fromkeys(_DISTANCES.split(), (None, 0.0)),
+}
+"""Worst and best."""
+
+DESCRIPTIVE = frozenset({"bias_index", "inner_outer_ratio", "prevalence", "prevalence_index", "tolerance"})
+"""What says something about a case or its raters, not about who is better."""
+
+NONE_GIVEN: Mapping[str, str] = MappingProxyType({})
+
+
+def direction(metric: str, given: Mapping[str, str] = NONE_GIVEN) -> Direction:
+    """``"higher"`` or ``"lower"``: which is better, as ``given`` for this metric or as known.
+
+    >>> direction("Dice"), direction("HD95"), direction("loss", {"loss": "lower"})
+    ('higher', 'lower', 'lower')
+
+    Raises
+    ------
+    CallError
+        For a metric that is neither known nor given.
+    """
+    found = _found(metric, given)
+    if found is None:
+        raise CallError(
+            f"whether higher or lower is better is not known for {metric!r}; say it with --direction "
+            f"'{metric}=higher' or '{metric}=lower', or choose other metrics with --metric"
+        )
+    return found
+
+
+def has_direction(metric: str, given: Mapping[str, str] = NONE_GIVEN) -> bool:
+    """Whether :func:`direction` has an answer."""
+    return _found(metric, given) is not None
+
+
+def worst(metric: str) -> float | None:
+    """The worst value that a metric can take; None where there is no bound, or none is known.
+
+    >>> worst("dice"), worst("cohen_kappa"), worst("hausdorff")
+    (0.0, -1.0, None)
+    """
+    return _bounds(metric)[0]
+
+
+def best(metric: str) -> float | None:
+    """The best value that a metric can take; None where none is known.
+
+    >>> best("dice"), best("hausdorff")
+    (1.0, 0.0)
+    """
+    return _bounds(metric)[1]
+
+
+def describes_the_case(metric: str) -> bool:
+    """Whether a statistic is about the case, so that nobody can be ranked by it."""
+    return _plain(metric) in DESCRIPTIVE
+
+
+def _bounds(metric: str) -> tuple[float | None, float | None]:
+    known = _plain(metric)
+    return _HIGHER.get(known) or _LOWER.get(known) or (None, None)
+
+
+def _found(metric: str, given: Mapping[str, str]) -> Direction | None:
+    wanted = {_written(name): way for name, way in given.items()}
+    way = wanted.get(_written(metric), wanted.get(_plain(metric)))
+    if way is None:
+        known = _plain(metric)
+        return "higher" if known in _HIGHER else "lower" if known in _LOWER else None
+    if way == "higher" or way == "lower":
+        return way  # type: ignore[return-value]
+    raise CallError(f"the direction of {metric!r} is 'higher' or 'lower'; got {way!r}")
+
+
+def _written(name: str) -> str:
+    return re.sub(r"[-\s_]+", "_", name.strip().casefold())
+
+
+def _plain(name: str) -> str:
+    return _written(re.sub(r"\s*\[.*\]$", "", name.strip()))

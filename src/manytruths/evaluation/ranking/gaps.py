@@ -1,0 +1,166 @@
+"""What a missing or an undefined score counts, so that every algorithm is compared on the same cases.
+
+For each metric and truth, the cases are those that somebody has a score for; a case that is undefined for everybody
+(sensitivity where nothing is true) cannot tell anybody apart and stays out. Then ::
+
+    worst      a gap counts as the metric's worst bound, or, where it has none, the worst value in the whole table
+    a number   a gap counts as that number
+    exclude    only cases for which every algorithm has a value
+
+A score that is undefined since neither truth nor prediction marked anything counts as the best: nothing was there,
+and nothing was found. So does any other metric of the same prediction that is undefined there.
+
+Maier-Hein L et al. Why rankings of biomedical image analysis competitions should be interpreted with care. Nat Commun
+2018;9:5217. doi:10.1038/s41467-018-07619-7
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import CallError, InputError
+from .directions import NONE_GIVEN, best, direction, worst
+from .scores import BOTH_EMPTY, MISSING, PRESENT, UNDEFINED, Scores, Values
+
+Missing = Literal["worst", "exclude"] | float
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Board:
+    """One metric against one truth, without gaps.
+
+    ``values`` are algorithms × cases, ``subject_values`` their means by subject (algorithms × ``subjects``, which are
+    numbers of the table's subjects). The counts are by algorithm.
+    """
+
+    metric: str
+    truth: str
+    higher: bool
+    values: Values
+    owners: NDArray[np.intp]
+    missing: Counts
+    undefined: Counts
+    both_empty: Counts
+    left_out: int
+    """Cases that were left out: undefined for everybody, or for somebody with ``exclude``."""
+    fill: float
+    """What a gap counts; nan where there was none, or none is filled."""
+    note: str = ""
+
+    @property
+    def subjects(self) -> NDArray[np.intp]:
+        """The numbers of the subjects that have a case here."""
+        return np.unique(self.owners)
+
+    @property
+    def subject_values(self) -> Values:
+        """Means over each subject's cases."""
+        return by_subject(self.values, self.owners)
+
+    @property
+    def gains(self) -> Values:
+        """The values by subject, turned so that higher is better."""
+        return self.subject_values if self.higher else -self.subject_values
+
+    @property
+    def title(self) -> str:
+        """``dice against staple``."""
+        return f"{self.metric} against {self.truth}"
+
+
+def by_subject(values: Values, owners: NDArray[np.intp]) -> Values:
+    """(…, cases) to (…, subjects): means over each subject's cases."""
+    names, place = np.unique(owners, return_inverse=True)
+    if len(names) == len(owners):
+        return np.asarray(values[..., np.argsort(place)])
+    total = np.zeros((*values.shape[:-1], len(names)))
+    np.add.at(total.T, place, values.T)
+    return np.asarray(total / np.bincount(place))
+
+
+def boards(
+    scores: Scores, metrics: Sequence[str], missing: Missing = "worst", given: Mapping[str, str] = NONE_GIVEN
+) -> list[Board]:
+    """A board for every metric and truth that somebody has a score for."""
+    higher = {metric: direction(metric, given) == "higher" for metric in metrics}
+    _check(missing, higher)
+    gaps = _spread(scores.gaps)
+    found = []
+    for m, metric in ((scores.metrics.index(metric), metric) for metric in metrics):
+        for layer, truth in enumerate(scores.truths):
+            own = scores.gaps[:, :, layer, m]
+            judged = ((own == PRESENT) | (own == BOTH_EMPTY)).any(axis=0)
+            # where only one algorithm is scored, as a rater against the others, there is nothing to rank
+            if judged.any() and (own != MISSING).any(axis=1).sum() > 1 and np.isfinite(scores.values[..., m]).any():
+                holes = gaps[:, :, layer, m]
+                found.append(_board(scores, holes, judged, metric, truth, higher[metric], missing))
+    if not found:
+        raise InputError(f"no two algorithms have a value of {', '.join(metrics)}; give scores to rank by")
+    return found
+
+
+def _spread(gaps: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Where one metric says that both marked nothing, that is why the others are undefined."""
+    nothing = (gaps == BOTH_EMPTY).any(axis=-1, keepdims=True) & (gaps == UNDEFINED)
+    return np.where(nothing, np.uint8(BOTH_EMPTY), gaps)
+
+
+def _check(missing: Missing, higher: Mapping[str, bool]) -> None:
+    if isinstance(missing, str):
+        if missing not in ("worst", "exclude"):
+            raise CallError(f"missing is 'worst', 'exclude' or a number; got {missing!r}")
+    elif not np.isfinite(missing):
+        raise CallError(f"missing is 'worst', 'exclude' or a finite number; got {missing}")
+    elif len(set(higher.values())) > 1:
+        better = next(metric for metric, up in higher.items() if not up)
+        raise CallError(
+            f"missing={missing:g} would be bad for one metric and good for another ({better}); use 'worst', or rank by "
+            "one metric at a time"
+        )
+
+
+def _board(
+    scores: Scores, gaps: NDArray[np.uint8], judged: NDArray[np.bool_], metric: str, truth: str, higher: bool,
+    missing: Missing,
+) -> Board:  # fmt: skip
+    m, layer = scores.metrics.index(metric), scores.truths.index(truth)
+    kept = judged & (gaps == PRESENT).all(axis=0) if missing == "exclude" else judged
+    if not kept.any():
+        raise InputError(
+            f"{metric} against {truth}: no case has a value of every algorithm; use --missing worst, or leave an "
+            "algorithm out with --algorithm"
+        )
+    low, top, note = _ends(metric, scores.values[..., m], higher)
+    fill = missing if not isinstance(missing, str) else low
+    values, holes = scores.values[:, kept, layer, m], gaps[:, kept]
+    values = np.where(holes == BOTH_EMPTY, top, np.where(holes == PRESENT, values, fill))
+    absent, undefined, empty = ((gaps[:, judged] == kind).sum(axis=1) for kind in (MISSING, UNDEFINED, BOTH_EMPTY))
+    somebody = (scores.gaps[:, :, layer, m] != MISSING).any(axis=0)
+    filled = missing != "exclude" and bool(((holes != PRESENT) & (holes != BOTH_EMPTY)).any())
+    return Board(
+        metric, truth, higher, values, scores.owners[kept], absent, undefined, empty, int(somebody.sum() - kept.sum()),
+        float(fill) if filled else float("nan"), note if (holes != PRESENT).any() else "",
+    )  # fmt: skip
+
+
+def _ends(metric: str, values: Values, higher: bool) -> tuple[float, float, str]:
+    """Worst and best: the metric's bounds, or what anybody got where there is none or a value lies beyond it."""
+    low, top = (float(end(values[np.isfinite(values)])) for end in ((np.min, np.max) if higher else (np.max, np.min)))
+    bounds = worst(metric), best(metric)
+    beyond = any(end is not None and (found < end) == up for end, found, up in _sides(bounds, low, top, higher))
+    if beyond:
+        return low, top, f"{metric} has values beyond its bounds: a gap counts as the worst value that anybody got"
+    return low if bounds[0] is None else bounds[0], top if bounds[1] is None else bounds[1], ""
+
+
+def _sides(
+    bounds: tuple[float | None, float | None], low: float, top: float, higher: bool
+) -> list[tuple[float | None, float, bool]]:
+    inside = 1e-9 if higher else -1e-9  # 1.0000000002 is 1
+    return [(bounds[0], low + inside, higher), (bounds[1], top - inside, not higher)]

@@ -1,0 +1,1 @@
+"""How many raters are enough."""
