@@ -9,12 +9,12 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from manytruths.analyses.reliability import Reliability, ReliabilitySettings, reliability
-from manytruths.analyses.reliability_intervals import beyond_chance
+from manytruths.analyses.reliability.intervals import beyond_chance
+from manytruths.analyses.reliability.verb import Reliability, ReliabilitySettings, reliability
 from manytruths.formats.ratings import read_ratings
 from manytruths.reliability import Ratings, genuineness
 from manytruths.reliability.rasch import Rasch, rasch
-from manytruths.resampling import _weights
+from manytruths.resampling import drawn_subjects
 
 from .measuring import Result, at_least, at_most, best, peak
 
@@ -84,7 +84,7 @@ def checked(found: Reliability) -> None:
 
 def analysed(ratings: Ratings, resamples: int) -> Reliability:
     # the draws of an earlier run are not to be had for nothing
-    _weights.cache_clear()
+    drawn_subjects.cache_clear()
     return reliability(ratings, ReliabilitySettings(resamples=resamples))
 
 

@@ -134,7 +134,7 @@ def mean_intervals(
     filled, n = np.nan_to_num(values), known.sum(axis=0)
     if len(values) < LEAST_SUBJECTS:
         return [_of_mean(filled[known[:, k], k], values[:0, k], method, level) for k in range(len(n))]
-    weights = _weights(len(values), resamples, seed)
+    weights = drawn_subjects(len(values), resamples, seed)
     drawn = weights @ known
     replicates = np.divide(weights @ filled, drawn, out=np.full(drawn.shape, np.nan), where=drawn > 0)
     return [_of_mean(filled[known[:, k], k], replicates[:, k], method, level) for k in range(len(n))]
@@ -147,7 +147,7 @@ def _of_mean(defined: Values, replicates: Values, method: str, level: float) -> 
         refused = Undefined(f"{TOO_FEW}; it is defined for {n}")
         return Interval(value, refused, refused, level, method, n)
     left_out = (defined.sum() - defined) / (n - 1)
-    return _ends(float(defined.mean()), replicates, left_out, method, level, n)
+    return interval_of(float(defined.mean()), replicates, left_out, method, level, n)
 
 
 def pooled_intervals(
@@ -163,16 +163,16 @@ def pooled_intervals(
     whole, by_case = aligned(list(tables.values()))
     counts = np.zeros((len(subjects), by_case.shape[1]), np.int64)
     np.add.at(counts, [subjects[tables.subjects[case]] for case in tables], by_case)
-    drawn = _products(_weights(len(subjects), resamples, seed), counts)
+    drawn = _products(drawn_subjects(len(subjects), resamples, seed), counts)
     one_less = whole.counts - counts if method == "bca" else counts[:0]
     found = []
     for statistic in statistics:
-        replicates, left_out = _of_all(statistic, whole, drawn), _of_all(statistic, whole, one_less)
-        found.append(_ends(statistic(whole), replicates, left_out, method, level, len(subjects)))
+        replicates, left_out = of_all(statistic, whole, drawn), of_all(statistic, whole, one_less)
+        found.append(interval_of(statistic(whole), replicates, left_out, method, level, len(subjects)))
     return found
 
 
-def _of_all(statistic: Statistic, whole: Tally, counts: NDArray[np.int64]) -> Values:
+def of_all(statistic: Statistic, whole: Tally, counts: NDArray[np.int64]) -> Values:
     """A statistic of many tables that share their patterns: at once where it can, else one by one."""
     batch = getattr(statistic, "batch", None)
     if batch is not None:
@@ -182,7 +182,7 @@ def _of_all(statistic: Statistic, whole: Tally, counts: NDArray[np.int64]) -> Va
 
 
 @lru_cache(maxsize=4)
-def _weights(n: int, resamples: int, seed: int) -> Values:
+def drawn_subjects(n: int, resamples: int, seed: int) -> Values:
     """How often each subject is drawn in each resample; the same draws serve every statistic."""
     return np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=resamples).astype(np.float64)
 
@@ -192,7 +192,8 @@ def _products(weights: Values, counts: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray(weights @ counts.astype(np.float64)).astype(np.int64)
 
 
-def _ends(value: float, replicates: Values, left_out: Values, method: str, level: float, n: int) -> Interval:
+def interval_of(value: float, replicates: Values, left_out: Values, method: str, level: float, n: int) -> Interval:
+    """The interval of a value from its replicates and, for BCa, from its values with one subject left out."""
     defined = replicates[~np.isnan(replicates)]
     undefined = len(replicates) - len(defined)
     if reason(value) or not len(defined):

@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 
 import manytruths as mt
 from data_folder import data
-from manytruths.analyses.mask_reliability import Assumptions, LesionRule, mask_reliability, mask_table
+from manytruths.analyses.reliability.masks import Assumptions, LesionRule, mask_reliability, mask_table
 from manytruths.analyses.summaries import Settings
 from manytruths.reliability import competence, rho, sigma
 from manytruths.reliability.masks import mask_ratings, ratings_of

@@ -18,8 +18,8 @@ from irrCAC.raw import CAC
 import manytruths as mt
 from data_folder import data
 from manytruths.agreement import fleiss_kappa, gwet_ac1, krippendorff_alpha, percent_agreement
-from manytruths.analyses.reliability import ReliabilitySettings, reliability
-from manytruths.analyses.reliability_intervals import beyond_chance, case_means, sorted_tallies
+from manytruths.analyses.reliability.intervals import beyond_chance, case_means, sorted_tallies
+from manytruths.analyses.reliability.verb import ReliabilitySettings, reliability
 from manytruths.cli import app, status
 from manytruths.cli.reliability_verb import reliability as verb
 from manytruths.errors import CallError, InputError
@@ -419,7 +419,7 @@ def test_sorted_ratings_have_the_same_kappas(codes, subjects):
 @pytest.mark.parametrize("kind", ["nominal", "ordinal"])
 def test_intervals_of_kappas_are_those_of_the_tables(kind, monkeypatch):
     """The quick way for cases that are subjects gives what the general one does, whatever is held at once."""
-    monkeypatch.setattr("manytruths.analyses.reliability_intervals.AT_ONCE", 7)
+    monkeypatch.setattr("manytruths.analyses.reliability.intervals.AT_ONCE", 7)
     rng = np.random.default_rng(2)
     codes = rng.integers(-1, 3, (60, 4)).tolist()
     ratings = Ratings.of([[None if c < 0 else c for c in row] for row in codes], kind=kind)

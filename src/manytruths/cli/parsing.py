@@ -8,6 +8,7 @@ from ..errors import CallError
 
 if TYPE_CHECKING:
     from ..labels import Labels
+    from ..reliability.concordance import Chance
 
 
 def labels(text: str | None) -> Labels | None:
@@ -106,3 +107,37 @@ def beta_of(text: str | None) -> tuple[float, ...] | None:
         return tuple(float(number) for number in text.split(","))
     except ValueError:
         raise CallError(f"--map-prior wants numbers, as in 5,1.5; got {text!r}") from None
+
+
+def names(text: str | None) -> list[str] | None:
+    """``a,b`` as a list; None where nothing was given."""
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def pairs(option: str, text: str | None) -> dict[str, str]:
+    """``a=b,c=d`` as a mapping."""
+    found: dict[str, str] = {}
+    for item in names(text) or ():
+        key, sign, value = (part.strip() for part in item.partition("="))
+        if not (key and sign and value) or key in found:
+            raise CallError(f"{option} wants name=value,name=value, each name once; got {text!r}")
+        found[key] = value
+    return found
+
+
+def shares(option: str, text: str | None) -> dict[str, float]:
+    """``a=0.6,b=0.4`` as numbers by name."""
+    found = pairs(option, text)
+    try:
+        return {name: float(value) for name, value in found.items()}
+    except ValueError:
+        raise CallError(f"{option} wants name=number,name=number; got {text!r}") from None
+
+
+def chance_of(text: str) -> Chance:
+    """``uniform``, ``empirical``, or a share for each label."""
+    if text == "uniform" or text == "empirical":
+        return text  # type: ignore[return-value]
+    if "=" not in text:
+        raise CallError(f"--chance is uniform, empirical or a share for each label (a=0.6,b=0.4); got {text!r}")
+    return shares("--chance", text)

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from ..errors import CallError
-from .rank_verb import pairs
+from .mask_options import is_study
+from .parsing import pairs
 from .terminal import console
 
 
@@ -26,7 +27,7 @@ def plan(
     rho: float | None = None,
     reported_accuracy: float | None = None,
     wanted_actual: float | None = None,
-    pilot: Path | None = None,
+    pilot: str | None = None,
     columns: str | None = None,
     reference: str | None = None,
     filter: str | None = None,
@@ -73,7 +74,7 @@ def plan(
     wanted_actual
         Accuracy that the algorithm is to have in truth.
     pilot
-        Table of ratings of a pilot, as for the verb reliability.
+        Table of ratings of a pilot, as for the verb reliability; or its masks, as in agree.
     columns
         The pilot's columns under other names: case=image,rater=reader,label=dx.
     reference
@@ -136,8 +137,12 @@ def plan(
     return 0
 
 
-def ratings_of(path: Path | None, given: Mapping[str, Any]) -> Any:
-    """The pilot's ratings, where there is one."""
+def ratings_of(path: str | None, given: Mapping[str, Any]) -> Any:
+    """The pilot's ratings, or the tables of its masks, where there is one."""
+    if path is not None and is_study(path):
+        from ..study import Study
+
+        return Study.open(path, foreground="any").tally(region="union")
     if path is None:
         unused = [f"--{'filter' if name == 'filters' else name}" for name, value in given.items() if value]
         if unused:

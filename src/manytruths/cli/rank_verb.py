@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from ..errors import CallError
+from .parsing import names, pairs
 from .terminal import console
 
 
@@ -92,22 +93,6 @@ def rank(
     print_ranking(done, shown)
     print_files(paths, folder, shown)
     return 0
-
-
-def names(text: str | None) -> list[str] | None:
-    """``a,b`` as a list; None where nothing was given."""
-    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
-
-
-def pairs(option: str, text: str | None) -> dict[str, str]:
-    """``a=b,c=d`` as a mapping."""
-    found: dict[str, str] = {}
-    for item in names(text) or ():
-        key, sign, value = (part.strip() for part in item.partition("="))
-        if not (key and sign and value) or key in found:
-            raise CallError(f"{option} wants name=value,name=value, each name once; got {text!r}")
-        found[key] = value
-    return found
 
 
 def missing_of(text: str) -> Literal["worst", "exclude"] | float:

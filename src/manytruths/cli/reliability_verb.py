@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
 from ..errors import CallError
-from .parsing import two_numbers
-from .rank_verb import names, pairs
+from .mask_options import MaskCall, Masks, is_study
+from .parsing import chance_of, names, pairs, shares, two_numbers
 from .terminal import console
-
-if TYPE_CHECKING:
-    from ..reliability.concordance import Chance
 
 
 def reliability(
-    ratings: Annotated[Path, Parameter(help="Table of ratings, long or wide: CSV, Parquet or Excel.")],
+    ratings: Annotated[
+        str, Parameter(help="Table of ratings (CSV, Parquet or Excel), long or wide; or masks, as in agree.")
+    ],
     /,
     *,
+    masks: Masks | None = None,
     columns: str | None = None,
     kind: Literal["nominal", "ordinal", "numeric"] = "nominal",
     labels: str | None = None,
-    confidence: Path | None = None,
+    confidence: str | None = None,
     levels: str | None = None,
     level_rule: Literal["share", "span"] = "share",
     raters: str | None = None,
@@ -45,6 +45,8 @@ def reliability(
 ) -> int:
     """How far rated data can be trusted: genuine agreement (sigma), weighted by the raters' competence (rho).
 
+    Of masks (a template, a study.toml or its folder) every pixel is a rating, and so is every lesion: found or missed.
+
     Parameters
     ----------
     columns
@@ -52,15 +54,15 @@ def reliability(
     kind
         Of the labels: nominal; ordinal, in the order of --labels or of their numbers; numeric.
     labels
-        All labels, in their order, with commas; others are then errors.
+        All labels, in their order, with commas (of masks 1=gland,2=tumour); others are then errors.
     confidence
-        A second table of the same layout, with confidence in place of labels.
+        A second table of this layout with confidence in place of labels; of masks, one number a rater: A=0.9,B=0.7.
     levels
         Of confidence: how many (5; 1 is the least sure), or their names in order (low,medium,high).
     level_rule
         How a level becomes a number from 0 to 1: share, level/levels; span, (level-1)/(levels-1).
     raters
-        Raters to take, with commas; in a wide table, which columns are raters. By default all.
+        Raters to take, with commas; in a wide table, which columns are raters; of masks, as in agree. By default all.
     reference
         Column of the true labels; by default reference or truth.
     reference_rater
@@ -93,21 +95,26 @@ def reliability(
         Print nothing but errors.
     """
     from ..analyses.printing import print_files
-    from ..analyses.reliability import ReliabilitySettings, write
-    from ..analyses.reliability import reliability as run
-    from ..analyses.reliability_printing import print_reliability
+    from ..analyses.reliability.printing import print_reliability
+    from ..analyses.reliability.verb import ReliabilitySettings, write
+    from ..analyses.reliability.verb import reliability as run
     from ..formats.ratings import RatingsOptions, open_ratings
 
+    if is_study(ratings):
+        chosen = masks or Masks()
+        told = MaskCall(labels, raters, cases, confidence, accuracy, chance, seed, resamples)
+        return chosen.run(ratings, told, out / "reliability", quiet)
     ends = two_numbers(scale, "--scale")
     options = RatingsOptions(
-        pairs("--columns", columns), kind, names(labels), levels_of(levels), level_rule, confidence, reference,
+        pairs("--columns", columns), kind, names(labels), levels_of(levels), level_rule,
+        None if confidence is None else Path(confidence), reference,
         reference_rater, names(raters), cases, pairs("--filter", filter), cut, ends,
     )  # fmt: skip
     settings = ReliabilitySettings(
         seed=seed, resamples=resamples, chance=chance_of(chance), partial=partial,
         accuracy=shares("--accuracy", accuracy) or None, positive=positive,
     )  # fmt: skip
-    table = open_ratings(ratings, options)
+    table = open_ratings(Path(ratings), options)
     found = run(table.ratings, settings, table.notes)
     folder = out / "reliability"
     paths = write(found, folder, pictures=pictures)
@@ -125,21 +132,3 @@ def levels_of(text: str | None) -> int | list[str] | None:
     if not found[0].isdecimal():
         raise CallError(f"--levels is a number of levels, or two names or more in order; got {text!r}")
     return int(found[0])
-
-
-def shares(option: str, text: str | None) -> dict[str, float]:
-    """``a=0.6,b=0.4`` as numbers by name."""
-    found = pairs(option, text)
-    try:
-        return {name: float(value) for name, value in found.items()}
-    except ValueError:
-        raise CallError(f"{option} wants name=number,name=number; got {text!r}") from None
-
-
-def chance_of(text: str) -> Chance:
-    """``uniform``, ``empirical``, or a share for each label."""
-    if text == "uniform" or text == "empirical":
-        return text  # type: ignore[return-value]
-    if "=" not in text:
-        raise CallError(f"--chance is uniform, empirical or a share for each label (a=0.6,b=0.4); got {text!r}")
-    return shares("--chance", text)

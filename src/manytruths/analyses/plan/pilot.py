@@ -6,25 +6,30 @@ from collections.abc import Iterator
 
 from ...labels import reason
 from ...reliability.competence import Competence, competence
-from ...reliability.planning.pilot import Panel, PilotPlan, Rule, plan_from_ratings
+from ...reliability.masks import ratings_of
+from ...reliability.planning.pilot import Panel, PilotPlan, Rule, plan_from_ratings, plan_from_tallies
 from ...reliability.ratings import Ratings
 from ...resampling import Interval
+from ...tallies import Tallies, pool
 from ..printing import number
 from ..rows import Row
 from .topics import Grid, Topic, Wish, plan_row, raters_of, sentence, word
 
 NAME = "pilot"
+OF_MASKS = "of masks, every pixel that any rater marked is a rating: agreement on empty background does not count"
 
 
-def pilot_topic(wish: Wish, ratings: Ratings) -> Topic:
-    """Sentences, table and chart of a pilot's ratings."""
+def pilot_topic(wish: Wish, pilot: Ratings | Tallies) -> Topic:
+    """Sentences, table and chart of a pilot's ratings, or of its masks."""
     rule = Rule(wish.most, wish.gain, wish.cost_rater, wish.cost_error, wish.resamples, wish.level, wish.seed)
-    found = plan_from_ratings(ratings, rule)
+    masks = isinstance(pilot, Tallies)
+    found = plan_from_tallies(pilot, rule) if isinstance(pilot, Tallies) else plan_from_ratings(pilot, rule)
+    ratings = ratings_of(pool(pilot, mixed=True)) if isinstance(pilot, Tallies) else pilot
     raters = competence(ratings, "majority" if found.source == "panel" else "reference")
     rows = [*_rows(found), *_rater_rows(raters)]
     return Topic(
         NAME, tuple(map(sentence, _sentences(found, wish))), tuple(rows), (_grid(found), _rater_grid(raters)),
-        tuple(_notes(found)), lambda: _charts(found, wish),
+        (*_notes(found), *([OF_MASKS] if masks else [])), lambda: _charts(found, wish),
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from ...errors import CallError
 from ...formats import write_text
 from ...formats.results import write_summary
 from ...reliability.ratings import Ratings
+from ...tallies import Tallies
 from ..printing import grid
 from ..rows import Table
 from .kappa import kappa_topic
@@ -51,7 +52,7 @@ class Planned:
         return tuple(dict.fromkeys(note for topic in self.topics for note in topic.notes))
 
 
-def plan(wish: Wish, pilot: Ratings | None = None) -> Planned:
+def plan(wish: Wish, pilot: Ratings | Tallies | None = None) -> Planned:
     """Answer every question that is asked."""
     topics = tuple(_topics(wish, pilot))
     _unused(wish, {topic.name for topic in topics})
@@ -63,7 +64,7 @@ def plan(wish: Wish, pilot: Ratings | None = None) -> Planned:
     return Planned(wish, topics, table)
 
 
-def _topics(wish: Wish, pilot: Ratings | None) -> Iterator[Topic]:
+def _topics(wish: Wish, pilot: Ratings | Tallies | None) -> Iterator[Topic]:
     if wish.agreement is not None and wish.rho is not None:
         raise CallError("--agreement and --rho each lead into the nomogram; give one of them")
     if wish.measured and wish.rater_accuracy:

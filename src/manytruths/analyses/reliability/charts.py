@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..pictures.matrices import matrix
-from ..pictures.reliability import confidence_errors, confidence_ridges, roc_space
-from .reliability import Reliability
-from .reliability_confidence import ConfidenceLevels
-from .reliability_raters import operating_points
-from .reliability_sources import TITLES
+from ...pictures.matrices import matrix
+from ...pictures.reliability import confidence_errors, confidence_ridges, roc_space
+from .confidence import ConfidenceLevels
+from .raters import operating_points
+from .sources import TITLES
+from .verb import Reliability
 
 
 def charts(found: Reliability) -> dict[str, str]:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..labels import Undefined, ratio
-from ..reliability.ratings import MISSING, Ratings, Values
-from .reliability_sources import Source
-from .rows import Row, Table
+from ...labels import Undefined, ratio
+from ...reliability.ratings import MISSING, Ratings, Values
+from ..rows import Row, Table
+from .sources import Source
 
 if TYPE_CHECKING:
-    from .reliability import Reliability
+    from .verb import Reliability
 
 NORMAL = 1.959963984540054
 """Standard errors to each side of a 95% interval."""

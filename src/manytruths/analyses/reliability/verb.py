@@ -11,19 +11,19 @@ import numpy as np
 
 import manytruths
 
-from ..errors import CallError, InputError
-from ..formats import write_text
-from ..formats.results import write_summary
-from ..labels import Undefined
-from ..reliability.concordance import ALONE, Chance, Concordance, Partial, sigma
-from ..reliability.majorities import Majorities, majorities
-from ..reliability.ratings import Ratings, Values
-from ..resampling import Interval
-from .reliability_confidence import ConfidenceLevels, confidence_levels, confidence_table
-from .reliability_intervals import beyond_chance, case_means
-from .reliability_sources import Source, sources_of
-from .rows import Table, write_all
-from .summaries import Settings
+from ...errors import CallError, InputError
+from ...formats import write_text
+from ...formats.results import write_summary
+from ...labels import Undefined
+from ...reliability.concordance import ALONE, Chance, Concordance, Partial, sigma
+from ...reliability.majorities import Majorities, majorities
+from ...reliability.ratings import Ratings, Values
+from ...resampling import Interval
+from ..rows import Table, write_all
+from ..summaries import Settings
+from .confidence import ConfidenceLevels, confidence_levels, confidence_table
+from .intervals import beyond_chance, case_means
+from .sources import Source, sources_of
 
 SCHEMA = 1
 KINDS = {
@@ -70,8 +70,8 @@ def reliability(
     ratings: Ratings, settings: ReliabilitySettings | None = None, notes: Sequence[str] = ()
 ) -> Reliability:
     """Analyse ratings; ``notes`` are those of the reading."""
-    from .reliability_notes import notes_of
-    from .reliability_tables import majorities_table, raters_table, reliability_table
+    from .notes import notes_of
+    from .tables import majorities_table, raters_table, reliability_table
 
     settings = settings or ReliabilitySettings()
     _refuse(ratings, settings)
@@ -123,7 +123,7 @@ def write(found: Reliability, folder: Path, *, pictures: bool = True) -> list[Pa
 
 
 def _charts(found: Reliability, folder: Path) -> Iterator[Path]:
-    from .reliability_charts import charts
+    from .charts import charts
 
     for name, svg in charts(found).items():
         write_text(folder / f"{name}.svg", svg)

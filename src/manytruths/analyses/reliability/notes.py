@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..agreement import krippendorff_rule
-from ..labels import reason
-from ..reliability.majorities import Majorities, tail
-from .printing import counted
-from .reliability import Reliability
-from .reliability_raters import strange
+from ...agreement import krippendorff_rule
+from ...labels import reason
+from ...reliability.majorities import Majorities, tail
+from ..printing import counted
+from .raters import strange
+from .verb import Reliability
 
 MOST_NAMED = 6
 

@@ -15,13 +15,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..agreement import fleiss_kappa, gwet_ac1, krippendorff_alpha, percent_agreement
-from ..labels import VOID, Labels, Undefined, ratio
-from ..reliability.ratings import Kind, Ratings, Values
-from ..resampling import LEAST_SUBJECTS, TOO_FEW, Interval, _ends, _of_all, _weights, pooled_intervals
-from ..tallies import Column, Tallies, Tally
-from ..tallies.pooling import find_rows
-from .summaries import Settings
+from ...agreement import fleiss_kappa, gwet_ac1, krippendorff_alpha, percent_agreement
+from ...labels import VOID, Labels, Undefined, ratio
+from ...reliability.ratings import Kind, Ratings, Values
+from ...resampling import LEAST_SUBJECTS, TOO_FEW, Interval, drawn_subjects, interval_of, of_all, pooled_intervals
+from ...tallies import Column, Tallies, Tally
+from ...tallies.pooling import find_rows
+from ..summaries import Settings
 
 LEVELS: dict[Kind, Literal["nominal", "ordinal", "interval"]] = {
     "nominal": "nominal",
@@ -69,15 +69,15 @@ def _of_cases(statistics: Sequence[Callable[[Tally], float]], ratings: Ratings, 
     """
     whole = sorted_tally(ratings)
     where = find_rows(whole, _sorted(ratings))
-    weights = _weights(len(where), settings.resamples, settings.seed)
+    weights = drawn_subjects(len(where), settings.resamples, settings.seed)
     size = len(whole.counts)
     drawn = np.stack([np.bincount(where, row, size) for row in weights]).astype(np.int64)
     rows = [np.arange(start, min(start + AT_ONCE, size)) for start in range(0, size, AT_ONCE)]
     found = []
     for statistic in statistics:
-        one_less = [_of_all(statistic, whole, whole.counts - (r[:, None] == np.arange(size))) for r in rows]
-        left_out, replicates = np.concatenate(one_less)[where], _of_all(statistic, whole, drawn)
-        found.append(_ends(statistic(whole), replicates, left_out, "bca", settings.level, len(where)))
+        one_less = [of_all(statistic, whole, whole.counts - (r[:, None] == np.arange(size))) for r in rows]
+        left_out, replicates = np.concatenate(one_less)[where], of_all(statistic, whole, drawn)
+        found.append(interval_of(statistic(whole), replicates, left_out, "bca", settings.level, len(where)))
     return found
 
 
@@ -121,7 +121,7 @@ def _drawn(sums: Values, settings: Settings) -> Values:
     """The same sums in every resample, all from the same draws."""
     if len(sums) < LEAST_SUBJECTS:
         return sums[:0]
-    return np.asarray(_weights(len(sums), settings.resamples, settings.seed) @ sums)
+    return np.asarray(drawn_subjects(len(sums), settings.resamples, settings.seed) @ sums)
 
 
 def _mean(total: Values, known: Values, drawn: tuple[Values, Values], settings: Settings) -> Interval:
@@ -133,4 +133,4 @@ def _mean(total: Values, known: Values, drawn: tuple[Values, Values], settings: 
         return Interval(value, refused, refused, settings.level, "bca", subjects)
     replicates = np.divide(*drawn, out=np.full(len(drawn[0]), np.nan), where=drawn[1] > 0)
     left_out = (total.sum() - total[here]) / (known.sum() - known[here])
-    return _ends(value, replicates, left_out, "bca", settings.level, subjects)
+    return interval_of(value, replicates, left_out, "bca", settings.level, subjects)

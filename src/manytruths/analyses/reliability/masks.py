@@ -12,19 +12,19 @@ from functools import partial
 
 import numpy as np
 
-from ..agreement import fleiss_kappa, gwet_ac1, krippendorff_alpha, percent_agreement, positive_agreement
-from ..labels import Undefined
-from ..reliability.competence import Competence, competence
-from ..reliability.concordance import Chance, rho, sigma
-from ..reliability.findings import FLOOR, LesionRatings, pool_lesions
-from ..reliability.lesions import lesion_ratings
-from ..reliability.masks import Confidence, ratings_of
-from ..reliability.statistics import RhoStatistic, SigmaStatistic
-from ..resampling import LEAST_SUBJECTS, TOO_FEW, pooled_intervals
-from ..study import Case, Progress, Study
-from ..tallies import Tallies, Tally, pool
-from .rows import Row, Table
-from .summaries import Series, Settings, groups_of, region_of, summarise
+from ...agreement import fleiss_kappa, gwet_ac1, krippendorff_alpha, percent_agreement, positive_agreement
+from ...labels import Undefined
+from ...reliability.competence import Competence, competence
+from ...reliability.concordance import Chance, rho, sigma
+from ...reliability.findings import FLOOR, LesionRatings, pool_lesions
+from ...reliability.lesions import lesion_ratings
+from ...reliability.masks import Confidence, ratings_of
+from ...reliability.statistics import RhoStatistic, SigmaStatistic
+from ...resampling import LEAST_SUBJECTS, TOO_FEW, pooled_intervals
+from ...study import Case, Progress, Study
+from ...tallies import Tallies, Tally, pool
+from ..rows import Row, Table
+from ..summaries import Series, Settings, groups_of, region_of, summarise
 
 Statistic = Callable[[Tally], float]
 

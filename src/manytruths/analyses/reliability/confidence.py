@@ -9,10 +9,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ..labels import ratio
-from ..reliability.competence import answers
-from ..reliability.ratings import MISSING, Ratings, Values
-from .rows import Row, Table
+from ...labels import ratio
+from ...reliability.competence import answers
+from ...reliability.ratings import MISSING, Ratings, Values
+from ..rows import Row, Table
 
 MOST_LEVELS = 12
 """With more distinct values, confidence is shown in ten bins."""

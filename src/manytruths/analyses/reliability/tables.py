@@ -12,14 +12,14 @@ from itertools import combinations
 
 import numpy as np
 
-from ..agreement import cohen_kappa, contingency
-from ..labels import VOID, Undefined
-from ..reliability.concordance import ALONE, CONTRADICTION, Concordance
-from ..reliability.ratings import MISSING, Ratings, Values
-from ..resampling import Interval
-from .reliability import KINDS, Reliability
-from .reliability_raters import raters_table
-from .rows import Row, Table
+from ...agreement import cohen_kappa, contingency
+from ...labels import VOID, Undefined
+from ...reliability.concordance import ALONE, CONTRADICTION, Concordance
+from ...reliability.ratings import MISSING, Ratings, Values
+from ...resampling import Interval
+from ..rows import Row, Table
+from .raters import raters_table
+from .verb import KINDS, Reliability
 
 __all__ = ["majorities_table", "raters_table", "reliability_table"]
 

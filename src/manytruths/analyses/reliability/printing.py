@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..labels import reason
-from ..resampling import Interval
-from .printing import counted, grid, number
-from .reliability_intervals import LEVELS
-from .reliability_notes import majorities_text
-from .reliability_raters import strange
+from ...labels import reason
+from ...resampling import Interval
+from ..printing import counted, grid, number
+from .intervals import LEVELS
+from .notes import majorities_text
+from .raters import strange
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from .reliability import Reliability
+    from .verb import Reliability
 
 NAMES = {
     "percent_agreement": "percent agreement",

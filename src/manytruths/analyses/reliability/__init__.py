@@ -1,0 +1,1 @@
+"""The verb ``reliability``: how far a rated data set can be trusted."""
