@@ -1,4 +1,4 @@
-"""What the gallery of examples needs: pictures on the pages, an order, and where the fissure data are."""
+"""What the gallery of examples needs: pictures on the pages, an order, and which data are there."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ ORDER = (
     "plot_demo.py",
     "plot_consensus.py",
     "plot_challenge.py",
+    "plot_vandyke.py",
+    "plot_cabitza.py",
+    "plot_how_many_raters.py",
+    "plot_paradoxes.py",
     "plot_gordon.py",
     "plot_share_tables.py",
 )
-NO_FISSURE = (
-    "examples/plot_fissure.py and plot_evaluate_fissure.py are shown without their results: "
-    "the fissure data are not here; set MANYTRUTHS_DATA to the folder that holds fissure/"
-)
+NEEDED = {"fissure": ("plot_fissure.py", "plot_evaluate_fissure.py"), "ratings/VanDyke.csv": ("plot_vandyke.py",)}
+"""Data that do not come with the package, and the examples that need them."""
 
 
-def fissure() -> Path | None:
-    """The folder of the fissure data, where there is one."""
-    root = os.environ.get("MANYTRUTHS_DATA") or Path(__file__).parents[1] / ".." / "shared" / "data"
-    folder = Path(root) / "fissure"
-    return folder if folder.is_dir() else None
+def absent() -> dict[str, tuple[str, ...]]:
+    """Data that are not here, and the examples that are then shown without their results."""
+    root = Path(os.environ.get("MANYTRUTHS_DATA") or Path(__file__).parents[1] / ".." / "shared" / "data")
+    return {path: examples for path, examples in NEEDED.items() if not (root / path).exists()}
 
 
 def order(name: str) -> int:

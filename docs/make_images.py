@@ -21,8 +21,11 @@ CHARTS = {
     "agree": ("dendrogram", "kappa-by-group"),
     "evaluate": ("human-dice",),
     "rank": ("truths",),
+    "plan": ("majority", "nomogram-agreement"),
 }
-"""By verb, those of the demo that are shown."""
+"""By verb, those that are shown."""
+PANEL = "--rater-accuracy 0.85 --wanted 0.95 --correlation 0.3"
+NOMOGRAM = "--agreement 0.8 --raters 3 --reported-accuracy 0.95"
 
 
 def overview() -> Image.Image:
@@ -56,11 +59,19 @@ def side_by_side(pictures: list[Image.Image]) -> Image.Image:
 
 
 def analyse(folder: Path) -> None:
-    """The demo, and its algorithms ranked."""
+    """The demo, and its algorithms ranked; two plans, of which the second must not remove what the first wrote."""
     ranked = ("rank", str(folder / "evaluate" / "scores.csv"), "--metric", "dice")
-    for call in (("demo",), ranked):
-        if status([*call, "--out", str(folder), "--quiet"]):
-            raise SystemExit(f"manytruths {call[0]} failed")
+    run(folder, "demo")
+    run(folder, *ranked)
+    for call in (PANEL, NOMOGRAM):
+        run(folder / call, "plan", *call.split())
+        shutil.copytree(folder / call / "plan", folder / "plan", dirs_exist_ok=True)
+
+
+def run(folder: Path, *call: str) -> None:
+    """A verb, into a folder."""
+    if status([*call, "--out", str(folder), "--quiet"]):
+        raise SystemExit(f"manytruths {call[0]} failed")
 
 
 def main() -> None:

@@ -4,8 +4,8 @@ Thirteen radiologists, simulated
 
 Cabitza and colleagues (2020, `doi:10.3390/app10114014 <https://doi.org/10.3390/app10114014>`_) let 13 radiologists say
 of 417 knees whether anything is abnormal, and how sure they are. The ratings are not public. This page simulates such a
-study 200 times from what the paper prints, and puts the paper's numbers beside what comes out: percent agreement, alpha,
-σ, ρ and wrong majorities. One of them does not come out, and the page says why it cannot.
+study 200 times from what the paper prints, and puts the paper's numbers beside what comes out: percent agreement,
+alpha, σ, ρ and wrong majorities. One of them does not come out, and the page says why it cannot.
 """
 # sphinx_gallery_thumbnail_number = 2
 
@@ -52,9 +52,9 @@ roc = roc_space(points, "Thirteen simulated raters", positive="abnormal")
 # %%
 # Two hundred studies
 # -------------------
-# ρ comes in four kinds, by where the raters' competence comes from: the reference (the paper's ρ_a), the majority of the
-# others, and a Rasch model of who was right, by the reference (the paper's ρ_R) and by the majority of the others. All
-# are computed in every run, so that 400 Rasch models are fitted.
+# ρ comes in four kinds, by where the raters' competence comes from: the reference (the paper's ρ_a), the majority of
+# the others, and a Rasch model of who was right, by the reference (the paper's ρ_R) and by the majority of the others.
+# All are computed in every run, so that 400 Rasch models are fitted.
 
 
 def measured(ratings):
@@ -103,8 +103,8 @@ for name in runs[0]:
     print(f"{name:34}{values.mean():7.3f}{values.std(ddof=1):9.3f}{published}")
 
 # %%
-# Agreement, alpha, σ, ρ_a and wrong majorities are those of the paper. Two more are close: majorities are somewhat more
-# often overwhelming here (the paper prints 322 of 417 as 75%; it is 77%).
+# Agreement, alpha, σ, ρ_a and wrong majorities are those of the paper. Majorities are somewhat more often overwhelming
+# here (the paper prints 322 of 417 cases as 75%; it is 77%).
 #
 # Shared difficulty
 # -----------------
@@ -115,15 +115,18 @@ for name in runs[0]:
 
 a, po = PAPER["mean accuracy of a rater"], PAPER["percent agreement"]
 print(f"agreement of independent raters of accuracy {a}: {a**2 + (1 - a) ** 2:.2f}; printed: {po}")
+s = (a - 0.55) / 0.45  # sensitivity, if everybody were always right about what is normal
+print(f"if all errors fell on the abnormal cases: {0.55 + 0.45 * (s**2 + (1 - s) ** 2):.2f}")
 correlation = 1 - (1 - po) / (2 * a * (1 - a))
 print(f"so their being right correlates by {correlation:.2f}")
 alone, shared = mt.majority_accuracy(13, a), mt.majority_accuracy(13, a, spread=2.43)
 print(f"wrong majorities of 13: {1 - alone:.1%} were they independent, {1 - shared:.1%} with this spread of difficulty")
 
 # %%
-# Independent, a panel of five would do better than these thirteen do, and more than thirteen would gain next to
-# nothing: where most raters err, more of them err too. The paper's nomogram takes raters for independent, too; it would
-# conclude from an agreement of 0.82 that each is right in 90% and the majority of 13 practically always.
+# Were they independent, three would do better than these thirteen do. As it is, even more raters gain next to nothing:
+# in a case that most raters get wrong, more raters only make the error surer. The paper's nomogram takes raters for
+# independent as well; from an agreement of 0.82 it concludes that each is right in 90% of the cases, and the majority
+# of 13 practically always.
 
 sizes = list(range(1, 22, 2))
 curves = {
@@ -149,11 +152,11 @@ print(f"here, with every error known: {means['ρ with every error known']:.3f}, 
       f"by the Rasch model {means['ρ_R: Rasch by the reference']:.3f}")  # fmt: skip
 
 # %%
-# So the paper's own agreement, accuracy and σ put that share at 0.54 (unless raters were less sure where they were right
-# together), and the Rasch model, which knows who was right, finds it. To get 0.45, more than a quarter of all genuine
-# agreement would have to be wrong. The paper does not say how abilities and difficulties were found.
+# So the paper's own agreement, accuracy and σ put that share at 0.54 (unless raters were less sure where they were
+# right together), and the Rasch model, which knows who was right, finds it. To get 0.45, more than a quarter of all
+# genuine agreement would have to be wrong. The paper does not say how abilities and difficulties were found.
 #
 # The other ρ are too high, each for its own reason. ρ_a takes the two raters' errors for independent, case by case:
 # that two raters of accuracy 0.81 agree by erring in the same way is then rare. The majority of the others errs where
 # they do, and so finds nearly everybody right. With a Rasch model on top it learns that cases differ, and still takes
-# the majority's errors for truth. Without a reference, every ρ is an upper bound in spirit.
+# the majority's errors for truth. Without a reference, read ρ as too high.

@@ -62,7 +62,7 @@ blobs = rank_blobs(overall.shares[order], found.order, title, ranks=places)
 for group in found.groups():
     print(group)
 i, j = (found.algorithms.index(name) for name in ("cascade", "edge"))
-print(f"cascade before edge in {overall.superiority[i, j]:.0%} of the resamples")
+print(f"cascade before edge in {overall.ahead_share[i, j]:.0%} of the resamples")
 
 # %%
 p_values = found.tests[0].p_holm[np.ix_(order, order)]

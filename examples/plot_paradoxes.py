@@ -73,7 +73,7 @@ for chance in ("uniform", "empirical"):
 # The same agreement, and every kappa there is
 # --------------------------------------------
 # Agreement is held at 85% of 1,000 cases, disagreements are even on both sides, and the share of the rarer label goes
-# down. Kappa and alpha go with it; Gwet's AC1 rises, σ stays.
+# down. Kappa and alpha go with it, on one and the same line; Gwet's AC1 rises, σ stays.
 
 
 def ratings(both, first, second, neither):

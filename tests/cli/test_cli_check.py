@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from study_folders import command, disc, files, run, table, write_npy, write_png, write_study
+from study_folders import command, disc, files, pixels, run, table, write_npy, write_png, write_study
 
 CASES = [f"p{i:02}" for i in range(1, 13)]
 
@@ -180,3 +180,107 @@ def test_numbered_objects_are_not_taken_for_a_jpeg(tmp_path, capsys):
     template = f"{tmp_path}/{{rater}}/{{case}}.npy"
     done = run(capsys, "agree", template, "--foreground", "any", "--out", tmp_path / "out", "--jobs", 1)
     assert (done.status, done.err) == (0, "")
+
+
+def problems(capsys, folder, *options):
+    """What ``check`` says of a study with predictions, and ``evaluate`` of the same."""
+    given = (f"{folder}/masks/{{rater}}/{{case}}.png", "--predictions", f"{folder}/pred/{{algorithm}}/{{case}}.png")
+    common = (*options, "--out", folder / "out", "--jobs", 1)
+    checked = run(capsys, "check", *given, *common)
+    rows = table(folder / "out/check/problems.csv")
+    refused = run(capsys, "evaluate", *given, *common, "--no-pictures", "--resamples", 20)
+    assert checked.status == refused.status
+    return [(r["severity"], r["kind"], r["case"], r["rater"], r["message"]) for r in rows], refused
+
+
+def predict(folder, cases=("p1", "p2"), times=1):
+    for name in ("unet", "vnet"):
+        for case in cases:
+            write_png(folder / f"pred/{name}/{case}.png", disc() * times)
+
+
+@pytest.mark.parametrize("options", [(), ("--region", "union"), ("--roi", "roi")])
+def test_predictions_that_mark_with_other_values(options, tmp_path, capsys):
+    """Each is told, and the first of them as ``evaluate`` tells it."""
+    write_study(tmp_path)
+    for path in files(tmp_path / "masks"):
+        write_png(path, pixels(path) * 255)
+    predict(tmp_path)
+    for case in ("p1", "p2"):
+        write_png(tmp_path / f"roi/{case}.png", disc(y=9, radius=2))
+    chosen = ("--roi", f"{tmp_path}/roi/{{case}}.png") if options and options[0] == "--roi" else options
+    rows, refused = problems(capsys, tmp_path, *chosen)
+    found = [row for row in rows if row[0] == "error"]
+    assert [row[:4] for row in found] == [("error", "prediction", c, a) for c in ("p1", "p2") for a in ("unet", "vnet")]
+    assert found[0][4].startswith("case p1: unet marks with 1, the raters with 255; ")
+    assert refused.line == f"manytruths: {found[0][4]} (manytruths check lists all problems)"
+    rows, _ = problems(capsys, tmp_path, *chosen, "--foreground", "any")
+    assert {row[1] for row in rows} <= {"empty"}
+
+
+def test_predictions_and_references_that_are_no_masks(tmp_path, capsys):
+    write_study(tmp_path)
+    predict(tmp_path)
+    grey = np.arange(24 * 24).reshape(24, 24) % 99
+    write_png(tmp_path / "pred/vnet/p2.png", grey.astype(np.uint8))
+    found, refused = problems(capsys, tmp_path)
+    assert [row[:4] for row in found] == [("error", "prediction", "p2", "vnet")]
+    assert "it is no mask" in found[0][4]
+    assert refused.line.startswith(f"manytruths: {found[0][4]}")
+    predict(tmp_path)
+    write_png(tmp_path / "gold/p1.png", grey.astype(np.uint8))
+    found, refused = problems(capsys, tmp_path, "--references", f"{tmp_path}/gold/{{case}}.png")
+    assert found[0][:4] == ("error", "reference", "p1", "reference")
+    assert refused.line.startswith(f"manytruths: {found[0][4]}")
+
+
+def test_a_class_that_no_rater_gives(tmp_path, capsys):
+    write_study(tmp_path)
+    predict(tmp_path)
+    two = disc()
+    two[:12] *= 2
+    write_png(tmp_path / "pred/unet/p2.png", two)
+    found, refused = problems(capsys, tmp_path)
+    assert [row[:4] for row in found] == [("error", "prediction", "p2", "unet")]
+    assert refused.line.startswith(f"manytruths: {found[0][4]}")
+    assert problems(capsys, tmp_path, "--labels", "1=a,2=b")[0] == [], "declared, it may be what no rater found"
+
+
+def test_one_algorithm_that_cannot_be_read_hides_no_other(tmp_path, capsys):
+    write_study(tmp_path)
+    predict(tmp_path, times=3)
+    write_png(tmp_path / "pred/unet/p1.png", disc(30))
+    found, _ = problems(capsys, tmp_path)
+    assert [row[2:4] for row in found] == [("p1", "unet"), ("p1", "vnet"), ("p2", "unet"), ("p2", "vnet")]
+
+
+def test_predictions_of_cases_that_nobody_marked(tmp_path, capsys):
+    write_study(tmp_path, cases=("04R", "04L", "p7"))
+    predict(tmp_path, ("04L", "04R_pred", "P07", "other"))
+    found, _ = problems(capsys, tmp_path)
+    told = {row[4] for row in found if "nobody marked" in row[4]}
+    assert told == {
+        "prediction of a case that nobody marked, not used: 04R_pred: did you mean 04R?",
+        "prediction of a case that nobody marked, not used: P07: did you mean p7?",
+        "predictions of 1 case that nobody marked are not used: other",
+    }
+    assert {row[0] for row in found} == {"warning"}
+    for path in files(tmp_path / "pred"):
+        path.unlink()
+    predict(tmp_path, ("04R_pred", "other"))
+    found, refused = problems(capsys, tmp_path)
+    assert [row[:2] for row in found] == [("error", "prediction")]
+    assert "no prediction of any case of the study (04R_pred: did you mean 04R?, other)" in found[0][4]
+    assert "name the cases as the masks do" in refused.line
+
+
+def test_only_what_check_can_say_points_to_it(tmp_path, capsys):
+    write_study(tmp_path)
+    predict(tmp_path)
+    (tmp_path / "grades.csv").write_text("case,algorithm,grade\np1,unet,9\n")
+    given = (f"{tmp_path}/masks/{{rater}}/{{case}}.png", "--predictions", f"{tmp_path}/pred/{{algorithm}}/{{case}}.png")
+    done = run(capsys, "evaluate", *given, "--grades", tmp_path / "grades.csv", "--out", tmp_path / "out", "--jobs", 1)
+    assert "manytruths check" not in done.line
+    (tmp_path / "masks/B/p1.png").write_text("x")
+    done = run(capsys, "evaluate", *given, "--out", tmp_path / "out", "--jobs", 1)
+    assert done.line.endswith("(manytruths check lists all problems)")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from functools import cache, partial
+from functools import cache
 from itertools import product
 from statistics import mean, stdev
 
@@ -38,12 +38,17 @@ DISTANCES = ("hausdorff", "hausdorff_95", "mean_surface_distance", "surface_dice
 SOFT = ("soft_accuracy", "gordon_f", "balanced_accuracy")
 EXTENDED = ("extended_dice", "inner_outer_ratio")
 LOWER = ("volume_difference", "hausdorff", "hausdorff_95", "mean_surface_distance")
-BOUND = {name: 0.0 for name in (*OVERLAPS, *DISTANCES, *SOFT, *EXTENDED) if name not in LOWER} | {
-    "cohen_kappa": -1.0,
-    "volume_difference": 2.0,
-}
+LENGTHS = LOWER[1:]
+BOUND = {name: 0.0 for name in (*OVERLAPS, *DISTANCES, *SOFT, *EXTENDED) if name not in LOWER}
+BOUND |= {"volume_difference": 2.0} | dict.fromkeys(LENGTHS, math.hypot(SIZE, SIZE))
+"""What a missing prediction counts; a kappa below 0 would make its least value the worst."""
+EQUAL = ("dice", "iou", "volume_difference", "cohen_kappa", *DISTANCES, "extended_dice")
+"""What is undefined only where both marked nothing."""
 
 NONE, ONE, BOTH = "no prediction", "one of the two marked nothing", "both marked nothing"
+SAME = "both raters gave one and the same label to every item, so that chance agreement is complete"
+NEITHER = "nothing was predicted, and no item was marked by all"
+SILENT = (BOTH, SAME, NEITHER)
 
 
 def blob(seed):
@@ -79,9 +84,9 @@ def overlaps(first, second):
         "ppv": (a, a + b),
         "volume_difference": (2 * abs(b - c), 2 * a + b + c),
     }
-    values = {name: n / m if m else None for name, (n, m) in found.items()}
+    values = {name: n / m if m else BOTH if name in EQUAL else None for name, (n, m) in found.items()}
     both_empty = not first.any() and not second.any()
-    return values | {"cohen_kappa": None if both_empty else cohen_kappa_score(first.ravel(), second.ravel())}
+    return values | {"cohen_kappa": SAME if both_empty else cohen_kappa_score(first.ravel(), second.ravel())}
 
 
 def distances(first, second):
@@ -119,7 +124,7 @@ def extended(marked, raters):
     inner, outer = np.logical_and.reduce(raters), np.logical_or.reduce(raters)
     up, whole = (marked & outer).sum() + (marked & inner).sum(), marked.sum() + inner.sum()
     return {
-        "extended_dice": up / whole if whole else None,
+        "extended_dice": up / whole if whole else NEITHER,
         "inner_outer_ratio": inner.sum() / outer.sum() if outer.any() else None,
     }
 
@@ -162,42 +167,32 @@ def number(value):
     return None if value is None or isinstance(value, str) else float(value)
 
 
-def averaged(values):
-    """The mean of those with a value; else what counts as the worst, if any does."""
-    numbers = [number(v) for v in values if number(v) is not None]
-    return mean(numbers) if numbers else next((v for v in values if v in (NONE, ONE)), None)
+def averaged(values, statistic):
+    """The mean over truths: as far away as can be where one marked nothing, the best where both did, if not all."""
+    if NONE in values:
+        return NONE
+    if not values or all(v in SILENT for v in values):
+        return values[0] if values else None
+    best = 0.0 if statistic in LOWER else 1.0
+    counted = [BOUND[statistic] if v == ONE else best if v in SILENT else number(v) for v in values]
+    known = [v for v in counted if v is not None]
+    return mean(known) if known else None
 
 
-def against_raters(who, case, bad=False):
-    found = [scored(who, case, r) for r in RATERS if r != who]
-    return {name: averaged([worse(f[name], name, bad) for f in found]) for name in found[0]}
+def against_raters(who, case, but=""):
+    """By all raters but himself, and but one."""
+    found = [scored(who, case, r) for r in RATERS if r not in (who, but)]
+    return {name: averaged([f[name] for f in found], name) for name in found[0]}
 
 
-def against_the_others(who, case, against, bad=False):
-    """A rater by what the others say; an algorithm by all of those, on average."""
-    left_out = [r for r in present(case) if against == ALL or (against, case, r) in CONSENSUS]
-    if who in RATERS:
-        left_out = [r for r in left_out if r == who]
-    found = [scored(who, case, against, but) for but in left_out]
-    names = EXTENDED[:1] if against == ALL else (*OVERLAPS, *DISTANCES, *SOFT)
-    return {name: averaged([worse(f[name], name, bad) for f in found]) for name in names}
-
-
-def worse(value, statistic, bad):
-    """Beside the human range, one who marked nothing is as far away as anybody is: rater or algorithm."""
-    return worst_of_all(statistic) if bad and value == ONE else value
-
-
-@cache
-def worst_of_all(statistic):
-    """The metric's bound, else the worst that any pair has that is measured at all."""
-    if statistic in BOUND:
-        return BOUND[statistic]
-    pairs = [scored(w, c, r).get(statistic) for w in (*RATERS, *ALGORITHMS) for c in SUBJECTS for r in RATERS if r != w]
-    for method, case, but in CONSENSUS:
-        judged = [*ALGORITHMS, *([but] if but else [])]
-        pairs += [scored(who, case, method, but).get(statistic) for who in judged]
-    return max(number(v) for v in pairs if number(v) is not None)
+def judged(who, case, against, rater):
+    """By what a rater is judged by: the other raters, or what they say together."""
+    if against == "raters":
+        return against_raters(who, case, rater)
+    if (against != ALL and (against, case, rater) not in CONSENSUS) or rater not in present(case):
+        return {}
+    found = scored(who, case, against, rater)
+    return {name: averaged([value], name) for name, value in found.items()}
 
 
 # -- over cases ----------------------------------------------------------------------------------
@@ -207,12 +202,13 @@ def completed(statistic, table, missing):
     """{algorithm: {case: value}} with what is missing as the worst, or its cases left out for all."""
     if statistic == "inner_outer_ratio":
         return {a: {c: number(v) for c, v in row.items()} for a, row in table.items()}
-    gaps = {c for row in table.values() for c, v in row.items() if v in (NONE, ONE)}
-    if missing == "exclude":
-        return {a: {c: None if c in gaps else number(v) for c, v in row.items()} for a, row in table.items()}
+    gaps = {c for row in table.values() for c, v in row.items() if v == NONE} if missing == "exclude" else set()
     known = [number(v) for row in table.values() for v in row.values() if number(v) is not None]
-    worst = BOUND[statistic] if statistic in BOUND else max(known)
-    return {a: {c: worst if v in (NONE, ONE) else number(v) for c, v in row.items()} for a, row in table.items()}
+    worst = min([BOUND[statistic], *known]) if statistic not in LOWER else BOUND[statistic]
+    return {
+        a: {c: None if c in gaps else worst if v in (NONE, ONE) else number(v) for c, v in row.items()}
+        for a, row in table.items()
+    }
 
 
 def by_subject(values, cases=tuple(SUBJECTS)):
@@ -359,35 +355,48 @@ def test_raters_against_each_other_and_the_others(evaluated):
 def test_verdicts(evaluated):
     folder, missing = evaluated
     rows = cells(folder / "verdicts.csv", "algorithm", "against", "statistic")
-    left = set(rows)
+    apart = cells(folder / "differences.csv", "algorithm", "rater", "against", "statistic")
+    left, pairs = set(rows), set(apart)
+    kept = [c for c in SUBJECTS if missing == "worst" or all((a, c) in MASKS for a in ALGORITHMS)]
     for against in ("raters", *MADE, ALL):
-        score = partial(against_raters, bad=True)
-        if against != "raters":
-            score = partial(against_the_others, against=against, bad=True)
-        table = {(who, case): score(who, case) for who in (*RATERS, *ALGORITHMS) for case in SUBJECTS}
-        for name in {n for values in table.values() for n in values}:
-            gaps = {c for a in ALGORITHMS for c in SUBJECTS if table[a, c].get(name) in (NONE, ONE)}
-            kept = [c for c in SUBJECTS if missing == "worst" or c not in gaps]
-            means = []
-            for who in RATERS:
-                own = {
-                    c: number(table[who, c].get(name)) if (who, c) in MASKS and c in kept else None for c in SUBJECTS
-                }
-                means.append(mean(v for v in by_subject(own)[0] if v is not None))
-            by = {a: {c: table[a, c].get(name) for c in SUBJECTS} for a in ALGORITHMS}
+        truth = MEAN if against == "raters" else against
+        for name, by in wanted_scores(truth).items():
+            if name == "inner_outer_ratio":
+                continue
+            own = {r: {c: human(r, c, against, name) if c in kept else None for c in SUBJECTS} for r in RATERS}
+            means = [mean(v for v in by_subject(own[r])[0] if v is not None) for r in RATERS]
             for who, values in completed(name, by, missing).items():
                 row = rows[who, against, name]
-                value = mean(v for v in by_subject(values)[0] if v is not None)
-                agrees(row, value)
+                agrees(row, mean(v for v in by_subject(values)[0] if v is not None))
                 assert float(row["human_low"]) == pytest.approx(min(means))
                 assert float(row["human_high"]) == pytest.approx(max(means))
-                better = value > max(means) if name not in LOWER else value < min(means)
-                inside = min(means) <= value <= max(means)
-                assert row["verdict"] == ("inside" if inside else "above" if better else "below"), row
+                better = []
+                for rater in RATERS:
+                    gains = {c: gain(who, c, against, name, rater, own[rater][c]) for c in SUBJECTS}
+                    better.append(mean(v for v in by_subject(gains)[0] if v is not None))
+                    agrees(apart[who, rater, against, name], better[-1])
+                    pairs.remove((who, rater, against, name))
+                verdict = "above" if min(better) > 1e-12 else "below" if max(better) < -1e-12 else "inside"
+                assert row["verdict"] == verdict, row
                 assert row["certain"] == "", "no interval with fewer than ten subjects"
                 left.remove((who, against, name))
     assert not left
+    assert not pairs
     assert len({row["verdict"] for row in rows.values()}) > 1
+
+
+def human(rater, case, against, name):
+    """A rater by the others; None where he is absent, or there is nothing to say."""
+    return number(judged(rater, case, against, rater).get(name)) if (rater, case) in MASKS else None
+
+
+def gain(who, case, against, name, rater, own):
+    """By how much an algorithm is better than a rater whom the same truths judge."""
+    value = judged(who, case, against, rater).get(name)
+    value = BOUND[name] if value == NONE else number(value)
+    if value is None or own is None:
+        return None
+    return own - value if name in LOWER else value - own
 
 
 def test_rankings(evaluated):
@@ -398,8 +407,9 @@ def test_rankings(evaluated):
         for name, by in wanted_scores(truth).items():
             if truth == MEAN or name == "inner_outer_ratio":
                 continue
-            whole = completed(name, by, missing)
-            means = {a: mean(v for v in by_subject(whole[a])[0] if v is not None) for a in ALGORITHMS}
+            whole = ranked(name, by, wanted_scores(truth), missing)
+            cases = list(next(iter(whole.values())))
+            means = {a: mean(v for v in by_subject(whole[a], cases)[0] if v is not None) for a in ALGORITHMS}
             for who in ALGORITHMS:
                 row = rows[truth, name, who]
                 assert float(row["value"]) == pytest.approx(means[who], abs=1e-9)
@@ -407,6 +417,29 @@ def test_rankings(evaluated):
                 assert int(row["rank"]) == 1 + len(ahead)
                 left.remove((truth, name, who))
     assert not left
+
+
+def ranked(name, by, every, missing):
+    """As ``rank`` has it: the best where both marked nothing, the worst where there is no value for another reason.
+
+    One metric that says that both marked nothing says so for all. A case counts that anybody has a value for; with
+    ``exclude``, one that all have a value for.
+    """
+    best = 0.0 if name in LOWER else 1.0
+    known = [number(v) for row in by.values() for v in row.values() if number(v) is not None]
+    worst = min([BOUND[name], *known]) if name not in LOWER else BOUND[name]
+
+    def counted(who, case):
+        value = by[who][case]
+        if number(value) is None and value != NONE and any(every[n][who][case] in SILENT for n in every):
+            return best
+        return worst if number(value) is None else number(value)
+
+    def counts(case):
+        there = [number(by[a][case]) is not None for a in ALGORITHMS]
+        return all(there) if missing == "exclude" else any(there) or any(by[a][case] in SILENT for a in ALGORITHMS)
+
+    return {a: {c: counted(a, c) for c in SUBJECTS if counts(c)} for a in ALGORITHMS}
 
 
 def test_orders_are_those_of_the_rankings(evaluated):
@@ -424,7 +457,7 @@ def test_orders_are_those_of_the_rankings(evaluated):
 
 
 def test_intervals_and_certain_verdicts(capsys, tmp_path):
-    """With ten subjects there are intervals, and a verdict is certain when both ends give it."""
+    """With ten subjects there are intervals, and a verdict is certain where those of the differences say so."""
     cases = [f"p{i}" for i in range(12)]
     masks = {(who, c): blob(1000 + 40 * i + k) for i, c in enumerate(cases) for k, who in enumerate("ABCx")}
     for (who, case), mask in masks.items():
@@ -436,12 +469,14 @@ def test_intervals_and_certain_verdicts(capsys, tmp_path):
     done = run(capsys, *line, "--out", tmp_path, "--resamples", 200, "--no-pictures", "--jobs", 1)
     assert (done.status, done.err) == (0, "")
     rows = cells(tmp_path / "evaluate/verdicts.csv", "algorithm", "against", "statistic")
-    certain = set()
-    for row in rows.values():
-        low, high, least, most = (float(row[k]) for k in ("low", "high", "human_low", "human_high"))
-        assert low <= float(row["value"]) <= high
-        sides = [(end > most) - (end < least) for end in (low, high)]
-        assert row["certain"] == ("yes" if sides[0] == sides[1] else "no")
+    certain, apart = set(), {}
+    for row in table(tmp_path / "evaluate/differences.csv"):
+        ends = float(row["value"]), float(row["low"]), float(row["high"])
+        apart.setdefault((row["algorithm"], row["against"], row["statistic"]), []).append(ends)
+    for key, row in rows.items():
+        better, worse = [low > 0 for _, low, _ in apart[key]], [high < 0 for _, _, high in apart[key]]
+        sure = {"above": all(better), "below": all(worse), "inside": any(better) and any(worse)}[row["verdict"]]
+        assert row["certain"] == ("yes" if sure else "no")
         certain.add(row["certain"])
     assert certain == {"yes", "no"}
     assert rows["z", "raters", "dice"]["verdict"] == "below"

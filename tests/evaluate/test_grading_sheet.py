@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import csv
+import io
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
-from manytruths.analyses.evaluate.grading import grade_metrics, grading_chart
+from manytruths.analyses.evaluate.grading import grade_metrics, graded_grids, grading_chart
 from manytruths.analyses.evaluate.grading_sheet import draw_tickets, explained, plan_sheet, refuse_graded, write_sheet
 from manytruths.analyses.summaries import Settings
 from manytruths.errors import CallError, InputError
 from manytruths.evaluation.grading.blinding import drawn_cases, tickets
-from manytruths.evaluation.grading.grades import GradeScale
+from manytruths.evaluation.grading.grades import Grade, GradeScale
 from manytruths.formats.grades import read_grades
 from manytruths.study import Study
 from study_folders import disc, files, pixels, table, untidy, write_png, write_study
@@ -138,7 +141,7 @@ def test_the_filled_sheet_comes_back_as_grades(study, tmp_path):
     found = grade_metrics(
         metrics, read.grades, ALGORITHMS, subjects={}, blank=read.blank, settings=Settings(resamples=50)
     )
-    rows = {(r.extra[0], r.extra[1]): r for r in found.areas.rows}
+    rows = {(r.extra[0], r.extra[1]): r for r in found.areas.all("roc_area", "pooled")}
     assert rows["dice [A]", ""].value == 1
     assert rows["hausdorff", ""].value == 0, "here the higher distance is the better graded"
     assert rows["dice [A]", ""].low == 1
@@ -151,9 +154,10 @@ def test_the_filled_sheet_comes_back_as_grades(study, tmp_path):
     assert [r.value for r in found.grades.all("no_correction", "pooled")] == [1, 0, 0]
     assert [r.n for r in found.grades.all("weighted_kappa", "pooled")] == [sum(g.showing == 2 for g in read.grades)]
     notes = "; ".join(found.notes)
-    assert f"{read.blank} lines of the grades are still empty" in notes
-    assert "3 grades have no score (hausdorff)" in notes
-    assert notes.endswith("; 4 scores have no grade"), "the same for both metrics"
+    assert f"{read.blank} lines without a grade, {len(read.grades)} with one" in notes
+    assert "3 grades are of predictions without a score (hausdorff)" in notes
+    assert "; 4 predictions were not graded;" in notes, "the same for both metrics"
+    assert notes.endswith("areas tell algorithms apart, not their predictions")
     chart = grading_chart(found)
     assert chart.index("dice [A]") < chart.index("hausdorff"), "the larger area first"
     for one in found.tables:
@@ -162,6 +166,41 @@ def test_the_filled_sheet_comes_back_as_grades(study, tmp_path):
     assert [(float(r["threshold"]), float(r["value"])) for r in points if r["statistic"] == "sensitivity"] == [
         (np.inf, 0), (0.8, 1), (0.6, 1), (0.4, 1)
     ]  # fmt: skip
+
+
+def test_what_is_printed_of_grades():
+    """Grades by the algorithm and chance alone: Dice looks fine over all algorithms, and within them is none."""
+    rng = np.random.default_rng(1)
+    cases, fine = [f"c{i}" for i in range(150)], {"unet": 0.9, "vnet": 0.1}
+    grades = [Grade(c, a, 4 if rng.random() < share else 2) for a, share in fine.items() for c in cases[1:]]
+    metrics = {
+        "dice": {(c, a): rng.normal(share, 0.1) for a, share in fine.items() for c in cases},
+        "iou": {(g.case, g.algorithm): g.grade / 4 for g in grades} | {("c0", a): 0.5 for a in fine},
+    }
+    found = grade_metrics(metrics, grades, list(fine), subjects={}, blank=1, settings=Settings(resamples=50))
+    assert found.areas.find("roc_area", metric="dice", algorithm="").value > 0.8
+    within = found.areas.find("roc_area_within", metric="dice", algorithm="")
+    assert within.low < 0.5 < within.high
+    assert len(found.areas.all("roc_area_within", "pooled")) == 2, "of one algorithm alone, it is the area itself"
+    blank, absent, apart = found.notes
+    assert blank == "1 line without a grade, 298 with one"
+    assert absent == "2 predictions were not graded"
+    assert f"within algorithms (dice {found.whole()[1].area.value:.2f} and {within.value:.2f})" in apart
+    shown = printed(found)
+    counts = found.counts[0].counts
+    assert f"unet 0 {counts[2]} 0 {counts[4]} 149 {counts[4] / 149:.0%}" in shown
+    assert shown.index("iou 1.00 (1.00–1.00) 1.00 (1.00–1.00)") < shown.index(f"dice {found.whole()[1].area.value:.2f}")
+    alone = grade_metrics(metrics, grades, ["unet"], subjects={}, settings=Settings(resamples=50))
+    assert "within" not in printed(alone)
+    two = [*grades, *(replace(g, grader="B") for g in grades)]
+    assert "vnet, by B" in printed(grade_metrics(metrics, two, list(fine), subjects={}, settings=Settings(resamples=5)))
+
+
+def printed(found):
+    console = Console(width=200, file=io.StringIO())
+    for grid in graded_grids(found):
+        console.print(grid)
+    return " ".join(console.file.getvalue().split())
 
 
 def test_a_sheet_with_grades_is_never_written_over(study, tmp_path):

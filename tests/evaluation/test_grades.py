@@ -12,7 +12,7 @@ from sklearn.metrics import cohen_kappa_score, roc_auc_score, roc_curve
 
 from manytruths.errors import CallError, FormatError
 from manytruths.evaluation.grading.agreement import grader_agreement
-from manytruths.evaluation.grading.grades import Grade, GradeScale, grade_counts, metric_roc
+from manytruths.evaluation.grading.grades import NONE_WITHIN, Grade, GradeScale, grade_counts, metric_roc
 from manytruths.evaluation.ranking.stability import draws
 from manytruths.formats.grades import read_grades
 from manytruths.labels import Undefined, reason
@@ -62,6 +62,58 @@ def test_area_is_the_chance_to_be_better(pairs, best):
         assert found.area.value == pytest.approx(np.mean(wins), abs=1e-12)
     else:
         assert isinstance(found.area.value, Undefined)
+
+
+def pairs_within(grades, values, best=4):
+    """Every pair of predictions of one algorithm, one of either class, by two loops: won, and how many."""
+    fine, poor = [g for g in grades if g.grade >= best], [g for g in grades if g.grade < best]
+    both = [(values[p.item], values[n.item]) for p in fine for n in poor if p.algorithm == n.algorithm]
+    return sum((p > n) + (p == n) / 2 for p, n in both), len(both)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 4), st.integers(0, 5), st.sampled_from("abc")), min_size=1, max_size=30),
+    st.integers(2, 4),
+)
+def test_area_within_is_that_of_pairs_of_one_algorithm(items, best):
+    values = {(str(i), a): float(v) for i, (_, v, a) in enumerate(items)}
+    grades = [Grade(str(i), a, g) for i, (g, _, a) in enumerate(items)]
+    found = metric_roc("dice", values, grades, scale=GradeScale(best=best))
+    won, of = pairs_within(grades, values, best)
+    if of:
+        assert found.within.value == pytest.approx(won / of, abs=1e-12)
+    else:
+        mixed = found.positives and found.negatives
+        assert reason(found.within.value) == (NONE_WITHIN if mixed else reason(found.area.value))
+    if len({a for *_, a in items}) == 1:
+        assert str(found.within) == str(found.area)
+
+
+def test_interval_of_the_area_within_is_that_of_a_plain_loop():
+    values, grades = some(80, seed=4)
+    subjects = {g.case: f"s{int(g.case[1:]) // 3}" for g in grades}
+    found = metric_roc("dice", values, grades, subjects=subjects, resamples=100, seed=7, level=0.9).within
+    names = list(dict.fromkeys(subjects[g.case] for g in grades))
+    areas = []
+    for weights in draws(len(names), 100, 7):
+        drawn = [g for g in grades for _ in range(int(weights[names.index(subjects[g.case])]))]
+        won, of = pairs_within(drawn, values)
+        areas.append(won / of)
+    assert (found.low, found.high) == pytest.approx(tuple(np.quantile(areas, [0.05, 0.95])), abs=1e-12)
+    assert found.n == len(names)
+
+
+def test_a_metric_that_only_tells_algorithms_apart():
+    """Grades that depend on the algorithm alone, and on chance: a large area over all, none within."""
+    rng = np.random.default_rng(0)
+    values, grades = {}, []
+    for name, mean, fine in (("good", 0.9, 0.9), ("fair", 0.8, 0.5), ("poor", 0.5, 0.1)):
+        for i in range(200):
+            values[f"c{i}", name] = rng.normal(mean, 0.03)
+            grades.append(Grade(f"c{i}", name, 4 if rng.random() < fine else 2))
+    found = metric_roc("dice", values, grades)
+    assert found.area.value > 0.8
+    assert found.within.low < 0.5 < found.within.high
 
 
 def test_one_class_is_undefined_and_says_which():

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 
 from manytruths.errors import CallError, InputError
 from manytruths.evaluation.ranking.directions import best, direction, worst
-from manytruths.evaluation.ranking.gaps import boards
+from manytruths.evaluation.ranking.gaps import boards, means_by_truth
 from manytruths.evaluation.ranking.rank import rank
 from manytruths.evaluation.ranking.scores import BOTH_EMPTY, MISSING, PRESENT, UNDEFINED, Scores
 
@@ -42,20 +42,85 @@ def test_a_distance_has_no_bound_so_the_worst_of_the_whole_table_counts():
     assert found[0].values.tolist() == [[1.0, 99.0], [4.0, 5.0]]
     assert found[0].fill == 99
     assert np.isnan(found[1].fill)
+    assert "leaving out the hardest case can pay: give a column diagonal in --cases, or --missing" in found[0].notes[0]
+    assert not found[1].notes
 
 
-@pytest.mark.parametrize(("metric", "bound"), [("cohen_kappa", -1.0), ("fpr", 1.0)])
+DISTANCES = ["hausdorff", "hausdorff_95", "mean_surface_distance", "hd", "HD95", "assd", "asd", "masd", "msd [tumour]"]
+
+
+@pytest.mark.parametrize("metric", DISTANCES)
+def test_a_missing_distance_counts_as_the_diagonal_of_its_image(metric):
+    values = [[1.0, NAN, NAN, 2.0], [4.0, 5.0, 6.0, 7.0]]
+    table = Scores.of(values, ["A", "B"], metrics=[metric], diagonals=[100, 200, NAN, 400])
+    found = boards(table, [metric])[0]
+    assert found.values[0].tolist() == [1.0, 200.0, 7.0, 2.0]
+    assert (found.by_diagonal, found.fill) == (True, 7.0)
+    assert "can pay" in found.notes[0]
+    known = boards(Scores.of(values, ["A", "B"], metrics=[metric], diagonals=[100, 200, 300, 400]), [metric])[0]
+    assert known.values[0].tolist() == [1.0, 200.0, 300.0, 2.0]
+    assert known.by_diagonal
+    assert np.isnan(known.fill)
+    assert not known.notes
+    assert boards(table, [metric], 50.0)[0].values[0].tolist() == [1.0, 50.0, 50.0, 2.0]
+    assert not boards(table, [metric], 50.0)[0].by_diagonal
+    assert boards(table, [metric], "exclude")[0].values[0].tolist() == [1.0, 2.0]
+
+
+def test_other_errors_have_no_diagonal():
+    table = Scores.of([[1.0, NAN], [4.0, 5.0]], ["A", "B"], metrics=["mae"], diagonals=[100, 200])
+    found = boards(table, ["mae"])[0]
+    assert found.values[0].tolist() == [1.0, 5.0]
+    assert found.notes[0].endswith("can pay: give --missing VALUE")
+
+
+def test_a_gap_is_never_better_than_a_distance_that_is_longer_than_the_diagonal():
+    table = Scores.of([[1.0, NAN], [4.0, 50.0]], ["A", "B"], metrics=["hd"], diagonals=[10, 20])
+    found = boards(table, ["hd"])[0]
+    assert found.values[0].tolist() == [1.0, 50.0]
+    assert "longer than the diagonal" in found.notes[0]
+
+
+@given(st.data())
+@settings(max_examples=60)
+def test_leaving_out_a_distance_never_helps_where_diagonals_are_known(data):
+    elements = st.integers(0, 20).map(float)
+    values = data.draw(arrays(np.float64, st.tuples(st.integers(2, 4), st.integers(2, 6)), elements=elements))
+    who, which = (data.draw(st.integers(0, n - 1)) for n in values.shape)
+    names, lengths = [f"a{i}" for i in range(len(values))], [20.0 + i for i in range(values.shape[1])]
+    dropped = values.copy()
+    dropped[who, which] = np.nan
+    before, after = (
+        rank(Scores.of(v, names, metrics=["hd"], diagonals=lengths), resamples=1) for v in (values, dropped)
+    )
+    assert after.find().places[who] >= before.find().places[who]
+
+
+@pytest.mark.parametrize(("metric", "bound"), [("cohen_kappa", 0.0), ("fpr", 1.0), ("volume_difference", 2.0)])
 def test_bounds_of_other_metrics(metric, bound):
     table = scores([[0.5, 0], [0.4, 0.4]], [[0, MISSING], [0, 0]], [metric])
     assert boards(table, [metric])[0].values[0, 1] == bound
+    assert not boards(table, [metric])[0].notes
+
+
+@pytest.mark.parametrize("metric", ["cohen_kappa", "kappa", "mcc", "matthews_correlation", "cco", "cci"])
+def test_a_missing_prediction_is_no_worse_than_an_empty_one_unless_somebody_was(metric):
+    """Kappa of an empty mask is 0; where somebody is below, a gap is not better than that, and 1 is still the best."""
+    table = scores([[0.5, 0, 0], [0.4, -0.2, 0.3]], [[0, MISSING, BOTH_EMPTY], [0, 0, 0]], [metric])
+    found = boards(table, [metric])[0]
+    assert found.values[0].tolist() == [0.5, -0.2, 1.0]
+    assert f"{metric} has values worse than 0" in found.notes[0]
 
 
 def test_values_beyond_the_bounds_make_the_table_the_judge():
     table = scores([[90.0, 0], [80.0, 70.0]], [[0, MISSING], [0, 0]])
     found = boards(table, ["dice"])[0]
     assert found.values[0].tolist() == [90.0, 70.0]
-    assert "beyond its bounds" in found.note
-    assert not boards(scores([[1.0 + 1e-12, 0], [0, 0.5]], [[0, MISSING], [0, 0]]), ["dice"])[0].note
+    assert "beyond its bounds" in found.notes[0]
+    assert not boards(scores([[1.0 + 1e-12, 0], [0, 0.5]], [[0, MISSING], [0, 0]]), ["dice"])[0].notes
+    empty = boards(scores([[90.0, 0], [80.0, 70.0]], [[0, BOTH_EMPTY], [0, 0]]), ["dice"], 0.0)[0]
+    assert empty.values[0].tolist() == [90.0, 90.0]
+    assert "both left empty as the best" in empty.notes[0]
 
 
 def test_a_number_counts_as_given():
@@ -148,6 +213,33 @@ def test_dropping_a_case_never_helps(values, data):
     assert after.boards[0].missing[who] == 1
 
 
+def test_means_by_truth_are_those_by_which_rank_ranks():
+    rng = np.random.default_rng(0)
+    values = rng.random((4, 12, 3, 2)) * [1, 30]
+    values[rng.random(values.shape) < 0.2] = np.nan
+    values[1:, :, 2] = np.nan
+    subjects = [f"s{i // 2}" for i in range(12)]
+    table = Scores.of(
+        values, list("ABCD"), subjects=subjects, truths=list("xyz"), metrics=["dice", "hd"], diagonals=[40.0] * 12
+    )  # fmt: skip
+    for missing in ("worst", "exclude"):
+        try:
+            found = means_by_truth(table, ["dice", "hd"], missing)
+        except InputError:
+            with pytest.raises(InputError):
+                rank(table, missing=missing, resamples=1)
+            continue
+        ranking = rank(table, missing=missing, resamples=1)
+        assert set(found) == {(m, t) for m in ("dice", "hd") for t in "xy"}
+        for (metric, truth), means in found.items():
+            standing = ranking.find(truth, metric, "mean")
+            assert standing.score.tolist() == means.tolist()
+            assert (np.argsort(means if metric == "hd" else -means) == np.argsort(standing.ranks)).all()
+    by_hand = np.where(np.isnan(values[0, :, 0, 1]), 40.0, values[0, :, 0, 1]).reshape(6, 2).mean(axis=1).mean()
+    assert means_by_truth(table, ["hd"])["hd", "x"][0] == pytest.approx(by_hand)
+    assert means_by_truth(table.select(truths=["z"]), ["dice"]) == {}
+
+
 def test_directions_and_bounds():
     assert direction("Surface-Dice") == direction("surface dice") == direction("surface_dice [tumour]") == "higher"
     assert direction("HD95") == direction("Mean Surface Distance") == "lower"
@@ -187,3 +279,31 @@ def test_scores_must_fit():
         )
     with pytest.raises(CallError, match="no algorithm 'C'; there are A, B"):
         Scores.of([[0.5], [0.6]], ["A", "B"]).select(algorithms=["C"])
+    for lengths in ([1.0], [1.0, 0.0], [1.0, -2.0], [1.0, float("inf")]):
+        with pytest.raises(CallError, match="diagonals are one length a case"):
+            Scores.of([[0.5, 0.5]], ["A"], diagonals=lengths)
+
+
+def test_names_are_found_however_they_are_written():
+    values = np.full((3, 2, 2, 2), 0.5)
+    table = Scores.of(
+        values, ["UNet", "unet", "V Net"], truths=["Staple", "A"], metrics=["surface-dice", "HD95"], diagonals=[3, 4]
+    )  # fmt: skip
+    found = table.select(algorithms=["unet", "v net"], truths=["STAPLE", "a"], metrics=["Surface Dice", "hd95"])
+    assert (found.algorithms, found.truths) == (("unet", "V Net"), ("Staple", "A"))
+    assert found.metrics == ("surface-dice", "HD95")
+    assert found.diagonals == (3, 4)
+    with pytest.raises(CallError, match="algorithm 'Unet' may be UNet or unet"):
+        table.select(algorithms=["Unet"])
+    with pytest.raises(CallError, match="no algorithm 'v_net'"):
+        table.select(algorithms=["v_net"])
+    with pytest.raises(CallError, match="each truth once"):
+        table.select(truths=["a", "A"])
+    assert rank(table, metrics=["All"], resamples=1).metrics == ("surface-dice", "HD95")
+
+
+def test_without_subjects_a_note_says_what_that_means():
+    told = "every case counts as a patient of its own"
+    assert [n for n in rank(Scores.of([[0.5] * 3] * 2, ["A", "B"]), resamples=1).notes if told in n]
+    named = Scores.of([[0.5] * 3] * 2, ["A", "B"], subjects=["s", "t", "u"])
+    assert not [n for n in rank(named, resamples=1).notes if told in n]

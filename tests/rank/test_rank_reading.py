@@ -120,6 +120,25 @@ def test_subjects_from_a_table_of_cases(tmp_path):
         written(tmp_path, text, cases=tmp_path / "cases.csv")
 
 
+def test_diagonals_from_a_table_of_cases(tmp_path):
+    """That of evaluate, which lies beside its scores, or one that is given."""
+    text = "case,algorithm,hd,subject\np1,a,0.5,s\np2,a,0.6,s\n"
+    assert written(tmp_path, text).diagonals == ()
+    (tmp_path / "cases.csv").write_text("case,subject,group,diagonal\np2,v,,30.5\np1,u,,\n")
+    found = written(tmp_path, text)
+    assert found.subjects == ("u", "v")
+    assert np.isnan(found.diagonals[0])
+    assert found.diagonals[1] == 30.5
+    assert np.array_equal(found.lengths, [np.nan, 30.5], equal_nan=True)
+    (tmp_path / "own.csv").write_text("case,diagonal\np2,3\np1,4\n")
+    own = written(tmp_path, text, cases=tmp_path / "own.csv")
+    assert (own.diagonals, own.subjects) == ((4, 3), ("s", "s"))
+    for bad in ("0", "-1", "inf", "long"):
+        (tmp_path / "own.csv").write_text(f"case,diagonal\np2,3\np1,{bad}\n")
+        with pytest.raises(FormatError, match=rf"own\.csv, case p1: diagonal '{bad}'"):
+            written(tmp_path, text, cases=tmp_path / "own.csv")
+
+
 def test_names_are_kept_as_they_are(tmp_path):
     found = written(tmp_path, 'case,algorithm,dice\n"a, ""b""",[bold]net,0.5\n"a, b", Ünet ,0.6\n')
     assert found.algorithms == ("[bold]net", "Ünet")

@@ -111,7 +111,7 @@ def test_pairs_and_taus(ranked):
     from statsmodels.stats.multitest import multipletests
 
     pairs = table(ranked / "one/rank/pairs.csv")
-    assert {r["statistic"] for r in pairs} == {"p_value", "p_holm", "superiority"}
+    assert {r["statistic"] for r in pairs} == {"p_value", "p_holm", "mean_difference", "ahead_share"}
     boards = {(r["against"], r["metric"]) for r in pairs if r["statistic"] == "p_holm"}
     assert len(boards) == 4 + 1
     largest = np.zeros(6)
@@ -124,7 +124,7 @@ def test_pairs_and_taus(ranked):
     assert overall == pytest.approx(largest)
     for first, second in ((0, 1), (1, 2)):
         one, other = (
-            next(float(r["value"]) for r in pairs if r["statistic"] == "superiority" and r["scope"] == "overall"
+            next(float(r["value"]) for r in pairs if r["statistic"] == "ahead_share" and r["scope"] == "overall"
                  and r["scheme"] == "mean" and not r["against"] and not r["metric"]
                  and (r["algorithm_a"], r["algorithm_b"]) == (NAMES[a], NAMES[b]))
             for a, b in ((first, second), (second, first))
@@ -135,6 +135,30 @@ def test_pairs_and_taus(ranked):
     assert {r["between"] for r in taus} == {"schemes", "truths", "metrics", "resamples"}
     for row in taus:
         assert row["reason"] if row["value"] == "nan" else -1 <= float(row["value"]) <= 1
+
+
+def test_mean_differences(ranked):
+    """Against the scores themselves and SciPy's bootstrap, which draws in another order."""
+    from scipy.stats import bootstrap
+
+    rows = [r for r in table(ranked / "one/rank/pairs.csv") if r["statistic"] == "mean_difference"]
+    assert len(rows) == 6 * 4
+    assert {(r["scope"], r["scheme"], r["n"]) for r in rows} == {("ranking", "mean", "14")}
+    found = {(r["against"], r["metric"], r["algorithm_a"], r["algorithm_b"]): r for r in rows}
+    scores = {
+        (r["algorithm"], r["case"]): float(r["value"])
+        for r in table(ranked / "scores.csv") if r["against"] == "A" and r["statistic"] == "dice"
+    }  # fmt: skip
+    best, gap = {(NAMES[1], "p3"): 1.0}, {(NAMES[2], "p5"): 0.0}
+    counted = {key: value for key, value in scores.items() if not np.isnan(value)} | best | gap
+    for first, second in ((0, 1), (1, 2), (2, 0)):
+        apart = np.array([counted[NAMES[first], f"p{c}"] - counted[NAMES[second], f"p{c}"] for c in range(14)])
+        row, turned = found["A", "dice", NAMES[first], NAMES[second]], found["A", "dice", NAMES[second], NAMES[first]]
+        low, value, high = (float(row[name]) for name in ("low", "value", "high"))
+        assert value == pytest.approx(apart.mean())
+        theirs = bootstrap((apart,), np.mean, n_resamples=4000, random_state=0).confidence_interval
+        assert (low, high) == pytest.approx(tuple(theirs), abs=0.15 * (theirs.high - theirs.low))
+        assert [float(turned[n]) for n in ("low", "value", "high")] == pytest.approx([-high, -value, -low])
 
 
 def test_leaderboard_and_summary(ranked):
@@ -178,6 +202,59 @@ def test_another_run_clears_what_it_does_not_write(tmp_path, capsys):
     assert run(capsys, "rank", path, "--out", tmp_path, "--no-pictures").status == 0
     assert not (tmp_path / "rank/charts").exists()
     assert (tmp_path / "rank/mine.txt").exists()
+
+
+def test_names_need_not_be_written_as_in_the_table(tmp_path, capsys):
+    path = write_scores(tmp_path / "scores.csv")
+    options = ["--metric", "Dice,Hausdorff 95", "--truth", "VOTE:0.5", "--algorithm", "UNet,<B>&net"]
+    done = run(capsys, "rank", path, "--out", tmp_path, *options)
+    assert (done.status, done.err) == (0, "")
+    board = json.loads((tmp_path / "rank/leaderboard.json").read_text())
+    assert [m["name"] for m in board["metrics"]] == ["dice", "hausdorff_95"]
+    assert board["truths"] == ["vote:0.5"]
+    assert {a["name"] for a in board["algorithms"]} == set(NAMES[:2])
+
+
+def test_all_metrics(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    metrics = ["dice", "iou", "ppv", "hd95", "loss", "prevalence"]
+    rows = [f"p{c},{a}," + ",".join(f"{v:.3f}" for v in rng.random(6)) for c in range(12) for a in "ab"]
+    (tmp_path / "s.csv").write_text("\n".join([",".join(["case", "algorithm", *metrics]), *rows]))
+
+    def ranked_by(*options: str) -> list[str]:
+        assert run(capsys, "rank", tmp_path / "s.csv", "--out", tmp_path, "--no-pictures", *options).status == 0
+        board = json.loads((tmp_path / "rank/leaderboard.json").read_text())
+        return [m["name"] for m in board["metrics"]]
+
+    assert ranked_by() == ["dice"]
+    assert ranked_by("--metric", "all") == ranked_by("--metric", "ALL") == metrics[:4]
+    assert ranked_by("--metric", "all", "--direction", "loss=lower") == metrics[:5]
+    assert "all" in run(capsys, "rank", "--help").out
+
+
+def test_missing_distances_count_as_diagonals(tmp_path, capsys):
+    path = write_scores(tmp_path / "scores.csv")
+    options = ["--metric", "hausdorff_95", "--out", tmp_path, "--no-pictures"]
+    without = run(capsys, "rank", path, *options).out
+    assert "give a column diagonal in --cases, or --missing VALUE" in " ".join(without.split())
+    assert "no subjects are named" in without
+    own = tmp_path / "own.csv"
+    own.write_text("\n".join(["case,subject,diagonal", *(f"p{c},s{c},{100 + c}" for c in range(14))]))
+    done = run(capsys, "rank", path, *options, "--cases", own)
+    assert done.status == 0
+    told = " ".join(done.out.split())
+    assert "2 scores missing or undefined, counted as hausdorff_95 the diagonal of the image" in told
+    assert "can pay" not in told
+    assert "no subjects are named" not in told
+    means = {
+        (r["algorithm"], r["against"]): float(r["value"])
+        for r in table(tmp_path / "rank/rankings.csv") if r["statistic"] == "mean"
+    }  # fmt: skip
+    own_values = [
+        float(r["value"]) for r in table(path)
+        if (r["algorithm"], r["against"], r["statistic"]) == (NAMES[2], "A", "hausdorff_95")
+    ]  # fmt: skip
+    assert means[NAMES[2], "A"] == pytest.approx((sum(own_values) + 105) / 14)
 
 
 def test_what_is_printed(tmp_path, capsys):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import manytruths as mt
+from manytruths.study.strangers import near, strangers
 from study_folders import disc, volume, write_nifti, write_npy, write_nrrd, write_png, write_study
 
 
@@ -291,3 +292,33 @@ def test_a_case_left_out_may_stay_in_the_table(tmp_path):
     (tmp_path / "cases.csv").write_text("case,kind\np1,a\np2,b\n")
     options = {"cases": str(tmp_path / "cases.csv"), "exclude": {r: ["p2"] for r in "ABC"}}
     assert [case.name for case in mt.Study.open(write_study(tmp_path), **options)] == ["p1"]
+
+
+def test_a_file_of_another_subject_is_nobody_elses(tmp_path):
+    for subject, case in (("s1", "p1"), ("s2", "p1"), ("s2", "p2")):
+        for rater in "AB":
+            write_png(tmp_path / f"masks/{rater}/{subject}/{case}.png", disc())
+    for subject in ("s2", "s9"):
+        write_png(tmp_path / f"pred/{subject}/p1.png", disc())
+    study = mt.Study.open(
+        f"{tmp_path}/masks/{{rater}}/{{subject}}/{{case}}.png", predictions=f"{tmp_path}/pred/{{subject}}/{{case}}.png"
+    )
+    assert [bool(case.predictions) for case in study] == [False, True, False], "s9's p1 is not s1's"
+    assert [s.case for s in strangers(study.options, [case.name for case in study])] == ["s9/p1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "meant"),
+    [
+        ("04R_pred", ["04L", "04R"], "04R"),
+        ("seg-04R", ["04L", "04R"], "04R"),
+        ("case12v2", ["case1", "case12"], "case12"),
+        ("Pacient_3", ["patient_3", "patient_4"], "patient_3"),
+        ("p003", ["p3", "p30"], "p3"),
+        ("p10", ["p1", "p2"], ""),
+        ("p1", ["p10", "p100"], ""),
+        ("quite other", ["p1"], ""),
+    ],
+)
+def test_which_case_is_meant(name, known, meant):
+    assert near(name, known) == meant

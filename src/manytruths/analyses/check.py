@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import manytruths
 
@@ -14,6 +14,9 @@ from ..formats import write_csv
 from ..formats.results import write_summary
 from ..study import Progress, Study
 from ..study.checking import Checked, Problem, check_case
+from ..study.predicted import other_classes
+from ..study.strangers import Stranger, strangers
+from .printing import counted
 from .rows import Row, Table
 
 
@@ -49,18 +52,45 @@ def _between_cases(study: Study, cases: dict[str, Checked]) -> Iterator[Problem]
         study.gathered(tables)
     except ManytruthsError as error:
         yield Problem("error", "label", str(error))
+    said = {(p.case, p.rater) for found in cases.values() for p in found.problems if p.kind == "prediction"}
+    for wrong in other_classes(tables) if study.options.labels is None else ():
+        if (wrong.case, str(wrong.column)) not in said:
+            yield Problem("error", "prediction", str(wrong.error), wrong.case, str(wrong.column))
     for case in study:
         for column in case.absent:
             excluded = case.name in study.options.exclude.get(column.name, ())
             why = "is excluded from" if excluded else "has no mask of"
             message = f"rater {column} {why} case {case.name}: counted as absent, not as empty"
             yield Problem("warning", "gap", message, case.name, str(column))
+    yield from _strangers(study, "predictions")
+    yield from _strangers(study, "references")
     for rater in study.properties:
         if rater not in study.rater_names:
             yield Problem("warning", "raters", f"raters.csv describes {rater!r}, of whom there is no mask", "", rater)
     missing = [case.name for case in study if not case.groups]
     if 0 < len(missing) < len(study):
         yield Problem("warning", "cases", f"{len(missing)} cases have no group: {', '.join(missing[:5])}")
+
+
+def _strangers(study: Study, what: Literal["predictions", "references"]) -> Iterator[Problem]:
+    """Files of cases that nobody marked; an error where there are no others."""
+    kind = what[:-1]
+    others = strangers(study.options, [case.name for case in study], what)
+    if others and not any(getattr(case, what) for case in study):
+        message = f"{getattr(study.options, what)!r} has no {kind} of any case of the study ({_first(others)}); "
+        yield Problem("error", kind, message + "name the cases as the masks do")
+        return
+    for one in (o for o in others if o.near):
+        yield Problem("warning", kind, f"{kind} of a case that nobody marked, not used: {one}", one.case)
+    rest = [one for one in others if not one.near]
+    if rest:
+        yield Problem(
+            "warning", kind, f"{what} of {counted(len(rest), 'case')} that nobody marked are not used: {_first(rest)}"
+        )
+
+
+def _first(others: Sequence[Stranger], most: int = 5) -> str:
+    return ", ".join(map(str, others[:most])) + (f", and {len(others) - most} more" if len(others) > most else "")
 
 
 def coverage_table(found: Check) -> Table:

@@ -11,7 +11,7 @@ from .verbs import app
 
 __all__ = ["app", "main", "status"]
 
-STOPPING = ("agree", "fuse")
+STOPPING = ("agree", "fuse", "evaluate")
 """Verbs that stop at the first problem."""
 ALL_PROBLEMS = " (manytruths check lists all problems)"
 
@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def status(arguments: Sequence[str] | None = None) -> int:
     """Run a verb; errors become one line and a status."""
-    from ..errors import CallError, ManytruthsError, StudyError
+    from ..errors import CallError, ManytruthsError
 
     try:
         return int(app(arguments, exit_on_error=False, print_error=True, result_action="return_value") or 0)
@@ -33,14 +33,21 @@ def status(arguments: Sequence[str] | None = None) -> int:
         return _failed(error, 2)
     except ManytruthsError as error:
         verb = (sys.argv[1:] if arguments is None else [*arguments])[:1]
-        more = verb[0] in STOPPING and not isinstance(error, StudyError)
-        return _failed(f"{error}{ALL_PROBLEMS if more else ''}", 1)
+        return _failed(f"{error}{ALL_PROBLEMS if _more(verb[0], error) else ''}", 1)
     except KeyboardInterrupt:
         return _failed("stopped; files that were written are whole", 130)
     except BrokenPipeError:
         return 0
     except OSError as error:
         return _failed(f"{error.filename}: {error.strerror}; check the path, its rights and the space left", 1)
+
+
+def _more(verb: str, error: Exception) -> bool:
+    """Whether ``check`` would say this and more: it looks at cases, but not at grades or at what is asked for."""
+    from ..errors import StudyError
+
+    own = verb != "evaluate" or str(error).startswith("case ")
+    return verb in STOPPING and own and not isinstance(error, StudyError)
 
 
 def _failed(error: object, code: int) -> int:

@@ -39,11 +39,12 @@ def rank(
     Parameters
     ----------
     metric
-        Metrics to rank by, with commas, or all; by default all that are known, of more than three Dice alone.
+        Metrics to rank by, with commas, or all that are known; by default all, or of more than three Dice alone.
     direction
         Which is better for metrics that are not known: loss=lower,score=higher.
     missing
-        What a missing or undefined score counts: worst, a number, or exclude the case for everybody.
+        What a missing or undefined score counts: worst (of a distance, the image's diagonal where --cases has it), a
+        number, or exclude the case for everybody.
     scheme
         By which the overall order goes: mean (aggregate, then rank), rank (rank, then aggregate) or test.
     aggregate
@@ -51,7 +52,7 @@ def rank(
     columns
         Columns under other names: case=image,algorithm=team,metric=name,value=score,truth=gt.
     cases
-        CSV with the columns case and subject: cases of one subject are drawn together.
+        CSV with the columns case, subject (cases of one subject are drawn together) and diagonal (of the image).
     algorithm
         Algorithms to rank, with commas; by default all.
     truth

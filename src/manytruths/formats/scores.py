@@ -57,8 +57,9 @@ def read_scores(
         Which column is the case, algorithm, metric, value, truth, subject or reason, where it has another name:
         ``{"case": "image", "algorithm": "team"}``.
     cases
-        CSV with the columns ``case`` and ``subject``. By default the ``cases.csv`` that ``evaluate`` writes beside its
-        ``scores.csv``; else every case is a subject of its own.
+        CSV with the column ``case`` and ``subject``, ``diagonal`` (the length of that of the image, in the unit of
+        distances; empty where unknown) or both. By default the ``cases.csv`` that ``evaluate`` writes beside its
+        ``scores.csv``; else every case is a subject of its own, and no diagonal is known.
     labels
         The labels to take from a table that has some; by default the rows of all labels together, else each label as
         a metric of its own, such as ``dice [tumour]``.
@@ -74,9 +75,11 @@ def read_scores(
     if not entries:
         raise FormatError(f"{path}: has no scores of cases; give a row for every case and algorithm")
     cases = _beside(Path(path)) if cases is None else cases
+    diagonals: dict[str, float] = {}
     if cases is not None:
-        subjects = _given_subjects(cases, dict.fromkeys(e.case for e in entries))
-    scores = _gathered(entries, subjects, problems, tuple(notes))
+        given, diagonals = _of_the_cases(cases, dict.fromkeys(e.case for e in entries))
+        subjects = given or subjects
+    scores = _gathered(entries, subjects, diagonals, problems, tuple(notes))
     problems.insist()
     return scores
 
@@ -164,7 +167,7 @@ def _wide(sheet: Sheet, problems: Problems, notes: list[str]) -> Iterator[Entry]
 def _number(text: str, reason: str, line: int, column: str, problems: Problems) -> tuple[float, int]:
     """The value and the kind of gap."""
     cell = text.strip()
-    gap = BOTH_EMPTY if reason.startswith(PERFECT) else MISSING if reason.startswith(ABSENT) else UNDEFINED
+    gap = gap_of(reason)
     if cell.casefold() in GAPS:
         return math.nan, gap
     value = parsed(cell)
@@ -180,6 +183,11 @@ def _number(text: str, reason: str, line: int, column: str, problems: Problems) 
     return (value, PRESENT) if math.isfinite(value) else (math.nan, gap)
 
 
+def gap_of(reason: str) -> int:
+    """The kind of gap that a reason tells of: nothing there and nothing found, no prediction, or undefined."""
+    return BOTH_EMPTY if reason.startswith(PERFECT) else MISSING if reason.startswith(ABSENT) else UNDEFINED
+
+
 def _subjects(sheet: Sheet, problems: Problems) -> dict[str, str]:
     """The subject of each case by the table's own column; cases without one are subjects of their own."""
     found: dict[str, str] = {}
@@ -190,20 +198,33 @@ def _subjects(sheet: Sheet, problems: Problems) -> dict[str, str]:
     return found
 
 
-def _given_subjects(path: Path | str, cases: Iterable[str]) -> dict[str, str]:
+def _of_the_cases(path: Path | str, cases: Iterable[str]) -> tuple[dict[str, str], dict[str, float]]:
+    """Subjects and diagonals by case; empty where there is no such column."""
     table = read_table(path, "case")
     absent = [case for case in cases if case not in table]
     if absent:
         told = ", ".join(absent[:MOST_TOLD]) + (", …" if len(absent) > MOST_TOLD else "")
         raise FormatError(f"{path}: does not list {told}; add a line for each case")
-    if any("subject" not in row for row in table.values()):
-        raise FormatError(f"{path}: has no column 'subject'; add it")
-    return {case: row["subject"] or case for case, row in table.items()}
+    subjects = {case: row["subject"] or case for case, row in table.items() if "subject" in row}
+    lengths = {case: _length(row["diagonal"], case, path) for case, row in table.items() if "diagonal" in row}
+    if not subjects and not lengths:
+        raise FormatError(f"{path}: has no column 'subject' and no column 'diagonal'; add one of them")
+    return subjects, lengths
+
+
+def _length(text: str, case: str, path: Path | str) -> float:
+    if text.casefold() in GAPS:
+        return math.nan
+    value = parsed(text)
+    if value is None or not 0 < value < math.inf:
+        raise FormatError(f"{path}, case {case}: diagonal {text!r} is no length above 0; leave it empty if unknown")
+    return value
 
 
 def _gathered(
-    entries: Sequence[Entry], subjects: Mapping[str, str], problems: Problems, notes: tuple[str, ...]
-) -> Scores:
+    entries: Sequence[Entry], subjects: Mapping[str, str], diagonals: Mapping[str, float], problems: Problems,
+    notes: tuple[str, ...],
+) -> Scores:  # fmt: skip
     """Entries as arrays; the same one twice is a problem."""
     axes = [{n: i for i, n in enumerate(dict.fromkeys(names))} for names in list(zip(*entries, strict=True))[1:5]]
     algorithms, cases, truths, metrics = axes
@@ -216,4 +237,5 @@ def _gathered(
             problems.add(e.line, f"{told} is in line {lines[place]} already")
         values[place], gaps[place], lines[place] = e.value, e.gap, e.line
     people = tuple(subjects.get(case, case) for case in cases)
-    return Scores(tuple(algorithms), tuple(cases), people, tuple(truths), tuple(metrics), values, gaps, notes)
+    lengths = tuple(diagonals[case] for case in cases) if diagonals else ()
+    return Scores(tuple(algorithms), tuple(cases), people, tuple(truths), tuple(metrics), values, gaps, notes, lengths)

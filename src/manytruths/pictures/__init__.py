@@ -8,7 +8,7 @@ from .colours import colour, rater_colours, steps
 from .matrices import matrix
 from .overlay import contour_overlay, heat_overlay
 from .planes import histograms, plane
-from .ranges import beside_range
+from .ranges import beside_raters
 from .rankings import rank_blobs, rank_table, rank_whiskers, significance_map
 from .rocs import lines
 from .slices import best_slice, montage
@@ -17,7 +17,7 @@ from .trees import dendrogram
 
 __all__ = [
     "bars",
-    "beside_range",
+    "beside_raters",
     "best_slice",
     "colour",
     "contour_overlay",

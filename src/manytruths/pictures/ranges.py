@@ -1,4 +1,4 @@
-"""Algorithms beside the human range, as SVG."""
+"""Algorithms beside the raters, as SVG."""
 
 from __future__ import annotations
 
@@ -6,63 +6,51 @@ import math
 from collections.abc import Mapping
 
 from ..errors import CallError
-from .charts import ROW, TOP, WIDE, whisker
-from .planes import DIAMOND
-from .svg import BLUE, INK, PALE_INK, Axis, bottom_axis, clean, document, figure, line, name, rect, room, tag, text
+from .charts import TOP, WIDE, whisker
+from .colours import hexadecimal, rater_colours
+from .svg import INK, PALE_INK, RULE, Axis, bottom_axis, document, figure, line, name, room, tag, text
 
-BAND, DOT = "#e6ecd9", "#6b7f3a"
+ROW, GAP = 20.0, 14.0
+DISC = 4.5
+
+Difference = tuple[float, float, float]
+"""A value and the ends of its interval; nan where they are not known."""
 
 
-def beside_range(
-    values: Mapping[str, tuple[float, float, float]],
-    raters: Mapping[str, float],
+def beside_raters(
+    differences: Mapping[str, Mapping[str, Difference]],
     xlabel: str,
     title: str,
     *,
     verdicts: Mapping[str, str] | None = None,
     digits: int = 2,
 ) -> str:
-    """A row for each algorithm, ``(value, low, high)`` with whiskers, over the band that the raters span.
+    """For each algorithm a row for each rater: how far it is better (right of 0) or worse than he is.
 
-    The raters' own values are dots in a row below; ``verdicts`` stand at the right.
+    ``{algorithm: {rater: (value, low, high)}}``; ``verdicts`` stand at the right of each algorithm.
     """
-    if not values:
-        raise CallError("values is empty; give one algorithm or more")
-    human = {key: value for key, value in raters.items() if math.isfinite(value)}
-    left, bottom = 28 + room([*values, "raters"]), TOP + ROW * (len(values) + 1) + 8.0
-    numbers = [n for value in values.values() for n in value] + list(human.values())
-    axis = Axis.over(numbers, left, left + WIDE)
-    parts = []
-    if human:
-        start, end = axis(min(human.values())), axis(max(human.values()))
-        parts.append(rect(start, TOP, max(end - start, 1.5), bottom - TOP, BAND))
-    parts += bottom_axis(axis, TOP, bottom, xlabel)
-    for row, (key, (value, low, high)) in enumerate(values.items()):
-        y = TOP + ROW * (row + 0.5) + 2
-        parts.append(name(left - 12, y + 4, key, text_anchor="end"))
-        parts += whisker(axis, y, low, high)
-        if math.isfinite(value):
-            parts.append(
-                tag("path", d=DIAMOND, fill=BLUE, transform=f"translate({axis(value):.2f} {y:.2f}) scale(1.3)")
-            )
-        said = (verdicts or {}).get(key, "")
-        parts.append(text(left + WIDE + 12, y + 4, f"{figure(value, digits)}  {said}".rstrip()))
-    parts += _raters(human, axis, left, bottom - ROW / 2 - 4)
-    return document(left + WIDE + 190, bottom + 52, title, parts)
-
-
-def _raters(human: Mapping[str, float], axis: Axis, left: float, y: float) -> list[str]:
-    parts = [line(left, y - 16, left + WIDE, y - 16, PALE_INK), text(left - 12, y + 4, "raters", text_anchor="end")]
-    for key, value in human.items():
-        dot = tag(
-            "circle",
-            tag("title", clean(f"{key}: {value:.3f}")),
-            cx=axis(value),
-            cy=y,
-            r=4.5,
-            fill=DOT,
-            stroke="#ffffff",
-        )
-        parts.append(dot)
-    shown = f"{figure(min(human.values()))}–{figure(max(human.values()))}" if human else "–"
-    return [*parts, text(left + WIDE + 12, y + 4, shown, fill=INK)]
+    if not differences or not any(differences.values()):
+        raise CallError("differences is empty; give one algorithm and one rater or more")
+    raters = list(dict.fromkeys(rater for by in differences.values() for rater in by))
+    paints = dict(zip(raters, map(hexadecimal, rater_colours(len(raters))), strict=True))
+    first, second = 20 + room(differences), 16 + room(raters)
+    left, high = first + second, sum(ROW * len(by) + GAP for by in differences.values())
+    bottom = TOP + high
+    axis = Axis.over([0.0, *(n for by in differences.values() for d in by.values() for n in d)], left, left + WIDE)
+    parts = [*bottom_axis(axis, TOP, bottom, xlabel), line(axis(0), TOP, axis(0), bottom, INK, stroke_width=1.5)]
+    y = TOP + GAP / 2
+    for algorithm, by in differences.items():
+        middle = y + ROW * len(by) / 2
+        parts.append(name(first - 10, middle + 4, algorithm, text_anchor="end", font_weight="bold"))
+        parts.append(text(left + WIDE + 12, middle + 4, (verdicts or {}).get(algorithm, "")))
+        for rater, (value, low, top) in by.items():
+            y += ROW
+            parts.append(name(left - 10, y - ROW / 2 + 4, rater, size=11, fill=PALE_INK, text_anchor="end"))
+            parts += whisker(axis, y - ROW / 2, low, top)
+            if math.isfinite(value):
+                told = tag("title", f"{figure(value, digits)}")
+                dot = {"cx": axis(value), "cy": y - ROW / 2, "r": DISC, "fill": paints[rater], "stroke": INK}
+                parts.append(tag("circle", told, **dot))
+        y += GAP
+        parts.append(line(20, y - GAP / 2, left + WIDE, y - GAP / 2, RULE))
+    return document(left + WIDE + 230, bottom + 52, title, parts)

@@ -50,11 +50,20 @@ def rank_whiskers(
         x = right + 9 * lane
         ends = TOP + ROW * first + 5, TOP + ROW * (last + 1) - 5
         parts.append(line(x, ends[0], x, ends[1], PALE_INK, stroke_width=3, stroke_linecap="round"))
-    if groups:
-        words = "bars join algorithms that cannot be told apart"
-        parts.append(text(16, bottom + 58, words, size=11, fill=PALE_INK))
-    paper = right + 9 * (max(lanes, default=0) + 1) + 16
-    return document(max(paper, 320.0 if groups else 0.0), bottom + (74 if groups else 52), title, parts)
+    captions = ["whiskers: intervals over subjects"] if any(np.isfinite(r[1:]).all() for r in ranks.values()) else []
+    captions += ["bars at the right join algorithms that cannot be told apart"] if groups else []
+    parts += _captions(captions, bottom + 58)
+    paper = max(right + 9 * (max(lanes, default=0) + 1) + 16, _wide(captions))
+    return document(paper, bottom + (58 + 16 * len(captions) if captions else 52), title, parts)
+
+
+def _captions(lines: Sequence[str], top: float) -> list[str]:
+    return [text(16, top + 16 * i, words, size=11, fill=PALE_INK) for i, words in enumerate(lines)]
+
+
+def _wide(lines: Sequence[str]) -> float:
+    """Paper that is wide enough for lines of small letters."""
+    return 32 + max(map(len, lines), default=0) * 11 * LETTER
 
 
 def _name(x: float, y: float, words: str, **attributes: object) -> str:
@@ -109,19 +118,20 @@ def significance_map(p: ArrayLike, names: Sequence[str], title: str, *, alpha: f
         size = {"width": cell - 1, "height": cell - 1}
         parts.append(tag("rect", tag("title", clean(hover)), x=x, y=y, fill=BLUE if won else WEAK, **size))
         if cell >= READABLE and (won or cell >= 34):
-            parts.append(_inside(x, y, cell, _short(value), "#ffffff" if won else PALE_INK))
+            parts.append(_inside(x, y, cell, _short(value, alpha), "#ffffff" if won else PALE_INK))
     bottom = top + cell * len(names)
-    words = f"the row is better than the column (adjusted p < {alpha:g})"
+    words = f"the row is better than the column (adjusted p < {alpha:g}); numbers are p"
     parts += [rect(left, bottom + 14, 12, 12, BLUE), text(left + 18, bottom + 24, words, size=11, fill=PALE_INK)]
     wide = left + cell * len(names) + max(24.0, room(names[-1:], longest=LONGEST) * math.cos(math.radians(SLANT)))
     return document(max(wide, left + 24 + len(words) * 11 * LETTER), bottom + 42, title, parts)
 
 
-def _short(p: float) -> str:
-    """p in a few letters: ``<.001``, ``.034``, ``.62``."""
+def _short(p: float, alpha: float) -> str:
+    """p in a few letters: ``<.001``, ``.004``, ``.03``, ``1.00``; a third digit where two would hide p < alpha."""
     if p < 0.001:
         return "<.001"
-    return "1" if p >= 0.995 else f"{p:.3f}"[1:] if p < 0.1 else f"{p:.2f}"[1:]
+    close = (round(p, 2) < alpha) != (p < alpha)
+    return f"{p:.{3 if p < 0.0095 or close else 2}f}".removeprefix("0")
 
 
 def _rows(names: Sequence[str], left: float, top: float, cell: float) -> list[str]:
@@ -169,8 +179,8 @@ def rank_blobs(shares: ArrayLike, names: Sequence[str], title: str, *, ranks: Se
         across, y = left + cell * (rank - 0.5), top + cell * (row + 0.5)
         parts.append(tag("path", d=f"M{across - 4:.2f} {y - 4:.2f}l8 8m0 -8l-8 8", stroke=INK, stroke_width=1.6))
     words = "area: share of resamples" + ("; cross: rank in all data" if len(ranks) else "")
-    parts.append(text(16, bottom + 58, words, size=11, fill=PALE_INK))
-    return document(max(left + wide + 24, 300.0), bottom + 74, title, parts)
+    parts += _captions([words], bottom + 58)
+    return document(max(left + wide + 24, _wide([words])), bottom + 74, title, parts)
 
 
 def rank_table(ranks: ArrayLike, names: Sequence[str], truths: Sequence[str], title: str) -> str:

@@ -10,6 +10,7 @@ from ..errors import InputError, LabelError, ManytruthsError
 from ..formats import Grid, probe
 from ..tallies import Column, Tally
 from .case import Array, Case, Reading
+from .predicted import grey_references, other_values
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,9 @@ def check_case(case: Case) -> Checked:
     if grid is not None:
         kept = {c: m for c, m in masks.items() if not grids[c].difference(grid)}
         # what lies beside the masks is said already, and must not hide what is wrong with them
-        alone = replace(case, roi=None, predictions={}) if any(p.severity == "error" for p in beside) else case
-        table = _table(alone, Reading(alone, kept, grid), problems)
+        reading = Reading(_without(case, beside), kept, grid)
+        table = _table(reading, problems)
+        problems += [] if table is None else _other_values(reading, table)
     marked = {str(c): _marked(table, c) for c in case.masks}
     problems += [
         Problem("warning", "empty", f"rater {c} marked nothing in case {case.name}", case.name, c)
@@ -54,6 +56,17 @@ def check_case(case: Case) -> Checked:
         if items == 0
     ]
     return Checked(grid, marked, table, tuple(problems))
+
+
+def _without(case: Case, said: list[Problem]) -> Case:
+    """The case without what cannot be used."""
+    errors = {(p.kind, p.rater) for p in said if p.severity == "error"}
+    return replace(
+        case,
+        roi=None if ("roi", "") in errors else case.roi,
+        predictions={c: s for c, s in case.predictions.items() if ("prediction", str(c)) not in errors},
+        references={c: s for c, s in case.references.items() if ("reference", str(c)) not in errors},
+    )
 
 
 def _masks(case: Case, problems: list[Problem]) -> tuple[dict[Column, Array], dict[Column, Grid]]:
@@ -115,15 +128,31 @@ def _image(case: Case, grid: Grid | None) -> Iterator[Problem]:
         yield Problem("warning", "image", f"case {case.name}: image {error}", case.name)
 
 
-def _table(case: Case, reading: Reading, problems: list[Problem]) -> Tally | None:
+def _table(reading: Reading, problems: list[Problem], region: str | None = None) -> Tally | None:
     """The case's table; where masks hold no labels, who and which values."""
+    case = reading.case
     try:
-        return reading.tally()
+        return reading.tally(region)
     except LabelError as error:
         problems += list(_labels(case, reading)) or [Problem("error", "label", str(error), case.name)]
     except ManytruthsError as error:
         problems.append(Problem("error", "region", str(error), case.name))
     return None
+
+
+def _other_values(reading: Reading, table: Tally) -> list[Problem]:
+    """Predictions and given truths that ``evaluate`` refuses for their values, anywhere in the image."""
+    case, found = reading.case, list[Problem]()
+    if not (case.predictions or case.references):
+        return found
+    whole = table if table.region == "whole" else _table(reading, found, "whole")
+    if whole is None:
+        return found
+    given = {c: case.reference(c, reading.grid) for c in case.references}
+    for wrong in (*(() if case.options.grey else other_values(case, whole)), *grey_references(case, whole, given)):
+        kind = "prediction" if wrong.column.role == "algorithm" else "reference"
+        found.append(Problem("error", kind, str(wrong.error), case.name, str(wrong.column)))
+    return found
 
 
 def _labels(case: Case, reading: Reading) -> Iterator[Problem]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -188,11 +189,14 @@ def _by_case(
     parsed = Template(template, require=("case", "rater") if who == "rater" else ("case",))
     several = _check_fields(parsed, who, labels)
     names = {(d.fields["case"], d.fields.get("subject", "")): name for name, d in drafts.items()}
+    # whoever's it is said to be, where only one subject has a case of that name
+    often = Counter(case for case, _ in names)
+    alone = {case: name for (case, _), name in names.items() if often[case] == 1}
     by_case: dict[str, dict[Column, Any]] = {}
     for one in parsed.find(complain):
         f = one.fields
         name = names.get((f["case"], f.get("subject", ""))) or names.get((f["case"], ""))
-        name = name or next((n for (case, _), n in names.items() if case == f["case"]), None)
+        name = name or alone.get(f["case"])
         column = Column(f.get(who, UNNAMED[who]), who, f.get("session", ""))
         if name is None:
             continue

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from ...evaluation.grey.mean_precision import mean_precision
 from ...formats import safe_name
-from ...pictures import beside_range, lines
+from ...pictures import beside_raters, lines
+from .gaps import LENGTHS
 from .grading import grading_chart
 from .grey import GreyScores
 from .human_range import OTHERS
-from .measures import DISTANCES
 from .notes import unit_of
-from .printing import NAMES
+from .printing import NAMES, verdict_words
 
 if TYPE_CHECKING:
     from .verb import Evaluation
@@ -46,30 +46,20 @@ def charts(found: Evaluation) -> dict[str, str]:
 
 
 def _ranges(found: Evaluation) -> Iterator[tuple[str, str]]:
+    """How far each algorithm is better or worse than each rater, both judged by the other raters."""
     for part in found.hard.parts if found.hard else ():
         suffix = f"-{safe_name(part.label)}" if part.label else ""
         for statistic in DRAWN:
             human = found.hard.ranges.get((part.label, OTHERS, statistic)) if found.hard else None
-            rows = [
-                r
-                for r in found.table("verdicts").rows
-                if r.label == part.label and r.statistic == statistic and r.extra[1] == OTHERS
-            ]
-            if human is None or not rows:
+            if human is None or not human.raters:
                 continue
-            values = {str(r.extra[0]): (r.value, _end(r.low), _end(r.high)) for r in rows}
-            verdicts = {str(r.extra[0]): str(r.extra[4]) for r in rows}
-            unit = f", {unit_of(part)}" if statistic in DISTANCES[:3] else ""
-            title = f"{NAMES[statistic]} against the raters, and each rater against the others"
+            apart = {a: {r: (d.value, d.low, d.high) for r, d in by.items()} for a, by in human.differences.items()}
+            unit = f", {unit_of(part)}" if statistic in LENGTHS else ""
+            title = f"{NAMES[statistic]}: algorithms against each rater, both judged by the other raters"
             about = f"{part.label}: {title}" if part.label else title
-            yield (
-                f"human-{statistic}{suffix}",
-                beside_range(values, human.raters, NAMES[statistic] + unit, about, verdicts=verdicts),
-            )
-
-
-def _end(value: float | None) -> float:
-    return math.nan if value is None else value
+            verdicts = {a: verdict_words(human, a) for a in apart}
+            label = f"better by ({NAMES[statistic]}{unit})"
+            yield f"human-{statistic}{suffix}", beside_raters(apart, label, about, verdicts=verdicts)
 
 
 def _points(found: GreyScores, algorithm: str, truth: str) -> tuple[Values, Values]:

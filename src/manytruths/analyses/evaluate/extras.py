@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -17,9 +17,10 @@ from ...evaluation.second_look import SecondLook, second_look
 from ...formats.grades import read_grades
 from ...study import Case, Progress, Study
 from ...tallies import Column
+from ..printing import counted
 from ..summaries import Settings
 from .frames import Frames, frame_curves
-from .gaps import Missing, filled
+from .gaps import Missing
 from .grading import Graded, grade_metrics
 from .grading_sheet import draw_tickets, plan_sheet, refuse_graded, write_sheet
 from .hard import MEAN, HardScores, by_case, truths_of
@@ -57,17 +58,24 @@ class Extras:
     frames: Frames | None = None
     graded: Graded | None = None
     sheet: Path | None = None
+    """The folder of the grading sheet; it is no part of a run's files, so that no later run removes it."""
+    sheet_notes: tuple[str, ...] = ()
 
     @property
     def notes(self) -> list[str]:
         """Of all of it."""
-        return [note for part in (self.looks, self.frames, self.graded) if part is not None for note in part.notes]
+        parts = [part for part in (self.looks, self.frames, self.graded) if part is not None]
+        return [note for part in parts for note in part.notes] + list(self.sheet_notes)
 
 
 @dataclass(frozen=True)
 class _Seen:
     look: SecondLook | None
     intensity: Mapping[Column, float] | None
+    pixel: float
+    """The shortest side of a pixel, in the units of depths."""
+    bare: bool
+    """Whether it is on the grading sheet without its image."""
 
 
 def make_extras(
@@ -99,12 +107,25 @@ def make_extras(
         regions = {c.name: "whole" if c.roi is None else "mask" for c in study}
         groups = {c.name: "; ".join(c.groups) for c in study}
         places = {name: one.look for name, one in seen.items() if one.look is not None}
-        found = second_looks(places, regions=regions, groups=groups)
+        pixels = {name: one.pixel for name, one in seen.items()}
+        found = second_looks(places, regions=regions, groups=groups, pixels=pixels)
     intensities = {n: one.intensity for n, one in seen.items() if one.intensity is not None}
     frames = frame_curves(intensities, {c.name: c.subject for c in study}, settings) if plan.frames else None
     if plan.sheet is not None:
         write_sheet(plan.sheet, tickets, plan.scale)
-    return Extras(found, frames, graded, plan.sheet)
+    bare = sum(one.bare for one in seen.values())
+    return Extras(found, frames, graded, plan.sheet, tuple(_bare(bare, len({t.case for t in tickets}), study)))
+
+
+def _bare(count: int, of: int, study: Study) -> Iterator[str]:
+    """Cases that are on the sheet without their image."""
+    if count and study.options.images is None:
+        yield "there are no images: the grading sheet shows outlines on grey; give --images"
+    elif count:
+        yield (
+            f"{count} of {counted(of, 'case')} on the grading sheet {'has' if count == 1 else 'have'} no image of the "
+            "masks' size, and outlines on grey (manytruths check says why)"
+        )
 
 
 def _planned(study: Study, plan: ExtraPlan, settings: Settings) -> tuple[Ticket, ...]:
@@ -131,7 +152,7 @@ def _seen(case: Case, plan: ExtraPlan, looks: bool, tickets: Sequence[Ticket], t
             spacing=seen.spacing, inside=seen.inside,
         )  # fmt: skip
     intensity = frame_intensity(image, raters | predictions) if plan.frames and image is not None else None
-    return _Seen(look, intensity)
+    return _Seen(look, intensity, min(scene.reading.grid.spacing or [1.0]), bool(own) and image is None)
 
 
 def _marks(scene: Scene) -> tuple[dict[Column, Array], dict[Column, Array]]:
@@ -185,10 +206,10 @@ def _metrics(study: Study, hard: HardScores, missing: Missing) -> dict[str, dict
             values = [by_case(part, a, truth, name) for a in study.algorithms]
             if np.isnan(np.array(values, np.float64)).all():
                 continue
-            counted = filled(name, values, "worst")
+            known = part.filled(name, values, "worst")
             keys = [(case, a.name) for a in study.algorithms for case in part.tallies]
             title = name if truth == EVERYBODY else f"{name} [{truth.name}]"
-            found[title] = dict(zip(keys, [v for row in counted for v in row], strict=True))
+            found[title] = dict(zip(keys, [v for row in known for v in row], strict=True))
     return found
 
 

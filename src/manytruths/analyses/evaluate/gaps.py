@@ -1,52 +1,94 @@
-"""What a score that is not there counts in a mean."""
+"""What a score that is not there counts, so that leaving out a hard case does not pay."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from ...evaluation.ranking.directions import describes_the_case, direction, worst
-from ...labels import reason
+from ...evaluation.ranking.directions import best, describes_the_case, direction, worst
+from ...formats.scores import PERFECT
+from ...labels import Undefined, reason
 
 Missing = Literal["worst", "exclude"]
 
 NO_PREDICTION = "no prediction"
 UNMARKED = "one of the two marked nothing"
-"""Why a distance is undefined that should count as bad."""
+"""Why a distance is undefined that counts as bad."""
+NOBODY = "undefined against every one of them"
+
+LENGTHS = ("hausdorff", "hausdorff_95", "mean_surface_distance")
+"""What has no bound but the size of the image."""
 
 
-def filled(statistic: str, values: Sequence[Sequence[float]], missing: Missing) -> list[list[float]]:
-    """(algorithms, cases) values as they go into means, so that leaving out a hard case does not pay.
+def worst_value(statistic: str, diagonal: float) -> float:
+    """The worst there is: the metric's bound, and of distances the image's diagonal; nan where there is none."""
+    if statistic in LENGTHS:
+        return diagonal
+    bound = None if describes_the_case(statistic) else worst(statistic)
+    return math.nan if bound is None else bound
 
-    A prediction that is missing, or that marked nothing where a distance was wanted, counts as the worst there is: the
-    metric's bound, else the worst value that any algorithm has. ``exclude`` leaves its case out, for all algorithms.
+
+def average(values: Iterable[float], statistic: str, diagonal: float) -> float:
+    """The mean of a case's values against several truths.
+
+    Where one of two marked nothing, it counts as the worst; where neither marked anything, as the best, unless that is
+    so against all of them: then there is nothing to say.
     """
-    gap = _gaps(values)
-    table = np.array(values, np.float64)
-    if not gap.any() or describes_the_case(statistic):
-        return [list(row) for row in values]
-    if missing == "exclude":
-        return [list(row) for row in np.where(gap.any(axis=0), np.nan, table).tolist()]
-    return [list(row) for row in np.where(gap, worst_of(statistic, table), table).tolist()]
+    values = list(values)
+    whys = [reason(v) for v in values]
+    if NO_PREDICTION in whys:
+        return Undefined(NO_PREDICTION)
+    silent = [why.startswith(PERFECT) for why in whys]
+    if not values or all(silent):
+        return Undefined(whys[0] if values else NOBODY)
+    counted = [_counted(v, statistic, diagonal) for v in values]
+    defined = [v for v in counted if not math.isnan(v)]
+    return float(np.mean(defined)) if defined else Undefined(whys[0] if len(set(whys)) == 1 else NOBODY)
 
 
-def worst_of(statistic: str, values: ArrayLike) -> float:
-    """The metric's bound, else the worst of the values; nan where there is none."""
+def _counted(value: float, statistic: str, diagonal: float) -> float:
+    why = reason(value)
+    if why == UNMARKED:
+        return worst_value(statistic, diagonal)
+    if why.startswith(PERFECT):
+        top = best(statistic)
+        return math.nan if top is None else top
+    return value
+
+
+def filled(
+    statistic: str, values: Sequence[Sequence[float]], missing: Missing, diagonals: Sequence[float]
+) -> list[list[float]]:
+    """(algorithms, cases) values as they go into means.
+
+    A distance to or from nothing counts as the worst there is. So does a prediction that is missing, or, with
+    ``exclude``, its case is left out for all algorithms. A metric that lies below its bound (a kappa below 0) makes its
+    least value the worst.
+    """
     if describes_the_case(statistic):
-        return float("nan")
-    bound, table = worst(statistic), np.asarray(values, np.float64)
-    if bound is not None or np.isnan(table).all():
-        return float("nan") if bound is None else bound
-    return float((np.nanmin if direction(statistic) == "higher" else np.nanmax)(table))
+        return [list(row) for row in values]
+    gone = left_out(values, missing)
+    known = [v for row in values for v in row if not math.isnan(v)]
+    table = []
+    for row in values:
+        bad = [_worst(statistic, diagonal, known) for diagonal in diagonals]
+        counts = [b if reason(v) in (NO_PREDICTION, UNMARKED) else v for v, b in zip(row, bad, strict=True)]
+        table.append([math.nan if i in gone else v for i, v in enumerate(counts)])
+    return table
+
+
+def _worst(statistic: str, diagonal: float, known: Sequence[float]) -> float:
+    bound = worst_value(statistic, diagonal)
+    if statistic in LENGTHS or math.isnan(bound) or not known:
+        return bound
+    return min(bound, *known) if direction(statistic) == "higher" else max(bound, *known)
 
 
 def left_out(values: Sequence[Sequence[float]], missing: Missing) -> list[int]:
     """The cases, by position, that ``exclude`` leaves out: for raters, too, who are read beside the algorithms."""
-    return np.flatnonzero(_gaps(values).any(axis=0)).tolist() if missing == "exclude" else []
-
-
-def _gaps(values: Sequence[Sequence[float]]) -> NDArray[np.bool_]:
-    return np.array([[reason(v) in (NO_PREDICTION, UNMARKED) for v in row] for row in values])
+    if missing != "exclude":
+        return []
+    return sorted({i for row in values for i, v in enumerate(row) if reason(v) == NO_PREDICTION})

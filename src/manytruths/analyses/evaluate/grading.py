@@ -5,16 +5,41 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from ...evaluation.grading.agreement import GraderAgreement, grader_agreement
-from ...evaluation.grading.grades import Grade, GradeCounts, GradeScale, Item, MetricRoc, grade_counts, metric_roc
+from ...evaluation.grading.grades import (
+    NONE_WITHIN,
+    Grade,
+    GradeCounts,
+    GradeScale,
+    Item,
+    MetricRoc,
+    grade_counts,
+    metric_roc,
+)
 from ...evaluation.ranking.directions import NONE_GIVEN
-from ...labels import Undefined, ratio
+from ...labels import Undefined, ratio, reason
 from ...pictures.rocs import lines
+from ...resampling import Interval
+from ..printing import counted, grid, number
 from ..rows import Row, Table
 from ..summaries import Settings
 
-AREA = "roc_area"
+AREA, WITHIN = "roc_area", "roc_area_within"
+ABSENT = {
+    "unscored": ("grade is of a prediction without a score", "grades are of predictions without a score"),
+    "undefined": (
+        "grade is of a prediction with an undefined score",
+        "grades are of predictions with undefined scores",
+    ),
+    "ungraded": ("prediction was not graded", "predictions were not graded"),
+}
+"""What is missing of a metric (each is a field of MetricRoc), of one and of several."""
+APART = 0.1
+"""So far apart, and the area over all algorithms says more of the algorithms than of the metric."""
+MOST_SHOWN = 10
+"""So many metrics are printed."""
 MOST_CURVES = 20
 """So many metrics are drawn, the best first."""
 
@@ -41,10 +66,23 @@ class Graded:
         """All that is written."""
         return self.areas, self.points, self.grades
 
+    @property
+    def several(self) -> bool:
+        """Whether there is more than one algorithm, so that the area within them is something else."""
+        return len({c.algorithm for c in self.counts}) > 1
+
     def whole(self) -> list[MetricRoc]:
         """Every metric over all algorithms and graders, the largest area first, undefined ones last."""
         found = [r for r in self.rocs if not r.algorithm and not r.grader]
-        return sorted(found, key=lambda r: -r.area.value if r.area.value == r.area.value else 1)
+        return sorted(found, key=lambda r: _descending(r.area))
+
+    def within(self) -> list[MetricRoc]:
+        """The same, the largest area within algorithms first."""
+        return sorted(self.whole(), key=lambda r: _descending(r.within))
+
+
+def _descending(area: Interval) -> float:
+    return -area.value if area.value == area.value else 1.0
 
 
 def grade_metrics(
@@ -97,9 +135,11 @@ def _areas(rocs: Sequence[MetricRoc]) -> Table:
     for roc in rocs:
         extra = roc.metric, roc.algorithm, roc.grader, roc.direction, roc.positives, roc.negatives, roc.unscored
         n = roc.positives + roc.negatives
-        row = Row("pooled", AREA, roc.area.value, extra=extra, low=roc.area.low, high=roc.area.high, n=n)
-        row.n_undefined = roc.undefined
-        table.rows.append(row)
+        # of one algorithm, both are the same
+        for name, area in ((AREA, roc.area), *([] if roc.algorithm else [(WITHIN, roc.within)])):
+            row = Row("pooled", name, area.value, extra=extra, low=area.low, high=area.high, n=n)
+            row.n_undefined = roc.undefined
+            table.rows.append(row)
     return table
 
 
@@ -133,35 +173,71 @@ def _grades(counts: Sequence[GradeCounts], agreement: Sequence[GraderAgreement],
 def _notes(rocs: Sequence[MetricRoc], grades: Sequence[Grade], blank: int) -> Iterator[str]:
     """What is missing on either side, said once where it is the same for every metric."""
     if blank:
-        yield f"{blank} lines of the grades are still empty; {len(grades)} have a grade"
+        yield f"{counted(blank, 'line')} without a grade, {len(grades)} with one"
     whole = [r for r in rocs if not r.algorithm and not r.grader]
-    for words, counts in (
-        ("grades have no score", {r.metric: r.unscored for r in whole}),
-        ("grades are of predictions for which the metric is undefined", {r.metric: r.undefined for r in whole}),
-        ("scores have no grade", {r.metric: r.ungraded for r in whole}),
-    ):
+    for missing, words in ABSENT.items():
+        counts = {r.metric: getattr(r, missing) for r in whole}
         for count in sorted({n for n in counts.values() if n}, reverse=True):
             named = [metric for metric, n in counts.items() if n == count]
             of = "" if len(named) == len(counts) else f" ({', '.join(named[:5])}{', …' if len(named) > 5 else ''})"
-            yield f"{count} {words}{of}"
+            yield f"{count} {words[count > 1]}{of}"
+    yield from _confounded(whole)
+
+
+def _confounded(whole: Sequence[MetricRoc]) -> Iterator[str]:
+    """Metrics whose area comes from how well the algorithms were graded as a whole, or is hidden by it."""
+    named = [r for r in whole if abs(r.area.value - r.within.value) > APART]
+    if any(reason(r.within.value) == NONE_WITHIN for r in whole):
+        yield f"{NONE_WITHIN}: areas tell algorithms apart, not their predictions"
+    if not named:
+        return
+    shown = ", ".join(f"{r.metric} {r.area.value:.2f} and {r.within.value:.2f}" for r in named[:3])
+    more = f", and {counted(len(named) - 3, 'metric')} more" if len(named) > 3 else ""
+    yield (
+        f"the area over all algorithms differs from that within algorithms ({shown}{more}): some algorithms were "
+        "graded better as a whole; whether a metric finds the predictions to correct is said by the area within"
+    )
 
 
 def grading_chart(found: Graded) -> str:
     """Zeng's Fig. 5: the ROC curves of the metrics, the largest area first, as SVG."""
     shown = found.whole()[:MOST_CURVES]
     level = round(100 * shown[0].area.level) if shown else 95
+    told = ", over all; within algorithms" if found.several else ""
     return lines(
         {r.metric: (r.fall_out, r.sensitivity) for r in shown},
         "share of those that need correction which pass",
         "share of those that need none which pass",
-        f"Which metric finds what needs correction? Area and {level}% interval",
+        f"Which metric finds what needs correction? Area and {level}% interval{told}",
         diagonal=True,
-        notes={r.metric: _area(r) for r in shown},
+        notes={r.metric: _area(r.area) + (f"; {_area(r.within)}" if found.several else "") for r in shown},
     )
 
 
-def _area(roc: MetricRoc) -> str:
-    value, low, high = roc.area.value, roc.area.low, roc.area.high
+def _area(area: Interval) -> str:
+    value, low, high = area.value, area.low, area.high
     if value != value:
         return "undefined"
     return f"{value:.2f}" + (f" ({low:.2f}–{high:.2f})" if low == low else "")
+
+
+def graded_grids(found: Graded) -> list[Any]:
+    """For the terminal: how often each algorithm got each grade, and the areas of the best metrics."""
+    graders = {c.grader for c in found.counts}
+    rows = []
+    for one in found.counts:
+        fine = sum(count for grade, count in one.counts.items() if grade >= found.scale.best)
+        who = f"{one.algorithm}, by {one.grader}" if len(graders) > 1 else one.algorithm
+        share = f"{fine / one.total:.0%}" if one.total else number(None)
+        rows.append([who, *map(str, one.counts.values()), str(one.total), share])
+    header = ["", *(str(n) for n in found.scale.levels), "all", "no correction"]
+    return [grid("How often each grade was given, the worst first", header, rows), _area_grid(found)]
+
+
+def _area_grid(found: Graded) -> Any:
+    every = found.within() if found.several else found.whole()
+    rows = [[r.metric, _area(r.area), *([_area(r.within)] if found.several else [])] for r in every[:MOST_SHOWN]]
+    level = round(100 * every[0].area.level) if every else 95
+    more = f"; {counted(len(every) - MOST_SHOWN, 'metric')} more in grading.csv" if len(every) > MOST_SHOWN else ""
+    title = f"Which metric finds what needs correction? ROC area ({level}% interval){more}"
+    return grid(title, ["", "all together", "within algorithms"] if found.several else ["", "area"], rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -172,7 +173,9 @@ def _by_case(
         values = [[seen.areas[case, a][truth, name] for case in tallies] for a in study.algorithms]
         series += [
             Series(name, v, "", (a.name, truth), counted)
-            for a, v, counted in zip(study.algorithms, values, filled(name, values, missing), strict=True)
+            for a, v, counted in zip(
+                study.algorithms, values, filled(name, values, missing, [math.nan] * len(tallies)), strict=True
+            )
         ]
     return summarise(series, tallies, settings)
 

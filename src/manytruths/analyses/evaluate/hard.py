@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -9,15 +10,16 @@ from functools import partial
 import numpy as np
 
 from ...errors import LabelError
+from ...evaluation.ranking.directions import describes_the_case
 from ...labels import Undefined
 from ...shape import rater_tolerance
 from ...study import Progress, Study
 from ...tallies import Column, Tallies, Tally
 from ..rows import Row, Table
-from ..summaries import Series, Settings, mean_rows, summarise
-from .gaps import Missing, filled, left_out, worst_of
+from ..summaries import Series, Settings, mean_rows, region_of, summarise
+from .gaps import Missing, average, filled, left_out
 from .hard_case import Judged, evaluate_case
-from .human_range import OTHERS, Grouped, HumanRange, average, grouped, human_range
+from .human_range import Bench, HumanRange, human_range
 from .measures import EVERYBODY, Key, Values, in_order, measured
 from .scenes import EvaluatePlan
 
@@ -33,18 +35,22 @@ class Part:
     tallies: Tallies
     scores: Mapping[str, Mapping[Key, Values]]
     tolerance: float
+    diagonals: Mapping[str, float]
+    """Of each case's image: the largest distance there is."""
+    radius: float = math.nan
+    """Half the thickness of what raters mark, in the median."""
     given: frozenset[Column] = frozenset()
     """Truths that were not made of the raters, so that raters are judged by them too."""
     notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
-    def worst(self, statistic: str) -> float:
-        """The metric's bound, else the worst value that anybody has; nan where nobody has one."""
-        values = [v[statistic] for by in self.scores.values() for v in by.values() if statistic in v]
-        return worst_of(statistic, values)
+    @property
+    def bench(self) -> Bench:
+        """What raters and algorithms are judged by together."""
+        return Bench(self.tallies, self.scores, self.diagonals, self.given)
 
-    def grouped(self, case: str) -> Grouped:
-        """The scores of a case that are compared with the raters' own."""
-        return grouped(self.scores[case], self.given)
+    def filled(self, statistic: str, values: Sequence[Sequence[float]], missing: Missing) -> list[list[float]]:
+        """(algorithms, cases) values as they go into means."""
+        return filled(statistic, values, missing, [self.diagonals[case] for case in self.tallies])
 
     def series(self, who: Column, whom: Column, statistic: str) -> list[float]:
         """A statistic by case."""
@@ -69,6 +75,7 @@ class HardScores:
     scores: Table
     human: Table
     verdicts: Table
+    differences: Table
     ranges: Mapping[tuple[str, str, str], HumanRange]
     """By label, what they are against, and statistic."""
     notes: tuple[str, ...] = ()
@@ -97,7 +104,9 @@ def judge(
         columns = [] if study.options.exchangeable else _raters(part)
         human.add(summarise(list(_human_series(part, columns)), part.tallies, settings))
         verdicts.add(_verdicts(part, columns, missing, settings, ranges))
-    return HardScores(parts, scores, human, verdicts, ranges)
+    differences = Table("differences", ("algorithm", "rater", "against"))
+    differences.add(_difference_rows(ranges, region_of(parts[0].tallies)))
+    return HardScores(parts, scores, human, verdicts, differences, ranges)
 
 
 def _refuse_classes(seen: Mapping[str, Mapping[str, Judged]]) -> None:
@@ -142,7 +151,9 @@ def _part(study: Study, seen: Mapping[str, Mapping[str, Judged]], label: str, to
     tallies = study.gathered({case: j.tally for case, j in here.items()})
     scores = {case: measured(j, tolerance) for case, j in here.items()}
     given = frozenset(column for case in study for column in case.references)
-    return Part(label, tallies, scores, tolerance, given, {case: j.notes for case, j in here.items() if j.notes})
+    diagonals = {case: j.diagonal for case, j in here.items()}
+    told = {case: j.notes for case, j in here.items() if j.notes}
+    return Part(label, tallies, scores, tolerance, diagonals, _radius(here.values()), given, told)
 
 
 def _tolerance(cases: Iterable[Judged]) -> float:
@@ -156,40 +167,53 @@ def _tolerance(cases: Iterable[Judged]) -> float:
     return float(np.median(defined)) if defined else Undefined("no two raters marked anything")
 
 
+def _radius(cases: Iterable[Judged]) -> float:
+    """The median, over cases and raters, of axes × volume / surface: the radius of a ball, the width of a thin line."""
+    found = []
+    for judged in cases:
+        table, item = judged.tally, judged.tally.unit.size if judged.tally.unit else 1.0
+        for (a, b), apart in judged.distances.items():
+            if a.role == b.role == "rater" and not apart.undefined:
+                items = int(table.counts[table.patterns[:, table.position(a)] == 1].sum())
+                found.append(judged.axes * items * item / apart.a_to_b.size)
+    return float(np.median(found)) if found else math.nan
+
+
 def _raters(part: Part) -> list[Column]:
     return sorted({t.columns[i] for t in part.tallies.values() for i in t.raters}, key=lambda c: c.order)
 
 
-def _algorithms(part: Part) -> list[Column]:
+def algorithms_of(part: Part) -> list[Column]:
+    """In natural order."""
     return sorted({c for t in part.tallies.values() for c in t.role("algorithm")}, key=lambda c: c.order)
 
 
 def truths_of(part: Part) -> list[Column]:
     """Raters in natural order, then truths as given and named; those without one of the raters are not shown."""
     met = dict.fromkeys(t for who, t in part.keys if who.role == "algorithm" and not t.session.startswith("without "))
-    return sorted([t for t in met if t.role == "rater"], key=lambda c: c.order) + [t for t in met if t.role != "rater"]
+    slots = next(iter(part.tallies.values())).exchangeable  # slots are nobody, and so no truth
+    raters = [] if slots else sorted([t for t in met if t.role == "rater"], key=lambda c: c.order)
+    return raters + [t for t in met if t.role != "rater"]
 
 
 def _scores(parts: Sequence[Part], missing: Missing, settings: Settings) -> Table:
     """Case by case as it is; means over subjects with what is missing filled in, or left out for all."""
     table = Table("scores", ("algorithm", "against"))
     for part in parts:
-        exchangeable = next(iter(part.tallies.values())).exchangeable
         for truth in [*truths_of(part), MEAN]:
-            if not (exchangeable and truth.role == "rater"):
-                table.add(_against(part, truth, missing, settings))
+            table.add(_against(part, truth, missing, settings))
     return table
 
 
 def _against(part: Part, truth: Column, missing: Missing, settings: Settings) -> list[Row]:
-    algorithms = _algorithms(part)
+    algorithms = algorithms_of(part)
     names = in_order(n for who, whom in part.keys if _counts(who, whom, truth) for n in part.statistics((who, whom)))
     series = []
     for name in names:
         values = [by_case(part, a, truth, name) for a in algorithms]
         series += [
             Series(name, v, part.label, (a.name, truth.name), counted)
-            for a, v, counted in zip(algorithms, values, filled(name, values, missing), strict=True)
+            for a, v, counted in zip(algorithms, values, part.filled(name, values, missing), strict=True)
         ]
     return summarise(series, part.tallies, settings)
 
@@ -202,7 +226,12 @@ def by_case(part: Part, algorithm: Column, truth: Column, statistic: str) -> lis
     """An algorithm's values of a statistic, case by case."""
     if truth != MEAN:
         return part.series(algorithm, truth, statistic)
-    return [average(part.grouped(case), algorithm, OTHERS, statistic) for case in part.tallies]
+    found = []
+    for case in part.tallies:
+        own = [v for (a, b), v in part.scores[case].items() if a == algorithm and b.role == "rater"]
+        values = [v[statistic] for v in own if statistic in v]
+        found.append(average(values, statistic, part.diagonals[case]))
+    return found
 
 
 def _human_series(part: Part, raters: Sequence[Column]) -> Iterator[Series]:
@@ -226,18 +255,20 @@ def _verdicts(
     ranges: dict[tuple[str, str, str], HumanRange],
 ) -> Iterator[Row]:  # fmt: skip
     """Each algorithm's mean beside the raters' own, and whether it lies among them."""
-    cases = [part.grouped(case) for case in part.tallies] if raters else []
-    kinds = list(dict.fromkeys(kind for by in cases for who, kind in by if who.role == "rater"))
-    algorithms = _algorithms(part)
-    for kind in kinds:
-        for name in in_order(n for by in cases for (_, k), rows in by.items() if k == kind for v in rows for n in v):
-            if name == "inner_outer_ratio":
+    bench, algorithms = part.bench, algorithms_of(part)
+    for kind in bench.kinds() if raters else ():
+        truth = next((t for t in truths_of(part) if t.name == kind), MEAN)
+        for name in in_order(n for a in algorithms for n in _known(part, a, truth)):
+            if describes_the_case(name):
                 continue
-            bad = part.worst(name)
-            values = [[average(by, a, kind, name, bad) for by in cases] for a in algorithms]
-            human = human_range(cases, part.tallies, raters, kind, name, bad, left_out(values, missing))
+            values = [by_case(part, a, truth, name) for a in algorithms]
+            human = human_range(bench, raters, algorithms, kind, name, settings, left_out(values, missing))
             ranges[part.label, kind, name] = human
-            yield from _judged(part, algorithms, filled(name, values, missing), human, settings)
+            yield from _judged(part, algorithms, part.filled(name, values, missing), human, settings)
+
+
+def _known(part: Part, algorithm: Column, truth: Column) -> Sequence[str]:
+    return in_order(n for a, b in part.keys if _counts(a, b, truth) and a == algorithm for n in part.statistics((a, b)))
 
 
 def _judged(
@@ -246,7 +277,18 @@ def _judged(
     series = [Series(human.statistic, v, part.label, (a.name,)) for a, v in zip(algorithms, values, strict=True)]
     for row in mean_rows(series, part.tallies, list(part.tallies), "", settings):
         if row.scope == "mean":
-            certain = {True: "yes", False: "no", None: ""}[human.certain(row.low, row.high)]
+            name = str(row.extra[0])
+            certain = {True: "yes", False: "no", None: ""}[human.certain(name)]
             ends = [None if np.isnan(end) else end for end in (human.low, human.high)]
-            row.extra = (*row.extra, human.against, *ends, human.verdict(row.value), certain)
+            row.extra = (name, human.against, *ends, human.verdict(name), certain)
             yield row
+
+
+def _difference_rows(ranges: Mapping[tuple[str, str, str], HumanRange], region: str) -> Iterator[Row]:
+    """How far each algorithm is better than each rater, both judged by the same."""
+    for (label, against, statistic), human in ranges.items():
+        for algorithm, by in human.differences.items():
+            for rater, d in by.items():
+                row = Row("mean", statistic, d.value, label=label, region=region, extra=(algorithm, rater, against))
+                row.low, row.high, row.n = d.low, d.high, d.n
+                yield row

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -41,6 +42,9 @@ class Judged:
     """Who is not there in this case."""
     raters: Tally
     """The raters, with labels as they are."""
+    diagonal: float
+    """Of the image, in mm or pixels."""
+    axes: int
     notes: tuple[str, ...] = ()
 
 
@@ -75,11 +79,14 @@ def _judged(scene: Scene, value: int | None, plan: EvaluatePlan) -> Judged:
     joint = appended(base, found)
     distances: dict[Pair, SurfaceDistances] = {}
     if plan.distances:
-        raters = {c: marks[c] for c in scene.reading.masks}
-        drawn = {c: painted(e, raters) for c, e in found.items()}
+        own = {c: marks[c] for c in scene.reading.masks}
+        drawn = {c: painted(e, own) for c, e in found.items()}
         distances = _distances(scene, marks | maps | drawn, joint, plan)
     absent = frozenset((*case.absent, *case.missing, *case.missing_references))
-    return Judged(joint, distances, _soft(base, found), absent, first_readings(scene.table), tuple(notes))
+    grid = scene.reading.grid
+    diagonal = math.hypot(*(n * s for n, s in zip(grid.shape, grid.spacing or (1.0,) * len(grid.shape), strict=True)))
+    raters = first_readings(scene.table)
+    return Judged(joint, distances, _soft(base, found), absent, raters, diagonal, len(grid.shape), tuple(notes))
 
 
 def _distances(

@@ -1,45 +1,110 @@
-"""Algorithms read against the human range.
+"""Algorithms read beside the raters.
 
-A rater's score is his mean against the other raters, or his score against the consensus of the others; the range goes
-from the lowest to the highest rater. An algorithm's is its mean against the raters, or against the same consensuses of
-all raters but one, so that it meets what the raters meet. ``above`` is better than every rater and ``below`` worse,
-whichever way the metric goes.
+For every rater, he and the algorithm are judged by the same: by the other raters, by what the others say together, or
+by a truth that was given. The difference is taken case by case, so that an easy case is easy for both. ``above``:
+better than every rater, whichever way the metric goes; ``below``: worse than every one; ``inside``: neither. It is
+certain where the intervals of the differences say so: all on one side of 0, or, inside, some rater on either side.
+
+Of k raters and one more like them, the one more lies above or below all in about 2 / (k + 1) of studies.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from ...evaluation.ranking.directions import direction
 from ...labels import Undefined, reason
-from ...resampling import subject_values
+from ...resampling import Interval, mean_intervals, subject_values
 from ...tallies import Column, Tallies
-from .gaps import NO_PREDICTION, UNMARKED
-from .measures import EVERYBODY, Key, Values, mean_of
+from ..summaries import Settings
+from .gaps import NO_PREDICTION, average, worst_value
+from .measures import EVERYBODY, Key, Values
 
-TIED = 1e-12
-"""Values that differ by rounding alone are equal."""
 OTHERS = "raters"
 """Against each of the raters, on average."""
-NOBODY = "undefined against every one of them"
+
+LEAST_RATERS = 3
+"""Fewer raters make no range."""
+TIED = 1e-12
+"""Values that differ by rounding alone are equal."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What is needed to judge a rater and an algorithm by the same: the scores of all cases of a label."""
+
+    tallies: Tallies
+    scores: Mapping[str, Mapping[Key, Values]]
+    diagonals: Mapping[str, float]
+    given: frozenset[Column]
+
+    @cached_property
+    def _judges(self) -> dict[str, dict[Column, list[Column]]]:
+        found: dict[str, dict[Column, list[Column]]] = {case: {} for case in self.scores}
+        for case, by in self.scores.items():
+            for who, truth in by:
+                found[case].setdefault(who, []).append(truth)
+        return found
+
+    def kinds(self) -> list[str]:
+        """By what raters are judged: the others, what they say together, truths that were given."""
+        met = [OTHERS] if any(a.role == b.role == "rater" for by in self.scores.values() for a, b in by) else []
+        for by in self.scores.values():
+            for who, truth in by:
+                if who.role == "rater" and truth.role != "rater" and (truth in self.given or _others(truth)):
+                    met.append(truth.name)
+        return list(dict.fromkeys(met))
+
+    def of_rater(self, case: str, rater: Column, kind: str, statistic: str) -> float:
+        """A rater by the others."""
+        return self._average(case, rater, statistic, self._truths(case, rater, kind, rater.name))
+
+    def of_algorithm(self, case: str, algorithm: Column, kind: str, statistic: str, rater: Column) -> float:
+        """An algorithm by the same, without that rater; a prediction that is missing is the worst there is."""
+        value = self._average(case, algorithm, statistic, self._truths(case, algorithm, kind, rater.name))
+        return worst_value(statistic, self.diagonals[case]) if reason(value) == NO_PREDICTION else value
+
+    def _average(self, case: str, who: Column, statistic: str, truths: Iterator[Column]) -> float:
+        scores = self.scores[case]
+        values = [scores[who, t][statistic] for t in truths if statistic in scores[who, t]]
+        return average(values, statistic, self.diagonals[case])
+
+    def _truths(self, case: str, who: Column, kind: str, without: str) -> Iterator[Column]:
+        for truth in self._judges[case].get(who, ()):
+            if kind == OTHERS:
+                fits = truth.role == "rater" and truth.name != without
+            elif truth in self.given:
+                fits = truth.name == kind
+            else:
+                own = truth == EVERYBODY and who.role == "rater"
+                fits = truth.name == kind and (own or truth.session == f"without {without}")
+            if fits:
+                yield truth
+
+
+def _others(truth: Column) -> bool:
+    return truth == EVERYBODY or truth.session.startswith("without ")
 
 
 @dataclass(frozen=True)
 class HumanRange:
-    """One statistic of the raters, each against the others; nan where it has no value."""
+    """One statistic: every rater's own mean, and how far each algorithm is better than each rater."""
 
     statistic: str
     against: str
     raters: Mapping[str, float]
-    """Each rater's mean over subjects."""
+    """Each rater's mean over subjects, judged by the others."""
+    differences: Mapping[str, Mapping[str, Interval]]
+    """By algorithm and rater, over subjects: above 0 where the algorithm is better."""
 
     @property
     def low(self) -> float:
-        """The smallest."""
+        """The smallest of the raters' means."""
         return min(self._defined, default=Undefined("undefined for every rater"))
 
     @property
@@ -51,69 +116,48 @@ class HumanRange:
     def _defined(self) -> list[float]:
         return [v for v in self.raters.values() if not math.isnan(v)]
 
-    def verdict(self, value: float) -> str:
-        """``inside``, ``above`` (better than every rater) or ``below`` (worse); empty where it cannot be told."""
-        if math.isnan(value) or math.isnan(self.low):
+    def verdict(self, algorithm: str) -> str:
+        """``above`` every rater, ``below`` every one, or ``inside``; empty where there are too few raters to tell."""
+        apart = [d.value for d in self._apart(algorithm)]
+        if len(apart) < LEAST_RATERS:
             return ""
-        if self.low - TIED <= value <= self.high + TIED:
-            return "inside"
-        return "above" if (value > self.high) == (direction(self.statistic) == "higher") else "below"
+        if all(d > TIED for d in apart):
+            return "above"
+        return "below" if all(d < -TIED for d in apart) else "inside"
 
-    def certain(self, low: float | None, high: float | None) -> bool | None:
-        """Whether the whole interval of a value gives its verdict; None where there is no interval."""
-        if low is None or high is None or math.isnan(low) or math.isnan(high) or math.isnan(self.low):
+    def certain(self, algorithm: str) -> bool | None:
+        """Whether the intervals say the same; None where there is none."""
+        apart = self._apart(algorithm)
+        if len(apart) < LEAST_RATERS or any(math.isnan(d.low) for d in apart):
             return None
-        return self.verdict(low) == self.verdict(high)
+        better, worse = [d.low > 0 for d in apart], [d.high < 0 for d in apart]
+        return {"above": all(better), "below": all(worse)}.get(self.verdict(algorithm), any(better) and any(worse))
 
-
-Grouped = dict[tuple[Column, str], list[Values]]
-"""By who is judged and by what kind of truth."""
-
-
-def grouped(scores: Mapping[Key, Values], given: Collection[Column] = ()) -> Grouped:
-    """The scores of a case that are compared with the raters': against raters, against what the others say, and
-    against truths that were given."""
-    found: Grouped = {}
-    for (judged, truth), values in scores.items():
-        kind = truth.name if truth in given else _kind(judged, truth)
-        if kind:
-            found.setdefault((judged, kind), []).append(values)
-    return found
-
-
-def _kind(judged: Column, truth: Column) -> str:
-    if truth.role == "rater":
-        return OTHERS
-    left_out = truth.session.startswith("without ") or (truth == EVERYBODY and judged.role == "rater")
-    return truth.name if left_out else ""
-
-
-def average(scores: Grouped, who: Column, against: str, statistic: str, bad: float = math.nan) -> float:
-    """The mean of a statistic of somebody in a case, over all that he is judged by.
-
-    Where one of two marked nothing, their distance counts as ``bad``, of raters as of algorithms.
-    """
-    values = [v[statistic] for v in scores.get((who, against), ()) if statistic in v]
-    if not math.isnan(bad):
-        values = [bad if reason(v) == UNMARKED else v for v in values]
-    whys = {reason(v) for v in values}
-    # what counts as the worst does so also where it is undefined against others for another reason
-    counts = [why for why in (NO_PREDICTION, UNMARKED) if why in whys]
-    return mean_of(values, counts[0] if counts else whys.pop() if len(whys) == 1 else NOBODY)
+    def _apart(self, algorithm: str) -> list[Interval]:
+        return [d for d in self.differences[algorithm].values() if not math.isnan(d.value)]
 
 
 def human_range(
-    cases: Sequence[Grouped],
-    tallies: Tallies,
+    bench: Bench,
     raters: Sequence[Column],
+    algorithms: Sequence[Column],
     against: str,
     statistic: str,
-    bad: float = math.nan,
+    settings: Settings,
     left_out: Sequence[int] = (),
 ) -> HumanRange:
-    """The raters' scores, means over subjects; without the cases, by position, that are left out for algorithms."""
-    by_case = np.array([[average(s, r, against, statistic, bad) for r in raters] for s in cases], np.float64)
-    by_case[list(left_out)] = np.nan
-    by_subject = subject_values(tallies, by_case.reshape(len(cases), len(raters)))
-    means = [mean_of(by_subject[:, i], NOBODY) for i in range(len(raters))]
-    return HumanRange(statistic, against, {r.name: m for r, m in zip(raters, means, strict=True)})
+    """Raters and algorithms judged by the same; without the cases, by position, that are left out for all."""
+    cases = list(bench.tallies)
+    own = np.array([[bench.of_rater(c, r, against, statistic) for r in raters] for c in cases], np.float64)
+    own[list(left_out)] = np.nan
+    sign = 1 if direction(statistic) == "higher" else -1
+    means = mean_intervals(subject_values(bench.tallies, own), resamples=1)
+    differences = {}
+    for algorithm in algorithms:
+        same = [[bench.of_algorithm(c, algorithm, against, statistic, r) for r in raters] for c in cases]
+        better = sign * (np.array(same, np.float64) - own)
+        found = mean_intervals(
+            subject_values(bench.tallies, better), "bca", settings.resamples, settings.level, settings.seed
+        )
+        differences[algorithm.name] = {r.name: d for r, d in zip(raters, found, strict=True)}
+    return HumanRange(statistic, against, {r.name: m.value for r, m in zip(raters, means, strict=True)}, differences)

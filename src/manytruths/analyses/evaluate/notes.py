@@ -16,6 +16,7 @@ from ..printing import counted
 from .gaps import Missing
 from .grey import GreyScores
 from .hard import HardScores, Part
+from .human_range import LEAST_RATERS
 from .measures import EVERYBODY, mean_of
 from .scenes import EvaluatePlan
 
@@ -42,9 +43,21 @@ def notes(
             for said in (*_copies(part), *_empty(part), *_excluded(study, part), *_easy(part), *_tolerance(part, plan))
         )
     yield from _consensus(hard.parts)
+    yield from _few(study, plan)
+
+
+def _few(study: Study, plan: EvaluatePlan) -> Iterator[str]:
+    """What depends on how many raters and subjects there are."""
     raters = len(study.rater_names)
-    if raters == 2 and not study.options.exchangeable:
-        yield "there are two raters: the human range is one comparison, and says little"
+    if raters < LEAST_RATERS:
+        yield f"{raters} raters make no human range: no verdict is given"
+    elif not study.options.exchangeable:
+        chance = 2 / (raters + 1)
+        yield f"one more rater like these {raters} would lie above or below all in about {chance:.0%} of studies"
+    if raters == 2 and "vote:0.5" in plan.truths:
+        yield "vote:0.5 of two raters is what any of them marked: half is enough"
+    if len(study) > 1 and len(study.subjects) == len(study) and all(c.subject == c.name for c in study):
+        yield "no subjects are named: every case counts as a patient of its own (--cases with a column subject)"
 
 
 def named(names: Sequence[str], most: int = 3) -> str:
@@ -145,7 +158,13 @@ def _easy(part: Part) -> Iterator[str]:
 
 def _tolerance(part: Part, plan: EvaluatePlan) -> Iterator[str]:
     if plan.distances and not np.isnan(part.tolerance):
-        yield f"surface Dice at a tolerance of {part.tolerance:.3g} {unit_of(part)}"
+        unit = unit_of(part)
+        yield f"surface Dice at a tolerance of {part.tolerance:.3g} {unit}"
+        if part.tolerance > part.radius:
+            yield (
+                f"that is more than the radius of what raters mark, about {part.radius:.3g} {unit}: they differ by "
+                "whole objects, and surface Dice says little; give a tolerance (--tolerance)"
+            )
 
 
 def unit_of(part: Part) -> str:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ...evaluation.ranking.directions import direction
 from ..printing import counted, grid, number, with_interval
 from ..rows import Row
-from .hard import MEAN, Part
-from .human_range import OTHERS
+from .hard import Part
+from .human_range import OTHERS, HumanRange
 from .notes import named, unit_of
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ NAMES = {
 
 SHOWN = ("dice", "hausdorff_95", "surface_dice")
 """What the first table shows of each algorithm and truth."""
-MOST_TRUTHS = 12
-"""More are in ``scores.csv``."""
+FEW_RATERS = 3
+"""Up to so many are listed as truths; all are in ``scores.csv``."""
 
 
 def print_evaluation(found: Evaluation, console: Console) -> None:
@@ -80,8 +80,10 @@ def _against(found: Evaluation, part: Part) -> Any:
     """Every algorithm under every truth, mean ± standard deviation over subjects."""
     means, deviations = _rows(found, part, "mean"), _rows(found, part, "std")
     shown = [s for s in SHOWN if any(key[2] == s for key in means)]
+    raters = {c.name for c in found.study.columns}
     truths = list(dict.fromkeys(t for _, t, s in means if s == "dice"))
-    chosen = truths if len(truths) <= MOST_TRUTHS else [*truths[: MOST_TRUTHS - 1], MEAN.name]
+    # each rater is a truth too: with many of them, their mean stands for them
+    chosen = truths if len(raters) <= FEW_RATERS else [t for t in truths if t not in raters]
     rows = []
     for truth in chosen:
         for i, algorithm in enumerate(dict.fromkeys(a for a, t, _ in means if t == truth)):
@@ -107,17 +109,27 @@ def _unit(part: Part, statistic: str) -> str:
 
 
 def _verdicts(found: Evaluation, part: Part) -> Any:
-    """Each algorithm beside the raters, each judged by the others."""
+    """Each algorithm beside the raters, both judged by the others."""
+    assert found.hard is not None
     rows = []
     for row in found.table("verdicts").rows:
-        algorithm, against, low, high, verdict, certain = row.extra
+        algorithm, against, low, high, *_ = row.extra
         wanted = against == OTHERS or row.statistic == "extended_dice"
         if row.label == part.label and wanted and row.statistic in (*SHOWN, "extended_dice", "cohen_kappa"):
-            sure = " (not certain)" if certain == "no" else ""
+            human = found.hard.ranges[part.label, str(against), row.statistic]
             ends = f"{number(low)}–{number(high)}"  # type: ignore[arg-type]
-            rows.append([str(algorithm), NAMES[row.statistic], with_interval(row), ends, f"{verdict}{sure}"])
-    title = "Beside the human range: each rater against the others (above: better than every rater)"
+            words = verdict_words(human, str(algorithm))
+            rows.append([str(algorithm), NAMES[row.statistic], with_interval(row), ends, words])
+    title = "Beside the raters: each and the algorithm judged by the other raters, case by case"
     return grid(_title(part, title), ["", "", "mean", "raters", "verdict"], rows)
+
+
+def verdict_words(human: HumanRange, algorithm: str) -> str:
+    """``above all``, and whether that is certain."""
+    verdict = human.verdict(algorithm)
+    words = {"above": "better than every rater", "below": "worse than every rater", "inside": "among the raters"}
+    sure = {True: "", False: " (not certain)", None: " (too few for intervals)"}[human.certain(algorithm)]
+    return words[verdict] + sure if verdict else "no verdict"
 
 
 def _grey(found: Evaluation) -> Iterator[Any]:

@@ -1,37 +1,80 @@
-"""Algorithms ranked by their means under every truth."""
+"""Algorithms ranked under every truth, as ``rank`` would rank them by their means."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from ...errors import InputError
 from ...evaluation.grey.truth_rankings import TruthRankings, truth_rankings
 from ...evaluation.ranking.directions import describes_the_case, direction
+from ...evaluation.ranking.gaps import Board, boards
+from ...evaluation.ranking.scores import BOTH_EMPTY, MISSING, PRESENT, UNDEFINED, Scores
+from ...formats.scores import PERFECT
+from ...labels import reason
 from ..rows import Row
-from .hard import MEAN, HardScores
+from .gaps import NO_PREDICTION, Missing
+from .hard import HardScores, Part, algorithms_of, truths_of
 
 Orders = TruthRankings
 
 
-def orders_of(found: HardScores) -> dict[tuple[str, str], Orders]:
-    """Rankings by label and metric, of means over subjects."""
-    means: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
-    for row in found.scores.rows:
-        algorithm, against = map(str, row.extra)
-        if row.scope == "mean" and not row.group and against != MEAN.name and not describes_the_case(row.statistic):
-            means.setdefault((row.label, row.statistic), {})[algorithm, against] = row.value
-    return {key: _ranked(values, key[1]) for key, values in means.items() if len({a for a, _ in values}) > 1}
+def orders_of(found: HardScores, missing: Missing) -> dict[tuple[str, str], Orders]:
+    """Rankings by label and metric. A case without anything to find counts as the best where nothing was found."""
+    orders: dict[tuple[str, str], Orders] = {}
+    for part in found.parts:
+        if len(algorithms_of(part)) > 1:
+            orders |= {(part.label, metric): order for metric, order in _orders(scores_of(part), missing).items()}
+    return orders
 
 
-def _ranked(values: Mapping[tuple[str, str], float], metric: str) -> Orders:
-    algorithms = list(dict.fromkeys(a for a, _ in values))
-    truths = list(dict.fromkeys(t for _, t in values))
-    table = np.array([[values.get((a, t), np.nan) for t in truths] for a in algorithms], np.float64)
-    return truth_rankings(table if direction(metric) == "higher" else -table, algorithms, truths)
+def _orders(scores: Scores, missing: Missing) -> dict[str, Orders]:
+    try:
+        found = boards(scores, scores.metrics, missing)
+    except InputError:
+        return {}  # nobody has a score, or no case has all of them
+    by_metric: dict[str, list[Board]] = {}
+    for board in found:
+        by_metric.setdefault(board.metric, []).append(board)
+    return {metric: _ranked(scores.algorithms, own) for metric, own in by_metric.items()}
 
 
-def rank_rows(orders: Mapping[tuple[str, str], Orders]) -> Iterator[Row]:
+def _ranked(algorithms: Sequence[str], found: Sequence[Board]) -> Orders:
+    table = np.stack([board.gains.mean(axis=1) for board in found], axis=1)
+    return truth_rankings(table, algorithms, [board.truth for board in found])
+
+
+def scores_of(part: Part) -> Scores:
+    """The scores of a label as ``rank`` reads them: against raters and truths, but not against their mean."""
+    algorithms, truths = algorithms_of(part), truths_of(part)
+    keys = [(a, t) for a in algorithms for t in truths]
+    metrics = [n for n in dict.fromkeys(n for key in keys for n in part.statistics(key)) if not describes_the_case(n)]
+    shape = len(algorithms), len(part.tallies), len(truths), len(metrics)
+    values, gaps = np.full(shape, np.nan), np.full(shape, MISSING, np.uint8)
+    for i, algorithm in enumerate(algorithms):
+        for k, truth in enumerate(truths):
+            for m, metric in enumerate(metrics):
+                if metric in part.statistics((algorithm, truth)):
+                    series = part.series(algorithm, truth, metric)
+                    values[i, :, k, m] = series
+                    gaps[i, :, k, m] = [_gap(v) for v in series]
+    cases = tuple(part.tallies)
+    return Scores(
+        tuple(a.name for a in algorithms), cases, tuple(part.tallies.subjects[c] for c in cases),
+        tuple(t.name for t in truths), tuple(metrics), values, gaps,
+        diagonals=tuple(part.diagonals[c] for c in cases),
+    )  # fmt: skip
+
+
+def _gap(value: float) -> int:
+    why = reason(value)
+    if not why:
+        return PRESENT
+    return BOTH_EMPTY if why.startswith(PERFECT) else MISSING if why == NO_PREDICTION else UNDEFINED
+
+
+def rank_rows(orders: Mapping[tuple[str, str], Orders], region: str) -> Iterator[Row]:
     """A row for every label, metric, truth and algorithm, the best first."""
     for (label, metric), found in orders.items():
         sign = 1 if direction(metric) == "higher" else -1
@@ -40,4 +83,4 @@ def rank_rows(orders: Mapping[tuple[str, str], Orders]) -> Iterator[Row]:
                 continue
             for algorithm, value in sorted(zip(found.algorithms, column.tolist(), strict=True), key=lambda at: -at[1]):
                 extra = (truth, metric, 1 + int((column > value).sum()), algorithm)
-                yield Row("mean", metric, sign * value + 0.0, label=label, extra=extra)
+                yield Row("mean", metric, sign * value + 0.0, label=label, region=region, extra=extra)

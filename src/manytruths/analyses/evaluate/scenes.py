@@ -11,20 +11,14 @@ from numpy.typing import NDArray
 
 from ...consensus import consensus
 from ...consensus.door import LEVEL_SETS, estimator
-from ...errors import InputError, LabelError
 from ...evaluation.columns import Estimated, truth_column
 from ...labels import Labels
 from ...pixels import paint, tally
-from ...study import Case
 from ...study.case import Reading
+from ...study.predicted import refuse_grey_references, refuse_other_values
 from ...tallies import Column, Tally
 
 Array = NDArray[Any]
-
-NO_MASK = 8
-"""A prediction with more values than this that no rater uses is no mask."""
-LOOKED_AT = 1 << 20
-"""So many items of a given truth are enough to see that."""
 
 
 @dataclass(frozen=True)
@@ -77,14 +71,14 @@ class Scene:
         table = reading.tally("whole")
         found: dict[Column, Array] = {}
         if not case.options.grey:
-            _refuse_others(case, table)
+            refuse_other_values(case, table)
             found = {c: case.prediction(c, grid) for c in case.predictions}
         elif threshold is not None:
             found = {c: case.response(c, grid) >= threshold for c in case.predictions}
         areas = {c: area for c in found if (area := case.training_area(c, grid)) is not None}
         judged = {c: np.ma.array(a, mask=areas[c]) if c in areas else a for c, a in found.items()}
         references = {c: case.reference(c, grid) for c in case.references}
-        _refuse_grey(case, table, references)
+        refuse_grey_references(case, table, references)
         return cls(reading, judged, references, table, areas)
 
     @property
@@ -99,40 +93,6 @@ class Scene:
     def marks(self) -> Mapping[Column, Array]:
         """Everything, by column."""
         return {**self.reading.masks, **self.predictions, **self.references}
-
-
-def _refuse_others(case: Case, table: Tally) -> None:
-    """Refuse a prediction whose values are not the raters': a grey one, or 1 where they write 255."""
-    if case.options.labels is not None or case.options.foreground:
-        return
-    used = {c: {table.labels.values[k] for k in np.unique(table.patterns[:, i]) if k < len(table.labels)} - {0}
-            for i, c in enumerate(table.columns)}  # fmt: skip
-    raters = set().union(*(v for c, v in used.items() if c.role == "rater"))
-    for column in table.role("algorithm"):
-        own = used[column] - raters
-        if len(own) > NO_MASK:
-            raise InputError(
-                f"case {case.name}: the prediction of {column} holds {len(used[column])} values, the raters' masks "
-                f"{len(raters)}: it is no mask; judge it by curves (--grey), and perhaps cut it (--threshold), or "
-                "declare the labels (--labels)"
-            )
-        if len(raters) == 1 == len(used[column]) and own:
-            raise LabelError(
-                f"case {case.name}: {column} marks with {own.pop()}, the raters with {raters.pop()}; "
-                "unite them with --foreground any, or write the prediction again"
-            )
-
-
-def _refuse_grey(case: Case, table: Tally, references: Mapping[Column, Array]) -> None:
-    """Refuse a given truth that is a map of probabilities: all that is not 0 would be marked."""
-    for column, array in references.items():
-        some = array.ravel(order="K")[:: max(1, array.size // LOOKED_AT)]
-        own = set(np.unique(some).tolist()) - set(table.labels.values)
-        if len(own) > NO_MASK and not case.options.foreground:
-            raise InputError(
-                f"case {case.name}: the reference {column} holds {len(own)} values that no rater uses: it is no mask; "
-                "cut it, or unite all labels with --foreground any"
-            )
 
 
 def binary(array: Array, value: int | None, void: int | None) -> Array:

@@ -19,6 +19,8 @@ Array = NDArray[Any]
 EXTRA = ("rank", "n_algorithms", "algorithms", "raters", "point", "box", "size_mm", "depth", "adjoins")
 PLACE = (255, 64, 160)
 """The colour of the place itself, which no rater has."""
+THIN = 2
+"""What adjoins the raters' marks and is less deep than so many pixels is a rim, not something that they missed."""
 
 
 @dataclass(frozen=True)
@@ -71,18 +73,27 @@ def second_looks(
     *,
     regions: Mapping[str, str] | None = None,
     groups: Mapping[str, str] | None = None,
+    pixels: Mapping[str, float] | None = None,
     most: int = 1000,
 ) -> Looks:
     """One list of what :func:`manytruths.evaluation.second_look.second_look` found in each case, the strongest first.
 
-    ``regions`` and ``groups`` say, by case, what was counted and which groups it is in; ``most`` places are listed.
+    ``regions`` and ``groups`` say, by case, what was counted and which groups it is in, ``pixels`` how long the
+    shortest side of a pixel is where depths are in mm. Thin rims of what raters marked are only counted; of the other
+    places, ``most`` are listed.
     """
-    found = [(case, place) for case, look in by_case.items() for place in look.places]
+    every = [(case, place) for case, look in by_case.items() for place in look.places]
+    found = [(case, place) for case, place in every if not _is_rim(place, (pixels or {}).get(case, 1.0))]
     found.sort(key=lambda one: one[1].order)
     ranked = tuple(Ranked(i, case, place) for i, (case, place) in enumerate(found[:most], start=1))
     table = Table("second_look", EXTRA)
     table.add(_row(one, (regions or {}).get(one.case, ""), (groups or {}).get(one.case, "")) for one in ranked)
-    return Looks(ranked, table, tuple(_notes(by_case, len(found), len(ranked))))
+    return Looks(ranked, table, tuple(_notes(by_case, len(every) - len(found), len(found), len(ranked))))
+
+
+def _is_rim(place: Place, pixel: float) -> bool:
+    # a depth of 2 × 0.1 may be stored as 0.19999
+    return place.adjoins and place.depth < THIN * pixel * (1 - 1e-6)
 
 
 def _row(one: Ranked, region: str, group: str) -> Row:
@@ -101,10 +112,12 @@ def _named(shares: Mapping[str, float]) -> str:
     return "; ".join(f"{name} {max(1, round(100 * share))}%" for name, share in shares.items())
 
 
-def _notes(by_case: Mapping[str, SecondLook], found: int, listed: int) -> Iterator[str]:
+def _notes(by_case: Mapping[str, SecondLook], rims: int, found: int, listed: int) -> Iterator[str]:
     specks = sum(look.specks for look in by_case.values())
     if specks:
         yield f"{specks} specks with too few pixels are left out of the second look"
+    if rims:
+        yield f"{rims} rims, thin and beside what raters marked, are left out of the second look"
     if found > listed:
         yield f"{found} places deserve a second look; the {listed} strongest are listed"
     for note in dict.fromkeys(look.note for look in by_case.values() if look.note):

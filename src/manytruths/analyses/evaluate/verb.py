@@ -15,7 +15,7 @@ from ...formats import write_csv, write_text
 from ...formats.results import write_summary
 from ...study import Progress, Study
 from ..rows import Table, write_all
-from ..summaries import Settings
+from ..summaries import Settings, region_of
 from .boundary_tables import boundary_table
 from .extras import ExtraPlan, Extras, make_extras, write_places
 from .gaps import Missing
@@ -78,14 +78,14 @@ def evaluate(
     for found in (f for f in (hard, grey) if f is not None):
         scores.add(found.scores.rows)
     if hard is not None:
-        orders = orders_of(hard)
-        rankings.add(rank_rows(orders))
+        orders = orders_of(hard, missing)
+        rankings.add(rank_rows(orders, region_of(hard.parts[0].tallies)))
     if grey is not None and grey.orders is not None:
         orders["", "pbar_area"] = grey.orders
         rankings.add(grey.rankings.rows)
     tables = [scores, rankings]
     # slots of exchangeable raters are nobody: there is no human range
-    tables += [t for t in (hard.human, hard.verdicts) if t.rows] if hard else []
+    tables += [t for t in (hard.human, hard.verdicts, hard.differences) if t.rows] if hard else []
     tables += [grey.curves, grey.correlations] if grey else []
     if plan.boundaries:
         tables.append(boundary_table(study, plan, missing, jobs=settings.jobs, progress=progress))
@@ -135,8 +135,9 @@ def _refuse(study: Study, plan: EvaluatePlan, tolerance: float | None, skew: tup
 def write(found: Evaluation, folder: Path, *, pictures: bool = True) -> list[Path]:
     """Tables, distinct rankings, charts and summary into a folder; what only an earlier run wrote there goes."""
     paths = write_all(found.tables, folder)
-    cases = [(case.name, case.subject, "; ".join(case.groups)) for case in found.study]
-    write_csv(folder / "cases.csv", cases, ("case", "subject", "group"))
+    size = found.hard.parts[0].diagonals if found.hard else {}
+    cases = [(case.name, case.subject, "; ".join(case.groups), size.get(case.name)) for case in found.study]
+    write_csv(folder / "cases.csv", cases, ("case", "subject", "group", "diagonal"))
     paths.append(folder / "cases.csv")
     header, cells = paper_table(found.table("scores"))
     write_csv(folder / "by_truth.csv", cells, header)

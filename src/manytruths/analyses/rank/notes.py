@@ -29,10 +29,10 @@ def notes(ranking: Ranking, missing: Missing) -> Iterator[str]:
 
 
 def _gaps(ranking: Ranking, missing: Missing) -> Iterator[str]:
-    yield from dict.fromkeys(b.note for b in ranking.boards if b.note)
-    fills = {b.metric: b.fill for b in ranking.boards if not np.isnan(b.fill)}
-    if fills:
-        told = ", ".join(f"{metric} {fill:g}" for metric, fill in fills.items())
+    yield from dict.fromkeys(note for b in ranking.boards for note in b.notes)
+    fills = {metric: _fill(ranking, metric) for metric in ranking.metrics}
+    if any(fills.values()):
+        told = ", ".join(f"{metric} {fill}" for metric, fill in fills.items() if fill)
         gaps = sum(int((b.missing + b.undefined).sum()) for b in ranking.boards)
         yield f"{counted(gaps, 'score')} missing or undefined, counted as {told}"
     empty = sum(int(b.both_empty.sum()) for b in ranking.boards)
@@ -43,6 +43,15 @@ def _gaps(ranking: Ranking, missing: Missing) -> Iterator[str]:
         why = "not scored for every algorithm" if missing == "exclude" else "undefined for every algorithm"
         shown = ", ".join(f"{count} ({title})" for title, count in list(out.items())[:3])
         yield f"cases left out as {why}: {shown}{', …' if len(out) > 3 else ''}"
+
+
+def _fill(ranking: Ranking, metric: str) -> str:
+    """What a gap of a metric counted; empty where there was none."""
+    own = [b for b in ranking.boards if b.metric == metric]
+    number = next((f"{b.fill:g}" for b in own if not np.isnan(b.fill)), "")
+    if not any(b.by_diagonal for b in own):
+        return number
+    return "the diagonal of the image" + (f" (where unknown, {number})" if number else "")
 
 
 def _without_truth(ranking: Ranking) -> Iterator[str]:

@@ -85,13 +85,14 @@ def _gap_rows(ranking: Ranking, board: Board) -> Iterator[Row]:
 
 
 def pairs_table(ranking: Ranking) -> Table:
-    """Tests of ordered pairs, and the share of resamples in which the first is ahead of the second."""
+    """Of ordered pairs: tests, the mean difference (the first less the second), and how often the first is ahead."""
     table = Table("pairs", ("scheme", "against", "metric", "algorithm_a", "algorithm_b"))
     for board, tests in zip(ranking.boards, ranking.tests, strict=True):
         for a, b, first, second in _pairs(ranking):
             extra = ("test", board.truth, board.metric, first, second)
             for statistic, p in (("p_value", tests.p_value), ("p_holm", tests.p_holm)):
                 table.rows.append(Row("ranking", statistic, float(p[a, b]), extra=extra, n=len(board.subjects)))
+    table.add(_difference_rows(ranking))
     if len(ranking.boards) > 1:
         largest = ranking.evidence().p
         for a, b, first, second in _pairs(ranking):
@@ -100,9 +101,17 @@ def pairs_table(ranking: Ranking) -> Table:
         where, count = scope(standing.truth, standing.metric), len(standing.sampled) - standing.undefined
         for a, b, first, second in _pairs(ranking):
             extra = (standing.scheme, standing.truth, standing.metric, first, second)
-            share = float(standing.superiority[a, b])
-            table.rows.append(Row(where, "superiority", share, extra=extra, n=count, n_undefined=standing.undefined))
+            share = float(standing.ahead_share[a, b])
+            table.rows.append(Row(where, "ahead_share", share, extra=extra, n=count, n_undefined=standing.undefined))
     return table
+
+
+def _difference_rows(ranking: Ranking) -> Iterator[Row]:
+    for board, found in zip(ranking.boards, ranking.mean_differences, strict=True):
+        for a, b, first, second in _pairs(ranking):
+            low, high = _ends(np.array([found.low[a, b], found.high[a, b]]), found.reason)
+            extra, n = ("mean", board.truth, board.metric, first, second), len(board.subjects)
+            yield Row("ranking", "mean_difference", float(found.value[a, b]), extra=extra, low=low, high=high, n=n)
 
 
 def _pairs(ranking: Ranking) -> Iterator[tuple[int, int, str, str]]:

@@ -13,8 +13,8 @@ same file. Its fields:
     A name or null, and a sentence.
 ``algorithms``
     Best first, each with ``name``, ``rank``, ``low`` and ``high`` (an interval of the rank; null where it is refused),
-    ``first_share`` (of the resamples), ``missing``, ``undefined`` and ``both_empty`` (how many scores), and ``scores``
-    (metric, truth, value, low, high, rank).
+    ``first_share`` (of the resamples; a shared first place counts in equal parts), ``missing``, ``undefined`` and
+    ``both_empty`` (how many scores), and ``scores`` (metric, truth, value, low, high, rank).
 ``groups``, ``distinct_rankings``, ``notes``
     Names that cannot be told apart; rankings with the truths that give each; sentences.
 """

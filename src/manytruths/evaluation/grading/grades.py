@@ -6,6 +6,10 @@ is the chance that a prediction which needs no correction has the better value, 
 
     area = (#{positive better than negative} + ½ #{equal}) / (positives × negatives)
 
+Where one algorithm is graded better than another, any metric that tells the two apart has a large area, whether or
+not it tells a good prediction of either from a bad one. The area within algorithms takes the same share of those
+pairs only whose predictions are of one algorithm; see ``areas.py``.
+
 Intervals of areas: percentiles of a bootstrap that draws subjects, with all their cases, algorithms and graders.
 
 Zeng D et al. Segmentation with multiple acceptable annotations: a case study of myocardial segmentation in contrast
@@ -19,24 +23,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import CallError
-from ...labels import Undefined, reason
-from ...resampling import LEAST_SUBJECTS, TOO_FEW, Interval
-from ..grey.curves import Curve, cumulated, descending, roc_areas
+from ...resampling import Interval
+from ..grey.curves import Curve
 from ..ranking.directions import NONE_GIVEN, Direction, direction
-from ..ranking.stability import draws
+from .areas import Layer, layered_area
 
 Item = tuple[str, str]
 """A case, and the algorithm whose prediction of it was graded."""
 Values = NDArray[np.float64]
-Counts = NDArray[np.int64]
 
-CELLS = 2_000_000
-"""Resamples × distinct values that are held at a time."""
+NONE_WITHIN = "no algorithm has both predictions that need correction and some that need none"
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,8 @@ class MetricRoc:
     curve: Curve
     """Over goodness: the metric's values, with the sign changed where lower is better."""
     area: Interval
+    within: Interval
+    """The area of pairs of predictions of the same algorithm; of one algorithm alone, it is the same."""
     unscored: int
     """Grades of predictions for which the metric has no row."""
     undefined: int
@@ -170,9 +174,13 @@ def metric_roc(
     unscored = sum(g.item not in values for g in chosen)
     graded = {g.item for g in chosen}
     own = (item for item, v in values.items() if algorithm in ("", item[1]) and not math.isnan(v))
-    counted = _Counted.of(known, values, scale, way, subjects or {})
+    held = _Graded.of(known, values, scale, way, subjects or {})
+    curve = held.whole.curve
+    area_of = partial(layered_area, subjects=held.subjects, resamples=resamples, level=level, seed=seed)
+    why = "" if curve.positives and curve.negatives else _one_class(curve, scale)
     return MetricRoc(
-        metric, algorithm, grader, way, counted.curve, counted.area(scale, resamples, level, seed),
+        metric, algorithm, grader, way, curve,
+        area_of([held.whole], none=why), area_of(held.by_algorithm, none=why or NONE_WITHIN),
         unscored, len(chosen) - len(known) - unscored, sum(item not in graded for item in own),
     )  # fmt: skip
 
@@ -183,57 +191,38 @@ def firsts(grades: Iterable[Grade]) -> list[Grade]:
 
 
 @dataclass(frozen=True, eq=False)
-class _Counted:
-    """By subject and by distinct value of a metric, how many grades of either class there are."""
+class _Graded:
+    """Grades of predictions that have a value, as layers."""
 
-    levels: Values
-    positive: Counts
-    negative: Counts
+    grades: Sequence[Grade]
+    goodness: Values
+    positive: NDArray[np.bool_]
+    owner: NDArray[np.intp]
+    subjects: int
 
     @classmethod
     def of(
         cls, grades: Sequence[Grade], values: Mapping[Item, float], scale: GradeScale, way: Direction,
         subjects: Mapping[str, str],
-    ) -> _Counted:  # fmt: skip
+    ) -> _Graded:  # fmt: skip
         sign = 1.0 if way == "higher" else -1.0
         goodness = np.array([sign * float(values[g.item]) for g in grades], np.float64)
-        levels, at = np.unique(goodness, return_inverse=True)
-        owners = {name: i for i, name in enumerate(dict.fromkeys(subjects.get(g.case, g.case) for g in grades))}
-        counts = np.zeros((2, len(owners), len(levels)), np.int64)
-        for g, k in zip(grades, at.tolist(), strict=True):
-            counts[int(g.grade >= scale.best), owners[subjects.get(g.case, g.case)], k] += 1
-        return cls(levels, counts[1], counts[0])
+        positive = np.array([g.grade >= scale.best for g in grades], bool)
+        names = [subjects.get(g.case, g.case) for g in grades]
+        owners = {name: i for i, name in enumerate(dict.fromkeys(names))}
+        return cls(grades, goodness, positive, np.array([owners[n] for n in names], np.intp), len(owners))
 
     @property
-    def curve(self) -> Curve:
-        return cumulated(self.levels, self.positive.sum(axis=0), self.negative.sum(axis=0))
+    def whole(self) -> Layer:
+        """All of them."""
+        return Layer.of(self.goodness, self.positive, self.owner, self.subjects)
 
-    def area(self, scale: GradeScale, resamples: int, level: float, seed: int) -> Interval:
-        curve, subjects = self.curve, len(self.positive)
-        value = curve.roc_area()
-        if not (curve.positives and curve.negatives):
-            value = Undefined(_one_class(curve, scale))
-        few = f"{TOO_FEW}; there are {subjects}" if subjects < LEAST_SUBJECTS else ""
-        if reason(value) or few:
-            nothing = Undefined(reason(value) or few)
-            return Interval(value, nothing, nothing, level, "percentile", subjects)
-        found = self._resampled(draws(subjects, resamples, seed))
-        known = found[~np.isnan(found)]
-        if not len(known):
-            nothing = Undefined("no resample drew both classes")
-            return Interval(value, nothing, nothing, level, "percentile", subjects, len(found))
-        low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
-        return Interval(value, float(low), float(high), level, "percentile", subjects, len(found) - len(known))
-
-    def _resampled(self, weights: Values) -> Values:
-        """The area in each resample; nan where one of the classes was not drawn."""
-        step = max(1, CELLS // max(1, len(self.levels)))
-        parts = []
-        for start in range(0, len(weights), step):
-            drawn = weights[start : start + step]
-            tp, fp = (descending((drawn @ c).astype(np.int64)) for c in (self.positive, self.negative))
-            parts.append(roc_areas(tp, fp))
-        return np.concatenate(parts)
+    @property
+    def by_algorithm(self) -> list[Layer]:
+        """Each algorithm's own."""
+        names = np.array([g.algorithm for g in self.grades], object)
+        chosen = [names == name for name in dict.fromkeys(names.tolist())]
+        return [Layer.of(self.goodness[at], self.positive[at], self.owner[at], self.subjects) for at in chosen]
 
 
 def _one_class(curve: Curve, scale: GradeScale) -> str:

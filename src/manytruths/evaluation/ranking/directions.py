@@ -22,20 +22,22 @@ _SHARES = """
 """
 _CORRELATIONS = "cci cco cohen_kappa kappa matthews_correlation mcc"
 _ERROR_SHARES = "fnr fpr"
-_DISTANCES = """
-    assd asd error hausdorff hausdorff_95 hd hd95 mae masd mean_surface_distance mse msd rmse
-"""
+_DISTANCES = frozenset(
+    ["asd", "assd", "hausdorff", "hausdorff_95", "hd", "hd95", "masd", "mean_surface_distance", "msd"]
+)
+_ERRORS = "error mae mse rmse"
 
 _HIGHER: dict[str, tuple[float, float]] = {
     **dict.fromkeys(_SHARES.split(), (0.0, 1.0)),
-    **dict.fromkeys(_CORRELATIONS.split(), (-1.0, 1.0)),
+    # below 0 there is worse, but 0 is what an empty or a constant prediction gets, and so what none should get
+    **dict.fromkeys(_CORRELATIONS.split(), (0.0, 1.0)),
 }
 _LOWER: dict[str, tuple[float | None, float]] = {
     **dict.fromkeys(_ERROR_SHARES.split(), (1.0, 0.0)),
     "volume_difference": (2.0, 0.0),
-    **dict.fromkeys(_DISTANCES.split(), (None, 0.0)),
+    **dict.fromkeys((*_DISTANCES, *_ERRORS.split()), (None, 0.0)),
 }
-"""Worst and best."""
+"""What counts as the worst, and the best."""
 
 DESCRIPTIVE = frozenset({"bias_index", "inner_outer_ratio", "prevalence", "prevalence_index", "tolerance"})
 """What says something about a case or its raters, not about who is better."""
@@ -69,10 +71,10 @@ def has_direction(metric: str, given: Mapping[str, str] = NONE_GIVEN) -> bool:
 
 
 def worst(metric: str) -> float | None:
-    """The worst value that a metric can take; None where there is no bound, or none is known.
+    """The worst value of a metric, of a correlation 0; None where there is no bound, or none is known.
 
     >>> worst("dice"), worst("cohen_kappa"), worst("hausdorff")
-    (0.0, -1.0, None)
+    (0.0, 0.0, None)
     """
     return _bounds(metric)[0]
 
@@ -86,6 +88,11 @@ def best(metric: str) -> float | None:
     return _bounds(metric)[1]
 
 
+def is_distance(metric: str) -> bool:
+    """Whether a metric is a distance within the image, which is no longer than its diagonal."""
+    return _plain(metric) in _DISTANCES
+
+
 def describes_the_case(metric: str) -> bool:
     """Whether a statistic is about the case, so that nobody can be ranked by it."""
     return _plain(metric) in DESCRIPTIVE
@@ -97,8 +104,8 @@ def _bounds(metric: str) -> tuple[float | None, float | None]:
 
 
 def _found(metric: str, given: Mapping[str, str]) -> Direction | None:
-    wanted = {_written(name): way for name, way in given.items()}
-    way = wanted.get(_written(metric), wanted.get(_plain(metric)))
+    wanted = {written(name): way for name, way in given.items()}
+    way = wanted.get(written(metric), wanted.get(_plain(metric)))
     if way is None:
         known = _plain(metric)
         return "higher" if known in _HIGHER else "lower" if known in _LOWER else None
@@ -107,9 +114,10 @@ def _found(metric: str, given: Mapping[str, str]) -> Direction | None:
     raise CallError(f"the direction of {metric!r} is 'higher' or 'lower'; got {way!r}")
 
 
-def _written(name: str) -> str:
+def written(name: str) -> str:
+    """A name as it is compared: ``Surface-Dice`` is ``surface_dice``."""
     return re.sub(r"[-\s_]+", "_", name.strip().casefold())
 
 
 def _plain(name: str) -> str:
-    return _written(re.sub(r"\s*\[.*\]$", "", name.strip()))
+    return written(re.sub(r"\s*\[.*\]$", "", name.strip()))

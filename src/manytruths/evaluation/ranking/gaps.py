@@ -3,7 +3,8 @@
 For each metric and truth, the cases are those that somebody has a score for; a case that is undefined for everybody
 (sensitivity where nothing is true) cannot tell anybody apart and stays out. Then ::
 
-    worst      a gap counts as the metric's worst bound, or, where it has none, the worst value in the whole table
+    worst      a gap counts as the metric's worst bound, that of a distance as the diagonal of the case's image; where
+               there is none, or it is not known, as the worst value in the whole table
     a number   a gap counts as that number
     exclude    only cases for which every algorithm has a value
 
@@ -16,7 +17,8 @@ Maier-Hein L et al. Why rankings of biomedical image analysis competitions shoul
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -24,7 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import CallError, InputError
-from .directions import NONE_GIVEN, best, direction, worst
+from .directions import NONE_GIVEN, direction
+from .fills import Ends, ends_of, fills_of
 from .scores import BOTH_EMPTY, MISSING, PRESENT, UNDEFINED, Scores, Values
 
 Missing = Literal["worst", "exclude"] | float
@@ -50,8 +53,10 @@ class Board:
     left_out: int
     """Cases that were left out: undefined for everybody, or for somebody with ``exclude``."""
     fill: float
-    """What a gap counts; nan where there was none, or none is filled."""
-    note: str = ""
+    """What a gap counts; nan where there was none, none is filled, or all count as the diagonal of their image."""
+    by_diagonal: bool = False
+    """Whether there are gaps that count as the diagonal of their image."""
+    notes: tuple[str, ...] = ()
 
     @property
     def subjects(self) -> NDArray[np.intp]:
@@ -67,6 +72,11 @@ class Board:
     def gains(self) -> Values:
         """The values by subject, turned so that higher is better."""
         return self.subject_values if self.higher else -self.subject_values
+
+    @property
+    def means(self) -> Values:
+        """Each algorithm's mean over subjects; exact sums do not depend on the order of the subjects."""
+        return np.array([math.fsum(row) / len(row) for row in self.subject_values])
 
     @property
     def title(self) -> str:
@@ -87,11 +97,31 @@ def by_subject(values: Values, owners: NDArray[np.intp]) -> Values:
 def boards(
     scores: Scores, metrics: Sequence[str], missing: Missing = "worst", given: Mapping[str, str] = NONE_GIVEN
 ) -> list[Board]:
-    """A board for every metric and truth that somebody has a score for."""
+    """A board for every metric and truth that two algorithms or more have a score for."""
+    found = list(_boards(scores, metrics, missing, given))
+    if not found:
+        raise InputError(f"no two algorithms have a value of {', '.join(metrics)}; give scores to rank by")
+    return found
+
+
+def means_by_truth(
+    scores: Scores, metrics: Sequence[str], missing: Missing = "worst", given: Mapping[str, str] = NONE_GIVEN
+) -> dict[tuple[str, str], Values]:
+    """By metric and truth, the means over subjects by which ``rank`` ranks: gaps count as they do there.
+
+    In the order of the algorithms. A metric and truth for which fewer than two algorithms have a score is left out.
+
+    >>> table = Scores.of([[0.9, 0.8], [0.7, float("nan")]], ["unet", "vnet"])
+    >>> means_by_truth(table, ["dice"])
+    {('dice', 'truth'): array([0.85, 0.35])}
+    """
+    return {(board.metric, board.truth): board.means for board in _boards(scores, metrics, missing, given)}
+
+
+def _boards(scores: Scores, metrics: Sequence[str], missing: Missing, given: Mapping[str, str]) -> Iterator[Board]:
     higher = {metric: direction(metric, given) == "higher" for metric in metrics}
     _check(missing, higher)
     gaps = _spread(scores.gaps)
-    found = []
     for m, metric in ((scores.metrics.index(metric), metric) for metric in metrics):
         for layer, truth in enumerate(scores.truths):
             own = scores.gaps[:, :, layer, m]
@@ -99,10 +129,7 @@ def boards(
             # where only one algorithm is scored, as a rater against the others, there is nothing to rank
             if judged.any() and (own != MISSING).any(axis=1).sum() > 1 and np.isfinite(scores.values[..., m]).any():
                 holes = gaps[:, :, layer, m]
-                found.append(_board(scores, holes, judged, metric, truth, higher[metric], missing))
-    if not found:
-        raise InputError(f"no two algorithms have a value of {', '.join(metrics)}; give scores to rank by")
-    return found
+                yield _board(scores, holes, judged, metric, truth, higher[metric], missing)
 
 
 def _spread(gaps: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -136,31 +163,19 @@ def _board(
             f"{metric} against {truth}: no case has a value of every algorithm; use --missing worst, or leave an "
             "algorithm out with --algorithm"
         )
-    low, top, note = _ends(metric, scores.values[..., m], higher)
-    fill = missing if not isinstance(missing, str) else low
-    values, holes = scores.values[:, kept, layer, m], gaps[:, kept]
-    values = np.where(holes == BOTH_EMPTY, top, np.where(holes == PRESENT, values, fill))
+    values, holes, lengths = scores.values[:, kept, layer, m], gaps[:, kept], scores.lengths[kept]
+    ends = ends_of(metric, scores.values[..., m], higher)
+    if not isinstance(missing, str):
+        ends, lengths = Ends(float(missing), ends.best, ends.note, ends.scaled), np.full(len(lengths), np.nan)
+    fills = fills_of(metric, values, lengths, ends.worst)
+    unfilled, empties = (holes == MISSING) | (holes == UNDEFINED), holes == BOTH_EMPTY
+    longest, plain = bool(unfilled[:, fills.diagonal].any()), bool(unfilled[:, ~fills.diagonal].any())
+    told = (plain and missing == "worst") or (ends.scaled and bool(empties.any()))
     absent, undefined, empty = ((gaps[:, judged] == kind).sum(axis=1) for kind in (MISSING, UNDEFINED, BOTH_EMPTY))
     somebody = (scores.gaps[:, :, layer, m] != MISSING).any(axis=0)
-    filled = missing != "exclude" and bool(((holes != PRESENT) & (holes != BOTH_EMPTY)).any())
     return Board(
-        metric, truth, higher, values, scores.owners[kept], absent, undefined, empty, int(somebody.sum() - kept.sum()),
-        float(fill) if filled else float("nan"), note if (holes != PRESENT).any() else "",
+        metric, truth, higher, np.where(empties, ends.best, np.where(unfilled, fills.values, values)),
+        scores.owners[kept], absent, undefined, empty, int(somebody.sum() - kept.sum()),
+        ends.worst if plain else float("nan"), longest,
+        (*([ends.note] if told and ends.note else []), *([fills.note] if longest and fills.note else [])),
     )  # fmt: skip
-
-
-def _ends(metric: str, values: Values, higher: bool) -> tuple[float, float, str]:
-    """Worst and best: the metric's bounds, or what anybody got where there is none or a value lies beyond it."""
-    low, top = (float(end(values[np.isfinite(values)])) for end in ((np.min, np.max) if higher else (np.max, np.min)))
-    bounds = worst(metric), best(metric)
-    beyond = any(end is not None and (found < end) == up for end, found, up in _sides(bounds, low, top, higher))
-    if beyond:
-        return low, top, f"{metric} has values beyond its bounds: a gap counts as the worst value that anybody got"
-    return low if bounds[0] is None else bounds[0], top if bounds[1] is None else bounds[1], ""
-
-
-def _sides(
-    bounds: tuple[float | None, float | None], low: float, top: float, higher: bool
-) -> list[tuple[float | None, float, bool]]:
-    inside = 1e-9 if higher else -1e-9  # 1.0000000002 is 1
-    return [(bounds[0], low + inside, higher), (bounds[1], top - inside, not higher)]

@@ -1,8 +1,8 @@
 """Ranking of algorithms by their scores, and how far it can be trusted.
 
-Every metric against every truth is ranked by three schemes (``rank_schemes``); what is missing counts as the worst,
-unless told otherwise (``rank_gaps``); all rankings are repeated in resamples of the subjects (``rank_stability``); and
-no winner is declared unless tests and resamples agree on it under every truth (``rank_words``).
+Every metric against every truth is ranked by three schemes (``schemes``); what is missing counts as the worst, unless
+told otherwise (``gaps``); all rankings are repeated in resamples of the subjects (``stability``); and no winner is
+declared unless tests and resamples agree on it under every truth (``words``).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import numpy as np
 
 from ...errors import CallError, InputError
 from .directions import NONE_GIVEN, describes_the_case, direction, has_direction
+from .effects import Differences, mean_differences
 from .gaps import Board, Missing, boards
 from .schemes import SCHEMES, Aggregate, Scheme
 from .scores import Scores, Values
@@ -29,6 +30,10 @@ MEANS = ("mean of raters",)
 MANY = 3
 """With more metrics than this, the main ones are taken alone: many of them measure much the same."""
 MAIN = ("dice", "pbar_area")
+NO_SUBJECTS = (
+    "no subjects are named: every case counts as a patient of its own; cases of one patient make intervals too narrow "
+    "(--cases)"
+)
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,9 @@ class Ranking:
     """By which the overall order and the verdict go."""
     aggregate: Aggregate
     alpha: float
+    level: float = 0.95
+    resamples: int = 1000
+    seed: int = 0
     notes: tuple[str, ...] = ()
 
     def find(self, truth: str = "", metric: str = "", scheme: Scheme | None = None) -> Standing:
@@ -99,7 +107,7 @@ class Ranking:
         titles = np.array([self.boards[i].title if len(rows) > 1 else "" for i in rows], object)
         shares = [self.find(t, metric).first_share for t in dict.fromkeys(self.boards[i].truth for i in rows)]
         return Evidence(
-            self.algorithms, standing.ranks, stack.max(axis=0), titles[stack.argmax(axis=0)], standing.superiority,
+            self.algorithms, standing.ranks, stack.max(axis=0), titles[stack.argmax(axis=0)], standing.ahead_share,
             np.min(shares, axis=0), self.alpha, standing.refusal,
         )  # fmt: skip
 
@@ -129,6 +137,11 @@ class Ranking:
             rest = combined([s for s in own if s.truth != truth], "", "").ranks
             changed, first = bool((rest != whole).any()), (rest == rest.min()) != (whole == whole.min())
             yield LeftOut(truth, rest, changed, bool(first.any()))
+
+    @cached_property
+    def mean_differences(self) -> tuple[Differences, ...]:
+        """On every board, the mean paired difference of every two, with its interval."""
+        return tuple(mean_differences(b.subject_values, self.resamples, self.level, self.seed) for b in self.boards)
 
     @cached_property
     def taus(self) -> tuple[Tau, ...]:
@@ -175,11 +188,12 @@ def rank(
         By which to rank; by default all whose direction is known, or, of more than three, Dice and the area under P̄-R
         where they are among them. ``["all"]`` ranks by all.
     truths
-        Under which to rank; by default all but the mean of raters, which are truths themselves.
+        Under which to rank; by default all but the mean of raters, who are truths themselves.
     directions
         ``"higher"`` or ``"lower"`` for metrics that are not known.
     missing
-        What a missing or undefined score counts: ``"worst"``, a number, or ``"exclude"`` the case for everybody.
+        What a missing or undefined score counts: ``"worst"`` (see ``gaps``), a number, or ``"exclude"`` the case for
+        everybody.
     scheme
         The one that the overall order goes by: ``"mean"``, ``"rank"`` or ``"test"``. All three are computed.
     aggregate
@@ -195,6 +209,8 @@ def rank(
     found = boards(scores, chosen, missing, directions)
     tests = [pair_tests(board.gains) for board in found]
     subjects = len(scores.subject_names)
+    if scores.subjects == scores.cases:
+        notes.append(NO_SUBJECTS)
     weights = draws(subjects, resamples, seed)
     parts = board_standings(found, tests, weights, aggregate, alpha, level)
     fewest = min(resamples_of_tests(len(scores.algorithms), len(b.subjects), len(found), resamples) for b in found)
@@ -205,7 +221,7 @@ def rank(
         tuple(m for m in chosen if any(b.metric == m for b in found)), subjects, len(scores.cases),
         tuple(found), tuple(tests), tuple(all_standings(parts)),
         tuple(means(board, aggregate, weights, level, seed) for board in found),
-        scheme, aggregate, alpha, (*scores.notes, *notes),
+        scheme, aggregate, alpha, level, resamples, seed, (*scores.notes, *notes),
     )  # fmt: skip
 
 
@@ -233,7 +249,8 @@ def _chosen(
     """The metrics to rank by, and what is said about those that are left out."""
     if metrics is not None:
         every = [m for m in scores.metrics if has_direction(m, directions) and not describes_the_case(m)]
-        picked = scores.select(metrics=every if list(metrics) == ["all"] else metrics).metrics
+        everything = [name.casefold() for name in metrics] == ["all"]
+        picked = scores.select(metrics=every if everything else metrics).metrics
         for metric in picked:
             direction(metric, directions)
         return picked, []

@@ -6,7 +6,7 @@
     Rank, then aggregate: ranks in every case (ties at their mean rank), their mean over each subject's cases and then
     over subjects.
 ``test``
-    Test, then rank: by how many others an algorithm beats significantly (see ``rank_tests``).
+    Test, then rank: by how many others an algorithm beats significantly (see ``wilcoxon``).
 
 Several metrics or truths are put together by the mean of ranks, ties at their mean rank: over the truths of each
 metric, then over metrics, so that every metric counts the same. A place that is printed is the smallest of its tie:
@@ -18,7 +18,6 @@ toolkit for analyzing and visualizing challenge results. Sci Rep 2021;11:2369. d
 
 from __future__ import annotations
 
-import math
 from typing import Literal, get_args
 
 import numpy as np
@@ -78,11 +77,7 @@ def case_ranks(board: Board) -> Values:
 
 def aggregated(board: Board, aggregate: Aggregate) -> Values:
     """The mean or median over subjects, in the metric's own units."""
-    values = board.subject_values
-    if aggregate == "median":
-        return np.asarray(np.median(values, axis=1))
-    # exact sums do not depend on the order of the subjects
-    return np.array([math.fsum(row) / len(row) for row in values])
+    return np.asarray(np.median(board.subject_values, axis=1)) if aggregate == "median" else board.means
 
 
 def score(board: Board, scheme: Scheme, aggregate: Aggregate, tests: PairTests, alpha: float) -> Values:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import CallError
+from .directions import written
 
 PRESENT, MISSING, UNDEFINED, BOTH_EMPTY = 0, 1, 2, 3
 """A value; none as there was no prediction; undefined; undefined as neither truth nor prediction marked anything."""
@@ -21,7 +22,7 @@ class Scores:
     """A table of scores.
 
     ``values`` and ``gaps`` have one axis each for algorithms, cases, truths and metrics; ``values`` is nan exactly
-    where ``gaps`` is not 0. ``subjects`` names the subject of every case.
+    where ``gaps`` is not 0. ``subjects`` names the subject of every case; where that is the case itself, none is named.
     """
 
     algorithms: tuple[str, ...]
@@ -32,6 +33,8 @@ class Scores:
     values: Values
     gaps: NDArray[np.uint8]
     notes: tuple[str, ...] = ()
+    diagonals: tuple[float, ...] = ()
+    """The length of the diagonal of every case's image, in the unit of distances; nan, or empty, where unknown."""
 
     def __post_init__(self) -> None:
         axes = (self.algorithms, self.cases, self.truths, self.metrics)
@@ -45,6 +48,10 @@ class Scores:
             raise CallError("an algorithm, case, truth or metric is named twice; each name once")
         if (np.isfinite(self.values) != (self.gaps == PRESENT)).any():
             raise CallError("values must be finite where gaps is 0, and nan where it is not")
+        lengths = np.array(self.diagonals, np.float64)
+        if len(lengths) not in (0, len(self.cases)) or (lengths <= 0).any() or np.isinf(lengths).any():
+            told = f"got {len(lengths)} for {len(self.cases)} cases"
+            raise CallError(f"diagonals are one length a case, above 0 or nan where unknown, or none at all; {told}")
 
     @classmethod
     def of(
@@ -56,6 +63,7 @@ class Scores:
         subjects: Sequence[str] | None = None,
         truths: Sequence[str] = ("truth",),
         metrics: Sequence[str] = ("dice",),
+        diagonals: Sequence[float] = (),
     ) -> Scores:
         """Scores from an array of algorithms × cases (× truths × metrics); what is not finite is missing.
 
@@ -69,7 +77,10 @@ class Scores:
         names = tuple(cases) if cases is not None else tuple(f"case {i + 1}" for i in range(whole.shape[1]))
         people = names if subjects is None else tuple(subjects)
         gaps = np.where(known, PRESENT, MISSING).astype(np.uint8)
-        return cls(tuple(algorithms), names, people, tuple(truths), tuple(metrics), whole, gaps)
+        lengths = tuple(map(float, diagonals))
+        return cls(
+            tuple(algorithms), names, people, tuple(truths), tuple(metrics), whole, gaps, diagonals=lengths
+        )  # fmt: skip
 
     @property
     def subject_names(self) -> tuple[str, ...]:
@@ -82,21 +93,32 @@ class Scores:
         numbers = {name: i for i, name in enumerate(self.subject_names)}
         return np.array([numbers[name] for name in self.subjects], np.intp)
 
+    @property
+    def lengths(self) -> Values:
+        """The diagonal of every case's image, nan where unknown."""
+        return np.array(self.diagonals or [np.nan] * len(self.cases), np.float64)
+
     def select(
         self,
         algorithms: Sequence[str] | None = None,
         truths: Sequence[str] | None = None,
         metrics: Sequence[str] | None = None,
     ) -> Scores:
-        """Some of the algorithms, truths and metrics."""
-        rows = _positions("algorithm", self.algorithms, algorithms)
-        layers = _positions("truth", self.truths, truths)
-        columns = _positions("metric", self.metrics, metrics)
+        """Some of the algorithms, truths and metrics, by their names.
+
+        Where there is no such name, capitals do not count; in a metric, nor do ``-``, ``_`` and blanks.
+
+        >>> Scores.of([[0.9], [0.7]], ["U-Net", "vnet"]).select(algorithms=["u-net"], metrics=["Dice"])
+        Scores(1 algorithms, 1 cases, 1 subjects; against truth; dice)
+        """
+        rows = _positions("algorithm", self.algorithms, algorithms, str.casefold)
+        layers = _positions("truth", self.truths, truths, str.casefold)
+        columns = _positions("metric", self.metrics, metrics, written)
         pick = np.ix_(rows, range(len(self.cases)), layers, columns)
         return Scores(
             tuple(self.algorithms[i] for i in rows), self.cases, self.subjects,
             tuple(self.truths[i] for i in layers), tuple(self.metrics[i] for i in columns),
-            self.values[pick], self.gaps[pick], self.notes,
+            self.values[pick], self.gaps[pick], self.notes, self.diagonals,
         )  # fmt: skip
 
     def __repr__(self) -> str:
@@ -104,11 +126,23 @@ class Scores:
         return f"Scores({sizes}; against {', '.join(self.truths)}; {', '.join(self.metrics)})"
 
 
-def _positions(what: str, names: tuple[str, ...], wanted: Sequence[str] | None) -> list[int]:
+def _positions(
+    what: str, names: tuple[str, ...], wanted: Sequence[str] | None, plain: Callable[[str], str]
+) -> list[int]:
     if wanted is None:
         return list(range(len(names)))
-    unknown = [name for name in wanted if name not in names]
-    if unknown or not wanted or len(set(wanted)) < len(wanted):
-        told = f"no {what} {unknown[0]!r}" if unknown else f"each {what} once, and at least one"
-        raise CallError(f"{told}; there are {', '.join(names)}")
-    return [names.index(name) for name in wanted]
+    found = [_position(what, names, name, plain) for name in wanted]
+    if not found or len(set(found)) < len(found):
+        raise CallError(f"each {what} once, and at least one; there are {', '.join(names)}")
+    return found
+
+
+def _position(what: str, names: tuple[str, ...], wanted: str, plain: Callable[[str], str]) -> int:
+    if wanted in names:
+        return names.index(wanted)
+    alike = [i for i, name in enumerate(names) if plain(name) == plain(wanted)]
+    if not alike:
+        raise CallError(f"no {what} {wanted!r}; there are {', '.join(names)}")
+    if len(alike) > 1:
+        raise CallError(f"{what} {wanted!r} may be {' or '.join(names[i] for i in alike)}; write it as it is there")
+    return alike[0]

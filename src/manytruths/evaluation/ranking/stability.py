@@ -68,7 +68,7 @@ def _medians(values: Values, weights: Values) -> Values:
     return np.where(n > 0, (values[order][lower] + values[order][upper]) / 2, np.nan)
 
 
-def superiority(sampled: Values) -> Values:
+def ahead_share(sampled: Values) -> Values:
     """Row before column: the share of resamples in which it is ahead, ties counting half; ½ on the diagonal."""
     known = sampled[~np.isnan(sampled).any(axis=1)]
     count = sampled.shape[1]
@@ -80,8 +80,17 @@ def superiority(sampled: Values) -> Values:
     return found
 
 
+def first_shares(sampled: Values) -> Values:
+    """The share of resamples in which each is first; who share a first place get equal parts of it, so all sum to 1."""
+    known = sampled[~np.isnan(sampled).any(axis=1)]
+    if not len(known):
+        return np.full(sampled.shape[1], np.nan)
+    first = known == known.min(axis=1, keepdims=True)
+    return np.asarray((first / first.sum(axis=1, keepdims=True)).mean(axis=0))
+
+
 def rank_shares(sampled: Values) -> Values:
-    """Algorithm × place (from first): the share of resamples in which it has that place."""
+    """Algorithm × place (from first): the share of resamples in which it has that place, alone or with others."""
     known = sampled[~np.isnan(sampled).any(axis=1)]
     count = sampled.shape[1]
     if not len(known):

@@ -15,13 +15,14 @@ from .gaps import Board
 from .schemes import SCHEMES, Aggregate, Scheme, aggregated, places, ranks, scheme_ranks, score, settled
 from .scores import Values
 from .stability import (
+    ahead_share,
+    first_shares,
     mean_tau,
     rank_interval,
     rank_shares,
     resampled_medians,
     resampled_ranks,
     resamples_of_tests,
-    superiority,
 )
 from .wilcoxon import PairTests
 
@@ -61,18 +62,18 @@ class Standing:
 
     @cached_property
     def shares(self) -> Values:
-        """Algorithm × place: the share of resamples in which it has that place."""
+        """Algorithm × place: the share of resamples in which it has that place, alone or with others."""
         return rank_shares(self.sampled)
 
-    @property
+    @cached_property
     def first_share(self) -> Values:
-        """The share of resamples in which each is first, alone or with others."""
-        return np.asarray(self.shares[:, 0])
+        """The share of resamples in which each is first, a shared first place in equal parts: they sum to 1."""
+        return first_shares(self.sampled)
 
     @cached_property
-    def superiority(self) -> Values:
+    def ahead_share(self) -> Values:
         """Row before column: the share of resamples in which it is ahead, ties counting half."""
-        return superiority(self.sampled)
+        return ahead_share(self.sampled)
 
     @cached_property
     def tau(self) -> tuple[float, int]:

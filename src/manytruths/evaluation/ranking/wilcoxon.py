@@ -3,14 +3,22 @@
 For the subjects' differences d = a − b, one-sided ("a is better"): differences of 0 are dropped; the n others are
 ranked by |d|, ties at their mean rank; W is the sum of the ranks of positive differences ::
 
-    z = (W − n(n + 1)/4) / √(n(n + 1)(2n + 1)/24 − Σ(t³ − t)/48)
+    p = P(W* ≥ W),  W* = Σ rᵢ sᵢ,  every sᵢ 0 or 1 with probability ½
 
-with t the sizes of the ties and no correction for continuity. Up to 50 differences without ties, W's exact
-distribution is used instead. Differences that agree to twelve digits of the values are ties. Holm's adjustment is over
-all ordered pairs: p₍ₖ₎ times (m − k + 1), made to rise with k.
+Up to 50 differences this is counted out over all signs, with the ranks as they are, ties or not. Beyond, it is normal,
+with t the sizes of the ties and c half a step of W (a quarter of the greatest common divisor of all 2rᵢ), at least ½ ::
 
-Wilcoxon F. Biometrics Bull 1945;1:80–83. doi:10.2307/3001968. Holm S. A simple sequentially rejective multiple test
-procedure. Scand J Stat 1979;6:65–70.
+    z = (W − c − n(n + 1)/4) / √(n(n + 1)(2n + 1)/24 − Σ(t³ − t)/48)
+
+Without ties c is ½; where all differences are as large, this is the sign test with its own correction. The resamples of
+the scheme ``test`` are so many that they take the normal form at any size, with c = 0; a subject drawn twice is a tie.
+
+Differences that agree to twelve digits of the values are ties. Holm's adjustment is over all ordered pairs: p₍ₖ₎ times
+(m − k + 1), made to rise with k.
+
+Wilcoxon F. Biometrics Bull 1945;1:80–83. doi:10.2307/3001968. Pratt JW. Remarks on zeros and ties in the Wilcoxon
+signed rank procedures. J Am Stat Assoc 1959;54:655–667. doi:10.1080/01621459.1959.10501526. Holm S. A simple
+sequentially rejective multiple test procedure. Scand J Stat 1979;6:65–70.
 """
 
 from __future__ import annotations
@@ -93,21 +101,22 @@ def _both_sides(apart: Values) -> tuple[Values, Values]:
     """p of "the first is better" and of "the second is better" for each row of differences."""
     from scipy.special import ndtr
 
-    w, n, ties = _sums(apart)
-    z = _z(w, n, ties)
-    found = ndtr(-z), ndtr(z)
-    for row in np.flatnonzero((ties == 0) & (n <= EXACT)):
-        size, rank_sum = int(n[row]), round(w[row])
-        tail = _at_least(size)
-        found[0][row], found[1][row] = tail[rank_sum], tail[size * (size + 1) // 2 - rank_sum]
+    size = np.where(apart == 0, np.inf, np.abs(apart))
+    order = np.argsort(size, axis=1, kind="stable")
+    double, ties = _double_ranks(np.take_along_axis(size, order, 1))
+    w = (double / 2).sum(axis=1, where=np.take_along_axis(apart, order, 1) > 0)
+    n = np.count_nonzero(double, axis=1).astype(np.float64)
+    half = np.maximum(np.gcd.reduce(double, axis=1) / 4, 0.5)
+    found = ndtr(-_z(w - half, n, ties)), ndtr(_z(w + half, n, ties))
+    for row in np.flatnonzero(n <= EXACT):
+        tail = _at_least(tuple(double[row][double[row] > 0].tolist()))
+        reached = round(2 * w[row])
+        found[0][row], found[1][row] = tail[reached], tail[len(tail) - 1 - reached]
     return found
 
 
-def _sums(apart: Values) -> tuple[Values, Values, Values]:
-    """W, the number of differences that are not 0, and Σ(t³ − t), for each row."""
-    size = np.where(apart == 0, np.inf, np.abs(apart))
-    order = np.argsort(size, axis=1, kind="stable")
-    size = np.take_along_axis(size, order, 1)
+def _double_ranks(size: Values) -> tuple[NDArray[np.int64], Values]:
+    """Twice the rank of each size in sorted rows, which is whole (0 of an infinite size), and Σ(t³ − t) of each row."""
     places = np.broadcast_to(np.arange(size.shape[1]), size.shape)
     starts = np.ones(size.shape, bool)
     starts[:, 1:] = size[:, 1:] != size[:, :-1]
@@ -116,26 +125,25 @@ def _sums(apart: Values) -> tuple[Values, Values, Values]:
     begin = np.maximum.accumulate(np.where(starts, places, 0), axis=1)
     finish = np.minimum.accumulate(np.where(ends, places, size.shape[1])[:, ::-1], axis=1)[:, ::-1]
     counts = np.isfinite(size)
-    positive = np.take_along_axis(apart, order, 1) > 0
-    w = ((begin + finish) / 2 + 1).sum(axis=1, where=positive)
     ties = ((finish - begin + 1.0) ** 2 - 1).sum(axis=1, where=counts)
-    return w, counts.sum(axis=1).astype(np.float64), ties
+    return np.where(counts, begin + finish + 2, 0), ties
 
 
 def _z(w: Values, n: Values, ties: Values) -> Values:
     variance = n * (n + 1) * (2 * n + 1) / 24 - ties / 48
     apart = w - n * (n + 1) / 4
-    # without any difference nobody is better: p is 1/2 from here, and 1 from the exact distribution
+    # without any difference nobody is better: p is 1/2 from here in resamples, and 1 from the exact distribution
     return np.asarray(np.divide(apart, np.sqrt(variance), out=np.zeros_like(apart), where=variance > 0))
 
 
-@lru_cache(maxsize=EXACT + 1)
-def _at_least(n: int) -> Values:
-    """P(W ≥ w) for w = 0, 1, …, n(n + 1)/2."""
-    ways = np.ones(1)
-    for rank in range(1, n + 1):
-        ways = np.convolve(ways, np.concatenate([[1.0], np.zeros(rank - 1), [1.0]]))
-    return np.asarray(ways[::-1].cumsum()[::-1] / 2.0**n)
+@lru_cache(maxsize=64)
+def _at_least(double: tuple[int, ...]) -> Values:
+    """P(2W ≥ w) for w = 0, 1, …, Σ 2rᵢ, from twice the ranks: one rank after the other is added, or is not."""
+    ways = np.zeros(sum(double) + 1)
+    ways[0] = 1
+    for rank in double:
+        ways[rank:] += ways[:-rank].copy()
+    return np.asarray(ways[::-1].cumsum()[::-1] / 2.0 ** len(double))
 
 
 def resampled_wins(gains: Values, weights: Values, alpha: float = 0.05) -> Values:

@@ -1,0 +1,147 @@
+"""
+How many raters are enough?
+===========================
+
+Before a truth is collected: how many raters, how many cases? ``manytruths plan`` answers on the command line; this page
+does the same in Python, from assumptions, from a pilot of ratings, and from a pilot of masks.
+"""
+# sphinx_gallery_thumbnail_number = 2
+
+import numpy as np
+
+import manytruths as mt
+from manytruths.pictures.nomograms import Way, nomogram_chart
+from manytruths.pictures.panel_charts import panel_chart
+
+# %%
+# If errors were independent
+# --------------------------
+# Raters who are right in 85% of the cases, a truth that is to be right in 95%: five are needed.
+
+needed = mt.raters_needed(0.95, 0.85)
+print(f"{needed.raters} raters reach {needed.reached:.3f}; three {mt.majority_accuracy(3, 0.85):.3f}")
+print(f"a fourth rater adds nothing, as ties are guessed: {mt.majority_accuracy(4, 0.85):.3f}")
+shares = ", ".join(f"{k} raters {mt.slim_share(k, 0.85):.0%}" for k in (3, 5, 7))
+print(f"cases that one vote decides: {shares}")
+
+# %%
+# They are not
+# ------------
+# Some cases are hard for everybody. Let the correctness of any two raters correlate by 0.3: then no number of raters
+# reaches 95%, as in 8% of the cases most raters are wrong.
+
+print(mt.raters_needed(0.95, 0.85, correlation=0.3).reason)
+sizes = list(range(1, 16, 2))
+curves = {
+    f"correlation {rho:g}": (sizes, [mt.majority_accuracy(k, 0.85, correlation=rho) for k in sizes])
+    for rho in (0, 0.1, 0.2, 0.3, 0.5)
+}
+chart = panel_chart(curves, "Majorities of raters of accuracy 0.85", wanted=0.95, ordered=True)
+
+# %%
+# So the correlation matters more than anything else in such a plan, and it is what nobody knows beforehand. A pilot
+# tells.
+#
+# From a pilot
+# ------------
+# Thirteen simulated raters label 417 cases, as in :doc:`plot_cabitza`. The first four, on the first 100 cases, are the
+# pilot; the rest is what one would like to know.
+
+random = np.random.default_rng(7)
+truth = (random.random(417) < 0.45).astype(int)
+logit = random.normal(2.63, 0.35, 13) - random.normal(0, 2.43, 417)[:, None]
+right = random.random(logit.shape) < 1 / (1 + np.exp(-logit))
+every = mt.Ratings.of(np.where(right, truth[:, None], 1 - truth[:, None]), reference=truth)
+pilot = every.select(cases=range(100), raters=every.raters[:4])
+
+plan = mt.plan_from_ratings(pilot)
+print(f"accuracy of a rater {plan.accuracy}, correlation {plan.correlation}")
+print(f"raters to take {plan.best.value:.0f} ({plan.best.low:.0f} to {plan.best.high:.0f}): {plan.rule}")
+later = mt.majorities(every)
+print(f"13 raters, as the pilot has it: {plan.panels[12].accuracy}; as it came: {1 - later.wrong_share:.3f}")
+
+# %%
+# Four raters and 100 cases are enough to see that ten more raters would not help. The interval is over cases; that
+# other raters may be better or worse than these four is not in it.
+
+odd = [panel for panel in plan.panels if panel.raters % 2]
+ks = [panel.raters for panel in odd]
+fitted = {"fitted to the pilot": (ks, [panel.accuracy.value for panel in odd])}
+fitted["independent"] = (ks, [mt.majority_accuracy(k, plan.accuracy.value) for k in ks])
+band = {"fitted to the pilot": ([panel.accuracy.low for panel in odd], [panel.accuracy.high for panel in odd])}
+best = int(plan.best.value)
+mark = best, plan.panels[best - 1].accuracy.value
+by_pilot = panel_chart(fitted, "Panels, by a pilot of four raters", bands=band, chosen=mark)
+
+# %%
+# Without a reference, "right" is what most raters would say. An error that most of them share cannot be seen then: the
+# numbers say how stable the majority is, not how true.
+
+blind = mt.plan_from_ratings(pilot, source="panel")
+print(f"as most raters would say, of 13: {blind.panels[12].accuracy}")
+
+# %%
+# From masks
+# ----------
+# Lesions are ratings, too: each connected component of what anybody marked was found or missed by every rater. Here are
+# the phantoms of ``manytruths demo``.
+
+
+def first_session(case):
+    """Who drew what; second readings are left out."""
+    return {rater: drawn.mask for (rater, session), drawn in case.readings.items() if session == "1"}
+
+
+simulated = mt.simulate_study(cases=24, seed=0)
+by_case = {case.name: mt.lesion_ratings(first_session(case)) for case in simulated}
+lesions = mt.pool_lesions(by_case, simulated.subjects)
+print(lesions)
+print(f"one rater having found a lesion, another has in {mt.positive_agreement(lesions.tally):.2f}")
+print(f"Dice of two who found it {lesions.delineation:.2f}")
+found = mt.plan_from_ratings(lesions.ratings)
+print(f"raters to take {found.best.value:.0f} ({found.best.low:.0f} to {found.best.high:.0f}), "
+      f"whose majority says what most would in {found.panels[int(found.best.value) - 1].accuracy}")  # fmt: skip
+
+# %%
+# Read this with care: lesions that nobody marked are not there, and every further rater may add some.
+#
+# What it means for an algorithm
+# ------------------------------
+# An algorithm is tested against the majority of three raters, who agree in 80% of the cases, and is right in 95% of
+# them by that truth. The nomogram of Cabitza and colleagues says what it is worth, for two labels and independent
+# raters. From the left: agreement, the truth's accuracy, and, for an algorithm's accuracy as it was reported, its
+# actual accuracy.
+
+way = mt.nomogram(3, agreement=0.8, reported=0.95)
+print(f"each rater is right in {way.rater_accuracy:.3f}, their majority in {way.truth_accuracy:.3f}")
+print(f"the algorithm in {way.product:.3f} as the paper has it; {way.independent:.3f} where errors are independent; "
+      f"{way.low:.3f} to {way.high:.3f} in any event")  # fmt: skip
+back = mt.nomogram_for(3, 0.9, reported=0.95)
+print(f"to be right in 0.9, the truth must be in {back.truth_accuracy:.3f}: an agreement of {back.agreement:.3f}")
+
+accuracies = np.linspace(0.5, 1, 201)
+agreed = [mt.nomogram(1, rater_accuracy=a).agreement for a in accuracies]
+panels = {k: (agreed, [mt.majority_accuracy(k, a) for a in accuracies]) for k in (1, 3, 5, 9, 15)}
+through = Way(way.agreement, way.truth_accuracy, way.product, way.independent, way.low, way.high)
+title = "From agreement to actual accuracy, three raters"
+nomogram = nomogram_chart(
+    panels, (0.85, 0.9, 0.95), "agreement of two raters, Po", title, raters=3, x=0.95, way=through
+)
+
+# %%
+# Where raters err together they agree without being right, and the nomogram flatters. Of the thirteen raters above it
+# says:
+
+agreement = mt.percent_agreement(every.tally())
+flattered = mt.nomogram(13, agreement=agreement)
+print(f"agreement {agreement:.3f}, so the majority is right in {flattered.truth_accuracy:.4f}; "
+      f"it is right in {1 - later.wrong_share:.3f}")  # fmt: skip
+
+# %%
+# How many cases?
+# ---------------
+# For an interval of Fleiss' kappa that is 0.2 wide, where a kappa of 0.6 is expected and three cases in ten are marked.
+# The fewest ratings come with three raters; more raters save cases.
+
+for one in mt.cases_for_width(0.2, kappa=0.6, prevalence=0.3, raters=range(2, 7)):
+    print(f"{one.raters} raters: {one.cases} cases, {one.ratings} ratings")
