@@ -9,7 +9,8 @@ import pytest
 from test_charts import SVG, assert_tidy, read, words
 
 from manytruths.errors import CallError
-from manytruths.pictures.contours import closeup, contour_slices
+from manytruths.pictures.closeups import LIGHT, closeup
+from manytruths.pictures.contours import contour_slices
 from manytruths.pictures.frames import frame_chart
 from manytruths.pictures.rocs import LEFT, SIDE, distinct, lines, strokes
 
@@ -145,3 +146,44 @@ def test_a_closeup_shows_the_image_bare_too(kind: type) -> None:
     assert pink.any()
     assert not (shown == (0, 0, 255)).all(axis=-1).any(), "who marked nothing here is left out, of the legend too"
     assert not pink[:, : shown.shape[1] // 3].any()
+
+
+@pytest.mark.parametrize("image", [None, np.full((300, 400), 255, np.uint8), np.full((300, 400, 3), 90, np.uint8)])
+def test_a_closeup_has_dashes_and_a_scale_bar(image: np.ndarray | None) -> None:
+    place, wide = np.zeros((2, 300, 400), bool)
+    place[100:110, 200:230] = True
+    wide[90:120, 190:240] = True
+    box = ((100, 110), (200, 230))
+    parts = {"the place": place}
+    bare, dashed = (
+        np.array(closeup(image, parts, box, (105, 215), dashed=by, spacing=(0.5, 0.5))) for by in ({}, {"unet": wide})
+    )
+    light = [(picture == LIGHT).all(axis=-1) for picture in (bare, dashed)]
+    # 93 pixels of 0.5 mm are shown 5 times as large; a bar of 10 mm is 20 of them
+    shown = slice(None, 465 + 14 if image is None else 2 * 465 + 6 + 14)
+    bar = light[0][:, shown].sum(axis=1)
+    assert bar[bar > 0].tolist() == [100] * 4
+    np.testing.assert_array_equal(*(where[:, shown] for where in light))
+    dash = 0 if image is not None and image.flat[0] > 127 else 255
+    more = [(picture == dash).all(axis=-1)[:, shown].sum() for picture in (bare, dashed)]
+    assert more[1] - more[0] == pytest.approx(150 + 250, rel=0.05), "half of the outline"
+
+
+def test_faint_curves() -> None:
+    curves = {"unet": roc(3), **{f"rater {i}": roc(i / 9) for i in range(13)}, "vnet": roc(2)}
+    faint = [name for name in curves if name.startswith("rater")]
+    chart = lines(curves, "x", "y", "", faint=faint, faint_name="raters", notes={"unet": "0.9", "rater 3": "0.7"})
+    root = read(chart)
+    assert_tidy(root)
+    drawn = [(e.get("stroke"), e.get("stroke-width")) for e in root.iter(f"{SVG}polyline")]
+    assert len(drawn) == 15
+    assert len(set(drawn[:13])) == 1, "behind the others, all alike"
+    assert len({colour for colour, _ in drawn[13:]} | {drawn[0][0]}) == 3
+    assert "raters (13)" in words(root)
+    assert "0.7" not in words(root).replace("0.75", ""), "together they have no note"
+    assert [f"rater {i}" in words(root) for i in range(13)] == [True] * 13, "under the pointer"
+    few = read(lines({k: curves[k] for k in ("unet", *faint[:3])}, "x", "y", "", faint=faint))
+    assert "(3)" not in words(few), "three or fewer are named"
+    assert "rater 2" in ["".join(e.itertext()) for e in few.iter(f"{SVG}text")]
+    plain = lines({"unet": roc(3), "vnet": roc(2)}, "x", "y", "")
+    assert [e.get("stroke") for e in read(plain).iter(f"{SVG}polyline")] == [c for c, _ in drawn[13:]], "as without"

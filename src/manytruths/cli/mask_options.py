@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Literal
 
@@ -46,6 +46,11 @@ class Masks:
     jobs: int = os.cpu_count() or 1
     "Processes that read cases at the same time; results do not depend on it."
 
+    @property
+    def changed(self) -> list[str]:
+        """Options that were given."""
+        return [one.name for one in fields(self) if getattr(self, one.name) != one.default]
+
     def run(self, template: str, told: MaskCall, folder: Path, quiet: bool) -> int:
         """Read the study, and write and print what was found."""
         from ..analyses.printing import print_files
@@ -74,4 +79,5 @@ class Masks:
 
 def is_study(text: str) -> bool:
     """Whether this names masks: a template, a study file or a folder."""
-    return "{" in text or text.endswith(".toml") or Path(text).is_dir()
+    path = Path(text)
+    return (not path.is_file() and "{" in text) or text.endswith(".toml") or path.is_dir()

@@ -139,15 +139,19 @@ def plan(
 
 def ratings_of(path: str | None, given: Mapping[str, Any]) -> Any:
     """The pilot's ratings, or the tables of its masks, where there is one."""
-    if path is not None and is_study(path):
+    options = [
+        f"--{'filter' if name == 'filters' else name}" for name, value in given.items() if value not in (None, {})
+    ]
+    if path is None and options:
+        raise CallError(f"{options[0]} says how to read a pilot; give --pilot ratings.csv beside it")
+    if path is None:
+        return None
+    if is_study(path):
+        if options:
+            raise CallError(f"{options[0]} says how to read a table; the pilot {path} is of masks")
         from ..study import Study
 
         return Study.open(path, foreground="any").tally(region="union")
-    if path is None:
-        unused = [f"--{'filter' if name == 'filters' else name}" for name, value in given.items() if value]
-        if unused:
-            raise CallError(f"{unused[0]} says how to read a pilot; give --pilot ratings.csv beside it")
-        return None
     from ..formats.ratings import read_ratings
 
     return read_ratings(path, **given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -100,10 +101,19 @@ def reliability(
     from ..analyses.reliability.verb import reliability as run
     from ..formats.ratings import RatingsOptions, open_ratings
 
+    chosen = masks or Masks()
     if is_study(ratings):
-        chosen = masks or Masks()
+        of_tables = {
+            "columns": columns, "levels": levels, "reference": reference, "reference-rater": reference_rater,
+            "filter": filter, "cut": cut, "scale": scale, "positive": positive,
+            "kind": None if kind == "nominal" else kind, "partial": None if partial == "none" else partial,
+        }  # fmt: skip
+        refuse(
+            [name for name, value in of_tables.items() if value is not None], f"a table of ratings; {ratings} are masks"
+        )
         told = MaskCall(labels, raters, cases, confidence, accuracy, chance, seed, resamples)
         return chosen.run(ratings, told, out / "reliability", quiet)
+    refuse(chosen.changed, f"masks; {ratings} is a table of ratings")
     ends = two_numbers(scale, "--scale")
     options = RatingsOptions(
         pairs("--columns", columns), kind, names(labels), levels_of(levels), level_rule,
@@ -122,6 +132,12 @@ def reliability(
     print_reliability(found, shown)
     print_files(paths, folder, shown)
     return 0
+
+
+def refuse(options: Sequence[str], what: str) -> None:
+    """What was given and leads nowhere is a mistake."""
+    if options:
+        raise CallError(f"--{options[0]} is for {what}")
 
 
 def levels_of(text: str | None) -> int | list[str] | None:

@@ -140,7 +140,8 @@ def open_ratings(path: Path | str, options: RatingsOptions | None = None) -> Rat
     if len(found.ratings.raters) < 2:
         known = ", ".join(found.ratings.raters) or "nobody"
         raise FormatError(f"{path}: agreement is between two raters or more; there is {known} alone")
-    return RatingsFile(_with_subjects(found.ratings, entries, options), tuple(_notes(found, entries)))
+    notes = (*cells.notes, *_notes(found, entries))
+    return RatingsFile(_with_subjects(found.ratings, entries, options), notes)
 
 
 def _entries(cells: Cells, options: RatingsOptions) -> Entries:

@@ -13,7 +13,15 @@ from ..errors import CallError, FormatError
 from ..reliability.ratings import MISSING, Ratings, Values
 from .ratings_layout import Entries
 from .ratings_sheet import Faults
-from .ratings_values import Meaning, confidence_meaning, cut_meaning, is_nothing, labels_meaning
+from .ratings_values import (
+    MOST_DISTINCT,
+    Meaning,
+    alike,
+    confidence_meaning,
+    cut_meaning,
+    is_nothing,
+    labels_meaning,
+)
 
 if TYPE_CHECKING:
     from .ratings import RatingsOptions
@@ -36,6 +44,11 @@ def gather(faults: Faults, entries: Entries, sure: Entries | None, options: Rati
     where = _places(entries, cases, raters)
     _refuse_twice(faults, entries, where, len(raters))
     meaning = _meaning(entries, options)
+    if len(meaning.labels) > MOST_DISTINCT:
+        raise FormatError(
+            f"{faults.path}: has {len(meaning.labels):,} different labels; at most {MOST_DISTINCT:,} can be compared: "
+            "check the column of labels, group them, or cut the scale with --cut"
+        )
     _complain(faults, entries, entries.labels, meaning.wrong)
     codes = np.full((len(cases), len(raters)), MISSING, np.int16)
     codes[where] = [meaning.codes.get(text, MISSING) for text in entries.labels]
@@ -45,7 +58,7 @@ def gather(faults: Faults, entries: Entries, sure: Entries | None, options: Rati
         confidence = _confidence_of(sure, cases, raters, options)
     faults.insist()
     confidence = np.where(codes == MISSING, np.nan, confidence)
-    notes = [*meaning.notes, *_confidence_notes(codes, confidence, options)]
+    notes = [*meaning.notes, *alike(raters, "raters"), *_confidence_notes(codes, confidence, options)]
     if options.reference_rater is not None:
         codes, confidence, raters, reference = _taken_out(codes, confidence, raters, options.reference_rater)
     known = None if reference is None or (reference == MISSING).all() else reference
@@ -91,7 +104,8 @@ def _reference(
     codes = dict(meaning.codes)
     if options.cut is not None:
         # what is cut is on a scale; the truth is one of the two labels
-        codes = {**{str(i): i for i in range(2)}, **{label: i for i, label in enumerate(meaning.labels)}}
+        texts = {text for _, text in entries.references.values()}
+        codes = {**labels_meaning(texts, "nominal", ("0", "1")).codes, **dict(zip(meaning.labels, (0, 1), strict=True))}
     found = np.full(len(cases), MISSING, np.int16)
     for row, case in enumerate(cases):
         line, text = entries.references[case]

@@ -116,6 +116,9 @@ def _wide(
     free = [name for name in cells.header if name not in shared and name not in filters]
     sure = dict(_confidences(cells, free)) if values == "label" else {}
     names = [name for name in free if name not in sure.values()] if raters is None else list(raters)
+    absent = [name for name in names if name not in cells.header]
+    if absent:
+        raise CallError(f"{cells.path}: no rater {absent[0]!r}; there are {', '.join(free)}")
     _once(cells, roles["case"])
     found = Entries()
     _describe(cells, roles, found)

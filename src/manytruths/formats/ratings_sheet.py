@@ -5,14 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 import zipfile
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ..errors import CallError, FormatError
 from .opening import needs
+from .quiet import quiet
 from .score_sheet import MOST_TOLD, parsed
 from .tables import read_text
 
@@ -28,6 +30,9 @@ ROLES: dict[str, tuple[str, ...]] = {
 
 PARQUET = (".parquet", ".pq")
 EXCEL = (".xlsx", ".xlsm")
+FOREIGN = {".xls": "the old Excel", ".ods": "LibreOffice", ".numbers": "Numbers"}
+SEPARATOR = re.compile(r"\s*\"?sep=([,;\t])\"?[ \r]*", re.IGNORECASE)
+"""A first line by which Excel is told the separator."""
 
 
 @dataclass
@@ -62,6 +67,7 @@ class Cells:
     lines: list[int]
     columns: list[list[str]]
     faults: Faults
+    notes: tuple[str, ...] = ()
 
     def __getitem__(self, name: str) -> list[str]:
         return self.columns[self.header.index(name)]
@@ -69,33 +75,44 @@ class Cells:
     def keep(self, rows: Sequence[int]) -> Cells:
         """Some of the lines."""
         columns = [[column[i] for i in rows] for column in self.columns]
-        return Cells(self.path, self.header, [self.lines[i] for i in rows], columns, self.faults)
+        return replace(self, lines=[self.lines[i] for i in rows], columns=columns)
 
 
 def read_cells(path: Path | str) -> Cells:
     """Read a file by its ending; rows with too few or too many cells are faults."""
     ending = Path(path).suffix.lower()
-    if ending == ".xls":
-        raise FormatError(f"{path}: is of the old Excel; save it as .xlsx")
+    if ending in FOREIGN:
+        raise FormatError(f"{path}: is of {FOREIGN[ending]}; save it as .xlsx or .csv")
     faults = Faults(path, "row" if ending in PARQUET else "line")
     lines, rows = (_parquet if ending in PARQUET else _excel if ending in EXCEL else _text)(path)
     top = next((i for i, cells in enumerate(rows) if _filled(cells)), None)
     if top is None:
         raise FormatError(f"{path}: is empty; give a table with a header")
-    header = [cell.strip() for cell in rows[top]]
+    lines, rows = lines[top:], _without_blank_columns(rows[top:])
+    header = [cell.strip() for cell in rows[0]]
     if "" in header:
         raise FormatError(f"{path}: column {header.index('') + 1} has no name; give it one")
     if len(set(header)) < len(header):
         raise FormatError(f"{path}: two columns have the same name among {', '.join(header)}; rename one")
-    lines, rows = _whole(lines[top + 1 :], rows[top + 1 :], len(header), faults)
+    lines, rows = _whole(lines[1:], rows[1:], len(header), faults)
     columns = [list(map(str.strip, column)) for column in zip(*rows, strict=True)] or [[] for _ in header]
-    found = Cells(path, header, lines, columns, faults)
+    found = Cells(path, header, lines, columns, faults, tuple(_sheet_notes(path)) if ending in EXCEL else ())
     blank = [i for i, first in enumerate(columns[0]) if not first and not any(column[i] for column in columns)]
     return found.keep(sorted(set(range(len(lines))) - set(blank))) if blank else found
 
 
 def _filled(cells: list[str]) -> bool:
     return any(cell and not cell.isspace() for cell in cells)
+
+
+def _without_blank_columns(rows: list[list[str]]) -> list[list[str]]:
+    """A spreadsheet may save columns to the right that hold nothing, not even a name."""
+    blank = {i for i, cell in enumerate(rows[0]) if not cell.strip()}
+    for cells in rows[1:] if blank else ():
+        blank -= {i for i in blank if i < len(cells) and cells[i].strip()}
+    if not blank:
+        return rows
+    return [[cell for i, cell in enumerate(cells) if i not in blank] for cells in rows]
 
 
 def _whole(lines: list[int], rows: list[list[str]], width: int, faults: Faults) -> Rows:
@@ -115,17 +132,21 @@ Rows = tuple[list[int], list[list[str]]]
 
 def _text(path: Path | str) -> Rows:
     text = read_text(path)
-    separator = max(",;\t", key=text.partition("\n")[0].count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    told = SEPARATOR.fullmatch(first)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=told[1] if told else max(",;\t", key=first.count))
     lines: list[int] = []
     rows: list[list[str]] = []
+    start = 1
     try:
         for cells in reader:
-            lines.append(reader.line_num)
+            lines.append(start)
             rows.append(cells)
+            start = reader.line_num + 1
     except csv.Error as error:
         raise FormatError(f"{path}, line {reader.line_num}: is not a table: {error}") from None
-    return lines, rows
+    top = next((i for i, cells in enumerate(rows) if _filled(cells)), 0) + 1 if told else 0
+    return lines[top:], rows[top:]
 
 
 def _parquet(path: Path | str) -> Rows:
@@ -146,10 +167,22 @@ def _excel(path: Path | str) -> Rows:
     return list(range(1, len(body) + 1)), body
 
 
+def _sheet_notes(path: Path | str) -> Iterator[str]:
+    with quiet:
+        book = needs("openpyxl", "tables", Path(path)).load_workbook(path, read_only=True)
+    first, *others = book.sheetnames
+    book.close()
+    if others:
+        told = ", ".join(others[:MOST_TOLD]) + (", …" if len(others) > MOST_TOLD else "")
+        yield f"the first sheet, {first!r}, was read; not read: {told}"
+
+
 def _read(path: Path | str, how: str, **options: Any) -> Any:
     pandas = needs("pandas", "tables", Path(path))
     try:
-        return getattr(pandas, how)(path, **options)
+        # what a library has to say of drop-down lists and styles helps nobody here
+        with quiet:
+            return getattr(pandas, how)(path, **options)
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         told = getattr(error, "strerror", None) or str(error).partition("\n")[0]
         raise FormatError(f"{path}: cannot be read: {told}; check the path and the file") from None
@@ -179,8 +212,10 @@ def places(cells: Cells, columns: Mapping[str, str], ignored: Iterable[str] = ()
         if role not in found and known:
             found[role] = known[0]
     if "case" not in found:
+        sheets = f" ({cells.notes[0]})" if cells.notes else ""
         raise FormatError(
             f"{cells.path}: has no column 'case' but {', '.join(cells.header)}; say which it is: --columns case=NAME"
+            f"{sheets}"
         )
     return found
 

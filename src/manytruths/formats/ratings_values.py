@@ -16,8 +16,8 @@ so that both ends of the scale are certain. On a scale from 1 to 5 with the cut 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from ..errors import CallError
@@ -28,6 +28,11 @@ Rule = Literal["share", "span"]
 
 NOTHING = frozenset({"", "na", "n/a", "nan", "null", "#n/a", "<na>"})
 """Cells of ratings that were not given, in any case of letters, unless a label is declared by that name."""
+
+
+MOST_DISTINCT = 2_000
+"""Labels; every two of them are compared, and counted in every case."""
+MOST_NOTES = 3
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,7 @@ def labels_meaning(texts: Iterable[str], kind: Kind, labels: Sequence[str] | Non
     gaps = {text for text in texts if is_nothing(text, labels)}
     given = sorted(texts - gaps)
     if kind == "nominal":
-        return _named(given, gaps, labels or _in_order(given))
+        return _named(given, gaps, labels) if labels else _occurring(given, gaps)
     numbers = {text: parsed(text) for text in given}
     if kind == "ordinal" and (labels or any(number is None for number in numbers.values())):
         if not labels:
@@ -74,10 +79,36 @@ def labels_meaning(texts: Iterable[str], kind: Kind, labels: Sequence[str] | Non
     return _numbered(numbers, gaps, labels)
 
 
+def _occurring(given: Sequence[str], gaps: Iterable[str]) -> Meaning:
+    """Labels as they occur; the same number written in two ways is one label."""
+    numbers = {text: parsed(text) for text in given}
+    shortest: dict[float, str] = {}
+    for text in sorted(given, key=lambda text: (len(text), text)):
+        if (number := numbers[text]) is not None:
+            shortest.setdefault(number, text)
+    kept = [text for text in given if (number := numbers[text]) is None or shortest[number] == text]
+    found = _named(given, gaps, _in_order(kept))
+    notes = [
+        f"{text} and {shortest[n]} are one label" for text, n in numbers.items() if n is not None and text not in kept
+    ]
+    return replace(found, notes=(*notes[:MOST_NOTES], *alike(kept, "labels")))
+
+
+def alike(names: Iterable[str], what: str) -> Iterator[str]:
+    """A note of names that only capital letters or blanks tell apart."""
+    same: dict[str, list[str]] = {}
+    for name in names:
+        same.setdefault("".join(name.casefold().split()), []).append(name)
+    groups = [" and ".join(map(repr, group)) for group in same.values() if len(group) > 1]
+    if groups:
+        yield f"warning: {what} that differ only in capitals or blanks count as different: {_listed(groups)}"
+
+
 def _in_order(given: Sequence[str]) -> list[str]:
     """By number where all are numbers, else by the alphabet."""
     numbers = {text: parsed(text) for text in given}
-    return sorted(given, key=lambda text: (numbers[text] or 0.0, text) if None not in numbers.values() else (0.0, text))
+    words = None in numbers.values()
+    return sorted(given, key=lambda text: (0.0 if words else numbers[text] or 0.0, text))
 
 
 def _named(given: Sequence[str], gaps: Iterable[str], labels: Sequence[str]) -> Meaning:
@@ -137,7 +168,7 @@ def cut_meaning(
     low, high = scale or scale_of(texts) or (cut, cut)
     whole = all(number.is_integer() for number in (*known.values(), cut))
     border = cut - 0.5 if whole else cut
-    if not low < border < high:
+    if known and not low < border < high:
         raise CallError(
             f"--cut {plain(cut)} leaves nothing on one side of the ratings from {plain(low)} to {plain(high)}"
         )
@@ -171,7 +202,7 @@ def confidence_meaning(
         if text.casefold() in NOTHING and text.casefold() not in names:
             values[text] = float("nan")
             continue
-        number = parsed(text)
+        number = _of_share(text) if levels is None else parsed(text)
         if names:
             level = names.get(text.casefold())
         elif levels is not None:
@@ -194,8 +225,16 @@ def _strange(text: str, number: float | None, levels: int | Sequence[str] | None
     if levels:
         return f"confidence {text!r} is none of the levels {', '.join(levels)}"
     if number is None:
-        return no_number("confidence", text) + "; levels are named in order by --levels"
-    return f"confidence {text!r} is not from 0 to 1; if it is a level of a scale, say of how many: --levels 5"
+        told = no_number("confidence", text)
+        return told if has_decimal_comma(text) else f"{told}; levels are named in order by --levels"
+    hint = f"; if it is a percentage, write {text}%" if 1 < number <= 100 else ""
+    return f"confidence {text!r} is not from 0 to 1; if it is a level of a scale, say of how many: --levels 5{hint}"
+
+
+def _of_share(text: str) -> float | None:
+    """``0.9`` or ``90%``."""
+    number = parsed(text.removesuffix("%").rstrip())
+    return number / 100 if number is not None and text.endswith("%") else number
 
 
 def no_number(what: str, text: str) -> str:

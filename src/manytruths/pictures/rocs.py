@@ -7,7 +7,7 @@ without colour too.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +26,9 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#1c1c20", "#e69f00", "#5
 """Okabe and Ito's, without the yellow that is lost on white paper."""
 DASHES = (None, "8 4", "2.5 3", "10 3 2.5 3")
 
+NAMED = 3
+"""So many faint curves have their names in the legend; more are one entry."""
+
 Values = NDArray[np.float64]
 Box = tuple[float, float, float, float]
 Limits = tuple[float, float]
@@ -38,6 +41,10 @@ class Stroke:
     colour: str
     dashes: str | None = None
     width: float = 2.0
+
+
+FAINT = Stroke("#b9b9c0", None, 1.0)
+"""Of curves that are only there to be compared with."""
 
 
 def strokes(count: int, colours: Sequence[str] = COLOURS) -> list[Stroke]:
@@ -63,6 +70,8 @@ def lines(
     notes: Mapping[str, str] | None = None,
     diagonal: bool = False,
     ordered: bool = False,
+    faint: Collection[str] = (),
+    faint_name: str = "raters",
     xlim: Limits = (0.0, 1.0),
     ylim: Limits = (0.0, 1.0),
 ) -> str:
@@ -84,6 +93,9 @@ def lines(
         A pale line from corner to corner: what chance gives.
     ordered
         Whether the curves are levels of one thing: colours then run from dark to light instead of differing.
+    faint, faint_name
+        Curves drawn thin and grey behind the others, and, of more than three, their one name in the legend. Names
+        that are no curve's do not matter.
     xlim, ylim
         What the axes show at least; they grow with what lies beyond.
     """
@@ -96,14 +108,19 @@ def lines(
     if diagonal:
         ends = across(across.low), up(up.low), across(across.high), up(up.high)
         parts.append(line(*ends, "#b4b4bb", stroke_width=1.2))
-    chosen = dict(zip(drawn, (levels if ordered else strokes)(len(drawn)), strict=True))
-    for key, curve in drawn.items():
-        parts += shaded(curve, across, up, chosen[key].colour, step)
-    for key, curve in drawn.items():
-        parts += traced(key, curve, across, up, chosen[key], step)
+    pale = [key for key in drawn if key in faint]
+    strong = [key for key in drawn if key not in faint]
+    chosen = dict(zip(strong, (levels if ordered else strokes)(len(strong)), strict=True)) | dict.fromkeys(pale, FAINT)
+    for key in (*pale, *strong):
+        parts += shaded(drawn[key], across, up, chosen[key].colour, step)
+    for key in (*pale, *strong):
+        parts += traced(key, drawn[key], across, up, chosen[key], step)
     parts += _marks({key: (across(x), up(y)) for key, (x, y) in marks.items()})
-    wide, told = legend(list(drawn), chosen, LEFT + SIDE + 22, TOP + 8, notes or {}, _empty(drawn))
-    bottom = max(TOP + SIDE + 52, TOP + ROW * len(drawn) + 24)
+    listed = list(drawn) if len(pale) <= NAMED else [*strong, f"{faint_name} ({len(pale)})"]
+    chosen.setdefault(listed[-1], FAINT)
+    told_of = {key: words for key, words in (notes or {}).items() if key in listed}
+    wide, told = legend(listed, chosen, LEFT + SIDE + 22, TOP + 8, told_of, _empty(drawn))
+    bottom = max(TOP + SIDE + 52, TOP + ROW * len(listed) + 24)
     return document(LEFT + SIDE + 22 + wide + 16, bottom, title, parts + told)
 
 

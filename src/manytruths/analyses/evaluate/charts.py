@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...evaluation.grey.mean_precision import mean_precision
+from ...evaluation.ranking.directions import is_distance
 from ...formats import safe_name
 from ...pictures import beside_raters, lines
-from .gaps import LENGTHS
 from .grading import grading_chart
 from .grey import GreyScores
 from .human_range import OTHERS
@@ -54,7 +54,7 @@ def _ranges(found: Evaluation) -> Iterator[tuple[str, str]]:
             if human is None or not human.raters:
                 continue
             apart = {a: {r: (d.value, d.low, d.high) for r, d in by.items()} for a, by in human.differences.items()}
-            unit = f", {unit_of(part)}" if statistic in LENGTHS else ""
+            unit = f", {unit_of(part)}" if is_distance(statistic) else ""
             title = f"{NAMES[statistic]}: algorithms against each rater, both judged by the other raters"
             about = f"{part.label}: {title}" if part.label else title
             verdicts = {a: verdict_words(human, a) for a in apart}

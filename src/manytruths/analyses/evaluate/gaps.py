@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from ...evaluation.ranking.directions import best, describes_the_case, direction, worst
+from ...evaluation.ranking.directions import best, describes_the_case, direction, is_distance, worst
 from ...formats.scores import PERFECT
 from ...labels import Undefined, reason
 
@@ -19,13 +19,10 @@ UNMARKED = "one of the two marked nothing"
 """Why a distance is undefined that counts as bad."""
 NOBODY = "undefined against every one of them"
 
-LENGTHS = ("hausdorff", "hausdorff_95", "mean_surface_distance")
-"""What has no bound but the size of the image."""
-
 
 def worst_value(statistic: str, diagonal: float) -> float:
     """The worst there is: the metric's bound, and of distances the image's diagonal; nan where there is none."""
-    if statistic in LENGTHS:
+    if is_distance(statistic):
         return diagonal
     bound = None if describes_the_case(statistic) else worst(statistic)
     return math.nan if bound is None else bound
@@ -82,7 +79,7 @@ def filled(
 
 def _worst(statistic: str, diagonal: float, known: Sequence[float]) -> float:
     bound = worst_value(statistic, diagonal)
-    if statistic in LENGTHS or math.isnan(bound) or not known:
+    if is_distance(statistic) or math.isnan(bound) or not known:
         return bound
     return min(bound, *known) if direction(statistic) == "higher" else max(bound, *known)
 

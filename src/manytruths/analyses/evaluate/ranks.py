@@ -10,11 +10,12 @@ from ...errors import InputError
 from ...evaluation.grey.truth_rankings import TruthRankings, truth_rankings
 from ...evaluation.ranking.directions import describes_the_case, direction
 from ...evaluation.ranking.gaps import Board, boards
-from ...evaluation.ranking.scores import BOTH_EMPTY, MISSING, PRESENT, UNDEFINED, Scores
-from ...formats.scores import PERFECT
+from ...evaluation.ranking.schemes import DIGITS
+from ...evaluation.ranking.scores import MISSING, PRESENT, Scores
+from ...formats.scores import gap_of
 from ...labels import reason
 from ..rows import Row
-from .gaps import NO_PREDICTION, Missing
+from .gaps import Missing
 from .hard import HardScores, Part, algorithms_of, truths_of
 
 Orders = TruthRankings
@@ -41,7 +42,8 @@ def _orders(scores: Scores, missing: Missing) -> dict[str, Orders]:
 
 
 def _ranked(algorithms: Sequence[str], found: Sequence[Board]) -> Orders:
-    table = np.stack([board.gains.mean(axis=1) for board in found], axis=1)
+    # what differs by rounding alone is tied
+    table = np.stack([np.round(board.means if board.higher else -board.means, DIGITS) for board in found], axis=1)
     return truth_rankings(table, algorithms, [board.truth for board in found])
 
 
@@ -58,20 +60,13 @@ def scores_of(part: Part) -> Scores:
                 if metric in part.statistics((algorithm, truth)):
                     series = part.series(algorithm, truth, metric)
                     values[i, :, k, m] = series
-                    gaps[i, :, k, m] = [_gap(v) for v in series]
+                    gaps[i, :, k, m] = [gap_of(reason(v)) if reason(v) else PRESENT for v in series]
     cases = tuple(part.tallies)
     return Scores(
         tuple(a.name for a in algorithms), cases, tuple(part.tallies.subjects[c] for c in cases),
         tuple(t.name for t in truths), tuple(metrics), values, gaps,
         diagonals=tuple(part.diagonals[c] for c in cases),
     )  # fmt: skip
-
-
-def _gap(value: float) -> int:
-    why = reason(value)
-    if not why:
-        return PRESENT
-    return BOTH_EMPTY if why.startswith(PERFECT) else MISSING if why == NO_PREDICTION else UNDEFINED
 
 
 def rank_rows(orders: Mapping[tuple[str, str], Orders], region: str) -> Iterator[Row]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ...evaluation.second_look import Place, SecondLook, place_items, wanted_items
 from ...formats import write_picture
+from ..printing import counted
 from ..rows import Row, Table
 
 Array = NDArray[Any]
@@ -115,17 +116,21 @@ def _named(shares: Mapping[str, float]) -> str:
 def _notes(by_case: Mapping[str, SecondLook], rims: int, found: int, listed: int) -> Iterator[str]:
     specks = sum(look.specks for look in by_case.values())
     if specks:
-        yield f"{specks} specks with too few pixels are left out of the second look"
+        yield f"{counted(specks, 'speck')} with too few pixels {_are(specks)} left out of the second look"
     if rims:
-        yield f"{rims} rims, thin and beside what raters marked, are left out of the second look"
+        yield f"{counted(rims, 'rim')}, thin and beside what raters marked, {_are(rims)} left out of the second look"
     if found > listed:
         yield f"{found} places deserve a second look; the {listed} strongest are listed"
     for note in dict.fromkeys(look.note for look in by_case.values() if look.note):
         yield f"{note} ({sum(look.note == note for look in by_case.values())} of {len(by_case)} cases)"
 
 
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
 def draw_places(folder: Path, ranked: Sequence[Ranked], load: Callable[[str], Look], *, most: int = 12) -> list[Path]:
-    """Pictures of the strongest places: the image around each, bare and with the outlines of raters and place.
+    """Pictures of the strongest places: the image around each, bare and with outlines of raters, algorithms and place.
 
     ``load`` reads a case again; each is read once, however many places it has.
     """
@@ -142,10 +147,16 @@ def draw_places(folder: Path, ranked: Sequence[Ranked], load: Callable[[str], Lo
     return sorted(paths)
 
 
+def _size(place: Place) -> str:
+    """``120 pixels (30 mm²)``."""
+    known = "" if np.isnan(place.size) else f" ({place.size:.3g} mm{'²³'[len(place.box) - 2]})"
+    return f"{place.area} {'pixels' if len(place.box) == 2 else 'voxels'}{known}"
+
+
 def place_picture(one: Ranked, look: Look, wanted: NDArray[np.bool_]) -> Any:
     """One place, bare and with outlines."""
     from ...pictures import rater_colours
-    from ...pictures.contours import closeup
+    from ...pictures.closeups import closeup
 
     place = one.place
     everybody = list(dict.fromkeys((*look.everybody, *look.masks)))
@@ -157,8 +168,9 @@ def place_picture(one: Ranked, look: Look, wanted: NDArray[np.bool_]) -> Any:
         {"the place": own, **look.masks},
         place.box,
         place.point,
+        dashed=look.predictions,
         spacing=look.spacing,
-        title=f"{one.rank}. {one.case}",
-        subtitle=f"{place.area} items, by {_named(place.algorithms)}",
+        title=f"{one.rank}. {one.case}: {_size(place)}",
+        subtitle=f"by {_named(place.algorithms)}",
         colours=[PLACE, *(paints[name] for name in look.masks)],
     )

@@ -42,14 +42,14 @@ def _sentences(wish: Wish, needed: tuple[KappaWidth, ...], widths: list[KappaWid
         if own is not None:
             yield _given(own, expected, f"{wish.width:g}")
         yield (f"the fewest ratings for {expected} and a {wish.level:.0%} interval of width {wish.width:g} are "
-               f"{fewest.ratings:,}: {raters_of(fewest.raters)} and {fewest.cases} cases.")  # fmt: skip
+               f"{fewest.ratings:,}: {raters_of(fewest.raters)} and {fewest.cases:,} cases.")  # fmt: skip
     for one in widths:
         if one.raters == (wish.raters or 3):
             yield _given(one, expected, f"{one.width:.3f}")
 
 
 def _given(one: KappaWidth, expected: str, width: str) -> str:
-    who = f"{raters_of(one.raters)} and {one.cases} cases"
+    who = f"{raters_of(one.raters)} and {one.cases:,} cases"
     return f"{who} give {expected} a {one.level:.0%} interval of width {width}."
 
 
@@ -70,7 +70,7 @@ def _needed_grid(wish: Wish, needed: tuple[KappaWidth, ...]) -> Grid:
 
 def _width_grid(wish: Wish, widths: list[KappaWidth] | tuple[()]) -> Grid:
     rows = [[str(one.raters), f"{one.width:.3f}", f"{one.error:.3f}"] for one in widths]
-    return Grid(f"With {wish.cases} cases", ("raters", "width", "standard error"), rows)
+    return Grid(f"With {wish.cases:,} cases", ("raters", "width", "standard error"), rows)
 
 
 def _charts(wish: Wish, needed: tuple[KappaWidth, ...], widths: list[KappaWidth] | tuple[()]) -> dict[str, str]:

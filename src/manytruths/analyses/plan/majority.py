@@ -16,6 +16,8 @@ from ..rows import Row
 from .topics import Grid, Topic, Wish, plan_row, raters_of, sentence, word
 
 NAME = "majority"
+LARGEST_SHOWN = 51
+"""The largest panel for which a chart is made longer."""
 ACCURACIES = (0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6)
 
 
@@ -123,11 +125,14 @@ def _sentences(wish: Wish, model: Model, needed: RatersNeeded | None) -> Iterato
 def _wanted(model: Model, needed: RatersNeeded) -> str:
     if needed.raters is None:
         return f"no panel of raters {_like(model)} reaches {needed.wanted:g}: {needed.reason}."
-    told = f"{raters_of(needed.raters)} {_like(model)} {_reach(needed.raters)} {needed.reached:.3f}"
     fewer = needed.raters - (2 if model.labels == 2 else 1)
+    before = model.reached(fewer) if fewer > 0 else 0.0
+    # so many digits that one less is seen to be less
+    digits = next((n for n in (3, 4, 5) if round(before, n) < needed.wanted), 6)
+    told = f"{raters_of(needed.raters)} {_like(model)} {_reach(needed.raters)} {needed.reached:.{digits}f}"
     if fewer < 1:
         return f"{told}, the {needed.wanted:g} that is wanted."
-    return f"{told}; {word(fewer)} {_reach(fewer)} {model.reached(fewer):.3f}, less than the {needed.wanted:g} wanted."
+    return f"{told}; {word(fewer)} {_reach(fewer)} {before:.{digits}f}, less than the {needed.wanted:g} wanted."
 
 
 def _reach(count: int) -> str:
@@ -182,7 +187,7 @@ def _charts(wish: Wish, model: Model, needed: RatersNeeded | None) -> dict[str, 
     from ...pictures.panel_charts import panel_chart
 
     step = 2 if wish.labels == 2 else 1
-    ks = range(1, max(wish.most, _last(needed), wish.raters or 0) + 1, step)
+    ks = range(1, max(wish.most, _last(needed), _shown(wish.raters)) + 1, step)
     alone = Model((model.mean,), 0.0, 0.0, wish.labels)
     curves = {model.words: (ks, [model.reached(k) for k in ks])}
     if model.words != "independent":
@@ -208,7 +213,11 @@ def _charts(wish: Wish, model: Model, needed: RatersNeeded | None) -> dict[str, 
 
 def _last(needed: RatersNeeded | None) -> int:
     """A chart that shows the panel needed, as long as it is not absurd."""
-    return needed.raters if needed is not None and needed.raters is not None and needed.raters <= 51 else 0
+    return 0 if needed is None else _shown(needed.raters)
+
+
+def _shown(raters: int | None) -> int:
+    return raters if raters is not None and raters <= LARGEST_SHOWN else 0
 
 
 def _needed_chart(wish: Wish, model: Model) -> str:

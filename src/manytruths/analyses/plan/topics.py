@@ -6,8 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ...errors import CallError
+from ...reliability.planning.panel_size import MOST_PLURALITY
 from ..rows import Row
 
+MOST_RATERS = 999
+"""Raters of one panel that is asked for."""
 EXTRA = ("topic", "raters", "rater_accuracy", "rater")
 
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
@@ -47,6 +50,12 @@ class Wish:
             check_share(name, getattr(self, name))
         for value in self.rater_accuracy:
             check_share("rater_accuracy", value)
+        if not 0 <= self.rater_std <= 0.5:
+            raise CallError(f"rater_std, a standard deviation of shares, is from 0 to 0.5; got {self.rater_std:g}")
+        most = MOST_RATERS if self.labels == 2 else MOST_PLURALITY
+        if self.raters is not None and self.raters > most:
+            labels = "" if self.labels == 2 else f" for {self.labels} labels"
+            raise CallError(f"raters is at most {most}{labels}; got {self.raters}")
         for name, least in (("raters", 1), ("labels", 2), ("cases", 1), ("seed", 0), ("resamples", 1)):
             value = getattr(self, name)
             if value is not None and value < least:

@@ -90,7 +90,11 @@ def _unused(wish: Wish, topics: set[str]) -> None:
         "wanted_actual": ({"nomogram"}, "--reported-accuracy, --agreement, --rho or --rater-accuracy"),
         "cost_rater": ({"pilot"}, "--pilot"),
         "cost_error": ({"pilot"}, "--pilot"),
+        "raters": ({"majority", "nomogram", "kappa"}, "--rater-accuracy, --agreement, --rho or --kappa"),
     }
+    if not topics:
+        # alone it asks nothing, and what could be asked is told
+        del wants["raters"]
     for name, (useful, needs) in wants.items():
         if getattr(wish, name) and not useful & topics:
             option = "reported-accuracy" if name == "reported" else name.replace("_", "-")

@@ -48,13 +48,14 @@ def beyond_chance(ratings: Ratings, settings: Settings) -> dict[str, Interval]:
     if len(ratings.labels) >= VOID:
         nothing = Undefined(TOO_MANY)
         return dict.fromkeys(chosen, Interval(nothing, nothing, nothing, settings.level, "bca", len(ratings)))
-    subjects = len(set(ratings.subjects))
+    # who rated a case alone agrees with nobody, however many such cases there are
+    subjects = len({subject for subject, m in zip(ratings.subjects, ratings.rated.tolist(), strict=True) if m > 1})
     if subjects < LEAST_SUBJECTS:
         whole, refused = sorted_tally(ratings), Undefined(f"{TOO_FEW}; there are {subjects}")
         return {
             name: Interval(f(whole), refused, refused, settings.level, "bca", subjects) for name, f in chosen.items()
         }
-    if subjects == len(ratings):
+    if len(set(ratings.subjects)) == len(ratings):
         found = _of_cases(list(chosen.values()), ratings, settings)
     else:
         options = ("bca", settings.resamples, settings.level, settings.seed)

@@ -19,6 +19,7 @@ Where nothing is said about costs, the panel is the smallest odd one to which tw
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -101,10 +102,15 @@ class Rule:
         if (self.cost_rater is None) != (self.cost_error is None):
             raise CallError("the cost of a rating and the cost of an error go together; give both or neither")
         for name in ("cost_rater", "cost_error"):
-            if (getattr(self, name) or 0) < 0:
+            if not 0 <= (getattr(self, name) or 0) < math.inf:
                 raise CallError(f"{name} is not negative; got {getattr(self, name):g}")
-        if self.most < 3 or self.resamples < 1 or not 0 < self.level < 1 or not 0 < self.gain < 1:
-            raise CallError("a plan wants panels of three or more, one resample or more, a level and a gain below 1")
+        for name in ("level", "gain"):
+            if not 0 < getattr(self, name) < 1:
+                raise CallError(f"{name} lies between 0 and 1; got {getattr(self, name):g}")
+        if self.most < 3 or self.resamples < 1:
+            raise CallError(
+                f"a plan wants panels of three or more and one resample or more; got {self.most} and {self.resamples}"
+            )
 
     def __str__(self) -> str:
         if self.cost_rater is None:
