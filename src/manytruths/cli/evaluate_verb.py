@@ -96,5 +96,5 @@ def evaluate(
     paths = write(found, folder, pictures=pictures)
     shown = console(common.quiet)
     print_evaluation(found, shown)
-    print_files(paths, folder, shown)
+    print_files([*paths, *([found.extras.sheet] if found.extras.sheet else [])], folder, shown)
     return 0

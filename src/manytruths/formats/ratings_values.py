@@ -88,9 +88,8 @@ def _occurring(given: Sequence[str], gaps: Iterable[str]) -> Meaning:
             shortest.setdefault(number, text)
     kept = [text for text in given if (number := numbers[text]) is None or shortest[number] == text]
     found = _named(given, gaps, _in_order(kept))
-    notes = [
-        f"{text} and {shortest[n]} are one label" for text, n in numbers.items() if n is not None and text not in kept
-    ]
+    pairs = [(text, shortest[number]) for text, number in numbers.items() if number is not None]
+    notes = [f"{text} and {short} are one label" for text, short in pairs if text != short]
     return replace(found, notes=(*notes[:MOST_NOTES], *alike(kept, "labels")))
 
 

@@ -98,7 +98,9 @@ def _truths(found: GreyScores) -> Iterator[tuple[str, str]]:
         curves = {truth: _points(found, algorithm, truth) for truth in found.truths}
         areas = {truth: _area(found, algorithm, truth) for truth in found.truths}
         title = f"{algorithm}: P̄-R under every truth"
-        yield f"truths-{safe_name(algorithm)}", lines(curves, "recall", "mean precision P̄", title, notes=areas)
+        raters = [name for name, kind in found.kinds.items() if kind == "rater"]
+        drawn = lines(curves, "recall", "mean precision P̄", title, notes=areas, faint=raters, faint_name="raters")
+        yield f"truths-{safe_name(algorithm)}", drawn
 
 
 def _rankings(found: GreyScores) -> Iterator[tuple[str, str]]:

@@ -8,9 +8,9 @@ import numpy as np
 
 from ...agreement import contingency
 from ...evaluation.extended_dice import SATURATED
-from ...formats import Template
 from ...labels import VOID, reason
 from ...study import Study
+from ...study.strangers import strangers
 from ...tallies import Column, Tally
 from ..printing import counted
 from .gaps import Missing
@@ -77,12 +77,10 @@ def _missing(study: Study, missing: Missing) -> Iterator[str]:
 
 def _strangers(study: Study) -> Iterator[str]:
     """Predictions of cases that the study does not have: names that do not fit, perhaps."""
-    template = Template(study.options.predictions or "")
-    known = {name.rpartition("/")[2] for name in (case.name for case in study)}
-    names = dict.fromkeys(found.fields["case"] for found in template.find() if "case" in found.fields)
-    others = [name for name in names if name not in known]
+    others = strangers(study.options, [case.name for case in study])
     if others:
-        yield f"predictions of {counted(len(others), 'case')} that nobody marked are not used ({named(others)})"
+        told = named(list(map(str, others)))
+        yield f"predictions of {counted(len(others), 'case')} that nobody marked are not used ({told})"
 
 
 def _copies(part: Part) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...evaluation.ranking.directions import direction
 from ..printing import counted, grid, number, with_interval
 from ..rows import Row
+from .grading import graded_grids
 from .hard import Part
 from .human_range import OTHERS, HumanRange
 from .notes import named, unit_of
@@ -54,7 +55,8 @@ def print_evaluation(found: Evaluation, console: Console) -> None:
         f"[bold]{counted(len(study.algorithms), 'algorithm')}, {counted(len(study), 'case')}, "
         f"{counted(len(study.subjects), 'subject')}, {counted(len(study.rater_names), 'rater')}[/bold]\n"
     )
-    for part in (*_hard(found), *_grey(found), *order_grids(found)):
+    graded = graded_grids(found.extras.graded) if found.extras.graded else ()
+    for part in (*_hard(found), *_grey(found), *order_grids(found), *graded):
         console.print(part)
     for line in (*_distinct(found), *found.notes):
         console.print(f"• {line}", markup=False, highlight=False)
