@@ -142,3 +142,13 @@ def test_a_second_look_lists_what_nobody_marked(study, tmp_path):
     assert (tmp_path / "evaluate/second_look/001.png").is_file()
     summary = json.loads((tmp_path / "evaluate/summary.json").read_text())
     assert summary["tables"]["second_look"][0]["case"] == "f03"
+
+
+def test_a_rater_is_never_better_than_all_raters(study, tmp_path):
+    """The raters' own masks as predictions: nobody is above himself, nor below."""
+    masks = f"{study}/masks"
+    line = ["evaluate", f"{masks}/{{rater}}/{{case}}.png", "--predictions", f"{masks}/{{algorithm}}/{{case}}.png"]
+    assert status([*line, "--out", str(tmp_path), "--resamples", "50", "--jobs", "1", "--quiet"]) == 0
+    verdicts = rows(tmp_path / "evaluate/verdicts.csv")
+    assert len(verdicts) > 100
+    assert {r["verdict"] for r in verdicts} == {"inside"}

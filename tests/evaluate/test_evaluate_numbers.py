@@ -17,6 +17,7 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 import manytruths as mt
+from manytruths.evaluation.ranking.gaps import means_by_truth
 from study_folders import run, table, write_png
 
 with warnings.catch_warnings():
@@ -363,7 +364,8 @@ def test_verdicts(evaluated):
         for name, by in wanted_scores(truth).items():
             if name == "inner_outer_ratio":
                 continue
-            own = {r: {c: human(r, c, against, name) if c in kept else None for c in SUBJECTS} for r in RATERS}
+            raw = {r: {c: human(r, c, against, name) if c in kept else None for c in SUBJECTS} for r in RATERS}
+            own = {r: {c: number(v) for c, v in raw[r].items()} for r in RATERS}
             means = [mean(v for v in by_subject(own[r])[0] if v is not None) for r in RATERS]
             for who, values in completed(name, by, missing).items():
                 row = rows[who, against, name]
@@ -372,7 +374,7 @@ def test_verdicts(evaluated):
                 assert float(row["human_high"]) == pytest.approx(max(means))
                 better = []
                 for rater in RATERS:
-                    gains = {c: gain(who, c, against, name, rater, own[rater][c]) for c in SUBJECTS}
+                    gains = {c: gain(who, c, against, name, rater, raw[rater][c]) for c in SUBJECTS}
                     better.append(mean(v for v in by_subject(gains)[0] if v is not None))
                     agrees(apart[who, rater, against, name], better[-1])
                     pairs.remove((who, rater, against, name))
@@ -386,17 +388,21 @@ def test_verdicts(evaluated):
 
 
 def human(rater, case, against, name):
-    """A rater by the others; None where he is absent, or there is nothing to say."""
-    return number(judged(rater, case, against, rater).get(name)) if (rater, case) in MASKS else None
+    """A rater by the others; None where he is absent."""
+    return judged(rater, case, against, rater).get(name) if (rater, case) in MASKS else None
 
 
 def gain(who, case, against, name, rater, own):
-    """By how much an algorithm is better than a rater whom the same truths judge."""
+    """By how much an algorithm is better than a rater whom the same truths judge; rightly nothing is the best."""
     value = judged(who, case, against, rater).get(name)
-    value = BOUND[name] if value == NONE else number(value)
-    if value is None or own is None:
+    value = BOUND[name] if value == NONE else value
+    if value in SILENT and own in SILENT:
         return None
-    return own - value if name in LOWER else value - own
+    best = 0.0 if name in LOWER else 1.0
+    first, second = (best if v in SILENT else number(v) for v in (value, own))
+    if first is None or second is None:
+        return None
+    return second - first if name in LOWER else first - second
 
 
 def test_rankings(evaluated):
@@ -440,6 +446,20 @@ def ranked(name, by, every, missing):
         return all(there) if missing == "exclude" else any(there) or any(by[a][case] in SILENT for a in ALGORITHMS)
 
     return {a: {c: counted(a, c) for c in SUBJECTS if counts(c)} for a in ALGORITHMS}
+
+
+def test_rank_reads_them_in_the_same_order(evaluated):
+    folder, missing = evaluated
+    scores = mt.read_scores(folder / "scores.csv")
+    names = {row["metric"] for row in table(folder / "rankings.csv")}
+    found = means_by_truth(
+        scores.select(truths=[*RATERS, *MADE, ALL]), [m for m in scores.metrics if m in names], missing
+    )
+    ours = cells(folder / "rankings.csv", "against", "metric", "algorithm")
+    assert {(m, t) for m, t in found} == {(m, t) for t, m, _ in ours}
+    for (metric, truth), means in found.items():
+        for algorithm, value in zip(scores.algorithms, means, strict=True):
+            assert float(ours[truth, metric, algorithm]["value"]) == pytest.approx(value, abs=1e-11)
 
 
 def test_orders_are_those_of_the_rankings(evaluated):

@@ -75,7 +75,7 @@ class Common:
     """What every verb takes."""
 
     out: Path = Path("manytruths-out")
-    "Folder for the results; each verb writes into a folder of its name."
+    "Folder for the results; each verb writes into a folder of its name, where what only an earlier run wrote goes."
     jobs: int = os.cpu_count() or 1
     "Processes that read cases at the same time; results do not depend on it."
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="")] = False

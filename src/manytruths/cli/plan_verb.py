@@ -152,9 +152,9 @@ def ratings_of(path: str | None, given: Mapping[str, Any]) -> Any:
         from ..study import Study
 
         return Study.open(path, foreground="any").tally(region="union")
-    from ..formats.ratings import read_ratings
+    from ..formats.ratings import RatingsOptions, open_ratings
 
-    return read_ratings(path, **given)
+    return open_ratings(path, RatingsOptions(**given, sure=False)).ratings
 
 
 def shares(text: str | None) -> tuple[float, ...]:

@@ -107,6 +107,7 @@ def reliability(
             "columns": columns, "levels": levels, "reference": reference, "reference-rater": reference_rater,
             "filter": filter, "cut": cut, "scale": scale, "positive": positive,
             "kind": None if kind == "nominal" else kind, "partial": None if partial == "none" else partial,
+            "level-rule": None if level_rule == "share" else level_rule,
         }  # fmt: skip
         refuse(
             [name for name, value in of_tables.items() if value is not None], f"a table of ratings; {ratings} are masks"

@@ -37,6 +37,8 @@ class RatingsOptions:
     filters: Mapping[str, str] = field(default_factory=dict)
     cut: float | None = None
     scale: tuple[float, float] | None = None
+    sure: bool = True
+    """Whether confidence is read; where nobody asks for it, it may be on any scale."""
 
     @property
     def roles(self) -> dict[str, str]:

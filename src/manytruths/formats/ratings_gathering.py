@@ -122,7 +122,7 @@ def _confidence(
 ) -> Values:
     """Of the table's own column, else of the rating itself."""
     found = np.full(shape, np.nan)
-    if options.confidence is not None:
+    if options.confidence is not None or not options.sure:
         return found
     if not entries.confidence and options.levels is not None:
         raise CallError("--levels is of confidence, but the table has none; name its column: --columns confidence=NAME")

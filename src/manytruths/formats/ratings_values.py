@@ -226,7 +226,7 @@ def _strange(text: str, number: float | None, levels: int | Sequence[str] | None
     if number is None:
         told = no_number("confidence", text)
         return told if has_decimal_comma(text) else f"{told}; levels are named in order by --levels"
-    hint = f"; if it is a percentage, write {text}%" if 1 < number <= 100 else ""
+    hint = f"; if it is a percentage, write {text}%" if 10 < number <= 100 else ""
     return f"confidence {text!r} is not from 0 to 1; if it is a level of a scale, say of how many: --levels 5{hint}"
 
 

@@ -43,7 +43,7 @@ def closeup(
     point: Sequence[int],
     *,
     dashed: Mapping[str, Array] | None = None,
-    dashed_name: str = "algorithms (dashed)",
+    dashed_name: str = "algorithms",
     spacing: Sequence[float] | None = None,
     title: str | None = None,
     subtitle: str | None = None,

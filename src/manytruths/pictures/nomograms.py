@@ -14,8 +14,8 @@ from .panel_charts import LEFT, Curve, haloed, ring
 from .rocs import Stroke, traced
 from .svg import ALARM, BLUE, INK, PALE_INK, Axis, bottom_axis, document, figure, left_axis, line, tag, text
 
-SIDE, GAP = 300.0, 34.0
-"""The sides of the two squares, and what lies between."""
+SIDE, GAP, HEAD = 300.0, 34.0, 32.0
+"""The sides of the two squares, what lies between, and what above for their names."""
 PALE = "#9aa5b1"
 
 
@@ -56,13 +56,13 @@ def nomogram_chart(
     if raters not in panels:
         raise CallError(f"there is no line for {raters} raters; there are {', '.join(map(str, panels))}")
     second = LEFT + SIDE + GAP
-    up = Axis(0.5, 1.0, TOP + 22 + SIDE, TOP + 22)
+    top, bottom = TOP + HEAD, TOP + HEAD + SIDE
+    up = Axis(0.5, 1.0, bottom, top)
     across = Axis.over(np.concatenate([np.asarray(m, float) for m, _ in panels.values()]).tolist(), LEFT, LEFT + SIDE)
     actual = Axis(0.4, 1.0, second, second + SIDE)
-    top, bottom = TOP + 22, TOP + 22 + SIDE
     parts = [
-        text(LEFT, TOP + 10, "majority of how many raters", size=11.5, fill=PALE_INK),
-        text(second, TOP + 10, "accuracy reported on that truth", size=11.5, fill=PALE_INK),
+        text(LEFT, TOP + 8, "majority of how many raters", size=11.5, fill=PALE_INK),
+        text(second, TOP + 8, "accuracy reported on that truth", size=11.5, fill=PALE_INK),
         *bottom_axis(across, top, bottom, xlabel),
         *left_axis(up, LEFT, LEFT + SIDE, "accuracy of the truth"),
         *bottom_axis(actual, top, bottom, "actual accuracy of the algorithm"),
@@ -71,7 +71,7 @@ def nomogram_chart(
     for count, curve in panels.items():
         parts += _panel(curve, across, up, str(count), bold=count == raters)
     # a line beside the user's own would only hide its name
-    for value in sorted(([] if x is None else [x]) + [r for r in reported if x is None or abs(r - x) > 0.025]):
+    for value in sorted(([] if x is None else [x]) + [r for r in reported if x is None or abs(r - x) > 0.045]):
         parts += _report(value, actual, up, bold=value == x)
     if way is not None:
         parts += _way(way, across, actual, up)
@@ -110,13 +110,15 @@ def _way(way: Way, across: Axis, actual: Axis, up: Axis) -> list[str]:
     start, y, bottom = across(way.measured), up(way.truth), up(0.5)
     known, between = math.isfinite(way.actual), actual.start - GAP / 2
     end = actual(way.actual) if known else between
+    # above the line, unless that is the top
+    beside = y - 7 if way.truth < 0.97 else y + 16
     route = f"M{start:.2f} {bottom:.2f}V{y:.2f}H{end:.2f}" + (f"V{bottom - 3:.2f}" if known else "")
     return [
         tag("path", d=route, fill="none", stroke=ALARM, stroke_width=2.0),
         *_arrow(start, (y + bottom) / 2, up=True),
         ring(start, y),
         haloed(start, bottom + 52, figure(way.measured, 3), fill=ALARM, anchor="middle", bold=True),
-        haloed(between, y - 7, figure(way.truth, 3), fill=ALARM, anchor="middle", bold=True),
+        haloed(between, beside, figure(way.truth, 3), fill=ALARM, anchor="middle", bold=True),
         *(_result(way, actual, end, y, bottom) if known else []),
     ]
 

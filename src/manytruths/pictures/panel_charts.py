@@ -83,7 +83,8 @@ def panel_chart(
     if wanted is not None:
         parts += _level(up(wanted), f"wanted: {figure(wanted, 3).rstrip('0')}")
     if chosen is not None:
-        parts += _choice(across(chosen[0]), up(chosen[1]), f"{chosen[0]} raters: {figure(chosen[1], 3)}")
+        who = f"{chosen[0]} rater{'s' * (chosen[0] > 1)}"
+        parts += _choice(across(chosen[0]), up(chosen[1]), f"{who}: {figure(chosen[1], 3)}")
     return _with_legend(parts, styles, title)
 
 
@@ -110,12 +111,18 @@ def _level(y: float, words: str) -> list[str]:
 
 
 def _choice(x: float, y: float, words: str) -> list[str]:
-    # below the line, where a rising curve leaves room
+    # below the line on its right, above it on its left, where a rising curve leaves room
     right = x + 12 + len(words) * 12 * LETTER < LEFT + WIDE
     return [
         line(x, y, x, TOP + TALL, ALARM, stroke_width=1.4, stroke_dasharray="2.5 3"),
         ring(x, y, 6.0),
-        haloed(x + 12 if right else x - 6, y + 24, words, anchor="start" if right else "end", bold=True),
+        haloed(
+            x + 12 if right else x - 6,
+            y + 24 if right or y < TOP + 24 else y - 12,
+            words,
+            anchor="start" if right else "end",
+            bold=True,
+        ),
     ]
 
 
@@ -166,5 +173,6 @@ def ratio_chart(
         x, y = across(chosen[0]), up(chosen[1])
         corner = f"M{x:.2f} {TOP + TALL:.2f}V{y:.2f}H{LEFT:.2f}"
         parts.append(tag("path", d=corner, fill="none", stroke=ALARM, stroke_width=1.4, stroke_dasharray="2.5 3"))
-        parts += [ring(x, y, 6.0), haloed(x + 6, y - 12, words, bold=True)]
+        beside = (x + 6, y - 12) if y > TOP + 16 else (x + 12, y + 5)
+        parts += [ring(x, y, 6.0), haloed(*beside, words, bold=True)]
     return _with_legend(parts, styles, title)

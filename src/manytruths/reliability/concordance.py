@@ -101,9 +101,10 @@ def genuineness(ratings: Ratings, chance: Chance = "uniform") -> Values:
     array([[0.6667, 1.    ],
            [0.6667, 1.    ]])
     """
+    share = chance_distribution(ratings, chance)
     if np.isnan(ratings.confidence).all():
         return np.where(ratings.given, 1.0, np.nan)
-    p = chance_distribution(ratings, chance)[ratings.codes]
+    p = share[ratings.codes]
     c = np.where(ratings.given, ratings.confidence, np.nan)
     whole = c + (1 - c) * p
     return np.asarray(np.divide(c, whole, out=np.full(c.shape, np.nan), where=whole > 0))

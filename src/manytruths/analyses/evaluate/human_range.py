@@ -17,7 +17,8 @@ from functools import cached_property
 
 import numpy as np
 
-from ...evaluation.ranking.directions import direction
+from ...evaluation.ranking.directions import best, direction
+from ...formats.scores import PERFECT
 from ...labels import Undefined, reason
 from ...resampling import Interval, mean_intervals, subject_values
 from ...tallies import Column, Tallies
@@ -137,6 +138,20 @@ class HumanRange:
         return [d for d in self.differences[algorithm].values() if not math.isnan(d.value)]
 
 
+def _apart(bench: Bench, case: str, algorithm: Column, rater: Column, against: str, statistic: str) -> float:
+    """An algorithm less a rater. Who marks nothing where there is nothing does best; where both do, nothing is said."""
+    pair = (
+        bench.of_algorithm(case, algorithm, against, statistic, rater),
+        bench.of_rater(case, rater, against, statistic),
+    )
+    silent = [reason(value).startswith(PERFECT) for value in pair]
+    top = best(statistic)
+    if all(silent) or top is None:
+        return math.nan if any(silent) else pair[0] - pair[1]
+    first, second = (top if still else value for value, still in zip(pair, silent, strict=True))
+    return first - second
+
+
 def human_range(
     bench: Bench,
     raters: Sequence[Column],
@@ -154,8 +169,8 @@ def human_range(
     means = mean_intervals(subject_values(bench.tallies, own), resamples=1)
     differences = {}
     for algorithm in algorithms:
-        same = [[bench.of_algorithm(c, algorithm, against, statistic, r) for r in raters] for c in cases]
-        better = sign * (np.array(same, np.float64) - own)
+        better = np.array([[_apart(bench, c, algorithm, r, against, statistic) for r in raters] for c in cases]) * sign
+        better[list(left_out)] = np.nan
         found = mean_intervals(
             subject_values(bench.tallies, better), "bca", settings.resamples, settings.level, settings.seed
         )

@@ -95,7 +95,8 @@ def _accepted(table: Tally, absent: Collection[Column]) -> dict[Key, Values]:
         return found
     for rater in raters:
         found[rater, EVERYBODY] = _extended(table, rater)
-        others, truth = table.without(rater), replace(EVERYBODY, session=f"without {rater.name}")
+        readings = [c for c in table.role("rater") if c.name == rater.name]  # his second reading is his own, too
+        others, truth = table.without(*readings), replace(EVERYBODY, session=f"without {rater.name}")
         found |= {(a, truth): _extended(others, a) for a in table.role("algorithm")}
     return found
 

@@ -46,6 +46,8 @@ def _sentences(found: PilotPlan, wish: Wish) -> Iterator[str]:
     who = "their majority" if best > 1 else "who"
     what = "is right in" if found.source == "reference" else "says what most raters would in"
     yield f"take {raters_of(best)}{sure}: {who} {what} {_within(panel.accuracy)} of the cases."
+    if best + (2 if found.labels == 2 else 1) > len(found.panels):
+        yield f"no larger panel was computed, and one may be worth more: raise --most, {len(found.panels)} so far."
     if found.more:
         yield (f"that is {word(found.more)} more than the pilot's {word(found.raters)}, whose majority reaches "
                f"{now.accuracy.value:.3f}.")  # fmt: skip

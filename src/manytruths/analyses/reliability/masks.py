@@ -50,6 +50,11 @@ class Assumptions:
     chance: Chance = "uniform"
     accuracy: str | Mapping[str, float] = "majority"
 
+    @property
+    def of_lesions(self) -> Assumptions:
+        """Shares by label are of pixels; found and missed are as likely."""
+        return replace(self, chance="uniform") if isinstance(self.chance, Mapping) else self
+
     def statistics(self) -> dict[str, Statistic]:
         """Those of a table."""
         own = SigmaStatistic(self.confidence, self.chance), RhoStatistic(self.accuracy, self.confidence, self.chance)
@@ -113,7 +118,7 @@ def mask_reliability(
         tallies,
         lesions,
         mask_table(tallies, settings, given, named=named),
-        detection_table(by_case, tallies, settings, given, named=named),
+        detection_table(by_case, tallies, settings, given.of_lesions, named=named),
         lesion_table(lesions, tallies),
         tuple(_notes(tallies, lesions, given)),
     )
@@ -274,6 +279,10 @@ def _notes(tallies: Tallies, lesions: LesionRatings, given: Assumptions) -> Iter
         )
     if given.confidence is None:
         yield "nobody gave a confidence: σ is percent agreement, and ρ what of it is right"
+    elif isinstance(given.chance, Mapping):
+        yield "the shares of --chance are of the items' labels; who guesses about a lesion finds or misses it equally"
+    if not isinstance(given.accuracy, Mapping):
+        yield "the interval of ρ's mean over subjects takes accuracies as they are; that of all together does not"
     if len(lesions):
         yield FLOOR
     if lesions.bridged:

@@ -30,8 +30,8 @@ def notes_of(found: Reliability) -> Iterator[str]:
         yield f"Krippendorff's rule, by the lower end of alpha ({alpha.low:.3f}): {rule}"
     if reason(headline["sigma"].low):
         yield f"no intervals: {reason(headline['sigma'].low)}"
-    elif any(source.rho is not None for source in found.sources):
-        yield "intervals of rho take the raters' accuracies as they are"
+    elif any(source.rasch is not None for source in found.sources):
+        yield "the interval of rho by a Rasch model takes its abilities and difficulties as they are"
     yield from _warnings(found)
     yield from _sources(found)
     alone = int((ratings.rated < 2).sum())

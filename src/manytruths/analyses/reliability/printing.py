@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...labels import reason
+from ...pictures.svg import shorten
 from ...resampling import Interval
 from ..printing import counted, grid, number
 from .intervals import LEVELS
@@ -25,6 +26,8 @@ NAMES = {
     "fleiss_kappa": "Fleiss' kappa",
     "gwet_ac1": "Gwet's AC1",
 }
+LONGEST = 18
+"""Letters of a rater's name, so that his line stays one."""
 SHORT = {"reference": "reference", "majority": "others", "given": "given", "rasch": "Rasch"}
 
 
@@ -88,7 +91,11 @@ def _raters(found: Reliability) -> Any:
     for i, rater in enumerate(ratings.raters):
         sure = ratings.confidence[:, i]
         sure = sure[~np.isnan(sure)]
-        row = [rater, str(int(ratings.given[:, i].sum())), number(float(sure.mean()), 2) if len(sure) else "–"]
+        row = [
+            shorten(rater, LONGEST),
+            str(int(ratings.given[:, i].sum())),
+            number(float(sure.mean()), 2) if len(sure) else "–",
+        ]
         row += [number(float(source.accuracy[i]), 2) for source in sources]
         row += [number(float(found.sigma.by_rater[i]), 2)]
         if model is not None:
@@ -96,7 +103,9 @@ def _raters(found: Reliability) -> Any:
             row += [number(float(model.ability[i]), 2) + error, number(float(model.infit[i]), 2)]
             row += [number(float(model.outfit[i]), 2)]
         warnings = {"one_label": "one label only", "never_agrees": "never agrees"}
-        rows.append([*row, ", ".join(words for name, words in warnings.items() if rater in odd[name])])
+        told = [words for name, words in warnings.items() if rater in odd[name]]
+        rows.append([*row, *([", ".join(told)] if any(odd.values()) else [])])
     accuracies = [f"right, {SHORT[s.name]}" for s in sources]
     rasch = ["ability", "infit", "outfit"] if model is not None else []
-    return grid("Raters", ["", "ratings", "confidence", *accuracies, "sigma", *rasch, ""], rows)
+    last = [""] if any(odd.values()) else []
+    return grid("Raters", ["", "ratings", "confidence", *accuracies, "sigma", *rasch, *last], rows)

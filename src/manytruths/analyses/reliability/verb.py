@@ -23,6 +23,7 @@ from ..rows import Table, write_all
 from ..summaries import Settings
 from .confidence import ConfidenceLevels, confidence_levels, confidence_table
 from .intervals import beyond_chance, case_means
+from .rho_intervals import rho_interval
 from .sources import Source, sources_of
 
 SCHEMA = 1
@@ -108,6 +109,11 @@ def _headline(
         base = won.judged if kind.startswith("wrong") else won.counted
         values[name] = np.where(base, getattr(won, kind), np.nan)
     found = dict(zip(values, case_means(list(values.values()), ratings, settings), strict=True))
+    for source in sources:
+        if source.rho is not None and source.name in ("reference", "majority"):
+            found[f"rho {source.name}"] = rho_interval(
+                ratings, source.name, source.rho, settings.chance, settings.partial, settings
+            )
     for source in sources:
         if source.rho is None:
             nothing = Undefined(str(getattr(source.value, "reason", "undefined")))

@@ -90,24 +90,24 @@ def best(metric: str) -> float | None:
 
 def is_distance(metric: str) -> bool:
     """Whether a metric is a distance within the image, which is no longer than its diagonal."""
-    return _plain(metric) in _DISTANCES
+    return plain(metric) in _DISTANCES
 
 
 def describes_the_case(metric: str) -> bool:
     """Whether a statistic is about the case, so that nobody can be ranked by it."""
-    return _plain(metric) in DESCRIPTIVE
+    return plain(metric) in DESCRIPTIVE
 
 
 def _bounds(metric: str) -> tuple[float | None, float | None]:
-    known = _plain(metric)
+    known = plain(metric)
     return _HIGHER.get(known) or _LOWER.get(known) or (None, None)
 
 
 def _found(metric: str, given: Mapping[str, str]) -> Direction | None:
     wanted = {written(name): way for name, way in given.items()}
-    way = wanted.get(written(metric), wanted.get(_plain(metric)))
+    way = wanted.get(written(metric), wanted.get(plain(metric)))
     if way is None:
-        known = _plain(metric)
+        known = plain(metric)
         return "higher" if known in _HIGHER else "lower" if known in _LOWER else None
     if way == "higher" or way == "lower":
         return way  # type: ignore[return-value]
@@ -119,5 +119,6 @@ def written(name: str) -> str:
     return re.sub(r"[-\s_]+", "_", name.strip().casefold())
 
 
-def _plain(name: str) -> str:
+def plain(name: str) -> str:
+    """As names are compared: in small letters, without what stands in brackets."""
     return written(re.sub(r"\s*\[.*\]$", "", name.strip()))

@@ -15,7 +15,7 @@ from itertools import combinations
 import numpy as np
 
 from ...errors import CallError, InputError
-from .directions import NONE_GIVEN, describes_the_case, direction, has_direction
+from .directions import NONE_GIVEN, describes_the_case, direction, has_direction, plain
 from .effects import Differences, mean_differences
 from .gaps import Board, Missing, boards
 from .schemes import SCHEMES, Aggregate, Scheme
@@ -29,7 +29,7 @@ MEANS = ("mean of raters",)
 """What a score can be against that is no truth of its own."""
 MANY = 3
 """With more metrics than this, the main ones are taken alone: many of them measure much the same."""
-MAIN = ("dice", "pbar_area")
+MAIN = ("dice", "dsc", "pbar_area")
 NO_SUBJECTS = (
     "no subjects are named: every case counts as a patient of its own; cases of one patient make intervals too narrow "
     "(--cases)"
@@ -260,7 +260,7 @@ def _chosen(
         direction((unknown or list(scores.metrics))[0], directions)
         raise CallError(f"{', '.join(scores.metrics)}: describes cases, not algorithms; name another with --metric")
     if len(known) > MANY:
-        main = tuple(m for m in known if m.partition(" [")[0] in MAIN)
+        main = tuple(m for m in known if plain(m) in MAIN)
         if main:
             told = f"ranked by {', '.join(main)}, the first of {len(known)} metrics; --metric chooses others, or all"
             return main, [told]
