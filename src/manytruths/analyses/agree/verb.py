@@ -8,22 +8,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import manytruths
-
 from ...agreement import SMYTH_LIMIT, krippendorff_rule, level
-from ...formats import write_text
 from ...formats.results import staged, write_summary
 from ...labels import reason
 from ...study import Progress, Study
 from ...tallies import Tallies
+from ..files import summary_of, write_charts
 from ..rows import Row, Table, write_all
 from ..summaries import Series, Settings, region_of, summarise
 from .agreement import agreement_table, confusion_table, curve_table
 from .examining import Examined, Plan, examine
 from .pairs import pairs_table
 from .raters import Raters, raters_analysis
-
-SCHEMA = 1
 
 FEW_RATERS = 5
 """With fewer, the outlier rule says little."""
@@ -95,26 +91,28 @@ def _examined(study: Study, plan: Plan, settings: Settings, progress: Progress |
 
 def write(found: Agreement, folder: Path, *, pictures: bool = True) -> list[Path]:
     """Tables, summary and, with pictures, charts into a folder; what only an earlier run wrote there goes."""
-    drawn = _charts(found, folder / "charts") if pictures else ()
+    drawn = []
+    if pictures:
+        from .charts import charts
+
+        drawn = write_charts(charts(found), folder / "charts")
     paths = [*write_all(found.tables, folder), *drawn, *found.files]
     return [*paths, write_summary(folder, summary(found), paths)]
 
 
 def summary(found: Agreement) -> dict[str, Any]:
     """The tables' numbers, with versions and settings."""
-    return {
-        "schema_version": SCHEMA,
-        "manytruths": manytruths.__version__,
-        "verb": "agree",
-        "cases": len(found.study),
-        "subjects": len(found.study.subjects),
-        "raters": list(found.study.rater_names),
-        "labels": found.tallies[next(iter(found.tallies))].labels.describe(),
-        "region": region_of(found.tallies),
-        "settings": found.settings,
-        "notes": list(found.notes),
-        "tables": {t.name: [dict(zip(t.header, r.cells(), strict=True)) for r in t.rows] for t in found.tables},
-    }
+    return summary_of(
+        "agree",
+        found.tables,
+        cases=len(found.study),
+        subjects=len(found.study.subjects),
+        raters=list(found.study.rater_names),
+        labels=found.tallies[next(iter(found.tallies))].labels.describe(),
+        region=region_of(found.tallies),
+        settings=found.settings,
+        notes=list(found.notes),
+    )
 
 
 def _add_ranking(table: Table, seen: dict[str, Examined], tallies: Tallies, settings: Settings) -> None:
@@ -167,15 +165,6 @@ def _notes(study: Study, tallies: Tallies, table: Table, raters: Raters | None) 
     if alpha.low is not None and not reason(alpha.low):
         rule = krippendorff_rule(alpha.low)
         yield f"Krippendorff's rule, stricter than such words, by the lower end of alpha ({alpha.low:.3f}): {rule}"
-
-
-def _charts(found: Agreement, folder: Path) -> Iterator[Path]:
-    """Charts as SVG: the agreement curve, kappa by group, and, of raters, dendrogram and matrix."""
-    from .charts import charts
-
-    for name, svg in charts(found).items():
-        write_text(folder / f"{name}.svg", svg)
-        yield folder / f"{name}.svg"
 
 
 def words(found: Agreement) -> str:

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import manytruths
-
 from ...consensus.door import estimator
 from ...errors import CallError, InputError
-from ...formats import write_csv, write_text
+from ...formats import write_csv
 from ...formats.results import write_summary
 from ...study import Progress, Study
+from ..files import summary_of, write_charts
 from ..rows import Table, write_all
 from ..summaries import Settings, region_of
 from .boundary_tables import boundary_table
@@ -153,9 +152,7 @@ def write(found: Evaluation, folder: Path, *, pictures: bool = True) -> list[Pat
     if pictures:
         from .charts import charts
 
-        for name, svg in charts(found).items():
-            write_text(folder / "charts" / f"{name}.svg", svg)
-            paths.append(folder / "charts" / f"{name}.svg")
+        paths += write_charts(charts(found), folder / "charts")
         if found.extras.looks is not None:
             home = folder / "second_look"
             paths += write_places(found.study, found.extras.looks, found.more, found.plan.threshold, home)
@@ -164,26 +161,23 @@ def write(found: Evaluation, folder: Path, *, pictures: bool = True) -> list[Pat
 
 def summary(found: Evaluation) -> dict[str, Any]:
     """The tables' numbers (but the points of curves), with versions and settings."""
-    shown = [t for t in found.tables if t.name != "curves"]
-    return {
-        "schema_version": 1,
-        "manytruths": manytruths.__version__,
-        "verb": "evaluate",
-        "cases": len(found.study),
-        "subjects": len(found.study.subjects),
-        "raters": list(found.study.rater_names),
-        "algorithms": [str(c) for c in found.study.algorithms],
-        "truths": list(found.plan.truths),
-        "missing": found.missing,
-        "skew": found.grey.skew if found.grey else None,
-        "tolerance": {p.label: p.tolerance for p in found.hard.parts} if found.hard else None,
-        "surfaces": found.plan.definition if found.hard and found.plan.distances else None,
-        "settings": found.settings,
-        "notes": list(found.notes),
-        "orders": [
+    return summary_of(
+        "evaluate",
+        [t for t in found.tables if t.name != "curves"],
+        cases=len(found.study),
+        subjects=len(found.study.subjects),
+        raters=list(found.study.rater_names),
+        algorithms=[str(c) for c in found.study.algorithms],
+        truths=list(found.plan.truths),
+        missing=found.missing,
+        skew=found.grey.skew if found.grey else None,
+        tolerance={p.label: p.tolerance for p in found.hard.parts} if found.hard else None,
+        surfaces=found.plan.definition if found.hard and found.plan.distances else None,
+        settings=found.settings,
+        notes=list(found.notes),
+        orders=[
             {"label": label, "metric": metric, "order": list(r.order), "truths": list(r.truths)}
             for (label, metric), orders in found.orders.items()
             for r in orders.rankings
         ],
-        "tables": {t.name: [dict(zip(t.header, r.cells(), strict=True)) for r in t.rows] for t in shown},
-    }
+    )

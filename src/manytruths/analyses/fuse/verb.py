@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-import manytruths
-
 from ...agreement import PairStatistic, contingency, dice, iou, sensitivity, specificity, volume_difference
 from ...agreement.pairs import Tables
 from ...complexity import STATISTICS, GroupClassifier, fit_groups
@@ -25,6 +23,7 @@ from ...labels import Undefined, ratio
 from ...raters import RaterPerformance, rater_dependence, rater_performance
 from ...study import Progress, Study
 from ...tallies import Tallies, Tally, pool
+from ..files import summary_of
 from ..rows import Row, Table, write_all
 from ..summaries import Series, Settings, region_of, summarise
 from .fused import Fused, column_of
@@ -266,17 +265,14 @@ def write(found: Fusion, folder: Path, *, pictures: bool = True) -> list[Path]:
 
 
 def _summary(found: Fusion) -> dict[str, Any]:
-    tables = (found.performance, found.differences, found.complexity)
-    return {
-        "schema_version": 1,
-        "manytruths": manytruths.__version__,
-        "verb": "fuse",
-        "methods": list(found.methods),
-        "cases": len(found.study),
-        "subjects": len(found.study.subjects),
-        "raters": list(found.study.rater_names),
-        "region": region_of(found.tallies),
-        "settings": found.settings,
-        "notes": list(found.notes),
-        "tables": {t.name: [dict(zip(t.header, r.cells(), strict=True)) for r in t.rows] for t in tables},
-    }
+    return summary_of(
+        "fuse",
+        (found.performance, found.differences, found.complexity),
+        methods=list(found.methods),
+        cases=len(found.study),
+        subjects=len(found.study.subjects),
+        raters=list(found.study.rater_names),
+        region=region_of(found.tallies),
+        settings=found.settings,
+        notes=list(found.notes),
+    )

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import manytruths
-
 from ...errors import CallError
-from ...formats import write_text
 from ...formats.results import write_summary
 from ...reliability.ratings import Ratings
 from ...tallies import Tallies
+from ..files import summary_of, write_charts
 from ..printing import grid
 from ..rows import Table
 from .kappa import kappa_topic
@@ -24,8 +22,6 @@ from .topics import EXTRA, Topic, Wish
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-SCHEMA = 1
 
 NOTHING = (
     "nothing is asked; try --wanted 0.95 --rater-accuracy 0.85, or --pilot ratings.csv, or --agreement 0.8 --raters 3 "
@@ -103,30 +99,21 @@ def _unused(wish: Wish, topics: set[str]) -> None:
 
 def write(found: Planned, folder: Path, *, pictures: bool = True) -> list[Path]:
     """Table, summary and charts into a folder; what only an earlier run wrote there goes."""
-    drawn = list(_charts(found, folder / "charts")) if pictures else []
+    charts = {name: svg for topic in found.topics for name, svg in topic.charts().items()} if pictures else {}
+    drawn = write_charts(charts, folder / "charts")
     paths = [found.table.write(folder), *drawn]
     return [*paths, write_summary(folder, summary(found), paths)]
 
 
-def _charts(found: Planned, folder: Path) -> Iterator[Path]:
-    for topic in found.topics:
-        for name, svg in topic.charts().items():
-            write_text(folder / f"{name}.svg", svg)
-            yield folder / f"{name}.svg"
-
-
 def summary(found: Planned) -> dict[str, Any]:
     """The table's numbers, with version, questions and answers."""
-    table = found.table
-    return {
-        "schema_version": SCHEMA,
-        "manytruths": manytruths.__version__,
-        "verb": "plan",
-        "settings": found.wish,
-        "answers": list(found.sentences),
-        "notes": list(found.notes),
-        "tables": {table.name: [dict(zip(table.header, row.cells(), strict=True)) for row in table.rows]},
-    }
+    return summary_of(
+        "plan",
+        [found.table],
+        settings=found.wish,
+        answers=list(found.sentences),
+        notes=list(found.notes),
+    )
 
 
 def print_plan(found: Planned, console: Console) -> None:

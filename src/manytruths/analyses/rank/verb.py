@@ -21,22 +21,18 @@ same file. Its fields:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import manytruths
-
 from ...evaluation.ranking.gaps import Missing
 from ...evaluation.ranking.rank import Ranking
-from ...formats import write_json, write_text
+from ...formats import write_json
 from ...formats.results import write_summary
+from ..files import SCHEMA, summary_of, write_charts
 from ..rows import Table, write_all
 from .notes import notes
 from .tables import pairs_table, rankings_table, tau_table
-
-SCHEMA = 1
 
 
 @dataclass(frozen=True)
@@ -70,40 +66,34 @@ def ranked(ranking: Ranking, settings: RankSettings | None = None) -> Ranked:
 def write(found: Ranked, folder: Path, *, pictures: bool = True) -> list[Path]:
     """Tables, leaderboard, summary and charts into a folder; what only an earlier run wrote there goes."""
     write_json(folder / "leaderboard.json", leaderboard(found))
-    drawn = list(_charts(found.ranking, folder / "charts")) if pictures else []
+    drawn = []
+    if pictures:
+        from .charts import charts
+
+        drawn = write_charts(charts(found.ranking), folder / "charts")
     paths = [*write_all(found.tables, folder), folder / "leaderboard.json", *drawn]
     return [*paths, write_summary(folder, summary(found), paths)]
-
-
-def _charts(ranking: Ranking, folder: Path) -> Iterator[Path]:
-    from .charts import charts
-
-    for name, svg in charts(ranking).items():
-        write_text(folder / f"{name}.svg", svg)
-        yield folder / f"{name}.svg"
 
 
 def summary(found: Ranked) -> dict[str, Any]:
     """The tables' numbers, with versions and settings."""
     ranking = found.ranking
-    return {
-        "schema_version": SCHEMA,
-        "manytruths": manytruths.__version__,
-        "verb": "rank",
-        "settings": found.settings,
+    return summary_of(
+        "rank",
+        found.tables,
+        settings=found.settings,
         **_how(ranking),
-        "winner": ranking.verdict.winner,
-        "verdict": ranking.verdict.sentence,
-        "order": ranking.order,
-        "groups": [group.algorithms for group in ranking.groups()],
-        "distinct_rankings": {metric or "all": ranking.distinct(metric) for metric in _kinds(ranking)},
-        "without_truth": [
+        winner=ranking.verdict.winner,
+        verdict=ranking.verdict.sentence,
+        order=ranking.order,
+        groups=[group.algorithms for group in ranking.groups()],
+        distinct_rankings={metric or "all": ranking.distinct(metric) for metric in _kinds(ranking)},
+        without_truth=[
             {"truth": one.truth, "changed": one.changed, "first_changed": one.first_changed}
             for one in ranking.without_truth
         ],
-        "notes": found.notes,
-        "tables": {t.name: [dict(zip(t.header, r.cells(), strict=True)) for r in t.rows] for t in found.tables},
-    }
+        notes=found.notes,
+    )
 
 
 def _kinds(ranking: Ranking) -> tuple[str, ...]:

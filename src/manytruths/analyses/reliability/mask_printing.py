@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import manytruths
-
 from ...formats.results import write_summary
+from ..files import summary_of
 from ..printing import counted, grid, number, with_interval
 from ..rows import Row, Table, write_all
 from ..summaries import Settings, region_of
@@ -80,18 +79,16 @@ def _raters(found: MaskReliability) -> Any:
 def write_mask_reliability(found: MaskReliability, settings: Settings, folder: Path) -> list[Path]:
     """Tables and summary into a folder."""
     paths = write_all(found.tables, folder)
-    told = {
-        "schema_version": 1,
-        "manytruths": manytruths.__version__,
-        "verb": "reliability",
-        "of": "masks",
-        "cases": len(found.tallies),
-        "subjects": len(found.tallies.by_subject()),
-        "raters": list(found.lesions.ratings.raters),
-        "lesions": len(found.lesions.ratings),
-        "region": region_of(found.tallies),
-        "settings": settings,
-        "notes": list(found.notes),
-        "tables": {t.name: [dict(zip(t.header, r.cells(), strict=True)) for r in t.rows] for t in found.tables},
-    }
+    told = summary_of(
+        "reliability",
+        found.tables,
+        of="masks",
+        cases=len(found.tallies),
+        subjects=len(found.tallies.by_subject()),
+        raters=list(found.lesions.ratings.raters),
+        lesions=len(found.lesions.ratings),
+        region=region_of(found.tallies),
+        settings=settings,
+        notes=list(found.notes),
+    )
     return [*paths, write_summary(folder, told, paths)]

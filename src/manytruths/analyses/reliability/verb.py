@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import manytruths
-
 from ...errors import CallError, InputError
-from ...formats import write_text
 from ...formats.results import write_summary
 from ...labels import Undefined
 from ...reliability.concordance import ALONE, Chance, Concordance, Partial, sigma
 from ...reliability.majorities import Majorities, majorities
 from ...reliability.ratings import Ratings, Values
 from ...resampling import Interval
+from ..files import summary_of, write_charts
 from ..rows import Table, write_all
 from ..summaries import Settings
 from .confidence import ConfidenceLevels, confidence_levels, confidence_table
@@ -26,7 +24,6 @@ from .intervals import beyond_chance, case_means
 from .rho_intervals import rho_interval
 from .sources import Source, sources_of
 
-SCHEMA = 1
 KINDS = {
     "tied": "tied",
     "slim": "slim_majority",
@@ -123,34 +120,28 @@ def _headline(
 
 def write(found: Reliability, folder: Path, *, pictures: bool = True) -> list[Path]:
     """Tables, summary and charts into a folder; what only an earlier run wrote there goes."""
-    drawn = list(_charts(found, folder / "charts")) if pictures else []
+    drawn = []
+    if pictures:
+        from .charts import charts
+
+        drawn = write_charts(charts(found), folder / "charts")
     paths = [*write_all(found.tables, folder), *drawn]
     return [*paths, write_summary(folder, summary(found), paths)]
-
-
-def _charts(found: Reliability, folder: Path) -> Iterator[Path]:
-    from .charts import charts
-
-    for name, svg in charts(found).items():
-        write_text(folder / f"{name}.svg", svg)
-        yield folder / f"{name}.svg"
 
 
 def summary(found: Reliability) -> dict[str, Any]:
     """The tables' numbers, with versions and settings."""
     ratings = found.ratings
-    return {
-        "schema_version": SCHEMA,
-        "manytruths": manytruths.__version__,
-        "verb": "reliability",
-        "cases": len(ratings),
-        "subjects": len(set(ratings.subjects)),
-        "raters": ratings.raters,
-        "labels": ratings.labels,
-        "kind": ratings.kind,
-        "ratings": int(ratings.rated.sum()),
-        "missing": int((~ratings.given).sum()),
-        "settings": found.settings,
-        "notes": found.notes,
-        "tables": {t.name: [dict(zip(t.header, r.cells(), strict=True)) for r in t.rows] for t in found.tables},
-    }
+    return summary_of(
+        "reliability",
+        found.tables,
+        cases=len(ratings),
+        subjects=len(set(ratings.subjects)),
+        raters=ratings.raters,
+        labels=ratings.labels,
+        kind=ratings.kind,
+        ratings=int(ratings.rated.sum()),
+        missing=int((~ratings.given).sum()),
+        settings=found.settings,
+        notes=found.notes,
+    )
