@@ -111,7 +111,7 @@ def _charts(found: Nomogram) -> dict[str, str]:
     a = np.linspace(0.5, 1, 201)
     panels = sorted({*PANELS, found.raters})
     # a line beside that of the user would only hide its name
-    panels = [k for k in panels if k == found.raters or abs(k - found.raters) > 1]
+    panels = [k for k in panels if k == found.raters or abs(k - found.raters) > max(1, found.raters / 4)]
     ways = {"agreement": (a**2 + (1 - a) ** 2, "agreement of two raters, Po"), "rho": (a**2, "reliability ρ")}
     drawn = {}
     for name, (measured, label) in ways.items():
