@@ -16,10 +16,17 @@ from study_folders import MANYTRUTHS, command, files, pixels, table, untidy, wri
 CASES = [f"p{i:03}" for i in range(150)]
 
 
+def heed_interrupts():
+    """As in a terminal: what runs in the background inherits that interrupts are ignored."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def start_and_stop(template, out, jobs, sent):
     """Send a signal when a few cases are done."""
     line = [MANYTRUTHS, "agree", template, "--out", str(out), "--jobs", str(jobs), "--quiet"]
-    process = subprocess.Popen(line, stdout=PIPE, stderr=PIPE, text=True, start_new_session=True)
+    process = subprocess.Popen(
+        line, stdout=PIPE, stderr=PIPE, text=True, start_new_session=True, preexec_fn=heed_interrupts
+    )  # fmt: skip
     for _ in range(600):
         if len(list((out / "agree/.part-heatmaps").glob("*.png"))) >= 5 or process.poll() is not None:
             break
