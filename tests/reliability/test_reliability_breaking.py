@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import time
 from dataclasses import replace
 
@@ -150,8 +151,7 @@ def test_a_column_of_measurements_is_no_column_of_labels(ask):
 
 
 def test_several_sheets_are_told(tmp_path, ask):
-    pandas = pytest.importorskip("pandas")
-    pytest.importorskip("openpyxl")
+    pandas = importlib.import_module("pandas")
     table = pandas.DataFrame({"case": [f"p{i}" for i in range(12)], "A": [0, 1] * 6, "B": [0, 0, 1] * 4})
     note = pandas.DataFrame({"read me": ["a note"]})
     for first, second, code in ((note, table, 1), (table, note, 0)):

@@ -54,6 +54,8 @@ class Demo:
     raters: tuple[SimulatedRater, ...]
     truth: Table
     evaluation: Evaluation
+    program: str = "manytruths"
+    """How the command was called: one that is not on the path needs its folder."""
 
     def print(self, console: Console) -> None:
         """The analysis, and how close it came to the truth."""
@@ -70,8 +72,8 @@ class Demo:
             f"\nthe study:   {self.folder}/study  (masks, images, ranks, study.toml)",
             f"the tables:  {self.folder}/agree, {self.folder}/evaluate",
             f"to look at:  {self.folder}/agree/heatmaps, {self.folder}/contours, {self.folder}/evaluate/charts",
-            f"next:        manytruths rank {self.folder}/evaluate/scores.csv",
-            f"             manytruths evaluate {self.folder}/study --predictions "
+            f"next:        {self.program} rank {self.folder}/evaluate/scores.csv",
+            f"             {self.program} evaluate {self.folder}/study --predictions "
             f"'{self.folder}/study/predictions/{{algorithm}}/{{case}}.png'",
         )
         for place in places:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -39,6 +39,8 @@ class Masks:
     "any: unite all labels but 0."
     void: int | None = None
     "The value that means 'not rated'."
+    exclude: Annotated[list[str] | None, Parameter(negative_iterable=())] = None
+    "Masks to leave out, as RATER=CASE; may be given several times."
     least: int = 1
     "Pixels of the smallest lesion; smaller ones are specks, which are only counted."
     overlap: float | None = None
@@ -58,10 +60,11 @@ class Masks:
         from ..analyses.reliability.masks import Assumptions, LesionRule, mask_reliability
         from ..analyses.summaries import Settings
         from ..study import Study
-        from .parsing import chance_of, labels, shares
+        from .parsing import chance_of, excluded, labels, shares
 
         study = Study.open(
             template, roi=self.roi, region=self.region, foreground=self.foreground, void=self.void,
+            exclude=excluded(self.exclude),
             labels=labels(told.labels), raters=told.raters, cases=None if told.cases is None else str(told.cases),
         )  # fmt: skip
         settings = Settings(seed=told.seed, resamples=told.resamples, jobs=self.jobs)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
+from shutil import which
 from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
@@ -202,5 +204,7 @@ def demo(
 
     with progress(quiet) as bar:
         found = run(out, cases=cases, size=size, seed=seed, jobs=jobs, progress=bar)
-    found.print(console(quiet))
+    called = sys.argv[0]
+    program = called if Path(called).name == "manytruths" and which("manytruths") is None else "manytruths"
+    replace(found, program=program).print(console(quiet))
     return 0

@@ -32,6 +32,7 @@ def notes(
     """Each thing to know, once."""
     yield from _missing(study, missing)
     yield from _strangers(study)
+    yield from _absent(study)
     if grey is not None:
         yield from grey.notes
     if hard is None:
@@ -81,6 +82,14 @@ def _strangers(study: Study) -> Iterator[str]:
     if others:
         told = named(list(map(str, others)))
         yield f"predictions of {counted(len(others), 'case')} that nobody marked are not used ({told})"
+
+
+def _absent(study: Study) -> Iterator[str]:
+    """Raters who did not see every case: nobody is judged by them there."""
+    for rater in study.rater_names:
+        gone = [case.name for case in study if rater not in {column.name for column in case.masks}]
+        if gone:
+            yield f"rater {rater} did not mark {len(gone)} of {counted(len(study), 'case')} ({named(gone)})"
 
 
 def _copies(part: Part) -> Iterator[str]:
