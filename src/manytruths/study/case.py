@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -199,6 +200,19 @@ class Reading:
     case: Case
     masks: Mapping[Column, Array]
     grid: Grid
+
+    @cached_property
+    def picture(self) -> tuple[Array | None, str]:
+        """The image where there is one of the masks' size, and why there is none where one was to be had."""
+        try:
+            image = self.case.picture()
+        except ManytruthsError as error:
+            return None, str(error)
+        shape = self.grid.shape
+        if image is not None and image.shape[: len(shape)] != shape:
+            size = "×".join(map(str, image.shape[: len(shape)]))
+            return None, f"it is {size}, unlike the masks"
+        return image, ""
 
     def tally(self, region: str | ArrayLike | None = None) -> Tally:
         """The table of the case."""

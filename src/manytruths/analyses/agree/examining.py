@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...agreement import Correlation, common_heatmap, heatmap_score, image_features, ranking_heatmap
-from ...errors import CallError, ManytruthsError
+from ...errors import CallError
 from ...formats import Grid, safe_name, write_map, write_picture
 from ...pixels import paint
 from ...shape import Region, regions
 from ...study import Case
-from ...study.case import about
+from ...study.case import Reading, about
 from ...tallies import Tally
 
 Array = NDArray[Any]
@@ -24,9 +24,12 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class Plan:
-    """What to make of a case besides its table; nothing where there is no folder."""
+    """What to make of a case besides its table."""
 
     folder: Path | None = None
+    """For heatmaps; none are written without it."""
+    measured: bool | None = None
+    """Whether to look for regions and image features; by default where heatmaps are written."""
     region: str | None = None
     features: bool = True
     window: int = 7
@@ -34,6 +37,11 @@ class Plan:
     base: float = 0.77
     shift: float = 13
     largest: int = 10
+
+    @property
+    def looks(self) -> bool:
+        """Whether a case is looked at beyond its table."""
+        return self.folder is not None if self.measured is None else self.measured
 
     def __post_init__(self) -> None:
         for name in ("window", "agreement_window"):
@@ -55,24 +63,27 @@ class Examined:
 
 def examine(case: Case, plan: Plan) -> Examined:
     """One case, read once."""
-    reading = case.read()
-    table = reading.tally(plan.region)
-    if plan.folder is None:
+    return examined(case.read(), plan)
+
+
+def examined(reading: Reading, plan: Plan) -> Examined:
+    """The same of a case whose masks are in memory."""
+    case, table = reading.case, reading.tally(plan.region)
+    if not plan.looks:
         return Examined(table)
     whole = table if table.region == "whole" else reading.tally("whole")
     heat = np.asarray(reading.paint(common_heatmap(whole), whole))
     heat = heat.astype(np.uint8 if heat.max(initial=0) < 256 else np.uint16)
-    image, note = _image(case, heat)
-    most = len({column.name for column in case.masks})
-    _save(plan.folder, case, heat, image, reading.grid, most, "raters who marked it", discrete=True)
-    score, ranked = _ranking(case, plan, image, reading.grid) if case.ranks else (None, None)
+    image, problem = reading.picture
+    note = f"case {case.name}: heatmap without its image: {problem}" if problem else ""
+    score, ranked = _ranking(case, plan, reading.grid) if case.ranks else (None, None)
+    files = _saved(reading, plan, heat, ranked) if plan.folder is not None else ()
     region = case.region(reading.grid)
     inside = None if isinstance(region, str) else np.asarray(region) != 0
     shown = heat if ranked is None else ranked
     found = regions(shown if inside is None else np.where(inside, shown, 0), reading.grid.spacing)
     windows = plan.window, plan.agreement_window
     correlations = image_features(heat, image, *windows, inside) if plan.features and image is not None else {}
-    files = _files(plan.folder, case) + (_files(plan.folder / "ranking", case) if case.ranks else ())
     return Examined(table, found, correlations, score, note, files)
 
 
@@ -81,35 +92,29 @@ def _files(folder: Path, case: Case) -> tuple[Path, ...]:
     return tuple(folder / f"{safe_name(case.name)}{suffix}" for suffix in (".tif", ".png"))
 
 
-def _image(case: Case, heat: Array) -> tuple[Array | None, str]:
-    """The image, or why there is none."""
-    try:
-        image = case.picture()
-    except ManytruthsError as error:
-        return None, f"case {case.name}: heatmap without its image: {error}"
-    if image is not None and image.shape[: heat.ndim] != heat.shape:
-        size = "×".join(map(str, image.shape[: heat.ndim]))
-        return None, f"case {case.name}: heatmap without its image, which is {size}, unlike the masks"
-    return image, ""
-
-
-def _ranking(case: Case, plan: Plan, image: Array | None, grid: Grid) -> tuple[float, Array]:
+def _ranking(case: Case, plan: Plan, grid: Grid) -> tuple[float, Array]:
     table, maps = case.rank_tally(grid)
     with about(f"case {case.name}, rank maps"):
         values = ranking_heatmap(table, plan.base, plan.shift, plan.largest)
-    heat = paint(values, maps, table).astype(np.float32)
+    return heatmap_score(table, values), paint(values, maps, table).astype(np.float32)
+
+
+def _saved(reading: Reading, plan: Plan, heat: Array, ranked: Array | None) -> tuple[Path, ...]:
+    """The heatmaps as files."""
     assert plan.folder is not None
-    top = float(plan.base ** (1 - plan.shift))
-    caption = f"severity, mean ({round(top)}: all gave rank 1)"
-    _save(plan.folder / "ranking", case, heat, image, grid, round(top), caption, discrete=False)
-    return heatmap_score(table, values), heat
+    most = len({column.name for column in reading.masks})
+    files = _save(plan.folder, reading, heat, most, "raters who marked it", discrete=True)
+    if ranked is None:
+        return files
+    top = round(float(plan.base ** (1 - plan.shift)))
+    caption = f"severity, mean ({top}: all gave rank 1)"
+    return files + _save(plan.folder / "ranking", reading, ranked, top, caption, discrete=False)
 
 
-def _save(
-    folder: Path, case: Case, heat: Array, image: Array | None, grid: Grid, most: int, caption: str, *, discrete: bool
-) -> None:
+def _save(folder: Path, reading: Reading, heat: Array, most: int, caption: str, *, discrete: bool) -> tuple[Path, ...]:
     from ...pictures import heat_overlay, montage
 
+    case, grid, (image, _) = reading.case, reading.grid, reading.picture
     exact, seen = _files(folder, case)
     write_map(exact, heat, grid)
     options: dict[str, Any] = {"most": most, "title": case.name, "caption": caption, "discrete": discrete}
@@ -120,3 +125,4 @@ def _save(
         else heat_overlay(image, heat, **options)
     )
     write_picture(seen, picture)
+    return exact, seen

@@ -54,7 +54,11 @@ def agree(
 ) -> Agreement:
     """Analyse a study; heatmaps are written into ``plan.folder`` while the cases pass by, tables are returned."""
     settings, plan = settings or Settings(), plan or Plan()
-    seen = _examined(study, plan, settings, progress)
+    return agreement_of(study, _examined(study, plan, settings, progress), settings)
+
+
+def agreement_of(study: Study, seen: Mapping[str, Examined], settings: Settings) -> Agreement:
+    """The tables of cases that were examined."""
     tallies = study.gathered({name: e.tally for name, e in seen.items()})
     agreement, curve = agreement_table(tallies, settings), curve_table(tallies)
     _add_ranking(agreement, seen, tallies, settings)
@@ -115,14 +119,14 @@ def summary(found: Agreement) -> dict[str, Any]:
     )
 
 
-def _add_ranking(table: Table, seen: dict[str, Examined], tallies: Tallies, settings: Settings) -> None:
+def _add_ranking(table: Table, seen: Mapping[str, Examined], tallies: Tallies, settings: Settings) -> None:
     scored = {name: e.ranking_score for name, e in seen.items() if e.ranking_score is not None}
     if scored:
         chosen = tallies.select(scored)
         table.add(summarise([Series("ranking_heatmap_score", list(scored.values()))], chosen, settings))
 
 
-def _regions(seen: dict[str, Examined], tallies: Tallies) -> Table:
+def _regions(seen: Mapping[str, Examined], tallies: Tallies) -> Table:
     """The regions of each heatmap in order of score: where to take the biopsy."""
     table = Table("regions", ("rank", "centroid", "site"))
     for name, one in seen.items():
@@ -134,7 +138,7 @@ def _regions(seen: dict[str, Examined], tallies: Tallies) -> Table:
     return table
 
 
-def _features(seen: dict[str, Examined], tallies: Tallies) -> Table:
+def _features(seen: Mapping[str, Examined], tallies: Tallies) -> Table:
     """Correlation of the number of raters who marked a pixel with what the image shows there."""
     table = Table("features", ("feature",))
     for name, one in seen.items():

@@ -35,7 +35,7 @@ class Fused:
     regions: tuple[tuple[str, float, float], ...]
     """Method, Dice and changed share between the whole image and the modified background."""
     complexity: Complexity
-    files: tuple[Path, ...]
+    files: tuple[Path, ...] = ()
 
 
 def column_of(method: str) -> Column:

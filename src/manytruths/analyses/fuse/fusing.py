@@ -46,7 +46,8 @@ class FusePlan:
 
     methods: tuple[str, ...]
     options: Mapping[str, Mapping[str, Any]]
-    folder: Path
+    folder: Path | None
+    """For maps; none are written without it."""
     pictures: bool = True
     pooled: Mapping[str, Consensus] = field(default_factory=dict)
     """Estimates from the whole study's table, where rates are pooled; painted case by case."""
@@ -61,6 +62,8 @@ class FusePlan:
 
 def fuse_case(case: Case, plan: FusePlan) -> Fused:
     """One case, or what an earlier run with the same settings and files found for it."""
+    if plan.folder is None:
+        return fused(case.read(), plan).kept
     files = tuple(path for method in plan.methods for path in map_files(case, plan, method))
     files += tuple(sorted_file(case, plan, m) for m in plan.methods if _has_sorted(case, plan, m))
     ledger = plan.folder / "cases" / f"{safe_name(case.name)}.json"
@@ -72,7 +75,10 @@ def fuse_case(case: Case, plan: FusePlan) -> Fused:
     before = recall(ledger, digest, files)
     if before is not None:
         return restored(before, (*files, ledger))
-    found = _fused(case, plan, (*files, ledger))
+    reading = case.read()
+    made = fused(reading, plan)
+    _write_all(reading, plan, made)
+    found = replace(made.kept, files=(*files, ledger))
     remember(ledger, digest, kept(found))
     return found
 
@@ -89,6 +95,7 @@ def _content(found: Consensus) -> list[bytes]:
 
 def map_files(case: Case, plan: FusePlan, method: str) -> list[Path]:
     """The hard consensus, the probability and, with pictures, the one to look at."""
+    assert plan.folder is not None
     name, folder = safe_name(case.name), method.replace(":", "-")
     hard, soft = suffixes(case)
     kinds = {"consensus": hard, "probability": soft} | ({"pictures": ".png"} if plan.pictures else {})
@@ -97,6 +104,7 @@ def map_files(case: Case, plan: FusePlan, method: str) -> list[Path]:
 
 def sorted_file(case: Case, plan: FusePlan, method: str) -> Path:
     """The raters' masks sorted by how they do against STAPLE."""
+    assert plan.folder is not None
     return plan.folder / "sorted" / method.replace(":", "-") / f"{safe_name(case.name)}.png"
 
 
@@ -114,20 +122,34 @@ def suffixes(case: Case) -> tuple[str, str]:
     return hard, ".nii.gz" if suffix.startswith(".nii") else ".tif"
 
 
-def _fused(case: Case, plan: FusePlan, files: tuple[Path, ...]) -> Fused:
-    reading = _inside(case.read())
+@dataclass(frozen=True)
+class Fusing:
+    """What was made of a case: what is kept of it, the estimates, and their hard and soft maps."""
+
+    kept: Fused
+    estimates: Mapping[str, Consensus]
+    maps: Mapping[str, tuple[Array, Array]]
+
+
+def fused(reading: Reading, plan: FusePlan) -> Fusing:
+    """A case whose masks are in memory."""
+    reading = _inside(reading)
     table = counted(reading)
     found = {m: _estimated(reading, table, m, plan) for m in plan.methods}
     maps = {m: _maps(reading, f) for m, f in found.items()}
-    for method, (hard, chance) in maps.items():
-        _write(reading, plan, method, hard, chance, several=len(found[method].labels) > 2)
     endings = tuple(_ending(m, f, table) for m, f in found.items())
     joint = _joint(reading, table, {e.method: _decided(maps[e.method][0], e, table) for e in endings})
     soft = tuple(row for m, f in found.items() for row in _soft(table, m, f))
-    for method in [m for m in plan.methods if _has_sorted(case, plan, m)]:
-        draw_sorted(sorted_file(case, plan, method), reading, method, soft)
     regions = tuple(row for m in plan.methods for row in _regions(table, m, plan))
-    return Fused(joint, endings, soft, regions, _complexity(reading, table), files)
+    return Fusing(Fused(joint, endings, soft, regions, _complexity(reading, table)), found, maps)
+
+
+def _write_all(reading: Reading, plan: FusePlan, made: Fusing) -> None:
+    reading = _inside(reading)
+    for method, (hard, chance) in made.maps.items():
+        _write(reading, plan, method, hard, chance, several=len(made.estimates[method].labels) > 2)
+    for method in [m for m in plan.methods if _has_sorted(reading.case, plan, m)]:
+        draw_sorted(sorted_file(reading.case, plan, method), reading, method, made.kept.soft)
 
 
 def _inside(reading: Reading) -> Reading:

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ManytruthsError
 from ...formats import write_picture
 from ...study.case import Reading
 
@@ -23,7 +22,7 @@ def draw_probability(path: Path, reading: Reading, method: str, chance: Array) -
     """A probability in colours over the image."""
     from ...pictures import heat_overlay, montage
 
-    image = _image(reading)
+    image, _ = reading.picture
     options: dict[str, Any] = {"most": 1.0, "discrete": False, "title": reading.case.name, "subtitle": method}
     options["caption"] = "probability"
     chance = np.where(chance < FAINT, 0, chance)
@@ -46,15 +45,5 @@ def draw_sorted(path: Path, reading: Reading, method: str, soft: Iterable[tuple[
         masks.setdefault(column.name, reading.masks[column])
     scores = scores or {"accuracy, which is undefined here": {}}
     titles = {"title": reading.case.name, "subtitle": f"raters against {method}, the best first"}
-    drawn = sorted_masks(_image(reading), masks, scores, spacing=reading.grid.spacing, **titles)
+    drawn = sorted_masks(reading.picture[0], masks, scores, spacing=reading.grid.spacing, **titles)
     write_picture(path, drawn)
-
-
-def _image(reading: Reading) -> Array | None:
-    """The image, where there is one of the masks' size."""
-    try:
-        image = reading.case.picture()
-    except ManytruthsError:
-        return None
-    shape = reading.grid.shape
-    return image if image is not None and image.shape[: len(shape)] == shape else None

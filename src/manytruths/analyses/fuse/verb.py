@@ -71,6 +71,11 @@ def fuse(
     if pooled_rates:
         plan = _with_pooled(study, plan, settings)
     seen = {c.name: f for c, f in study.map(partial(fuse_case, plan=plan), jobs=settings.jobs, progress=progress)}
+    return fusion_of(study, seen, plan, settings)
+
+
+def fusion_of(study: Study, seen: Mapping[str, Fused], plan: FusePlan, settings: Settings) -> Fusion:
+    """The tables of cases that were fused."""
     tallies = study.gathered({name: f.tally for name, f in seen.items()})
     table, groups = _complexity(seen, tallies, settings)
     return Fusion(
