@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from . import boundaries, consensus, evaluation, foundation, ranking, reliability, surfaces
+from . import boundaries, consensus, evaluation, foundation, ranking, reliability, report, surfaces
 
 JOBS = (
     foundation.JOBS
@@ -14,6 +14,7 @@ JOBS = (
     | boundaries.JOBS
     | ranking.JOBS
     | reliability.JOBS
+    | report.JOBS
 )
 
 

@@ -60,7 +60,7 @@ def test_the_computing_rooms_do_not_import_scipy_or_pillow_at_once():
 
 def test_what_a_user_types_first(tmp_path):
     """The first lines of the documentation, on a study written by the demo's own parts."""
-    from manytruths.analyses.demo import demo
+    from manytruths.demo import demo
 
     demo(tmp_path, cases=12, size=64)
     study = mt.Study.open(

@@ -6,8 +6,8 @@ import csv
 
 import pytest
 
-from manytruths.analyses.demo import demo
 from manytruths.cli import status
+from manytruths.demo import demo
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from manytruths.analyses.demo import demo
 from manytruths.cli import status
+from manytruths.demo import demo
 from study_folders import table
 
 

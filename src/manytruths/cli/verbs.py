@@ -17,6 +17,7 @@ from .options import Common, Input, Maps, Template
 from .plan_verb import plan
 from .rank_verb import rank
 from .reliability_verb import reliability
+from .report_verb import report
 from .terminal import console, progress
 
 app = App(
@@ -171,6 +172,7 @@ app.command(evaluate)
 app.command(rank)
 app.command(reliability)
 app.command(plan)
+app.command(report)
 
 
 @app.command
@@ -200,7 +202,7 @@ def demo(
     quiet
         Print nothing but errors.
     """
-    from ..analyses.demo import demo as run
+    from ..demo import demo as run
 
     with progress(quiet) as bar:
         found = run(out, cases=cases, size=size, seed=seed, jobs=jobs, progress=bar)

@@ -69,7 +69,9 @@ def plane(
     size = float(np.clip(12 / math.sqrt(len(at) + 1), 0.7, 1))
     parts = bottom_axis(across, TOP, bottom, "entropy inside the union")
     parts += left_axis(up, LEFT, LEFT + WIDE, "mean inside the union")
-    parts += [_mark(at[case], members[case], size, _told(case, placed[case], members[case])) for case in placed]
+    parts += [
+        _mark(at[case], members[case], size, _told(case, placed[case], members[case]), case=case) for case in placed
+    ]
     parts += _names(at, _extremes(placed, named))
     parts += _legend(list(members.values()), len(points) - len(placed), LEFT + WIDE + 22)
     return document(LEFT + WIDE + 156, bottom + 52, title, parts)
@@ -80,7 +82,8 @@ def _told(case: str, place: Place, group: str) -> str:
     return tag("title", clean(words))
 
 
-def _mark(at: Place, group: str, size: float, *content: str) -> str:
+def _mark(at: Place, group: str, size: float, *content: str, case: str | None = None) -> str:
+    """A page may open the case that a mark says it is."""
     return tag(
         "path",
         *content,
@@ -90,6 +93,7 @@ def _mark(at: Place, group: str, size: float, *content: str) -> str:
         fill_opacity=0.75,
         stroke="#ffffff",
         stroke_width=0.8,
+        data_case=None if case is None else clean(case, escaped=False),
     )
 
 

@@ -67,7 +67,7 @@ def background(image: NDArray[Any] | None, shape: tuple[int, ...], scale: Scale)
         image = np.asarray(image)
         if image.shape[:2] != shape:
             raise GridError(f"the image is {size_text(image.shape[:2])} but what lies over it is {size_text(shape)}")
-        grey = _bytes(_one_channel(scale.mean(image)), image.dtype)
+        grey = as_bytes(_one_channel(scale.mean(image)), image.dtype)
     return np.repeat(grey[..., None], 3, axis=2)
 
 
@@ -77,16 +77,25 @@ def _one_channel(image: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(image[..., :3] @ LUMA if image.shape[2] >= 3 else image[..., 0])
 
 
-def _bytes(grey: NDArray[Any], kind: np.dtype[Any]) -> NDArray[np.uint8]:
+def as_bytes(values: NDArray[Any], kind: np.dtype[Any], ends: tuple[float, float] | None = None) -> NDArray[np.uint8]:
+    """Values of an image of some type as bytes; what are no bytes is stretched between ``ends``, or its middle 99%."""
+    if values.dtype == np.uint8:
+        return values
     if kind.kind == "b":
-        grey = grey * 255.0
+        values = values * 255.0
     elif kind != np.uint8:
-        finite = grey[np.isfinite(grey)]
-        low, high = np.percentile(finite, (0.5, 99.5)) if finite.size else (0.0, 0.0)
+        low, high = ends or middle(values)
         # A constant image has nothing to stretch; it becomes middle grey.
-        grey = np.nan_to_num((grey - low) / (high - low) if high > low else np.full(grey.shape, 0.5)) * 255
-    rounded: NDArray[np.uint8] = np.clip(np.rint(grey), 0, 255).astype(np.uint8)
+        values = np.nan_to_num((values - low) / (high - low) if high > low else np.full(values.shape, 0.5)) * 255
+    rounded: NDArray[np.uint8] = np.clip(np.rint(values), 0, 255).astype(np.uint8)
     return rounded
+
+
+def middle(values: NDArray[Any]) -> tuple[float, float]:
+    """Between which values the middle 99% lie."""
+    finite = values[np.isfinite(values)]
+    low, high = np.percentile(finite, (0.5, 99.5)) if finite.size else (0.0, 0.0)
+    return float(low), float(high)
 
 
 def size_text(shape: tuple[int, ...]) -> str:

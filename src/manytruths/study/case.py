@@ -214,6 +214,11 @@ class Reading:
             return None, f"it is {size}, unlike the masks"
         return image, ""
 
+    @cached_property
+    def rank_tally(self) -> tuple[Tally, dict[Column, Array]]:
+        """The table of the ranks that raters gave, and the rank maps."""
+        return self.case.rank_tally(self.grid)
+
     def tally(self, region: str | ArrayLike | None = None) -> Tally:
         """The table of the case."""
         case, options = self.case, self.case.options

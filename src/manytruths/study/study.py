@@ -29,8 +29,15 @@ class Study:
     Open one with :meth:`open` (files) or :meth:`from_arrays` (memory).
     """
 
-    def __init__(self, cases: Sequence[Case], options: Options, properties: Mapping[str, Mapping[str, str]]) -> None:
-        self.options, self.properties = options, properties
+    def __init__(
+        self,
+        cases: Sequence[Case],
+        options: Options,
+        properties: Mapping[str, Mapping[str, str]],
+        *,
+        coded: bool = False,
+    ) -> None:
+        self.options, self.properties, self.coded = options, properties, coded
         self._cases = {case.name: case for case in cases}
 
     @classmethod

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...agreement import Correlation, common_heatmap, heatmap_score, image_features, ranking_heatmap
 from ...errors import CallError
-from ...formats import Grid, safe_name, write_map, write_picture
+from ...formats import safe_name, write_map, write_picture
 from ...pixels import paint
 from ...shape import Region, regions
 from ...study import Case
@@ -76,7 +76,7 @@ def examined(reading: Reading, plan: Plan) -> Examined:
     heat = heat.astype(np.uint8 if heat.max(initial=0) < 256 else np.uint16)
     image, problem = reading.picture
     note = f"case {case.name}: heatmap without its image: {problem}" if problem else ""
-    score, ranked = _ranking(case, plan, reading.grid) if case.ranks else (None, None)
+    score, ranked = _ranking(reading, plan) if case.ranks else (None, None)
     files = _saved(reading, plan, heat, ranked) if plan.folder is not None else ()
     region = case.region(reading.grid)
     inside = None if isinstance(region, str) else np.asarray(region) != 0
@@ -92,11 +92,16 @@ def _files(folder: Path, case: Case) -> tuple[Path, ...]:
     return tuple(folder / f"{safe_name(case.name)}{suffix}" for suffix in (".tif", ".png"))
 
 
-def _ranking(case: Case, plan: Plan, grid: Grid) -> tuple[float, Array]:
-    table, maps = case.rank_tally(grid)
-    with about(f"case {case.name}, rank maps"):
-        values = ranking_heatmap(table, plan.base, plan.shift, plan.largest)
+def _ranking(reading: Reading, plan: Plan) -> tuple[float, Array]:
+    table, maps = reading.rank_tally
+    values = ranking_worth(reading, plan)
     return heatmap_score(table, values), paint(values, maps, table).astype(np.float32)
+
+
+def ranking_worth(reading: Reading, plan: Plan) -> NDArray[np.float64]:
+    """What the ranks that raters gave are worth on average, pattern by pattern."""
+    with about(f"case {reading.case.name}, rank maps"):
+        return ranking_heatmap(reading.rank_tally[0], plan.base, plan.shift, plan.largest)
 
 
 def _saved(reading: Reading, plan: Plan, heat: Array, ranked: Array | None) -> tuple[Path, ...]:

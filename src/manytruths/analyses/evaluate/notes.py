@@ -78,7 +78,8 @@ def _missing(study: Study, missing: Missing) -> Iterator[str]:
 
 def _strangers(study: Study) -> Iterator[str]:
     """Predictions of cases that the study does not have: names that do not fit, perhaps."""
-    others = strangers(study.options, [case.name for case in study])
+    # under codes no name would be known, and none is to be told
+    others = [] if study.coded else strangers(study.options, [case.name for case in study])
     if others:
         told = named(list(map(str, others)))
         yield f"predictions of {counted(len(others), 'case')} that nobody marked are not used ({told})"

@@ -129,6 +129,8 @@ class Fusing:
     kept: Fused
     estimates: Mapping[str, Consensus]
     maps: Mapping[str, tuple[Array, Array]]
+    decided: Mapping[str, Array]
+    """The hard maps in the labels of the masks, also of methods that unite them."""
 
 
 def fused(reading: Reading, plan: FusePlan) -> Fusing:
@@ -138,10 +140,11 @@ def fused(reading: Reading, plan: FusePlan) -> Fusing:
     found = {m: _estimated(reading, table, m, plan) for m in plan.methods}
     maps = {m: _maps(reading, f) for m, f in found.items()}
     endings = tuple(_ending(m, f, table) for m, f in found.items())
-    joint = _joint(reading, table, {e.method: _decided(maps[e.method][0], e, table) for e in endings})
+    decided = {e.method: _decided(maps[e.method][0], e, table) for e in endings}
+    joint = _joint(reading, table, decided)
     soft = tuple(row for m, f in found.items() for row in _soft(table, m, f))
     regions = tuple(row for m in plan.methods for row in _regions(table, m, plan))
-    return Fusing(Fused(joint, endings, soft, regions, _complexity(reading, table)), found, maps)
+    return Fusing(Fused(joint, endings, soft, regions, _complexity(reading, table)), found, maps, decided)
 
 
 def _write_all(reading: Reading, plan: FusePlan, made: Fusing) -> None:

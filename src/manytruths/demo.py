@@ -1,34 +1,34 @@
-"""The verb ``demo``: a simulated study, analysed, and compared with the truth that only a simulation knows."""
+"""The verb ``demo``: a simulated study, analysed, reported, and compared with the truth that a simulation knows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..agreement import dice
-from ..consensus import staple, vote
-from ..errors import CallError
-from ..formats import write_csv, write_map, write_picture, write_text
-from ..formats.results import cleared
-from ..raters import rater_performance, rater_tendency
-from ..simulate import SimulatedRater, SimulatedStudy, simulate_study
-from ..simulate.studies import SimulatedCase
-from ..study import Progress, Study
-from ..tallies import Column, Tally, pool
-from .agree.examining import Plan
-from .agree.printing import print_agreement
-from .agree.verb import Agreement, agree, write
-from .evaluate.printing import order_grids, verdict_grids
-from .evaluate.scenes import EvaluatePlan
-from .evaluate.verb import Evaluation, evaluate
-from .evaluate.verb import write as write_evaluation
-from .printing import grid, number
-from .rows import Row, Table
-from .summaries import Settings
+from .agreement import dice
+from .analyses.agree.examining import Plan
+from .analyses.agree.printing import print_agreement
+from .analyses.agree.verb import Agreement
+from .analyses.evaluate.printing import order_grids, verdict_grids
+from .analyses.evaluate.verb import Evaluation
+from .analyses.printing import grid, number
+from .analyses.rows import Row, Table
+from .analyses.summaries import Settings
+from .consensus import staple, vote
+from .errors import CallError
+from .formats import write_csv, write_map, write_picture, write_text
+from .formats.results import cleared, staged
+from .raters import rater_performance, rater_tendency
+from .report.making import ReportPlan, find
+from .report.writing import html, write_tables
+from .simulate import SimulatedRater, SimulatedStudy, simulate_study
+from .simulate.studies import SimulatedCase
+from .study import Progress, Study
+from .tallies import Column, Tally, pool
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -69,11 +69,11 @@ class Demo:
         for part in (*verdict_grids(self.evaluation), *order_grids(self.evaluation)):
             console.print(part)
         places = (
-            f"\nthe study:   {self.folder}/study  (masks, images, ranks, study.toml)",
-            f"the tables:  {self.folder}/agree, {self.folder}/evaluate",
+            f"\nthe report:  {self.folder}/report.html  (open it in a browser)",
+            f"the study:   {self.folder}/study  (masks, images, ranks, study.toml)",
+            f"the tables:  {self.folder}/agree, fuse, evaluate, rank, plan",
             f"to look at:  {self.folder}/agree/heatmaps, {self.folder}/contours, {self.folder}/evaluate/charts",
-            f"next:        {self.program} rank {self.folder}/evaluate/scores.csv",
-            f"             {self.program} evaluate {self.folder}/study --predictions "
+            f"next:        {self.program} report {self.folder}/study --predictions "
             f"'{self.folder}/study/predictions/{{algorithm}}/{{case}}.png'",
         )
         for place in places:
@@ -91,33 +91,35 @@ def demo(
     _write_tables(simulated, folder / "study")
     for one in simulated:
         _write_case(one, folder)
-    study = Study.open(folder / "study")
-    plan = Plan(folder / "agree" / "heatmaps")
     settings = Settings(seed=seed, jobs=jobs)
-    found = agree(study, settings=settings, plan=plan, progress=progress)
-    write(found, folder / "agree")
+    agreement, evaluation = _reported(folder, settings, progress)
     truth = truth_table(folder, jobs)
     truth.write(folder / "agree")
-    evaluation = _evaluated(folder, settings, progress)
-    return Demo(folder, found, simulated.raters, truth, evaluation)
+    return Demo(folder, agreement, simulated.raters, truth, evaluation)
 
 
-def _evaluated(folder: Path, settings: Settings, progress: Progress | None) -> Evaluation:
-    """The algorithms against raters and consensus, and against the truth as well."""
+def _reported(folder: Path, settings: Settings, progress: Progress | None) -> tuple[Agreement, Evaluation]:
+    """Everything in one pass: the algorithms are judged by raters and consensus, and by the truth as well."""
     study = Study.open(
         folder / "study",
         predictions=str(folder / "study" / "predictions" / "{algorithm}" / "{case}.png"),
         references=str(folder / "known" / "{reference}" / "{case}.png"),
     )
-    found = evaluate(study, EvaluatePlan(("vote:0.5", "staple")), settings=settings, progress=progress)
-    write_evaluation(found, folder / "evaluate")
-    return found
+    with staged(folder / "agree" / "heatmaps") as stage:
+        plan = ReportPlan(examine=Plan(stage), title="The demo: a simulated study")
+        found = find(study, plan, folder / "report_files", settings=settings, progress=progress)
+    home = tuple(folder / "agree" / "heatmaps" / path.relative_to(stage) for path in found.agreement.files)
+    found = replace(found, agreement=replace(found.agreement, files=home))
+    write_tables(found, folder, pictures=True)
+    write_text(folder / "report.html", html(found))
+    assert found.evaluation is not None
+    return found.agreement, found.evaluation
 
 
 def _write_case(case: SimulatedCase, folder: Path) -> None:
     from PIL import Image
 
-    from ..pictures import contour_overlay, rater_colours
+    from .pictures import contour_overlay, rater_colours
 
     study = folder / "study"
     write_picture(study / "images" / f"{case.name}.png", Image.fromarray(case.image))

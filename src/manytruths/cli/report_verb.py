@@ -1,0 +1,104 @@
+"""``manytruths report``."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
+
+from .options import Input, Template
+from .terminal import console, progress
+
+
+def report(
+    template: Template = ".",
+    /,
+    *,
+    input: Input | None = None,
+    out: Path = Path("manytruths-out/report.html"),
+    title: str = "",
+    images: bool = True,
+    viewer: bool = True,
+    codes: Annotated[bool, Parameter(negative="")] = False,
+    method: str = "vote:0.5,staple",
+    prior: str = "prevalence",
+    threshold: float | None = None,
+    tolerance: float | None = None,
+    distances: bool = True,
+    missing: Literal["worst", "exclude"] = "worst",
+    scale: Literal["landis_koch", "fleiss", "altman", "shrout"] = "landis_koch",
+    without: str | None = None,
+    seed: int = 0,
+    resamples: int = 2000,
+    browse: Annotated[bool, Parameter(name="--open", negative="")] = False,
+    jobs: int = os.cpu_count() or 1,
+    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="")] = False,
+) -> int:
+    """Everything in one HTML file: agreement, raters, cases to look at, the reference standard, algorithms, methods.
+
+    The page needs no network and no other file. The tables it quotes are written to a folder beside it (report.html:
+    report_files), and so are the full-size pictures of studies with more than 30 cases.
+
+    Parameters
+    ----------
+    out
+        The page; a folder gets a report.html.
+    title
+        Title of the page.
+    images
+        Show the images beneath the outlines; --no-images where they must not leave the house.
+    viewer
+        Show outlines and maps of the cases at all.
+    codes
+        Replace the names of cases, subjects and raters by codes; the key is written beside the page (report_key.csv),
+        is not part of it, and keeps the codes the same the next time.
+    method
+        Reference standards: one or more of vote:0.5, vote:any, staple, simple, plurality, lsml, …; with commas.
+    prior
+        STAPLE's: prevalence, marked, estimated, or a number.
+    threshold
+        Cut grey predictions here, to judge them as masks as well.
+    tolerance
+        Distance within which outlines count as equal; by default that of the raters among each other.
+    distances
+        Measure distances between outlines, which takes most of the time of an evaluation.
+    missing
+        What a missing prediction counts: the worst, or exclude the case for every algorithm.
+    scale
+        Whose words to use for a kappa.
+    without
+        Groups to leave out of further means: CIN2,Unknown.
+    seed
+        Seed of the bootstrap over subjects.
+    resamples
+        Resamples of the bootstrap.
+    browse
+        Open the page in a browser when it is done.
+    jobs
+        Processes that read cases at the same time; results do not depend on it.
+    quiet
+        Print nothing but errors.
+    """
+    from ..analyses.summaries import Settings
+    from ..report import ReportPlan, make_report
+    from .parsing import methods_of, names, prior_of
+
+    study = (input or Input()).open(template)
+    methods, options = methods_of(method, 0.0, {"prior": prior_of(prior)})
+    judging = {"threshold": threshold, "tolerance": tolerance, "distances": distances, "missing": missing}
+    left_out = tuple(names(without) or ())
+    settings = Settings(seed=seed, resamples=resamples, scale=scale, without=left_out, jobs=jobs)
+    plan = ReportPlan(methods, options, judging, images=images, viewer=viewer, title=title, coded=codes)
+    page = out if out.suffix.lower() in (".html", ".htm") else out / "report.html"
+    with progress(quiet) as bar:
+        done = make_report(study, page, plan, settings=settings, progress=bar)
+    shown = console(quiet)
+    for line in done.told():
+        shown.print(line, markup=False, highlight=False, soft_wrap=True)
+    if browse:
+        import webbrowser
+
+        webbrowser.open(done.path.resolve().as_uri())
+    return 0

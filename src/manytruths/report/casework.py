@@ -1,0 +1,92 @@
+"""What is done with one case while its masks are in memory: everything, so that it is read once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..analyses.agree.examining import Examined, Plan, examined
+from ..analyses.fuse.fused import Fused
+from ..analyses.fuse.fusing import FusePlan, fused
+from ..formats import Location, write_text
+from ..study import Case
+from ..study.case import Reading, Sources
+from .findings import FileRead, View
+from .views.layers import layered
+from .views.view import ViewPlan, thumbnail, view
+
+
+@dataclass(frozen=True)
+class CasePlan:
+    """How cases are examined, fused and shown."""
+
+    examine: Plan
+    fuse: FusePlan
+    view: ViewPlan | None
+    """None shows nothing of any case."""
+    folder: Path | None = None
+    """Where views are written, each as a file; inside the page where there is none."""
+    numbers: dict[str, int] = field(default_factory=dict)
+    """Of each case."""
+
+
+@dataclass(frozen=True)
+class Worked:
+    """What is kept of a case."""
+
+    examined: Examined
+    fused: Fused
+    view: View
+    files: tuple[FileRead, ...]
+
+
+def work(case: Case, plan: CasePlan) -> Worked:
+    """One case, read once."""
+    reading = case.read()
+    found, made = examined(reading, plan.examine), fused(reading, plan.fuse)
+    shown = View()
+    if plan.view is not None:
+        seen = layered(reading, made, plan.examine)
+        content = _json(view(reading, seen, plan.view))
+        shown = _kept(reading, plan, content, thumbnail(reading, seen, plan.view))
+    return Worked(found, made.kept, shown, tuple(_files(case)))
+
+
+def _json(value: object) -> str:
+    import msgspec
+
+    return msgspec.json.encode(value).decode()
+
+
+def _kept(reading: Reading, plan: CasePlan, content: str, small: str) -> View:
+    if plan.folder is None:
+        return View(small, content)
+    number = plan.numbers[reading.case.name]
+    write_text(plan.folder / f"{number}.js", f"manytruthsCase({number}, {content});\n")
+    return View(small, file=f"{number}.js")
+
+
+def _files(case: Case) -> Iterator[FileRead]:
+    """Every file of a case, with its digest."""
+    kinds: list[tuple[str, Sources | None]] = [("mask", source) for source in case.masks.values()]
+    kinds += [("rank map", source) for source in case.ranks.values()]
+    kinds += [("prediction", source) for source in case.predictions.values()]
+    kinds += [("reference", source) for source in case.references.values()]
+    kinds += [("training area", source) for source in case.training.values()]
+    kinds += [("image", case.image), ("region", case.roi)]
+    seen: set[Path] = set()
+    for kind, sources in kinds:
+        for place in _places(sources):
+            if place.path not in seen:
+                seen.add(place.path)
+                content = place.path.read_bytes()
+                digest = hashlib.sha256(content).hexdigest()
+                yield FileRead(place.path.as_posix(), kind, case.name, len(content), digest)
+
+
+def _places(source: Sources | None) -> list[Location]:
+    if isinstance(source, Location):
+        return [source]
+    return [one for one in source.values() if isinstance(one, Location)] if isinstance(source, dict) else []

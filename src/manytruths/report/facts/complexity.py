@@ -1,0 +1,195 @@
+"""The section on complexity: which cases are hard, by how the raters' markings spread."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from ...analyses.fuse.charts import charts
+from ...analyses.fuse.verb import LEAST_CASES
+from ...analyses.printing import counted, number
+from ...analyses.rows import Row
+from ...complexity import STATISTICS
+from ...labels import reason
+from ..findings import Findings
+from ..parts import Beside, Block, Chart, Column, PageTable, Paragraphs, Section, Sentence, quoted, words
+from .wording import case_cell, joined, linked, unit
+
+FILE = "fuse/complexity.csv"
+MOST = 10
+"""Of the hardest cases, so many are listed."""
+NAMED = 3
+
+HEADS = {
+    "esm": ("ESM", "Entropy scaled by mean: the higher, the harder the case; 0 where all raters mark the same"),
+    "ssm": ("SSM", "Standard deviation scaled by mean: the higher, the harder the case, likewise"),
+    "entropy": ("Entropy", "How many different degrees of agreement there are inside what anybody marked; 0: one"),
+    "mean": (
+        "Mean",
+        "How likely, on average, what anybody marked is true (by STAPLE); 1: all raters agree on all of it",
+    ),
+    "std": ("Std", "How much that likelihood varies from pixel to pixel"),
+}
+"""How the statistics are called, and what they mean."""
+
+MEANINGS = {
+    "A": "most disagreement: much of what one marks, the others leave",
+    "B": "most agreement: what is marked is mostly shared",
+    "C": "in between: a common core, and much that only some mark",
+}
+
+
+def section(found: Findings) -> Section:
+    """Where each case lies, groups of cases, and the hardest."""
+    return Section("complexity", "How hard is each case?", (*_lead(found),), (*_blocks(found),))
+
+
+def _cases(found: Findings, statistic: str) -> dict[str, Row]:
+    return {row.case: row for row in found.fusion.complexity.all(statistic, "case")}
+
+
+def _hardest(found: Findings) -> list[Row]:
+    rows = [row for row in _cases(found, "esm").values() if not reason(row.value)]
+    return sorted(rows, key=lambda row: -row.value)
+
+
+def _lead(found: Findings) -> Iterator[Sentence]:
+    yield (
+        "A case is hard where raters mark different things. STAPLE gives every pixel that anybody marked a probability "
+        "of being true. Where all agree, that is 1 everywhere: mean 1, entropy 0. The lower it is (mean) and the more "
+        "it varies (entropy), the harder the case. ESM is both in one number (entropy / mean²): high is hard.",
+    )
+    hardest = _hardest(found)
+    if not hardest:
+        yield ("No case has a complexity here: see below why.",)
+    elif len(found.study) == 1:
+        told = ". It takes several cases to call it hard or easy."
+        yield ("The one case has an ESM of ", quoted(FILE, hardest[0]), told)
+    else:
+        yield _named(hardest[:NAMED])
+
+
+def _named(rows: list[Row]) -> Sentence:
+    cases: list[Sentence] = [(case_cell(row.case), " (ESM ", quoted(FILE, row), ")") for row in rows]
+    return ("Hardest: " if len(rows) > 1 else "The only case that has one: ", *joined(cases), ".")
+
+
+def _blocks(found: Findings) -> Iterator[Block]:
+    drawn = charts(found.fusion)
+    if "complexity" in drawn:
+        yield Chart("fuse-complexity", drawn["complexity"], _caption(found))
+    yield from _groups(found)
+    hard = _hard_table(found)
+    if hard is not None:
+        yield hard
+    if "esm" in drawn:
+        yield Beside(
+            (
+                Chart(
+                    "fuse-esm",
+                    drawn["esm"],
+                    "How ESM is spread over the cases: hard ones lie right; line: mean of the cases.",
+                ),
+                _all(found),
+            )
+        )
+    else:
+        yield _all(found)
+    told = tuple(_notes(found))
+    if told:
+        yield Paragraphs(told, listed=True, kind="note")
+
+
+def _caption(found: Findings) -> str:
+    words = (
+        "Each mark is a case; click one to open it. Full agreement would lie at entropy 0 and mean 1, at the top left."
+    )
+    return words + (" Colour and shape: its group." if found.fusion.groups else "")
+
+
+def _groups(found: Findings) -> Iterator[Block]:
+    groups = found.fusion.groups
+    if groups is None:
+        yield Paragraphs(((_why_none(found),),))
+        return
+    members = Counter(groups.classify(one.complexity) for one in found.fusion.cases.values())
+    where = "At the centre of the group; fuse/complexity-groups.json"
+    lines = []
+    for name, (entropy, mean) in zip(groups.names, groups.centres, strict=True):
+        ends = (words(number(value, 2), why=where) for value in (entropy, mean))
+        lines.append((words(name), words(MEANINGS.get(name, "in between")), words(members[name]), *ends))
+    columns = (
+        Column("Group", "Letter in the chart", number=False),
+        Column("Meaning", "After Gordon (2009), by the mean at the group's centre", number=False),
+        Column("Cases", "How many cases are nearest to this group"),
+        Column("Entropy", "At the centre of the group"),
+        Column("Mean", "At the centre of the group"),
+    )
+    note = "Groups are relative to this study: the cases were parted into three by where they lie in the chart."
+    yield PageTable("complexity-groups", "Groups of cases", columns, tuple(lines), note)
+
+
+def _why_none(found: Findings) -> str:
+    count = len(found.study)
+    if count < LEAST_CASES:
+        return f"The cases are not grouped: {counted(count, 'case')}, and fewer than {LEAST_CASES} make no groups."
+    return "The cases are not grouped: too few of them differ in complexity, or have one."
+
+
+def _hard_table(found: Findings) -> PageTable | None:
+    rows = _hardest(found)[:MOST]
+    if len(found.study) < 2 or not rows:
+        return None
+    by = {name: _cases(found, name) for name in HEADS}
+    grouped = found.fusion.groups is not None
+    lines = tuple(
+        (
+            case_cell(row.case),
+            *(quoted(FILE, by[name][row.case]) for name in HEADS),
+            *((words(row.extra[0]),) if grouped else ()),
+        )
+        for row in rows
+    )
+    columns = (
+        Column("Case", "Click to look at it", number=False),
+        *(Column(*head) for head in HEADS.values()),
+        *((Column("Group", "The group that it is nearest to", number=False),) if grouped else ()),
+    )
+    title = f"The {len(rows)} hardest cases" if len(rows) < len(found.study) else "The cases, the hardest first"
+    return PageTable("hardest-cases", title, columns, lines)
+
+
+def _all(found: Findings) -> PageTable:
+    table, lines = found.fusion.complexity, []
+    for name in (s for s in HEADS if s in STATISTICS):
+        mean, std = table.find(name, "mean", **{"class": ""}), table.find(name, "std", **{"class": ""})
+        undefined = f"{mean.n_undefined} of {(mean.n or 0) + (mean.n_undefined or 0)}" if mean.n_undefined else "0"
+        cells = words(HEADS[name][0], why=HEADS[name][1]), quoted(FILE, mean), quoted(FILE, std)
+        lines.append((*cells, words(undefined)))
+    columns = (
+        Column("Measure", "See the pointer over each for what it means", number=False),
+        Column("Mean", f"Mean over {unit(found)}s, with its {found.settings.level:.0%} interval"),
+        Column("± std", f"Standard deviation from {unit(found)} to {unit(found)}"),
+        Column("Undefined", f"{unit(found).capitalize()}s for which it is not defined"),
+    )
+    note = (
+        "Complexity counts only what anybody marked and equally much background (the modified background), "
+        "whatever region the other sections count."
+    )
+    return PageTable("complexity", "Complexity of all cases", columns, tuple(lines), note)
+
+
+def _notes(found: Findings) -> Iterator[Sentence]:
+    """Cases without a complexity, by reason, and what to know about groups and raters."""
+    why: dict[str, list[str]] = {}
+    for row in _cases(found, "entropy").values():
+        if reason(row.value):
+            why.setdefault(reason(row.value), []).append(row.case)
+    for told, cases in why.items():
+        yield (*linked(cases), f": no complexity, as {told}.")
+    for note in found.fusion.notes:
+        if note.startswith("complexity: "):
+            yield from ((f"{piece[0].upper()}{piece[1:]}.",) for piece in note.removeprefix("complexity: ").split("; "))
+    for case, one in found.fusion.cases.items():
+        if one.complexity.note:
+            yield case_cell(case), f": {one.complexity.note}."

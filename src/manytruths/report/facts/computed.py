@@ -1,0 +1,67 @@
+"""How it was computed: enough to write the methods section of a paper."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..findings import FileRead, Findings
+from ..parts import Beside, Block, Cell, Column, PageTable, Paragraphs, Section, Text, words
+from .checklist import checklist
+from .formulas import formulas
+from .methods_text import methods_text
+from .references import bibliography, cited_in
+from .settings import settings, timing, versions
+from .undefined import undefined
+
+NAME, TITLE = "how-it-was-computed", "How it was computed"
+LEAD = "What was done, with which settings, from which files: to write a methods section, or to do it all again."
+NO_SUMS = (
+    "Names were replaced by codes, so that paths are left out, and with them the list for sha256sum -c: "
+    "a path often names a patient or a rater."
+)
+
+
+def section(found: Findings) -> Section:
+    """Methods text, references, checklist, settings, formulas, undefined values, files."""
+    return Section(NAME, TITLE, ((LEAD,),), tuple(_blocks(found)))
+
+
+def _blocks(found: Findings) -> Iterator[Block]:
+    text = methods_text(found)
+    yield Text("methods", "Methods text", text, "Copy methods text")
+    yield Text(
+        "bibtex", "References (BibTeX)", bibliography(cited_in(text)), "Copy BibTeX", "manytruths.bib",
+        exact=True, closed=True,
+    )  # fmt: skip
+    yield checklist(found)
+    yield settings(found)
+    yield Beside((versions(found), timing(found))) if found.seconds else versions(found)
+    yield formulas(found)
+    yield undefined(found)
+    yield from _files(found)
+
+
+def _files(found: Findings) -> Iterator[Block]:
+    if not found.files:
+        yield Paragraphs((("No file was read: the masks were in memory.",),), "Files")
+        return
+    heads = ("Kind", "Case") if found.coded else ("Path", "Kind", "Case")
+    columns = (*(Column(head, number=False) for head in heads), Column("Bytes"), Column("SHA-256", number=False))
+    rows = tuple(_file(one, found.coded) for one in found.files)
+    title = f"{len(rows):,} file{'' if len(rows) == 1 else 's'} read"
+    yield PageTable("files", title, columns, rows, NO_SUMS if found.coded else "", filter=True, closed=True)
+    if not found.coded:
+        sums = "".join(_sum(one) for one in found.files)
+        yield Text("sha256sums", "Checksums (sha256sum -c SHA256SUMS)", sums, "Copy", "SHA256SUMS", True, closed=True)
+
+
+def _file(one: FileRead, coded: bool) -> tuple[Cell, ...]:
+    path = () if coded else (words(one.path),)
+    case = words(one.case, case=one.case)
+    return (*path, words(one.kind), case, words(f"{one.bytes:,}"), words(one.sha256))
+
+
+def _sum(one: FileRead) -> str:
+    """A line as ``sha256sum`` writes it: a name with a line break is escaped, and its line starts with a backslash."""
+    escaped = one.path.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+    return f"{'' if escaped == one.path else chr(92)}{one.sha256}  {escaped}\n"

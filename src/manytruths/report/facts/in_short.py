@@ -1,0 +1,175 @@
+"""In short: five sentences, the cases to look at, what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...agreement import level
+from ..findings import Findings
+from ..parts import Block, Cell, Paragraphs, Section, Sentence
+from .disputed import by_dispute, coverage_sentence, coverage_table, dispute_table, no_kappa, slots
+from .habits import habits, who_stands_out
+from .next_steps import steps
+from .numbers import Numbers, bounded, known, numbers
+from .verdicts import verdicts
+from .wording import SCALES, capital, case_cell, count, interval_name, item, joined, method_words, unit
+
+TOLD = ("Krippendorff's rule", "among so few raters", "raters are exchangeable")
+"""How notes start that say what stands above in other words."""
+SAME = " (1 would be the same drawing)"
+MANY_LABELS = 6
+"""With more labels only the ends are told."""
+
+
+def section(found: Findings) -> Section:
+    """What a reader with a minute must know."""
+    lead = (
+        *_overlap(found), *_beyond_chance(found), *_labels(found), *_raters(found), *_reference(found), *verdicts(found)
+    )  # fmt: skip
+    return Section("in-short", "In short", lead, tuple(_blocks(found)))
+
+
+def _blocks(found: Findings) -> Iterator[Block]:
+    if (table := dispute_table(found)) is not None:
+        yield table
+    if told := steps(found):
+        yield Paragraphs(told, "What to do next", listed=True)
+    yield coverage_table(found) or Paragraphs((coverage_sentence(found),))
+    notes = tuple((note,) for note in _notes(found))
+    if notes:
+        yield Paragraphs(notes, "To know", listed=True, kind="note")
+
+
+def _notes(found: Findings) -> Iterator[str]:
+    """What the analysis of agreement says of itself, but for what is told above already."""
+    for note in found.agreement.notes:
+        if not note.startswith(TOLD) and "is one a copy" not in note:
+            yield note[:1].upper() + note[1:] + "."
+
+
+def _who(found: Findings) -> str:
+    study = found.study
+    raters = count(len(study.rater_names), "rater")
+    if study.options.exchangeable:
+        return f"{slots(found)} marked each of {count(len(study), 'case')}"
+    whole = all(len({c.name for c in case.masks}) == len(study.rater_names) for case in study)
+    cases = count(len(study), "case")
+    same = "the same " if whole and len(study) > 1 else ""
+    patients = f" of {count(len(study.subjects), 'patient')}" if unit(found) == "patient" else ""
+    return f"{raters} marked {same}{cases}{patients}"
+
+
+def _overlap(found: Findings) -> Iterator[Sentence]:
+    """Who marked what, and how far two drawings overlap."""
+    table = numbers(found, "agree", "agreement")
+    dice, size, same = (table.row(s) for s in ("dice", "volume_difference", "percent_agreement"))
+    who, two = _who(found), "they" if len(found.study.rater_names) == 2 else "two of them"
+    if dice is None:
+        yield capital((f"{who}; two raters give the same label to ", _first(found, table, "percent_agreement"),
+                       f" of the {item(found)}s.") if known(same) else (f"{who}.",))  # fmt: skip
+    elif not known(dice):
+        who = who.replace(" marked ", " looked at ", 1)
+        yield capital((f"{who}, and nobody marked anything: there is no overlap to measure.",))
+    else:
+        several = ", whatever the label," if len(_label_names(found)) > 1 else ""
+        sizes: Sentence = ()
+        if size is not None and known(size):
+            sizes = (", and the sizes they mark differ by ", table.quote(size, 0, percent=True))
+        average = " on average" if len(found.study) > 1 or two != "they" else ""
+        yield capital(
+            (f"{who}; {two} overlap{several} by a Dice of ", _first(found, table, "dice"), average, SAME, *sizes, ".")
+        )
+    shown = same if dice is None else dice
+    if known(shown) and not bounded(shown):
+        many = count(len(found.study.subjects), unit(found))
+        yield (f"Numbers stand without intervals: those are over {unit(found)}s and need ten of them, and there "
+               f"{'is' if len(found.study.subjects) == 1 else 'are'} {many}.",)  # fmt: skip
+
+
+def _first(found: Findings, table: Numbers, statistic: str) -> Cell:
+    """The first number says what stands behind it."""
+    share: dict[str, Any] = {"digits": 0, "percent": True} if statistic == "percent_agreement" else {}
+    return table.cell(statistic, level=interval_name(found), **share)
+
+
+def _beyond_chance(found: Findings) -> Iterator[Sentence]:
+    """Kappa with its word, and how far cases differ."""
+    table = numbers(found, "agree", "agreement")
+    kappa, dice = table.row("fleiss_kappa"), table.row("dice")
+    if not known(kappa):
+        if dice is None or known(dice):
+            yield (f"Agreement beyond chance cannot be told: {no_kappa(found)}.",)
+        return
+    if kappa.value == 1:
+        yield (f"All raters drew exactly the same{' in every case' if len(found.study) > 1 else ''}: Fleiss' kappa is ",
+               table.quote(kappa), ".")  # fmt: skip
+        return
+    scale = found.settings.scale
+    name = level(kappa.value, scale)
+    low = level(kappa.low, scale) if bounded(kappa) and kappa.low is not None else name
+    sure = f", though its interval reaches down to {low}" if low != name else ""
+    mean = f", on average over {unit(found)}s" if len(found.study) > 1 else ""
+    yield (f"Agreement beyond chance is {name} by the scale of {SCALES.get(scale, scale)}{sure}: Fleiss' kappa is ",
+           table.quote(kappa), mean, *_range(found, table), ".")  # fmt: skip
+
+
+def _range(found: Findings, table: Numbers) -> Sentence:
+    rows = [row for row in by_dispute(found) if known(row)]
+    if len(rows) < 2 or rows[0].value == rows[-1].value:
+        return ()
+    least, most = rows[0], rows[-1]
+    return ("; case by case it ranges from ", table.quote(least), " (", case_cell(least.case), ") to ",
+            table.quote(most), " (", case_cell(most.case), ")")  # fmt: skip
+
+
+def _label_names(found: Findings) -> list[str]:
+    rows = numbers(found, "agree", "agreement").all("fleiss_kappa", "mean", label=None)
+    return list(dict.fromkeys(row.label for row in rows if row.label))
+
+
+def _labels(found: Findings) -> Iterator[Sentence]:
+    """Kappa label by label."""
+    table = numbers(found, "agree", "agreement")
+    rows = [r for r in (table.row("fleiss_kappa", label=name) for name in _label_names(found)) if r is not None]
+    rows = sorted((r for r in rows if known(r)), key=lambda r: -r.value)
+    if len(rows) < 2:
+        return
+    shown = rows if len(rows) <= MANY_LABELS else [rows[0], rows[-1]]
+    where = "Label by label, kappa is " if shown is rows else f"Of {count(len(rows), 'label')}, kappa is "
+    yield (where, *joined([(table.quote(r), f" for {r.label}") for r in shown]), ".")
+
+
+def _raters(found: Findings) -> Iterator[Sentence]:
+    """Who stands out; who draws larger or smaller."""
+    if found.study.options.exchangeable:
+        yield ("Raters are not told apart here, so that nothing is said about one of them.",)
+    elif known(numbers(found, "agree", "agreement").row("fleiss_kappa")):
+        yield from who_stands_out(found)
+        yield from habits(found)
+
+
+def _reference(found: Findings) -> Iterator[Sentence]:
+    """How far the reference standard depends on how it is made, and whether the raters err together."""
+    table, together = numbers(found, "fuse", "differences"), _together(found)
+    rows = [r for r in table.all("dice", "mean") if not r.group and " on the " not in str(r.extra[1]) and known(r)]
+    if rows:
+        worst = min(rows, key=lambda r: r.value)
+        a, b = (method_words(found, str(method)) for method in worst.extra)
+        much = "little" if worst.value >= 0.95 else "somewhat" if worst.value >= 0.85 else "much"
+        at_worst = ", who differ most," if len(rows) > 1 else ""
+        end = ("; ", *together, ".") if together else (".",)
+        yield (f"The reference standard depends {much} on how it is made: {a} and {b}{at_worst} overlap by a Dice of ",
+               table.quote(worst), *end)  # fmt: skip
+    elif together:
+        yield capital((*together, "."))
+
+
+def _together(found: Findings) -> Sentence:
+    table = numbers(found, "fuse", "performance")
+    rows = [r for r in table.all("effective_raters", "pooled") if known(r)]
+    if not rows:
+        return ()
+    number = table.quote(rows[0], 1)
+    return (f"the raters' errors have something in common, so that {count(rows[0].n or 0, 'rater')} count as ", number,
+            " independent ones at most")  # fmt: skip

@@ -1,0 +1,184 @@
+"""What to do next: look again, talk, ask more raters, and what not to trust."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from ...agreement import krippendorff_rule
+from ...analyses.plan.topics import word
+from ...analyses.rows import Row
+from ...analyses.summaries import region_of
+from ...labels import reason
+from ..findings import Findings
+from ..parts import Sentence
+from .disputed import disputed, meet, who_marked
+from .habits import larger, smaller
+from .numbers import Numbers, bounded, known, numbers
+from .wording import count, item, joined, linked, rater_cell, unit
+
+PARADOX, RARE = 0.25, 0.5
+"""Percent agreement so far above kappa is worth a warning, where one label is so much more common (by its index)."""
+
+STABLE = 0.8
+"""A majority that decides less than this as most would is no help, however many raters there are."""
+
+RULES = {
+    "reliable": "the marks are reliable enough for conclusions",
+    "tentative conclusions only": "only tentative conclusions can be drawn",
+    "not reliable": "the marks are not reliable enough to conclude anything from one rater",
+}
+
+
+def steps(found: Findings) -> tuple[Sentence, ...]:
+    """Everything there is to do or to heed, the most useful first."""
+    parts: tuple[Callable[[Findings], Iterator[Sentence]], ...] = (
+        _look, _empty, _apart, _talk, _border, _copies, _places, _more_raters, _few, _paradox, _rule,
+    )  # fmt: skip
+    return tuple(sentence for part in parts for sentence in part(found))
+
+
+def _look(found: Findings) -> Iterator[Sentence]:
+    rows = disputed(found)
+    if rows:
+        names = linked([row.case for row in rows])
+        yield ("Look again at ", *names, ": the raters agree least there. Click a name to see who drew what.")
+
+
+def _empty(found: Findings) -> Iterator[Sentence]:
+    """Cases in which some raters marked nothing."""
+    tables = found.agreement.tallies
+    cases = [c for c, t in tables.items() if t.labels.background is not None and len(set(who_marked(t).values())) > 1]
+    if cases:
+        where = f"In {count(len(cases), 'case')} (" if len(found.study) > 1 else "In the case ("
+        settle = "settle whether there is anything to mark before you compare outlines."
+        yield (where, *linked(cases), ") some raters marked nothing and others something: ", settle)
+
+
+def _apart(found: Findings) -> Iterator[Sentence]:
+    """Cases without a place that two raters marked: no reference standard can be made of them."""
+    tables = found.agreement.tallies
+    cases = [c for c, t in tables.items() if t.labels.background is not None and any(t.marked > 0) and not meet(t)]
+    if cases:
+        yield ("Do not judge anything by ", *linked(cases), ": no two raters marked a common place there, so that any ",
+               "reference standard is empty or one rater's alone.")  # fmt: skip
+
+
+def _talk(found: Findings) -> Iterator[Sentence]:
+    raters = found.agreement.raters
+    if raters is None or not raters.differences.outliers:
+        return
+    others = [
+        (apart, rater)
+        for rater, apart in zip(raters.differences.raters, raters.differences.mean_difference.tolist(), strict=True)
+        if rater not in raters.differences.outliers and apart == apart
+    ]
+    names: Sentence = joined([("rater ", rater_cell(found, rater)) for rater in raters.differences.outliers])
+    if others:
+        which = "some cases" if len(found.study) > 1 else "the case"
+        yield (f"Go through {which} with ", *names, ", and with rater ", rater_cell(found, min(others)[1]),
+               ", who is nearest to the others: do they follow the same rules? A number is no reason to leave anybody "
+               "out.")  # fmt: skip
+
+
+def _border(found: Findings) -> Iterator[Sentence]:
+    """Who draws larger, who smaller."""
+    if found.agreement.raters is None:
+        return
+    rows = list(numbers(found, "agree", "raters").all("relative_area", "pooled"))
+    big, small = ([str(r.extra[0]) for r in rows if chosen(r)] for chosen in (larger, smaller))
+    if big and small and len(rows) > 2:
+        ends = (joined([("rater ", rater_cell(found, r)) for r in side]) for side in (big, small))
+        yield ("Agree on where the border runs: ", *next(ends), f" draw{'s' if len(big) == 1 else ''} larger and ",
+               *next(ends), f" draw{'s' if len(small) == 1 else ''} smaller than the others.")  # fmt: skip
+
+
+def _copies(found: Findings) -> Iterator[Sentence]:
+    raters = found.agreement.raters
+    copies = raters.dependence.copies if raters is not None else ()
+    if not copies:
+        return
+    pairs: list[Sentence] = [(rater_cell(found, c.rater_a), " and ", rater_cell(found, c.rater_b)) for c in copies[:3]]
+    more: list[Sentence] = [(f"{word(len(copies) - 3)} pairs more",)] if len(copies) > 3 else []
+    yield ("Ask whether they worked alone: ", *joined(pairs + more, "; ", "; "), " drew nearly the same. Copies and "
+           "edits make agreement look better than it is.")  # fmt: skip
+
+
+def _places(found: Findings) -> Iterator[Sentence]:
+    """What algorithms mark and raters may have missed."""
+    rows = list(numbers(found, "evaluate", "second_look").table.rows)
+    places = list(dict.fromkeys((row.case, row.extra[0]) for row in rows))
+    if places:
+        cases = list(dict.fromkeys(case for case, _ in places))
+        yield (f"Look at {count(len(places), 'place')} that algorithms mark and most raters do not, in ",
+               *linked(cases), ": somebody may have missed something.")  # fmt: skip
+
+
+def _more_raters(found: Findings) -> Iterator[Sentence]:
+    """Whether the majority would be more stable with more raters."""
+    table = numbers(found, "plan", "plan")
+    best = next(table.all("best_raters", "pooled"), None)
+    if best is None or not known(best) or found.plan is None:
+        return
+    here = max(len({c.name for c in case.masks}) for case in found.study)
+    now = table.row("majority_accuracy", "pooled", "pilot", here, "", "")
+    then = table.row("majority_accuracy", "pooled", "pilot", int(best.value), "", "")
+    if now is None or then is None:
+        return
+    yield (*_stability(found, table, here, now), *_worth(found, table, here, best, now, then), " ", CAVEAT)
+
+
+CAVEAT = "This is about how stable the majority is, not about what is right: a mistake that most share is not seen."
+
+
+def _stability(found: Findings, table: Numbers, here: int, now: Row) -> Sentence:
+    who = f"the majority of {word(here)} raters" if here > 2 else "either of two raters"
+    share = table.quote(now, 0, percent=True)
+    return (f"Would more raters help? Of the {item(found)}s that anybody marked, {who} decides ", share,
+            " as most raters of their kind would")  # fmt: skip
+
+
+def _worth(found: Findings, table: Numbers, here: int, best: Row, now: Row, then: Row) -> Sentence:
+    assert found.plan is not None
+    gain = f"{100 * found.plan.wish.gain:g}%"
+    if best.value <= here:
+        if now.value < STABLE:
+            return (f"; two more raters would hardly add to that (less than {gain}). Raters like these disagree too "
+                    "much for a majority to settle it: agree on rules first.",)  # fmt: skip
+        return (f"; two more raters would add less than {gain}, so there are enough.",)
+    reach = table.quote(then, 0, percent=True)
+    size = table.quote(best, 0)
+    most = max(int(str(r.extra[1])) for r in table.all("majority_accuracy", "pooled"))
+    if best.value + 2 > most:
+        return ("; a panel of ", size, " would reach ", reach, ", and more might reach still more.")
+    return ("; a panel of ", size, " would reach ", reach, f", and from there on two more add less than {gain}.")
+
+
+def _few(found: Findings) -> Iterator[Sentence]:
+    """No interval, no conclusion about other patients."""
+    row = numbers(found, "agree", "agreement").row("fleiss_kappa")
+    if known(row) and not bounded(row):
+        many = len(found.study.subjects) > 1
+        these = f"these {unit(found)}s" if many else f"this {unit(found)}"
+        yield (f"Take the numbers for {these} only: without intervals, nothing is known about others.",)
+
+
+def _paradox(found: Findings) -> Iterator[Sentence]:
+    table = numbers(found, "agree", "agreement")
+    agreed, kappa = table.row("percent_agreement"), table.row("fleiss_kappa")
+    rare = table.row("prevalence_index")
+    if agreed is None or kappa is None or rare is None or region_of(found.agreement.tallies) == "union":
+        return
+    if not (agreed.value - kappa.value >= PARADOX and rare.value >= RARE):
+        return
+    share = table.quote(agreed, 0, percent=True)
+    yield ("Do not quote percent agreement alone: it is ", share, f" because most {item(found)}s are background that "
+           "nobody marks. Kappa, Dice and positive agreement say more.")  # fmt: skip
+
+
+def _rule(found: Findings) -> Iterator[Sentence]:
+    table = numbers(found, "agree", "agreement")
+    alpha = table.row("krippendorff_alpha", "pooled")
+    if alpha is not None and alpha.low is not None and not reason(alpha.low):
+        told = RULES[krippendorff_rule(alpha.low)]
+        yield ("Krippendorff's alpha is ", table.quote(alpha), f", all cases pooled. By his rule, which goes by the "
+               f"lower end and is stricter than such words as substantial, {told}.")  # fmt: skip

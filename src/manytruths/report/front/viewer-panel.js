@@ -1,0 +1,134 @@
+// The controls beside the picture: whose outlines, which map, how strong.
+import { fillLegend } from "./layers.js";
+import { viewerNode } from "./viewer-nodes.js";
+import { columnTitle } from "./viewer-readout.js";
+
+const PANEL_ROLES = [
+  ["rater", "Raters"],
+  ["algorithm", "Algorithms"],
+  ["reference", "Reference standards"],
+];
+
+// What stays chosen from case to case: a rater switched off in one is off in the next.
+export function firstChoices() {
+  return { columns: new Map(), layer: null, opacity: 0.7, threshold: 0.5, label: "" };
+}
+
+export function columnKey(who) {
+  return JSON.stringify([who.role, who.name, who.session]);
+}
+
+export function isVisible(view, choices, who) {
+  const chosen = choices.columns.get(columnKey(who));
+  if (chosen !== undefined) return chosen;
+  const alone = view.columns.filter((other) => other.role === who.role).length === 1;
+  return who.role === "rater" || (who.role === "algorithm" && alone);
+}
+
+export function visibleColumns(view, choices) {
+  return view.columns.flatMap((who, column) => (isVisible(view, choices, who) ? [column] : []));
+}
+
+// Without an image there is nothing to see below, so that a map is shown from the start.
+export function chosenLayer(view, choices) {
+  const name = choices.layer ?? (view.image ? "none" : "votes");
+  return view.layers.find((layer) => layer.name === name) ?? null;
+}
+
+export function chosenLabel(view, choices) {
+  const code = view.labels.indexOf(choices.label);
+  return code > 0 ? code : null;
+}
+
+// `act` has column(who, on), role(role, on), highlight(column), label(name), layer(name), opacity(share), threshold(value).
+export function fillPanel(panel, view, choices, act) {
+  const parts = PANEL_ROLES.map(([role, title]) => columnsPart(role, title, view, choices, act));
+  panel.replaceChildren(...parts.filter(Boolean), layersPart(view, choices, act));
+  if (view.labels.length > 2) panel.prepend(labelPart(view, choices, act));
+  if (view.note) panel.append(viewerNode("p", { class: "viewer-note" }, view.note));
+  updatePanel(panel, view, choices);
+}
+
+// After a choice: what is shown follows it, and nothing loses the focus.
+export function updatePanel(panel, view, choices) {
+  const layer = chosenLayer(view, choices);
+  for (const box of panel.querySelectorAll("input[data-column]")) {
+    box.checked = isVisible(view, choices, view.columns[box.dataset.place]);
+  }
+  panel.querySelector("#viewer-opacity-line").hidden = !layer;
+  panel.querySelector("#viewer-threshold-line").hidden = layer?.kind !== "probability";
+  panel.querySelector("#viewer-opacity-line output").textContent = `${Math.round(choices.opacity * 100)}%`;
+  panel.querySelector("#viewer-threshold-line output").textContent = choices.threshold.toFixed(2);
+  fillLegend(panel.querySelector("#viewer-legend"), layer, choices.threshold);
+}
+
+function columnsPart(role, title, view, choices, act) {
+  const places = view.columns.map((who, place) => place).filter((place) => view.columns[place].role === role);
+  if (!places.length) return null;
+  const head = viewerNode("div", { class: "viewer-part-head" }, viewerNode("h3", {}, title));
+  if (places.length > 1) head.append(allButton(role, title, "All", true, act), allButton(role, title, "None", false, act));
+  const longest = Math.max(...places.map((place) => columnTitle(view, view.columns[place]).length));
+  const width = longest < 5 ? "short" : longest > 12 ? "long" : "";
+  const lines = places.map((place) => columnLine(place, view, act));
+  const list = viewerNode("div", { class: `viewer-columns ${width}` }, ...lines);
+  return viewerNode("section", { role: "group", "aria-label": title }, head, list);
+}
+
+function allButton(role, title, words, on, act) {
+  const name = `${words} ${title.toLowerCase()}`;
+  const button = viewerNode("button", { type: "button", class: "viewer-quiet", "aria-label": name }, words);
+  button.dataset.all = `${role} ${words.toLowerCase()}`;
+  button.addEventListener("click", () => act.role(role, on));
+  return button;
+}
+
+function columnLine(place, view, act) {
+  const who = view.columns[place];
+  const box = viewerNode("input", { type: "checkbox", "data-column": who.name, "data-place": place });
+  if (who.session) box.dataset.session = who.session;
+  const swatch = viewerNode("span", { class: `viewer-swatch ${who.role}`, "aria-hidden": "true" });
+  swatch.style.setProperty("--colour", who.colour);
+  const title = columnTitle(view, who);
+  const line = viewerNode("label", { class: "viewer-column", title }, box, swatch, viewerNode("span", { class: "viewer-name" }, title));
+  if (place < 9) line.append(viewerNode("kbd", { "aria-hidden": "true" }, String(place + 1)));
+  box.addEventListener("change", () => act.column(who, box.checked));
+  for (const event of ["pointerenter", "focusin"]) line.addEventListener(event, () => act.highlight(place));
+  for (const event of ["pointerleave", "focusout"]) line.addEventListener(event, () => act.highlight(null));
+  return line;
+}
+
+function labelPart(view, choices, act) {
+  const select = viewerNode("select", { id: "viewer-label" }, viewerNode("option", { value: "" }, "any label"));
+  select.append(...view.labels.slice(1).map((name) => viewerNode("option", { value: name }, name)));
+  select.value = chosenLabel(view, choices) === null ? "" : choices.label;
+  select.addEventListener("change", () => act.label(select.value));
+  return viewerNode("section", { class: "viewer-label" }, viewerNode("label", { for: "viewer-label" }, "Outlines of"), select);
+}
+
+function layersPart(view, choices, act) {
+  const chosen = chosenLayer(view, choices)?.name ?? "none";
+  const layers = [{ name: "none", title: "None" }, ...view.layers];
+  const radios = layers.map(({ name, title }) => {
+    const radio = viewerNode("input", { type: "radio", name: "viewer-layer", value: name });
+    radio.checked = name === chosen;
+    radio.addEventListener("change", () => act.layer(name));
+    return viewerNode("label", { class: "viewer-layer" }, radio, viewerNode("span", {}, title));
+  });
+  return viewerNode(
+    "section",
+    { role: "radiogroup", "aria-label": "Map over the picture" },
+    viewerNode("div", { class: "viewer-part-head" }, viewerNode("h3", {}, "Map over the picture")),
+    viewerNode("div", { class: "viewer-layers" }, ...radios),
+    sliderLine("viewer-threshold", "Threshold", choices.threshold, 0.01, act.threshold),
+    sliderLine("viewer-opacity", "Opacity", choices.opacity, 0.05, act.opacity),
+    viewerNode("div", { id: "viewer-legend" }),
+  );
+}
+
+function sliderLine(id, title, value, step, act) {
+  const slider = viewerNode("input", { type: "range", id, min: 0, max: 1, step });
+  slider.value = value;
+  slider.addEventListener("input", () => act(Number(slider.value)));
+  const label = viewerNode("label", { for: id }, title);
+  return viewerNode("div", { class: "viewer-slider", id: `${id}-line` }, label, slider, viewerNode("output", { for: id }));
+}

@@ -1,0 +1,244 @@
+// The picture on its dark stage: drawing, zoom and pan.
+import { hatching } from "./layers.js";
+import { brokenPen, LinePainter, pensOf, solidPen } from "./viewer-lines.js";
+
+const STAGE_MARGIN = 14;
+const MOST_ZOOM = 64;
+// of outlines, in pixels of the page
+const PLAIN_LINE = { width: 2, halo: 1 };
+const FAINT_LINE = { width: 2, halo: 1, opacity: 0.25 };
+const BOLD_LINE = { width: 3, halo: 1 };
+const THRESHOLD_LINE = { width: 2, halo: 1 };
+
+// `scene` says what to draw: grid {columns, rows, aspect}, image, heat, between, opacity, outlines, columns, faint,
+// highlight, threshold, cursor, bare. Places are in items of the map from the left and the top.
+export class PictureStage {
+  constructor(canvas) {
+    this.canvas = canvas;
+    this.context = canvas.getContext("2d");
+    this.lines = document.createElement("canvas");
+    this.place = { zoom: 1, left: 0, top: 0 };
+    this.fitted = true;
+    this.scene = null;
+    new ResizeObserver(() => this.resize()).observe(canvas);
+  }
+
+  show(scene) {
+    this.scene = scene;
+    this.linesStale = true;
+    this.request();
+  }
+
+  change(parts) {
+    if (!this.scene) return;
+    const { outlines, highlight, threshold } = this.scene;
+    Object.assign(this.scene, parts);
+    const { scene } = this;
+    this.linesStale ||= outlines !== scene.outlines || highlight !== scene.highlight || threshold !== scene.threshold;
+    this.request();
+  }
+
+  resize() {
+    const { clientWidth, clientHeight } = this.canvas;
+    this.ratio = window.devicePixelRatio || 1;
+    const width = Math.max(1, Math.round(clientWidth * this.ratio));
+    const height = Math.max(1, Math.round(clientHeight * this.ratio));
+    for (const canvas of [this.canvas, this.lines]) Object.assign(canvas, { width, height });
+    this.painter = new LinePainter(width, height);
+    if (!this.scene) return;
+    if (this.fitted) this.fit();
+    else this.moved();
+    this.draw();
+  }
+
+  get size() {
+    const { columns, rows, aspect } = this.scene.grid;
+    return { width: columns, height: rows * aspect };
+  }
+
+  fit() {
+    if (!this.scene) return;
+    const { clientWidth, clientHeight } = this.canvas;
+    const { width, height } = this.size;
+    const across = (clientWidth - 2 * STAGE_MARGIN) / width;
+    const down = (clientHeight - 2 * STAGE_MARGIN) / height;
+    const zoom = Math.max(Math.min(across, down), 0.01);
+    this.place = { zoom, left: (clientWidth - width * zoom) / 2, top: (clientHeight - height * zoom) / 2 };
+    this.fittedZoom = zoom;
+    this.fitted = true;
+    this.moved();
+  }
+
+  zoomBy(factor, x = this.canvas.clientWidth / 2, y = this.canvas.clientHeight / 2) {
+    if (!this.scene) return;
+    const { zoom, left, top } = this.place;
+    const least = Math.min(this.fittedZoom, 1) / 2;
+    const next = Math.min(Math.max(zoom * factor, least), Math.max(MOST_ZOOM, this.fittedZoom));
+    const grown = next / zoom;
+    this.place = { zoom: next, left: x - (x - left) * grown, top: y - (y - top) * grown };
+    this.fitted = false;
+    this.moved();
+  }
+
+  panBy(right, down) {
+    if (!this.scene) return;
+    this.place.left += right;
+    this.place.top += down;
+    this.fitted = false;
+    this.moved();
+  }
+
+  // The middle of the stage stays on the picture, so that it is never lost.
+  moved() {
+    const { zoom } = this.place;
+    const { width, height } = this.size;
+    const [x, y] = [this.canvas.clientWidth / 2, this.canvas.clientHeight / 2];
+    this.place.left = Math.min(Math.max(this.place.left, x - width * zoom), x);
+    this.place.top = Math.min(Math.max(this.place.top, y - height * zoom), y);
+    this.linesStale = true;
+    this.request();
+  }
+
+  // The item under a point of the window, or null beside the picture.
+  itemAt(clientX, clientY) {
+    if (!this.scene) return null;
+    const box = this.canvas.getBoundingClientRect();
+    const { columns, rows, aspect } = this.scene.grid;
+    const { zoom, left, top } = this.place;
+    const column = Math.floor((clientX - box.left - left) / zoom);
+    const row = Math.floor((clientY - box.top - top) / (zoom * aspect));
+    return column >= 0 && row >= 0 && column < columns && row < rows ? { column, row } : null;
+  }
+
+  itemInMiddle() {
+    const box = this.canvas.getBoundingClientRect();
+    return this.itemAt(box.left + box.width / 2, box.top + box.height / 2);
+  }
+
+  // Moves the picture as little as needed to see an item.
+  reveal({ column, row }) {
+    const { zoom, left, top } = this.place;
+    const x = left + (column + 0.5) * zoom;
+    const y = top + (row + 0.5) * zoom * this.scene.grid.aspect;
+    const inside = (value, length) => Math.min(Math.max(value, STAGE_MARGIN), length - STAGE_MARGIN);
+    const [right, down] = [inside(x, this.canvas.clientWidth) - x, inside(y, this.canvas.clientHeight) - y];
+    if (right || down) this.panBy(right, down);
+  }
+
+  request() {
+    if (this.requested) return;
+    this.requested = requestAnimationFrame(() => this.draw());
+  }
+
+  draw() {
+    cancelAnimationFrame(this.requested);
+    this.requested = 0;
+    const { context, canvas, scene } = this;
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.clearRect(0, 0, canvas.width, canvas.height);
+    if (!scene || !this.ratio) return;
+    this.toPicture(context, this.place);
+    this.drawPicture();
+    if (scene.bare) return;
+    this.drawHeat();
+    this.drawLines();
+    if (scene.cursor) this.drawCursor();
+  }
+
+  toPicture(context, { zoom, left, top }) {
+    context.setTransform(zoom * this.ratio, 0, 0, zoom * this.ratio, left * this.ratio, top * this.ratio);
+  }
+
+  drawPicture() {
+    const { context, scene } = this;
+    const { width, height } = this.size;
+    if (!scene.image) {
+      context.fillStyle = "#22272e";
+      context.fillRect(0, 0, width, height);
+      return;
+    }
+    const enlarged = (this.place.zoom * this.ratio * width) / scene.image.width;
+    context.imageSmoothingEnabled = enlarged < 3;
+    context.imageSmoothingQuality = "high";
+    context.drawImage(scene.image, 0, 0, width, height);
+  }
+
+  drawHeat() {
+    const { context, scene } = this;
+    if (!scene.heat) return;
+    const { width, height } = this.size;
+    context.imageSmoothingEnabled = this.place.zoom * this.ratio < 1;
+    context.globalAlpha = scene.opacity;
+    context.drawImage(scene.heat, 0, 0, width, height);
+    if (scene.between) this.drawHatching(width, height);
+    context.globalAlpha = 1;
+  }
+
+  drawHatching(width, height) {
+    const layer = document.createElement("canvas");
+    [layer.width, layer.height] = [this.canvas.width, this.canvas.height];
+    const drawing = layer.getContext("2d");
+    this.toPicture(drawing, this.place);
+    drawing.imageSmoothingEnabled = false;
+    drawing.drawImage(this.scene.between, 0, 0, width, height);
+    drawing.setTransform(1, 0, 0, 1, 0, 0);
+    drawing.globalCompositeOperation = "source-in";
+    drawing.fillStyle = hatching(drawing, this.ratio);
+    drawing.fillRect(0, 0, layer.width, layer.height);
+    this.context.save();
+    this.context.setTransform(1, 0, 0, 1, 0, 0);
+    this.context.drawImage(layer, 0, 0);
+    this.context.restore();
+  }
+
+  // Kept while nothing moves, so that a map can change below them.
+  drawLines() {
+    if (this.linesStale) this.paintLines();
+    this.context.setTransform(1, 0, 0, 1, 0, 0);
+    this.context.drawImage(this.lines, 0, 0);
+  }
+
+  paintLines() {
+    const { outlines, highlight, threshold, columns } = this.scene;
+    this.painter.clear();
+    if (threshold) this.paintChains(threshold, [null, solidPen("#ffffff")], THRESHOLD_LINE);
+    if (outlines) this.paintOutlines(outlines, columns, highlight ? FAINT_LINE : PLAIN_LINE);
+    if (highlight) this.paintOutlines(highlight, columns, BOLD_LINE);
+    // whole below the outlines and in dashes above them: where they fall together, all are seen
+    if (threshold) this.paintChains(threshold, [null, brokenPen("#ffffff", 5 * this.ratio, 14 * this.ratio)], { width: 2 });
+    this.lines.getContext("2d").putImageData(this.painter.picture, 0, 0);
+    this.linesStale = false;
+  }
+
+  paintOutlines(outlines, columns, line) {
+    this.paintChains(outlines, pensOf(outlines.sets, columns, this.ratio, line.opacity), line);
+  }
+
+  paintChains(chains, pens, { width, halo = 0, opacity = 1 }) {
+    const { zoom, left, top } = this.place;
+    const { ratio } = this;
+    const place = { zoom: zoom * ratio, left: left * ratio, top: top * ratio };
+    const look = { thickness: Math.round(width * ratio), halo: Math.round(halo * ratio), opacity };
+    this.painter.paint(chains, this.scene.grid, place, pens, look);
+  }
+
+  // A cross with a free middle, so that the item itself is seen.
+  drawCursor() {
+    const { context, ratio, place, scene } = this;
+    const { column, row } = scene.cursor;
+    const x = place.left + (column + 0.5) * place.zoom;
+    const y = place.top + (row + 0.5) * place.zoom * scene.grid.aspect;
+    const free = Math.max(4, place.zoom / 2 + 2);
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.beginPath();
+    for (const [right, down] of [[1, 0], [-1, 0], [0, 1], [0, -1]]) {
+      context.moveTo(x + right * free, y + down * free);
+      context.lineTo(x + right * (free + 12), y + down * (free + 12));
+    }
+    for (const [width, colour] of [[4, "rgb(0 0 0 / 0.7)"], [1.6, "#fff"]]) {
+      context.lineWidth = width;
+      context.strokeStyle = colour;
+      context.stroke();
+    }
+  }
+}

@@ -1,0 +1,133 @@
+"""Sections to one page that needs nothing beside it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from .bundle import digest, scripts, styles
+from .parts import Cell, PageTable, Section
+
+TEMPLATES = Path(__file__).parent / "templates"
+TELLING = 40
+"""Words of more letters than this get a wide column."""
+LINES = 12
+"""Longer tables show their first ten lines until they are asked for all."""
+PRINTED = 60
+"""Lines of a table on paper."""
+
+
+@dataclass(frozen=True)
+class CaseEntry:
+    """A case that can be looked at."""
+
+    index: int
+    name: str
+    group: str = ""
+    thumbnail: str = ""
+    """A data URL."""
+    inside: str = ""
+    """Its view as JSON, where the page itself holds it."""
+    file: str = ""
+    """Else the script that brings it, relative to the page."""
+    note: str = ""
+
+
+def page(
+    sections: Sequence[Section], found_views: Sequence[CaseEntry], *, title: str, subtitle: str, footer: str
+) -> str:
+    """The whole page as HTML."""
+    script = scripts()
+    return (
+        _environment({entry.name: entry for entry in found_views})
+        .get_template("page.html")
+        .render(
+            sections=sections,
+            title=title,
+            subtitle=subtitle,
+            footer=footer,
+            style=Markup(styles()),
+            script=Markup(script),
+            policy=policy(script, files=any(entry.file for entry in found_views)),
+            entries=Markup(in_script(json.dumps([_listed(entry) for entry in found_views], ensure_ascii=False))),
+        )
+    )
+
+
+def policy(script: str, *, files: bool) -> str:
+    """Nothing comes from a network; no script runs but the page's own and, where they lie beside it, its cases'."""
+    allowed = f"'{digest(script)}'" + (" 'self' file:" if files else "")
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def in_script(text: str) -> str:
+    """JSON that cannot end the element it stands in, nor open a comment there."""
+    return text.replace("<", "\\u003c")
+
+
+def _listed(entry: CaseEntry) -> dict[str, object]:
+    return {"index": entry.index, "name": entry.name, "group": entry.group, "file": entry.file, "note": entry.note}
+
+
+def _environment(cases: Mapping[str, CaseEntry]) -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        "kind": lambda part: type(part).__name__,
+        "halves": halves,
+        "hover": hover,
+        "drawn": Markup,
+        "width": width,
+        "paragraphs": lambda text: [part for part in re.split(r"\n\s*\n", text.strip()) if part],
+        "case_of": case_of,
+        "headline": headline,
+        "in_script": lambda text: Markup(in_script(text)),
+    }
+    made.globals |= {"cases": cases, "LINES": LINES, "PRINTED": PRINTED, "TELLING": TELLING}
+    return made
+
+
+def halves(cell: Cell) -> tuple[str, str]:
+    """What is shown of a number, and its interval."""
+    value, bracket, interval = cell.shown.partition(" (")
+    return (value, bracket + interval) if cell.low and interval.endswith(")") else (cell.shown, "")
+
+
+def hover(cell: Cell) -> str:
+    """What shows under the pointer: why, else all digits and the file that has them."""
+    if cell.why or not cell.at:
+        return cell.why
+    interval = f" ({cell.low} to {cell.high})" if cell.low else ""
+    return f"{cell.value}{interval}, from {cell.at.partition('#')[0]}"
+
+
+def width(svg: str) -> int:
+    """The natural width of a drawing in pixels."""
+    found = re.match(r"<svg[^>]*? width=\"(\d+)", svg)
+    return int(found[1]) if found else 560
+
+
+def case_of(row: Sequence[Cell]) -> str:
+    """The case that a line of a table is about."""
+    return next((cell.case for cell in row if cell.case), "")
+
+
+def headline(table: PageTable) -> int | None:
+    """The column to show beneath a small picture: kappa, else the first number."""
+    numbers = [i for i, column in enumerate(table.columns) if column.number]
+    kappas = [i for i in numbers if "kappa" in table.columns[i].title.lower()]
+    return next(iter(kappas + numbers), None)

@@ -1,0 +1,81 @@
+"""Names of cases, subjects and raters replaced by codes, for results that leave the house."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from random import SystemRandom
+from typing import Literal, TypeVar
+
+from ..tallies import Column
+from .case import Case
+from .study import Study
+
+T = TypeVar("T")
+Kind = Literal["case", "subject", "rater"]
+
+LETTERS: dict[Kind, str] = {"case": "C", "subject": "S", "rater": "R"}
+
+
+@dataclass(frozen=True)
+class Codes:
+    """Which code stands for which name, by kind."""
+
+    names: Mapping[Kind, Mapping[str, str]] = field(default_factory=lambda: {kind: {} for kind in LETTERS})
+    """Codes by name."""
+
+    @classmethod
+    def of(cls, study: Study, before: Codes | None = None) -> Codes:
+        """Codes for every name of a study, in random order; those that were given before stay."""
+        old = (before or cls()).names
+        names: dict[Kind, Iterable[str]] = {
+            "case": (case.name for case in study),
+            "subject": study.subjects,
+            "rater": study.rater_names,
+        }
+        return cls({kind: _coded(old.get(kind, {}), names[kind], letter) for kind, letter in LETTERS.items()})
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Kind, code, name, in the order of the codes: the key."""
+        return [
+            (kind, code, name)
+            for kind, by in self.names.items()
+            for code, name in sorted((code, name) for name, code in by.items())
+        ]
+
+
+def _coded(old: Mapping[str, str], names: Iterable[str], letter: str) -> dict[str, str]:
+    fresh = [name for name in names if name not in old]
+    taken = {int(code[1:]) for code in old.values() if code[1:].isdecimal()}
+    free = [n for n in range(1, len(fresh) + len(taken) + 1) if n not in taken][: len(fresh)]
+    SystemRandom().shuffle(free)
+    digits = len(str(len(fresh) + len(old)))
+    return dict(old) | {name: f"{letter}{number:0{digits}}" for name, number in zip(fresh, free, strict=True)}
+
+
+def coded(study: Study, codes: Codes) -> Study:
+    """The same study under codes, its cases in the codes' order."""
+    cases = sorted((_case(case, codes) for case in study), key=lambda case: case.name)
+    raters = codes.names["rater"]
+    properties = {raters[name]: row for name, row in study.properties.items() if name in raters}
+    return Study(cases, study.options, properties, coded=True)
+
+
+def _case(case: Case, codes: Codes) -> Case:
+    raters = codes.names["rater"]
+
+    def renamed(column: Column) -> Column:
+        return replace(column, name=raters[column.name])
+
+    return replace(
+        case,
+        name=codes.names["case"][case.name],
+        subject=codes.names["subject"][case.subject],
+        masks=_in_order({renamed(c): sources for c, sources in case.masks.items()}),
+        absent=tuple(sorted(map(renamed, case.absent), key=lambda c: c.order)),
+        ranks=_in_order({renamed(c): source for c, source in case.ranks.items()}),
+    )
+
+
+def _in_order(by_column: Mapping[Column, T]) -> dict[Column, T]:
+    return dict(sorted(by_column.items(), key=lambda item: item[0].order))

@@ -1,0 +1,97 @@
+"""Agreement, raters and cases as tables and charts of the page."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from small_findings import discs, findings, lead, tables
+
+from manytruths.report.facts import agreement, cases, raters
+from manytruths.report.facts.wording import count, joined, linked, listed
+from manytruths.report.parts import Beside, Chart, plain
+
+GROUPS = {f"p{k:02}": "odd" if k % 2 else "even" for k in range(1, 13)}
+
+
+@pytest.fixture(scope="module")
+def found():
+    return findings(discs(), groups=GROUPS)
+
+
+def charts(section):
+    blocks = [b for block in section.blocks for b in (block.blocks if isinstance(block, Beside) else (block,))]
+    return {b.name: b for b in blocks if isinstance(b, Chart)}
+
+
+def test_words():
+    assert [count(1, "case"), count(2, "rater"), count(24, "case")] == ["one case", "two raters", "24 cases"]
+    assert [listed([]), listed(["A"]), listed(["A", "B"])] == ["", "A", "A and B"]
+    assert plain(joined([("a",), ("b",), ("c",)])) == "a, b and c"
+    assert plain(linked(["p1", "p2", "p3"], 2)) == "p1, p2 and one more"
+
+
+def test_charts_are_drawn(found):
+    drawn = charts(agreement.section(found)) | charts(raters.section(found))
+    wanted = {"kappa-by-group", "kappa-histogram", "agreement-curve", "group-comparison", "dendrogram"}
+    assert wanted | {"dice-between-raters"} == set(drawn)
+    for chart in drawn.values():
+        ElementTree.fromstring(chart.svg)
+        assert chart.caption.endswith(".")
+
+
+def test_headlines_have_a_line_of_explanation(found):
+    table = tables(agreement.section(found))["agreement"]
+    assert all(row[0].below.endswith(".") for row in table.rows)
+    kappa = next(row for row in table.rows if row[0].shown == "Fleiss' kappa")
+    mean = found.agreement.headline("fleiss_kappa")
+    assert kappa[1].value == repr(float(mean.value))
+    assert kappa[1].at.startswith("agree/agreement.csv#mean,")
+
+
+@pytest.mark.parametrize(
+    ("region", "words"),
+    [("whole", "Every pixel of the image counts"), ("union", "at least one rater marked count"),
+     ("modified_background", "as many of the background")],
+)  # fmt: skip
+def test_the_region_is_said(region, words):
+    assert words in lead(agreement.section(findings(discs(3), region=region)))
+
+
+def test_groups_and_labels():
+    two = {c: {r: np.where(np.arange(24) > 11, 2 * m, m) for r, m in by.items()} for c, by in discs().items()}
+    found = findings(two, groups=GROUPS, labels={1: "gland", 2: "tumour"})
+    shown = tables(agreement.section(found))
+    assert [row[0].shown for row in shown["agreement-by-group"].rows] == ["odd", "even"]
+    assert [row[0].shown for row in shown["agreement-by-label"].rows] == ["gland", "tumour"]
+    assert shown["confusions"].rows[0][1].at.startswith("agree/confusions.csv#")
+    assert "fewer than ten" in shown["agreement-by-group"].note
+
+
+def test_special_cases_only_where_there_are_some(found):
+    assert "special-cases" not in tables(agreement.section(found))
+    own = {c: {r: m * (r != "D" or c > "p02") for r, m in by.items()} for c, by in discs().items()}
+    shown = tables(agreement.section(findings(own)))
+    assert [row[1].shown for row in shown["special-cases"].rows] == ["0", "2", "0"]
+    assert len(shown["kappa-without-special-cases"].rows) == 3
+
+
+def test_raters_have_their_colours_and_tendencies(found):
+    section = raters.section(found)
+    table = tables(section)["rater-tendencies"]
+    assert [row[0].colour for row in table.rows] == [found.colours[r] for r in "ABCDE"]
+    assert [row[2].shown for row in table.rows] == ["", "", "", "", "yes"]
+    assert len(tables(section)["rater-pairs"].rows) == 10
+    assert all(column.help for column in table.columns[1:])
+
+
+def test_cases_come_with_the_most_disputed_first(found):
+    table = tables(cases.section(found))["cases"]
+    assert table.filter
+    kappas = [float(row[2].value) for row in table.rows]
+    assert kappas == sorted(kappas)
+    assert {row[0].case for row in table.rows} == set(discs())
+    titles = [column.title for column in table.columns]
+    assert titles[:4] == ["Case", "Group", "Fleiss' kappa", "Level"]
+    assert "Majority vote and STAPLE" in titles

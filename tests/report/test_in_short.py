@@ -1,0 +1,232 @@
+"""What the first part of the page says, of studies of every kind."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from small_findings import METHODS, cells, discs, findings, lead, listed, tables
+
+from manytruths.analyses.agree.examining import Plan
+from manytruths.analyses.agree.verb import agree
+from manytruths.analyses.evaluate.scenes import EvaluatePlan
+from manytruths.analyses.evaluate.verb import evaluate
+from manytruths.analyses.fuse.fusing import FusePlan
+from manytruths.analyses.fuse.verb import fuse
+from manytruths.analyses.summaries import Settings
+from manytruths.formats import write_map
+from manytruths.report.facts import agreement, cases, in_short, raters
+from manytruths.report.findings import Findings
+from manytruths.report.parts import written
+from manytruths.study import Study
+
+EVERY = (in_short, agreement, raters, cases)
+
+
+def mapped(change, count=12, who="ABCDE"):
+    return {case: {r: change(r, case, m) for r, m in own.items()} for case, own in discs(count, who).items()}
+
+
+STUDIES = {
+    "five": lambda: findings(discs()),
+    "one case": lambda: findings(discs(1)),
+    "two raters": lambda: findings(discs(12, "AB")),
+    "exchangeable": lambda: findings({k: list(v.values()) for k, v in discs().items()}, raters="exchangeable"),
+    "labels": lambda: findings(
+        mapped(lambda r, c, m: np.where(np.arange(24) > 11, 2 * m, m)), labels={1: "gland", 2: "tumour"}
+    ),
+    "empty": lambda: findings(mapped(lambda r, c, m: 0 * m, 3)),
+    "identical": lambda: findings({k: dict.fromkeys(v, v["A"]) for k, v in discs().items()}),
+    "union": lambda: findings(discs(), region="union"),
+    "groups": lambda: findings(
+        discs(), groups={f"p{k:02}": "odd" if k % 2 else "even" for k in range(1, 13)},
+        subjects={f"p{k:02}": f"s{k // 2}" for k in range(1, 13)},
+    ),
+    "empty masks": lambda: findings(mapped(lambda r, c, m: m * (r != "D" or c > "p02"))),
+    "nowhere together": lambda: findings(
+        mapped(lambda r, c, m: np.eye(24, dtype=np.uint8) * 0 + (np.arange(24) == ord(r) - 65) if c == "p01" else m)
+    ),
+    "twice": lambda: findings({c: {("A", "1"): o["A"], ("A", "2"): o["E"], "B": o["B"]} for c, o in discs().items()}),
+    "odd names": lambda: findings({"<b>": discs(1)["p01"] | {"<script>": discs(1)["p01"]["A"]}}),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=[*STUDIES, "algorithms"])
+def found(request, tmp_path_factory):
+    name = request.param
+    return STUDIES[name]() if name in STUDIES else with_predictions(tmp_path_factory.mktemp("study"))
+
+
+def with_predictions(folder):
+    """Two of the raters' drawings taken for those of algorithms."""
+    for case, own in discs().items():
+        drawn = {f"raters/{rater}": mask for rater, mask in own.items()}
+        drawn |= {"algorithms/net": own["A"], "algorithms/old": own["E"]}
+        for place, mask in drawn.items():
+            write_map(folder / place / f"{case}.png", mask)
+    study = Study.open(
+        str(folder / "raters/{rater}/{case}.png"), predictions=str(folder / "algorithms/{algorithm}/{case}.png")
+    )
+    settings = Settings(resamples=60)
+    agreement = agree(study, settings=settings, plan=Plan(measured=False))
+    fusion = fuse(study, FusePlan(METHODS, {}, None), settings=settings)
+    judged = evaluate(study, EvaluatePlan(METHODS), settings=settings)
+    return Findings(study, settings, agreement, fusion, judged)
+
+
+def files(found):
+    """Every line of every table by its address."""
+    agreed = {f"agree/{t.name}.csv": t for t in found.agreement.tables}
+    fused = {f"fuse/{t.name}.csv": t for t in (found.fusion.performance, found.fusion.differences)}
+    fused |= {"fuse/complexity.csv": found.fusion.complexity}
+    planned = {"plan/plan.csv": found.plan.table} if found.plan else {}
+    judged = {f"evaluate/{t.name}.csv": t for t in found.evaluation.tables} if found.evaluation else {}
+    return agreed | fused | planned | judged
+
+
+def steps(found):
+    return listed(in_short.section(found), "What to do next")
+
+
+def test_every_number_stands_in_a_table(found):
+    from manytruths.report.parts import address
+
+    lines = {address(file, row): row for file, table in files(found).items() for row in table.rows}
+    for module in EVERY:
+        section = module.section(found)
+        for cell in cells(section) if section else ():
+            if cell.at:
+                row = lines[cell.at]
+                assert cell.value == written(float(row.value))
+                assert not cell.low or (cell.low, cell.high) == (written(row.low), written(row.high))
+
+
+def test_sentences_are_whole(found):
+    section = in_short.section(found)
+    said = [lead(section), *listed(section, "What to do next")]
+    for text in said:
+        assert "–," not in text
+        assert "nan" not in text
+        assert not re.search(r"  | ,|\.\.|of – |is –|by –|None", text)
+        assert text.endswith(".")
+    for module in EVERY:
+        part = module.section(found)
+        for table in tables(part).values() if part else ():
+            assert table.rows
+            assert all(len(row) == len(table.columns) for row in table.rows)
+            assert all(column.title for column in table.columns)
+
+
+def test_algorithms_are_told_of_where_there_are_some(found):
+    titles = [column.title for column in tables(cases.section(found))["cases"].columns]
+    text = lead(in_short.section(found))
+    assert ("Judged by the raters as they judge each other, " in text) == (found.evaluation is not None)
+    assert ("Their order " in text) == (found.evaluation is not None)
+    assert ("net: Dice" in titles) == (found.evaluation is not None)
+
+
+def test_names_of_tables_are_unique(found):
+    names = [name for module in EVERY if (part := module.section(found)) for name in tables(part)]
+    assert len(names) == len(set(names))
+
+
+def test_five_raters():
+    found = STUDIES["five"]()
+    text = lead(in_short.section(found))
+    row = found.agreement.headline("dice")
+    assert "Five raters marked the same twelve cases; two of them overlap by a Dice of " in text
+    assert f"{row.value:.2f} (95% interval {row.low:.2f}–{row.high:.2f})" in text
+    assert "Rater E stands out" in text
+    assert "Fleiss' kappa is" in text
+    assert "five raters count as" in text
+    assert steps(found)[0].startswith("Look again at p")
+    assert any(step.startswith("Would more raters help?") for step in steps(found))
+
+
+def test_disputed_cases_are_the_worst_and_open():
+    found = STUDIES["five"]()
+    table = tables(in_short.section(found))["disputed-cases"]
+    kappas = sorted(row.value for row in found.agreement.agreement.all("fleiss_kappa", "case"))
+    shown = [float(row[1].value) for row in table.rows]
+    assert shown == kappas[:5]
+    assert all(row[0].case == row[0].shown for row in table.rows)
+
+
+def test_one_case_says_once_why_there_are_no_intervals():
+    section = in_short.section(STUDIES["one case"]())
+    assert lead(section).count("without intervals") == 1
+    assert "there is one case" in lead(section)
+    assert "disputed-cases" not in tables(section)
+
+
+def test_two_raters():
+    text = lead(in_short.section(STUDIES["two raters"]()))
+    assert "they overlap by" in text
+    assert "neither can be said to stand out" in text
+    assert "independent" not in text
+
+
+def test_exchangeable_raters_are_nobody():
+    found = STUDIES["exchangeable"]()
+    assert raters.section(found) is None
+    section = in_short.section(found)
+    assert "Five raters marked each of twelve cases" in lead(section)
+    assert "nothing is said about one of them" in lead(section)
+    assert "coverage" not in tables(section)
+
+
+def test_labels_one_by_one():
+    text = lead(in_short.section(STUDIES["labels"]()))
+    assert "for gland" in text
+    assert "for tumour" in text
+
+
+def test_nothing_marked_is_said_in_words():
+    found = STUDIES["empty"]()
+    assert "nobody marked anything" in lead(in_short.section(found))
+    assert "kappa is" not in lead(in_short.section(found))
+    assert "nobody marked anything" in lead(agreement.section(found))
+
+
+def test_identical_masks():
+    section = in_short.section(STUDIES["identical"]())
+    assert "All raters drew exactly the same in every case" in lead(section)
+    assert "disputed-cases" not in tables(section)
+    assert any("seven pairs more drew nearly the same" in step for step in listed(section, "What to do next"))
+
+
+def test_empty_masks_and_cases_without_a_common_place():
+    found = STUDIES["empty masks"]()
+    table = tables(in_short.section(found))["coverage"]
+    assert [row[2].shown for row in table.rows] == ["0", "0", "0", "2", "0"]
+    assert any(step.startswith("In two cases (p01 and p02)") for step in steps(found))
+    apart = STUDIES["nowhere together"]()
+    assert any(step.startswith("Do not judge anything by p01") for step in steps(apart))
+
+
+def test_absent_raters_are_named():
+    own = {case: {r: m for r, m in by.items() if r != "B" or case > "p03"} for case, by in discs().items()}
+    table = tables(in_short.section(findings(own)))["coverage"]
+    assert table.note.startswith("B is absent from three cases")
+    assert table.rows[1][4].shown == "p01, p02 and p03"
+    assert table.rows[1][1].shown == "9 of 12"
+
+
+def test_without_background_percent_agreement_is_told():
+    """Such a study has nothing to fuse; what is said of agreement needs no fusion."""
+    base = STUDIES["exchangeable"]()
+    study = Study.from_arrays({k: [m + 1 for m in v.values()] for k, v in discs().items()}, raters="exchangeable")
+    found = replace(base, study=study, agreement=agree(study, settings=base.settings, plan=Plan(measured=False)))
+    assert "two raters give the same label to" in lead(in_short.section(found))
+    assert "agreement" in tables(agreement.section(found))
+    assert [c.title for c in tables(cases.section(found))["cases"].columns][:3] == ["Case", "Fleiss' kappa", "Level"]
+
+
+def test_second_readings():
+    found = STUDIES["twice"]()
+    assert [row[3].shown for row in tables(in_short.section(found))["coverage"].rows] == ["12", "0"]
+    section = raters.section(found)
+    assert section is not None
+    assert [cell.shown for cell in tables(section)["rater-repeats"].rows[0][:2]] == ["A@1", "A@2"]

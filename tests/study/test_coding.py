@@ -1,0 +1,50 @@
+"""Names replaced by codes: everybody has one, nobody can be told by it, and the numbers stay."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import manytruths as mt
+from manytruths.study.coding import Codes, coded
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def named(rng, cases=5):
+    masks = {f"Müller {n}": {r: rng.random((8, 8)) < 0.4 for r in ("Dr. A", "Dr. B", "Dr. C")} for n in range(cases)}
+    return mt.Study.from_arrays(masks, subjects={name: name[:6] + name[-1:] for name in masks})
+
+
+def test_numbers_stay_and_names_go(rng):
+    study = named(rng)
+    codes = Codes.of(study)
+    under = coded(study, codes)
+    assert under.rater_names == ("R1", "R2", "R3")
+    assert [case.name for case in under] == ["C1", "C2", "C3", "C4", "C5"]
+    assert mt.fleiss_kappa(mt.pool(under.tally())) == mt.fleiss_kappa(mt.pool(study.tally()))
+    back = {code: name for name, code in codes.names["case"].items()}
+    for case in under:
+        assert case.subject in codes.names["subject"].values()
+        own = study[back[case.name]]
+        for column, mask in own.masks.items():
+            other = next(c for c in case.masks if c.name == codes.names["rater"][column.name])
+            np.testing.assert_array_equal(case.masks[other][""], mask[""])
+
+
+def test_codes_given_before_stay(rng):
+    before = Codes.of(named(rng, 3))
+    after = Codes.of(named(rng, 12), before)
+    for kind, by in before.names.items():
+        assert by.items() <= after.names[kind].items()
+    assert len(set(after.names["case"].values())) == 12
+
+
+def test_codes_do_not_follow_the_names(rng):
+    """Of twenty keys of five names, all in the order of the names: one in 120 to the power of 20."""
+    study = named(rng)
+    orders = [list(Codes.of(study).names["case"].values()) for _ in range(20)]
+    assert any(order != sorted(order) for order in orders)
