@@ -122,7 +122,7 @@ def _opened(page: Path) -> tuple[float, float]:
         start = time.perf_counter()
         tab.evaluate("location.hash = 'case=c007'; location.reload()")
         tab.wait_for_selector("#viewer[open] #viewer-stage")
-        tab.wait_for_function("window.manytruthsViewer && manytruthsViewer.state().ready")
+        tab.wait_for_function("window.manytruthsViewer && manytruthsViewer.state().loaded")
         shown = time.perf_counter() - start
         browser.close()
     return opened, shown

@@ -217,6 +217,10 @@ if TYPE_CHECKING:
         sigma,
         slim_share,
     )
+    from .report import (
+        Report,
+        report,
+    )
     from .resampling import (
         Interval,
         interval,
@@ -295,6 +299,7 @@ _HOME = {
         "plan_from_ratings plan_from_tallies pool_lesions Rasch rasch RaterFindings raters_needed RatersNeeded "
         "Ratings ratings_of rho RhoStatistic sigma SigmaStatistic slim_share"
     ),
+    "report": ("Report report"),
     "resampling": ("Interval interval"),
     "shape": (
         "boundary_of BoundaryMatch hausdorff match_boundaries mean_surface_distance rater_tolerance Region "
@@ -366,6 +371,7 @@ __all__ = [
     "RatersNeeded",
     "Ratings",
     "Region",
+    "Report",
     "ResponseCounts",
     "Responses",
     "RhoStatistic",
@@ -483,6 +489,7 @@ __all__ = [
     "read_scores",
     "reason",
     "regions",
+    "report",
     "responses",
     "rho",
     "save",

@@ -5,7 +5,7 @@ to the nearest so far), then gives each point to the nearest centre and moves ea
 until nothing moves. The restart with the smallest sum of squared distances is kept.
 
 Arthur D, Vassilvitskii S. k-means++: the advantages of careful seeding. SODA 2007, 1027–1035.
-doi:10.5555/1283383.1283494. Lloyd SP. IEEE Trans Inf Theory 1982;28:129–137. doi:10.1109/TIT.1982.1056489
+Lloyd SP. IEEE Trans Inf Theory 1982;28:129–137. doi:10.1109/TIT.1982.1056489
 """
 
 from __future__ import annotations

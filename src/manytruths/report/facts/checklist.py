@@ -1,7 +1,7 @@
 """The checklist for reporting reliability and agreement studies, filled in where the data answer.
 
 Kottner J, Audigé L, Brorson S, et al. Guidelines for Reporting Reliability and Agreement Studies (GRRAS) were proposed.
-J Clin Epidemiol 2011;64:96–106. The items are told in our own words.
+J Clin Epidemiol 2011;64(1):96–106. doi:10.1016/j.jclinepi.2010.03.002. The items are told in our own words.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .wording import listed
 ANSWERED, PARTLY, YOURS = "answered", "partly", "yours to write"
 SOURCE = (
     "After Kottner J, Audigé L, Brorson S, et al. Guidelines for Reporting Reliability and Agreement Studies (GRRAS) "
-    "were proposed. J Clin Epidemiol 2011;64:96–106; items in our own words. "
+    "were proposed. J Clin Epidemiol 2011;64(1):96–106. doi:10.1016/j.jclinepi.2010.03.002. Items in our own words. "
     "Answers are what the files say: check them, and write what they cannot know."
 )
 NOTHING = words("")

@@ -15,6 +15,8 @@ const HEAT_ANCHORS = [
 ];
 const REGION_COLOUR = [64, 196, 220];
 const BELOW_THRESHOLD = 0.16;
+// Smaller shares do not colour the picture: probabilities of background are never quite 0.
+const FAINT = 0.05;
 
 export function heatColour(share) {
   const place = Math.min(Math.max(share, 0), 1) * (HEAT_ANCHORS.length - 1);
@@ -33,7 +35,7 @@ function colourOfValue(layer, value) {
 // Red, green, blue and opacity of a pattern packed as a canvas stores them; nothing for 0 and undefined values.
 export function layerColours(layer, threshold) {
   return Uint32Array.from(layer.values, (value) => {
-    if (value === null || !(value > 0)) return 0;
+    if (value === null || !(value > 0) || (layer.kind === "probability" && value < FAINT * layer.most)) return 0;
     if (layer.kind === "region") return value === 2 ? packedColour(REGION_COLOUR, 0.85) : packedColour(REGION_COLOUR, 0.22);
     const below = layer.kind === "probability" && value < threshold;
     return packedColour(colourOfValue(layer, value), below ? BELOW_THRESHOLD : 1);
@@ -106,7 +108,7 @@ function valueLegend(layer, threshold) {
   const tick = viewerNode("div", { class: "legend-tick" });
   tick.style.left = `${(100 * threshold) / layer.most}%`;
   bar.append(tick);
-  return [...scale, viewerNode("p", {}, `White line: where the value reaches ${threshold.toFixed(2)}; below it is faint.`)];
+  return [...scale, viewerNode("p", {}, `White line: where the value reaches ${threshold.toFixed(layer.most > 10 ? 0 : 2)}; below it is faint.`)];
 }
 
 function regionLegend() {

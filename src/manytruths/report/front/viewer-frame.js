@@ -10,14 +10,14 @@ export function buildViewer(act) {
   const canvas = viewerNode("canvas", { id: "viewer-stage", tabindex: 0, role: "img", "aria-describedby": "viewer-readout" });
   dialog.replaceChildren(
     viewerBar(act),
-    viewerNode("div", { class: "viewer-picture" }, canvas, viewerMessage(), stageTools(act), keySheet()),
+    viewerNode("div", { class: "viewer-picture" }, canvas, letterFrame(), viewerMessage(), stageTools(act), keySheet()),
     sliceLine(act),
     viewerNode("div", { id: "viewer-readout" }),
     viewerNode("div", { id: "viewer-panel" }),
     viewerNode("p", { id: "viewer-announce", role: "status", "aria-live": "polite" }),
   );
   const part = (name) => dialog.querySelector(`#viewer-${name}`);
-  const names = ["title", "about", "previous", "next", "help", "message", "keys", "slices", "slice", "readout", "panel", "announce"];
+  const names = ["title", "about", "previous", "next", "help", "message", "tools", "keys", "slices", "slice", "readout", "panel", "announce", "letters"];
   return { dialog, canvas, ...Object.fromEntries(names.map((name) => [name, part(name)])) };
 }
 
@@ -42,6 +42,16 @@ function viewerMessage() {
   return viewerNode("p", { id: "viewer-message", role: "status", hidden: true });
 }
 
+// Which side of the patient is where: right, left, front (A), back (P), head (S), feet (I).
+function letterFrame() {
+  const sides = ["left", "right", "top", "bottom"].map((side) => viewerNode("span", { class: side }));
+  return viewerNode("div", { id: "viewer-letters", "aria-hidden": "true" }, ...sides);
+}
+
+export function showLetters(frame, letters) {
+  [...frame.children].forEach((side, place) => (side.textContent = letters?.[place] ?? ""));
+}
+
 function stageTools(act) {
   const bare = viewerButton("bare", "Bare image", "Hold to see the bare image", () => {});
   for (const event of ["pointerdown", "keydown"]) {
@@ -52,7 +62,7 @@ function stageTools(act) {
   }
   return viewerNode(
     "div",
-    { class: "viewer-tools" },
+    { id: "viewer-tools" },
     bare,
     viewerButton("zoom-out", "−", "Zoom out", () => act.zoom(1 / 1.5)),
     viewerButton("zoom-in", "+", "Zoom in", () => act.zoom(1.5)),

@@ -9,6 +9,8 @@ const PANEL_ROLES = [
   ["reference", "Reference standards"],
 ];
 
+const MOST_OUTLINES = 8;
+
 // What stays chosen from case to case: a rater switched off in one is off in the next.
 export function firstChoices() {
   return { columns: new Map(), layer: null, opacity: 0.7, threshold: 0.5, label: "" };
@@ -21,8 +23,17 @@ export function columnKey(who) {
 export function isVisible(view, choices, who) {
   const chosen = choices.columns.get(columnKey(who));
   if (chosen !== undefined) return chosen;
-  const alone = view.columns.filter((other) => other.role === who.role).length === 1;
-  return who.role === "rater" || (who.role === "algorithm" && alone);
+  if (who.role === "rater") return fewRaters(view) && isFirstReading(view, who);
+  return who.role === "algorithm" && view.columns.filter((other) => other.role === who.role).length === 1;
+}
+
+// The outlines of more raters hide the picture and each other; how many marked it then says more.
+function fewRaters(view) {
+  return new Set(view.columns.filter((who) => who.role === "rater").map((who) => who.name)).size <= MOST_OUTLINES;
+}
+
+function isFirstReading(view, who) {
+  return view.columns.find((other) => other.role === who.role && other.name === who.name) === who;
 }
 
 export function visibleColumns(view, choices) {
@@ -31,7 +42,7 @@ export function visibleColumns(view, choices) {
 
 // Without an image there is nothing to see below, so that a map is shown from the start.
 export function chosenLayer(view, choices) {
-  const name = choices.layer ?? (view.image ? "none" : "votes");
+  const name = choices.layer ?? (view.image && fewRaters(view) ? "none" : "votes");
   return view.layers.find((layer) => layer.name === name) ?? null;
 }
 
@@ -58,8 +69,14 @@ export function updatePanel(panel, view, choices) {
   panel.querySelector("#viewer-opacity-line").hidden = !layer;
   panel.querySelector("#viewer-threshold-line").hidden = layer?.kind !== "probability";
   panel.querySelector("#viewer-opacity-line output").textContent = `${Math.round(choices.opacity * 100)}%`;
-  panel.querySelector("#viewer-threshold-line output").textContent = choices.threshold.toFixed(2);
-  fillLegend(panel.querySelector("#viewer-legend"), layer, choices.threshold);
+  const threshold = thresholdOf(layer, choices);
+  panel.querySelector("#viewer-threshold-line output").textContent = threshold.toFixed(layer?.most > 10 ? 0 : 2);
+  fillLegend(panel.querySelector("#viewer-legend"), layer, threshold);
+}
+
+// Chosen as a share of the largest value, which is 1 of probabilities.
+export function thresholdOf(layer, choices) {
+  return choices.threshold * (layer?.most ?? 1);
 }
 
 function columnsPart(role, title, view, choices, act) {
@@ -68,7 +85,7 @@ function columnsPart(role, title, view, choices, act) {
   const head = viewerNode("div", { class: "viewer-part-head" }, viewerNode("h3", {}, title));
   if (places.length > 1) head.append(allButton(role, title, "All", true, act), allButton(role, title, "None", false, act));
   const longest = Math.max(...places.map((place) => columnTitle(view, view.columns[place]).length));
-  const width = longest < 5 ? "short" : longest > 12 ? "long" : "";
+  const width = longest < 4 ? "short" : longest > 9 ? "long" : "";
   const lines = places.map((place) => columnLine(place, view, act));
   const list = viewerNode("div", { class: `viewer-columns ${width}` }, ...lines);
   return viewerNode("section", { role: "group", "aria-label": title }, head, list);

@@ -30,7 +30,7 @@ export class PixelReader {
     if (!this.view) return;
     const read = item ?? this.cursor;
     const key = read ? `${read.column} ${read.row} ${this.slice}` : "";
-    if (this.shown !== key) showReadOut(this.box, this.view, read ? this.reading(read) : null);
+    if (this.shown !== key) showReadOut(this.box, read ? this.reading(read) : null);
     this.shown = key;
     this.last = item;
   }
@@ -50,7 +50,7 @@ export class PixelReader {
   }
 
   announce(item) {
-    this.announcement.textContent = spokenReadOut(this.view, this.reading(item));
+    this.announcement.textContent = spokenReadOut(this.reading(item));
   }
 
   moveCursor([right, down]) {

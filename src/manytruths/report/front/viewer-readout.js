@@ -3,7 +3,8 @@ import { NOT_RATED } from "./contours.js";
 import { shortNumber } from "./layers.js";
 import { viewerNode } from "./viewer-nodes.js";
 
-// Look-ups alone. `x`, `y` and `slice` count in the file, from 0; null outside of what is shown.
+// Look-ups alone. `x` and `y` count pixels of the picture from its upper left, `slice` slices as they are shown, all
+// from 0; null outside of what is shown. `place` is the index in the file, axis by axis.
 export function readOut(view, x, y, slice) {
   const [slices, rows, columns] = view.shape;
   const [column, row, shown] = [Math.floor(x / view.step), Math.floor(y / view.step), slice - view.first];
@@ -14,7 +15,17 @@ export function readOut(view, x, y, slice) {
   const layers = view.layers.map(({ name, title, kind, map, values }) => {
     return { name, title, kind, value: values[view.maps[map]?.[item]] ?? null };
   });
-  return { x: column * view.step, y: row * view.step, slice, marks, layers, ...votesOf(marks, layers) };
+  const place = placeInFile(view, shown, row, column);
+  return { x: column * view.step, y: row * view.step, slice, place, marks, layers, ...votesOf(marks, layers) };
+}
+
+// Volumes are turned for looking at them, so that rows may run backwards along any axis of the file.
+function placeInFile(view, ...at) {
+  const place = [];
+  view.places.forEach(({ axis, start, step }, k) => {
+    place[axis] = start + step * at[at.length - view.places.length + k];
+  });
+  return place;
 }
 
 function markOf(view, who, code) {
@@ -36,7 +47,7 @@ export function columnTitle(view, who) {
   return alike.length > 1 && who.session ? `${who.name}, reading ${who.session}` : who.name;
 }
 
-export function showReadOut(box, view, reading) {
+export function showReadOut(box, reading) {
   if (!reading) {
     box.replaceChildren(viewerNode("p", { class: "readout-hint" }, "Point at the picture, or tap it, to read a pixel."));
     return;
@@ -47,7 +58,7 @@ export function showReadOut(box, view, reading) {
     if (marks.length) lines.append(marksLine(role, title, marks, reading));
   }
   lines.append(valuesLine(reading));
-  box.replaceChildren(placeBlock(view, reading), lines);
+  box.replaceChildren(placeBlock(reading), lines);
 }
 
 const READOUT_ROLES = [
@@ -56,11 +67,15 @@ const READOUT_ROLES = [
   ["reference", "References"],
 ];
 
-function placeBlock(view, reading) {
-  const parts = [["x", reading.x], ["y", reading.y]];
-  if (view.of > 1) parts.push(["z", reading.slice]);
-  const spans = parts.map(([axis, value]) => viewerNode("span", {}, viewerNode("i", {}, axis), ` ${value}`));
-  return viewerNode("div", { class: "readout-place", title: "Column, row (and slice) in the file, counted from 0" }, ...spans);
+// Of a picture column and row, of a volume the index along each axis of the file.
+function namedPlace({ place }) {
+  return place.length === 2 ? [["x", place[1]], ["y", place[0]]] : place.map((value, axis) => ["ijk"[axis], value]);
+}
+
+function placeBlock(reading) {
+  const spans = namedPlace(reading).map(([axis, value]) => viewerNode("span", {}, viewerNode("i", {}, axis), ` ${value}`));
+  const title = reading.place.length === 2 ? "Column and row, counted from 0" : "Index along each axis of the file, from 0";
+  return viewerNode("div", { class: "readout-place", title }, ...spans);
 }
 
 function marksLine(role, title, marks, reading) {
@@ -107,8 +122,8 @@ function layerValue(layer) {
 }
 
 // For screen readers, in one sentence.
-export function spokenReadOut(view, reading) {
-  const place = `x ${reading.x}, y ${reading.y}${view.of > 1 ? `, z ${reading.slice}` : ""}`;
+export function spokenReadOut(reading) {
+  const place = namedPlace(reading).map(([axis, value]) => `${axis} ${value}`).join(", ");
   const names = reading.marks.filter((mark) => mark.marked).map(nameWithLabel);
   const values = reading.layers.filter((layer) => layer.name !== "votes");
   const spoken = values.map((layer) => `${layer.title} ${layerValue(layer)}`);

@@ -4,11 +4,12 @@ import { brokenPen, LinePainter, pensOf, solidPen } from "./viewer-lines.js";
 
 const STAGE_MARGIN = 14;
 const MOST_ZOOM = 64;
-// of outlines, in pixels of the page
+// Of outlines, in pixels of the page; lines are half as thick where items are smaller than those, lest they hide all.
 const PLAIN_LINE = { width: 2, halo: 1 };
 const FAINT_LINE = { width: 2, halo: 1, opacity: 0.25 };
 const BOLD_LINE = { width: 3, halo: 1 };
 const THRESHOLD_LINE = { width: 2, halo: 1 };
+const SMALL_ITEMS = 0.85;
 
 // `scene` says what to draw: grid {columns, rows, aspect}, image, heat, between, opacity, outlines, columns, faint,
 // highlight, threshold, cursor, bare. Places are in items of the map from the left and the top.
@@ -218,7 +219,8 @@ export class PictureStage {
     const { zoom, left, top } = this.place;
     const { ratio } = this;
     const place = { zoom: zoom * ratio, left: left * ratio, top: top * ratio };
-    const look = { thickness: Math.round(width * ratio), halo: Math.round(halo * ratio), opacity };
+    const size = zoom < SMALL_ITEMS ? ratio / 2 : ratio;
+    const look = { thickness: Math.round(width * size), halo: Math.round(halo * size), opacity };
     this.painter.paint(chains, this.scene.grid, place, pens, look);
   }
 

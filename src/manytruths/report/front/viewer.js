@@ -1,11 +1,11 @@
 // The viewer of a case: a dialog over the whole page.
 import { decodeOtherMaps, decodePicture } from "./decode.js";
-import { buildViewer } from "./viewer-frame.js";
+import { buildViewer, showLetters } from "./viewer-frame.js";
 import { watchGestures } from "./viewer-gestures.js";
 import { actionOfKey } from "./viewer-keys.js";
 import { fetchView, setAddress, whyNotRead } from "./viewer-loading.js";
 import { chosenLabel, chosenLayer, columnKey, fillPanel, firstChoices } from "./viewer-panel.js";
-import { isVisible, updatePanel, visibleColumns } from "./viewer-panel.js";
+import { isVisible, thresholdOf, updatePanel, visibleColumns } from "./viewer-panel.js";
 import { PixelReader } from "./viewer-reader.js";
 import { readOut } from "./viewer-readout.js";
 import { fullestSlice, SliceScene } from "./viewer-scene.js";
@@ -118,6 +118,7 @@ class CaseViewer {
     fillPanel(this.parts.panel, view, this.choices, this.panelActions());
     if (hadFocus) this.parts.canvas.focus();
     const [slices] = view.shape;
+    showLetters(this.parts.letters, view.letters);
     this.parts.slices.hidden = view.of === 1 && slices === 1;
     this.parts.slice.max = slices - 1;
     this.parts.canvas.setAttribute("aria-label", `Picture of case ${view.name} with outlines`);
@@ -172,7 +173,7 @@ class CaseViewer {
     const { view, scene, choices } = this;
     const layer = chosenLayer(view, choices);
     if (!layer || !view.maps[layer.map]) return { heat: null, between: null, threshold: null };
-    const { threshold } = choices;
+    const threshold = thresholdOf(layer, choices);
     const parts = { heat: scene.heat(layer, threshold), between: scene.between(layer) };
     return { ...parts, threshold: scene.threshold(layer, threshold) };
   }
@@ -269,12 +270,16 @@ class CaseViewer {
     this.parts.help.setAttribute("aria-expanded", String(on));
   }
 
+  // Over the picture, or in its place.
   say(words) {
     this.parts.message.textContent = words;
     this.parts.message.hidden = !words;
+    this.parts.tools.hidden = Boolean(words);
   }
 
+  // Told a moment after: by then another case may be open.
   closed() {
+    if (this.parts.dialog.open) return;
     this.turn++;
     Object.assign(this, { index: null, view: null, scene: null });
     this.reader.use(null);

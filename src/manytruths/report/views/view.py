@@ -69,7 +69,7 @@ def view(reading: Reading, made: Layered, plan: ViewPlan) -> dict[str, Any]:
         "aspect": display.aspect,
         "image": None if image is None else _image(display.shown(image)[slices], plan.largest - held),
         "maps": packs,
-        "patterns": table.patterns.T.tolist(),
+        "patterns": packed(table.patterns.T[None]),
         "labels": list(table.labels.names),
         "columns": [_column(c.name, c.role, c.session, plan.colours or {}) for c in table.columns],
         "layers": [_layer(layer) for layer in made.layers],
@@ -89,15 +89,21 @@ def _fullest(marked: NDArray[np.bool_]) -> int:
     return int(marked.sum(axis=(1, 2)).argmax())
 
 
-def _fitting(maps: Sequence[Array], largest: int) -> tuple[int, list[dict[str, str]]]:
-    """Every step-th row and column, so that the maps take at most 60% of the room."""
-    step = 1
-    while maps[0].size / step**2 > MOST_ITEMS:
-        step += 1
+def _fitting(maps: Sequence[Array], largest: int) -> tuple[int, list[dict[str, Any]]]:
+    """Every step-th row and column: the map of patterns as fine as may be, then the others, coarser if they must."""
+    step, patterns = _coarsened(maps[:1], 0.5 * largest, 1)
+    room = max(0.0, 0.7 * largest - len(patterns[0]["data"]))
+    further, others = _coarsened([each[:, ::step, ::step] for each in maps[1:]], room, 1)
+    return step, [{**pack, "step": k} for k, packs in ((1, patterns), (further, others)) for pack in packs]
+
+
+def _coarsened(maps: Sequence[Array], room: float, step: int) -> tuple[int, list[dict[str, str]]]:
     while True:
-        packs = [packed(each[:, ::step, ::step]) for each in maps]
-        if sum(len(pack["data"]) for pack in packs) <= 0.6 * largest or max(maps[0].shape[1:]) // step < 128:
-            return step, packs
+        cut = [each[:, ::step, ::step] for each in maps]
+        if all(each.size <= MOST_ITEMS for each in cut):
+            packs = [packed(each) for each in cut]
+            if sum(len(pack["data"]) for pack in packs) <= room or min(each.shape[2] for each in cut) < 128:
+                return step, packs
         step += 1
 
 
