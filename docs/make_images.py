@@ -14,6 +14,9 @@ from manytruths.cli import status
 from manytruths.pictures import contour_overlay, heat_overlay
 
 CASE, SIZE = "p08", 512
+SHOWN = "p08"
+POINTED_AT = 215, 250
+"""The case in the viewer, and a place in it that one rater marked."""
 WINDOW = slice(40, 480), slice(40, 430)
 """Rows and columns of the image that hold the lesions."""
 GAP = 28
@@ -74,6 +77,26 @@ def run(folder: Path, *call: str) -> None:
         raise SystemExit(f"manytruths {call[0]} failed")
 
 
+def screens(page: Path, folder: Path) -> None:
+    """The first screen of a report, and a case in its viewer, as Chromium shows them."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"])
+        # the page lets no foreign script run, not even one that waits
+        tab = browser.new_page(viewport={"width": 1366, "height": 850}, bypass_csp=True)
+        tab.goto(page.as_uri())
+        tab.screenshot(path=folder / "report.png")
+        tab.goto(f"{page.as_uri()}#case={SHOWN}")
+        tab.reload()
+        tab.wait_for_function("manytruthsViewer.state().loaded")
+        tab.check('input[name="viewer-layer"][value="votes"]')
+        tab.click("#viewer-zoom-in")
+        tab.mouse.move(*POINTED_AT)
+        tab.screenshot(path=folder / "report-viewer.png")
+        browser.close()
+
+
 def main() -> None:
     """Write everything beside this file."""
     folder = Path(__file__).parent / "images"
@@ -85,6 +108,7 @@ def main() -> None:
         for verb, names in CHARTS.items():
             for name in names:
                 shutil.copyfile(Path(made) / verb / "charts" / f"{name}.svg", folder / f"{name}.svg")
+        screens(Path(made) / "report.html", folder)
 
 
 if __name__ == "__main__":

@@ -79,7 +79,8 @@ def _files(case: Case) -> Iterator[FileRead]:
     seen: set[Path] = set()
     for kind, sources in kinds:
         for place in _places(sources):
-            if place.path not in seen:
+            # an image may be missing: the case is then shown without it
+            if place.path not in seen and place.path.is_file():
                 seen.add(place.path)
                 content = place.path.read_bytes()
                 digest = hashlib.sha256(content).hexdigest()

@@ -121,7 +121,7 @@ def _worked(
 
     if showing is None or len(study) <= MOST_INSIDE:
         seen = run(work_plan)
-        return seen, {name: one.view for name, one in seen.items()}
+        return seen, {name: one.view for name, one in seen.items() if showing is not None}
     home = folder / "cases"
     with staged(home) as stage:
         seen = run(replace(work_plan, folder=stage))
@@ -158,7 +158,7 @@ def _ranked(found: Evaluation, settings: Settings) -> Ranked | None:
 def _planned(tallies: Tallies, settings: Settings) -> Planned | None:
     """Whether more raters would help, of what anybody marked; nothing where that cannot be asked."""
     try:
-        pilot = tallies.map(lambda table: table.without(*table.role("algorithm")).foreground().restrict("union"))
+        pilot = tallies.map(lambda table: table.foreground().restrict("union"))
         return plan(Wish(seed=settings.seed), pilot)
     except InputError:
         return None

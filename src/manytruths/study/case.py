@@ -55,6 +55,8 @@ class Case:
     """Algorithms that have predictions of other cases, but none of this one."""
     missing_references: tuple[Column, ...] = ()
     """Likewise, truths that were given."""
+    coded: bool = False
+    """Whether names were replaced by codes, so that no path may be told."""
 
     def tally(self, region: str | ArrayLike | None = None) -> Tally:
         """The table of this case. Raters absent from it are VOID. ``region`` overrides the study's."""
@@ -207,7 +209,7 @@ class Reading:
         try:
             image = self.case.picture()
         except ManytruthsError as error:
-            return None, str(error)
+            return None, "it is missing or cannot be read" if self.case.coded else str(error)
         shape = self.grid.shape
         if image is not None and image.shape[: len(shape)] != shape:
             size = "×".join(map(str, image.shape[: len(shape)]))
@@ -219,11 +221,11 @@ class Reading:
         """The table of the ranks that raters gave, and the rank maps."""
         return self.case.rank_tally(self.grid)
 
-    def tally(self, region: str | ArrayLike | None = None) -> Tally:
-        """The table of the case."""
+    def tally(self, region: str | ArrayLike | None = None, *, judged: bool = True) -> Tally:
+        """The table of the case; of the raters alone where nobody is ``judged``."""
         case, options = self.case, self.case.options
-        judged = () if options.grey else case.predictions
-        predictions = {c: case.prediction(c, self.grid) for c in judged}
+        algorithms = case.predictions if judged and not options.grey else ()
+        predictions = {c: case.prediction(c, self.grid) for c in algorithms}
         region = case.region(self.grid) if region is None else region
         try:
             table = tally(

@@ -74,6 +74,7 @@ def _case(case: Case, codes: Codes) -> Case:
         masks=_in_order({renamed(c): sources for c, sources in case.masks.items()}),
         absent=tuple(sorted(map(renamed, case.absent), key=lambda c: c.order)),
         ranks=_in_order({renamed(c): source for c, source in case.ranks.items()}),
+        coded=True,
     )
 
 

@@ -68,10 +68,10 @@ def examine(case: Case, plan: Plan) -> Examined:
 
 def examined(reading: Reading, plan: Plan) -> Examined:
     """The same of a case whose masks are in memory."""
-    case, table = reading.case, reading.tally(plan.region)
+    case, table = reading.case, reading.tally(plan.region, judged=False)
     if not plan.looks:
         return Examined(table)
-    whole = table if table.region == "whole" else reading.tally("whole")
+    whole = table if table.region == "whole" else reading.tally("whole", judged=False)
     heat = np.asarray(reading.paint(common_heatmap(whole), whole))
     heat = heat.astype(np.uint8 if heat.max(initial=0) < 256 else np.uint16)
     image, problem = reading.picture

@@ -186,7 +186,7 @@ def first_readings(table: Tally) -> Tally:
 def counted(reading: Reading) -> Tally:
     """The table of the first readings, cut to the study's region only then: a second reading does not matter to it."""
     region = reading.case.region(reading.grid)
-    table = first_readings(reading.tally("whole" if isinstance(region, str) else None))
+    table = first_readings(reading.tally("whole" if isinstance(region, str) else None, judged=False))
     return table.restrict(region) if isinstance(region, str) else table
 
 
@@ -197,7 +197,7 @@ def counted_case(case: Case) -> Tally:
 
 def _complexity(reading: Reading, table: Tally) -> Complexity:
     """Of the image, or of the part of it that counts; a union alone lacks the background."""
-    whole = table if table.region in ("whole", "mask") else first_readings(reading.tally("whole"))
+    whole = table if table.region in ("whole", "mask") else first_readings(reading.tally("whole", judged=False))
     if whole.labels.background is not None:
         return case_complexity(whole)
     none = Undefined("no label is background")

@@ -29,7 +29,7 @@ def section(found: Findings) -> Section:
     note = "The most disputed come first." if len(found.study) > 1 else ""
     table = PageTable("cases", title, tuple(column for column, _ in parts), rows, note, filter=True)
     lead = ("Open a case to see its image, what each rater drew, and where they differ.",)
-    return Section("cases", "Case by case", (lead,), (Cases(table),))
+    return Section("cases", "Case by case", (lead,) if found.views else (), (Cases(table),))
 
 
 def _names(found: Findings) -> Iterator[Part]:

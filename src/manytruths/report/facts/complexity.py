@@ -101,9 +101,8 @@ def _blocks(found: Findings) -> Iterator[Block]:
 
 
 def _caption(found: Findings) -> str:
-    words = (
-        "Each mark is a case; click one to open it. Full agreement would lie at entropy 0 and mean 1, at the top left."
-    )
+    click = "; click one to open it" if found.views else ""
+    words = f"Each mark is a case{click}. Full agreement would lie at entropy 0 and mean 1, at the top left."
     return words + (" Colour and shape: its group." if found.fusion.groups else "")
 
 

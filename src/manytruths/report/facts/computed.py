@@ -52,7 +52,8 @@ def _files(found: Findings) -> Iterator[Block]:
     yield PageTable("files", title, columns, rows, NO_SUMS if found.coded else "", filter=True, closed=True)
     if not found.coded:
         sums = "".join(_sum(one) for one in found.files)
-        yield Text("sha256sums", "Checksums (sha256sum -c SHA256SUMS)", sums, "Copy", "SHA256SUMS", True, closed=True)
+        file = "SHA256SUMS.txt"  # browsers give this ending to a text that has none
+        yield Text("sha256sums", f"Checksums (sha256sum -c {file})", sums, "Copy", file, True, closed=True)
 
 
 def _file(one: FileRead, coded: bool) -> tuple[Cell, ...]:

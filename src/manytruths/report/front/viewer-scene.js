@@ -39,24 +39,3 @@ export class SliceScene {
     return thresholdChains(this.grid, this.items(layer.map), layer.values, threshold);
   }
 }
-
-// The slice on which most items were marked by somebody.
-export function fullestSlice(view) {
-  const [slices, rows, columns] = view.shape;
-  if (slices === 1) return 0;
-  const marked = markedPatterns(view);
-  const counts = new Array(slices).fill(0);
-  view.maps[0].forEach((pattern, item) => {
-    counts[Math.floor(item / (rows * columns))] += marked[pattern];
-  });
-  return counts.indexOf(Math.max(...counts));
-}
-
-function markedPatterns(view) {
-  const votes = view.layers.find((layer) => layer.name === "votes" && layer.map === 0);
-  if (votes) return Uint8Array.from(votes.values, (value) => (value > 0 ? 1 : 0));
-  const raters = view.patterns.filter((_, column) => view.columns[column].role === "rater");
-  return Uint8Array.from(view.patterns[0], (_, pattern) => {
-    return raters.some((codes) => codes[pattern] > 0 && codes[pattern] < 255) ? 1 : 0;
-  });
-}

@@ -8,7 +8,7 @@ import { chosenLabel, chosenLayer, columnKey, fillPanel, firstChoices } from "./
 import { isVisible, thresholdOf, updatePanel, visibleColumns } from "./viewer-panel.js";
 import { PixelReader } from "./viewer-reader.js";
 import { readOut } from "./viewer-readout.js";
-import { fullestSlice, SliceScene } from "./viewer-scene.js";
+import { SliceScene } from "./viewer-scene.js";
 import { PictureStage } from "./viewer-stage.js";
 import { stateOf } from "./viewer-state.js";
 
@@ -123,7 +123,7 @@ class CaseViewer {
     this.parts.slice.max = slices - 1;
     this.parts.canvas.setAttribute("aria-label", `Picture of case ${view.name} with outlines`);
     this.parts.readout.style.setProperty("--lines", new Set(view.columns.map((who) => who.role)).size + Math.ceil(view.layers.length / 5));
-    await this.showSlice(fullestSlice(view));
+    await this.showSlice(view.start);
   }
 
   async showSlice(asked) {
