@@ -48,3 +48,15 @@ def test_codes_do_not_follow_the_names(rng):
     study = named(rng)
     orders = [list(Codes.of(study).names["case"].values()) for _ in range(20)]
     assert any(order != sorted(order) for order in orders)
+
+
+def test_sessions_and_what_is_known_about_raters_are_not_told(rng):
+    masks = {
+        "p1": {("Dr. A", "2024-05-01"): rng.random((8, 8)) < 0.4, ("Dr. A", "2024-06-01"): rng.random((8, 8)) < 0.4,
+               ("Dr. B", "2024-05-01"): rng.random((8, 8)) < 0.4}
+    }  # fmt: skip
+    study = mt.Study.from_arrays(masks)
+    study.properties = {"Dr. A": {"name": "Anna"}}
+    under = coded(study, Codes.of(study))
+    assert {column.session for column in under.columns} == {"1", "2"}
+    assert not under.properties

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,8 @@ class Grid:
     shape: tuple[int, ...]
     spacing: tuple[float, ...] | None = None
     affine: tuple[tuple[float, ...], ...] | None = None
+    oriented: bool = field(default=True, compare=False)
+    """Whether the affine says how it lies in the patient; some files have one that only says how large a voxel is."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shape", tuple(int(n) for n in self.shape))

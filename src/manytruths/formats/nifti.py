@@ -6,6 +6,7 @@ import gzip
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import IO, Any
 
 import numpy as np
@@ -103,7 +104,9 @@ def _grid(header: Any, location: Location) -> Grid:
         raise FormatError(f"{location}: holds {header.get_data_dtype()}, wanted is one number a voxel; save it so")
     affine = np.array(header.get_best_affine(), dtype=np.float64)
     affine[:3] *= _MM.get(header.get_xyzt_units()[0], 1.0)
-    return grid_of(location, shape, affine=affine.tolist())
+    grid = grid_of(location, shape, affine=affine.tolist())
+    # without either code, nibabel's affine is a guess
+    return replace(grid, oriented=bool(header["qform_code"] or header["sform_code"]))
 
 
 def _end(header: Any) -> int:

@@ -48,7 +48,8 @@ def curve(
     if xs.ndim != 1 or any(values.shape != xs.shape for values in (ys, *band)):
         raise CallError(f"x has shape {xs.shape} and y {ys.shape}; they go in pairs, and so do low and high")
     left, bottom = 78.0, TOP + 280.0
-    across = Axis.over(xs.tolist(), left, left + WIDE)
+    whole = float(bool(np.isfinite(xs).all() and (xs % 1 == 0).all()))
+    across = Axis.over(xs.tolist(), left, left + WIDE, whole)
     up = Axis(*ylim, bottom, TOP) if ylim else Axis.over(np.concatenate([ys, *band]).tolist(), bottom, TOP)
     parts = bottom_axis(across, TOP, bottom, xlabel) + left_axis(up, left, left + WIDE, ylabel)
     for run in _runs(np.isfinite(xs) & np.isfinite(ys) & np.isfinite(band[0]) & np.isfinite(band[1])):

@@ -164,7 +164,7 @@ def ratio_chart(
     drawn = _drawn(curves, {})
     heights = np.concatenate([y[np.isfinite(y)] for _, y, *_ in drawn.values()] + [np.array([1.0])])
     across = Axis.over(np.concatenate([x for x, *_ in drawn.values()]).tolist(), LEFT, LEFT + WIDE)
-    up = Ratios(float(heights.min()), float(heights.max()) * 1.15, TOP + TALL, TOP, tuple(marks))
+    up = Ratios(float(heights.min()), float(heights.max()) * 1.15, TOP + TALL, TOP, marks=tuple(marks))
     parts = bottom_axis(across, TOP, TOP + TALL, xlabel) + left_axis(up, LEFT, LEFT + WIDE, ylabel)
     styles = dict(zip(drawn, strokes(len(drawn)), strict=True))
     for key, one in drawn.items():

@@ -103,24 +103,26 @@ class Axis:
     high: float
     start: float
     end: float
+    least: float = 0.0
+    """Between two ticks; 1 for numbers that are whole."""
 
     def __call__(self, value: float) -> float:
         return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
 
     @classmethod
-    def over(cls, values: Sequence[float], start: float, end: float) -> Axis:
+    def over(cls, values: Sequence[float], start: float, end: float, least: float = 0.0) -> Axis:
         """Round ends around the values."""
         finite = [float(v) for v in values if math.isfinite(v)] or [0.0, 1.0]
         low, high = min(finite), max(finite)
         if low == high:
             low, high = min(low, 0.0), max(high, 0.0) if high else 1.0
-        step = _step(low, high)
-        return cls(math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step, start, end)
+        step = max(_step(low, high), least)
+        return cls(math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step, start, end, least)
 
     @property
     def ticks(self) -> list[tuple[float, str]]:
         """Round values along the axis, and how they are written."""
-        step = _step(self.low, self.high)
+        step = max(_step(self.low, self.high), self.least)
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
         if not 1e-4 < step < 1e6:
             return [(n * step, f"{n * step:.3g}") for n in range(first, last + 1)]

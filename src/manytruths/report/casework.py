@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from ..analyses.agree.examining import Examined, Plan, examined
@@ -48,7 +49,7 @@ def work(case: Case, plan: CasePlan) -> Worked:
     found, made = examined(reading, plan.examine), fused(reading, plan.fuse)
     shown = View()
     if plan.view is not None:
-        seen = layered(reading, made, plan.examine)
+        seen = layered(reading, made, plan.examine, responses=plan.view.images)
         content = _json(view(reading, seen, plan.view))
         shown = _kept(reading, plan, content, thumbnail(reading, seen, plan.view))
     return Worked(found, made.kept, shown, tuple(_files(case)))
@@ -82,9 +83,15 @@ def _files(case: Case) -> Iterator[FileRead]:
             # an image may be missing: the case is then shown without it
             if place.path not in seen and place.path.is_file():
                 seen.add(place.path)
-                content = place.path.read_bytes()
-                digest = hashlib.sha256(content).hexdigest()
-                yield FileRead(place.path.as_posix(), kind, case.name, len(content), digest)
+                size = place.path.stat().st_size
+                yield FileRead(place.path.as_posix(), kind, case.name, size, _digest(place.path, size))
+
+
+@lru_cache(maxsize=16)
+def _digest(path: Path, size: int) -> str:
+    """Of a file's content; an archive of many cases is read once."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _places(source: Sources | None) -> list[Location]:

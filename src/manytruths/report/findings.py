@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cached_property
 from typing import Any
 
 from ..analyses.agree.verb import Agreement
@@ -66,7 +67,7 @@ class Findings:
     """Whether names were replaced by codes."""
     made: date = field(default_factory=date.today)
 
-    @property
+    @cached_property
     def colours(self) -> Mapping[str, str]:
         """``#rrggbb`` of every rater and algorithm, the same all over the page."""
         return colours_of(self.study)

@@ -28,7 +28,7 @@ from ..formats.results import staged
 from ..study import Progress, Study
 from ..tallies import Tallies
 from .casework import CasePlan, Worked, work
-from .findings import Findings, View, colours_of
+from .findings import FileRead, Findings, View, colours_of
 from .views.view import ViewPlan
 
 MOST_INSIDE = 30
@@ -37,6 +37,8 @@ ROOM = 2_300_000
 """Bytes for all cases inside the page."""
 SINGLE = 1_500_000
 """Bytes for one of them."""
+MOST_RESAMPLES = 1000
+"""Of rankings and plans, as those verbs have it."""
 BESIDE = 24_000_000
 """Bytes for one that lies beside the page."""
 
@@ -86,11 +88,20 @@ def find(
             ranking = _ranked(evaluation, settings)
     with clock("planning"):
         planned = _planned(agreement.tallies, settings)
-    files = tuple(file for w in seen.values() for file in w.files)
+    # digests would tell who a case is to anybody who has the files
+    files = () if plan.coded else _files(seen)
     return Findings(
         study, settings, agreement, fusion, evaluation, ranking, planned, views, files, clock.seconds,
         options=plan.options, asked=plan.evaluate, title=plan.title, coded=plan.coded,
     )  # fmt: skip
+
+
+def _files(seen: Mapping[str, Worked]) -> tuple[FileRead, ...]:
+    """Every file once; one that holds several cases belongs to none."""
+    found: dict[str, FileRead] = {}
+    for one in (file for w in seen.values() for file in w.files):
+        found[one.path] = replace(one, case="") if one.path in found else one
+    return tuple(found.values())
 
 
 class _Clock:
@@ -149,16 +160,19 @@ def _ranked(found: Evaluation, settings: Settings) -> Ranked | None:
     if found.hard is None or len(found.study.algorithms) < 2:
         return None
     try:
-        ranking = rank(scores_of(found.hard.parts[0]), missing=found.missing, seed=settings.seed)
+        scores, resamples = scores_of(found.hard.parts[0]), min(settings.resamples, MOST_RESAMPLES)
+        ranking = rank(scores, missing=found.missing, seed=settings.seed, resamples=resamples)
     except InputError:
         return None  # nobody has a score
-    return ranked(ranking, RankSettings(missing=found.missing, seed=settings.seed))
+    return ranked(ranking, RankSettings(missing=found.missing, resamples=resamples, seed=settings.seed))
 
 
 def _planned(tallies: Tallies, settings: Settings) -> Planned | None:
     """Whether more raters would help, of what anybody marked; nothing where that cannot be asked."""
     try:
         pilot = tallies.map(lambda table: table.foreground().restrict("union"))
-        return plan(Wish(seed=settings.seed), pilot)
+        raters = max(len(table.raters) for table in pilot.values())
+        resamples = min(settings.resamples, MOST_RESAMPLES)
+        return plan(Wish(most=min(99, max(15, raters + 2)), seed=settings.seed, resamples=resamples), pilot)
     except InputError:
         return None

@@ -16,7 +16,7 @@ from ..analyses.fuse.verb import write as write_fusion
 from ..analyses.plan.verb import write as write_plan
 from ..analyses.rank.verb import write as write_ranking
 from ..analyses.summaries import Settings
-from ..errors import CallError
+from ..errors import CallError, InputError
 from ..formats import write_csv, write_text
 from ..formats.results import write_summary
 from ..formats.tables import read_table
@@ -124,6 +124,8 @@ def _under_codes(study: Study, key: Path) -> Study:
     """Codes of an earlier key stay; new names get new ones."""
     before: dict[Any, dict[str, str]] = {kind: {} for kind in LETTERS}
     for code, row in read_table(str(key), "code").items() if key.is_file() else ():
+        if not {"kind", "name"} <= row.keys():
+            raise InputError(f"{key} is no key of codes (kind, code, name); move it away, or choose another --out")
         before.setdefault(row["kind"], {})[row["name"]] = code
     codes = Codes.of(study, Codes(before))
     write_csv(key, codes.rows(), ("kind", "code", "name"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from random import SystemRandom
 from typing import Literal, TypeVar
 
-from ..tallies import Column
+from ..tallies import Column, natural
 from .case import Case
 from .study import Study
 
@@ -54,18 +54,19 @@ def _coded(old: Mapping[str, str], names: Iterable[str], letter: str) -> dict[st
 
 
 def coded(study: Study, codes: Codes) -> Study:
-    """The same study under codes, its cases in the codes' order."""
-    cases = sorted((_case(case, codes) for case in study), key=lambda case: case.name)
-    raters = codes.names["rater"]
-    properties = {raters[name]: row for name, row in study.properties.items() if name in raters}
-    return Study(cases, study.options, properties, coded=True)
+    """The same study under codes, its cases in the codes' order; sessions are numbered, raters' properties left out."""
+    named = sorted({c.session for c in study.columns if c.session}, key=natural)
+    sessions = {name: str(number) for number, name in enumerate(named, start=1)} | {"": ""}
+    cases = sorted((_case(case, codes, sessions) for case in study), key=lambda case: case.name)
+    # what is known about raters may be a name, too
+    return Study(cases, study.options, {}, coded=True)
 
 
-def _case(case: Case, codes: Codes) -> Case:
+def _case(case: Case, codes: Codes, sessions: Mapping[str, str]) -> Case:
     raters = codes.names["rater"]
 
     def renamed(column: Column) -> Column:
-        return replace(column, name=raters[column.name])
+        return replace(column, name=raters[column.name], session=sessions[column.session])
 
     return replace(
         case,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from ...errors import CallError
 from ...formats import safe_name, write_map, write_picture
 from ...pixels import paint
 from ...shape import Region, regions
+from ...shape.mirroring import turned
 from ...study import Case
 from ...study.case import Reading, about
 from ...tallies import Tally
@@ -59,6 +60,8 @@ class Examined:
     ranking_score: float | None = None
     note: str = ""
     files: tuple[Path, ...] = ()
+    turns: tuple[str, ...] = ()
+    """Who fits another rater only when turned."""
 
 
 def examine(case: Case, plan: Plan) -> Examined:
@@ -84,7 +87,36 @@ def examined(reading: Reading, plan: Plan) -> Examined:
     found = regions(shown if inside is None else np.where(inside, shown, 0), reading.grid.spacing)
     windows = plan.window, plan.agreement_window
     correlations = image_features(heat, image, *windows, inside) if plan.features and image is not None else {}
-    return Examined(table, found, correlations, score, note, files)
+    return Examined(table, found, correlations, score, note, files, tuple(_turns(reading, whole)))
+
+
+def _turns(reading: Reading, table: Tally) -> Iterator[str]:
+    """Masks that fit those of most others when flipped, and do not as they are."""
+    if table.exchangeable or table.labels.background is None:
+        return
+    first = {
+        table.columns[i].name: reading.masks[table.columns[i]]
+        for i in table.raters
+        if table.columns[i] in reading.masks
+    }
+    for name, mask in first.items():
+        ways = [
+            way
+            for other, theirs in first.items()
+            if other != name and (way := turned(_marked(reading, mask), _marked(reading, theirs)))
+        ]
+        if 2 * len(ways) > len(first) - 1:
+            best = max(ways, key=lambda way: way.after)
+            yield (
+                f"rater {name}'s mask fits the others' when {best} (Dice {best.before:.2f} as it is, {best.after:.2f} "
+                "so): probably it was saved the wrong way round"
+            )
+
+
+def _marked(reading: Reading, mask: Array) -> Array:
+    void = reading.case.options.void
+    values = np.ma.getdata(mask)
+    return np.asarray((values != 0) & (values != void))
 
 
 def _files(folder: Path, case: Case) -> tuple[Path, ...]:

@@ -39,6 +39,8 @@ class Agreement:
     notes: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()
     """The heatmaps that were written on the way."""
+    turns: tuple[str, ...] = ()
+    """Masks that were probably saved the wrong way round."""
 
     def headline(self, statistic: str, scope: str = "mean") -> Row:
         """One number of all raters and cases."""
@@ -71,9 +73,10 @@ def agreement_of(study: Study, seen: Mapping[str, Examined], settings: Settings)
     if len(next(iter(tallies.values())).labels.marks) > 1:
         tables.append(confusion_table(tallies))
     tables += [t for t in (_regions(seen, tallies), _features(seen, tallies)) if t.rows]
-    notes = (*_notes(study, tallies, agreement, raters), *_without_image(seen))
+    turns = tuple(f"case {name}: {told}" for name, e in seen.items() for told in e.turns)
+    notes = (*turns, *_notes(study, tallies, agreement, raters), *_without_image(seen))
     files = tuple(path for e in seen.values() for path in e.files)
-    return Agreement(study, tallies, settings, agreement, curve, tables, raters, notes, files)
+    return Agreement(study, tallies, settings, agreement, curve, tables, raters, notes, files, turns)
 
 
 def _without_image(seen: Mapping[str, Examined]) -> list[str]:

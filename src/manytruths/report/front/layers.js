@@ -117,7 +117,7 @@ function regionLegend() {
   return [
     viewerNode("p", { class: "legend-line" }, inside, "Inside: all raters marked it."),
     viewerNode("p", { class: "legend-line" }, between, "Between: some did."),
-    viewerNode("p", {}, "A segmentation whose outline runs in between is acceptable to somebody."),
+    viewerNode("p", {}, "An outline that runs in between never contradicts all raters at once."),
   ];
 }
 

@@ -14,7 +14,7 @@ setUpTexts();
 setUpThumbnails();
 setUpPoints();
 document.addEventListener("click", openWhatWasClicked);
-if (pageCases.length) setUpViewer({ cases: pageCases, order: orderOfCases, load: loadView });
+if (pageCases.length) setUpViewer({ cases: pageCases, order: orderOfCases, load: loadView, about: toldOfCase });
 
 // --- cases
 
@@ -23,6 +23,16 @@ function orderOfCases() {
   const lines = [...document.querySelectorAll("tbody tr[data-case]:not([hidden])")];
   const shown = lines.map((line) => indexOfCase.get(line.dataset.case));
   return shown.length ? shown : pageCases.map((entry) => entry.index);
+}
+
+/** What the table says first of a case: its words, and its first two numbers with their names. */
+function toldOfCase(index) {
+  const line = document.querySelector(`tbody tr[data-case="${CSS.escape(pageCases[index].name)}"]`);
+  if (!line) return [];
+  const heads = line.closest("table").tHead.rows[0].cells;
+  const figures = [...line.cells].filter((cell) => "v" in cell.dataset).slice(0, 2);
+  const numbers = figures.map((cell) => `${heads[cell.cellIndex].textContent} ${cell.textContent}`);
+  return [...numbers, line.querySelector(".telling")?.textContent];
 }
 
 function openWhatWasClicked(event) {
@@ -62,8 +72,11 @@ function addCaseFile(index, file) {
   });
 }
 
-// what the scripts beside the page call
-globalThis.manytruthsCase = (index, view) => awaitedViews.get(index)?.resolve(view);
+// What the scripts beside the page call; a file that another report left there is not taken for this one's.
+globalThis.manytruthsCase = (index, view) => {
+  const { name } = pageCases.find((entry) => entry.index === index) ?? {};
+  if (view.name === name) awaitedViews.get(index)?.resolve(view);
+};
 
 /** Small pictures follow the lines of their table. */
 function setUpThumbnails() {

@@ -10,8 +10,8 @@ export function setUpTables() {
     [...table.tHead.rows[0].cells].forEach((head, column) => makeSortable(table, lines, head, column));
     setUpFilter(table, lines);
     setUpWhole(table);
-    onTool("copy", table, (button) => copyText(tableText(table, "\t"), button));
-    onTool("csv", table, () => saveText(tableText(table, ","), `${table.dataset.name}.csv`, "text/csv"));
+    onTool("copy", table, (button) => copyText(shownText(table), button));
+    onTool("csv", table, () => saveText(exactText(table), `${table.dataset.name}.csv`, "text/csv"));
   }
   watchScrolling();
 }
@@ -160,15 +160,21 @@ function tell(table) {
 
 // --- taking away
 
+/** The lines that are shown, as they are shown: for a document. */
+function shownText(table) {
+  const heads = [...table.tHead.rows[0].cells].map((head) => head.textContent.trim());
+  const rows = [heads, ...linesShown(table).map((line) => [...line.cells].map((cell) => harmless(ownWords(cell))))];
+  return rows.map((row) => row.map((words) => words.replaceAll(/[\t\r\n]+/g, " ")).join("\t") + "\n").join("");
+}
+
 /** The lines that are shown, with all digits; a column with intervals becomes three. */
-function tableText(table, comma) {
+function exactText(table) {
   const heads = [...table.tHead.rows[0].cells];
   const lines = linesShown(table);
   const wide = heads.map((_, column) => lines.some((line) => "low" in line.cells[column].dataset));
   const rows = [heads.flatMap((head, column) => headWords(head.textContent.trim(), wide[column]))];
   rows.push(...lines.map((line) => [...line.cells].flatMap((cell, column) => exactWords(cell, wide[column]))));
-  const end = comma === "," ? "\r\n" : "\n";
-  return rows.map((row) => row.map((words) => fieldText(words, comma)).join(comma) + end).join("");
+  return rows.map((row) => row.map(fieldText).join(",") + "\r\n").join("");
 }
 
 function headWords(title, wide) {
@@ -176,8 +182,13 @@ function headWords(title, wide) {
 }
 
 function exactWords(cell, wide) {
-  const value = cell.dataset.v ?? ownWords(cell);
+  const value = cell.dataset.v ?? harmless(ownWords(cell));
   return wide ? [value, cell.dataset.low ?? "", cell.dataset.high ?? ""] : [value];
+}
+
+/** A name such as =1+1 is no formula, whatever opens the file. */
+function harmless(words) {
+  return /^[=@]/.test(words) ? `'${words}` : words;
 }
 
 /** Without what is said beneath. */
@@ -186,8 +197,7 @@ function ownWords(cell) {
   return cell.textContent.slice(0, cell.textContent.length - below.length).trim();
 }
 
-function fieldText(words, comma) {
-  if (comma === "\t") return words.replaceAll(/[\t\r\n]+/g, " ");
+function fieldText(words) {
   return /[",\r\n]/.test(words) ? `"${words.replaceAll('"', '""')}"` : words;
 }
 

@@ -17,7 +17,7 @@ export function buildViewer(act) {
     viewerNode("p", { id: "viewer-announce", role: "status", "aria-live": "polite" }),
   );
   const part = (name) => dialog.querySelector(`#viewer-${name}`);
-  const names = ["title", "about", "previous", "next", "help", "message", "tools", "keys", "slices", "slice", "readout", "panel", "announce", "letters"];
+  const names = ["title", "about", "previous", "next", "help", "message", "tools", "keys", "slices", "slice", "readout", "panel", "announce", "letters", "bare"];
   return { dialog, canvas, ...Object.fromEntries(names.map((name) => [name, part(name)])) };
 }
 

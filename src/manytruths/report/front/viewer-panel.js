@@ -84,11 +84,17 @@ function columnsPart(role, title, view, choices, act) {
   if (!places.length) return null;
   const head = viewerNode("div", { class: "viewer-part-head" }, viewerNode("h3", {}, title));
   if (places.length > 1) head.append(allButton(role, title, "All", true, act), allButton(role, title, "None", false, act));
-  const longest = Math.max(...places.map((place) => columnTitle(view, view.columns[place]).length));
+  const longest = Math.max(...places.map((place) => nameLength(view, view.columns[place])));
   const width = longest < 4 ? "short" : longest > 9 ? "long" : "";
   const lines = places.map((place) => columnLine(place, view, act));
   const list = viewerNode("div", { class: `viewer-columns ${width}` }, ...lines);
-  return viewerNode("section", { role: "group", "aria-label": title }, head, list);
+  const part = viewerNode("section", { role: "group", "aria-label": title }, head, list);
+  if (role === "rater" && view.absent.length) part.append(viewerNode("p", { class: "viewer-note" }, `Absent: ${view.absent.join(", ")}`));
+  return part;
+}
+
+function nameLength(view, who) {
+  return columnTitle(view, who).length + (who.empty ? " marked nothing".length : 0);
 }
 
 function allButton(role, title, words, on, act) {
@@ -106,7 +112,9 @@ function columnLine(place, view, act) {
   const swatch = viewerNode("span", { class: `viewer-swatch ${who.role}`, "aria-hidden": "true" });
   swatch.style.setProperty("--colour", who.colour);
   const title = columnTitle(view, who);
-  const line = viewerNode("label", { class: "viewer-column", title }, box, swatch, viewerNode("span", { class: "viewer-name" }, title));
+  const name = viewerNode("span", { class: "viewer-name" }, title);
+  if (who.empty) name.append(viewerNode("small", {}, " marked nothing"));
+  const line = viewerNode("label", { class: "viewer-column", title }, box, swatch, name);
   if (place < 9) line.append(viewerNode("kbd", { "aria-hidden": "true" }, String(place + 1)));
   box.addEventListener("change", () => act.column(who, box.checked));
   for (const event of ["pointerenter", "focusin"]) line.addEventListener(event, () => act.highlight(place));

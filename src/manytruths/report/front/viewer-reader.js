@@ -10,13 +10,14 @@ export class PixelReader {
 
   // Another case; the cross goes, for it was put onto something in the last one.
   use(view) {
-    Object.assign(this, { view, slice: 0, cursor: null, shown: null });
+    Object.assign(this, { view, slice: 0, cursor: null, shown: null, last: null });
     clearTimeout(this.waiting);
   }
 
+  // The pointer may rest on the picture while slices turn.
   useSlice(slice) {
     this.slice = slice;
-    this.hover(null);
+    this.hover(this.last);
   }
 
   // More has become known about what is read.

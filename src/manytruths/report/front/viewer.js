@@ -16,9 +16,10 @@ const SLOW_LOADING_MS = 150;
 
 let viewer = null;
 
-// `order()` gives the indices of the cases as the table shows them now; `load(index)` a promise of the view.
-export function setUpViewer({ cases, order, load }) {
-  viewer = new CaseViewer({ cases, order, load });
+// `order()` gives the indices of the cases as the table shows them now; `load(index)` a promise of the view;
+// `about(index)` what the table says of a case.
+export function setUpViewer({ cases, order, load, about }) {
+  viewer = new CaseViewer({ cases, order, load, about });
   window.manytruthsViewer = { at: (x, y, slice) => viewer.at(x, y, slice), state: () => viewer.state() };
   window.addEventListener("hashchange", openFromAddress);
   openFromAddress();
@@ -119,6 +120,7 @@ class CaseViewer {
     if (hadFocus) this.parts.canvas.focus();
     const [slices] = view.shape;
     showLetters(this.parts.letters, view.letters);
+    this.parts.bare.hidden = !view.image;
     this.parts.slices.hidden = view.of === 1 && slices === 1;
     this.parts.slice.max = slices - 1;
     this.parts.canvas.setAttribute("aria-label", `Picture of case ${view.name} with outlines`);
@@ -252,7 +254,7 @@ class CaseViewer {
     const here = order.indexOf(this.index);
     title.textContent = shown.name;
     const place = here < 0 ? "" : `${here + 1} of ${order.length}`;
-    about.textContent = [place, shown.group, shown.note].filter(Boolean).join(" · ");
+    about.textContent = [place, shown.group, ...this.about(this.index)].filter(Boolean).join(" · ");
     previous.disabled = here === 0;
     next.disabled = here === order.length - 1;
   }

@@ -50,8 +50,8 @@ class Layered:
         return np.asarray(votes_of(self.table)[self.maps[0]])
 
 
-def layered(reading: Reading, made: Fusing, plan: Plan) -> Layered:
-    """Everybody's marks in one table, its map, and all layers."""
+def layered(reading: Reading, made: Fusing, plan: Plan, *, responses: bool = True) -> Layered:
+    """Everybody's marks in one table, its map, and all layers; grey responses can show as much as an image does."""
     masks, predictions, references = _columns(reading, made)
     case, options = reading.case, reading.case.options
     table = tally(
@@ -61,7 +61,11 @@ def layered(reading: Reading, made: Fusing, plan: Plan) -> Layered:
     everybody = {**masks, **predictions, **references}
     codes = paint(np.arange(len(table.counts)), everybody, table, void=options.void, foreground=options.foreground)
     maps, layers = [codes], list(_of_patterns(table))
-    for layer, own in (*_ranking(reading, plan), *_estimates(reading, made, table, codes), *_responses(reading)):
+    for layer, own in (
+        *_ranking(reading, plan),
+        *_estimates(reading, made, table, codes),
+        *(_responses(reading) if responses else ()),
+    ):
         if own is None:
             layers.append(layer)
         else:

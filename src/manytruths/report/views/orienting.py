@@ -34,7 +34,7 @@ class Display:
             return cls((0, 1), (False, False), grid.spacing)
         across, _ = best_slice(np.zeros(grid.shape, bool), spacing=grid.spacing)
         rows, columns = (axis for axis in range(3) if axis != across)
-        if grid.affine is None:
+        if grid.affine is None or not grid.oriented:
             return cls((across, rows, columns), (False,) * 3, _of(grid.spacing, across, rows, columns))
         return cls._in_patient(grid, across, rows, columns)
 

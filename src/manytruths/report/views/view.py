@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ...pictures.overlay import heat_panel
 from ...pictures.scaling import Scale, middle
 from ...study.case import Reading
+from ...tallies import Column, Tally
 from .layers import Layer, Layered
 from .orienting import Display
 from .packing import data_url, packed, picture
@@ -71,10 +72,24 @@ def view(reading: Reading, made: Layered, plan: ViewPlan) -> dict[str, Any]:
         "maps": packs,
         "patterns": packed(table.patterns.T[None]),
         "labels": list(table.labels.names),
-        "columns": [_column(c.name, c.role, c.session, plan.colours or {}) for c in table.columns],
+        "columns": [_column(table, c, plan.colours or {}) for c in table.columns],
+        "absent": sorted({c.name for c in reading.case.absent} - {c.name for c in reading.masks}),
         "layers": [_layer(layer) for layer in made.layers],
-        "note": f"without its image: {note}" if note else "",
+        "note": "; ".join(_notes(reading, display, step, f"without its image: {note}" if note else "")),
     }
+
+
+def _notes(reading: Reading, display: Display, step: int, image: str) -> Iterator[str]:
+    if image:
+        yield image
+    if len(reading.grid.shape) == 3 and display.letters is None:
+        yield "the files do not say how the volume lies in the patient: left and right are unknown"
+    if step > 1:
+        yield f"every {_ordinal(step)} row and column is shown"
+
+
+def _ordinal(number: int) -> str:
+    return {2: "second", 3: "third"}.get(number, f"{number}th")
 
 
 def _slices(marked: NDArray[np.bool_]) -> slice:
@@ -121,9 +136,11 @@ def _image(slices: Array, largest: int) -> dict[str, Any]:
     return {"type": "image/webp", "slices": [b64encode(each).decode() for each in drawn]}
 
 
-def _column(name: str, role: str, session: str, colours: Mapping[str, str]) -> dict[str, str]:
+def _column(table: Tally, column: Column, colours: Mapping[str, str]) -> dict[str, str | bool]:
+    name, role = column.name, column.role
     colour = WHITE if role == "reference" else colours.get(f"algorithm {name}" if role == "algorithm" else name, WHITE)
-    return {"name": name, "role": role, "session": session, "colour": colour}
+    marked = np.isin(table.patterns[:, table.position(column)], table.labels.marks).any()
+    return {"name": name, "role": role, "session": column.session, "colour": colour, "empty": not marked}
 
 
 def _layer(layer: Layer) -> dict[str, Any]:
