@@ -16,8 +16,9 @@ and from the share o_ij of items that both did mark come ::
 The last is Kish's: the mean of so many independent raters errs as much as the mean of these. With the estimated
 prior the fit gives back what each rater marked, so that o − e is the covariance of the two raters' errors, and 0 up
 to chance where they are independent. What *all* raters share (a border that nobody can see) goes into the truth and
-cannot be told from it: the effective number is an upper bound. Pixels are not independent either: read z as an
-order among pairs, not as a test.
+cannot be told from it, so that errors may have more in common. And where some items are harder than others, as those
+along a border are, raters who never met err on the same ones: a correlation does not say that they influenced each
+other. Pixels are not independent either: read z as an order among pairs, not as a test.
 
 Qu Y, Tan M, Kutner MH. Random effects models in latent class analysis for evaluating accuracy of diagnostic tests.
 Biometrics 1996;52:797–810. doi:10.2307/2533043. Kish L. Survey Sampling. Wiley, 1965.
@@ -69,7 +70,7 @@ class Dependence:
     """Of the two raters' errors; 1 where they never differ, 0 where one of them makes none."""
     mean_correlation: float
     effective_raters: float
-    """As how many independent raters they count, at most."""
+    """As how many raters they count whose errors have nothing in common."""
     copies: tuple[PossibleCopy, ...]
     """Pairs with a Dice above the limit."""
     fit: Staple

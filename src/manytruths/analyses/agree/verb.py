@@ -21,9 +21,6 @@ from .examining import Examined, Plan, examine
 from .pairs import pairs_table
 from .raters import Raters, raters_analysis
 
-FEW_RATERS = 5
-"""With fewer, the outlier rule says little."""
-
 
 @dataclass(frozen=True)
 class Agreement:
@@ -161,8 +158,8 @@ def _notes(study: Study, tallies: Tallies, table: Table, raters: Raters | None) 
     raters_here = len(study.rater_names)
     if raters_here == 2:
         yield "Smyth's bound: with two raters any disagreement counts fully, so do not compare it with other numbers"
-    if raters is not None and raters.differences.outliers and raters_here < FEW_RATERS:
-        yield "among so few raters somebody nearly always lies above mean + one standard deviation: look, do not drop"
+    if raters is not None and raters.differences.outliers:
+        yield "somebody nearly always lies above mean + one standard deviation, also among equals: look, do not drop"
     if study.options.exchangeable:
         yield "raters are exchangeable: nothing is said about one of them or about pairs"
     if raters is not None:
