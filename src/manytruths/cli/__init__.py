@@ -46,7 +46,7 @@ def _more(verb: str, error: Exception) -> bool:
     """Whether ``check`` would say this and more: it looks at cases, but not at grades or at what is asked for."""
     from ..errors import StudyError
 
-    own = verb in ("agree", "fuse", "report") or str(error).startswith("case ")
+    own = verb in ("agree", "fuse") or str(error).startswith("case ")
     return verb in STOPPING and own and not isinstance(error, StudyError)
 
 

@@ -91,7 +91,7 @@ def report(
     left_out = tuple(names(without) or ())
     settings = Settings(seed=seed, resamples=resamples, scale=scale, without=left_out, jobs=jobs)
     plan = ReportPlan(methods, options, judging, images=images, viewer=viewer, title=title, coded=codes)
-    page = out if out.suffix.lower() in (".html", ".htm") else out / "report.html"
+    page = out / "report.html" if out.is_dir() or not out.suffix else out
     with progress(quiet) as bar:
         done = make_report(study, page, plan, settings=settings, progress=bar)
     shown = console(quiet)

@@ -72,18 +72,18 @@ def find(
     settings = settings or Settings()
     for method in plan.methods:
         estimator(method)
-    clock = _Clock()
+    clock, plain = _Clock(), replace(settings, without=())  # only agree leaves groups out
     with clock("reading, agreement and consensus by case"):
         seen, views = _worked(study, plan, folder, settings, progress)
     with clock("agreement: tables and intervals"):
         agreement = agreement_of(study, {name: w.examined for name, w in seen.items()}, settings)
     with clock("consensus: tables and intervals"):
         fusing = FusePlan(plan.methods, plan.options, None, False)
-        fusion = fusion_of(study, {name: w.fused for name, w in seen.items()}, fusing, settings)
+        fusion = fusion_of(study, {name: w.fused for name, w in seen.items()}, fusing, plain)
     evaluation, ranking = None, None
     if study.options.predictions is not None:
         with clock("evaluation"):
-            evaluation = _evaluated(study, plan, settings, progress)
+            evaluation = _evaluated(study, plan, plain, progress)
         with clock("ranking"):
             ranking = _ranked(evaluation, settings)
     with clock("planning"):
@@ -150,7 +150,9 @@ def _evaluated(study: Study, plan: ReportPlan, settings: Settings, progress: Pro
     options = dict(plan.evaluate)
     own = {name: options.pop(name) for name in ("threshold", "distances", "definition") if name in options}
     # curves are bounded by what any and what three quarters of the raters marked (Lampert 2016)
-    truths = tuple(dict.fromkeys(("vote:any", *plan.methods, "vote:0.75"))) if study.options.grey else plan.methods
+    votes = [method for method in plan.methods if method.startswith("vote")]
+    bounded = tuple(dict.fromkeys(("vote:any", *votes, "vote:0.75", *plan.methods)))
+    truths = bounded if study.options.grey else plan.methods
     asked = EvaluatePlan(truths, plan.options, **own)
     return evaluate(study, asked, settings=settings, progress=progress, **options)
 

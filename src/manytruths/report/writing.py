@@ -17,7 +17,7 @@ from ..analyses.plan.verb import write as write_plan
 from ..analyses.rank.verb import write as write_ranking
 from ..analyses.summaries import Settings
 from ..errors import CallError, InputError
-from ..formats import write_csv, write_text
+from ..formats import atomic, write_csv, write_text
 from ..formats.results import write_summary
 from ..formats.tables import read_table
 from ..study import Progress, Study
@@ -109,6 +109,7 @@ def make_report(
     path = Path(to)
     if path.suffix.lower() not in (".html", ".htm"):
         raise CallError(f"a report is an HTML file; got {path}: give it the ending .html")
+    _refuse_unwritable(path)
     folder = path.with_name(f"{path.stem}_files")
     key = path.with_name(f"{path.stem}_key.csv") if plan.coded else None
     if key is not None:
@@ -118,6 +119,15 @@ def make_report(
     write_summary(folder, _summary(found), files)
     write_text(path, html(found))
     return Report(path, folder, key, found, tuple(files))
+
+
+def _refuse_unwritable(path: Path) -> None:
+    """Before anything is computed."""
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; choose another name for the page")
+    with atomic(path.with_name(f".{path.name}-try")) as temporary:
+        temporary.touch()
+    path.with_name(f".{path.name}-try").unlink()
 
 
 def _under_codes(study: Study, key: Path) -> Study:

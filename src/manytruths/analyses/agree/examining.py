@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,15 +10,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...agreement import Correlation, common_heatmap, heatmap_score, image_features, ranking_heatmap
+from ...agreement import (
+    Correlation,
+    common_heatmap,
+    dice,
+    heatmap_score,
+    image_features,
+    pairwise,
+    ranking_heatmap,
+)
 from ...errors import CallError
 from ...formats import safe_name, write_map, write_picture
 from ...pixels import paint
 from ...shape import Region, regions
-from ...shape.mirroring import turned
+from ...shape.mirroring import UNLIKE, turned
 from ...study import Case
 from ...study.case import Reading, about
-from ...tallies import Tally
+from ...tallies import Column, Tally
 
 Array = NDArray[Any]
 
@@ -92,30 +100,29 @@ def examined(reading: Reading, plan: Plan) -> Examined:
 
 def _turns(reading: Reading, table: Tally) -> Iterator[str]:
     """Masks that fit those of most others when flipped, and do not as they are."""
-    if table.exchangeable or table.labels.background is None:
+    if table.exchangeable or table.labels.background is None or len(table.raters) < 2:
         return
-    first = {
-        table.columns[i].name: reading.masks[table.columns[i]]
-        for i in table.raters
-        if table.columns[i] in reading.masks
-    }
-    for name, mask in first.items():
-        ways = [
-            way
-            for other, theirs in first.items()
-            if other != name and (way := turned(_marked(reading, mask), _marked(reading, theirs)))
-        ]
-        if 2 * len(ways) > len(first) - 1:
-            best = max(ways, key=lambda way: way.after)
-            yield (
-                f"rater {name}'s mask fits the others' when {best} (Dice {best.before:.2f} as it is, {best.after:.2f} "
-                "so): probably it was saved the wrong way round"
-            )
+    overlap = pairwise(dice, table.foreground())
+    columns = [table.columns[i] for i in table.raters]
+    for column, fits in zip(columns, overlap.values, strict=True):
+        # most fit as they are, and are not looked at
+        if column in reading.masks and 2 * np.count_nonzero(fits < UNLIKE) >= len(columns) - 1:
+            yield from _turn(reading, column, [c for c in columns if c != column and c in reading.masks])
 
 
-def _marked(reading: Reading, mask: Array) -> Array:
-    void = reading.case.options.void
-    values = np.ma.getdata(mask)
+def _turn(reading: Reading, column: Column, others: Sequence[Column]) -> Iterator[str]:
+    own = _marked(reading, column)
+    ways = [way for other in others if (way := turned(own, _marked(reading, other)))]
+    if 2 * len(ways) > len(others):
+        best = max(ways, key=lambda way: way.after)
+        yield (
+            f"rater {column.name}'s mask fits the others' when {best} (Dice {best.before:.2f} as it is, "
+            f"{best.after:.2f} so): probably it was saved the wrong way round"
+        )
+
+
+def _marked(reading: Reading, column: Column) -> Array:
+    values, void = np.ma.getdata(reading.masks[column]), reading.case.options.void
     return np.asarray((values != 0) & (values != void))
 
 
