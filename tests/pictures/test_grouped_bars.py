@@ -30,6 +30,13 @@ def test_bars_whiskers_and_points_are_drawn():
     assert {"kappa", "score", "IoU", "0.40", "0.70", "CIN3 <b>"} <= set(words)
 
 
+def test_points_have_no_line_through_them():
+    """Which would look like a whisker."""
+    bars, points = ({"a": {"x": one}} for one in (0.5, [0.2, 0.5, 0.9]))
+    lines = [len(parts(grouped_bars(groups, "mean", "Groups"), "line")) for groups in (bars, points)]
+    assert lines[0] == lines[1]
+
+
 def test_a_bar_is_as_long_as_its_number():
     svg = grouped_bars({"a": {"x": 0.25, "y": 0.5}}, "mean", "Groups")
     short, long = (float(e.attrib["width"]) for e in parts(svg, "rect") if len(e))

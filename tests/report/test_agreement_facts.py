@@ -89,9 +89,49 @@ def test_raters_have_their_colours_and_tendencies(found):
 def test_cases_come_with_the_most_disputed_first(found):
     table = tables(cases.section(found))["cases"]
     assert table.filter
-    kappas = [float(row[2].value) for row in table.rows]
+    kappas = [float(row[3].value) for row in table.rows]
     assert kappas == sorted(kappas)
     assert {row[0].case for row in table.rows} == set(discs())
     titles = [column.title for column in table.columns]
-    assert titles[:4] == ["Case", "Group", "Fleiss' kappa", "Level"]
+    assert titles[:5] == ["Case", "What to see there", "Group", "Fleiss' kappa", "Level"]
     assert "Majority vote and STAPLE" in titles
+
+
+def test_two_raters_have_no_tree_no_curve_and_no_vote():
+    found = findings(discs(12, "AB"))
+    drawn = charts(agreement.section(found)) | charts(raters.section(found))
+    assert not {"dendrogram", "agreement-curve"} & set(drawn)
+    shown = tables(agreement.section(found)) | tables(raters.section(found))
+    assert not {"agreement-curve-table", "rater-performance", "rater-performance-pooled"} & set(shown)
+    titles = [column.title for column in tables(cases.section(found))["cases"].columns]
+    assert "What any rater marked (union) and STAPLE" in titles
+    assert "What to see there" not in titles
+
+
+def test_one_case_is_no_cloud_of_points():
+    assert "kappa-by-group" not in charts(agreement.section(findings(discs(1))))
+
+
+@pytest.mark.parametrize(("who", "there"), [("ABCD", False), ("ABCDE", True)])
+def test_intervals_over_raters_need_some(who, there):
+    titles = [column.title for column in tables(agreement.section(findings(discs(3, who))))["agreement"].columns]
+    assert ("Pooled, over raters" in titles) is there
+
+
+def test_patients_of_several_groups_are_told(found):
+    assert "several groups" not in tables(agreement.section(found))["agreement-by-group"].note
+    both = findings(discs(), groups=GROUPS, subjects={f"p{k:02}": f"s{(k + 1) // 2}" for k in range(1, 13)})
+    assert "counts in each of them" in tables(agreement.section(both))["agreement-by-group"].note
+
+
+def test_whiskers_are_told_of_where_there_are_some(found):
+    assert "Whiskers" not in charts(agreement.section(found))["group-comparison"].caption
+    many = findings(discs(20), groups={f"p{k:02}": "odd" if k % 2 else "even" for k in range(1, 21)})
+    assert "Whiskers: 95% CI." in charts(agreement.section(many))["group-comparison"].caption
+
+
+def test_absent_raters_generalise_kappa():
+    own = {case: {r: m for r, m in by.items() if r != "B" or case > "p03"} for case, by in discs().items()}
+    for study, there in ((own, True), (discs(), False)):
+        rows = tables(agreement.section(findings(study)))["agreement"].rows
+        assert ("Generalised" in rows[0][0].below) is there

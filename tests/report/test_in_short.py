@@ -18,6 +18,8 @@ from manytruths.analyses.fuse.verb import fuse
 from manytruths.analyses.summaries import Settings
 from manytruths.formats import write_map
 from manytruths.report.facts import agreement, cases, in_short, raters
+from manytruths.report.facts.dependence import dependence
+from manytruths.report.facts.numbers import numbers
 from manytruths.report.findings import Findings
 from manytruths.report.parts import written
 from manytruths.study import Study
@@ -122,7 +124,7 @@ def test_sentences_are_whole(found):
 def test_algorithms_are_told_of_where_there_are_some(found):
     titles = [column.title for column in tables(cases.section(found))["cases"].columns]
     text = lead(in_short.section(found))
-    assert ("Judged by the raters as they judge each other, " in text) == (found.evaluation is not None)
+    assert ("Against the raters, net has a mean Dice of " in text) == (found.evaluation is not None)
     assert ("Their order " in text) == (found.evaluation is not None)
     assert ("net: Dice" in titles) == (found.evaluation is not None)
 
@@ -136,8 +138,8 @@ def test_five_raters():
     found = STUDIES["five"]()
     text = lead(in_short.section(found))
     row = found.agreement.headline("dice")
-    assert "Five raters marked the same twelve cases; two of them overlap by a Dice of " in text
-    assert f"{row.value:.2f} (95% interval {row.low:.2f}–{row.high:.2f})" in text
+    assert "Five raters marked the same twelve cases; any two raters overlap by a mean Dice of " in text
+    assert f"{row.value:.2f} (95% confidence interval, CI, {row.low:.2f}–{row.high:.2f})" in text
     assert "Rater E stands out" in text
     assert "Fleiss' kappa is" in text
     assert "five raters count as" in text
@@ -156,7 +158,7 @@ def test_disputed_cases_are_the_worst_and_open():
 
 def test_one_case_says_once_why_there_are_no_intervals():
     section = in_short.section(STUDIES["one case"]())
-    assert lead(section).count("without intervals") == 1
+    assert lead(section).count("without confidence intervals") == 1
     assert "there is one case" in lead(section)
     assert "disputed-cases" not in tables(section)
 
@@ -230,3 +232,52 @@ def test_second_readings():
     section = raters.section(found)
     assert section is not None
     assert [cell.shown for cell in tables(section)["rater-repeats"].rows[0][:2]] == ["A@1", "A@2"]
+
+
+def to_know(found):
+    return listed(in_short.section(found), "To know")
+
+
+def test_cases_without_patients_are_warned_of():
+    assert to_know(STUDIES["five"]())[0].startswith("Every case counts as a patient of its own.")
+    assert not any("patient of its own" in note for note in to_know(STUDIES["groups"]()))
+    assert not any("patient of its own" in note for note in to_know(STUDIES["one case"]()))
+
+
+def test_among_few_raters_somebody_always_stands_out():
+    assert "with so few raters, somebody nearly always lies above mean + one SD" in lead(
+        in_short.section(STUDIES["five"]())
+    )
+    many = lead(in_short.section(findings(discs(3, "ABCDEFGHI"))))
+    assert "Rater I stands out" in many
+    assert "so few raters" not in many
+
+
+def test_alpha_is_told_as_mean_and_pooled():
+    found = STUDIES["five"]()
+    mean, pooled = (found.agreement.agreement.find("krippendorff_alpha", scope) for scope in ("mean", "pooled"))
+    told = next(step for step in steps(found) if step.startswith("Krippendorff's alpha is "))
+    assert f"{mean.value:.2f} ({mean.low:.2f}–{mean.high:.2f}) on average over cases" in told
+    assert f"{pooled.value:.2f} ({pooled.low:.2f}–{pooled.high:.2f}) with all cases pooled" in told
+    assert "lower limit of the CI of the mean" in told
+
+
+def test_raters_who_share_mistakes_are_never_enough():
+    wide = {case: {r: own["A" if r < "D" else "E"] for r in "ABCDEF"} for case, own in discs().items()}
+    for found in (findings(wide), STUDIES["five"]()):
+        told = next(step for step in steps(found) if step.startswith("Would more raters help?"))
+        errors = dependence(found)
+        assert "very large panel of similar raters" in told
+        assert not (errors and errors.few and "there are enough" in told)
+
+
+@pytest.mark.parametrize(
+    ("correlation", "words"),
+    [(0.094, "hardly correlated"), (0.098, "weakly correlated"), (0.29, "weakly correlated"), (0.3, "correlated")],
+)
+def test_correlation_has_words(correlation, words):
+    table = STUDIES["five"]()
+    rows = numbers(table, "agree", "raters")
+    row = replace(rows.row("error_correlation", "pooled", ""), value=correlation)
+    rows._rows[rows._key(row)] = row
+    assert dependence(table).words == words

@@ -44,7 +44,7 @@ def test_tells_what_was_run(demo):
 def test_tells_nothing_else():
     text = methods(STUDIES["two"])
     assert "2 raters" in text
-    assert "marked by either rater" in text
+    assert "the union of the markings" in text
     for word in ("algorithm", "Wilcoxon", "SIMPLE", "Outliers", "Williams", "Hausdorff", "missing", "human range"):
         assert word not in text, word
     standards = re.search(r"The reference standard was made[^.]*\.", text)
@@ -70,7 +70,7 @@ def test_exchangeable_raters_are_nobody():
 
 def test_few_subjects_have_no_intervals():
     text = methods(STUDIES["few"])
-    assert "without bootstrap intervals, as there were only 3 cases" in text
+    assert "without bootstrap confidence intervals, as there were only 3 cases" in text
     assert "resamples" not in text
 
 
@@ -92,15 +92,37 @@ def test_missing_masks_are_told(demo):
     assert "masks missing; absent raters were left out [Gwet 2014]" in methods(demo)
 
 
-def test_is_one_paragraph_of_some_length(found):
+def test_is_paragraphs_of_some_length(found):
     text = methods(found)
     plain = re.sub(r" \[[^\]]*\]", "", text)
-    assert "\n" not in text
+    starts = [part.partition(". ")[0] for part in text.split("\n\n")]
+    wanted = ["Agreement", "Reference standard", *(["Algorithms"] if found.evaluation else []), "Statistics"]
+    assert starts == wanted
     assert "  " not in text
     assert " ," not in text
     assert ".." not in text
     assert 80 <= len(plain.split()) <= 370
     assert "{" not in text
+
+
+# -- what the results text tells -------------------------------------------------------------
+
+
+def test_results_are_one_paragraph(found):
+    text = block(found, "results").text
+    assert not re.search(r"\n|  | ,|\.\.|nan|None|–,", text)
+    assert text.endswith(".")
+    assert text[:1].isupper()
+
+
+def test_results_are_those_of_the_tables(demo):
+    text = block(demo, "results").text
+    for name, words in (("fleiss_kappa", "Fleiss' kappa was"), ("dice", "the Dice coefficient of two raters was")):
+        row = demo.agreement.headline(name)
+        std = demo.agreement.agreement.find(name, "std")
+        assert f"{words} {row.value:.2f} (95% CI {row.low:.2f}–{row.high:.2f}), SD {std.value:.2f}" in text
+    assert "Against the raters" in text
+    assert "the order of the algorithms" in text
 
 
 def test_staple_options_are_told():

@@ -4,36 +4,16 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from browser import LAPTOP, PHONE, Opened, chromium, opened
+from browser import LAPTOP, PHONE, opened
 from playwright.sync_api import expect
-from report_studies import simulated_report
 
 import manytruths as mt
 from study_folders import disc, write_png
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def report(tmp_path_factory: Any) -> Any:
-    return simulated_report(tmp_path_factory.mktemp("simulated"))
-
-
-@pytest.fixture
-def home(browser: Any, report: Any) -> Iterator[Opened]:
-    with opened(browser, report.path) as shown:
-        yield shown
-        assert shown.clean()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -27,7 +27,7 @@ from manytruths.analyses.summaries import Settings
 from manytruths.errors import InputError
 from manytruths.evaluation.ranking.rank import rank
 from manytruths.report.facts import complexity, truth
-from manytruths.report.facts.estimators import called, candidate, does
+from manytruths.report.facts.estimators import called, described, does
 from manytruths.report.findings import Findings
 from manytruths.report.parts import Beside, Block, Cell, Chart, PageTable, Paragraphs, Section, plain
 from manytruths.study import Study
@@ -142,14 +142,16 @@ def test_the_candidates_and_how_far_they_differ(many: Findings, tmp_path: Path) 
     section = truth.section(many)
     assert (section.name, section.title) == ("reference-standard", "What can be taken as the reference standard?")
     assert said(section).count("ground truth") == 1
-    assert "Majority vote (vote:0.5): marks what at least half of the raters marked." in said(section)
+    assert "Majority vote, in the files vote:0.5: marks what at least half of the raters marked." in said(section)
     found = tables(section)
-    assert list(zip(column(found["methods"], "Method"), column(found["methods"], "and"), strict=True)) == [
-        ("vote:0.5", "vote:any"), ("vote:0.5", "staple"), ("vote:any", "staple"),
+    pairs, again = found["reference-standards"], found["reference-standards-by-region"]
+    vote, union, staple = "Majority vote", "What any rater marked (union)", "STAPLE"
+    assert list(zip(column(pairs, "Reference standard"), column(pairs, "and"), strict=True)) == [
+        (vote, union), (vote, staple), (union, staple),
     ]  # fmt: skip
-    assert all("%" in text for text in column(found["methods"], "Changed"))
-    assert column(found["methods-by-region"], "Method") == ["vote:0.5", "vote:any", "staple"]
-    assert column(found["methods-by-region"], "Dice")[0] == "1.00 (1.00–1.00)"
+    assert all("%" in text for text in column(pairs, "Changed"))
+    assert column(again, "Reference standard") == [vote, union, staple]
+    assert column(again, "Dice")[0] == "1.00 (1.00–1.00)"
     assert len(found["rater-rates"].rows) == len(found["rater-rates-pooled"].rows) == 4 * 3
     assert found["rater-rates-pooled"].closed
     assert len(found["rater-rates-soft"].rows) == 4 * 3
@@ -167,21 +169,36 @@ def test_where_methods_differ_most_can_be_opened(many: Findings) -> None:
 
 def test_raters_who_err_together_are_said_to(many: Findings) -> None:
     row = many.fusion.performance.find("effective_raters", method="staple", rater="")
-    assert f"four raters count as at most {row.value:.1f} independent ones" in said(truth.section(many))
+    assert f"four raters count as {row.value:.1f} independent ones at most" in said(truth.section(many))
 
 
 def test_groups_and_the_hardest(many: Findings, tmp_path: Path) -> None:
     section = complexity.section(many)
     found = tables(section)
-    assert column(found["complexity-groups"], "Group") == ["A", "B", "C"]
+    assert column(found["complexity-groups"], "Group") == ["disagreement (A)", "agreement (B)", "in between (C)"]
     assert sum(map(int, column(found["complexity-groups"], "Cases"))) == 12
     values = {r.case: r.value for r in many.fusion.complexity.all("esm", "case")}
     hardest = sorted(values, key=lambda case: -values[case])
     assert column(found["hardest-cases"], "Case") == hardest[:10]
     assert [row[0].case for row in found["hardest-cases"].rows] == hardest[:10]
-    assert column(found["complexity"], "Measure") == ["ESM", "SSM", "Entropy", "Mean", "Std"]
+    assert column(found["complexity"], "Measure") == ["ESM", "SSM", "Entropy", "Mean", "SD"]
     assert "modified background" in found["complexity"].note
     assert_sound(section, many, tmp_path)
+
+
+def test_complex_cases_can_be_agreed_upon(many: Findings) -> None:
+    kappas = {r.case: r.value for r in many.agreement.agreement.all("fleiss_kappa", "case")}
+    mean = many.agreement.headline("fleiss_kappa").value
+    esm = {r.case: r.value for r in many.fusion.complexity.all("esm", "case")}
+    high = [case for case in sorted(esm, key=lambda case: -esm[case])[:6] if kappas[case] > mean]
+    named = max(high, key=kappas.__getitem__) if high else ""
+    told = "it can be high where kappa is high" + (f", as in {named} (kappa {kappas[named]:.2f})." if named else ".")
+    assert told in said(complexity.section(many))
+
+
+def test_groups_are_words() -> None:
+    told = [complexity.group_words(letter) for letter in ("A", "B", "C", "D", "undefined")]
+    assert told == ["disagreement", "agreement", "in between", "in between", "undefined"]
 
 
 def test_points_of_the_plane_open_their_case(many: Findings) -> None:
@@ -201,7 +218,7 @@ def test_few_cases_are_not_grouped(tmp_path: Path) -> None:
 def test_one_case(tmp_path: Path) -> None:
     found = findings(Study.open(write_study(tmp_path, "ABC", ("p1",))))
     section = truth.section(found)
-    assert "± std" not in [c.title for c in tables(section)["methods"].columns]
+    assert "SD" not in [c.title for c in tables(section)["reference-standards"].columns]
     assert "rater-rates-pooled" not in tables(section)
     assert not charts(section)
     assert "differ most on" not in said(section)
@@ -212,9 +229,13 @@ def test_one_case(tmp_path: Path) -> None:
 def test_two_raters(tmp_path: Path) -> None:
     found = findings(Study.open(write_study(tmp_path, "AB", ("p1", "p2"))))
     words = said(truth.section(found))
-    assert "of two raters, that is what either marked" in words
+    assert "What any rater marked (union), in the files vote:0.5" in words
     assert "Two raters cannot outvote each other" in words
-    assert "cannot be told here" in words
+    assert "needs at least four raters" in words
+    assert "majority" not in words
+    assert "A vote is simple" not in words
+    assert "esm" not in " ".join(charts(complexity.section(found)))
+    assert set(column(tables(truth.section(found))["rater-rates"], "with")) == {"STAPLE"}
     assert_sound(complexity.section(found), found, tmp_path / "out")
 
 
@@ -249,7 +270,7 @@ def test_names_are_only_text(tmp_path: Path) -> None:
 def test_a_method_alone(tmp_path: Path) -> None:
     found = findings(Study.open(write_study(tmp_path, "ABC", ("p1", "p2"))), ("vote:all",))
     section = truth.section(found)
-    assert "methods" not in tables(section)
+    assert "reference-standards" not in tables(section)
     assert_sound(section, found, tmp_path / "out")
 
 
@@ -259,4 +280,4 @@ def test_a_method_alone(tmp_path: Path) -> None:
 def test_every_method_has_words(method: str) -> None:
     assert called(method)
     assert does(method)
-    assert method in candidate(method, 3)
+    assert method in described(method, 3)

@@ -65,13 +65,11 @@ def _entry(entry: Entry, told: str, axis: Axis, y: float, paint: str, digits: in
 
 def _points(values: Sequence[float], told: str, axis: Axis, y: float, paint: str, digits: int) -> list[str]:
     known = [v for v in values if math.isfinite(v)]
-    rule = [line(axis(min(known)), y, axis(max(known)), y, paint, stroke_width=1.5)] if known else []
-    dots = [
+    return [
         tag("circle", tag("title", clean(f"{told}: {figure(v, digits)}")), cx=axis(v), cy=y, r=4.0, fill=paint,
             fill_opacity=0.75, stroke="#ffffff", stroke_width=0.8)
         for v in known
     ]  # fmt: skip
-    return rule + dots
 
 
 def _legend(paints: Mapping[str, str], wide: float) -> tuple[int, list[str]]:

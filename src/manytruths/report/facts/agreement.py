@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...agreement import level
@@ -14,9 +14,22 @@ from ...pictures import histograms, strip
 from ..findings import Findings
 from ..parts import Beside, Block, Cell, Chart, Column, PageTable, Section, Sentence, words
 from .comparison import comparison
+from .counts import Counts
 from .disputed import no_kappa
-from .numbers import Numbers, known, numbers
-from .wording import MEANINGS, SCALES, SHARES, TITLES, count, interval_name, item, level_words, unit
+from .numbers import Numbers, known, numbers, undefined_of
+from .wording import (
+    MEANINGS,
+    SCALES,
+    SHARES,
+    TITLES,
+    count,
+    deviation,
+    interval_name,
+    item,
+    level_help,
+    level_words,
+    unit,
+)
 
 ENOUGH = 10
 """From so many values on a histogram shows something."""
@@ -75,16 +88,28 @@ def _region(found: Findings) -> Sentence:
 def _charts(found: Findings) -> Iterator[Block]:
     drawn = charts(found.agreement)
     table = numbers(found, "agree", "agreement")
-    if any(known(row) for row in table.all("fleiss_kappa", "case")):
+    if _several(table.all("fleiss_kappa", "case")):
         scale = SCALES.get(found.settings.scale, found.settings.scale)
-        caption = f"One point a case, over the levels of {scale}; the bar is the median."
+        caption = f"Each dot is one case, over the levels of {scale}; the bar is the median."
         yield Beside((Chart("kappa-by-group", drawn["kappa-by-group"], caption), *_histogram(found, table)))
-    if any(known(row) for row in found.agreement.curve.rows):
+    if _curved(found):
         caption = (
             f"Of all {item(found)}s that anybody marked, the share that so many raters or more marked. A curve that "
             "stays high means agreement."
         )
         yield Beside((Chart("agreement-curve", drawn["agreement-curve"], caption), *comparison(found)))
+    elif compared := tuple(comparison(found)):
+        yield compared[0]
+
+
+def _several(rows: Iterable[Row]) -> bool:
+    """Whether there is more than one point to draw."""
+    return sum(map(known, rows)) > 1
+
+
+def _curved(found: Findings) -> bool:
+    """The curve of two raters has one number, which is told as marked by all."""
+    return len(found.study.rater_names) > 2 and any(known(row) for row in found.agreement.curve.rows)
 
 
 def _histogram(found: Findings, table: Numbers) -> Iterator[Chart]:
@@ -99,36 +124,31 @@ def _histogram(found: Findings, table: Numbers) -> Iterator[Chart]:
 def _headlines(found: Findings) -> PageTable:
     """Every statistic of all raters, with what it says."""
     table = numbers(found, "agree", "agreement")
-    over = [s for s in TITLES if table.row(f"{s}_over_raters", "pooled") is not None]
+    over = Counts(found).jackknifed and any(table.row(f"{s}_over_raters", "pooled") for s in TITLES)
     columns = [
         Column("Statistic", number=False),
         Column(f"Mean over {unit(found)}s", f"Every {unit(found)} counts the same; with its {interval_name(found)}."),
-        Column("Std", f"Standard deviation between {unit(found)}s."),
+        deviation(found),
         Column("Pooled", f"All cases as if they were one: every {item(found)} counts the same."),
     ]
     if over:
-        told = "The pooled number, with an interval for having asked these raters and not others: rough, it can pass 1."
+        told = "The pooled number, with a CI for having asked these raters and not others: rough, it can pass 1."
         columns.append(Column("Pooled, over raters", told))
     columns.append(Column("Undefined", f"For how many {unit(found)}s there is no number: mostly where nobody marked."))
-    rows = tuple(tuple(_statistic(table, s, bool(over))) for s in TITLES if table.row(s) is not None)
-    note = f"Intervals are {interval_name(found)}s over {unit(found)}s. Single cases are under Case by case."
+    rows = tuple(tuple(_statistic(found, table, s, over)) for s in TITLES if table.row(s) is not None)
+    note = f"In brackets: {interval_name(found)} over {unit(found)}s. Single cases are under Case by case."
     return PageTable("agreement", "Agreement of all raters", tuple(columns), rows, note)
 
 
-def _statistic(table: Numbers, statistic: str, over: bool) -> Iterator[Cell]:
+def _statistic(found: Findings, table: Numbers, statistic: str, over: bool) -> Iterator[Cell]:
     how: dict[str, Any] = {"digits": 1, "percent": True} if statistic in SHARES else {}
-    yield words(TITLES[statistic], below=MEANINGS[statistic])
+    absent = " Generalised to cases that some raters did not mark." if Counts(found).missing else ""
+    yield words(TITLES[statistic], below=MEANINGS[statistic] + (absent if statistic == "fleiss_kappa" else ""))
     for scope in ("mean", "std", "pooled"):
         yield table.cell(statistic, scope, **how)
     if over:
         yield table.cell(f"{statistic}_over_raters", "pooled", **how)
-    yield words(_undefined(table.row(statistic)))
-
-
-def _undefined(row: Row | None) -> str:
-    if row is None or not row.n_undefined:
-        return "0"
-    return f"{row.n_undefined} of {(row.n or 0) + row.n_undefined}"
+    yield words(undefined_of(table.row(statistic)))
 
 
 def _kinds(found: Findings, table: Numbers, what: str) -> list[Column]:
@@ -138,8 +158,8 @@ def _kinds(found: Findings, table: Numbers, what: str) -> list[Column]:
         Column(what, number=False),
         Column(f"{unit(found).capitalize()}s", f"{unit(found).capitalize()}s whose kappa is defined."),
         Column("Fleiss' kappa", f"Mean over {unit(found)}s: 1 is full agreement, 0 is chance."),
-        Column("Level", f"By the scale of {SCALES.get(found.settings.scale, '')}.", number=False),
-        Column("Std", f"Standard deviation of kappa between {unit(found)}s."),
+        Column("Level", level_help(found), number=False),
+        deviation(found, "SD of kappa"),
         Column("Kappa, pooled", f"All cases as if they were one: every {item(found)} counts the same."),
         *(more if background else []),
     ]
@@ -164,8 +184,16 @@ def _groups(found: Findings) -> Iterator[Block]:
     if rows:
         lines = tuple(tuple(_kind(found, table, r)) for r in rows)
         short = any(r.low is not None and reason(r.low) for r in rows)
-        note = f"Groups of fewer than ten {unit(found)}s have no intervals." if short else ""
+        told = [f"Groups of fewer than ten {unit(found)}s have no CI."] if short else []
+        note = " ".join([*told, *_shared(found)])
         yield PageTable("agreement-by-group", "By group", tuple(_kinds(found, table, "Group")), lines, note)
+
+
+def _shared(found: Findings) -> Iterator[str]:
+    """Where the patients of the groups add up to more than there are."""
+    members = {(group, case.subject) for case in found.study for group in case.groups}
+    if len(members) > len({case.subject for case in found.study if case.groups}):
+        yield f"A {unit(found)} who has cases in several groups counts in each of them."
 
 
 def _labels(found: Findings) -> Iterator[Block]:
@@ -233,10 +261,10 @@ def _features(found: Findings) -> Iterator[Block]:
     by: dict[str, list[float]] = {}
     for row in numbers(found, "agree", "features").table.all("correlation", "case"):
         by.setdefault(str(row.extra[0]), []).append(float(row.value))
-    if any(v == v for values in by.values() for v in values):
+    if any(sum(v == v for v in values) > 1 for values in by.values()):
         svg = strip(by, "correlation with the number of raters", "Does agreement go with what the image shows?")
         caption = (
-            "One point a case. Right of 0, more raters mark where the image is brighter (intensity) or has more "
+            "Each dot is one case. Right of 0, more raters mark where the image is brighter (intensity) or has more "
             "contrast; left of 0, fewer do. Near 0, it makes no difference."
         )
         yield Chart("image-features", svg, caption)
@@ -247,7 +275,7 @@ def _curve(found: Findings) -> Iterator[Block]:
     table = numbers(found, "agree", "curve")
     pooled = [r for r in table.all("agreement_curve", "pooled") if known(r)]
     groups = list(dict.fromkeys(r.group for r in table.all("agreement_curve", "group")))
-    if not pooled:
+    if not pooled or not _curved(found):
         return
     columns = (Column("At least so many raters"), Column("All cases"), *(Column(group) for group in groups))
     rows = tuple(

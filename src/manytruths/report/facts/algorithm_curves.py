@@ -12,8 +12,18 @@ from ...analyses.rows import Row
 from ...formats import safe_name
 from ..findings import Findings
 from ..parts import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Sentence, quoted, words
-from .algorithm_tables import SCORES, Rows, algorithm_cell, crossed, standard_cell, standards_of
-from .wording import unit
+from .algorithm_tables import (
+    ALGORITHM,
+    JUDGED_BY,
+    SCORES,
+    Rows,
+    algorithm_cell,
+    crossed,
+    judge_cell,
+    standards_of,
+)
+from .estimators import spoken
+from .wording import interval_name, unit
 
 CORRELATIONS = "evaluate/correlations.csv"
 LOOSE, STRICT = "vote:any", "vote:0.75"
@@ -32,7 +42,7 @@ def pooled(found: GreyScores) -> Rows:
     return {("", str(r.extra[0]), str(r.extra[1]), r.statistic): r for r in found.scores.rows if r.scope == "pooled"}
 
 
-def _ends(found: GreyScores, algorithm: str) -> tuple[Row, Row] | None:
+def ends_of(found: GreyScores, algorithm: str) -> tuple[Row, Row] | None:
     """Under which standard the area is smallest and largest."""
     rows = pooled(found)
     own = [
@@ -44,20 +54,18 @@ def _ends(found: GreyScores, algorithm: str) -> tuple[Row, Row] | None:
 def curve_lead(found: Findings, grey: GreyScores) -> Iterator[Sentence]:
     """Between what the area of the best lies as the standard changes."""
     names = [c.name for c in grey.counts]
-    ends = {name: both for name in names if (both := _ends(grey, name))}
+    ends = {name: both for name in names if (both := ends_of(grey, name))}
     if not ends:
         yield ("No algorithm can be judged: under no reference standard is anything marked.",)
         return
     best = max(ends, key=lambda name: ends[name][1].value)
     low, high = ends[best]
+    by = [spoken(found, str(row.extra[1])) for row in (low, high)]
     yield (
-        f"How good an algorithm looks depends on what is taken as the reference standard: the area under the curve of "
-        f"{best} goes from ",
-        quoted(SCORES, low, 3),
-        f" (by {low.extra[1]}) to ",
-        quoted(SCORES, high, 3),
-        f" (by {high.extra[1]}); 1 is the best there is.",
-    )
+        "How good an algorithm looks depends on what is taken as the reference standard: the area under the curve (1 "
+        f"is best) of {best} goes from ", quoted(SCORES, low, 3), f" (by {by[0]}) to ", quoted(SCORES, high, 3),
+        f" (by {by[1]}).",
+    )  # fmt: skip
 
 
 def curve_blocks(found: Findings) -> Iterator[Block]:
@@ -96,8 +104,8 @@ def _bounds(found: Findings, grey: GreyScores) -> PageTable:
         STRICT: "By what 75% of the raters marked: meant as an upper bound",
     }
     columns = (
-        Column("Algorithm", "Who is judged", number=False),
-        *(Column(f"Area, {t}", told[t]) for t in bounds),
+        ALGORITHM,
+        *(Column(f"Area by {spoken(found, t)}", told[t]) for t in bounds),
         Column("Smallest area", "Over all reference standards"),
         Column("smallest by", "The reference standard that gives it", number=False),
         Column("Largest area", "Over all reference standards"),
@@ -116,10 +124,10 @@ def _bound(found: Findings, grey: GreyScores, rows: Rows, name: str, bounds: lis
     yield algorithm_cell(found, name)
     for truth in bounds:
         yield quoted(SCORES, rows["", name, truth, "pbar_area"], 3)
-    ends = _ends(grey, name)
+    ends = ends_of(grey, name)
     for row in ends or ():
         yield quoted(SCORES, row, 3)
-        yield standard_cell(found, str(row.extra[1]))
+        yield judge_cell(found, str(row.extra[1]))
     if ends is None:
         yield from [words("–")] * 4
 
@@ -143,7 +151,7 @@ def _all_areas(found: Findings, grey: GreyScores) -> PageTable:
     lines = tuple(
         (
             algorithm_cell(found, a.name),
-            standard_cell(found, t),
+            judge_cell(found, t),
             *(
                 quoted(SCORES, own["", a.name, t, name], 3)
                 for name in AREAS
@@ -153,12 +161,11 @@ def _all_areas(found: Findings, grey: GreyScores) -> PageTable:
         for t in standards_of(found, rows)
         for a in grey.counts
     )
-    columns = [Column("Algorithm", "Who is judged", number=False)]
-    columns += [Column("Judged by", "What is taken as the reference standard", number=False)]
+    columns = [ALGORITHM, JUDGED_BY]
     for name, told in AREAS.items():
         columns.append(Column(NAMES[name], f"{told}; all cases together"))
         columns += (
-            [Column(f"{NAMES[name]}, mean", f"The same, mean over {unit(found)}s, with its interval")]
+            [Column(f"{NAMES[name]}, mean", f"The same, mean over {unit(found)}s, with its {interval_name(found)}")]
             if several
             else []
         )

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations
 
 from ...analyses.evaluate.printing import NAMES
 from ...analyses.evaluate.ranks import Orders
-from ...analyses.evaluate.verb import Evaluation
 from ...analyses.printing import counted
 from ...analyses.rank.charts import charts
 from ...analyses.rank.verb import Ranked
@@ -16,7 +15,9 @@ from ...analyses.rows import Row
 from ...evaluation.ranking.words import p_text
 from ..findings import Findings
 from ..parts import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Sentence, quoted, words
-from .algorithm_tables import algorithm_cell
+from .algorithm_tables import algorithm_cell, judged_label
+from .estimators import spoken
+from .notes import plainly
 from .wording import joined, listed, unit
 
 RANKINGS, PAIRS = "rank/rankings.csv", "rank/pairs.csv"
@@ -26,6 +27,8 @@ COMPARED = ("dice", "hausdorff_95", "surface_dice", "pbar_area")
 Pairs = dict[tuple[object, ...], Row]
 """By statistic, first and second algorithm."""
 MAIN = ("dice", "pbar_area")
+FEW = 4
+"""Up to so many algorithms the table of p says what the chart of significance would."""
 MANY = 10
 """Algorithms from which on a square table is shown only when asked for."""
 SHORT = 6
@@ -43,14 +46,15 @@ def orders(found: Findings) -> Iterator[tuple[str, str, Orders]]:
 
 def dependence(found: Findings) -> Iterator[Sentence]:
     """Whether the order hangs on the reference standard, by the main metric of all labels together."""
-    labels = _labels(found.evaluation)
-    for label, metric, own in orders(found):
-        if metric in MAIN and label == labels[0]:
-            yield (_dependence(own, NAMES[metric]),)
+    for metric, own in _main(found):
+        yield (_dependence(own, NAMES[metric]),)
 
 
-def _labels(found: Evaluation | None) -> list[str]:
-    return [part.label for part in found.hard.parts] if found and found.hard else [""]
+def _main(found: Findings) -> Iterator[tuple[str, Orders]]:
+    """Metric and rankings by the main metric of all labels together."""
+    yield from (
+        (metric, own) for label, metric, own in orders(found) if metric in MAIN and label == judged_label(found)
+    )
 
 
 def _dependence(own: Orders, metric: str) -> str:
@@ -72,38 +76,39 @@ def _dependence(own: Orders, metric: str) -> str:
     )
 
 
-def verdict(found: Ranked) -> Iterator[str | Cell]:
+def verdict(found: Findings, ranked: Ranked) -> Iterator[str | Cell]:
     """Whether there is a winner, with what it rests on."""
-    ranking = found.ranking
+    ranking = ranked.ranking
     evidence = ranking.evidence()
     first, *others = evidence.order
     rivals = [i for i in others if evidence.p[first, i] >= evidence.alpha]
     better = [i for i in rivals if evidence.p[i, first] < evidence.alpha]
     tied = any(evidence.ranks[i] == evidence.ranks[first] for i in others)
     if tied or better or not rivals:
-        yield ranking.verdict.sentence
+        yield plainly(found, ranking.verdict.sentence)
         return
     name = ranking.algorithms[first]
-    yield f"No winner can be declared: {name} comes first, but cannot be told apart from "
-    pairs, told = _pair_rows(found), []
+    every = " under every reference standard" if len(ranking.boards) > 1 else ""
+    yield f"No winner can be declared: {name} comes first, but is not significantly better{every} than "
+    pairs, told = _pair_rows(ranked), []
     for i in rivals[:NAMED]:
-        told.append((*_rival(found, pairs, name, ranking.algorithms[i], str(evidence.where[first, i])),))
+        where = plainly(found, str(evidence.where[first, i]))
+        told.append((*_rival(ranked, pairs, name, ranking.algorithms[i], where),))
     more: list[Sentence] = [(f"{len(rivals) - NAMED} more",)] if len(rivals) > NAMED else []
     yield from joined([*told, *more])
     yield "."
 
 
-def _rival(found: Ranked, pairs: Pairs, first: str, rival: str, where: str) -> Iterator[str | Cell]:
-    """``vnet (unet is ahead in 91% of resamples, but not beyond chance by Dice against C, p = 0.20)``."""
+def _rival(ranked: Ranked, pairs: Pairs, first: str, rival: str, where: str) -> Iterator[str | Cell]:
+    """``vnet (ahead in 91% of resamples; largest adjusted p = 0.20, by Dice against C)``."""
     yield f"{rival} ("
-    if not found.ranking.overall.refusal:
-        yield f"{first} is ahead in "
+    if not ranked.ranking.overall.refusal:
+        yield "ahead in "
         yield _ahead(pairs, first, rival)
-        yield " of resamples, but "
-    metric, _, against = where.partition(" ")
-    yield f"not beyond chance by {NAMES.get(metric, metric)} {against}, p " if where else "not beyond chance, p "
+        yield " of resamples; "
+    yield "largest adjusted p " if where else "adjusted p "
     yield _p(pairs, first, rival, sign=True)
-    yield ")"
+    yield f", by {where})" if where else ")"
 
 
 def _pair_rows(found: Ranked) -> Pairs:
@@ -137,10 +142,12 @@ def rank_blocks(found: Findings) -> Iterator[Block]:
         "stability": f"How often each algorithm has each rank when {unit(found)}s are drawn again at random: the "
         "larger the disc, the more often.",
         "truths": "Rank under each reference standard: bright is first.",
-        "significance-overall": "Who is better than whom beyond chance, under every reference standard at once (blue).",
+        "significance-overall": "Who is significantly better than whom under every reference standard (blue).",
     }
     if found.ranking.ranking.overall.refusal:
         del shown["stability"]
+    if len(found.ranking.ranking.algorithms) <= FEW:
+        del shown["significance-overall"]
     yield Beside(tuple(Chart(f"rank-{name}", drawn[name], told) for name, told in shown.items() if name in drawn))
     yield Beside(tuple(_squares(found, found.ranking)))
 
@@ -154,7 +161,7 @@ def _orders_table(found: Findings) -> Iterator[Block]:
             words(NAMES[metric][0].upper() + NAMES[metric][1:]),
             words(str(ranking)),
             words(len(ranking.truths)),
-            words(", ".join(ranking.truths)),
+            words(", ".join(spoken(found, truth) for truth in ranking.truths)),
         )
         for label, metric, own in listed_orders
         for ranking in own.rankings
@@ -177,22 +184,23 @@ def _orders_table(found: Findings) -> Iterator[Block]:
 
 
 def _separated(found: Findings) -> Iterator[Block]:
-    """Of neighbours, whether one is ahead whatever is taken as the standard."""
-    label = _labels(found.evaluation)[0]
-    told = tuple((line,) for own, metric, o in orders(found) if metric in MAIN and own == label for line in _pairs(o))
+    """Of any two, whether one is ahead whatever is taken as the standard."""
+    told = tuple((line,) for _, own in _main(found) for line in _pairs(own))
     if told:
-        yield Paragraphs(told, "Who is ahead whatever the reference standard, chance aside?", listed=True)
+        title = "Who is ahead whatever the reference standard, ignoring statistical uncertainty?"
+        yield Paragraphs(told, title, listed=True)
 
 
 def _pairs(own: Orders) -> Iterator[str]:
-    for first, second in pairwise(own.rankings[0].order[:SHORT]):
+    for first, second in combinations(own.rankings[0].order[:SHORT], 2):
         pair = own.separate(first, second)
-        if pair.whatever:
-            yield f"{first} is ahead of {second} whatever is taken, even if each is judged by another standard."
+        standards = f"all {pair.of} standards" if pair.of > 1 else "the one standard"
+        if pair.whatever and pair.of > 1:
+            yield f"{first} is ahead of {second} under {standards}, even if each is judged by another one."
         elif pair.under_each:
-            yield f"{first} is ahead of {second} under every standard."
+            yield f"{first} is ahead of {second} under {standards}."
         elif not pair.ahead and not pair.behind:
-            yield f"{first} and {second} are equal under every standard."
+            yield f"{first} and {second} are equal under {standards}."
         else:
             ahead = f"{len(pair.ahead)} of {counted(pair.of, 'standard')}"
             yield f"{first} or {second}: it depends; {first} is ahead under {ahead}."
@@ -213,7 +221,7 @@ def _ranks(found: Findings, ranked: Ranked) -> PageTable:
         )
         for name in ranking.order
     )
-    sure = f", with its {ranking.level:.0%} interval over resamples of the {unit(found)}s" if drawn else ""
+    sure = f", with its {ranking.level:.0%} CI over resamples of the {unit(found)}s" if drawn else ""
     columns = (
         Column("Algorithm", "Best first", number=False),
         Column("Rank", f"Over all reference standards{sure}"),
@@ -226,13 +234,14 @@ def _ranks(found: Findings, ranked: Ranked) -> PageTable:
 
 
 def _squares(found: Findings, ranked: Ranked) -> Iterator[PageTable]:
-    """How often the row is ahead of the column, and how likely such a lead is by chance."""
+    """How often the row is ahead of the column, and whether it is significantly better."""
     names, closed, pairs = ranked.ranking.order, len(ranked.ranking.algorithms) > MANY, _pair_rows(ranked)
     kinds = (
-        ("algorithm-ahead", "Probability of superiority: how often is one ahead of the other?", _ahead,
-         "Share of resamples in which the algorithm of the line is ahead of {}"),
-        ("algorithm-p", "Could the lead be chance? (p)", _p,
-         "p of no lead over {}, one-sided, adjusted for many tests; the largest over all reference standards"),
+        ("algorithm-ahead", "How often is the row ahead of the column? (share of resamples)", _ahead,
+         "Share of resamples in which the algorithm of the line is ahead of {} (probability of superiority)"),
+        ("algorithm-p", "Is the row better? (largest adjusted p over all reference standards)", _p,
+         "One-sided p of being no better than {}, adjusted for many tests; the largest over all reference standards "
+         "counts (intersection–union test): strict. Not significant does not mean equal"),
     )  # fmt: skip
     for name, title, cell, told in kinds[1:] if ranked.ranking.overall.refusal else kinds:
         lines = tuple(

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ...analyses.evaluate.gaps import UNMARKED
 from ...analyses.evaluate.hard import MEAN, Part
 from ...analyses.evaluate.human_range import OTHERS
 from ...analyses.evaluate.measures import EVERYBODY
 from ...analyses.evaluate.notes import unit_of
-from ...analyses.evaluate.printing import NAMES, verdict_words
+from ...analyses.evaluate.printing import NAMES
 from ...analyses.evaluate.verb import Evaluation
-from ...analyses.printing import number
 from ...analyses.rows import Row
 from ...evaluation.ranking.directions import is_distance
+from ...labels import reason
 from ..findings import Findings
 from ..parts import Block, Cell, Column, PageTable, quoted, words
-from .estimators import does, given_references
-from .truth import over
-from .wording import rater_cell, unit
+from .estimators import given_references, methods_of, spoken, standard_cell
+from .human_words import PAIRED, range_words, verdict_words
+from .wording import deviation, interval_name, over, rater_cell, unit
 
 SCORES, VERDICTS = "evaluate/scores.csv", "evaluate/verdicts.csv"
 
@@ -37,6 +38,8 @@ VERDICT_METRICS = {
     "surface_dice": "Share of the outlines that lie as close to each other as two raters' do",
     "extended_dice": "Dice that blames nobody where the raters themselves differ",
 }
+ALGORITHM = Column("Algorithm", "Who is judged", number=False)
+JUDGED_BY = Column("Judged by", "What is taken as the reference standard", number=False)
 MOST_ACROSS = 8
 """Columns of one table; with more algorithms and standards than this, only the combined ones are shown across."""
 LONG = 12
@@ -64,18 +67,32 @@ def standards_of(found: Findings, rows: Rows) -> list[str]:
     return [name for name in dict.fromkeys(order) if name in met]
 
 
+def judged_label(found: Findings) -> str:
+    """All labels together where they were judged so, else the first."""
+    hard = found.evaluation.hard if found.evaluation else None
+    return hard.parts[0].label if hard else ""
+
+
 def algorithm_cell(found: Findings, name: str) -> Cell:
     """An algorithm by name and colour."""
     return words(name, colour=found.colours.get(f"algorithm {name}", ""))
 
 
-def standard_cell(found: Findings, name: str) -> Cell:
-    """What somebody is judged by: a rater by colour, a method with what it does."""
-    assert found.evaluation is not None
+def judge_cell(found: Findings, name: str) -> Cell:
+    """What somebody is judged by: a rater by colour, a reference standard with what it does."""
     if name in found.study.rater_names:
         return rater_cell(found, name)
-    told = {MEAN.name: "against each rater, then averaged"} | {m: does(m) for m in found.evaluation.plan.truths}
-    return words(name, why=told.get(name, "given with the study"))
+    if name in methods_of(found):
+        return standard_cell(found, name)
+    return words(name, why="against each rater, then averaged" if name == MEAN.name else "given with the study")
+
+
+def empty_masks(found: Findings) -> str:
+    """What to know of distances, where any was to or from an empty mask."""
+    rows = found.evaluation.table("scores").rows if found.evaluation else ()
+    if not any(reason(row.value) == UNMARKED for row in rows):
+        return ""
+    return "A distance to or from an empty mask counts as the image's diagonal: a few such cases drive a mean distance."
 
 
 def about(part: Part, title: str) -> str:
@@ -113,10 +130,10 @@ def crossed(
         return None
     gap = words("–")
     if len(standards) >= len(algorithms):
-        head, across = Column("Judged by", "What is taken as the reference standard", number=False), algorithms
-        lines = [(standard_cell(found, s), *(cells.get((a, s), gap) for a in algorithms)) for s in standards]
+        head, across = JUDGED_BY, algorithms
+        lines = [(judge_cell(found, s), *(cells.get((a, s), gap) for a in algorithms)) for s in standards]
     else:
-        head, across = Column("Algorithm", "Who is judged", number=False), standards
+        head, across = ALGORITHM, [judge_cell(found, s).shown for s in standards]
         lines = [(algorithm_cell(found, a), *(cells.get((a, s), gap) for s in standards)) for a in algorithms]
     meaning = METRICS.get(statistic, "")
     columns = (
@@ -152,7 +169,7 @@ def _scores(found: Findings, parts: Sequence[Part], means: Rows, deviations: Row
         (
             *_label_cells(parts, part),
             algorithm_cell(found, algorithm),
-            standard_cell(found, standard),
+            judge_cell(found, standard),
             *(_score(scope, (part.label, algorithm, standard, s)) for s in shown for scope in scopes),
             words(means[part.label, algorithm, standard, "dice"].n),
         )
@@ -161,22 +178,20 @@ def _scores(found: Findings, parts: Sequence[Part], means: Rows, deviations: Row
         for algorithm in algorithms_of(found)
         if (part.label, algorithm, standard, "dice") in means
     )
-    columns = [*_label_heads(parts), Column("Algorithm", "Who is judged", number=False)]
-    columns.append(Column("Judged by", "What is taken as the reference standard", number=False))
+    columns = [*_label_heads(parts), ALGORITHM, JUDGED_BY]
     for s in shown:
-        columns += [Column(with_unit(parts[0], s), METRICS[s]), *_deviation(found, f"{NAMES[s]} std")]
+        columns += [Column(with_unit(parts[0], s), METRICS[s]), *_deviation(found, f"{NAMES[s]} SD")]
     columns.append(Column("n", f"{unit(found).capitalize()}s for which Dice is defined"))
     title = f"All scores: algorithm by reference standard, {over(found)}"
-    return PageTable("algorithm-scores", title, tuple(columns), lines, filter=True, closed=True)
+    return PageTable("algorithm-scores", title, tuple(columns), lines, empty_masks(found), filter=True, closed=True)
 
 
 def _score(rows: Rows, key: tuple[str, str, str, str]) -> Cell:
     return quoted(SCORES, rows[key], digits_of(key[3])) if key in rows else words("–")
 
 
-def _deviation(found: Findings, title: str = "± std") -> list[Column]:
-    told = f"Standard deviation from {unit(found)} to {unit(found)}"
-    return [Column(title, told)] if len(found.study.subjects) > 1 else []
+def _deviation(found: Findings, title: str = "SD") -> list[Column]:
+    return [deviation(found, title)] if len(found.study.subjects) > 1 else []
 
 
 def _label_heads(parts: Sequence[Part]) -> list[Column]:
@@ -204,7 +219,7 @@ def _accepted(found: Findings, parts: Sequence[Part], means: Rows, deviations: R
     if lines:
         columns = (
             *_label_heads(parts),
-            Column("Algorithm", "Who is judged", number=False),
+            ALGORITHM,
             Column("Extended Dice", VERDICT_METRICS["extended_dice"]),
             *_deviation(found),
             Column("Shared by raters", "What all raters marked over what any marked; where low, nearly all score 1"),
@@ -227,12 +242,14 @@ def verdict_table(found: Findings) -> Iterator[PageTable]:
         Column("Algorithm", "Who is set beside the raters", number=False),
         Column("Measure", "By what both are measured", number=False),
         Column("Judged by", "Who judges; a rater is never judged by his own mask", number=False),
-        Column("Algorithm's mean", f"Mean over {unit(found)}s, with its interval"),
+        Column("Algorithm's mean", f"Mean over {unit(found)}s, with its {interval_name(found)}"),
         Column("Raters' means", "The lowest and the highest of the raters' own means", number=False),
-        Column("Verdict", "By differences case by case: better than every rater, worse than every one, or among them",
-               number=False),
+        Column("Verdict", "Better than every rater, worse than every one, or among them; then what the intervals of "
+               "the differences leave open", number=False),
     )  # fmt: skip
-    yield PageTable("algorithm-verdicts", "Algorithms beside the raters", columns, lines, filter=len(lines) > LONG)
+    distances = empty_masks(found) if any(is_distance(r.statistic) for r in rows) else ""
+    note = f"{PAIRED} {distances}".strip()
+    yield PageTable("algorithm-verdicts", "Algorithms beside the raters", columns, lines, note, len(lines) > LONG)
 
 
 def _wanted(row: Row) -> bool:
@@ -253,7 +270,7 @@ def _verdict(found: Findings, row: Row, parts: dict[str, Part]) -> Iterator[Cell
     yield words(with_unit(parts[row.label], row.statistic), why=VERDICT_METRICS.get(row.statistic, ""))
     yield words(judges(found, against))
     yield quoted(VERDICTS, row, digits)
-    yield words(range_words(human.low, human.high, digits), why="columns human_low and human_high of the file")
+    yield words(range_words(human, digits), why="columns human_low and human_high of the file")
     yield words(verdict_words(human, algorithm))
 
 
@@ -263,9 +280,4 @@ def judges(found: Findings, against: str) -> str:
         return "the other raters"
     if against == EVERYBODY.name:
         return "what the other raters accept"
-    return against if against in given_references(found.study) else f"{against} of the other raters"
-
-
-def range_words(low: float, high: float, digits: int) -> str:
-    """``0.46–0.73``."""
-    return "–" if low != low else f"{number(low, digits)}–{number(high, digits)}"
+    return against if against in given_references(found.study) else f"{spoken(found, against)} of the other raters"

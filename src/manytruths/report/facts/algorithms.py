@@ -6,26 +6,29 @@ from collections.abc import Iterator
 
 from ...analyses.evaluate.charts import charts
 from ...analyses.evaluate.human_range import LEAST_RATERS, OTHERS, HumanRange
-from ...analyses.evaluate.printing import verdict_words
 from ...analyses.evaluate.verb import Evaluation
 from ...analyses.rows import Row
 from ...formats import safe_name
 from ...labels import reason
 from ..findings import Findings
-from ..parts import Block, Cell, Chart, Paragraphs, Section, Sentence, quoted
+from ..parts import Block, Chart, Paragraphs, Section, Sentence, quoted
 from .algorithm_curves import curve_blocks, curve_lead
 from .algorithm_ranks import dependence, rank_blocks, verdict
 from .algorithm_tables import (
     SCORES,
     VERDICTS,
+    algorithm_cell,
     algorithms_of,
-    range_words,
+    judged_label,
     rows_of,
     score_tables,
     standards_of,
     verdict_table,
 )
-from .estimators import called
+from .estimators import spoken
+from .human_words import place_words, verdict_words
+from .notes import notes_of
+from .verdicts import beside_rows
 from .wording import count, interval_name, joined, listed
 
 FEW = 4
@@ -50,13 +53,13 @@ def _lead(found: Findings, evaluation: Evaluation) -> Iterator[Sentence]:
     if len(found.study.algorithms) == 1:
         yield ("There is one algorithm, and so nothing to rank.",)
     if found.ranking is not None:
-        yield (*verdict(found.ranking),)
+        yield (*verdict(found, found.ranking),)
     yield from dependence(found)
 
 
 def _scored(found: Findings, evaluation: Evaluation) -> Iterator[Sentence]:
     """Dice by the first standard."""
-    rows, label = rows_of(evaluation, "mean"), _label(evaluation)
+    rows, label = rows_of(evaluation, "mean"), judged_label(found)
     standard = next((s for s in standards_of(found, rows)), "")
     own = {a: rows[label, a, standard, "dice"] for a in algorithms_of(found) if (label, a, standard, "dice") in rows}
     known = {a: row for a, row in own.items() if not reason(row.value)}
@@ -64,9 +67,13 @@ def _scored(found: Findings, evaluation: Evaluation) -> Iterator[Sentence]:
         yield ("No algorithm has a Dice here: nothing was marked, or nothing was predicted.",)
         return
     best = sorted(known.items(), key=lambda one: -one[1].value)
-    name = called(standard) if standard in evaluation.plan.truths else standard
     what = "mean Dice" if len(found.study.subjects) > 1 else "Dice"
-    yield (f"Judged by {name}, the {what} (overlap; 1 is the same mask) is ", *_each(found, best), ".")
+    judge = spoken(found, standard)
+    yield (
+        f"Judged by {judge}, the {what} (overlap; 1 is the same mask) is ",
+        *_each(found, best),
+        ".",
+    )
 
 
 def _each(found: Findings, best: list[tuple[str, Row]]) -> Sentence:
@@ -77,14 +84,10 @@ def _each(found: Findings, best: list[tuple[str, Row]]) -> Sentence:
     return joined([*told, (f"less for {len(best) - FEW} more",)] if len(best) > FEW else told)
 
 
-def _label(evaluation: Evaluation) -> str:
-    return evaluation.hard.parts[0].label if evaluation.hard else ""
-
-
 def _beside_raters(found: Findings, evaluation: Evaluation) -> Iterator[Sentence]:
     """Whether each lies among the raters, by Dice."""
     assert evaluation.hard is not None
-    human = evaluation.hard.ranges.get((_label(evaluation), OTHERS, "dice"))
+    human = evaluation.hard.ranges.get((judged_label(found), OTHERS, "dice"))
     if found.study.options.exchangeable:
         yield (
             "The raters are not the same people in every case, so that algorithms cannot be set beside each of them.",
@@ -95,10 +98,10 @@ def _beside_raters(found: Findings, evaluation: Evaluation) -> Iterator[Sentence
             f"Whether the algorithms are as good as the raters cannot be told: {few} make no range to compare with.",
         )
     else:
-        yield from _verdicts(found, evaluation, human)
+        yield from _verdicts(found, human)
 
 
-def _verdicts(found: Findings, evaluation: Evaluation, human: HumanRange) -> Iterator[Sentence]:
+def _verdicts(found: Findings, human: HumanRange) -> Iterator[Sentence]:
     names = list(human.differences)
     if len(names) > FEW:
         by: dict[str, list[str]] = {}
@@ -107,29 +110,11 @@ def _verdicts(found: Findings, evaluation: Evaluation, human: HumanRange) -> Ite
         told = "; ".join(f"{words}: {listed(own)}" for words, own in by.items())
         yield (f"Beside the raters, when both are judged by the other raters (Dice): {told}.",)
         return
-    rows = {
-        str(r.extra[0]): r
-        for r in evaluation.table("verdicts").rows
-        if (r.label, r.extra[1], r.statistic) == (_label(evaluation), OTHERS, "dice")
-    }
-    for i, name in enumerate(names):
-        yield (*_beside(human, name, rows[name], first=i == 0),)
-
-
-def _beside(human: HumanRange, name: str, row: Row, *, first: bool) -> Iterator[str | Cell]:
-    lies = {
-        "above": "is better than every rater",
-        "below": "is worse than every rater",
-        "inside": "lies among the raters",
-    }
-    verdict = human.verdict(name)
-    yield f"{name} {lies[verdict]}" if verdict else f"{name}: no verdict"
-    yield ": against them its Dice is " if first else ": "
-    yield quoted(VERDICTS, row)
-    raters = range_words(human.low, human.high, 2)
-    yield f", theirs against each other {raters}" if first else f", theirs {raters}"
-    sure = {True: "", False: "; this is not certain", None: "; too few to be certain"}
-    yield f"{sure[human.certain(name)]}." if verdict else "."
+    for i, row in enumerate(beside_rows(found)):
+        name = str(row.extra[0])
+        its = " has a mean Dice against the raters of " if not i else " has "
+        yield (algorithm_cell(found, name), its, quoted(VERDICTS, row),
+               f", {place_words(human, name, float(row.value), first=not i)}.")  # fmt: skip
 
 
 def _human(found: Findings) -> Iterator[Block]:
@@ -144,8 +129,8 @@ def _human(found: Findings) -> Iterator[Block]:
             name = f"human-{statistic}{suffix}"
             if name in drawn:
                 told = (
-                    "A dot a rater: how much better (right) or worse (left) than this rater the algorithm is, when "
-                    "both are judged by the other raters, case by case; whiskers are intervals."
+                    "Each dot is one rater: how much better (right) or worse (left) than this rater the algorithm is, "
+                    f"when both are judged by the other raters, case by case. Whiskers: {interval_name(found)}."
                 )
                 yield Chart(f"evaluate-{name}", drawn[name], told)
     yield from verdict_table(found)
@@ -157,6 +142,5 @@ def _notes(found: Findings) -> Iterator[Block]:
         "About the ranking": found.ranking.notes if found.ranking else (),
     }
     for title, notes in kinds.items():
-        told = tuple((f"{note}.",) for note in notes if "second look" not in note)
-        if told:
+        if told := tuple((note,) for note in notes_of(found, notes)):
             yield Paragraphs(told, title, listed=True, kind="note")

@@ -9,10 +9,12 @@ from ...agreement import level
 from ...analyses.rows import Row
 from ..findings import Findings
 from ..parts import Cases, Cell, Column, PageTable, Section, words
+from .algorithm_tables import judged_label
+from .complexity import group_words
 from .disputed import by_dispute, why
+from .estimators import spoken, titled
 from .numbers import Numbers, numbers
-from .verdicts import judged_label
-from .wording import MEANINGS, SCALES, case_cell, count, method_words, unit
+from .wording import MEANINGS, case_cell, count, level_help, unit
 
 MOST_ALGORITHMS = 4
 """With more of them, their scores are left to the part about algorithms."""
@@ -23,7 +25,8 @@ Part = tuple[Column, Callable[[Row], Cell]]
 
 def section(found: Findings) -> Section:
     """All cases, to sort, filter and open."""
-    parts = [*_names(found), *_agreement(found), *_complexity(found), *_truth(found), *_algorithms(found), _why(found)]
+    name, *more = _names(found)
+    parts = [name, *_why(found), *more, *_agreement(found), *_complexity(found), *_truth(found), *_algorithms(found)]
     rows = tuple(tuple(cell(row) for _, cell in parts) for row in by_dispute(found))
     title = count(len(found.study), "case").capitalize()
     note = "The most disputed come first." if len(found.study) > 1 else ""
@@ -47,15 +50,12 @@ def _of(table: Numbers, statistic: str, *extra: object, **how: Any) -> Callable[
 def _agreement(found: Findings) -> Iterator[Part]:
     table, scale = numbers(found, "agree", "agreement"), found.settings.scale
     yield Column("Fleiss' kappa", MEANINGS["fleiss_kappa"]), table.quote
-    told = f"By the scale of {SCALES.get(scale, scale)}."
-    yield Column("Level", told, number=False), lambda row: words(level(row.value, scale))
+    yield Column("Level", level_help(found), number=False), lambda row: words(level(row.value, scale))
     if table.row("dice") is not None:
         yield Column("Dice", MEANINGS["dice"]), _of(table, "dice")
         size = _of(table, "volume_difference", digits=0, percent=True)
         yield Column("Size differs by", MEANINGS["volume_difference"]), size
         yield Column("Positive agreement", MEANINGS["positive_agreement"]), _of(table, "positive_agreement")
-    if table.row("ranking_heatmap_score") is not None:
-        yield Column("Ranking score", MEANINGS["ranking_heatmap_score"]), _of(table, "ranking_heatmap_score")
 
 
 def _complexity(found: Findings) -> Iterator[Part]:
@@ -64,8 +64,8 @@ def _complexity(found: Findings) -> Iterator[Part]:
     if not entropy:
         return
     if found.fusion.groups is not None:
-        told = "Groups of these cases by how mixed the votes are: A least alike, B most alike, others in between."
-        yield Column("Complexity", told, number=False), lambda row: words(entropy[row.case].extra[0])
+        told = "Groups of these cases by how mixed the votes are inside what anybody marked; see How hard is each case?"
+        yield Column("Complexity", told, number=False), lambda row: words(group_words(str(entropy[row.case].extra[0])))
     told = "How mixed the votes are where anybody marked: 0 where all raters marked the same."
     yield Column("Entropy", told), lambda row: table.quote(entropy[row.case])
 
@@ -76,14 +76,13 @@ def _truth(found: Findings) -> Iterator[Part]:
     if not others:
         return
     second = "staple" if "staple" in others else others[0]
-    a, b = (method_words(found, method) for method in (first, second))
+    a, b = (spoken(found, method) for method in (first, second))
     told = f"Dice of two reference standards, {a} and {b}: the lower, the more it matters which is taken."
-    title = f"{a} and {b}".removeprefix("the ")
-    yield Column(title[:1].upper() + title[1:], told), _of(numbers(found, "fuse", "differences"), "dice", first, second)
+    yield Column(titled(f"{a} and {b}"), told), _of(numbers(found, "fuse", "differences"), "dice", first, second)
 
 
 def _algorithms(found: Findings) -> Iterator[Part]:
-    """The Dice of every algorithm with the first truth, where there are few."""
+    """The Dice of every algorithm with the first reference standard, where there are few."""
     if found.evaluation is None or found.evaluation.hard is None:
         return
     names = [column.name for column in found.study.algorithms]
@@ -91,10 +90,12 @@ def _algorithms(found: Findings) -> Iterator[Part]:
         return
     truth, label, table = found.evaluation.plan.truths[0], judged_label(found), numbers(found, "evaluate", "scores")
     for name in names:
-        told = f"Dice of the prediction of {name} with {method_words(found, truth)}."
+        told = f"Dice of the prediction of {name} with {spoken(found, truth)}."
         yield Column(f"{name}: Dice", told), _of(table, "dice", name, truth, label=label)
 
 
-def _why(found: Findings) -> Part:
+def _why(found: Findings) -> Iterator[Part]:
     told = "Who marked nothing, or whose drawing is furthest from the vote."
-    return Column("What to see there", told, number=False), lambda row: words(why(found, row.case))
+    said = {row.case: why(found, row.case) for row in by_dispute(found)}
+    if any(said.values()):
+        yield Column("What to see there", told, number=False), lambda row: words(said[row.case])

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from ...analyses.printing import counted
 from ...labels import reason
 from ..findings import Findings
 from ..parts import Cell, Column, PageTable, words
 from .counts import Counts
 from .numbers import Numbers, numbers
-from .wording import listed
+from .wording import SHARES, interval_name, listed
 
 ANSWERED, PARTLY, YOURS = "answered", "partly", "yours to write"
 SOURCE = (
@@ -23,7 +24,6 @@ SOURCE = (
     "were proposed. J Clin Epidemiol 2011;64(1):96–106. doi:10.1016/j.jclinepi.2010.03.002. Items in our own words. "
     "Answers are what the files say: check them, and write what they cannot know."
 )
-NOTHING = words("")
 NOT_THERE = "Not in the data: you must say it."
 
 ASKED = (
@@ -52,7 +52,13 @@ class Answer:
 
     text: str = NOT_THERE
     status: str = YOURS
-    number: Cell = NOTHING
+    number: Cell | None = None
+    """Shown above the text."""
+
+    @property
+    def cell(self) -> Cell:
+        """The number with the text beneath it, or the text."""
+        return replace(self.number, below=self.text) if self.number else words(self.text)
 
 
 def checklist(found: Findings) -> PageTable:
@@ -65,13 +71,13 @@ def checklist(found: Findings) -> PageTable:
                 rows.append(_row(f"13{letter}", what, one))
     columns = (
         Column("Item", number=False), Column("What to report", number=False),
-        Column("What the data say", number=False), Column("Number"), Column("Status", number=False),
+        Column("What the data say", number=False), Column("Status", number=False),
     )  # fmt: skip
     return PageTable("grras", "Checklist for reporting (GRRAS)", columns, tuple(rows), SOURCE)
 
 
 def _row(item: str, asked: str, answer: Answer) -> tuple[Cell, ...]:
-    return words(item), words(asked), words(answer.text), answer.number, words(answer.status)
+    return words(item), words(asked), answer.cell, words(answer.status)
 
 
 def _answers(found: Findings) -> Iterator[Answer]:
@@ -103,7 +109,7 @@ def _measured(found: Findings) -> Answer:
     labels = next(iter(found.agreement.tallies.values())).labels
     names = [labels.names[code] for code in labels.marks]
     named = listed([f"“{name}”" for name in names])
-    told = f"Masks with {_of(len(names), 'label')} besides background: {named}." if names else "Empty masks."
+    told = f"Masks with {counted(len(names), 'label')} besides background: {named}." if names else "Empty masks."
     return Answer(f"{told} Not in the data: the imaging, the drawing tool, the instructions.", PARTLY)
 
 
@@ -144,34 +150,28 @@ def _process(found: Findings, counts: Counts) -> Answer:
 def _repeats(counts: Counts) -> str:
     if not counts.repeated:
         return "none"
-    return listed([f"rater {name} of {_of(cases, 'case')}" for name, cases in counts.repeated.items()])
-
-
-def _of(count: int, thing: str) -> str:
-    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+    return listed([f"rater {name} of {counted(cases, 'case')}" for name, cases in counts.repeated.items()])
 
 
 def _independence(found: Findings) -> Answer:
     raters = found.agreement.raters
     if raters is None:
         return Answer()
-    file = numbers(found, "agree", "raters")
     copies = [f"{one.rater_a} and {one.rater_b}" for one in raters.dependence.copies]
     told = f"Nearly the same masks (Dice above 0.98): {listed(copies)}." if copies else (
         "No two raters have nearly the same masks (Dice above 0.98)."
     )  # fmt: skip
-    cell = file.cell("possible_copies", "pooled", "", digits=0)
-    return Answer(f"{told} Not in the data: whether raters saw each other's marks.", PARTLY, cell)
+    return Answer(f"{told} Not in the data: whether raters saw each other's marks.", PARTLY)
 
 
 def _numbers(found: Findings, counts: Counts) -> str:
     exchangeable = found.study.options.exchangeable
-    raters = f"up to {counts.raters} raters a case" if exchangeable else _of(counts.raters, "rater")
-    cases, subjects = _of(counts.cases, "case"), _of(counts.subjects, "subject")
+    raters = f"up to {counts.raters} raters a case" if exchangeable else counted(counts.raters, "rater")
+    cases, subjects = counted(counts.cases, "case"), counted(counts.subjects, "subject")
     parts = [raters, f"{subjects} with {cases}" if counts.grouped else f"{cases}, each a subject"]
     parts.append(f"{counts.there:,} of {counts.wanted:,} masks")
     parts.append("repeated readings: " + ("none" if exchangeable else _repeats(counts)))
-    return "; ".join([*parts, *([_of(len(found.study.algorithms), "algorithm")] if found.evaluation else [])]) + "."
+    return "; ".join([*parts, *([counted(len(found.study.algorithms), "algorithm")] if found.evaluation else [])]) + "."
 
 
 def _included(found: Findings, counts: Counts) -> Answer:
@@ -205,18 +205,18 @@ def _estimate(file: Numbers, statistic: str, what: str) -> Iterator[tuple[str, A
     row = file.row(statistic)
     if row is not None:
         text, status = _certain(row.low)
-        why = reason(row.value)
-        yield what, Answer(f"Undefined: {why}." if why else text, status, file.quote(row))
+        why, how = reason(row.value), {"digits": 0, "percent": True} if statistic in SHARES else {}
+        yield what, Answer(f"Undefined: {why}." if why else text, status, file.quote(row, **how))
 
 
 def _certain(low: float | None) -> tuple[str, str]:
     if low is None or reason(low):
-        return f"No interval: {reason(low) if low is not None else 'none was computed'}.", PARTLY
-    return "With a bootstrap interval over subjects.", ANSWERED
+        return f"No confidence interval: {reason(low) if low is not None else 'none was computed'}.", PARTLY
+    return "With a bootstrap confidence interval over subjects.", ANSWERED
 
 
 def _estimated(found: Findings) -> Answer:
     row = numbers(found, "agree", "agreement").row("fleiss_kappa")
     if row is None or row.low is None or reason(row.low):
-        return Answer("The lines below; there are too few subjects for intervals.", PARTLY)
-    return Answer(f"The lines below, with {found.settings.level:.0%} intervals; more in the tables.", ANSWERED)
+        return Answer("The lines below; there are too few subjects for confidence intervals.", PARTLY)
+    return Answer(f"The lines below, with {interval_name(found)}; more in the tables.", ANSWERED)

@@ -1,4 +1,4 @@
-"""Groups beside each other: kappa, overlap with STAPLE, heatmap scores (Yang's Fig. 7)."""
+"""Groups beside each other: kappa, overlap with STAPLE, scores of shared votes (Yang's Fig. 7)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ...pictures.grouped_bars import Bar, Entry, grouped_bars
 from ..findings import Findings
 from ..parts import Chart
 from .numbers import known, numbers
-from .wording import unit
+from .wording import interval_name, unit
 
 BARS = {
     "fleiss_kappa": "Fleiss' kappa",
     "dice": "Dice of two raters",
-    "heatmap_score": "heatmap score",
-    "ranking_heatmap_score": "ranking heatmap score",
+    "heatmap_score": "shared votes",
+    "ranking_heatmap_score": "severity score",
 }
 
 
@@ -29,8 +29,11 @@ def comparison(found: Findings) -> Iterator[Chart]:
     if not any(entries.values()):
         return
     svg = grouped_bars(entries, f"mean over {unit(found)}s", "Groups beside each other")
-    more = " Points are the raters, each with the overlap (IoU) with STAPLE." if _method(found) else ""
-    yield Chart("group-comparison", svg, f"Whiskers are intervals, where there are enough {unit(found)}s.{more}")
+    bars = [bar for own in entries.values() for bar in own.values() if isinstance(bar, tuple)]
+    told = [f"Bars: means over {unit(found)}s."]
+    told += [f"Whiskers: {interval_name(found)}."] if any(not math.isnan(low) for _, low, _ in bars) else []
+    told += ["Each dot is one rater: the overlap (IoU) with STAPLE."] if _method(found) else []
+    yield Chart("group-comparison", svg, " ".join(told))
 
 
 def _groups(found: Findings) -> list[str]:

@@ -13,7 +13,8 @@ from ...complexity import STATISTICS
 from ...labels import reason
 from ..findings import Findings
 from ..parts import Beside, Block, Chart, Column, PageTable, Paragraphs, Section, Sentence, quoted, words
-from .wording import case_cell, joined, linked, unit
+from .numbers import known, numbers, undefined_of
+from .wording import case_cell, deviation, interval_name, joined, linked, unit
 
 FILE = "fuse/complexity.csv"
 MOST = 10
@@ -26,17 +27,25 @@ HEADS = {
     "entropy": ("Entropy", "How many different degrees of agreement there are inside what anybody marked; 0: one"),
     "mean": (
         "Mean",
-        "How likely, on average, what anybody marked is true (by STAPLE); 1: all raters agree on all of it",
+        "How likely, on average, what anybody marked belongs to it (by STAPLE); 1: all raters agree on all of it",
     ),
-    "std": ("Std", "How much that likelihood varies from pixel to pixel"),
+    "std": ("SD", "Standard deviation: how much that likelihood varies from pixel to pixel"),
 }
 """How the statistics are called, and what they mean."""
 
-MEANINGS = {
-    "A": "most disagreement: much of what one marks, the others leave",
-    "B": "most agreement: what is marked is mostly shared",
-    "C": "in between: a common core, and much that only some mark",
+GROUPS = {
+    "A": ("disagreement", "much of what one marks, the others leave"),
+    "B": ("agreement", "what is marked is mostly shared"),
 }
+"""What the letters of the groups stand for, and what it means."""
+BETWEEN = "in between", "a common core, and much that only some mark"
+LEAST_DRAWN = 3
+"""From so many cases on a histogram shows something."""
+
+
+def group_words(letter: str) -> str:
+    """A group of cases by word, since raters are called by letters too."""
+    return letter if letter == "undefined" else GROUPS.get(letter, BETWEEN)[0]
 
 
 def section(found: Findings) -> Section:
@@ -56,8 +65,9 @@ def _hardest(found: Findings) -> list[Row]:
 def _lead(found: Findings) -> Iterator[Sentence]:
     yield (
         "A case is hard where raters mark different things. STAPLE gives every pixel that anybody marked a probability "
-        "of being true. Where all agree, that is 1 everywhere: mean 1, entropy 0. The lower it is (mean) and the more "
-        "it varies (entropy), the harder the case. ESM is both in one number (entropy / mean²): high is hard.",
+        "of being rightly marked. Where all agree, that is 1 everywhere: mean 1, entropy 0. The lower it is (mean) "
+        "and the more it varies (entropy), the harder the case. ESM is both in one number (entropy / "
+        "mean²): high is hard.",
     )
     hardest = _hardest(found)
     if not hardest:
@@ -67,11 +77,27 @@ def _lead(found: Findings) -> Iterator[Sentence]:
         yield ("The one case has an ESM of ", quoted(FILE, hardest[0]), told)
     else:
         yield _named(hardest[:NAMED])
+        yield _beside_kappa(found, hardest[: min(MOST, len(hardest) // 2)])
 
 
 def _named(rows: list[Row]) -> Sentence:
     cases: list[Sentence] = [(case_cell(row.case), " (ESM ", quoted(FILE, row), ")") for row in rows]
     return ("Hardest: " if len(rows) > 1 else "The only case that has one: ", *joined(cases), ".")
+
+
+def _beside_kappa(found: Findings, hardest: list[Row]) -> Sentence:
+    """Why a case can be complex and agreed upon, with one that is."""
+    table = numbers(found, "agree", "agreement")
+    mean = table.row("fleiss_kappa")
+    kappas = [k for row in hardest if known(k := table.row("fleiss_kappa", "case", case=row.case))]
+    high = [k for k in kappas if known(mean) and k.value > mean.value]
+    told = (
+        "Complexity (ESM) measures how mixed the votes are inside the marked area; it can be high where kappa is high"
+    )
+    if not high:
+        return (f"{told}.",)
+    most = max(high, key=lambda row: row.value)
+    return (f"{told}, as in ", case_cell(most.case), " (kappa ", table.quote(most), ").")
 
 
 def _blocks(found: Findings) -> Iterator[Block]:
@@ -82,28 +108,19 @@ def _blocks(found: Findings) -> Iterator[Block]:
     hard = _hard_table(found)
     if hard is not None:
         yield hard
-    if "esm" in drawn:
-        yield Beside(
-            (
-                Chart(
-                    "fuse-esm",
-                    drawn["esm"],
-                    "How ESM is spread over the cases: hard ones lie right; line: mean of the cases.",
-                ),
-                _all(found),
-            )
-        )
+    if "esm" in drawn and len(_hardest(found)) >= LEAST_DRAWN:
+        told = "How ESM is spread over the cases: hard ones lie right; line: mean of the cases."
+        yield Beside((Chart("fuse-esm", drawn["esm"], told), _all(found)))
     else:
         yield _all(found)
-    told = tuple(_notes(found))
-    if told:
-        yield Paragraphs(told, listed=True, kind="note")
+    if notes := tuple(_notes(found)):
+        yield Paragraphs(notes, listed=True, kind="note")
 
 
 def _caption(found: Findings) -> str:
     click = "; click one to open it" if found.views else ""
     words = f"Each mark is a case{click}. Full agreement would lie at entropy 0 and mean 1, at the top left."
-    return words + (" Colour and shape: its group." if found.fusion.groups else "")
+    return words + (" Colour, shape and letter: its group." if found.fusion.groups else "")
 
 
 def _groups(found: Findings) -> Iterator[Block]:
@@ -116,9 +133,10 @@ def _groups(found: Findings) -> Iterator[Block]:
     lines = []
     for name, (entropy, mean) in zip(groups.names, groups.centres, strict=True):
         ends = (words(number(value, 2), why=where) for value in (entropy, mean))
-        lines.append((words(name), words(MEANINGS.get(name, "in between")), words(members[name]), *ends))
+        word, meaning = GROUPS.get(name, BETWEEN)
+        lines.append((words(f"{word} ({name})"), words(meaning), words(members[name]), *ends))
     columns = (
-        Column("Group", "Letter in the chart", number=False),
+        Column("Group", "With its letter in the chart", number=False),
         Column("Meaning", "After Gordon (2009), by the mean at the group's centre", number=False),
         Column("Cases", "How many cases are nearest to this group"),
         Column("Entropy", "At the centre of the group"),
@@ -145,7 +163,7 @@ def _hard_table(found: Findings) -> PageTable | None:
         (
             case_cell(row.case),
             *(quoted(FILE, by[name][row.case]) for name in HEADS),
-            *((words(row.extra[0]),) if grouped else ()),
+            *((words(group_words(str(row.extra[0]))),) if grouped else ()),
         )
         for row in rows
     )
@@ -162,13 +180,12 @@ def _all(found: Findings) -> PageTable:
     table, lines = found.fusion.complexity, []
     for name in (s for s in HEADS if s in STATISTICS):
         mean, std = table.find(name, "mean", **{"class": ""}), table.find(name, "std", **{"class": ""})
-        undefined = f"{mean.n_undefined} of {(mean.n or 0) + (mean.n_undefined or 0)}" if mean.n_undefined else "0"
         cells = words(HEADS[name][0], why=HEADS[name][1]), quoted(FILE, mean), quoted(FILE, std)
-        lines.append((*cells, words(undefined)))
+        lines.append((*cells, words(undefined_of(mean))))
     columns = (
         Column("Measure", "See the pointer over each for what it means", number=False),
-        Column("Mean", f"Mean over {unit(found)}s, with its {found.settings.level:.0%} interval"),
-        Column("± std", f"Standard deviation from {unit(found)} to {unit(found)}"),
+        Column("Mean", f"Mean over {unit(found)}s, with its {interval_name(found)}"),
+        deviation(found),
         Column("Undefined", f"{unit(found).capitalize()}s for which it is not defined"),
     )
     note = (

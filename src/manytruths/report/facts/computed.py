@@ -10,6 +10,7 @@ from .checklist import checklist
 from .formulas import formulas
 from .methods_text import methods_text
 from .references import bibliography, cited_in
+from .results_text import results_text
 from .settings import settings, timing, versions
 from .undefined import undefined
 
@@ -22,13 +23,14 @@ NO_SUMS = (
 
 
 def section(found: Findings) -> Section:
-    """Methods text, references, checklist, settings, formulas, undefined values, files."""
+    """Methods and results text, references, checklist, settings, formulas, undefined values, files."""
     return Section(NAME, TITLE, ((LEAD,),), tuple(_blocks(found)))
 
 
 def _blocks(found: Findings) -> Iterator[Block]:
     text = methods_text(found)
     yield Text("methods", "Methods text", text, "Copy methods text")
+    yield Text("results", "Results text", results_text(found), "Copy results text")
     yield Text(
         "bibtex", "References (BibTeX)", bibliography(cited_in(text)), "Copy BibTeX", "manytruths.bib",
         exact=True, closed=True,

@@ -9,6 +9,8 @@ from functools import cached_property
 from ...resampling import LEAST_SUBJECTS
 from ..findings import Findings
 
+LEAST_RATERS = 5
+
 
 @dataclass(frozen=True)
 class Counts:
@@ -69,6 +71,11 @@ class Counts:
     def predictions_missing(self) -> int:
         """Cases that an algorithm has no prediction of, over all algorithms."""
         return sum(len(case.missing) for case in self.found.study)
+
+    @property
+    def jackknifed(self) -> bool:
+        """Whether there are enough raters for intervals over them to mean something."""
+        return self.raters >= LEAST_RATERS
 
     @property
     def resampled(self) -> bool:

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from ...consensus.door import estimator
 from ..findings import Findings
 from ..parts import Column, PageTable, words
-from .every_table import all_tables
+from .counts import Counts
 from .formula_list import FORMULAS, NOTATION, SUFFIXES, Formula
+from .numbers import all_tables
 
 
 def used(found: Findings) -> dict[str, Formula]:
@@ -18,6 +19,8 @@ def used(found: Findings) -> dict[str, Formula]:
     if "effective_raters" not in met:
         # of so few raters STAPLE explains whatever errors they share
         met.discard("error_correlation")
+    if not Counts(found).jackknifed:
+        met.discard("over_raters")
     return {name: one for by in FORMULAS.values() for name, one in by.items() if name in met}
 
 

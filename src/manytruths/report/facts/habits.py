@@ -5,19 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ...analyses.agree.verb import FEW_RATERS
 from ...analyses.rows import Row
 from ..findings import Findings
-from ..parts import Sentence
+from ..parts import Cell, Sentence
 from .numbers import Numbers, known, numbers
 from .wording import joined, rater_cell
 
 LARGER, SMALLER = 1.25, 0.8
 """From here on, the size of what a rater marks is worth a word."""
-MOST, TINY = 4, 1e-6
+MOST, TINY = 6, 1e-6
 """So many raters are told of, those first who differ most; and what stands for a size of nothing."""
+FEW_RATERS = 8
+"""Among fewer, the rule for who stands out nearly always finds somebody."""
 MISSES, ALONE = 0.25, 0.15
-"""Likewise what he leaves of the others' marks, and what he marks alone."""
+"""From here on, what a rater leaves of the others' marks, and marks alone, is worth a word."""
 
 
 def larger(row: Row | None) -> bool:
@@ -58,50 +59,50 @@ def who_stands_out(found: Findings) -> Iterator[Sentence]:
     ]
     limit = table.cell("outlier_threshold", "pooled", "")
     yield ("Some raters stand out, with drawings that are far from the others' on average (1 − Dice is ",
-           *joined(parts), "; more than ", limit, " stands out).")  # fmt: skip
+           *joined(parts), "; more than ", limit, " stands out)", _few(found), ".")  # fmt: skip
 
 
 def _outlier(found: Findings, table: Numbers, rater: str) -> Sentence:
-    name, why = rater_cell(found, rater), list(_reasons(table, rater))
+    name, why = rater_cell(found, rater), list(_reasons(table, rater, rater_cell(found, rater)))
     apart: Sentence = (
         " stands out, with drawings that are ", table.cell("mean_difference", "pooled", rater),
         " from the others' on average (1 − Dice; more than ", table.cell("outlier_threshold", "pooled", ""),
         " stands out)",
     )  # fmt: skip
-    told: Sentence = (": this rater ", *joined(why, ", and ")) if why else ()
-    few = len(found.study.rater_names) < FEW_RATERS
-    ending = "; but among so few raters somebody nearly always stands out: look before you judge." if few else "."
-    return ("Rater ", name, *apart, *told, ending)
+    told: Sentence = (": ", *joined(why, "; ", "; ")) if why else ()
+    return ("Rater ", name, *apart, *told, _few(found), ".")
 
 
-def _reasons(table: Numbers, rater: str) -> Iterator[Sentence]:
-    size, misses, alone = (table.row(s, "pooled", rater) for s in ("relative_area", "misses", "extra"))
-    if size is not None and (larger(size) or smaller(size)):
-        yield ("draws ", "larger" if larger(size) else "smaller", ", ", *_times(table, size))
+def _few(found: Findings) -> str:
+    """How much the rule means."""
+    if len(found.study.rater_names) >= FEW_RATERS:
+        return ""
+    return "; but with so few raters, somebody nearly always lies above mean + one SD"
+
+
+def _reasons(table: Numbers, rater: str, name: Cell) -> Iterator[Sentence]:
+    misses, alone = (table.row(s, "pooled", rater) for s in ("misses", "extra"))
     if misses is not None and misses.value >= MISSES:
         share = table.quote(misses, 0, percent=True)
-        yield ("misses ", share, " of what at least half of the others mark")
+        yield ("this rater misses ", share, " of what at least half of the others mark")
     if alone is not None and alone.value >= ALONE:
-        yield ("is alone with ", table.quote(alone, 0, percent=True), " of the own marks")
-
-
-def _times(table: Numbers, row: Row) -> Sentence:
-    return (table.quote(row), " times the size that the others mark")
+        yield (table.quote(alone, 0, percent=True), " of what ", name, " marks, nobody else marked")
 
 
 def habits(found: Findings) -> Iterator[Sentence]:
-    """Who else draws larger or smaller than the others."""
+    """Who draws larger or smaller than the others."""
     if found.agreement.raters is None:
         return
     table = numbers(found, "agree", "raters")
-    told = found.agreement.raters.differences.outliers
-    rows = [r for r in table.all("relative_area", "pooled") if r.extra[0] not in told and known(r)]
-    rows = sorted(rows, key=lambda r: -abs(math.log(max(r.value, TINY))))[:MOST]
+    rows = [r for r in table.all("relative_area", "pooled") if known(r) and (larger(r) or smaller(r))]
+    rows.sort(key=lambda r: -abs(math.log(max(r.value, TINY))))
     parts: list[Sentence] = []
     for word, chosen in (("larger", larger), ("smaller", smaller)):
-        for row in filter(chosen, rows):
+        for row in filter(chosen, rows[:MOST]):
             rater = rater_cell(found, str(row.extra[0]))
-            start, end = (" draws", _times(table, row)) if not parts else ("", (table.quote(row), " times"))
-            parts.append(("rater ", rater, f"{start} {word}, ", *end))
+            draws, times = (" draws", " times the size that the others mark") if not parts else ("", " times")
+            parts.append(("rater ", rater, f"{draws} {word}, ", table.quote(row), times))
     if parts:
-        yield ("Sizes differ by habit: ", *joined(parts, "; ", "; "), ".")
+        start = "Some raters differ systematically in size" if len(parts) > 1 else "One rater differs in size"
+        others = ", among others" if len(rows) > MOST else ""
+        yield (f"{start}{others}: ", *joined(parts, "; ", "; "), ".")

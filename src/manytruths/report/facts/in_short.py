@@ -8,16 +8,21 @@ from typing import Any
 from ...agreement import level
 from ..findings import Findings
 from ..parts import Block, Cell, Paragraphs, Section, Sentence
+from .dependence import dependence
 from .disputed import by_dispute, coverage_sentence, coverage_table, dispute_table, no_kappa, slots
+from .estimators import furthest
 from .habits import habits, who_stands_out
 from .next_steps import steps
+from .notes import notes_of
 from .numbers import Numbers, bounded, known, numbers
 from .verdicts import verdicts
-from .wording import SCALES, capital, case_cell, count, interval_name, item, joined, method_words, unit
+from .wording import SCALES, capital, case_cell, count, item, joined, spelled_interval, unit
 
-TOLD = ("Krippendorff's rule", "among so few raters", "raters are exchangeable")
-"""How notes start that say what stands above in other words."""
-SAME = " (1 would be the same drawing)"
+ALIKE = (
+    "Every case counts as a patient of its own. If some are of the same patient (two eyes, two slices), name patients "
+    "in cases.csv; confidence intervals are too narrow otherwise."
+)
+SAME = ", where 1 would be the same drawing"
 MANY_LABELS = 6
 """With more labels only the ends are told."""
 
@@ -36,16 +41,15 @@ def _blocks(found: Findings) -> Iterator[Block]:
     if told := steps(found):
         yield Paragraphs(told, "What to do next", listed=True)
     yield coverage_table(found) or Paragraphs((coverage_sentence(found),))
-    notes = tuple((note,) for note in _notes(found))
+    notes = tuple((note,) for note in (*_alike(found), *notes_of(found, found.agreement.notes)))
     if notes:
         yield Paragraphs(notes, "To know", listed=True, kind="note")
 
 
-def _notes(found: Findings) -> Iterator[str]:
-    """What the analysis of agreement says of itself, but for what is told above already."""
-    for note in found.agreement.notes:
-        if not note.startswith(TOLD) and "is one a copy" not in note:
-            yield note[:1].upper() + note[1:] + "."
+def _alike(found: Findings) -> Iterator[str]:
+    """No patient is named, so that cases of the same one would be taken for several."""
+    if len(found.study) > 1 and all(case.subject == case.name for case in found.study):
+        yield ALIKE
 
 
 def _who(found: Findings) -> str:
@@ -64,7 +68,7 @@ def _overlap(found: Findings) -> Iterator[Sentence]:
     """Who marked what, and how far two drawings overlap."""
     table = numbers(found, "agree", "agreement")
     dice, size, same = (table.row(s) for s in ("dice", "volume_difference", "percent_agreement"))
-    who, two = _who(found), "they" if len(found.study.rater_names) == 2 else "two of them"
+    who, two = _who(found), "they" if len(found.study.rater_names) == 2 else "any two raters"
     if dice is None:
         yield capital((f"{who}; two raters give the same label to ", _first(found, table, "percent_agreement"),
                        f" of the {item(found)}s.") if known(same) else (f"{who}.",))  # fmt: skip
@@ -76,21 +80,21 @@ def _overlap(found: Findings) -> Iterator[Sentence]:
         sizes: Sentence = ()
         if size is not None and known(size):
             sizes = (", and the sizes they mark differ by ", table.quote(size, 0, percent=True))
-        average = " on average" if len(found.study) > 1 or two != "they" else ""
+        mean = "mean Dice" if len(found.study) > 1 or two != "they" else "Dice"
         yield capital(
-            (f"{who}; {two} overlap{several} by a Dice of ", _first(found, table, "dice"), average, SAME, *sizes, ".")
+            (f"{who}; {two} overlap{several} by a {mean} of ", _first(found, table, "dice"), SAME, *sizes, ".")
         )
     shown = same if dice is None else dice
     if known(shown) and not bounded(shown):
         many = count(len(found.study.subjects), unit(found))
-        yield (f"Numbers stand without intervals: those are over {unit(found)}s and need ten of them, and there "
-               f"{'is' if len(found.study.subjects) == 1 else 'are'} {many}.",)  # fmt: skip
+        yield (f"Numbers stand without confidence intervals: those are over {unit(found)}s and need ten of them, and "
+               f"there {'is' if len(found.study.subjects) == 1 else 'are'} {many}.",)  # fmt: skip
 
 
 def _first(found: Findings, table: Numbers, statistic: str) -> Cell:
     """The first number says what stands behind it."""
     share: dict[str, Any] = {"digits": 0, "percent": True} if statistic == "percent_agreement" else {}
-    return table.cell(statistic, level=interval_name(found), **share)
+    return table.cell(statistic, level=spelled_interval(found), **share)
 
 
 def _beyond_chance(found: Findings) -> Iterator[Sentence]:
@@ -108,7 +112,7 @@ def _beyond_chance(found: Findings) -> Iterator[Sentence]:
     scale = found.settings.scale
     name = level(kappa.value, scale)
     low = level(kappa.low, scale) if bounded(kappa) and kappa.low is not None else name
-    sure = f", though its interval reaches down to {low}" if low != name else ""
+    sure = f", though its CI reaches down to {low}" if low != name else ""
     mean = f", on average over {unit(found)}s" if len(found.study) > 1 else ""
     yield (f"Agreement beyond chance is {name} by the scale of {SCALES.get(scale, scale)}{sure}: Fleiss' kappa is ",
            table.quote(kappa), mean, *_range(found, table), ".")  # fmt: skip
@@ -151,25 +155,18 @@ def _raters(found: Findings) -> Iterator[Sentence]:
 
 def _reference(found: Findings) -> Iterator[Sentence]:
     """How far the reference standard depends on how it is made, and whether the raters err together."""
-    table, together = numbers(found, "fuse", "differences"), _together(found)
-    rows = [r for r in table.all("dice", "mean") if not r.group and " on the " not in str(r.extra[1]) and known(r)]
-    if rows:
-        worst = min(rows, key=lambda r: r.value)
-        a, b = (method_words(found, str(method)) for method in worst.extra)
-        much = "little" if worst.value >= 0.95 else "somewhat" if worst.value >= 0.85 else "much"
-        at_worst = ", who differ most," if len(rows) > 1 else ""
-        end = ("; ", *together, ".") if together else (".",)
-        yield (f"The reference standard depends {much} on how it is made: {a} and {b}{at_worst} overlap by a Dice of ",
-               table.quote(worst), *end)  # fmt: skip
+    together, pair = _together(found), furthest(found)
+    if pair:
+        much = "little" if pair.row.value >= 0.95 else "somewhat" if pair.row.value >= 0.85 else "much"
+        which = ", which differ most," if pair.several else ""
+        mean = "mean Dice" if len(found.study) > 1 else "Dice"
+        yield (f"The reference standard depends {much} on how it is made: {pair.names}{which} overlap by a {mean} of ",
+               numbers(found, "fuse", "differences").quote(pair.row), *(("; ", *together) if together else ()), ".",
+               )  # fmt: skip
     elif together:
         yield capital((*together, "."))
 
 
 def _together(found: Findings) -> Sentence:
-    table = numbers(found, "fuse", "performance")
-    rows = [r for r in table.all("effective_raters", "pooled") if known(r)]
-    if not rows:
-        return ()
-    number = table.quote(rows[0], 1)
-    return (f"the raters' errors have something in common, so that {count(rows[0].n or 0, 'rater')} count as ", number,
-            " independent ones at most")  # fmt: skip
+    errors = dependence(found)
+    return (f"the raters' errors are {errors.words}: ", *errors.counted) if errors else ()

@@ -46,7 +46,7 @@ def _vote(threshold: float | str, raters: int) -> str:
     if threshold == "all" or threshold == 1:
         return "the intersection of the markings"
     if threshold == 0.5:
-        return f"majority vote (marked by {'either rater' if raters == 2 else 'at least half of the raters'})"
+        return "the union of the markings" if raters == 2 else "majority vote (marked by at least half of the raters)"
     return f"a vote (marked by a share of at least {threshold} of the raters)"
 
 

@@ -1,4 +1,4 @@
-"""A paragraph for the methods section of a paper: what was really done, and nothing else."""
+"""Paragraphs for the methods section of a paper: what was really done, and nothing else."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from importlib.metadata import version
 
 import manytruths
 
-from ...analyses.evaluate.gaps import UNMARKED
 from ...analyses.evaluate.verb import Evaluation
+from ...analyses.printing import counted
 from ...analyses.rank.verb import Ranked
 from ...analyses.summaries import region_of
 from ...evaluation.ranking.wilcoxon import EXACT
-from ...labels import reason
 from ..findings import Findings
+from .algorithm_tables import empty_masks
 from .counts import Counts
 from .formula_list import FORMULAS
 from .formulas import used
@@ -72,22 +72,21 @@ CITED = {name: one.cited for by in FORMULAS.values() for name, one in by.items()
 
 
 def methods_text(found: Findings) -> str:
-    """The paragraph; whatever the formulas cite, it cites, each once."""
-    text = " ".join(_sentences(found))
+    """Paragraphs that start with what they are about; whatever the formulas cite, they cite, each once."""
+    parts = {
+        "Agreement": " ".join([*_material(found, Counts(found)), *_agreement(found), *_raters(found)]),
+        "Reference standard": " ".join(_standards(found)),
+        "Algorithms": " ".join(_evaluation(found, found.evaluation, Counts(found))) if found.evaluation else "",
+        "Statistics": " ".join(_statistics(found)),
+    }
+    text = "\n\n".join(f"{about}. {told}" for about, told in parts.items() if told)
     left = {one for formula in used(found).values() for one in formula.cited} - set(cited_in(text))
     more = [f"Further measures were computed as published{cite(*sorted(left))}."] if left else []
     return once(" ".join([text, *more, _software(found)]))
 
 
-def _sentences(found: Findings) -> Iterator[str]:
-    counts = Counts(found)
-    yield from _material(found, counts)
-    yield from _agreement(found)
-    yield _averages(found, counts)
-    yield from _raters(found)
-    yield from _standards(found)
-    if found.evaluation is not None:
-        yield from _evaluation(found, found.evaluation, counts)
+def _statistics(found: Findings) -> Iterator[str]:
+    yield _averages(found, Counts(found))
     if found.ranking is not None:
         yield _ranking(found.ranking)
     if found.plan is not None:
@@ -99,24 +98,20 @@ def _of(name: str) -> str:
     return cite(*CITED[name])
 
 
-def _counted(count: int, thing: str) -> str:
-    return f"{count} {thing}{'' if count == 1 else 's'}"
-
-
 def _material(found: Findings, counts: Counts) -> Iterator[str]:
     exchangeable = found.study.options.exchangeable
     who = f"up to {counts.raters} raters a case" if exchangeable else f"{counts.raters} raters"
-    subjects = f" of {_counted(counts.subjects, 'subject')}" if counts.grouped else ""
+    subjects = f" of {counted(counts.subjects, 'subject')}" if counts.grouped else ""
     gaps = f" ({counts.missing} of {counts.wanted} masks missing; absent raters were left out{cite('Gwet 2014')})"
-    start = f"Segmentations of {_counted(counts.cases, 'case')}{subjects} by {who} were analysed"
+    start = f"Segmentations of {counted(counts.cases, 'case')}{subjects} by {who} were analysed"
     yield f"{start}{gaps if counts.missing else ''}."
     if exchangeable:
         yield "Raters were taken as exchangeable: no rater was followed from case to case."
     if counts.repeated and not exchangeable:
         often = sorted(set(counts.repeated.values()))
-        cases = _counted(often[0], "case") if len(often) == 1 else f"{often[0]} to {often[-1]} cases"
+        cases = counted(often[0], "case") if len(often) == 1 else f"{often[0]} to {often[-1]} cases"
         each = " each" if len(counts.repeated) > 1 else ""
-        who = _counted(len(counts.repeated), "rater")
+        who = counted(len(counts.repeated), "rater")
         yield f"For repeatability, {who} marked {cases}{each} more than once."
 
 
@@ -154,12 +149,16 @@ def _averages(found: Findings, counts: Counts) -> str:
     jackknife = "over_raters" in used(found)
     if not counts.resampled:
         were = "was" if counts.subjects == 1 else "were"
-        start = f"{start} without bootstrap intervals," if counts.cases > 1 else "No intervals over cases were made,"
-        few = f"{start} as there {were} only {_counted(counts.subjects, unit)}"
+        start = (
+            f"{start} without bootstrap confidence intervals,"
+            if counts.cases > 1
+            else "No confidence intervals over cases were made,"
+        )
+        few = f"{start} as there {were} only {counted(counts.subjects, unit)}"
         return few + (f"; jackknife intervals over raters were added{_of('over_raters')}." if jackknife else ".")
     return (
-        f"{start} with {found.settings.level:.0%} bias-corrected and accelerated bootstrap intervals over {unit}s "
-        f"({found.settings.resamples:,} resamples){' and jackknife intervals over raters' if jackknife else ''}"
+        f"{start} with {found.settings.level:.0%} bias-corrected and accelerated bootstrap confidence intervals over "
+        f"{unit}s ({found.settings.resamples:,} resamples){' and jackknife intervals over raters' if jackknife else ''}"
         f"{cite('Efron 1993')}."
     )
 
@@ -196,7 +195,7 @@ def _standards(found: Findings) -> Iterator[str]:
 def _evaluation(found: Findings, judged: Evaluation, counts: Counts) -> Iterator[str]:
     scored = {row.statistic for row in judged.table("scores").rows}
     kind = "Grey-valued predictions" if found.study.options.grey else "Segmentations"
-    who, by = _counted(len(found.study.algorithms), "algorithm"), _told(JUDGED, scored)
+    who, by = counted(len(found.study.algorithms), "algorithm"), _told(JUDGED, scored)
     yield f"{kind} of {who} were judged against {listed(_truths(found, judged), 9)} by {by}."
     apart = tolerances(found)
     if apart and "surface_dice" in scored:
@@ -211,7 +210,7 @@ def _evaluation(found: Findings, judged: Evaluation, counts: Counts) -> Iterator
     if counts.predictions_missing:
         how = "counted as the worst score" if judged.missing == "worst" else "excluded the case for all algorithms"
         yield f"A missing prediction {how}."
-    if any(reason(row.value) == UNMARKED for row in judged.table("scores").rows):
+    if empty_masks(found):
         yield "Distances to or from an empty mask counted as the image's diagonal."
     if any(row.extra[4] for row in judged.table("verdicts").rows):
         yield "Each algorithm was compared with each rater, both judged by the same other raters (human range)."
@@ -224,7 +223,7 @@ def _truths(found: Findings, judged: Evaluation) -> list[str]:
     truths = [] if found.study.options.exchangeable else ["each rater"]
     truths += ["these reference standards"] if set(judged.plan.truths) & set(told) else []
     truths += [in_words(found, method, item(found)) for method in judged.plan.truths if method not in told]
-    return truths + ([_counted(len(given), "reference") + " from elsewhere"] if given else [])
+    return truths + ([counted(len(given), "reference") + " from elsewhere"] if given else [])
 
 
 def _ranking(ranked: Ranked) -> str:

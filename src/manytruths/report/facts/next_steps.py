@@ -8,9 +8,9 @@ from ...agreement import krippendorff_rule
 from ...analyses.plan.topics import word
 from ...analyses.rows import Row
 from ...analyses.summaries import region_of
-from ...labels import reason
 from ..findings import Findings
 from ..parts import Sentence
+from .dependence import dependence
 from .disputed import disputed, meet, who_marked
 from .habits import larger, smaller
 from .numbers import Numbers, bounded, known, numbers
@@ -131,10 +131,10 @@ CAVEAT = "This is about how stable the majority is, not about what is right: a m
 
 
 def _stability(found: Findings, table: Numbers, here: int, now: Row) -> Sentence:
-    who = f"the majority of {word(here)} raters" if here > 2 else "either of two raters"
-    share = table.quote(now, 0, percent=True)
-    return (f"Would more raters help? Of the {item(found)}s that anybody marked, {who} decides ", share,
-            " as most raters of their kind would")  # fmt: skip
+    who = f"The majority of {word(here)}" if here > 2 else "Either of two raters"
+    large = "that" if here > 2 else "the majority"
+    return (f"Would more raters help? {who} would match {large} of a very large panel of similar raters in ",
+            table.quote(now, 0, percent=True), f" of the {item(found)}s that anybody marked")  # fmt: skip
 
 
 def _worth(found: Findings, table: Numbers, here: int, best: Row, now: Row, then: Row) -> Sentence:
@@ -142,15 +142,24 @@ def _worth(found: Findings, table: Numbers, here: int, best: Row, now: Row, then
     gain = f"{100 * found.plan.wish.gain:g}%"
     if best.value <= here:
         if now.value < STABLE:
-            return (f"; two more raters would hardly add to that (less than {gain}). Raters like these disagree too "
-                    "much for a majority to settle it: agree on rules first.",)  # fmt: skip
-        return (f"; two more raters would add less than {gain}, so there are enough.",)
+            return (f"; two more would hardly add to that (less than {gain}). Raters like these disagree too much for "
+                    "a majority to settle it: agree on rules first.",)  # fmt: skip
+        return (f"; two more would add less than {gain}", *_enough(found))
     reach = table.quote(then, 0, percent=True)
     size = table.quote(best, 0)
     most = max(int(str(r.extra[1])) for r in table.all("majority_accuracy", "pooled"))
     if best.value + 2 > most:
-        return ("; a panel of ", size, " would reach ", reach, ", and more might reach still more.")
-    return ("; a panel of ", size, " would reach ", reach, f", and from there on two more add less than {gain}.")
+        return ("; a panel of ", size, " would in ", reach, ", and more might still gain.")
+    return ("; a panel of ", size, " would in ", reach, f", and from there on two more add less than {gain}.")
+
+
+def _enough(found: Findings) -> Sentence:
+    """Not where raters share mistakes, which more of the same kind would share as well."""
+    errors = dependence(found)
+    if errors is None or not errors.few:
+        return (", so that there are enough.",)
+    return (f". But the errors of these raters are {errors.words} (", errors.correlation, "): ", *errors.counted,
+            ", and more raters of the same kind would share their mistakes.")  # fmt: skip
 
 
 def _few(found: Findings) -> Iterator[Sentence]:
@@ -159,7 +168,7 @@ def _few(found: Findings) -> Iterator[Sentence]:
     if known(row) and not bounded(row):
         many = len(found.study.subjects) > 1
         these = f"these {unit(found)}s" if many else f"this {unit(found)}"
-        yield (f"Take the numbers for {these} only: without intervals, nothing is known about others.",)
+        yield (f"Take the numbers for {these} only: without confidence intervals, nothing is known about others.",)
 
 
 def _paradox(found: Findings) -> Iterator[Sentence]:
@@ -176,9 +185,14 @@ def _paradox(found: Findings) -> Iterator[Sentence]:
 
 
 def _rule(found: Findings) -> Iterator[Sentence]:
+    """Krippendorff's limits, by the mean as kappa is told, or by the pooled number where only that has an interval."""
     table = numbers(found, "agree", "agreement")
-    alpha = table.row("krippendorff_alpha", "pooled")
-    if alpha is not None and alpha.low is not None and not reason(alpha.low):
-        told = RULES[krippendorff_rule(alpha.low)]
-        yield ("Krippendorff's alpha is ", table.quote(alpha), f", all cases pooled. By his rule, which goes by the "
-               f"lower end and is stricter than such words as substantial, {told}.")  # fmt: skip
+    mean, pooled = (table.row("krippendorff_alpha", scope) for scope in ("mean", "pooled"))
+    judged = next((row for row in (mean, pooled) if bounded(row)), None)
+    if judged is None or judged.low is None or not known(mean) or not known(pooled):
+        return
+    which = "mean" if judged is mean else "pooled number"
+    told = RULES[krippendorff_rule(judged.low)]
+    yield ("Krippendorff's alpha is ", table.quote(mean), f" on average over {unit(found)}s and ", table.quote(pooled),
+           " with all cases pooled. Krippendorff asks for 0.80, or for 0.667 where conclusions are tentative; by the "
+           f"lower limit of the CI of the {which}, {told}.")  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeGuard
 
 from ...analyses.rows import Row, Table
@@ -62,16 +62,22 @@ def numbers(found: Findings, verb: str, name: str) -> Numbers:
     return kept
 
 
-def _tables(found: Findings, verb: str) -> list[Table]:
+def _tables(found: Findings, verb: str) -> Sequence[Table]:
     if verb == "agree":
         return found.agreement.tables
     if verb == "fuse":
-        return [found.fusion.performance, found.fusion.differences, found.fusion.complexity]
+        return (found.fusion.performance, found.fusion.differences, found.fusion.complexity)
     if verb == "evaluate":
-        return list(found.evaluation.tables) if found.evaluation else []
+        return found.evaluation.tables if found.evaluation else ()
     if verb == "rank":
-        return found.ranking.tables if found.ranking else []
-    return [found.plan.table] if found.plan else []
+        return found.ranking.tables if found.ranking else ()
+    return (found.plan.table,) if found.plan else ()
+
+
+def all_tables(found: Findings) -> Iterator[tuple[str, Table]]:
+    """Every table of every verb, as ``agree/agreement.csv`` and the table."""
+    for verb in ("agree", "fuse", "evaluate", "rank", "plan"):
+        yield from ((f"{verb}/{table.name}.csv", table) for table in _tables(found, verb))
 
 
 def known(row: Row | None) -> TypeGuard[Row]:
@@ -82,3 +88,10 @@ def known(row: Row | None) -> TypeGuard[Row]:
 def bounded(row: Row | None) -> TypeGuard[Row]:
     """Whether it has an interval."""
     return known(row) and row.low is not None and not reason(row.low)
+
+
+def undefined_of(row: Row | None) -> str:
+    """For how many it has no value: ``2 of 21``."""
+    if row is None or not row.n_undefined:
+        return "0"
+    return f"{row.n_undefined} of {(row.n or 0) + row.n_undefined}"

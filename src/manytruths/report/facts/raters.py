@@ -9,9 +9,10 @@ from ...analyses.agree.charts import charts
 from ...analyses.rows import Row
 from ..findings import Findings
 from ..parts import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Section, Sentence, words
+from .dependence import LEAST_RATERS, dependence
 from .habits import habits, larger, outliers, smaller
-from .numbers import Numbers, known, numbers
-from .wording import count, item, rater_cell, unit
+from .numbers import Numbers, numbers
+from .wording import interval_name, item, rater_cell, unit
 
 PERFORMANCE = {
     "sensitivity": ("Sensitivity", "Of what at least half of the raters marked, the share that this rater marked."),
@@ -38,6 +39,8 @@ def _charts(found: Findings) -> Iterator[Block]:
         "dendrogram": "Raters who draw alike are joined far to the left; who joins last differs most from the others.",
         "dice-between-raters": "Every rater against every other, all cases together: 1 is the same drawing.",
     }
+    if len(_raters(found)) == 2:
+        del told["dendrogram"]
     shown = [Chart(name, drawn[name], caption) for name, caption in told.items() if name in drawn]
     if shown:
         yield Beside(tuple(shown)) if len(shown) > 1 else shown[0]
@@ -46,8 +49,9 @@ def _charts(found: Findings) -> Iterator[Block]:
 def _tables(found: Findings) -> Iterator[Block]:
     table = numbers(found, "agree", "raters")
     yield _tendencies(found, table)
-    yield _means(found, table)
-    yield _pooled(found, table)
+    if len(_raters(found)) > 2:  # of two, any mark is in the vote
+        yield _means(found, table)
+        yield _pooled(found, table)
     pairs = numbers(found, "agree", "pairs")
     if rows := [r for r in pairs.all("cohen_kappa", "pooled") if r.extra[2] == "between"]:
         yield _pairs(found, pairs, rows)
@@ -77,7 +81,7 @@ def _tendencies(found: Findings, table: Numbers) -> PageTable:
     columns = [
         *_names(found),
         Column("Differs from others by", "1 − Dice to each of the others, on average: 0 is the same drawing."),
-        Column("Stands out", "Differs by more than the raters' mean plus one standard deviation.", number=False),
+        Column("Stands out", "Differs by more than the raters' mean plus one SD.", number=False),
         Column("Size, of the others'", "What the rater marked over what the others marked: above 1 is larger."),
         Column("Draws", "The size in words: 25% larger or 20% smaller than the others is worth a word.", number=False),
         Column("Misses", "Of what at least half of the others marked, the share that this rater left."),
@@ -111,7 +115,7 @@ def _means(found: Findings, table: Numbers) -> PageTable:
         (*_name(found, rater), *(table.cell(s, "mean", rater, digits=3) for s in PERFORMANCE))
         for rater in _raters(found)
     )
-    note = f"Mean over {unit(found)}s, with its interval. The vote has a share of each rater in it."
+    note = f"Mean over {unit(found)}s, with its {interval_name(found)}. The vote has a share of each rater in it."
     return PageTable("rater-performance", "Each rater against the vote of all", columns, rows, note)
 
 
@@ -173,7 +177,7 @@ def _twice(found: Findings) -> Iterator[Block]:
         return
     columns = (Column("Reading", number=False), Column("and", number=False), *_pair_columns())
     cells = tuple((*(rater_cell(found, str(name)) for name in r.extra[:2]), *_pair_cells(table, r)) for r in rows)
-    note = "Even one rater draws differently on another day: about this much agreement is the most to expect of two."
+    note = "Even one rater draws differently on another day: a guide to how much agreement to expect of two."
     yield PageTable("rater-repeats", "The same rater twice", columns, cells, note)
 
 
@@ -185,16 +189,15 @@ def _together(found: Findings) -> Iterator[Block]:
 
 
 def _dependence(found: Findings) -> Iterator[Sentence]:
-    table = numbers(found, "agree", "raters")
-    row, shared = (table.row(s, "pooled", "") for s in ("effective_raters", "error_correlation"))
-    if known(row) and known(shared):
+    errors = dependence(found)
+    if errors is not None:
         yield (
-            "Where raters make the same mistakes, a vote of them is worth less. Here the errors of two raters "
-            "correlate by ", table.quote(shared), f", so that {count(row.n or 0, 'rater')} count as ",
-            table.quote(row, 1), " independent ones, at most: a mistake that all share cannot be seen at all.",
+            f"Where raters make the same mistakes, a vote of them is worth less. Here the errors of two raters are "
+            f"{errors.words} (", errors.correlation, "): ", *errors.counted,
+            ". A mistake that all share cannot be seen at all.",
         )  # fmt: skip
-    elif row is not None:
-        yield ("Whether the raters err together cannot be told here: ", table.quote(row).why, ".")
+    elif len(_raters(found)) < LEAST_RATERS:
+        yield ("Whether the raters err together cannot be told: this needs at least four raters.",)
     assert found.agreement.raters is not None
     pairs = numbers(found, "agree", "pairs")
     for copy in found.agreement.raters.dependence.copies:

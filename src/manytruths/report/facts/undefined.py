@@ -9,7 +9,7 @@ from ...analyses.rows import Row
 from ...labels import reason
 from ..findings import Findings
 from ..parts import Block, Cell, Column, PageTable, Paragraphs, words
-from .every_table import all_tables
+from .numbers import all_tables
 
 FEW, MOST = 3, 8
 """So many cases, and so many statistics, are named."""

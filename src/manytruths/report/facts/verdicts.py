@@ -4,89 +4,106 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...analyses.evaluate.human_range import OTHERS, HumanRange
+from ...analyses.evaluate.human_range import OTHERS
+from ...analyses.evaluate.ranks import Orders
 from ...analyses.rows import Row
 from ..findings import Findings
-from ..parts import Cell, Sentence
-from .numbers import Numbers, known, numbers
-from .wording import count, joined, listed, method_words
+from ..parts import Sentence
+from .algorithm_curves import ends_of
+from .algorithm_tables import algorithm_cell, judged_label
+from .estimators import spoken
+from .human_words import place_words
+from .numbers import known, numbers
+from .wording import count, joined, listed
 
 MOST = 4
 """So many algorithms are told one by one."""
-
-METRICS = {"dice": "Dice", "pbar_area": "area under the P̄-R curve (1 is best)"}
-"""By what they are put in order: masks, and grey predictions."""
-
-PLACES = {"above": "better than every rater", "below": "worse than every rater", "inside": "among the raters"}
+PBAR = "area under the precision–recall curve averaged over prevalences (P̄-R, 1 is best)"
 
 
 def verdicts(found: Findings) -> Iterator[Sentence]:
     """What there is to say of predictions; nothing where there are none."""
     if found.evaluation is None:
         return
-    yield from _beside_raters(found) or _against_truth(found)
+    grey = found.evaluation.hard is None
+    yield from _by_area(found) if grey else _beside_raters(found) or _by_dice(found)
     yield from _order(found)
 
 
-def judged_label(found: Findings) -> str:
-    """All labels together where they were judged so, else the first."""
+def orders_of(found: Findings) -> Orders | None:
+    """The orders by Dice, or of grey predictions by the area; None where nobody has a score."""
     assert found.evaluation is not None
-    return found.evaluation.hard.parts[0].label if found.evaluation.hard else ""
+    metric = "dice" if found.evaluation.hard is not None else "pbar_area"
+    orders = found.evaluation.orders.get((judged_label(found), metric))
+    return orders if orders is not None and orders.rankings else None
 
 
-def _colour(found: Findings, algorithm: str) -> Cell:
-    return Cell(algorithm, colour=found.colours.get(f"algorithm {algorithm}", ""))
+def beside_rows(found: Findings) -> list[Row]:
+    """The mean Dice of every algorithm that was set beside the raters, the best first."""
+    label, table = judged_label(found), numbers(found, "evaluate", "verdicts")
+    rows = [r for r in table.all("dice", "mean", label=label) if r.extra[1] == OTHERS and r.extra[4] and known(r)]
+    return sorted(rows, key=lambda r: -r.value)
 
 
 def _beside_raters(found: Findings) -> list[Sentence]:
     """Each algorithm and each rater judged by the other raters."""
     assert found.evaluation is not None
     hard, label, table = found.evaluation.hard, judged_label(found), numbers(found, "evaluate", "verdicts")
-    rows = [r for r in table.all("dice", "mean", label=label) if r.extra[1] == OTHERS and r.extra[4] and known(r)]
+    rows = beside_rows(found)
     if hard is None or not rows:
         return []
     human = hard.ranges[label, OTHERS, "dice"]
-    rows.sort(key=lambda r: -r.value)
-    parts = [_verdict(found, table, row, human, first=i == 0) for i, row in enumerate(rows[:MOST])]
-    more = f", and {count(len(rows) - MOST, 'algorithm')} more" if len(rows) > MOST else ""
+    parts: list[Sentence] = []
+    for i, row in enumerate(rows[:MOST]):
+        name = str(row.extra[0])
+        has = " " if i else " has a mean Dice of "
+        place = place_words(human, name, float(row.value), first=i == 0)
+        parts.append((algorithm_cell(found, name), has, table.quote(row), f", {place}"))
     of = f" ({label})" if label else ""
-    return [(f"Judged by the raters as they judge each other{of}, ", *joined(parts, "; ", "; "), f"{more}.")]
+    return [(f"Against the raters{of}, ", *joined(parts, "; ", "; "), _more(len(rows)), ".")]
 
 
-def _verdict(found: Findings, table: Numbers, row: Row, human: HumanRange, *, first: bool) -> Sentence:
-    name = str(row.extra[0])
-    sure = {True: "", False: ", though not for certain", None: ""}[human.certain(name)]
-    reaches = " reaches a Dice of " if first else " "
-    return (_colour(found, name), reaches, table.quote(row), f": {PLACES[str(row.extra[4])]}{sure}")
+def _more(rows: int) -> str:
+    return f", and {count(rows - MOST, 'algorithm')} more" if rows > MOST else ""
 
 
-def _against_truth(found: Findings) -> Iterator[Sentence]:
-    """Where there are too few raters to make a range, or predictions are grey: against the first consensus."""
+def _by_dice(found: Findings) -> Iterator[Sentence]:
+    """Where raters make no range: by a reference standard that gives the commonest order."""
     assert found.evaluation is not None
-    metric = "dice" if found.evaluation.hard is not None else "pbar_area"
-    truth = found.evaluation.plan.truths[0]
-    table, scope = numbers(found, "evaluate", "scores"), "mean" if metric == "dice" else "pooled"
-    rows = [
-        r
-        for r in table.all(metric, scope, label=judged_label(found))
-        if not r.group and r.extra[1] == truth and known(r)
-    ]
-    rows.sort(key=lambda r: -r.value)
+    truths, orders = found.evaluation.plan.truths, orders_of(found)
+    usual = orders.rankings[0].truths if orders else truths
+    standard = next((truth for truth in truths if truth in usual), truths[0])
+    table = numbers(found, "evaluate", "scores")
+    own = table.all("dice", "mean", label=judged_label(found))
+    rows = sorted((r for r in own if not r.group and r.extra[1] == standard and known(r)), key=lambda r: -r.value)
     if not rows:
         yield ("How good the algorithms are cannot be told: there is nothing to judge them by.",)
         return
+    parts: list[Sentence] = [(algorithm_cell(found, str(r.extra[0])), " ", table.quote(r)) for r in rows[:MOST]]
+    yield (f"Against {spoken(found, standard)}, the mean Dice is: ", *joined(parts), _more(len(rows)), ".")
+
+
+def _by_area(found: Findings) -> Iterator[Sentence]:
+    """Grey predictions: from the smallest to the largest area over all standards, in the commonest order."""
+    assert found.evaluation is not None
+    assert found.evaluation.grey is not None
+    table, orders = numbers(found, "evaluate", "scores"), orders_of(found)
+    names = orders.rankings[0].order if orders else [c.name for c in found.evaluation.grey.counts]
+    ends = {name: both for name in names if (both := ends_of(found.evaluation.grey, name))}
+    if not ends:
+        yield ("How good the algorithms are cannot be told: there is nothing to judge them by.",)
+        return
     parts: list[Sentence] = [
-        (_colour(found, str(r.extra[0])), " reaches " if r is rows[0] else " ", table.quote(r)) for r in rows[:MOST]
+        (algorithm_cell(found, name), " " if i else " reaches ", table.quote(low), " to ", table.quote(high))
+        for i, (name, (low, high)) in enumerate(list(ends.items())[:MOST])
     ]
-    yield (f"Against {method_words(found, truth)}, by {METRICS[metric]}, ", *joined(parts), ".")
+    yield (f"By the {PBAR}, depending on the reference standard, ", *joined(parts), _more(len(ends)), ".")
 
 
 def _order(found: Findings) -> Iterator[Sentence]:
     """Whether the order holds whatever is taken as the reference standard."""
-    assert found.evaluation is not None
-    metric = "dice" if found.evaluation.hard is not None else "pbar_area"
-    orders = found.evaluation.orders.get((judged_label(found), metric))
-    if orders is None or not orders.rankings:
+    orders = orders_of(found)
+    if orders is None:
         return
     first = orders.rankings[0]
     places = [listed(place) + (" (level)" if len(place) > 1 else "") for place in first.places[:MOST]]

@@ -1,4 +1,4 @@
-"""Words that every part of the page shares: counts, lists, levels, names of methods and statistics."""
+"""Words that every part of the page shares: counts, lists, levels, names of statistics."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...analyses.plan.topics import word
 from ...analyses.rows import Row
 from ...labels import reason
 from ..findings import Findings
-from ..parts import Cell, Sentence
+from ..parts import Cell, Column, Sentence
 
 SCALES = {
     "landis_koch": "Landis and Koch",
@@ -18,13 +18,6 @@ SCALES = {
     "shrout": "Shrout",
 }
 """Whose words for a kappa they are."""
-
-METHODS = {
-    "vote:0.5": "the majority vote",
-    "vote:any": "what any rater marked",
-    "vote:all": "what all raters marked",
-    "staple": "STAPLE",
-}
 
 TITLES = {
     "fleiss_kappa": "Fleiss' kappa",
@@ -41,8 +34,8 @@ TITLES = {
     "dice": "Dice, mean of pairs",
     "iou": "IoU, mean of pairs",
     "volume_difference": "Size differs by, mean of pairs",
-    "heatmap_score": "Heatmap score",
-    "ranking_heatmap_score": "Ranking heatmap score",
+    "heatmap_score": "Shared votes (heatmap score)",
+    "ranking_heatmap_score": "Severity score (ranking heatmap)",
     "prevalence_index": "Prevalence index",
     "smyth_bound": "Smyth's error bound",
 }
@@ -63,7 +56,8 @@ MEANINGS = {
     "dice": "How far two drawings overlap: 1 is the same drawing, 0 no common place.",
     "iou": "What two drawings share, of all that either covers; stricter than Dice.",
     "volume_difference": "By how much the sizes of two drawings differ, of their mean; 200% where one is empty.",
-    "heatmap_score": "Inside everything marked, how many raters marked a place, on average; where most did, it is 1.",
+    "heatmap_score": "Inside what anybody marked, the votes of a place over the most that any place has, on average. "
+    "Not agreement: it is 1 where a single rater marked.",
     "ranking_heatmap_score": "The same, with marks weighed by the rank of severity that raters gave them.",
     "prevalence_index": "Near 1 where nearly everything is background: kappa is then lower for the same agreement.",
     "smyth_bound": "Raters who disagree this much must be wrong at least so often, whatever the truth.",
@@ -139,11 +133,10 @@ def item(found: Findings) -> str:
     return "voxel" if any(u is not None and u.name == "mm³" for u in units) else "pixel"
 
 
-def method_words(found: Findings, method: str) -> str:
-    """A consensus as clinicians call it; of two raters, each is half of them."""
-    if method == "vote:0.5" and len(found.study.rater_names) == 2:
-        return METHODS["vote:any"]
-    return METHODS.get(method, method)
+def level_help(found: Findings) -> str:
+    """Whose words stand in a column of levels."""
+    scale = found.settings.scale
+    return f"By the scale of {SCALES.get(scale, scale)}: words by convention."
 
 
 def level_words(row: Row, scale: str) -> str:
@@ -152,9 +145,25 @@ def level_words(row: Row, scale: str) -> str:
         return "undefined"
     name = level(row.value, scale)
     low = level(row.low, scale) if row.low is not None and not reason(row.low) else name
-    return name if low == name else f"{name} ({low} at the lower end of its interval)"
+    return name if low == name else f"{name} ({low} at the lower limit of its CI)"
 
 
 def interval_name(found: Findings) -> str:
-    """``95% interval``."""
-    return f"{100 * found.settings.level:g}% interval"
+    """``95% CI``."""
+    return f"{100 * found.settings.level:g}% CI"
+
+
+def spelled_interval(found: Findings) -> str:
+    """The same where it is first met: ``95% confidence interval, CI,``."""
+    return interval_name(found).replace("CI", "confidence interval, CI,")
+
+
+def over(found: Findings) -> str:
+    """``mean over 21 patients``."""
+    subjects = len(found.study.subjects)
+    return f"mean over {count(subjects, unit(found))}" if subjects > 1 else f"one {unit(found)}"
+
+
+def deviation(found: Findings, title: str = "SD") -> Column:
+    """The head of a column of standard deviations."""
+    return Column(title, f"Standard deviation between {unit(found)}s.")

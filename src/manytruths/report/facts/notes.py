@@ -1,0 +1,68 @@
+"""What analyses note about themselves, in the words of the page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from ...analyses.evaluate.printing import NAMES
+from ..findings import Findings
+from .estimators import given_references, methods_of, spoken
+
+ONCE = (
+    r"ranked by .*--metric",
+    r"no subjects are named",
+    r"vote:0\.5 of two raters",
+    r"\d+ raters make no human range",
+    r"so many tests: the scheme",
+    r"Kendall's tau ",
+    r"Krippendorff's rule",
+    r".*somebody nearly always",
+    r"raters are exchangeable",
+    r".*: is one a copy or an edit\?",
+    r".*second look",
+)
+"""How notes start that are told elsewhere on the page, or that are about options."""
+
+PLAINLY = (
+    (
+        r"overall: the mean of ranks over the truths.*",
+        "ranks are averaged over all reference standards; an algorithm counts as better than another only if it is "
+        "significantly better under every one of them",
+    ),
+    (r"surface Dice at a tolerance of (.*)", r"surface Dice takes outlines within \1 of each other for the same"),
+    (r"leaving out any one truth\b", "leaving out any one reference standard"),
+    (r"under (every|one of the) truths?\b", r"under \1 reference standards"),
+    (r"under every reference standards", "under every reference standard"),
+    (r" \(\|I\|/\|O\|\)", ""),
+    (r" \(--[^()]*\)", ""),
+    (r"; give a tolerance$", ""),
+    (r"\bHolm p\b", "adjusted p"),
+)
+"""Program speak, and what clinicians read in its place."""
+
+
+def notes_of(found: Findings, notes: Iterable[str]) -> Iterator[str]:
+    """As sentences, without what is told elsewhere."""
+    for note in notes:
+        if not any(re.match(start, note) for start in ONCE):
+            told = plainly(found, note)
+            start = told[:1] if told.startswith(_names(found)) else told[:1].upper()
+            yield start + told[1:] + ("" if told.endswith((".", "?")) else ".")
+
+
+def _names(found: Findings) -> tuple[str, ...]:
+    """What keeps its letters as they are."""
+    study = found.study
+    return (*(str(column) for column in study.algorithms), *given_references(study), *study.rater_names)
+
+
+def plainly(found: Findings, note: str) -> str:
+    """Without options and names of the files."""
+    for pattern, words in PLAINLY:
+        note = re.sub(pattern, words, note)
+    for method in methods_of(found):
+        note = re.sub(rf"(?<![\w:.]){re.escape(method)}(?![\w:]|\.\d)", spoken(found, method), note)
+    for metric, name in NAMES.items():
+        note = re.sub(rf"\b{metric}(?= against| \d| the )", name, note)
+    return note

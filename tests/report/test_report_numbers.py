@@ -1,0 +1,209 @@
+"""Every number of the page is one of the tables beside it, and these are what the other verbs write."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from page_numbers import Number as Shown
+from page_numbers import Numbers, addresses, fits, held_against, rounds
+
+from data_folder import data
+from manytruths.demo import demo
+from study_folders import disc, write_nifti, write_png
+
+Arguments = list[object]
+FEW = ("--resamples", 200)
+STUDIES: dict[str, tuple[Callable[[Path], Arguments], int]] = {}
+"""How a study is written and opened, and how many numbers its page has at least."""
+
+
+def study(least: int) -> Callable[[Callable[[Path], Arguments]], Callable[[Path], Arguments]]:
+    def register(write: Callable[[Path], Arguments]) -> Callable[[Path], Arguments]:
+        STUDIES[write.__name__] = write, least
+        return write
+
+    return register
+
+
+@study(800)
+def simulated(folder: Path) -> Arguments:
+    """Groups, patients, second readings, ranks, an absent rater, algorithms, a truth."""
+    home = folder / "demo"
+    demo(home, cases=12, size=96, jobs=2)
+    predictions = home / "study/predictions/{algorithm}/{case}.png"
+    return [home / "study", "--predictions", predictions, "--references", home / "known/{reference}/{case}.png"]
+
+
+def discs(folder: Path, raters: Iterable[str], cases: int, labels: int, seed: int = 0) -> None:
+    rng = np.random.default_rng(seed)
+    for number in range(cases):
+        for rater in raters:
+            x, y = rng.integers(-3, 4, 2)
+            mask = disc(32, x, y, 7 + rng.integers(0, 3))
+            if labels > 1:
+                mask = np.where(disc(32, x, y, 3), 2, mask).astype(np.uint8)
+            write_png(folder / rater / f"p{number}.png", mask)
+
+
+@study(400)
+def several_labels(folder: Path) -> Arguments:
+    discs(folder / "masks", "ABCD", 11, 2)
+    discs(folder / "predictions", ("net", "old"), 11, 2, seed=1)
+    return [
+        folder / "masks/{rater}/{case}.png", "--predictions", folder / "predictions/{algorithm}/{case}.png",
+        "--labels", "1=gland,2=tumour",
+    ]  # fmt: skip
+
+
+@study(120)
+def exchangeable(folder: Path) -> Arguments:
+    discs(folder / "masks", "ABC", 11, 1)
+    discs(folder / "predictions", ("net",), 11, 1, seed=1)
+    predictions = folder / "predictions/{algorithm}/{case}.png"
+    return [folder / "masks/{rater}/{case}.png", "--raters", "exchangeable", "--predictions", predictions]
+
+
+@study(150)
+def volumes(folder: Path) -> Arguments:
+    for number in range(3):
+        for x, who in enumerate(("masks/A", "masks/B", "masks/C", "predictions/net", "predictions/old")):
+            mask = np.stack([disc(24, x - 2, number, 4 + depth % 3) for depth in range(6)], axis=-1)
+            write_nifti(folder / who / f"p{number}.nii.gz", mask)
+    return [folder / "masks/{rater}/{case}.nii.gz", "--predictions", folder / "predictions/{algorithm}/{case}.nii.gz"]
+
+
+@study(1000)
+def fissure(folder: Path) -> Arguments:
+    home = data("fissure")
+    predictions = home / "predictions/{algorithm}/{case}.png"
+    return [
+        home / "raters/{rater}/{case}.png", "--predictions", predictions, "--grey",
+        "--exclude", home / "training/{algorithm}/{case}.png",
+    ]  # fmt: skip
+
+
+class Made:
+    """A study, and its report."""
+
+    def __init__(self, folder: Path, arguments: Arguments, least: int) -> None:
+        self.home, self.arguments, self.least = folder, arguments, least
+        self.page, self.folder = folder / "report.html", folder / "report_files"
+        run("report", *arguments, "--out", self.page, "--jobs", 2, *FEW)
+
+    @property
+    def text(self) -> str:
+        return self.page.read_text(encoding="utf-8")
+
+
+def run(*arguments: object) -> None:
+    from manytruths.cli import status
+
+    assert status([str(argument) for argument in (*arguments, "--quiet")]) == 0
+
+
+@pytest.fixture(scope="module", params=list(STUDIES))
+def made(request: Any, tmp_path_factory: Any) -> Made:
+    write, least = STUDIES[request.param]
+    folder = tmp_path_factory.mktemp(request.param)
+    return Made(folder, write(folder), least)
+
+
+def test_every_number_is_that_of_its_line(made):
+    assert len(held_against(made.page, made.folder)) >= made.least
+    own = made.home / "demo"
+    if own.is_dir():  # what the demo wrote itself
+        assert len(held_against(own / "report.html", own)) >= made.least
+
+
+def test_no_number_stands_in_first_sentences_without_its_line(made):
+    """But for limits, levels of intervals and the raters' range, which the line itself has."""
+    checked = 0
+    for section, sentence in leads(made.text):
+        loose, addressed = apart(sentence)
+        ranges = [end for at in addressed for end in human_range(made, at)]
+        for number in re.findall(r"[−-]?\d+(?:\.\d+)?%|[−-]?\d+\.\d+", loose):
+            assert any(rounds(number, end) for end in ranges), (section, number, loose)
+        checked += len(addressed)
+    assert checked >= 8
+
+
+def leads(html: str) -> list[tuple[str, str]]:
+    """Section and sentence."""
+    found = []
+    for name, content in re.findall(r'<section id="([^"]+)"(.*?)</section>', html, re.DOTALL):
+        lead = re.search(r'<div class="lead">(.*?)</div>', content, re.DOTALL)
+        found += [(name, part) for part in re.findall(r"<p>(.*?)</p>", lead[1] if lead else "", re.DOTALL)]
+    return found
+
+
+TOLD = (r"95% (?:CI|confidence interval)", r"vote:[\d.]+", r"excl:[\d.]+", r"more than 0\.\d+ stands out", r"less than 1%")
+
+
+def apart(sentence: str) -> tuple[str, list[str]]:
+    """What is not in a number's element, without what are no findings; the addresses of those that are."""
+    addressed = [unescape(at) for at in re.findall(r'<data[^>]*? data-at="([^"]*)"', sentence)]
+    loose = re.sub("<[^>]+>", "", re.sub(r"<data.*?</data>", "", sentence, flags=re.DOTALL))
+    return re.sub("|".join(TOLD), "", unescape(loose)), addressed
+
+
+def human_range(made: Made, at: str) -> list[float]:
+    [line] = addresses(made.folder)[at]
+    return [float(line[end]) for end in ("human_low", "human_high") if line.get(end)]
+
+
+def test_figures_without_a_line_are_counts_and_seconds(made):
+    for figure in Numbers(made.text).figures:
+        table = next(entry for entry in figure.place if entry.startswith("table"))
+        if not re.search("table-(timing|complexity-groups)", table):
+            assert re.fullmatch(r"(\d|,)*|–", figure.shown.strip()), figure
+
+
+def test_other_verbs_write_the_same_tables(made, tmp_path):
+    arguments = made.arguments
+    truths = ["--truth", "vote:any,vote:0.5,staple,vote:0.75"] if "--grey" in arguments else []
+    run("agree", *arguments, "--out", tmp_path, *FEW)
+    run("fuse", *arguments, "--out", tmp_path, "--no-pictures", *FEW)
+    run("evaluate", *arguments, *truths, "--out", tmp_path, "--no-pictures", *FEW)
+    if (made.folder / "rank").is_dir():
+        run("rank", tmp_path / "evaluate/scores.csv", "--out", tmp_path, "--no-pictures", *FEW)
+    if (made.folder / "plan").is_dir():
+        run("plan", "--pilot", arguments[0], "--out", tmp_path, "--no-pictures", *FEW)
+    tables = sorted(path.relative_to(made.folder) for path in made.folder.glob("*/*.csv"))
+    assert {path.parent.name for path in tables} >= {"agree", "fuse", "evaluate"}
+    for path in tables:
+        assert (made.folder / path).read_text() == (tmp_path / path).read_text(), path
+
+
+@pytest.mark.parametrize(
+    ("shown", "value", "low", "high", "right"),
+    [
+        ("0.44", "0.4375", "", "", True),
+        ("0.43", "0.4375", "", "", False),
+        ("−0.12", "-0.1249", "", "", True),
+        ("-0.12", "-0.1249", "", "", False),
+        ("0.12", "-0.1249", "", "", False),
+        ("0.00", "-0.001", "", "", True),
+        ("−0.00", "-0.001", "", "", False),
+        ("32%", "0.3249", "", "", True),
+        ("33%", "0.3249", "", "", False),
+        ("0.44 (0.38–0.50)", "0.4375", "0.375", "0.5", True),
+        ("0.44 (95% interval 0.38–0.50)", "0.4375", "0.375", "0.5", True),
+        ("0.44 (0.38–0.51)", "0.4375", "0.375", "0.5", False),
+        ("0.44", "0.4375", "0.375", "0.5", False),
+        ("0.44 (0.38–0.50)", "0.4375", "", "", False),
+        ("= 0.25", "0.2499", "", "", True),
+        ("< 0.001", "0.0002", "", "", True),
+        ("< 0.001", "0.002", "", "", False),
+        ("–", "nan", "", "", True),
+        ("nan", "nan", "", "", False),
+        ("0.00", "nan", "", "", False),
+    ],
+)
+def test_what_is_held_against_the_tables_would_be_noticed(shown, value, low, high, right):
+    assert fits(Shown("td", "a#b", value, low, high, (), shown)) == right
