@@ -41,6 +41,7 @@ def views(page: Path) -> list[dict[str, Any]]:
         (["nowhere/{rater}/{case}.png"], 1, "nowhere"),
         (["STUDY", "--out", "taken/report.html"], 1, "taken"),
         (["STUDY", "--out", "folder.html"], 1, "folder.html"),
+        (["STUDY", "--out", "report.pdf"], 2, ".html"),
         (["STUDY", "--method", "nonsense"], 2, "there are vote:0.5"),
         (["STUDY", "--method", "vote:7"], 2, "share above 0"),
         (["STUDY", "--without", "Nobody"], 2, "Nobody"),

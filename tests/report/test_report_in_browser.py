@@ -121,7 +121,7 @@ def test_on_paper(browser, report):
         assert shown.clean()
 
 
-TOOLS = {"Copy", "CSV", "Theme: auto", "Show fewer lines", "Copy methods text"}
+TOOLS = {"Copy", "CSV", "Theme: auto", "Show fewer lines", "Copy methods text", "Copy results text"}
 
 
 @pytest.mark.parametrize("chosen", [False, True], ids=["of the system", "chosen"])

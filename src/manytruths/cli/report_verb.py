@@ -91,7 +91,8 @@ def report(
     left_out = tuple(names(without) or ())
     settings = Settings(seed=seed, resamples=resamples, scale=scale, without=left_out, jobs=jobs)
     plan = ReportPlan(methods, options, judging, images=images, viewer=viewer, title=title, coded=codes)
-    page = out / "report.html" if out.is_dir() or not out.suffix else out
+    named = out.suffix.lower() in (".html", ".htm") or (out.suffix and not out.is_dir())
+    page = out if named else out / "report.html"
     with progress(quiet) as bar:
         done = make_report(study, page, plan, settings=settings, progress=bar)
     shown = console(quiet)
