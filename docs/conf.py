@@ -35,7 +35,6 @@ exclude_patterns = ["_build", "gallery/*.ipynb"]
 html_theme = "furo"
 html_title = f"manytruths {release}"
 html_static_path = ["_static"]
-html_extra_path = ["_build/extra"]
 html_css_files = ["pages.css"]
 html_copy_source = False
 html_show_sourcelink = False
@@ -129,20 +128,20 @@ def shorten_fields(app, doctree, name):
             node.children = [nodes.Text(f"{found[1]}NDArray[{found[2]}]")]
 
 
-def demo_report(app):
+def demo_report(app, problem):
     """The report of the demo, to be linked to."""
     from manytruths.cli import status
 
-    target = HERE / "_build" / "extra" / "demo-report.html"
+    if problem is not None or app.builder.name != "html":
+        return
     with tempfile.TemporaryDirectory() as folder:
         if status(["demo", "--out", folder, "--quiet"]):
             raise RuntimeError("the demo failed")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(Path(folder) / "report.html", target)
+        shutil.copyfile(Path(folder) / "report.html", Path(app.outdir) / "demo-report.html")
 
 
 def setup(app):
-    app.connect("builder-inited", demo_report)
+    app.connect("build-finished", demo_report)
     app.connect("autodoc-process-signature", shorten)
     app.connect("doctree-resolved", shorten_fields)
     app.connect("autodoc-process-docstring", part, priority=100)  # before napoleon
