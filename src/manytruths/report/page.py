@@ -15,8 +15,8 @@ from .bundle import digest, scripts, styles
 from .parts import Cell, PageTable, Section
 
 TEMPLATES = Path(__file__).parent / "templates"
-TELLING = 40
-"""Words of more letters than this get a wide column."""
+WORDY, TELLING = 12, 40
+"""Words of more letters than these get a wider column, or a wide one."""
 LINES = 12
 """Longer tables show their first ten lines until they are asked for all."""
 PRINTED = 60
@@ -97,7 +97,7 @@ def _environment(cases: Mapping[str, CaseEntry]) -> Environment:
         "headline": headline,
         "in_script": lambda text: Markup(in_script(text)),
     }
-    made.globals |= {"cases": cases, "LINES": LINES, "PRINTED": PRINTED, "TELLING": TELLING}
+    made.globals |= {"cases": cases, "LINES": LINES, "PRINTED": PRINTED, "TELLING": TELLING, "WORDY": WORDY}
     return made
 
 
