@@ -14,6 +14,7 @@ from manytruths.analyses.plan.topics import Wish
 from manytruths.analyses.plan.verb import plan
 from manytruths.analyses.summaries import Settings
 from manytruths.errors import ManytruthsError
+from manytruths.report.facts import in_short
 from manytruths.report.findings import Findings
 from manytruths.report.parts import Beside, Cases, Cell, PageTable, Paragraphs, Section, plain
 from manytruths.study import Study
@@ -77,3 +78,18 @@ def listed(section: Section, title: str) -> list[str]:
     """The sentences of a list."""
     blocks = [b for b in section.blocks if isinstance(b, Paragraphs) and b.title == title]
     return [plain(s) for b in blocks for s in b.sentences]
+
+
+def mapped(change: Any, count: int = 12, who: str = "ABCDE") -> dict[str, dict[str, np.ndarray]]:
+    """Discs that are changed by rater, case and mask."""
+    return {case: {r: change(r, case, m) for r, m in own.items()} for case, own in discs(count, who).items()}
+
+
+def steps(found: Findings) -> list[str]:
+    """What to do next."""
+    return listed(in_short.section(found), "What to do next")
+
+
+def to_know(found: Findings) -> list[str]:
+    """Notes at the end of the first part."""
+    return listed(in_short.section(found), "To know")

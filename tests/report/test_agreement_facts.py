@@ -9,6 +9,7 @@ import pytest
 from small_findings import discs, findings, lead, tables
 
 from manytruths.report.facts import agreement, cases, raters
+from manytruths.report.facts.complexity import HEADS
 from manytruths.report.facts.wording import count, joined, linked, listed
 from manytruths.report.parts import Beside, Chart, plain
 
@@ -106,6 +107,28 @@ def test_two_raters_have_no_tree_no_curve_and_no_vote():
     titles = [column.title for column in tables(cases.section(found))["cases"].columns]
     assert "What any rater marked (union) and STAPLE" in titles
     assert "What to see there" not in titles
+
+
+def test_of_many_raters_the_ends_of_the_pairs_are_shown():
+    found = findings(discs(2, "ABCDEFGHIJKLMNOPQ"))
+    table = tables(raters.section(found))["rater-pairs"]
+    assert len(table.rows) == 40
+    assert "All 136 pairs are in agree/pairs.csv." in table.note
+    dice = [float(row[5].value) for row in table.rows]
+    every = sorted(r.value for r in found.agreement.tables[2].all("dice", "pooled") if r.extra[2] == "between")
+    assert sorted(dice) == every[:20] + every[-20:]
+
+
+def test_entropy_is_that_of_staples_map(found):
+    heads = {column.title: column.help for column in tables(cases.section(found))["cases"].columns}
+    assert heads["Entropy"] == HEADS["entropy"][1]
+    assert "STAPLE" in heads["Entropy"]
+
+
+def test_the_index_does_not_say_which_label_is_common(found):
+    rows = {row[0].shown: row[0].below for row in tables(agreement.section(found))["agreement"].rows}
+    assert "one label covers nearly everything" in rows["Prevalence index"]
+    assert "background" not in rows["Prevalence index"]
 
 
 def test_one_case_is_no_cloud_of_points():

@@ -13,7 +13,9 @@ from test_truth_facts import CASES, assert_sound, charts, column, findings, said
 
 from data_folder import data
 from manytruths.report.facts import algorithms, in_short
+from manytruths.report.facts.methods_text import methods_text
 from manytruths.report.facts.notes import notes_of
+from manytruths.report.facts.settings import settings
 from manytruths.report.findings import Findings
 from manytruths.report.parts import Section, plain
 from manytruths.study import Study
@@ -52,9 +54,9 @@ def test_without_predictions_there_is_no_section(tmp_path: Path) -> None:
 
 def test_lead(many: Findings) -> None:
     lead = [plain(sentence) for sentence in section_of(many).lead]
-    assert lead[0].startswith("Judged by the majority vote, the mean Dice (overlap; 1 is the same mask) is ")
+    assert lead[0].startswith("Judged by the vote of at least half, the mean Dice (overlap; 1 is the same mask) is ")
     assert lead[0].index("good") < lead[0].index("small")
-    assert any("small has " in line and "worse than every rater" in line for line in lead)
+    assert any("small has " in line and "less closely than any of them does" in line for line in lead)
     assert many.ranking is not None
     assert ("wins" in said(section_of(many))) == bool(many.ranking.ranking.verdict.winner)
     assert any("order" in line for line in lead)
@@ -63,7 +65,7 @@ def test_lead(many: Findings) -> None:
 def test_tables(many: Findings, tmp_path: Path) -> None:
     section = section_of(many)
     found = tables(section)
-    standards = ["Majority vote", "STAPLE", "mean of raters", "A", "B", "C", "D"]
+    standards = ["Vote of at least half", "STAPLE", "mean of raters", "A", "B", "C", "D"]
     assert column(found["algorithm-dice"], "Judged by") == standards
     assert [c.title for c in found["algorithm-dice"].columns[1:]] == ["good", "large", "small"]
     assert len(found["algorithm-scores"].rows) == 3 * len(standards)
@@ -102,7 +104,13 @@ def test_notes_speak_no_program(many: Findings) -> None:
 
 
 def test_verdicts_say_what_they_go_by(many: Findings) -> None:
-    assert "not by comparing the means" in tables(section_of(many))["algorithm-verdicts"].note
+    note = tables(section_of(many))["algorithm-verdicts"].note
+    assert "not by comparing the means" in note
+    chance = "One more rater like these four would agree more, or less, closely than all others in about two of five"
+    assert chance in note
+    assert chance in said(in_short.section(many))
+    assert said(section_of(many)).count("ne more rater like these 4") == 0
+    assert "better than every rater" not in said(in_short.section(many))
 
 
 def test_every_pair_is_told_of(many: Findings) -> None:
@@ -147,6 +155,9 @@ def test_few_cases_have_no_resamples(tmp_path: Path) -> None:
     assert "algorithm-ahead" not in tables(section)
     assert "rank-stability" not in charts(section)
     assert "resamples" not in plain(section.lead[-2])
+    assert "resamples" not in methods_text(found)
+    lines = {(row[0].shown, row[1].shown): row[2].shown for row in settings(found).rows}
+    assert lines["ranking", "resamples and seed"] == "none: too few cases"
     assert_sound(section, found, tmp_path / "out")
 
 

@@ -90,14 +90,14 @@ def test_checklist_has_fifteen_items(found):
 def test_checklist_is_filled_in(demo):
     rows = {row[0].shown: row for row in block(demo, "grras").rows}
     assert "5 raters" in rows["11"][2].shown
-    assert f"{len(demo.study.subjects)} subjects" in rows["11"][2].shown
+    assert f"{len(demo.study.subjects)} patients with 12 cases" in rows["11"][2].shown
     assert "rater B of 12 cases" in rows["11"][2].shown
     assert "Raters by expertise: senior 2" in rows["12"][2].shown
     assert "Cases by group" in rows["3"][2].shown
     kappa = demo.agreement.agreement.find("fleiss_kappa", "mean")
     assert rows["13a"][2].value == repr(float(kappa.value))
     assert rows["13a"][2].at.startswith("agree/agreement.csv#mean,")
-    assert rows["13a"][2].below == "With a bootstrap confidence interval over subjects."
+    assert rows["13a"][2].below == "With a bootstrap confidence interval over patients."
     assert rows["13e"][2].shown.partition(" ")[0].endswith("%")
     assert any("Within a rater" in row[1].shown for row in rows.values())
 
@@ -106,6 +106,35 @@ def test_possible_copies_are_named():
     copied = {case: by | {"D": by["A"]} for case, by in masks().items()}
     row = next(r for r in block(findings(copied), "grras").rows if r[0].shown == "9")
     assert "A and D" in row[2].shown
+
+
+def test_where_most_are_alike_nobody_is_accused():
+    """Of nearly everything, any two raters mark nearly the same."""
+    found = findings({f"p{k}": {r: _nearly_all(i + k) for i, r in enumerate("ABC")} for k in range(12)})
+    row = next(r for r in block(found, "grras").rows if r[0].shown == "9")
+    assert "3 pairs of raters" in row[2].shown
+    assert "A and B" not in row[2].shown
+
+
+def _nearly_all(left: int) -> np.ndarray:
+    mask = np.ones((30, 30), np.uint8)
+    mask[0, : left % 5 + 1] = 0
+    return mask
+
+
+def test_words_for_patients_are_used_where_some_are_named():
+    named = findings(masks(), subjects={f"p{k:02}": f"s{k}" for k in range(1, 13)})
+    for found, each in ((named, "patients"), (STUDIES["three"], "cases")):
+        rows = {row[0].shown: row for row in block(found, "grras").rows}
+        assert rows["13a"][1].shown.endswith(f"mean over {each}")
+        assert f"confidence intervals over {each}" in block(found, "methods").text
+        assert "subject" not in block(found, "methods").text
+
+
+def test_intervals_lack_for_the_reason_that_is_told():
+    found = findings(masks(p01=0, p02=0, p03=0))
+    rows = {row[0].shown: row for row in block(found, "grras").rows}
+    assert rows["13c"][2].below == "No confidence interval: it needs 10 cases, and the number is defined for 9."
 
 
 # -- undefined -------------------------------------------------------------------------------
@@ -181,7 +210,9 @@ def test_under_codes_there_is_no_path(demo):
         assert secret in said(demo), secret
         assert secret not in words, secret
     assert not any(getattr(b, "name", "") == "sha256sums" for b in blocks(computed.section(hidden)))
-    assert demo.files[0].sha256 in words
+    assert demo.files[0].sha256 not in words
+    assert "could tell by a checksum who a case is" in words
+    assert "could tell by a checksum who a case is" in said(replace(demo, coded=True, files=()))
 
 
 def test_names_are_unique(found):

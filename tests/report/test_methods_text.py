@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from computed_studies import SETTINGS, STUDIES, block, findings, masks, methods, said, simulated_findings
 
@@ -34,8 +35,13 @@ def test_tells_what_was_run(demo):
     for words in (
         "12 cases", "5 raters", "1 rater marked 12 cases more than once", "Fleiss' kappa [Fleiss 1971]",
         "over all pixels that were rated", "bias-corrected and accelerated", "(50 resamples)", "95%",
-        "majority vote (marked by at least half of the raters)", "STAPLE [Warfield 2004] (prior: mean share of votes)",
-        "Outliers were raters", "3 algorithms", "human range", "Wilcoxon", "Holm", "surface Dice", "Ward",
+        "majority vote (marked by at least half of the raters)", "and STAPLE (prior: mean share of votes)",
+        "Pooled STAPLE [Warfield 2004], prior estimated, gave raters' sensitivity and specificity",
+        "With all cases pooled, outliers were raters", "pooled values count all cases as one",
+        "Means that are defined for ten patients or more, and pooled values, have 95%",
+        "Pooled values also have jackknife intervals", "with bootstrap intervals of the differences",
+        "the votes on pixels that any rater marked", "entropy (100 bins)", "with 50 bootstrap resamples",
+        "3 algorithms", "human range", "Wilcoxon", "Holm", "surface Dice", "Ward",
         f"manytruths {mt.__version__} [manytruths]", "seed 0", "Dirichlet-multinomial",
     ):  # fmt: skip
         assert words in text, words
@@ -45,7 +51,7 @@ def test_tells_nothing_else():
     text = methods(STUDIES["two"])
     assert "2 raters" in text
     assert "the union of the markings" in text
-    for word in ("algorithm", "Wilcoxon", "SIMPLE", "Outliers", "Williams", "Hausdorff", "missing", "human range"):
+    for word in ("algorithm", "Wilcoxon", "SIMPLE", "outliers", "Williams", "Hausdorff", "missing", "human range"):
         assert word not in text, word
     standards = re.search(r"The reference standard was made[^.]*\.", text)
     assert standards is not None
@@ -64,13 +70,13 @@ def test_exchangeable_raters_are_nobody():
     text = methods(STUDIES["exchangeable"])
     assert "up to 3 raters a case" in text
     assert "exchangeable" in text
-    assert "Outliers" not in text
+    assert "outliers" not in text
     assert "independent raters" not in text
 
 
 def test_few_subjects_have_no_intervals():
     text = methods(STUDIES["few"])
-    assert "without bootstrap confidence intervals, as there were only 3 cases" in text
+    assert "No confidence intervals over cases were made, as there were only 3 cases" in text
     assert "resamples" not in text
 
 
@@ -84,6 +90,18 @@ def test_a_single_case_is_no_mean():
 def test_regions_and_labels():
     assert "as many of the background [Gordon 2009]" in methods(STUDIES["union"])
     assert "The 2 labels were analysed together and each on its own." in methods(STUDIES["labels"])
+
+
+def test_votes_unite_labels():
+    both = {case: {r: m * (1 + (np.arange(12) > 5)) for r, m in by.items()} for case, by in masks().items()}
+    assert "A vote unites all labels." in methods(findings(both))
+    assert "unites" not in methods(STUDIES["three"])
+
+
+def test_what_has_no_value_was_not_done():
+    text = methods(STUDIES["empty"])
+    for word in ("kappa", "Dice", "outliers", "Ward", "Williams", "benefit of more raters"):
+        assert word not in text, word
 
 
 def test_missing_masks_are_told(demo):
@@ -101,7 +119,7 @@ def test_is_paragraphs_of_some_length(found):
     assert "  " not in text
     assert " ," not in text
     assert ".." not in text
-    assert 80 <= len(plain.split()) <= 370
+    assert 80 <= len(plain.split()) <= 440
     assert "{" not in text
 
 

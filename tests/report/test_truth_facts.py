@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -26,8 +27,8 @@ from manytruths.analyses.rank.verb import write as write_ranking
 from manytruths.analyses.summaries import Settings
 from manytruths.errors import InputError
 from manytruths.evaluation.ranking.rank import rank
-from manytruths.report.facts import complexity, truth
-from manytruths.report.facts.estimators import called, described, does
+from manytruths.report.facts import complexity, in_short, raters, truth
+from manytruths.report.facts.dependence import FEW
 from manytruths.report.findings import Findings
 from manytruths.report.parts import Beside, Block, Cell, Chart, PageTable, Paragraphs, Section, plain
 from manytruths.study import Study
@@ -142,10 +143,11 @@ def test_the_candidates_and_how_far_they_differ(many: Findings, tmp_path: Path) 
     section = truth.section(many)
     assert (section.name, section.title) == ("reference-standard", "What can be taken as the reference standard?")
     assert said(section).count("ground truth") == 1
-    assert "Majority vote, in the files vote:0.5: marks what at least half of the raters marked." in said(section)
+    half = "marks what at least half of the raters marked; a tie counts as marked."
+    assert f"Vote of at least half, in the files vote:0.5: {half}" in said(section)
     found = tables(section)
     pairs, again = found["reference-standards"], found["reference-standards-by-region"]
-    vote, union, staple = "Majority vote", "What any rater marked (union)", "STAPLE"
+    vote, union, staple = "Vote of at least half", "What any rater marked (union)", "STAPLE"
     assert list(zip(column(pairs, "Reference standard"), column(pairs, "and"), strict=True)) == [
         (vote, union), (vote, staple), (union, staple),
     ]  # fmt: skip
@@ -167,9 +169,31 @@ def test_where_methods_differ_most_can_be_opened(many: Findings) -> None:
     assert linked == sorted(least, key=least.__getitem__)[:3]
 
 
-def test_raters_who_err_together_are_said_to(many: Findings) -> None:
-    row = many.fusion.performance.find("effective_raters", method="staple", rater="")
-    assert f"four raters count as {row.value:.1f} independent ones at most" in said(truth.section(many))
+def test_errors_that_go_together_are_told_alike_everywhere(many: Findings) -> None:
+    row = many.agreement.raters.table.find("effective_raters", "pooled", rater="")  # type: ignore[union-attr]
+    told = f"four raters weigh about as much as {row.value:.1f} independent ones"
+    here = said(truth.section(many))
+    section = raters.section(many)
+    assert section is not None
+    assert told in here
+    assert told in said(section)
+    assert not re.search(r"at most|same mistakes|err together", here + said(section))
+    few = row.value < FEW * 4
+    assert (told in said(in_short.section(many))) is few
+    assert ("need not mean that they influenced each other" in here) is few
+
+
+def test_cases_on_which_methods_hardly_differ_are_not_named(tmp_path: Path) -> None:
+    found = findings(Study.open(write_study(tmp_path, "ABC", ("p1", "p2", "p3"))))
+    rows = [r for r in found.fusion.differences.all("dice", "case") if r.extra == METHODS]
+    assert ("differ most on" in said(truth.section(found))) is any(r.value < truth.DIFFERENT for r in rows)
+
+
+def test_equal_cases_are_not_called_hard(tmp_path: Path) -> None:
+    same = findings(Study.open(write_study(tmp_path, "ABC", [f"p{i}" for i in range(5)])))
+    values = {row.value for row in same.fusion.complexity.all("esm", "case")}
+    assert ("Hardest: " in said(complexity.section(same))) is (len(values) > 1)
+    assert "five cases have the same ESM" in said(complexity.section(same))
 
 
 def test_groups_and_the_hardest(many: Findings, tmp_path: Path) -> None:
@@ -253,7 +277,7 @@ def test_nothing_was_marked(tmp_path: Path) -> None:
             write_png(tmp_path / "masks" / rater / f"{case}.png", np.zeros((20, 20), np.uint8))
     found = findings(Study.open(f"{tmp_path}/masks/{{rater}}/{{case}}.png"))
     section, hard = truth.section(found), complexity.section(found)
-    assert "nothing was marked" in said(section)
+    assert "cannot be told: nobody marked anything" in said(section)
     assert "No case has a complexity" in said(hard)
     assert "nobody marked anything" in said(hard)
     assert_sound(section, found, tmp_path / "out")
@@ -272,12 +296,3 @@ def test_a_method_alone(tmp_path: Path) -> None:
     section = truth.section(found)
     assert "reference-standards" not in tables(section)
     assert_sound(section, found, tmp_path / "out")
-
-
-@pytest.mark.parametrize(
-    "method", ["vote:any", "vote:all", "vote:0.75", "excl:0.5", "staple", "simple", "lsml", "plurality"]
-)
-def test_every_method_has_words(method: str) -> None:
-    assert called(method)
-    assert does(method)
-    assert method in described(method, 3)

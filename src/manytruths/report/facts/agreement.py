@@ -115,7 +115,7 @@ def _curved(found: Findings) -> bool:
 def _histogram(found: Findings, table: Numbers) -> Iterator[Chart]:
     """The distribution of kappa; of subjects where they differ from cases, since the mean is over them."""
     each = unit(found)
-    values = [float(r.value) for r in table.all("fleiss_kappa", "subject" if each == "patient" else "case")]
+    values = [float(r.value) for r in table.all("fleiss_kappa", "subject" if Counts(found).grouped else "case")]
     if len(values) >= ENOUGH and any(v == v for v in values):
         svg = histograms({f"{each}s": values}, "Fleiss' kappa", f"Agreement, {each} by {each}", bins=20)
         yield Chart("kappa-histogram", svg, f"How many {each}s reach which kappa; the line is the mean.")

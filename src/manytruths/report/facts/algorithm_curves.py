@@ -22,7 +22,7 @@ from .algorithm_tables import (
     judge_cell,
     standards_of,
 )
-from .estimators import spoken
+from .standards import spoken
 from .wording import interval_name, unit
 
 CORRELATIONS = "evaluate/correlations.csv"

@@ -16,8 +16,8 @@ from ...evaluation.ranking.words import p_text
 from ..findings import Findings
 from ..parts import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Sentence, quoted, words
 from .algorithm_tables import algorithm_cell, judged_label
-from .estimators import spoken
 from .notes import plainly
+from .standards import spoken
 from .wording import joined, listed, unit
 
 RANKINGS, PAIRS = "rank/rankings.csv", "rank/pairs.csv"

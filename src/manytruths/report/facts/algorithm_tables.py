@@ -16,8 +16,8 @@ from ...evaluation.ranking.directions import is_distance
 from ...labels import reason
 from ..findings import Findings
 from ..parts import Block, Cell, Column, PageTable, quoted, words
-from .estimators import given_references, methods_of, spoken, standard_cell
-from .human_words import PAIRED, range_words, verdict_words
+from .human_words import PAIRED, one_more, range_words, verdict_words
+from .standards import ALL, UNION, called, given_references, methods_of, standard_cell
 from .wording import deviation, interval_name, over, rater_cell, unit
 
 SCORES, VERDICTS = "evaluate/scores.csv", "evaluate/verdicts.csv"
@@ -65,6 +65,12 @@ def standards_of(found: Findings, rows: Rows) -> list[str]:
     met = dict.fromkeys(against for _, _, against, _ in rows)
     order = [*given_references(found.study), *found.evaluation.plan.truths, MEAN.name, *found.study.rater_names]
     return [name for name in dict.fromkeys(order) if name in met]
+
+
+def main_standards(found: Findings) -> list[str]:
+    """Made of the raters: those that the page is about first, then bounds that only algorithms are judged by."""
+    truths = found.evaluation.plan.truths if found.evaluation else ()
+    return [*(m for m in found.fusion.methods if m in truths), *(t for t in truths if t not in found.fusion.methods)]
 
 
 def judged_label(found: Findings) -> str:
@@ -244,11 +250,11 @@ def verdict_table(found: Findings) -> Iterator[PageTable]:
         Column("Judged by", "Who judges; a rater is never judged by his own mask", number=False),
         Column("Algorithm's mean", f"Mean over {unit(found)}s, with its {interval_name(found)}"),
         Column("Raters' means", "The lowest and the highest of the raters' own means", number=False),
-        Column("Verdict", "Better than every rater, worse than every one, or among them; then what the intervals of "
-               "the differences leave open", number=False),
+        Column("Verdict", "Whether it agrees with the judge more closely than every rater, less closely, or neither; "
+               "then what the intervals of the differences leave open", number=False),
     )  # fmt: skip
     distances = empty_masks(found) if any(is_distance(r.statistic) for r in rows) else ""
-    note = f"{PAIRED} {distances}".strip()
+    note = " ".join(filter(None, (PAIRED, one_more(found), distances)))
     yield PageTable("algorithm-verdicts", "Algorithms beside the raters", columns, lines, note, len(lines) > LONG)
 
 
@@ -280,4 +286,8 @@ def judges(found: Findings, against: str) -> str:
         return "the other raters"
     if against == EVERYBODY.name:
         return "what the other raters accept"
-    return against if against in given_references(found.study) else f"{spoken(found, against)} of the other raters"
+    if against in given_references(found.study):
+        return against
+    name = called(against, len(found.study.rater_names) - 1)
+    told = {UNION: "what any of the other raters marked", ALL: "what all of the other raters marked"}
+    return told.get(name, f"{name} of the other raters")

@@ -20,14 +20,15 @@ from .algorithm_tables import (
     algorithm_cell,
     algorithms_of,
     judged_label,
+    main_standards,
     rows_of,
     score_tables,
     standards_of,
     verdict_table,
 )
-from .estimators import spoken
 from .human_words import place_words, verdict_words
 from .notes import notes_of
+from .standards import given_references, spoken
 from .verdicts import beside_rows
 from .wording import count, interval_name, joined, listed
 
@@ -60,7 +61,8 @@ def _lead(found: Findings, evaluation: Evaluation) -> Iterator[Sentence]:
 def _scored(found: Findings, evaluation: Evaluation) -> Iterator[Sentence]:
     """Dice by the first standard."""
     rows, label = rows_of(evaluation, "mean"), judged_label(found)
-    standard = next((s for s in standards_of(found, rows)), "")
+    order = [*given_references(found.study), *main_standards(found), *standards_of(found, rows)]
+    standard = next((s for s in order if s in standards_of(found, rows)), "")
     own = {a: rows[label, a, standard, "dice"] for a in algorithms_of(found) if (label, a, standard, "dice") in rows}
     known = {a: row for a, row in own.items() if not reason(row.value)}
     if not known:
@@ -95,7 +97,8 @@ def _beside_raters(found: Findings, evaluation: Evaluation) -> Iterator[Sentence
     elif human is None or len(human.raters) < LEAST_RATERS:
         few = count(len(found.study.rater_names), "rater")
         yield (
-            f"Whether the algorithms are as good as the raters cannot be told: {few} make no range to compare with.",
+            f"Whether the algorithms agree with the raters as these do with each other cannot be told: {few} make no "
+            "range to compare with.",
         )
     else:
         yield from _verdicts(found, human)
@@ -129,8 +132,8 @@ def _human(found: Findings) -> Iterator[Block]:
             name = f"human-{statistic}{suffix}"
             if name in drawn:
                 told = (
-                    "Each dot is one rater: how much better (right) or worse (left) than this rater the algorithm is, "
-                    f"when both are judged by the other raters, case by case. Whiskers: {interval_name(found)}."
+                    "Each dot is one rater: how much more closely (right) or less closely (left) than this rater the "
+                    f"algorithm agrees with the other raters, case by case. Whiskers: {interval_name(found)}."
                 )
                 yield Chart(f"evaluate-{name}", drawn[name], told)
     yield from verdict_table(found)

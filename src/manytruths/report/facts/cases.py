@@ -9,11 +9,11 @@ from ...agreement import level
 from ...analyses.rows import Row
 from ..findings import Findings
 from ..parts import Cases, Cell, Column, PageTable, Section, words
-from .algorithm_tables import judged_label
-from .complexity import group_words
+from .algorithm_tables import judged_label, main_standards
+from .complexity import HEADS, group_words
 from .disputed import by_dispute, why
-from .estimators import spoken, titled
 from .numbers import Numbers, numbers
+from .standards import spoken, titled
 from .wording import MEANINGS, case_cell, count, level_help, unit
 
 MOST_ALGORITHMS = 4
@@ -64,10 +64,9 @@ def _complexity(found: Findings) -> Iterator[Part]:
     if not entropy:
         return
     if found.fusion.groups is not None:
-        told = "Groups of these cases by how mixed the votes are inside what anybody marked; see How hard is each case?"
+        told = "Groups of these cases by STAPLE's map of what anybody marked; see How hard is each case?"
         yield Column("Complexity", told, number=False), lambda row: words(group_words(str(entropy[row.case].extra[0])))
-    told = "How mixed the votes are where anybody marked: 0 where all raters marked the same."
-    yield Column("Entropy", told), lambda row: table.quote(entropy[row.case])
+    yield Column(*HEADS["entropy"]), lambda row: table.quote(entropy[row.case])
 
 
 def _truth(found: Findings) -> Iterator[Part]:
@@ -88,7 +87,7 @@ def _algorithms(found: Findings) -> Iterator[Part]:
     names = [column.name for column in found.study.algorithms]
     if len(names) > MOST_ALGORITHMS:
         return
-    truth, label, table = found.evaluation.plan.truths[0], judged_label(found), numbers(found, "evaluate", "scores")
+    truth, label, table = main_standards(found)[0], judged_label(found), numbers(found, "evaluate", "scores")
     for name in names:
         told = f"Dice of the prediction of {name} with {spoken(found, truth)}."
         yield Column(f"{name}: Dice", told), _of(table, "dice", name, truth, label=label)

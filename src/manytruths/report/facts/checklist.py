@@ -11,12 +11,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ...analyses.printing import counted
+from ...analyses.rows import Row
 from ...labels import reason
+from ...resampling import LEAST_SUBJECTS
 from ..findings import Findings
 from ..parts import Cell, Column, PageTable, words
 from .counts import Counts
-from .numbers import Numbers, numbers
-from .wording import SHARES, interval_name, listed
+from .dependence import copies
+from .numbers import bounded, numbers
+from .wording import SHARES, interval_name, listed, unit
 
 ANSWERED, PARTLY, YOURS = "answered", "partly", "yours to write"
 SOURCE = (
@@ -157,18 +160,23 @@ def _independence(found: Findings) -> Answer:
     raters = found.agreement.raters
     if raters is None:
         return Answer()
-    copies = [f"{one.rater_a} and {one.rater_b}" for one in raters.dependence.copies]
-    told = f"Nearly the same masks (Dice above 0.98): {listed(copies)}." if copies else (
-        "No two raters have nearly the same masks (Dice above 0.98)."
-    )  # fmt: skip
+    alike = copies(found)
+    named = [f"{one.rater_a} and {one.rater_b}" for one in alike.pairs]
+    told = "No two raters have nearly the same masks (Dice above 0.98)."
+    if alike.suspected:
+        told = f"Nearly the same masks (Dice above 0.98): {listed(named)}."
+    elif named:
+        told = (f"Nearly the same masks (Dice above 0.98): {counted(len(named), 'pair')} of raters, most of all, as "
+                "where what is marked is large or easy to see.")  # fmt: skip
     return Answer(f"{told} Not in the data: whether raters saw each other's marks.", PARTLY)
 
 
 def _numbers(found: Findings, counts: Counts) -> str:
     exchangeable = found.study.options.exchangeable
     raters = f"up to {counts.raters} raters a case" if exchangeable else counted(counts.raters, "rater")
-    cases, subjects = counted(counts.cases, "case"), counted(counts.subjects, "subject")
-    parts = [raters, f"{subjects} with {cases}" if counts.grouped else f"{cases}, each a subject"]
+    cases, patients = counted(counts.cases, "case"), counted(counts.subjects, "patient")
+    alone = f"{cases}, no patients named" if counts.cases > 1 else cases
+    parts = [raters, f"{patients} with {cases}" if unit(found) == "patient" else alone]
     parts.append(f"{counts.there:,} of {counts.wanted:,} masks")
     parts.append("repeated readings: " + ("none" if exchangeable else _repeats(counts)))
     return "; ".join([*parts, *([counted(len(found.study.algorithms), "algorithm")] if found.evaluation else [])]) + "."
@@ -181,42 +189,44 @@ def _included(found: Findings, counts: Counts) -> Answer:
 
 
 MAIN = {
-    "fleiss_kappa": "Reliability: Fleiss' kappa, mean over subjects",
-    "krippendorff_alpha": "Reliability: Krippendorff's alpha, mean over subjects",
-    "dice": "Agreement: Dice between two raters, mean over pairs and subjects",
-    "positive_agreement": "Agreement: positive agreement, mean over subjects",
-    "volume_difference": "Agreement: relative difference in size of two raters, mean over pairs and subjects",
+    "fleiss_kappa": "Reliability: Fleiss' kappa, mean over {}s",
+    "krippendorff_alpha": "Reliability: Krippendorff's alpha, mean over {}s",
+    "dice": "Agreement: Dice between two raters, mean over pairs and {}s",
+    "positive_agreement": "Agreement: positive agreement, mean over {}s",
+    "volume_difference": "Agreement: relative difference in size of two raters, mean over pairs and {}s",
 }
 
 
 def _estimates(found: Findings) -> Iterator[tuple[str, Answer]]:
-    file = numbers(found, "agree", "agreement")
+    each = unit(found)
     for statistic, what in MAIN.items():
-        yield from _estimate(file, statistic, what)
+        yield from _estimate(found, statistic, what.format(each))
     pairs = numbers(found, "agree", "pairs")
     for row in pairs.all("dice", "mean"):
         a, b, relation = row.extra
         if relation == "within" and not row.group:
             cell = pairs.quote(row)
-            yield f"Within a rater: Dice of {a} and {b}, mean over subjects", Answer(*_certain(row.low), cell)
+            yield f"Within a rater: Dice of {a} and {b}, mean over {each}s", Answer(*_certain(row, each), cell)
 
 
-def _estimate(file: Numbers, statistic: str, what: str) -> Iterator[tuple[str, Answer]]:
+def _estimate(found: Findings, statistic: str, what: str) -> Iterator[tuple[str, Answer]]:
+    file = numbers(found, "agree", "agreement")
     row = file.row(statistic)
     if row is not None:
-        text, status = _certain(row.low)
+        text, status = _certain(row, unit(found))
         why, how = reason(row.value), {"digits": 0, "percent": True} if statistic in SHARES else {}
         yield what, Answer(f"Undefined: {why}." if why else text, status, file.quote(row, **how))
 
 
-def _certain(low: float | None) -> tuple[str, str]:
-    if low is None or reason(low):
-        return f"No confidence interval: {reason(low) if low is not None else 'none was computed'}.", PARTLY
-    return "With a bootstrap confidence interval over subjects.", ANSWERED
+def _certain(row: Row, each: str) -> tuple[str, str]:
+    if not bounded(row):
+        need = f"it needs {LEAST_SUBJECTS} {each}s, and the number is defined for {row.n or 0}"
+        return f"No confidence interval: {need}.", PARTLY
+    return f"With a bootstrap confidence interval over {each}s.", ANSWERED
 
 
 def _estimated(found: Findings) -> Answer:
-    row = numbers(found, "agree", "agreement").row("fleiss_kappa")
-    if row is None or row.low is None or reason(row.low):
-        return Answer("The lines below; there are too few subjects for confidence intervals.", PARTLY)
+    table = numbers(found, "agree", "agreement")
+    if not any(bounded(table.row(name)) for name in MAIN):
+        return Answer("The lines below, without confidence intervals.", PARTLY)
     return Answer(f"The lines below, with {interval_name(found)}; more in the tables.", ANSWERED)

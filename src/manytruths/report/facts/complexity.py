@@ -14,7 +14,7 @@ from ...labels import reason
 from ..findings import Findings
 from ..parts import Beside, Block, Chart, Column, PageTable, Paragraphs, Section, Sentence, quoted, words
 from .numbers import known, numbers, undefined_of
-from .wording import case_cell, deviation, interval_name, joined, linked, unit
+from .wording import case_cell, count, deviation, interval_name, joined, linked, unit
 
 FILE = "fuse/complexity.csv"
 MOST = 10
@@ -24,7 +24,7 @@ NAMED = 3
 HEADS = {
     "esm": ("ESM", "Entropy scaled by mean: the higher, the harder the case; 0 where all raters mark the same"),
     "ssm": ("SSM", "Standard deviation scaled by mean: the higher, the harder the case, likewise"),
-    "entropy": ("Entropy", "How many different degrees of agreement there are inside what anybody marked; 0: one"),
+    "entropy": ("Entropy", "How mixed STAPLE's probabilities are inside what anybody marked; 0 where all are equal"),
     "mean": (
         "Mean",
         "How likely, on average, what anybody marked belongs to it (by STAPLE); 1: all raters agree on all of it",
@@ -75,14 +75,22 @@ def _lead(found: Findings) -> Iterator[Sentence]:
     elif len(found.study) == 1:
         told = ". It takes several cases to call it hard or easy."
         yield ("The one case has an ESM of ", quoted(FILE, hardest[0]), told)
-    else:
-        yield _named(hardest[:NAMED])
-        yield _beside_kappa(found, hardest[: min(MOST, len(hardest) // 2)])
+    elif not _differ(hardest):
+        yield (f"All {count(len(hardest), 'case')} have the same ESM, ", quoted(FILE, hardest[0]), ".")
+    elif len(hardest) > NAMED:
+        harder = [row for row in hardest if row.value > hardest[-1].value]
+        yield _named(harder[:NAMED])
+        yield _beside_kappa(found, harder[: min(MOST, len(hardest) // 2)])
+
+
+def _differ(rows: list[Row]) -> bool:
+    """Whether some are harder than others."""
+    return len({row.value for row in rows}) > 1
 
 
 def _named(rows: list[Row]) -> Sentence:
     cases: list[Sentence] = [(case_cell(row.case), " (ESM ", quoted(FILE, row), ")") for row in rows]
-    return ("Hardest: " if len(rows) > 1 else "The only case that has one: ", *joined(cases), ".")
+    return ("Hardest: ", *joined(cases), ".")
 
 
 def _beside_kappa(found: Findings, hardest: list[Row]) -> Sentence:
@@ -92,7 +100,8 @@ def _beside_kappa(found: Findings, hardest: list[Row]) -> Sentence:
     kappas = [k for row in hardest if known(k := table.row("fleiss_kappa", "case", case=row.case))]
     high = [k for k in kappas if known(mean) and k.value > mean.value]
     told = (
-        "Complexity (ESM) measures how mixed the votes are inside the marked area; it can be high where kappa is high"
+        "Complexity (ESM) measures how mixed STAPLE's probabilities are inside the marked area; it can be high where "
+        "kappa is high"
     )
     if not high:
         return (f"{told}.",)
@@ -147,9 +156,9 @@ def _groups(found: Findings) -> Iterator[Block]:
 
 
 def _why_none(found: Findings) -> str:
-    count = len(found.study)
-    if count < LEAST_CASES:
-        return f"The cases are not grouped: {counted(count, 'case')}, and fewer than {LEAST_CASES} make no groups."
+    cases = len(found.study)
+    if cases < LEAST_CASES:
+        return f"The cases are not grouped: {counted(cases, 'case')}, and fewer than {LEAST_CASES} make no groups."
     return "The cases are not grouped: too few of them differ in complexity, or have one."
 
 
@@ -173,6 +182,7 @@ def _hard_table(found: Findings) -> PageTable | None:
         *((Column("Group", "The group that it is nearest to", number=False),) if grouped else ()),
     )
     title = f"The {len(rows)} hardest cases" if len(rows) < len(found.study) else "The cases, the hardest first"
+    title = title if _differ(rows) else "Complexity, case by case"
     return PageTable("hardest-cases", title, columns, lines)
 
 

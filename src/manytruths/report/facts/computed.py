@@ -17,8 +17,8 @@ from .undefined import undefined
 NAME, TITLE = "how-it-was-computed", "How it was computed"
 LEAD = "What was done, with which settings, from which files: to write a methods section, or to do it all again."
 NO_SUMS = (
-    "Names were replaced by codes, so that paths are left out, and with them the list for sha256sum -c: "
-    "a path often names a patient or a rater."
+    "Names were replaced by codes. So paths and checksums are left out: a path often names a patient or a rater, and "
+    "whoever has the files could tell by a checksum who a case is."
 )
 
 
@@ -44,24 +44,23 @@ def _blocks(found: Findings) -> Iterator[Block]:
 
 
 def _files(found: Findings) -> Iterator[Block]:
-    if not found.files:
-        yield Paragraphs((("No file was read: the masks were in memory.",),), "Files")
+    if found.coded or not found.files:
+        told = NO_SUMS if found.coded else "No file was read: the masks were in memory."
+        yield Paragraphs(((told,),), "Files")
         return
-    heads = ("Kind", "Case") if found.coded else ("Path", "Kind", "Case")
-    columns = (*(Column(head, number=False) for head in heads), Column("Bytes"), Column("SHA-256", number=False))
-    rows = tuple(_file(one, found.coded) for one in found.files)
+    heads = (Column(head, number=False) for head in ("Path", "Kind", "Case"))
+    columns = (*heads, Column("Bytes"), Column("SHA-256", number=False))
+    rows = tuple(_file(one) for one in found.files)
     title = f"{len(rows):,} file{'' if len(rows) == 1 else 's'} read"
-    yield PageTable("files", title, columns, rows, NO_SUMS if found.coded else "", filter=True, closed=True)
-    if not found.coded:
-        sums = "".join(_sum(one) for one in found.files)
-        file = "SHA256SUMS.txt"  # browsers give this ending to a text that has none
-        yield Text("sha256sums", f"Checksums (sha256sum -c {file})", sums, "Copy", file, True, closed=True)
+    yield PageTable("files", title, columns, rows, filter=True, closed=True)
+    sums = "".join(_sum(one) for one in found.files)
+    file = "SHA256SUMS.txt"  # browsers give this ending to a text that has none
+    yield Text("sha256sums", f"Checksums (sha256sum -c {file})", sums, "Copy", file, True, closed=True)
 
 
-def _file(one: FileRead, coded: bool) -> tuple[Cell, ...]:
-    path = () if coded else (words(one.path),)
+def _file(one: FileRead) -> tuple[Cell, ...]:
     case = words(one.case, case=one.case)
-    return (*path, words(one.kind), case, words(f"{one.bytes:,}"), words(one.sha256))
+    return (words(one.path), words(one.kind), case, words(f"{one.bytes:,}"), words(one.sha256))
 
 
 def _sum(one: FileRead) -> str:

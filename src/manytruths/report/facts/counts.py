@@ -6,8 +6,9 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
-from ...resampling import LEAST_SUBJECTS
+from ...analyses.rows import Row
 from ..findings import Findings
+from .numbers import bounded, numbers
 
 LEAST_RATERS = 5
 
@@ -77,7 +78,11 @@ class Counts:
         """Whether there are enough raters for intervals over them to mean something."""
         return self.raters >= LEAST_RATERS
 
-    @property
+    @cached_property
     def resampled(self) -> bool:
-        """Whether there are enough subjects for intervals."""
-        return self.subjects >= LEAST_SUBJECTS
+        """Whether any number of all raters has an interval over subjects."""
+        return any(bounded(row) and _over_subjects(row) for row in numbers(self.found, "agree", "agreement").table.rows)
+
+
+def _over_subjects(row: Row) -> bool:
+    return row.scope in ("mean", "pooled") and not row.statistic.endswith("_over_raters")

@@ -28,9 +28,21 @@ def by_dispute(found: Findings) -> list[Row]:
 
 def no_kappa(found: Findings) -> str:
     """Why no case has a kappa."""
-    if all(not any(who_marked(table).values()) for table in found.agreement.tallies.values()):
+    told = _nothing(found) or next((reason(row.value) for row in by_dispute(found)), "")
+    return told or "there is nothing to compare"
+
+
+def no_overlap(found: Findings) -> str:
+    """Why no two drawings can be laid over each other."""
+    return _nothing(found) or "nothing was marked in the cases that two raters looked at"
+
+
+def _nothing(found: Findings) -> str:
+    """What lacks in every case."""
+    raters = [who_marked(table) for table in found.agreement.tallies.values()]
+    if not any(any(marked.values()) for marked in raters):
         return "nobody marked anything"
-    return next((reason(row.value) for row in by_dispute(found)), "there is nothing to compare")
+    return "no case was marked by two raters" if all(len(marked) < 2 for marked in raters) else ""
 
 
 def slots(found: Findings) -> str:

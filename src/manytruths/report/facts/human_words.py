@@ -1,35 +1,50 @@
 """Where an algorithm stands beside the raters, in words that are no surer than the intervals.
 
-A verdict goes by differences from each rater on the same cases. It is certain where the intervals of these differences
-say the same; where they do not, the words say what else they leave open.
+What is measured is how closely an algorithm and each rater agree with the same judges, mostly the other raters, and not
+who is right. A verdict goes by differences from each rater on the same cases. It is certain where the intervals of
+these differences say the same; where they do not, the words say what else they leave open.
 """
 
 from __future__ import annotations
 
 import math
 
-from ...analyses.evaluate.human_range import HumanRange
+from ...analyses.evaluate.human_range import OTHERS, HumanRange
+from ...analyses.plan.topics import word
 from ...analyses.printing import number
+from ..findings import Findings
 
-PLACES = {"above": "better than every rater", "below": "worse than every rater", "inside": "among the raters"}
+INSIDE = "among the raters"
+PLACES = {
+    "above": "agreeing with the raters more closely than any of them does with the others",
+    "below": "agreeing with the raters less closely than any of them does with the others",
+    "inside": f"{INSIDE} on the same cases",
+}
+"""To follow a mean."""
+OPEN = {
+    "above": "agree more closely than any of them",
+    "inside": "lie among them",
+    "below": "agree less closely than any of them",
+}
+SHORT = {"above": "closer", "inside": "among them", "below": "further off"}
 PAIRED = (
     "Verdicts go by differences from each rater on the same cases, not by comparing the means: an algorithm whose mean "
     "lies outside the raters' means can still be among them."
 )
-
-
-SHORT = {"above": "better", "inside": "among them", "below": "worse"}
-LONG = {"above": "better than all of them", "inside": "among them", "below": "worse than all of them"}
 UNSURE = " (too few cases to be sure)"
+ONE_MORE = "one more rater like these"
+"""How the note starts that says how often a rater would lie outside as well."""
 
 
 def verdict_words(human: HumanRange, algorithm: str) -> str:
-    """``among the raters, or better``."""
+    """``among the raters, or closer``; closer to whom they are judged by."""
     verdict = human.verdict(algorithm)
     if not verdict:
         return "no verdict"
-    open_ = "".join(f", or {SHORT[other]}" for other in _others(human, algorithm))
-    return PLACES[verdict] + (UNSURE if human.certain(algorithm) is None else open_)
+    judge = "the others" if human.against == OTHERS else "it"
+    told = {"above": f"closer to {judge} than every rater", "below": f"further from {judge} than every rater"}
+    left = "".join(f", or {SHORT[other]}" for other in _others(human, algorithm))
+    return told.get(verdict, INSIDE) + (UNSURE if human.certain(algorithm) is None else left)
 
 
 def _others(human: HumanRange, algorithm: str) -> list[str]:
@@ -45,7 +60,7 @@ def _others(human: HumanRange, algorithm: str) -> list[str]:
 
 
 def place_words(human: HumanRange, algorithm: str, mean: float, *, first: bool = True) -> str:
-    """To follow a mean: ``within the raters' own range 0.46–0.73, though it may be better than all of them``."""
+    """To follow a mean: ``within the raters' own range 0.46–0.73, though it may …``."""
     verdict = human.verdict(algorithm)
     if not verdict:
         return "without a verdict"
@@ -53,10 +68,19 @@ def place_words(human: HumanRange, algorithm: str, mean: float, *, first: bool =
     place = f"within the {raters}"
     # as they are shown: 0.731 is within 0.46–0.73
     if verdict != "inside" or not round(human.low, 2) <= round(mean, 2) <= round(human.high, 2):
-        place = f"{PLACES[verdict]} on the same cases" + (f" ({raters})" if first else "")
-    left = " or ".join(LONG[other] for other in _others(human, algorithm))
+        place = PLACES[verdict] + (f" ({raters})" if first else "")
+    left = " or ".join(OPEN[other] for other in _others(human, algorithm))
     unsure = human.certain(algorithm) is None
-    return place + (UNSURE if unsure else f", though it may be {left}" if left else "")
+    return place + (UNSURE if unsure else f", though it may {left}" if left else "")
+
+
+def one_more(found: Findings) -> str:
+    """How often a further rater would lie above or below all: what a verdict must be read beside."""
+    notes, raters = found.evaluation.notes if found.evaluation else (), len(found.study.rater_names)
+    if not any(note.startswith(ONE_MORE) for note in notes):
+        return ""
+    of = f"two of {word(raters + 1)} studies"
+    return f"One more rater like these {word(raters)} would agree more, or less, closely than all others in about {of}."
 
 
 def range_words(human: HumanRange, digits: int) -> str:

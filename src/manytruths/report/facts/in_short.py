@@ -6,15 +6,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...agreement import level
+from ...analyses.plan.topics import word
+from ...analyses.rows import Row
+from ...resampling import LEAST_SUBJECTS
 from ..findings import Findings
 from ..parts import Block, Cell, Paragraphs, Section, Sentence
 from .dependence import dependence
-from .disputed import by_dispute, coverage_sentence, coverage_table, dispute_table, no_kappa, slots
-from .estimators import furthest
+from .disputed import by_dispute, coverage_sentence, coverage_table, dispute_table, no_kappa, no_overlap, slots
 from .habits import habits, who_stands_out
 from .next_steps import steps
 from .notes import notes_of
 from .numbers import Numbers, bounded, known, numbers
+from .standards import furthest
 from .verdicts import verdicts
 from .wording import SCALES, capital, case_cell, count, item, joined, spelled_interval, unit
 
@@ -23,6 +26,8 @@ ALIKE = (
     "in cases.csv; confidence intervals are too narrow otherwise."
 )
 SAME = ", where 1 would be the same drawing"
+NAMED = 2
+"""So many masks that lie wrong are told of one by one."""
 MANY_LABELS = 6
 """With more labels only the ends are told."""
 
@@ -30,7 +35,8 @@ MANY_LABELS = 6
 def section(found: Findings) -> Section:
     """What a reader with a minute must know."""
     lead = (
-        *_overlap(found), *_beyond_chance(found), *_labels(found), *_raters(found), *_reference(found), *verdicts(found)
+        *_turned(found), *_overlap(found), *_beyond_chance(found), *_labels(found), *_raters(found), *_reference(found),
+        *verdicts(found),
     )  # fmt: skip
     return Section("in-short", "In short", lead, tuple(_blocks(found)))
 
@@ -41,7 +47,8 @@ def _blocks(found: Findings) -> Iterator[Block]:
     if told := steps(found):
         yield Paragraphs(told, "What to do next", listed=True)
     yield coverage_table(found) or Paragraphs((coverage_sentence(found),))
-    notes = tuple((note,) for note in (*_alike(found), *notes_of(found, found.agreement.notes)))
+    others = (note for note in found.agreement.notes if note not in found.agreement.turns)
+    notes = tuple((note,) for note in (*_alike(found), *notes_of(found, others)))
     if notes:
         yield Paragraphs(notes, "To know", listed=True, kind="note")
 
@@ -50,6 +57,15 @@ def _alike(found: Findings) -> Iterator[str]:
     """No patient is named, so that cases of the same one would be taken for several."""
     if len(found.study) > 1 and all(case.subject == case.name for case in found.study):
         yield ALIKE
+
+
+def _turned(found: Findings) -> Iterator[Sentence]:
+    """Masks that were probably saved the wrong way round: nothing else is worth reading before."""
+    turns = [turn.removeprefix("case ").replace(": rater ", ", rater ", 1) for turn in found.agreement.turns]
+    if turns:
+        more = f"; and {word(len(turns) - NAMED)} more" if len(turns) > NAMED else ""
+        yield (f"Before anything else: in case {'; in case '.join(turns[:NAMED])}{more}. All numbers count it "
+               "as it is: turn it and make this page again.",)  # fmt: skip
 
 
 def _who(found: Findings) -> str:
@@ -74,7 +90,7 @@ def _overlap(found: Findings) -> Iterator[Sentence]:
                        f" of the {item(found)}s.") if known(same) else (f"{who}.",))  # fmt: skip
     elif not known(dice):
         who = who.replace(" marked ", " looked at ", 1)
-        yield capital((f"{who}, and nobody marked anything: there is no overlap to measure.",))
+        yield capital((f"{who}, but {no_overlap(found)}: there is no overlap to measure.",))
     else:
         several = ", whatever the label," if len(_label_names(found)) > 1 else ""
         sizes: Sentence = ()
@@ -86,9 +102,19 @@ def _overlap(found: Findings) -> Iterator[Sentence]:
         )
     shown = same if dice is None else dice
     if known(shown) and not bounded(shown):
-        many = count(len(found.study.subjects), unit(found))
-        yield (f"Numbers stand without confidence intervals: those are over {unit(found)}s and need ten of them, and "
-               f"there {'is' if len(found.study.subjects) == 1 else 'are'} {many}.",)  # fmt: skip
+        yield (_no_interval(found, shown),)
+
+
+def _no_interval(found: Findings, row: Row) -> str:
+    """Why: there are too few, or the number is defined for too few of them."""
+    there, defined = len(found.study.subjects), row.n or 0
+    if there < LEAST_SUBJECTS:
+        many = f"there {'is' if there == 1 else 'are'} {count(there, unit(found))}"
+        return (f"Numbers stand without confidence intervals: those are over {unit(found)}s and need "
+                f"{word(LEAST_SUBJECTS)} of them, and {many}.")  # fmt: skip
+    what = "Dice" if row.statistic == "dice" else "This number"
+    return (f"{what} stands without a confidence interval: it is defined for {word(defined)} of "
+            f"{count(there, unit(found))}, and intervals need {word(LEAST_SUBJECTS)}.")  # fmt: skip
 
 
 def _first(found: Findings, table: Numbers, statistic: str) -> Cell:
@@ -154,19 +180,14 @@ def _raters(found: Findings) -> Iterator[Sentence]:
 
 
 def _reference(found: Findings) -> Iterator[Sentence]:
-    """How far the reference standard depends on how it is made, and whether the raters err together."""
-    together, pair = _together(found), furthest(found)
-    if pair:
+    """How far the reference standard depends on how it is made, and whether raters differ on the same pixels."""
+    errors, pair = dependence(found), furthest(found)
+    dice = numbers(found, "agree", "agreement").row("dice")
+    if pair and (dice is None or known(dice)):
         much = "little" if pair.row.value >= 0.95 else "somewhat" if pair.row.value >= 0.85 else "much"
         which = ", which differ most," if pair.several else ""
         mean = "mean Dice" if len(found.study) > 1 else "Dice"
         yield (f"The reference standard depends {much} on how it is made: {pair.names}{which} overlap by a {mean} of ",
-               numbers(found, "fuse", "differences").quote(pair.row), *(("; ", *together) if together else ()), ".",
-               )  # fmt: skip
-    elif together:
-        yield capital((*together, "."))
-
-
-def _together(found: Findings) -> Sentence:
-    errors = dependence(found)
-    return (f"the raters' errors are {errors.words}: ", *errors.counted) if errors else ()
+               numbers(found, "fuse", "differences").quote(pair.row), ".")  # fmt: skip
+    if errors is not None and errors.few:
+        yield capital((*errors.told, "."))

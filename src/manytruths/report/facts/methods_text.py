@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from collections.abc import Collection, Iterator
 from importlib.metadata import version
@@ -9,19 +10,24 @@ from importlib.metadata import version
 import manytruths
 
 from ...analyses.evaluate.verb import Evaluation
+from ...analyses.plan.topics import word
 from ...analyses.printing import counted
 from ...analyses.rank.verb import Ranked
 from ...analyses.summaries import region_of
 from ...evaluation.ranking.wilcoxon import EXACT
+from ...formats.scores import PERFECT
+from ...labels import reason
+from ...resampling import LEAST_SUBJECTS
 from ..findings import Findings
 from .algorithm_tables import empty_masks
 from .counts import Counts
 from .formula_list import FORMULAS
 from .formulas import used
-from .method_words import in_words
+from .numbers import bounded, known, numbers
 from .references import SOFTWARE, cite, cited_in, once
 from .settings import tolerances
-from .wording import item, listed
+from .standards import in_words
+from .wording import item, listed, unit
 
 REGIONS = {
     "whole": "over all {item}s that were rated",
@@ -67,7 +73,12 @@ JUDGED = {
     "pr_area": "area under the precision-recall curve",
     "roc_area": "area under the ROC curve",
 }
-SCALES = {"landis_koch": "Landis 1977", "fleiss": "Fleiss 1981", "altman": "Altman 1991", "shrout": "Shrout 1998"}
+SCALE_SOURCES = {
+    "landis_koch": "Landis 1977",
+    "fleiss": "Fleiss 1981",
+    "altman": "Altman 1991",
+    "shrout": "Shrout 1998",
+}
 CITED = {name: one.cited for by in FORMULAS.values() for name, one in by.items()}
 
 
@@ -86,12 +97,14 @@ def methods_text(found: Findings) -> str:
 
 
 def _statistics(found: Findings) -> Iterator[str]:
-    yield _averages(found, Counts(found))
+    yield from _averages(found, Counts(found))
     if found.ranking is not None:
-        yield _ranking(found.ranking)
+        yield _ranking(found, found.ranking)
     if found.plan is not None:
-        cited = _of("majority_accuracy")
-        yield f"The benefit of more raters was estimated by a Dirichlet-multinomial model of the votes{cited}."
+        drawn = any(bounded(row) for row in found.plan.table.rows)
+        sure = f", with percentile bootstrap intervals ({found.plan.wish.resamples:,} resamples)" if drawn else ""
+        yield (f"The benefit of more raters was estimated by a Dirichlet-multinomial model of the votes on "
+               f"{item(found)}s that any rater marked{_of('majority_accuracy')}{sure}.")  # fmt: skip
 
 
 def _of(name: str) -> str:
@@ -101,7 +114,7 @@ def _of(name: str) -> str:
 def _material(found: Findings, counts: Counts) -> Iterator[str]:
     exchangeable = found.study.options.exchangeable
     who = f"up to {counts.raters} raters a case" if exchangeable else f"{counts.raters} raters"
-    subjects = f" of {counted(counts.subjects, 'subject')}" if counts.grouped else ""
+    subjects = f" of {counted(counts.subjects, 'patient')}" if unit(found) == "patient" else ""
     gaps = f" ({counts.missing} of {counts.wanted} masks missing; absent raters were left out{cite('Gwet 2014')})"
     start = f"Segmentations of {counted(counts.cases, 'case')}{subjects} by {who} were analysed"
     yield f"{start}{gaps if counts.missing else ''}."
@@ -116,10 +129,10 @@ def _material(found: Findings, counts: Counts) -> Iterator[str]:
 
 
 def _agreement(found: Findings) -> Iterator[str]:
-    here = used(found)
+    here = {row.statistic for row in numbers(found, "agree", "agreement").table.rows if known(row)}
     region = region_of(found.agreement.tallies)
     where = REGIONS.get(region, f"over the region {region}")
-    kappa = f"Fleiss' kappa{_of('fleiss_kappa')} (in words after{cite(SCALES[found.settings.scale])})"
+    kappa = f"Fleiss' kappa{_of('fleiss_kappa')} (in words after{cite(SCALE_SOURCES[found.settings.scale])})"
     told = OF_ALL | {"fleiss_kappa": kappa}
     if "positive_agreement" in here:
         del told["percent_agreement"]
@@ -142,40 +155,43 @@ def _told(names: dict[str, str], here: Collection[str]) -> str:
     return listed(parts, len(parts))
 
 
-def _averages(found: Findings, counts: Counts) -> str:
-    unit = "subject" if counts.grouped else "case"
-    means = "over each subject's cases, then over subjects" if counts.grouped else "over cases"
-    start = f"Values by case were averaged {means}, leaving out undefined ones,"
-    jackknife = "over_raters" in used(found)
-    if not counts.resampled:
-        were = "was" if counts.subjects == 1 else "were"
-        start = (
-            f"{start} without bootstrap confidence intervals,"
-            if counts.cases > 1
-            else "No confidence intervals over cases were made,"
+def _averages(found: Findings, counts: Counts) -> Iterator[str]:
+    each = unit(found)
+    if counts.cases > 1:
+        means = f"over each {each}'s cases, then over {each}s" if counts.grouped else f"over {each}s"
+        yield f"Values by case were averaged {means}, leaving out undefined ones; pooled values count all cases as one."
+    if counts.resampled:
+        yield (
+            f"Means that are defined for {word(LEAST_SUBJECTS)} {each}s or more, and pooled values, have "
+            f"{found.settings.level:.0%} bias-corrected and accelerated bootstrap confidence intervals over {each}s "
+            f"({found.settings.resamples:,} resamples){cite('Efron 1993')}."
         )
-        few = f"{start} as there {were} only {counted(counts.subjects, unit)}"
-        return few + (f"; jackknife intervals over raters were added{_of('over_raters')}." if jackknife else ".")
-    return (
-        f"{start} with {found.settings.level:.0%} bias-corrected and accelerated bootstrap confidence intervals over "
-        f"{unit}s ({found.settings.resamples:,} resamples){' and jackknife intervals over raters' if jackknife else ''}"
-        f"{cite('Efron 1993')}."
-    )
+    else:
+        were, few = "was" if counts.subjects == 1 else "were", counted(counts.subjects, each)
+        why = f"there {were} only {few}" if counts.subjects < LEAST_SUBJECTS else f"too few {each}s have a value"
+        yield f"No confidence intervals over {each}s were made, as {why}."
+    if "over_raters" in used(found):
+        also = " also" if counts.resampled else ""
+        yield f"Pooled values{also} have jackknife intervals over raters{_of('over_raters')}."
 
 
 def _raters(found: Findings) -> Iterator[str]:
+    """By all cases pooled; nothing where no two raters can be compared."""
     here, raters = used(found), found.agreement.raters
-    if raters is None or len(raters.differences.raters) < 3:
+    if raters is None or len(raters.differences.raters) < 3 or "mean_difference" not in here:
         return
     yield (
-        "Outliers were raters whose mean of 1 − Dice to the others exceeded the mean over raters by more than one "
-        f"standard deviation{_of('outlier')}."
+        "With all cases pooled, outliers were raters whose mean of 1 − Dice to the others lay more than one standard "
+        f"deviation above the raters' mean{_of('outlier')}."
     )
     more = [f"Ward clustering{cite('Ward 1963')}"]
     more += [f"Williams' index{_of('williams_index')}"] if "williams_index" in here else []
+    yield f"{listed(more)} went by the same Dice."
+    rates = ["raters' sensitivity and specificity"] if "staple_sensitivity" in here else []
     if "effective_raters" in here:
-        more.append(f"the effective number of independent raters{_of('effective_raters')}")
-    yield f"Raters were further compared by {listed(more)}."
+        rates.append(f"the effective number of independent raters{_of('effective_raters')}")
+    if rates:
+        yield f"Pooled STAPLE{cite('Warfield 2004')}, prior estimated, gave {listed(rates)}."
 
 
 def _standards(found: Findings) -> Iterator[str]:
@@ -183,12 +199,14 @@ def _standards(found: Findings) -> Iterator[str]:
     if told:
         start = "Reference standards were" if len(told) > 1 else "The reference standard was"
         yield f"{start} made case by case: {listed(told, len(told))}."
+    if any(ending.united for one in found.fusion.cases.values() for ending in one.endings):
+        yield "A vote unites all labels."
     if "complexity.esm" in used(found):
         # STAPLE it is, whatever the reference standard
         groups = f", and cases were grouped by k-means{cite('Arthur 2007')}" if found.fusion.groups else ""
         yield (
-            "Complexity of a case was the entropy over the squared mean of STAPLE's probability"
-            f"{cite('Warfield 2004')} on the modified background{_of('complexity.esm')}{groups}."
+            "Complexity of a case was the entropy (100 bins) over the squared mean of STAPLE's probability"
+            f"{cite('Warfield 2004')} on the modified background, stretched to 0–1{_of('complexity.esm')}{groups}."
         )
 
 
@@ -213,7 +231,14 @@ def _evaluation(found: Findings, judged: Evaluation, counts: Counts) -> Iterator
     if empty_masks(found):
         yield "Distances to or from an empty mask counted as the image's diagonal."
     if any(row.extra[4] for row in judged.table("verdicts").rows):
-        yield "Each algorithm was compared with each rater, both judged by the same other raters (human range)."
+        sure = ", with bootstrap intervals of the differences" if _ranged(judged) else ""
+        yield f"Each algorithm was compared with each rater, both judged by the same other raters (human range){sure}."
+
+
+def _ranged(judged: Evaluation) -> bool:
+    """Whether differences from raters have intervals."""
+    ranges = judged.hard.ranges.values() if judged.hard else ()
+    return any(not math.isnan(d.low) for one in ranges for by in one.differences.values() for d in by.values())
 
 
 def _truths(found: Findings, judged: Evaluation) -> list[str]:
@@ -226,16 +251,24 @@ def _truths(found: Findings, judged: Evaluation) -> list[str]:
     return truths + ([counted(len(given), "reference") + " from elsewhere"] if given else [])
 
 
-def _ranking(ranked: Ranked) -> str:
+def _ranking(found: Findings, ranked: Ranked) -> str:
     ranking = ranked.ranking
     metrics = listed([JUDGED.get(metric, metric) for metric in ranking.metrics])
     exact = "exact " if ranking.subjects <= EXACT else ""
     by = {"mean": ranking.aggregate, "rank": "mean rank of", "test": "significant wins in"}[ranking.scheme]
+    drawn = f" with {ranking.resamples:,} bootstrap resamples" if not ranking.overall.refusal else ""
+    silent = ", finding nothing where nothing was marked counting as best" if _silent(found) else ""
     return (
-        f"Algorithms were ranked by {by} {metrics} with {ranking.resamples:,} bootstrap resamples{_of('rank')} and "
-        f"Kendall's τ_b{_of('kendall_tau')} between rankings, and compared in pairs by one-sided {exact}Wilcoxon "
-        f"signed-rank tests{_of('pairs.p_value')} with Holm's adjustment{_of('p_holm')}, α = {ranking.alpha:g}."
+        f"Algorithms were ranked by {by} {metrics}{drawn}{_of('rank')}{silent}, with Kendall's τ_b{_of('kendall_tau')} "
+        f"between rankings, and compared in pairs by one-sided {exact}Wilcoxon signed-rank tests"
+        f"{_of('pairs.p_value')} with Holm's adjustment{_of('p_holm')}, α = {ranking.alpha:g}."
     )
+
+
+def _silent(found: Findings) -> bool:
+    """Whether anybody marked nothing where there is nothing."""
+    rows = numbers(found, "evaluate", "scores").table.rows
+    return any(row.scope == "case" and reason(row.value).startswith(PERFECT) for row in rows)
 
 
 def _software(found: Findings) -> str:

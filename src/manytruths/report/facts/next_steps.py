@@ -10,14 +10,15 @@ from ...analyses.rows import Row
 from ...analyses.summaries import region_of
 from ..findings import Findings
 from ..parts import Sentence
-from .dependence import dependence
+from .counts import Counts
+from .dependence import copies, dependence
 from .disputed import disputed, meet, who_marked
-from .habits import larger, smaller
+from .habits import larger, smaller, standing_out, turned
 from .numbers import Numbers, bounded, known, numbers
 from .wording import count, item, joined, linked, rater_cell, unit
 
-PARADOX, RARE = 0.25, 0.5
-"""Percent agreement so far above kappa is worth a warning, where one label is so much more common (by its index)."""
+HIGH, PARADOX, RARE = 0.8, 0.25, 0.5
+"""So high a percent agreement, so far above kappa, is worth a warning where one label is so much more common."""
 
 STABLE = 0.8
 """A majority that decides less than this as most would is no help, however many raters there are."""
@@ -25,7 +26,7 @@ STABLE = 0.8
 RULES = {
     "reliable": "the marks are reliable enough for conclusions",
     "tentative conclusions only": "only tentative conclusions can be drawn",
-    "not reliable": "the marks are not reliable enough to conclude anything from one rater",
+    "not reliable": "the marks are not reliable enough to draw conclusions",
 }
 
 
@@ -64,15 +65,15 @@ def _apart(found: Findings) -> Iterator[Sentence]:
 
 
 def _talk(found: Findings) -> Iterator[Sentence]:
-    raters = found.agreement.raters
-    if raters is None or not raters.differences.outliers:
+    raters, out = found.agreement.raters, standing_out(found)
+    if raters is None or not out:
         return
     others = [
         (apart, rater)
         for rater, apart in zip(raters.differences.raters, raters.differences.mean_difference.tolist(), strict=True)
-        if rater not in raters.differences.outliers and apart == apart
+        if rater not in (*raters.differences.outliers, *turned(found)) and apart == apart
     ]
-    names: Sentence = joined([("rater ", rater_cell(found, rater)) for rater in raters.differences.outliers])
+    names: Sentence = joined([("rater ", rater_cell(found, rater)) for rater in out])
     if others:
         which = "some cases" if len(found.study) > 1 else "the case"
         yield (f"Go through {which} with ", *names, ", and with rater ", rater_cell(found, min(others)[1]),
@@ -93,14 +94,20 @@ def _border(found: Findings) -> Iterator[Sentence]:
 
 
 def _copies(found: Findings) -> Iterator[Sentence]:
-    raters = found.agreement.raters
-    copies = raters.dependence.copies if raters is not None else ()
-    if not copies:
-        return
-    pairs: list[Sentence] = [(rater_cell(found, c.rater_a), " and ", rater_cell(found, c.rater_b)) for c in copies[:3]]
-    more: list[Sentence] = [(f"{word(len(copies) - 3)} pairs more",)] if len(copies) > 3 else []
-    yield ("Ask whether they worked alone: ", *joined(pairs + more, "; ", "; "), " drew nearly the same. Copies and "
-           "edits make agreement look better than it is.")  # fmt: skip
+    """Who may have copied; where most are alike, what is drawn may be the reason."""
+    alike = copies(found)
+    if alike.pairs and alike.easy:
+        who = "The two raters" if len(found.study.rater_names) == 2 else "Most raters"
+        yield (f"{who} drew nearly the same (Dice above 0.98): what they marked is so large or so easy to see that "
+               "everybody draws alike, or else they did not work alone.",)  # fmt: skip
+    elif alike.pairs:
+        two: list[Sentence] = [
+            (rater_cell(found, c.rater_a), " and ", rater_cell(found, c.rater_b)) for c in alike.pairs[:3]
+        ]
+        left = len(alike.pairs) - 3
+        more: list[Sentence] = [(f"{count(left, 'pair')} more",)] if left > 0 else []
+        yield ("Ask whether they worked alone: ", *joined(two + more, "; ", "; "), " drew nearly the same. Copies and "
+               "edits make agreement look better than it is.")  # fmt: skip
 
 
 def _places(found: Findings) -> Iterator[Sentence]:
@@ -114,10 +121,10 @@ def _places(found: Findings) -> Iterator[Sentence]:
 
 
 def _more_raters(found: Findings) -> Iterator[Sentence]:
-    """Whether the majority would be more stable with more raters."""
+    """Whether the majority would be more stable with more raters; not where masks are doubtful."""
     table = numbers(found, "plan", "plan")
     best = next(table.all("best_raters", "pooled"), None)
-    if best is None or not known(best) or found.plan is None:
+    if not known(best) or found.plan is None or turned(found) or copies(found).suspected:
         return
     here = max(len({c.name for c in case.masks}) for case in found.study)
     now = table.row("majority_accuracy", "pooled", "pilot", here, "", "")
@@ -127,7 +134,10 @@ def _more_raters(found: Findings) -> Iterator[Sentence]:
     yield (*_stability(found, table, here, now), *_worth(found, table, here, best, now, then), " ", CAVEAT)
 
 
-CAVEAT = "This is about how stable the majority is, not about what is right: a mistake that most share is not seen."
+CAVEAT = (
+    "This takes all raters for one kind, and is about how stable the majority is, not about what is right: a mistake "
+    "that most share is not seen."
+)
 
 
 def _stability(found: Findings, table: Numbers, here: int, now: Row) -> Sentence:
@@ -139,33 +149,40 @@ def _stability(found: Findings, table: Numbers, here: int, now: Row) -> Sentence
 
 def _worth(found: Findings, table: Numbers, here: int, best: Row, now: Row, then: Row) -> Sentence:
     assert found.plan is not None
-    gain = f"{100 * found.plan.wish.gain:g}%"
+    points = 100 * found.plan.wish.gain
+    gain = f"{points:g} percentage point{'' if points == 1 else 's'}"
     if best.value <= here:
-        if now.value < STABLE:
-            return (f"; two more would hardly add to that (less than {gain}). Raters like these disagree too much for "
-                    "a majority to settle it: agree on rules first.",)  # fmt: skip
+        if _unsettled(found, now):
+            return (f"; two more would hardly add to that (less than {gain}). {RULES_FIRST}",)
         return (f"; two more would add less than {gain}", *_enough(found))
-    reach = table.quote(then, 0, percent=True)
-    size = table.quote(best, 0)
+    size, reach = table.quote(best, 0), table.quote(then, 0, percent=True)
     most = max(int(str(r.extra[1])) for r in table.all("majority_accuracy", "pooled"))
-    if best.value + 2 > most:
-        return ("; a panel of ", size, " would in ", reach, ", and more might still gain.")
-    return ("; a panel of ", size, " would in ", reach, f", and from there on two more add less than {gain}.")
+    after = "more might still gain" if best.value + 2 > most else f"from there on two more add less than {gain}"
+    rules = f" {RULES_FIRST}" if _unsettled(found, then) else ""
+    return ("; a panel of ", size, " would in ", reach, f", and {after}.{rules}")
+
+
+RULES_FIRST = "Raters like these disagree too much for a majority to settle it: agree on rules first."
+
+
+def _unsettled(found: Findings, reached: Row) -> bool:
+    """Whether numbers of raters are not what lacks."""
+    kappa = numbers(found, "agree", "agreement").row("fleiss_kappa")
+    return reached.value < STABLE or (known(kappa) and kappa.value <= 0)
 
 
 def _enough(found: Findings) -> Sentence:
-    """Not where raters share mistakes, which more of the same kind would share as well."""
+    """Not where disagreements fall together, as those of more raters of the same kind would."""
     errors = dependence(found)
     if errors is None or not errors.few:
         return (", so that there are enough.",)
-    return (f". But the errors of these raters are {errors.words} (", errors.correlation, "): ", *errors.counted,
-            ", and more raters of the same kind would share their mistakes.")  # fmt: skip
+    return (". But these ", *errors.weighed, f", and more of the same kind would differ on the same {errors.item}s.")
 
 
 def _few(found: Findings) -> Iterator[Sentence]:
     """No interval, no conclusion about other patients."""
     row = numbers(found, "agree", "agreement").row("fleiss_kappa")
-    if known(row) and not bounded(row):
+    if known(row) and not Counts(found).resampled:
         many = len(found.study.subjects) > 1
         these = f"these {unit(found)}s" if many else f"this {unit(found)}"
         yield (f"Take the numbers for {these} only: without confidence intervals, nothing is known about others.",)
@@ -177,11 +194,20 @@ def _paradox(found: Findings) -> Iterator[Sentence]:
     rare = table.row("prevalence_index")
     if agreed is None or kappa is None or rare is None or region_of(found.agreement.tallies) == "union":
         return
-    if not (agreed.value - kappa.value >= PARADOX and rare.value >= RARE):
+    if not (agreed.value >= HIGH and agreed.value - kappa.value >= PARADOX and rare.value >= RARE):
         return
     share = table.quote(agreed, 0, percent=True)
-    yield ("Do not quote percent agreement alone: it is ", share, f" because most {item(found)}s are background that "
-           "nobody marks. Kappa, Dice and positive agreement say more.")  # fmt: skip
+    little = _share(found) < 0.5
+    why = "are background that nobody marks" if little else "are marked by nearly everybody"
+    instead = "Kappa, Dice and positive agreement say more" if little else "Kappa and negative agreement say more"
+    yield ("Do not quote percent agreement alone: it is ", share, f" because most {item(found)}s {why}. {instead}.")
+
+
+def _share(found: Findings) -> float:
+    """Of all that raters could mark, how much they did: only to choose the words."""
+    tables = found.agreement.tallies.values()
+    marks, chances = sum(int(t.marked @ t.counts) for t in tables), sum(int(t.rated @ t.counts) for t in tables)
+    return marks / chances if chances else 0.0
 
 
 def _rule(found: Findings) -> Iterator[Sentence]:
@@ -191,8 +217,10 @@ def _rule(found: Findings) -> Iterator[Sentence]:
     judged = next((row for row in (mean, pooled) if bounded(row)), None)
     if judged is None or judged.low is None or not known(mean) or not known(pooled):
         return
-    which = "mean" if judged is mean else "pooled number"
-    told = RULES[krippendorff_rule(judged.low)]
+    which, rule = "mean" if judged is mean else "pooled number", krippendorff_rule(judged.low)
+    told = RULES[rule]
+    if rule == "reliable" and copies(found).suspected:
+        told = "the marks would be reliable enough for conclusions, if nobody has copied"
     yield ("Krippendorff's alpha is ", table.quote(mean), f" on average over {unit(found)}s and ", table.quote(pooled),
            " with all cases pooled. Krippendorff asks for 0.80, or for 0.667 where conclusions are tentative; by the "
            f"lower limit of the CI of the {which}, {told}.")  # fmt: skip

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator
 
 from ...analyses.evaluate.printing import NAMES
 from ..findings import Findings
-from .estimators import given_references, methods_of, spoken
+from .standards import given_references, methods_of, spoken
 
 ONCE = (
     r"ranked by .*--metric",
     r"no subjects are named",
     r"vote:0\.5 of two raters",
     r"\d+ raters make no human range",
+    r"one more rater like these",
     r"so many tests: the scheme",
     r"Kendall's tau ",
     r"Krippendorff's rule",
@@ -62,7 +63,7 @@ def plainly(found: Findings, note: str) -> str:
     for pattern, words in PLAINLY:
         note = re.sub(pattern, words, note)
     for method in methods_of(found):
-        note = re.sub(rf"(?<![\w:.]){re.escape(method)}(?![\w:]|\.\d)", spoken(found, method), note)
+        note = re.sub(rf"(?<![\w:.]){re.escape(method)}(?!\w|:\w|\.\d)", spoken(found, method), note)
     for metric, name in NAMES.items():
         note = re.sub(rf"\b{metric}(?= against| \d| the )", name, note)
     return note

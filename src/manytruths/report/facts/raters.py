@@ -9,10 +9,10 @@ from ...analyses.agree.charts import charts
 from ...analyses.rows import Row
 from ..findings import Findings
 from ..parts import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Section, Sentence, words
-from .dependence import LEAST_RATERS, dependence
-from .habits import habits, larger, outliers, smaller
-from .numbers import Numbers, numbers
-from .wording import interval_name, item, rater_cell, unit
+from .dependence import LEAST_RATERS, copies, dependence
+from .habits import draws, habits, outliers, turned
+from .numbers import Numbers, known, numbers
+from .wording import interval_name, item, joined, rater_cell, unit
 
 PERFORMANCE = {
     "sensitivity": ("Sensitivity", "Of what at least half of the raters marked, the share that this rater marked."),
@@ -22,15 +22,25 @@ PERFORMANCE = {
 }
 MANY_PAIRS = 15
 """With more pairs of raters, their table is closed at first."""
+MANY_RATERS, ENDS = 15, 20
+"""Of more raters, only so many pairs are shown from either end."""
 
 
 def section(found: Findings) -> Section | None:
     """What each rater is like; None where raters are exchangeable, so that nothing can be said of one."""
     if found.agreement.raters is None:
         return None
-    lead = (*outliers(found), *habits(found))
+    lead = (*_turned(found), *outliers(found), *habits(found))
     blocks = [*_charts(found), *_tables(found), *_twice(found), *_together(found)]
     return Section("raters", "Who differs, and how?", lead, tuple(blocks))
+
+
+def _turned(found: Findings) -> Iterator[Sentence]:
+    """Whose numbers here say nothing about how they draw."""
+    if names := turned(found):
+        who = joined([("rater ", rater_cell(found, name)) for name in names])
+        yield ("A mask of ", *who, " was probably saved the wrong way round (see In short): what is said of raters "
+               "here may be due to that.")  # fmt: skip
 
 
 def _charts(found: Findings) -> Iterator[Block]:
@@ -81,7 +91,7 @@ def _tendencies(found: Findings, table: Numbers) -> PageTable:
     columns = [
         *_names(found),
         Column("Differs from others by", "1 − Dice to each of the others, on average: 0 is the same drawing."),
-        Column("Stands out", "Differs by more than the raters' mean plus one SD.", number=False),
+        Column("Stands out", "Differs by more than the raters' mean plus one SD: somebody mostly does.", number=False),
         Column("Size, of the others'", "What the rater marked over what the others marked: above 1 is larger."),
         Column("Draws", "The size in words: 25% larger or 20% smaller than the others is worth a word.", number=False),
         Column("Misses", "Of what at least half of the others marked, the share that this rater left."),
@@ -101,7 +111,7 @@ def _tendency(found: Findings, table: Numbers, rater: str) -> tuple[Cell, ...]:
         table.cell("mean_difference", "pooled", rater),
         words("yes" if out else ""),
         table.cell("relative_area", "pooled", rater),
-        words("larger" if larger(size) else "smaller" if smaller(size) else ""),
+        words(draws(size)),
         table.cell("misses", "pooled", rater, digits=0, percent=True),
         table.cell("extra", "pooled", rater, digits=0, percent=True),
         table.cell("williams_index", "pooled", rater),
@@ -144,11 +154,23 @@ def _pooled_cells(table: Numbers, rater: str) -> Iterator[Cell]:
 def _pairs(found: Findings, table: Numbers, rows: Sequence[Row]) -> PageTable:
     """Every two raters."""
     columns = (Column("Rater", number=False), Column("and", number=False), *_pair_columns())
+    few = len(_raters(found)) <= MANY_RATERS
+    shown = rows if few else _ends(table, rows)
     cells = tuple(
-        (rater_cell(found, str(r.extra[0])), rater_cell(found, str(r.extra[1])), *_pair_cells(table, r)) for r in rows
+        (rater_cell(found, str(r.extra[0])), rater_cell(found, str(r.extra[1])), *_pair_cells(table, r)) for r in shown
     )
     note = f"Means are over {unit(found)}s, pooled numbers over all {item(found)}s."
-    return PageTable("rater-pairs", "Every two raters", columns, cells, note, closed=len(rows) > MANY_PAIRS)
+    if few:
+        return PageTable("rater-pairs", "Every two raters", columns, cells, note, closed=len(rows) > MANY_PAIRS)
+    note += f" All {len(rows):,} pairs are in agree/pairs.csv."
+    return PageTable("rater-pairs", f"The {ENDS} pairs most and least alike", columns, cells, note, closed=True)
+
+
+def _ends(table: Numbers, rows: Sequence[Row]) -> list[Row]:
+    """Of many pairs those with the highest and the lowest Dice, pairs without one left out."""
+    dice = {r.extra: r.value for r in table.all("dice", "pooled") if known(r)}
+    order = sorted((r for r in rows if r.extra in dice), key=lambda r: -dice[r.extra])
+    return order if len(order) <= 2 * ENDS else [*order[:ENDS], *order[-ENDS:]]
 
 
 def _pair_columns() -> list[Column]:
@@ -182,25 +204,21 @@ def _twice(found: Findings) -> Iterator[Block]:
 
 
 def _together(found: Findings) -> Iterator[Block]:
-    """Whether the raters err together."""
+    """Whether the raters' errors go together."""
     sentences = tuple(_dependence(found))
     if sentences:
-        yield Paragraphs(sentences, "Do the raters err together?")
+        yield Paragraphs(sentences, "Do the raters' errors go together?")
 
 
 def _dependence(found: Findings) -> Iterator[Sentence]:
     errors = dependence(found)
     if errors is not None:
-        yield (
-            f"Where raters make the same mistakes, a vote of them is worth less. Here the errors of two raters are "
-            f"{errors.words} (", errors.correlation, "): ", *errors.counted,
-            ". A mistake that all share cannot be seen at all.",
-        )  # fmt: skip
+        yield ("The more the raters' errors go together, the less their votes add to each other. Here ", *errors.told,
+               ". A mistake that all share cannot be seen at all.")  # fmt: skip
     elif len(_raters(found)) < LEAST_RATERS:
-        yield ("Whether the raters err together cannot be told: this needs at least four raters.",)
-    assert found.agreement.raters is not None
-    pairs = numbers(found, "agree", "pairs")
-    for copy in found.agreement.raters.dependence.copies:
+        yield ("Whether the raters' errors go together cannot be told: this needs at least four raters.",)
+    alike, pairs = copies(found), numbers(found, "agree", "pairs")
+    for copy in alike.pairs if alike.suspected else ():
         names = (rater_cell(found, copy.rater_a), " and ", rater_cell(found, copy.rater_b))
         value = pairs.cell("dice", "pooled", copy.rater_a, copy.rater_b, "between", digits=3)
         yield ("Raters ", *names, " drew nearly the same, with a Dice of ", value, ": is one a copy or an edit?")

@@ -14,10 +14,10 @@ from ..parts import Sentence, plain
 from .algorithm_curves import ends_of
 from .algorithm_tables import judged_label
 from .dependence import dependence
-from .disputed import by_dispute
-from .estimators import furthest
+from .disputed import by_dispute, no_overlap
 from .human_words import range_words, verdict_words
 from .numbers import known, numbers
+from .standards import furthest
 from .verdicts import beside_rows, orders_of
 from .wording import SCALES, SHARES, capital, interval_name, joined, unit
 
@@ -33,7 +33,7 @@ def results_text(found: Findings) -> str:
     """One paragraph, in the past tense."""
     parts = (_agreement(found), _range(found), _standards(found), _errors(found), _algorithms(found), _order(found))
     told = [plain(capital(sentence)) for part in parts for sentence in part]
-    return " ".join(told) or "No two raters could be compared: nothing was marked."
+    return " ".join(told) or f"No two raters could be compared: {no_overlap(found)}."
 
 
 def _agreement(found: Findings) -> Iterator[Sentence]:
@@ -74,8 +74,9 @@ def _standards(found: Findings) -> Iterator[Sentence]:
 def _errors(found: Findings) -> Iterator[Sentence]:
     errors = dependence(found)
     if errors is not None:
-        told = tuple(p.replace(" count as ", " counted as ") if isinstance(p, str) else p for p in errors.counted)
-        yield (f"The raters' errors were {errors.words} (mean correlation ", errors.correlation, "); ", *told, ".")
+        told = tuple(p.replace(" weigh ", " weighed ") if isinstance(p, str) else p for p in errors.weighed)
+        yield (f"Given STAPLE's estimate, the raters' errors were {errors.words} (mean correlation ",
+               errors.correlation, "); ", *told, ".")  # fmt: skip
 
 
 def _algorithms(found: Findings) -> Iterator[Sentence]:

@@ -17,8 +17,9 @@ from ...labels import Labels
 from ...study.options import PATHS
 from ..findings import Findings
 from ..parts import Column, PageTable, words
-from .method_words import options_of
-from .wording import SCALES, listed
+from .counts import Counts
+from .standards import options_of
+from .wording import SCALES, listed, unit
 
 Line = tuple[str, str, str]
 """Part, setting, value."""
@@ -93,7 +94,9 @@ def _shown(found: Findings, name: str, value: Any) -> str:
 
 def _resampling(found: Findings) -> Iterator[Line]:
     own, part = found.settings, "intervals"
-    yield part, "bootstrap over subjects", f"bias-corrected and accelerated, {own.resamples:,} resamples"
+    drawn = f"bias-corrected and accelerated, {own.resamples:,} resamples"
+    none = f"none: too few {unit(found)}s have a value"
+    yield part, f"bootstrap over {unit(found)}s", drawn if Counts(found).resampled else none
     yield part, "level", f"{own.level:.0%}"
     yield part, "seed", str(own.seed)
     yield "words", "scale for kappa", SCALES.get(own.scale, own.scale)
@@ -142,7 +145,8 @@ def _ranking(found: Findings) -> Iterator[Line]:
     yield part, "scheme", ranking.scheme + (f" ({ranking.aggregate})" if ranking.scheme == "mean" else "")
     yield part, "metrics", ", ".join(ranking.metrics)
     yield part, "under", f"{len(ranking.truths)} raters and reference standards"
-    yield part, "resamples and seed", f"{ranking.resamples:,}, {ranking.seed}"
+    drawn = f"{ranking.resamples:,}, {ranking.seed}"
+    yield part, "resamples and seed", f"none: too few {unit(found)}s" if ranking.overall.refusal else drawn
     yield part, "missing scores", str(found.ranking.settings.missing)
     yield part, "level of tests", f"{ranking.alpha:g}, after Holm"
 

@@ -11,9 +11,10 @@ from ..findings import Findings
 from ..parts import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Section, Sentence, words
 from .complexity import LEAST_DRAWN
 from .dependence import LEAST_RATERS, dependence
-from .estimators import UNION, called, described, given_references, spoken, standard_cell, titled
+from .disputed import no_overlap
 from .notes import notes_of
 from .numbers import Numbers, known, numbers
+from .standards import UNION, called, described, given_references, spoken, standard_cell, titled
 from .wording import case_cell, deviation, interval_name, joined, listed, over, rater_cell
 
 Pair = tuple[str, str]
@@ -22,6 +23,8 @@ MOST_HISTOGRAMS = 12
 """Raters, one below the other; with more, the table has to do."""
 LONG = 12
 """Lines from which on a table can be filtered."""
+DIFFERENT = 0.9
+"""Dice of two reference standards from which on a case is not worth a word."""
 STEADY = 0.95
 """Dice with itself from which on a method does not depend on the background."""
 CUT = " on the modified background"
@@ -36,7 +39,7 @@ HARD = {
 """Rates of each rater, how they are called, and what they mean."""
 SOFT = {
     "accuracy": ("Soft accuracy", "Share of places that the rater has right, weighed by how sure it is (Gordon)"),
-    "gordon_f": ("Gordon's F", "Precision and sensitivity in one number, weighed by how sure it is"),
+    "gordon_f": ("Gordon's F", "Sensitivity and specificity in one number (harmonic mean), weighed by how sure it is"),
     "balanced_accuracy": ("Balanced accuracy", "Mean of sensitivity and specificity, weighed by how sure it is"),
 }
 """The same, against how sure a reference standard is."""
@@ -83,7 +86,7 @@ def _lead(found: Findings, table: Numbers) -> Iterator[Sentence]:
         least, pair = min(rows, key=lambda one: one[0].value)
         yield (*_apart(found, table, least, pair, several=len(rows) > 1), *_yardstick(found))
     elif _pairs(found):
-        yield ("How far reference standards differ cannot be told: nothing was marked.",)
+        yield (f"How far reference standards differ cannot be told: {no_overlap(found)}.",)
 
 
 def _apart(found: Findings, table: Numbers, least: Row, pair: Pair, *, several: bool) -> Iterator[str | Cell]:
@@ -124,7 +127,7 @@ def _advice(found: Findings, table: Numbers) -> Iterator[Sentence]:
     if "vote" in names and not two:
         yield ("A vote is simple, easy to explain and robust: take it unless there is a reason not to.",)
     if "staple" in names:
-        told = "STAPLE is for raters who differ in quality and make their mistakes independently of each other."
+        told = "STAPLE is for raters who differ in quality and whose errors are independent of each other."
         yield (told, *_errors(found), *_background(table))
     if two:
         yield ("Two raters cannot outvote each other: where they differ, no reference standard knows who is right.",)
@@ -139,13 +142,11 @@ def _errors(found: Findings) -> Iterator[str | Cell]:
     """STAPLE's assumption, in words."""
     errors = dependence(found)
     if errors is not None:
-        yield f" Here their errors are {errors.words} ("
-        yield errors.correlation
-        yield "): "
-        yield from errors.counted
-        yield ", so that the rates it gives them look better than they are." if errors.few else "."
+        yield " Here "
+        yield from errors.told
+        yield ". The rates that it gives them look better than they are." if errors.few else "."
     elif len(found.study.rater_names) < LEAST_RATERS:
-        yield " Whether they do cannot be told: this needs at least four raters."
+        yield " Whether they are cannot be told: this needs at least four raters."
 
 
 def _background(table: Numbers) -> Iterator[str | Cell]:
@@ -163,7 +164,7 @@ def _disputed(found: Findings, table: Numbers, most: int = 3) -> list[Row]:
     if len(found.study) < 2:
         return []
     own = set(_pairs(found))
-    rows = [row for row in table.all("dice", "case") if row.extra in own and row.value < 1]
+    rows = [row for row in table.all("dice", "case") if row.extra in own and row.value < DIFFERENT]
     least: dict[str, Row] = {}
     for row in sorted(rows, key=lambda row: row.value):
         least.setdefault(row.case, row)

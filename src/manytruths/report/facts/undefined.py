@@ -10,6 +10,7 @@ from ...labels import reason
 from ..findings import Findings
 from ..parts import Block, Cell, Column, PageTable, Paragraphs, words
 from .numbers import all_tables
+from .wording import unit
 
 FEW, MOST = 3, 8
 """So many cases, and so many statistics, are named."""
@@ -21,10 +22,10 @@ Key = tuple[str, str, str]
 
 WHERE = {
     "pooled": "all cases together",
-    "mean": "mean over subjects",
+    "mean": "mean over {}s",
     "std": "standard deviation",
     "group": "all cases together",
-    "subject": "a subject",
+    "subject": "a patient",
     "ranking": "a ranking",
     "overall": "the overall ranking",
 }
@@ -39,13 +40,14 @@ class _Gap:
     cases: dict[str, None] = field(default_factory=dict)
     scopes: dict[str, None] = field(default_factory=dict)
 
-    def add(self, row: Row) -> None:
+    def add(self, row: Row, unit: str) -> None:
         self.count += 1
         self.statistics[row.statistic] = None
         if row.scope == "case":
             self.cases[row.case] = None
         else:
-            self.scopes[WHERE.get(row.scope, row.scope) + (", by group" if row.group else "")] = None
+            where = WHERE.get(row.scope, row.scope).format(unit)
+            self.scopes[where + (", by group" if row.group else "")] = None
 
 
 def undefined(found: Findings) -> Block:
@@ -68,7 +70,7 @@ def _gaps(found: Findings) -> Iterable[tuple[Key, _Gap]]:
     for file, table in all_tables(found):
         for row in table.rows:
             for missing, why in _missing(row):
-                gaps.setdefault((file, missing, why), _Gap()).add(row)
+                gaps.setdefault((file, missing, why), _Gap()).add(row, unit(found))
     return sorted(gaps.items(), key=lambda item: item[0][1] != "value")
 
 

@@ -10,10 +10,10 @@ from ...analyses.rows import Row
 from ..findings import Findings
 from ..parts import Sentence
 from .algorithm_curves import ends_of
-from .algorithm_tables import algorithm_cell, judged_label
-from .estimators import spoken
-from .human_words import place_words
+from .algorithm_tables import algorithm_cell, judged_label, main_standards
+from .human_words import one_more, place_words
 from .numbers import known, numbers
+from .standards import spoken
 from .wording import count, joined, listed
 
 MOST = 4
@@ -60,7 +60,8 @@ def _beside_raters(found: Findings) -> list[Sentence]:
         place = place_words(human, name, float(row.value), first=i == 0)
         parts.append((algorithm_cell(found, name), has, table.quote(row), f", {place}"))
     of = f" ({label})" if label else ""
-    return [(f"Against the raters{of}, ", *joined(parts, "; ", "; "), _more(len(rows)), ".")]
+    told = (f"Against the raters{of}, ", *joined(parts, "; ", "; "), _more(len(rows)), ".")
+    return [(*told, f" {one_more(found)}" if one_more(found) else "")]
 
 
 def _more(rows: int) -> str:
@@ -68,11 +69,10 @@ def _more(rows: int) -> str:
 
 
 def _by_dice(found: Findings) -> Iterator[Sentence]:
-    """Where raters make no range: by a reference standard that gives the commonest order."""
-    assert found.evaluation is not None
-    truths, orders = found.evaluation.plan.truths, orders_of(found)
-    usual = orders.rankings[0].truths if orders else truths
-    standard = next((truth for truth in truths if truth in usual), truths[0])
+    """Where raters make no range: by a reference standard that gives the commonest order, the first that was made."""
+    orders, made = orders_of(found), main_standards(found)
+    usual = orders.rankings[0].truths if orders else made
+    standard = next((truth for truth in made if truth in usual), made[0])
     table = numbers(found, "evaluate", "scores")
     own = table.all("dice", "mean", label=judged_label(found))
     rows = sorted((r for r in own if not r.group and r.extra[1] == standard and known(r)), key=lambda r: -r.value)

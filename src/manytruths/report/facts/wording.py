@@ -47,9 +47,9 @@ MEANINGS = {
     "krippendorff_alpha_ordinal": "Alpha where a label one step away counts as a smaller disagreement.",
     "krippendorff_alpha_interval": "Alpha where labels are numbers, and disagreements grow with their difference.",
     "cohen_kappa": "Agreement of two raters beyond chance, averaged over all pairs of raters.",
-    "gwet_ac1": "Beyond chance too, but it stays high where little is marked.",
+    "gwet_ac1": "Beyond chance too, but it stays high where one label covers nearly everything.",
     "pabak": "Percent agreement on the scale of a kappa: it takes all labels for equally common.",
-    "percent_agreement": "How often two raters say the same of a place. High wherever most of it is background.",
+    "percent_agreement": "How often two raters say the same of a place. High wherever one label covers most places.",
     "positive_agreement": "Where one rater marked, the chance that another marked as well.",
     "negative_agreement": "Where one rater left a place unmarked, the chance that another did so too.",
     "unanimous": "Of everything that anybody marked, the share that all raters marked.",
@@ -59,7 +59,7 @@ MEANINGS = {
     "heatmap_score": "Inside what anybody marked, the votes of a place over the most that any place has, on average. "
     "Not agreement: it is 1 where a single rater marked.",
     "ranking_heatmap_score": "The same, with marks weighed by the rank of severity that raters gave them.",
-    "prevalence_index": "Near 1 where nearly everything is background: kappa is then lower for the same agreement.",
+    "prevalence_index": "Near 1 where one label covers nearly everything: kappa is then lower for the same agreement.",
     "smyth_bound": "Raters who disagree this much must be wrong at least so often, whatever the truth.",
 }
 """The same in a line for clinicians."""
@@ -123,8 +123,8 @@ def rater_cell(found: Findings, rater: str) -> Cell:
 
 
 def unit(found: Findings) -> str:
-    """What intervals and means are over: patients, or cases where each is its own patient."""
-    return "patient" if len(found.study.subjects) < len(found.study) else "case"
+    """What intervals and means are over: patients where any is named, else cases."""
+    return "patient" if any(case.subject != case.name for case in found.study) else "case"
 
 
 def item(found: Findings) -> str:
