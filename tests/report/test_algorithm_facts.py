@@ -13,9 +13,9 @@ from test_truth_facts import CASES, assert_sound, charts, column, findings, said
 
 from data_folder import data
 from manytruths.report.facts import algorithms, in_short
-from manytruths.report.facts.methods_text import methods_text
+from manytruths.report.facts.computed.methods_text import methods_text
+from manytruths.report.facts.computed.settings import settings
 from manytruths.report.facts.notes import notes_of
-from manytruths.report.facts.settings import settings
 from manytruths.report.findings import Findings
 from manytruths.report.parts import Section, plain
 from manytruths.study import Study

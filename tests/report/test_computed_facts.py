@@ -14,11 +14,11 @@ from computed_studies import STUDIES, block, blocks, findings, masks, said, simu
 import manytruths as mt
 from manytruths.analyses.rows import Table
 from manytruths.report.facts import computed
-from manytruths.report.facts.checklist import ANSWERED, PARTLY, YOURS
-from manytruths.report.facts.formula_list import FORMULAS
-from manytruths.report.facts.formulas import names_of, used
+from manytruths.report.facts.computed.checklist import ANSWERED, PARTLY, YOURS
+from manytruths.report.facts.computed.formula_list import FORMULAS
+from manytruths.report.facts.computed.formulas import names_of, used
+from manytruths.report.facts.computed.undefined import undefined
 from manytruths.report.facts.numbers import all_tables
-from manytruths.report.facts.undefined import undefined
 from manytruths.report.findings import FileRead, Findings
 from manytruths.report.parts import Paragraphs
 

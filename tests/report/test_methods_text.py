@@ -13,7 +13,7 @@ import manytruths as mt
 from manytruths.analyses.agree.verb import agree
 from manytruths.analyses.fuse.fusing import FusePlan
 from manytruths.analyses.fuse.verb import fuse
-from manytruths.report.facts.references import REFERENCES, SOFTWARE, bibliography, cite, cited_in, once
+from manytruths.report.facts.computed.references import REFERENCES, SOFTWARE, bibliography, cite, cited_in, once
 from manytruths.report.findings import Findings
 
 

@@ -142,7 +142,13 @@ def leads(html: str) -> list[tuple[str, str]]:
     return found
 
 
-TOLD = (r"95% (?:CI|confidence interval)", r"vote:[\d.]+", r"excl:[\d.]+", r"more than 0\.\d+ stands out", r"less than 1%")
+TOLD = (
+    r"95% (?:CI|confidence interval)",
+    r"vote:[\d.]+",
+    r"excl:[\d.]+",
+    r"more than 0\.\d+ stands out",
+    r"less than 1%",
+)
 
 
 def apart(sentence: str) -> tuple[str, list[str]]:

@@ -14,7 +14,7 @@ from ...pictures import histograms, strip
 from ..findings import Findings
 from ..parts import Beside, Block, Cell, Chart, Column, PageTable, Section, Sentence, words
 from .comparison import comparison
-from .counts import Counts
+from .computed.counts import Counts
 from .disputed import no_kappa
 from .numbers import Numbers, known, numbers, undefined_of
 from .wording import (

@@ -9,7 +9,7 @@ from ...agreement import level
 from ...analyses.rows import Row
 from ..findings import Findings
 from ..parts import Cases, Cell, Column, PageTable, Section, words
-from .algorithm_tables import judged_label, main_standards
+from .algorithms.tables import judged_label, main_standards
 from .complexity import HEADS, group_words
 from .disputed import by_dispute, why
 from .numbers import Numbers, numbers

@@ -10,7 +10,7 @@ from ...analyses.rows import Row
 from ...analyses.summaries import region_of
 from ..findings import Findings
 from ..parts import Sentence
-from .counts import Counts
+from .computed.counts import Counts
 from .dependence import copies, dependence
 from .disputed import disputed, meet, who_marked
 from .habits import larger, smaller, standing_out, turned

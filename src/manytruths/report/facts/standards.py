@@ -11,8 +11,8 @@ from ...consensus.door import estimator
 from ...study import Study
 from ..findings import Findings
 from ..parts import Cell, words
+from .computed.references import cite
 from .numbers import known, numbers
-from .references import cite
 
 UNION, ALL = "what any rater marked (union)", "what all raters marked (intersection)"
 MAJORITY, HALF = "the majority vote", "the vote of at least half"

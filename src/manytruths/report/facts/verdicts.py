@@ -9,8 +9,8 @@ from ...analyses.evaluate.ranks import Orders
 from ...analyses.rows import Row
 from ..findings import Findings
 from ..parts import Sentence
-from .algorithm_curves import ends_of
-from .algorithm_tables import algorithm_cell, judged_label, main_standards
+from .algorithms.curves import ends_of
+from .algorithms.tables import algorithm_cell, judged_label, main_standards
 from .human_words import one_more, place_words
 from .numbers import known, numbers
 from .standards import spoken

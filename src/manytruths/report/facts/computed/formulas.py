@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ...consensus.door import estimator
-from ..findings import Findings
-from ..parts import Column, PageTable, words
+from ....consensus.door import estimator
+from ...findings import Findings
+from ...parts import Column, PageTable, words
+from ..numbers import all_tables
 from .counts import Counts
 from .formula_list import FORMULAS, NOTATION, SUFFIXES, Formula
-from .numbers import all_tables
 
 
 def used(found: Findings) -> dict[str, Formula]:

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ...agreement import level
-from ...analyses.evaluate.human_range import OTHERS
-from ...analyses.evaluate.printing import NAMES
-from ...analyses.rows import Row
-from ..findings import Findings
-from ..parts import Sentence, plain
-from .algorithm_curves import ends_of
-from .algorithm_tables import judged_label
-from .dependence import dependence
-from .disputed import by_dispute, no_overlap
-from .human_words import range_words, verdict_words
-from .numbers import known, numbers
-from .standards import furthest
-from .verdicts import beside_rows, orders_of
-from .wording import SCALES, SHARES, capital, interval_name, joined, unit
+from ....agreement import level
+from ....analyses.evaluate.human_range import OTHERS
+from ....analyses.evaluate.printing import NAMES
+from ....analyses.rows import Row
+from ...findings import Findings
+from ...parts import Sentence, plain
+from ..algorithms.curves import ends_of
+from ..algorithms.tables import judged_label
+from ..dependence import dependence
+from ..disputed import by_dispute, no_overlap
+from ..human_words import range_words, verdict_words
+from ..numbers import known, numbers
+from ..standards import furthest
+from ..verdicts import beside_rows, orders_of
+from ..wording import SCALES, SHARES, capital, interval_name, joined, unit
 
 MAIN = {
     "dice": "the Dice coefficient of two raters",

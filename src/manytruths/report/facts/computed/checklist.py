@@ -10,16 +10,16 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from ...analyses.printing import counted
-from ...analyses.rows import Row
-from ...labels import reason
-from ...resampling import LEAST_SUBJECTS
-from ..findings import Findings
-from ..parts import Cell, Column, PageTable, words
+from ....analyses.printing import counted
+from ....analyses.rows import Row
+from ....labels import reason
+from ....resampling import LEAST_SUBJECTS
+from ...findings import Findings
+from ...parts import Cell, Column, PageTable, words
+from ..dependence import copies
+from ..numbers import bounded, numbers
+from ..wording import SHARES, interval_name, listed, unit
 from .counts import Counts
-from .dependence import copies
-from .numbers import bounded, numbers
-from .wording import SHARES, interval_name, listed, unit
 
 ANSWERED, PARTLY, YOURS = "answered", "partly", "yours to write"
 SOURCE = (

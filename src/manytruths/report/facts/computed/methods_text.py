@@ -9,25 +9,25 @@ from importlib.metadata import version
 
 import manytruths
 
-from ...analyses.evaluate.verb import Evaluation
-from ...analyses.plan.topics import word
-from ...analyses.printing import counted
-from ...analyses.rank.verb import Ranked
-from ...analyses.summaries import region_of
-from ...evaluation.ranking.wilcoxon import EXACT
-from ...formats.scores import PERFECT
-from ...labels import reason
-from ...resampling import LEAST_SUBJECTS
-from ..findings import Findings
-from .algorithm_tables import empty_masks
+from ....analyses.evaluate.verb import Evaluation
+from ....analyses.plan.topics import word
+from ....analyses.printing import counted
+from ....analyses.rank.verb import Ranked
+from ....analyses.summaries import region_of
+from ....evaluation.ranking.wilcoxon import EXACT
+from ....formats.scores import PERFECT
+from ....labels import reason
+from ....resampling import LEAST_SUBJECTS
+from ...findings import Findings
+from ..algorithms.tables import empty_masks
+from ..numbers import bounded, known, numbers
+from ..standards import in_words
+from ..wording import item, listed, unit
 from .counts import Counts
 from .formula_list import FORMULAS
 from .formulas import used
-from .numbers import bounded, known, numbers
 from .references import SOFTWARE, cite, cited_in, once
 from .settings import tolerances
-from .standards import in_words
-from .wording import item, listed, unit
 
 REGIONS = {
     "whole": "over all {item}s that were rated",

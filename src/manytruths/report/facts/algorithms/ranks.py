@@ -6,19 +6,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 
-from ...analyses.evaluate.printing import NAMES
-from ...analyses.evaluate.ranks import Orders
-from ...analyses.printing import counted
-from ...analyses.rank.charts import charts
-from ...analyses.rank.verb import Ranked
-from ...analyses.rows import Row
-from ...evaluation.ranking.words import p_text
-from ..findings import Findings
-from ..parts import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Sentence, quoted, words
-from .algorithm_tables import algorithm_cell, judged_label
-from .notes import plainly
-from .standards import spoken
-from .wording import joined, listed, unit
+from ....analyses.evaluate.printing import NAMES
+from ....analyses.evaluate.ranks import Orders
+from ....analyses.printing import counted
+from ....analyses.rank.charts import charts
+from ....analyses.rank.verb import Ranked
+from ....analyses.rows import Row
+from ....evaluation.ranking.words import p_text
+from ...findings import Findings
+from ...parts import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Sentence, quoted, words
+from ..notes import plainly
+from ..standards import spoken
+from ..wording import joined, listed, unit
+from .tables import algorithm_cell, judged_label
 
 RANKINGS, PAIRS = "rank/rankings.csv", "rank/pairs.csv"
 

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ...analyses.evaluate.gaps import UNMARKED
-from ...analyses.evaluate.hard import MEAN, Part
-from ...analyses.evaluate.human_range import OTHERS
-from ...analyses.evaluate.measures import EVERYBODY
-from ...analyses.evaluate.notes import unit_of
-from ...analyses.evaluate.printing import NAMES
-from ...analyses.evaluate.verb import Evaluation
-from ...analyses.rows import Row
-from ...evaluation.ranking.directions import is_distance
-from ...labels import reason
-from ..findings import Findings
-from ..parts import Block, Cell, Column, PageTable, quoted, words
-from .human_words import PAIRED, one_more, range_words, verdict_words
-from .standards import ALL, UNION, called, given_references, methods_of, standard_cell
-from .wording import deviation, interval_name, over, rater_cell, unit
+from ....analyses.evaluate.gaps import UNMARKED
+from ....analyses.evaluate.hard import MEAN, Part
+from ....analyses.evaluate.human_range import OTHERS
+from ....analyses.evaluate.measures import EVERYBODY
+from ....analyses.evaluate.notes import unit_of
+from ....analyses.evaluate.printing import NAMES
+from ....analyses.evaluate.verb import Evaluation
+from ....analyses.rows import Row
+from ....evaluation.ranking.directions import is_distance
+from ....labels import reason
+from ...findings import Findings
+from ...parts import Block, Cell, Column, PageTable, quoted, words
+from ..human_words import PAIRED, one_more, range_words, verdict_words
+from ..standards import ALL, UNION, called, given_references, methods_of, standard_cell
+from ..wording import deviation, interval_name, over, rater_cell, unit
 
 SCORES, VERDICTS = "evaluate/scores.csv", "evaluate/verdicts.csv"
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ...analyses.evaluate.charts import charts
-from ...analyses.evaluate.grey import EXCLUDED, GreyScores
-from ...analyses.evaluate.printing import NAMES
-from ...analyses.rows import Row
-from ...formats import safe_name
-from ..findings import Findings
-from ..parts import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Sentence, quoted, words
-from .algorithm_tables import (
+from ....analyses.evaluate.charts import charts
+from ....analyses.evaluate.grey import EXCLUDED, GreyScores
+from ....analyses.evaluate.printing import NAMES
+from ....analyses.rows import Row
+from ....formats import safe_name
+from ...findings import Findings
+from ...parts import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Sentence, quoted, words
+from ..standards import spoken
+from ..wording import interval_name, unit
+from .tables import (
     ALGORITHM,
     JUDGED_BY,
     SCORES,
@@ -22,8 +24,6 @@ from .algorithm_tables import (
     judge_cell,
     standards_of,
 )
-from .standards import spoken
-from .wording import interval_name, unit
 
 CORRELATIONS = "evaluate/correlations.csv"
 LOOSE, STRICT = "vote:any", "vote:0.75"

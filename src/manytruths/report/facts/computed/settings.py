@@ -11,15 +11,15 @@ from typing import Any
 
 import manytruths
 
-from ...analyses.evaluate.verb import Evaluation
-from ...analyses.summaries import region_of
-from ...labels import Labels
-from ...study.options import PATHS
-from ..findings import Findings
-from ..parts import Column, PageTable, words
+from ....analyses.evaluate.verb import Evaluation
+from ....analyses.summaries import region_of
+from ....labels import Labels
+from ....study.options import PATHS
+from ...findings import Findings
+from ...parts import Column, PageTable, words
+from ..standards import options_of
+from ..wording import SCALES, listed, unit
 from .counts import Counts
-from .standards import options_of
-from .wording import SCALES, listed, unit
 
 Line = tuple[str, str, str]
 """Part, setting, value."""

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...analyses.evaluate.charts import charts
-from ...analyses.evaluate.human_range import LEAST_RATERS, OTHERS, HumanRange
-from ...analyses.evaluate.verb import Evaluation
-from ...analyses.rows import Row
-from ...formats import safe_name
-from ...labels import reason
-from ..findings import Findings
-from ..parts import Block, Chart, Paragraphs, Section, Sentence, quoted
-from .algorithm_curves import curve_blocks, curve_lead
-from .algorithm_ranks import dependence, rank_blocks, verdict
-from .algorithm_tables import (
+from ....analyses.evaluate.charts import charts
+from ....analyses.evaluate.human_range import LEAST_RATERS, OTHERS, HumanRange
+from ....analyses.evaluate.verb import Evaluation
+from ....analyses.rows import Row
+from ....formats import safe_name
+from ....labels import reason
+from ...findings import Findings
+from ...parts import Block, Chart, Paragraphs, Section, Sentence, quoted
+from ..human_words import place_words, verdict_words
+from ..notes import notes_of
+from ..standards import given_references, spoken
+from ..verdicts import beside_rows
+from ..wording import count, interval_name, joined, listed
+from .curves import curve_blocks, curve_lead
+from .ranks import dependence, rank_blocks, verdict
+from .tables import (
     SCORES,
     VERDICTS,
     algorithm_cell,
@@ -26,11 +31,6 @@ from .algorithm_tables import (
     standards_of,
     verdict_table,
 )
-from .human_words import place_words, verdict_words
-from .notes import notes_of
-from .standards import given_references, spoken
-from .verdicts import beside_rows
-from .wording import count, interval_name, joined, listed
 
 FEW = 4
 """Algorithms that get a sentence each."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ..findings import FileRead, Findings
-from ..parts import Beside, Block, Cell, Column, PageTable, Paragraphs, Section, Text, words
+from ...findings import FileRead, Findings
+from ...parts import Beside, Block, Cell, Column, PageTable, Paragraphs, Section, Text, words
 from .checklist import checklist
 from .formulas import formulas
 from .methods_text import methods_text

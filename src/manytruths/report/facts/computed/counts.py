@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 
-from ...analyses.rows import Row
-from ..findings import Findings
-from .numbers import bounded, numbers
+from ....analyses.rows import Row
+from ...findings import Findings
+from ..numbers import bounded, numbers
 
 LEAST_RATERS = 5
 

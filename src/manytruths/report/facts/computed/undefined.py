@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from ...analyses.rows import Row
-from ...labels import reason
-from ..findings import Findings
-from ..parts import Block, Cell, Column, PageTable, Paragraphs, words
-from .numbers import all_tables
-from .wording import unit
+from ....analyses.rows import Row
+from ....labels import reason
+from ...findings import Findings
+from ...parts import Block, Cell, Column, PageTable, Paragraphs, words
+from ..numbers import all_tables
+from ..wording import unit
 
 FEW, MOST = 3, 8
 """So many cases, and so many statistics, are named."""

@@ -1,0 +1,5 @@
+"""How good are the algorithms?"""
+
+from .section import section
+
+__all__ = ["section"]
