@@ -49,7 +49,7 @@ def test_a_case_opens_by(way, home):
 
 
 def test_a_case_opens_by_a_sentence(home):
-    button = home.page.locator("#in-short button[data-case]").first
+    button = home.page.locator("#in-short a[data-case]").first
     name = button.get_attribute("data-case")
     button.click()
     home.viewer.loaded(name)

@@ -39,6 +39,8 @@ function openWhatWasClicked(event) {
   const place = event.target.closest("[data-case]");
   const index = indexOfCase.get(place?.dataset.case);
   if (index === undefined) return;
+  if (event.ctrlKey || event.metaKey) return;
+  if (place.localName === "a") event.preventDefault();
   // words of a line can be selected without opening it
   if (place.localName === "tr" && !getSelection().isCollapsed) return;
   openViewer(index);
