@@ -121,7 +121,7 @@ def _opened(page: Path) -> tuple[float, float]:
         tab.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
         opened = time.perf_counter() - start
         start = time.perf_counter()
-        tab.evaluate("location.hash = 'case=c007'; location.reload()")
+        tab.evaluate("location.hash = 'case=c007'")
         tab.wait_for_selector("#viewer[open] #viewer-stage")
         tab.wait_for_function("window.manytruthsViewer && manytruthsViewer.state().loaded")
         shown = time.perf_counter() - start
