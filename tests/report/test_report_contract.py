@@ -378,3 +378,11 @@ def test_the_report_says_what_was_made(tmp_path):
     summary = json.loads((made.folder / "summary.json").read_text())
     assert (summary["verb"], summary["cases"], summary["raters"]) == ("report", 1, ["A", "B"])
     assert summary["files"] == sorted(path.relative_to(made.folder).as_posix() for path in made.files)
+
+
+def test_who_is_absent_is_said(tmp_path, capsys):
+    template = write_study(tmp_path)
+    (tmp_path / "masks/B/p2.png").unlink()
+    done = run(capsys, "report", template, "--out", tmp_path / "report.html")
+    assert done.status == 0
+    assert "B is absent from one case" in done.out

@@ -39,7 +39,6 @@ class View:
     """The view as JSON; empty where it lies in a file."""
     file: str = ""
     """Relative to the page."""
-    note: str = ""
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,6 @@ class CaseEntry:
     """Its view as JSON, where the page itself holds it."""
     file: str = ""
     """Else the script that brings it, relative to the page."""
-    note: str = ""
 
 
 def page(
@@ -75,7 +74,7 @@ def in_script(text: str) -> str:
 
 
 def _listed(entry: CaseEntry) -> dict[str, object]:
-    return {"index": entry.index, "name": entry.name, "group": entry.group, "file": entry.file, "note": entry.note}
+    return {"index": entry.index, "name": entry.name, "group": entry.group, "file": entry.file}
 
 
 def _environment(cases: Mapping[str, CaseEntry]) -> Environment:

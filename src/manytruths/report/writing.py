@@ -46,8 +46,10 @@ class Report:
     def told(self) -> list[str]:
         """What the page says first, and where everything is."""
         from .facts import in_short
+        from .facts.disputed import coverage_sentence
 
-        short = [plain(sentence) for sentence in in_short.section(self.found).lead]
+        told = (*in_short.section(self.found).lead, coverage_sentence(self.found))
+        short = [plain(sentence) for sentence in told]
         size = self.path.stat().st_size / 1e6
         places = ["", f"the report:  {self.path} ({size:.1f} MB)", f"its tables:  {self.folder}"]
         if any(view.file for view in self.found.views.values()):
@@ -149,7 +151,7 @@ def html(found: Findings) -> str:
     study = found.study
     groups = {case.name: "; ".join(case.groups) for case in study}
     entries = [
-        CaseEntry(number, name, groups[name], view.thumbnail, view.inside, view.file, view.note)
+        CaseEntry(number, name, groups[name], view.thumbnail, view.inside, view.file)
         for number, (name, view) in enumerate(found.views.items())
     ]
     raters, cases = len(study.rater_names), len(study)

@@ -24,14 +24,6 @@ def packed(array: Array) -> dict[str, str]:
     return {"type": f"u{kind.itemsize}", "data": b64encode(zlib.compress(apart.tobytes(), 6)).decode()}
 
 
-def unpacked(packed: dict[str, str], shape: tuple[int, ...]) -> Array:
-    """The array back, as the page reads it."""
-    from base64 import b64decode
-
-    apart = np.frombuffer(zlib.decompress(b64decode(packed["data"])), f"<{packed['type']}").reshape(shape)
-    return np.asarray(np.bitwise_xor.accumulate(apart, axis=1))
-
-
 def picture(image: Array, ends: tuple[float, float] | None, longest: int, quality: int) -> bytes:
     """One slice as WebP, in colour where it has any."""
     from PIL import Image
