@@ -159,7 +159,7 @@ def _notes(study: Study, tallies: Tallies, table: Table, raters: Raters | None) 
     if raters_here == 2:
         yield "Smyth's bound: with two raters any disagreement counts fully, so do not compare it with other numbers"
     if raters is not None and raters.differences.outliers:
-        yield "somebody nearly always lies above mean + one standard deviation, also among equals: look, do not drop"
+        yield "somebody often lies above mean + one standard deviation, also among equals: look, do not drop"
     if study.options.exchangeable:
         yield "raters are exchangeable: nothing is said about one of them or about pairs"
     if raters is not None:
