@@ -1,4 +1,4 @@
-"""The rule for who stands out finds somebody among raters of the same quality, too: what the documentation says of it."""
+"""The rule for who stands out finds somebody among raters of the same quality, too, as often as the pages say."""
 
 from __future__ import annotations
 
