@@ -12,10 +12,11 @@ demo: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	touch $@
 
-# irrCAC pins an old SciPy that it does not need
-.venv/tested: .venv/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/test.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps irrCAC
+# irrCAC pins an old SciPy, and nnU-Net a PyTorch, that they do not need
+.venv/tested: .venv/installed requirements/test.txt requirements/torch.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/torch.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements/test.txt -c requirements/torch.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps irrCAC nnunetv2 batchgenerators acvl-utils
 	touch $@
 
 test: .venv/tested

@@ -141,3 +141,15 @@ def chance_of(text: str) -> Chance:
     if "=" not in text:
         raise CallError(f"--chance is uniform, empirical or a share for each label (a=0.6,b=0.4); got {text!r}")
     return shares("--chance", text)
+
+
+def seeds_of(text: str) -> tuple[int, ...]:
+    """``3`` are the seeds 0, 1, 2; ``0,7`` those two."""
+    try:
+        given = tuple(int(part) for part in text.split(","))
+        found = tuple(range(given[0])) if len(given) == 1 else given
+        if not found or min(found) < 0 or len(set(found)) < len(found):
+            raise ValueError
+        return found
+    except ValueError:
+        raise CallError(f"--seeds is a number, or different seeds with commas, as in 0,1,7; got {text!r}") from None

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def progress(quiet: bool) -> Iterator[Progress | None]:
+def progress(quiet: bool, doing: str = "reading cases") -> Iterator[Progress | None]:
     """A bar on a terminal; nothing elsewhere."""
     if quiet or not sys.stderr.isatty():
         yield None
@@ -21,7 +21,7 @@ def progress(quiet: bool) -> Iterator[Progress | None]:
     from rich.progress import Progress as Bar
 
     with Bar(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("reading cases")
+        task = bar.add_task(doing)
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
@@ -30,3 +30,13 @@ def console(quiet: bool) -> Any:
     from rich.console import Console
 
     return Console(quiet=quiet, width=None if sys.stdout.isatty() else 110)
+
+
+def torch_or_error(verb: str) -> None:
+    """Say what to install where PyTorch is not there."""
+    from importlib.util import find_spec
+
+    from ..errors import InputError
+
+    if find_spec("torch") is None:
+        raise InputError(f'{verb} needs PyTorch; install it with pip install "manytruths[torch]"')

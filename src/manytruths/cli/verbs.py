@@ -14,11 +14,13 @@ from cyclopts import App, Parameter
 from .. import __version__
 from .evaluate_verb import evaluate
 from .options import Common, Input, Maps, Template
+from .phantom_verb import phantom
 from .plan_verb import plan
 from .rank_verb import rank
 from .reliability_verb import reliability
 from .report_verb import report
 from .terminal import console, progress
+from .train_verb import predict, train
 
 app = App(
     name="manytruths",
@@ -173,6 +175,9 @@ app.command(rank)
 app.command(reliability)
 app.command(plan)
 app.command(report)
+app.command(train)
+app.command(predict)
+app.command(phantom)
 
 
 @app.command

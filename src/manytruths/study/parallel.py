@@ -39,7 +39,7 @@ def in_order(work: Callable[[T], R], items: Sequence[T], jobs: int, progress: Pr
 def _spread(work: Callable[[T], R], items: Sequence[T], jobs: int) -> Iterator[R]:
     context = _context(getattr(work, "func", work).__module__)
     chunk = max(1, min(16, len(items) // (4 * jobs)))
-    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_start) as pool:
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=begin_process) as pool:
         try:
             with _main_hidden(work), warnings.catch_warnings():
                 # newer Pythons warn of any thread at a fork, NumPy's own too, which mind no fork
@@ -65,7 +65,7 @@ def _context(module: str) -> multiprocessing.context.BaseContext:
     return context
 
 
-def _start() -> None:
+def begin_process() -> None:
     """In a new process: Ctrl-C is for the one that asked, and when that one is killed nobody is left working."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()

@@ -92,12 +92,7 @@ def judge(
 ) -> HardScores:
     """Masks that algorithms predicted, against raters and truths."""
     settings = settings or Settings()
-    work = partial(evaluate_case, plan=plan)
-    seen = {c.name: found for c, found in study.map(work, jobs=settings.jobs, progress=progress)}
-    study.gathered({case: found[""].raters for case, found in seen.items()})  # refuses one's 1 beside another's 255
-    if study.options.labels is None:
-        _refuse_classes(seen)
-    parts = tuple(_part(study, seen, label, tolerance) for label in _labels(seen))
+    parts = measured_parts(study, plan, tolerance=tolerance, jobs=settings.jobs, progress=progress)
     scores, human, verdicts = _scores(parts, missing, settings), Table("human", ("rater", "against")), _verdict_table()
     ranges: dict[tuple[str, str, str], HumanRange] = {}
     for part in parts:
@@ -107,6 +102,23 @@ def judge(
     differences = Table("differences", ("algorithm", "rater", "against"))
     differences.add(_difference_rows(ranges, region_of(parts[0].tallies)))
     return HardScores(parts, scores, human, verdicts, differences, ranges)
+
+
+def measured_parts(
+    study: Study,
+    plan: EvaluatePlan,
+    *,
+    tolerance: float | None = None,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> tuple[Part, ...]:
+    """Every number of every case, label by label, before anything is averaged."""
+    work = partial(evaluate_case, plan=plan)
+    seen = {c.name: found for c, found in study.map(work, jobs=jobs, progress=progress)}
+    study.gathered({case: found[""].raters for case, found in seen.items()})  # refuses one's 1 beside another's 255
+    if study.options.labels is None:
+        _refuse_classes(seen)
+    return tuple(_part(study, seen, label, tolerance) for label in _labels(seen))
 
 
 def _refuse_classes(seen: Mapping[str, Mapping[str, Judged]]) -> None:

@@ -1,0 +1,1 @@
+"""The verb ``export``: a study as a data set to train on."""

@@ -1,0 +1,119 @@
+"""The verb ``phantom``: a simulated study as files, to train on and to judge by a truth that is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import CallError, InputError
+from ..formats import write_csv, write_map, write_text
+from ..formats.results import cleared
+from ..simulate import EchoStudy
+from ..study import Progress
+from ..study.parallel import in_order
+from .printing import counted
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+FOLDERS = ("images", "masks", "references")
+DRAWING = 2
+"""Grows when the same arguments give other pixels, so that frames of an older version do not stay among new ones."""
+
+
+ECHO_TOML = """\
+# A simulated study of contrast echo with a known truth, made by: manytruths phantom echo
+# subjects {subjects}, frames {frames}, size {size}, seed {seed}, drawing {drawing}
+masks = "masks/{{rater}}/{{case}}.png"
+images = "images/{{case}}.png"
+references = "references/{{reference}}/{{case}}.png"
+cases = "cases.csv"
+raters = "raters.csv"
+"""
+
+
+@dataclass(frozen=True)
+class Written:
+    """What was written, and where."""
+
+    folder: Path
+    study: EchoStudy
+    made: int
+    """Frames that were not there from an earlier run."""
+    program: str = "manytruths"
+
+    def print(self, console: Console) -> None:
+        """What there is, and the next command to type."""
+        for line in self._lines():
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+    def _lines(self) -> Iterable[str]:
+        study = self.study
+        kept = len(study) - self.made
+        yield (
+            f"{len(study)} frames of {counted(study.subjects, 'subject')}, {study.size}×{study.size} pixels, "
+            f"marked by {len(study.raters)} raters{f'; {kept} of them were there already' if kept else ''}"
+        )
+        yield f"the study:  {self.folder}  (images, masks, references/truth, cases.csv, raters.csv, study.toml)"
+        yield f"next:       {self.program} agree {self.folder}"
+
+
+def write_echo(folder: Path | str, study: EchoStudy, *, jobs: int = 1, progress: Progress | None = None) -> Written:
+    """Write a simulated contrast echo as a study; frames that an earlier run of the same call has written stay.
+
+    ``Study.open(folder)`` reads it, with the truth as a reference.
+    """
+    if jobs < 1:
+        raise CallError(f"jobs is a positive number; got {jobs}")
+    folder = Path(folder)
+    text = _toml(study)
+    _prepare(folder, text)
+    write_text(folder / "study.toml", text)
+    names = enumerate(study.names)
+    missing = [i for i, name in names if not all(path.is_file() for path in _files(study, folder, name))]
+    for _ in in_order(partial(_write_frame, study=study, folder=folder), missing, jobs, progress):
+        pass
+    rows = [(name, study.subject(i), study.quality(i)) for i, name in enumerate(study.names)]
+    write_csv(folder / "cases.csv", rows, ("case", "subject", "quality"))
+    write_csv(folder / "raters.csv", [(r.name, r.habit) for r in study.raters], ("rater", "habit"))
+    return Written(folder, study, len(missing))
+
+
+def _toml(study: EchoStudy) -> str:
+    return ECHO_TOML.format(
+        subjects=study.subjects, frames=study.frames, size=study.size, seed=study.seed, drawing=DRAWING
+    )
+
+
+def _prepare(folder: Path, text: str) -> None:
+    """Go on in the folder of the same study, clear that of another phantom, and refuse what is not ours."""
+    mark = folder / "study.toml"
+    before = mark.read_text(encoding="utf-8", errors="replace") if mark.is_file() else ""
+    strange = sorted(path.name for path in folder.iterdir()) if folder.is_dir() and not _is_ours(before) else []
+    if strange or (folder.exists() and not folder.is_dir()):
+        what = f"holds something else ({', '.join(strange[:3])})" if strange else "is a file"
+        raise InputError(f"{folder}: {what}; choose an empty or a new folder with --to")
+    if before != text:
+        cleared(folder, FOLDERS, mark, before)
+
+
+def _is_ours(text: str) -> bool:
+    """Whether a study.toml is as we write it, for whatever study: one that somebody has changed is his."""
+    told, ours = text.split("\n"), ECHO_TOML.format(subjects=0, frames=0, size=0, seed=0, drawing=0).split("\n")
+    return told[:1] + told[2:] == ours[:1] + ours[2:] and told[1].startswith("# subjects ")
+
+
+def _files(study: EchoStudy, folder: Path, name: str) -> list[Path]:
+    """The files of a frame."""
+    homes = ("images", "references/truth", *(f"masks/{rater.name}" for rater in study.raters))
+    return [folder / home / f"{name}.png" for home in homes]
+
+
+def _write_frame(index: int, study: EchoStudy, folder: Path) -> None:
+    frame = study[index]
+    arrays = (frame.image, frame.truth, *frame.markings.values())
+    for path, array in zip(_files(study, folder, frame.name), arrays, strict=True):
+        write_map(path, array)

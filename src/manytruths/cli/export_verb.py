@@ -1,0 +1,112 @@
+"""``manytruths export``: a study as a data set to train on."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import App, Parameter
+
+from .options import Input, Template
+from .terminal import console, progress
+
+if TYPE_CHECKING:
+    from ..analyses.export.plan import ExportPlan
+
+export = App(name="export", help="Write a study as a data set to train on, for nnU-Net or MONAI.")
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Training:
+    """What to learn, and how to split."""
+
+    reference: str = "staple"
+    "The reference standard: staple, vote:0.5, simple, plurality, …, as in fuse."
+    disputed: Literal["reference", "ignore", "soft", "replicate"] = "reference"
+    "Pixels on which raters disagree: the reference's label, none, its probability, or a training case a rater."
+    folds: int | None = None
+    "Folds of the cross-validation, over subjects; 5, or as many as there are subjects."
+    seed: int = 0
+    "Another seed, other folds."
+    channel: str = "image"
+    "What grey images show; nnU-Net scales those called CT as such."
+    jobs: int = os.cpu_count() or 1
+    "Processes that work on cases at the same time; files do not depend on it."
+    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="")] = False
+    "Print nothing but errors."
+
+    def plan(self, link: bool = False) -> ExportPlan:
+        """The same as the analysis wants it."""
+        from ..analyses.export.plan import ExportPlan
+
+        return ExportPlan(self.reference, self.disputed, self.folds, self.seed, self.channel, link)
+
+
+@export.command
+def nnunet(
+    template: Template = ".",
+    /,
+    *,
+    input: Input | None = None,
+    training: Training | None = None,
+    to: Path = Path("manytruths-out/export"),
+    id: int = 501,
+    name: str = "Manytruths",
+) -> int:
+    """A raw data set of nnU-Net v2, with the ignore label and splits by subject.
+
+    Parameters
+    ----------
+    to
+        Folder that gets the data set: nnU-Net's nnUNet_raw.
+    id
+        Number of the data set, from 1 to 999; 1 to 10 are those of the Medical Segmentation Decathlon.
+    name
+        Its name: letters, digits, dashes and underscores.
+    """
+    from ..analyses.export.nnunet import check_plan
+    from ..analyses.export.printing import print_export
+    from ..analyses.export.verb import export_nnunet
+
+    input, training, met = input or Input(), training or Training(), list[Exception]()
+    plan = training.plan()
+    check_plan(plan)
+    study = input.open(template, met.append)
+    with progress(training.quiet) as bar:
+        found = export_nnunet(study, to, plan, number=id, name=name, found_before=met, jobs=training.jobs, progress=bar)
+    print_export(found, console(training.quiet))
+    return 0
+
+
+@export.command
+def monai(
+    template: Template = ".",
+    /,
+    *,
+    input: Input | None = None,
+    training: Training | None = None,
+    to: Path = Path("manytruths-out/export/monai"),
+    link: Annotated[bool, Parameter(negative="")] = False,
+) -> int:
+    """A data list for MONAI: every rater's mask, who was there, hard and soft references.
+
+    Parameters
+    ----------
+    to
+        Folder that gets datalist.json and its files.
+    link
+        Name the images where they lie, instead of writing copies.
+    """
+    from ..analyses.export.printing import print_export
+    from ..analyses.export.verb import export_monai
+
+    input, training, met = input or Input(), training or Training(), list[Exception]()
+    plan = training.plan(link)
+    study = input.open(template, met.append)
+    with progress(training.quiet) as bar:
+        found = export_monai(study, to, plan, found_before=met, jobs=training.jobs, progress=bar)
+    print_export(found, console(training.quiet))
+    return 0
