@@ -6,8 +6,8 @@ import shutil
 
 import pytest
 import torch
-from batches import DEVICES, drawn, everywhere
 
+from batches import DEVICES, drawn, everywhere
 from manytruths.errors import CallError
 from manytruths.learning.confusion import ConfusionMatrixLoss
 from manytruths.learning.cross_entropy import AverageCrossEntropy, ReferenceCrossEntropy
@@ -31,6 +31,10 @@ every_loss = pytest.mark.parametrize("name", LOSSES)
 INDUCTOR = pytest.param("inductor", marks=[pytest.mark.slow, pytest.mark.skipif(not shutil.which("g++"), reason="g++")])
 
 
+def number(loss):
+    return loss.detach().item()
+
+
 def batch(name, shape=(2, 5, 4), channels=1, presence=None, device="cpu", kind=torch.float32):
     """A loss, logits and annotations of a kind, and who rated."""
     torch.manual_seed(1)
@@ -52,7 +56,8 @@ def test_gradients(name, presence, shape, channels):
     loss, logits, target, present = batch(name, shape, channels, presence, kind=torch.float64)
     loss = loss.double()
     parameters = list(loss.parameters())
-    assert torch.autograd.gradcheck(lambda x, *_: loss(x, target, present), (logits, *parameters))
+    quick = name == "STAPLE"  # whose mask is made anew each time
+    assert torch.autograd.gradcheck(lambda x, *_: loss(x, target, present), (logits, *parameters), fast_mode=quick)
 
 
 @every_loss
@@ -60,7 +65,7 @@ def test_gradients(name, presence, shape, channels):
 def test_presence_of_images_is_that_of_all_their_pixels(name, channels):
     loss, logits, target, present = batch(name, channels=channels, presence="image")
     by_pixel = everywhere(target, present).contiguous()
-    assert float(loss(logits, target, present)) == pytest.approx(float(loss(logits, target, by_pixel)), abs=1e-6)
+    assert number(loss(logits, target, present)) == pytest.approx(number(loss(logits, target, by_pixel)), abs=1e-6)
 
 
 @every_loss
@@ -69,7 +74,7 @@ def test_everybody_present_is_no_presence_at_all(name, channels):
     loss, logits, target, _ = batch(name, channels=channels)
     there = torch.ones_like(target, dtype=torch.bool)
     for present in (there, there[:, :, 0, 0]):
-        assert float(loss(logits, target, present)) == pytest.approx(float(loss(logits, target)), abs=1e-6)
+        assert number(loss(logits, target, present)) == pytest.approx(number(loss(logits, target)), abs=1e-6)
 
 
 @every_loss
@@ -85,9 +90,9 @@ def test_an_image_that_nobody_rated_counts_nothing(name):
     loss, logits, target, _ = batch(name, shape=(3, 5, 4))
     present = torch.tensor([[True] * RATERS, [False] * RATERS, [True] * RATERS])
     found = loss(logits, target, present)
-    assert float(found) == pytest.approx(float(loss(logits[::2], target[::2])), abs=1e-6)
+    assert number(found) == pytest.approx(number(loss(logits[::2], target[::2])), abs=1e-6)
     found.backward()
-    assert not logits.grad[1].any() and logits.grad[0].any()
+    assert [bool(own.any()) for own in logits.grad] == [True, False, True]
 
 
 @every_loss
@@ -99,7 +104,8 @@ def test_a_batch_that_nobody_rated(name):
     loss.check = False
     found = loss(logits, target, present)
     found.backward()
-    assert float(found) == 0 and not logits.grad.any()
+    assert number(found) == 0
+    assert not logits.grad.any()
 
 
 @every_loss
@@ -112,7 +118,7 @@ def test_compiled_whole(name, backend):
         loss, logits, target, present = batch(name, channels=channels, presence=presence)
         wanted = torch.autograd.grad(loss(logits, target, present), logits)[0]
         found = torch.compile(loss, fullgraph=True, backend=backend)(logits, target, present)
-        assert float(found) == pytest.approx(float(loss(logits, target, present)), abs=1e-6)
+        assert number(found) == pytest.approx(number(loss(logits, target, present)), abs=1e-6)
         assert torch.allclose(torch.autograd.grad(found, logits)[0], wanted, atol=1e-6)
 
 
@@ -127,8 +133,8 @@ def test_halves_give_what_32_bits_give(name, kind, device):
     with torch.autocast(device, dtype=torch.bfloat16):
         mixed = loss(logits, target, present)
     assert found.dtype == mixed.dtype == torch.float32
-    assert float(found) == pytest.approx(float(wanted), abs=1e-6)
-    assert float(mixed) == pytest.approx(float(wanted), abs=1e-6)
+    assert number(found) == pytest.approx(number(wanted), abs=1e-6)
+    assert number(mixed) == pytest.approx(number(wanted), abs=1e-6)
     found.backward()
     wanted.backward()
     assert torch.allclose(logits.grad.float(), wide.grad, atol=1e-4)
@@ -140,7 +146,8 @@ def test_extreme_logits_stay_finite(name):
     extreme = (1e4 * logits.detach()).requires_grad_()
     found = loss(extreme, target, present)
     found.backward()
-    assert torch.isfinite(found) and torch.isfinite(extreme.grad).all()
+    assert torch.isfinite(found)
+    assert torch.isfinite(extreme.grad).all()
 
 
 @every_loss
@@ -161,9 +168,7 @@ def test_shapes_that_do_not_belong_together(name):
 @every_loss
 def test_labels_out_of_range(name):
     loss, logits, target, _ = batch(name)
-    with pytest.raises(
-        CallError, match="image 0, rater . the annotation is 7 at|image 0, rater .: the annotation is 7 at"
-    ):
+    with pytest.raises(CallError, match=r"image 0, rater .: the annotation is 7 at"):
         loss(logits, torch.full_like(target, 7))
 
 

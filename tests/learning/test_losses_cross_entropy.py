@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from batches import drawn, everywhere, painted, tally
 from torch.nn import functional
 
 import manytruths as mt
+from batches import drawn, everywhere, painted, tally
 from manytruths.errors import CallError
 from manytruths.learning.cross_entropy import AverageCrossEntropy, ReferenceCrossEntropy
 

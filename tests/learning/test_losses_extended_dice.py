@@ -6,11 +6,11 @@ import math
 
 import pytest
 import torch
-from batches import DEVICES, batches, drawn, everywhere, masks, painted, tally
 from hypothesis import given
 from hypothesis import strategies as st
 
 import manytruths as mt
+from batches import DEVICES, batches, drawn, everywhere, masks
 from manytruths.errors import CallError
 from manytruths.learning.extended_dice import ExtendedDiceLoss
 
@@ -52,7 +52,7 @@ def test_monais_dice_loss_where_raters_agree(shape, batch):
     found = ExtendedDiceLoss(batch=batch)(ours, target)
     found.backward()
     wanted.backward()
-    assert float(found) == pytest.approx(float(wanted), abs=1e-6)
+    assert found.item() == pytest.approx(wanted.item(), abs=1e-6)
     assert torch.allclose(ours.grad, theirs.grad, atol=1e-7)
 
 
@@ -131,10 +131,11 @@ def test_finite_with_an_empty_intersection(marked, far, kind, device):
     logits = (torch.linspace(-1, 0, 128, device=device).view(2, 1, 8, 8) - far).to(kind).requires_grad_()
     loss = ExtendedDiceLoss()(logits, target)
     loss.backward()
-    assert torch.isfinite(loss) and 0 <= float(loss) <= 1
+    assert 0 <= loss.item() <= 1
     assert torch.isfinite(logits.grad).all()
     if marked != "by all" and far >= 60:
-        assert float(loss) == 0 and not logits.grad.any()
+        assert loss.item() == 0
+        assert not logits.grad.any()
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -165,4 +166,3 @@ def test_labels_are_looked_at():
     ExtendedDiceLoss()(logits, target, absent)
     with pytest.raises(CallError, match="smooth"):
         ExtendedDiceLoss(smooth=-1)
-    assert painted(mt.vote(tally(target, absent, 2, 0)).hard, target, absent, 0).shape == (4, 4)

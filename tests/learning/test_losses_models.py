@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from batches import drawn
 from torch.nn import functional
 
+from batches import drawn
 from manytruths.errors import CallError
 from manytruths.learning.confusion import ConfusionMatrixLoss
 from manytruths.learning.cross_entropy import AverageCrossEntropy
@@ -53,7 +53,8 @@ def test_a_rater_of_whom_there_is_nothing_keeps_his_matrix(whole):
     present[:, 1] = False
     loss(logits, target, present).backward()
     assert not loss.free.grad[1].any()
-    assert loss.free.grad[0].any() and loss.free.grad[2].any()
+    assert loss.free.grad[0].any()
+    assert loss.free.grad[2].any()
 
 
 def test_matrices_that_deny_what_happened_stay_finite():
@@ -62,7 +63,7 @@ def test_matrices_that_deny_what_happened_stay_finite():
     logits = torch.full((1, 1, 4, 4), 1e3, requires_grad=True)
     found = loss(logits, target)
     found.backward()
-    assert torch.isfinite(found) and torch.isfinite(logits.grad).all() and torch.isfinite(loss.free.grad).all()
+    assert all(torch.isfinite(values).all() for values in (found, logits.grad, loss.free.grad))
 
 
 @pytest.mark.slow
@@ -84,7 +85,7 @@ def test_the_rates_of_simulated_raters_are_found():
 
 def test_the_trace_is_made_small():
     target, logits = drawn((1, 6, 6), 2), torch.zeros(1, 1, 6, 6)
-    costs = [float(ConfusionMatrixLoss(2, trace_weight=w)(logits, target)) for w in (0, 0.5)]
+    costs = [ConfusionMatrixLoss(2, trace_weight=w)(logits, target).item() for w in (0, 0.5)]
     assert costs[1] - costs[0] == pytest.approx(0.5 * 2 * 0.95)
 
 

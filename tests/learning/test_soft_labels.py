@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 import torch
-from batches import batches, drawn, painted, tally
 from hypothesis import given
 
 import manytruths as mt
+from batches import batches, drawn, painted, tally
 from manytruths.errors import CallError
 from manytruths.learning.soft_labels import inner, majority, outer, vote_share
 

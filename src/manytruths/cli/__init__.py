@@ -11,7 +11,7 @@ from .verbs import app
 
 __all__ = ["app", "main", "status"]
 
-STOPPING = ("agree", "fuse", "evaluate", "reliability", "plan", "report")
+STOPPING = ("agree", "fuse", "evaluate", "reliability", "plan", "report", "train")
 """Verbs that stop at the first problem."""
 ALL_PROBLEMS = " (manytruths check lists all problems)"
 

@@ -8,21 +8,34 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from rich.progress import TaskID
+
     from ..study import Progress
 
 
 @contextmanager
 def progress(quiet: bool, doing: str = "reading cases") -> Iterator[Progress | None]:
     """A bar on a terminal; nothing elsewhere."""
+    with stages(quiet, doing) as (bar,):
+        yield bar
+
+
+@contextmanager
+def stages(quiet: bool, *doing: str) -> Iterator[tuple[Progress | None, ...]]:
+    """Bars beneath each other, each shown from its first step on."""
     if quiet or not sys.stderr.isatty():
-        yield None
+        yield (None,) * len(doing)
         return
     from rich.console import Console
     from rich.progress import Progress as Bar
 
     with Bar(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(doing)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        tasks = [bar.add_task(what, total=None, visible=len(doing) == 1) for what in doing]
+
+        def of(task: TaskID) -> Progress:
+            return lambda done, total: bar.update(task, completed=done, total=total, visible=True)
+
+        yield tuple(map(of, tasks))
 
 
 def console(quiet: bool) -> Any:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 
 from .options import Common, Input, Template
-from .terminal import console, progress
+from .terminal import console, progress, stages
 
 
 def train(
@@ -105,11 +105,7 @@ def train(
     )  # fmt: skip
     settings = Settings(seed=seed, resamples=resamples, jobs=common.jobs)
     study, home = (input or Input()).open(template), common.out / "train"
-    with (
-        progress(common.quiet) as read,
-        progress(common.quiet, "training") as fit,
-        progress(common.quiet, "judging") as judge,
-    ):
+    with stages(common.quiet, "reading cases", "training", "judging") as (read, fit, judge):
         found = run(study, plan, home, settings=settings, reading=read, training=fit, judging=judge)
     compared = compare(found)
     paths = write(compared, home)

@@ -13,6 +13,7 @@ from cyclopts import App, Parameter
 
 from .. import __version__
 from .evaluate_verb import evaluate
+from .export_verb import export
 from .options import Common, Input, Maps, Template
 from .phantom_verb import phantom
 from .plan_verb import plan
@@ -175,6 +176,7 @@ app.command(rank)
 app.command(reliability)
 app.command(plan)
 app.command(report)
+app.command(export)
 app.command(train)
 app.command(predict)
 app.command(phantom)

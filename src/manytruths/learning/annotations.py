@@ -8,14 +8,11 @@ rater holds does not matter. Shapes are always looked at; values only where aske
 
 from __future__ import annotations
 
-from typing import Literal
-
 import torch
 from torch import Tensor
 
 from ..errors import CallError
 
-Reduction = Literal["mean", "sum", "none"]
 REDUCTIONS = ("mean", "sum", "none")
 
 
@@ -114,8 +111,8 @@ def given(target: Tensor, label: int, labels: int = 2) -> Tensor:
     if labels == 2 and label == 1 and target.dtype == torch.uint8:
         return target
     if labels == 2 and target.dtype == torch.bool:
-        return (target if label else ~target).view(torch.uint8)
-    return (target == label).view(torch.uint8)
+        return (target if label else ~target).to(torch.uint8)
+    return (target == label).to(torch.uint8)
 
 
 def inner_and_outer(target: Tensor, present: Tensor | None, label: int, labels: int = 2) -> tuple[Tensor, Tensor]:

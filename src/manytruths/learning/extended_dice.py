@@ -13,6 +13,8 @@ doi:10.1007/978-3-030-78191-0_37
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -91,14 +93,39 @@ class ExtendedDiceLoss(nn.Module):
 
     def _losses(self, chance: Tensor, target: Tensor, present: Tensor | None, labels: int) -> Tensor:
         """(N, labels), or (labels) over the batch."""
-        regions = [inner_and_outer(target, present, k, labels) for k in range(labels - chance.shape[1], labels)]
-        weight = torch.stack([inner + outer for inner, outer in regions], dim=1)
         sums = [0, *range(2, chance.ndim)] if self.batch else list(range(2, chance.ndim))
-        inner = torch.stack([inner for inner, _ in regions], dim=1).sum(dim=sums, dtype=torch.int32)
+        weight, inner = _regions(target, present, labels, chance.shape[1], sums)
         if present is not None and (self.batch or present.ndim > 2):
             chance = torch.where(rated(target, present).unsqueeze(1), chance, 0)  # type: ignore[union-attr]
-        above = (chance * weight).sum(dim=sums) + self.smooth
-        return _one_minus(above, chance.sum(dim=sums) + inner + self.smooth)
+        above, below = _Sums.apply(chance, weight, sums)  # type: ignore[no-untyped-call]
+        return _one_minus(above + self.smooth, below + inner + self.smooth)
+
+
+def _regions(
+    target: Tensor, present: Tensor | None, labels: int, counted: int, sums: list[int]
+) -> tuple[Tensor, Tensor]:
+    """I + O of the labels that count, the last ones, in bytes (N, counted, *spatial); and the sums of I."""
+    each = [inner_and_outer(target, present, label, labels) for label in range(labels - counted, labels)]
+    total = torch.cat([inner.unsqueeze(1).sum(dim=sums, dtype=torch.int32) for inner, _ in each], dim=-1)
+    weights = [inner + outer for inner, outer in each]
+    return weights[0].unsqueeze(1) if counted == 1 else torch.stack(weights, dim=1), total
+
+
+class _Sums(torch.autograd.Function):
+    """Σ P (I + O) and Σ P, in less memory than PyTorch takes by itself: I + O stays in bytes until it is used."""
+
+    @staticmethod
+    def forward(ctx: Any, chance: Tensor, weight: Tensor, sums: list[int]) -> tuple[Tensor, Tensor]:
+        ctx.save_for_backward(weight)
+        ctx.sums, ctx.kind = sums, chance.dtype
+        return weight.to(chance.dtype).mul_(chance).sum(dim=sums), chance.sum(dim=sums)
+
+    @staticmethod
+    def backward(ctx: Any, above: Tensor, below: Tensor) -> tuple[Tensor, None, None]:
+        (weight,) = ctx.saved_tensors
+        for axis in ctx.sums:
+            above, below = above.unsqueeze(axis), below.unsqueeze(axis)
+        return weight.to(ctx.kind).mul_(above).add_(below), None, None
 
 
 def _one_minus(above: Tensor, below: Tensor) -> Tensor:

@@ -6,7 +6,8 @@ import multiprocessing
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from ..errors import CallError
+from ..errors import CallError, InputError
 from ..formats import safe_name, write_json, write_map
 from ..study.parallel import begin_process
 from .fitting import CHECKPOINT, Schedule, Tick, fit
@@ -169,16 +170,19 @@ _shared: dict[str, Any] = {}
 def _together(bench: Bench, runs: Sequence[Run], device: torch.device, at_once: int, tick: Tick) -> None:
     """Runs in processes of their own: a small network leaves most of a large GPU idle."""
     context = multiprocessing.get_context("spawn")
-    ticks = context.SimpleQueue()
-    with (
-        _listening(ticks, tick),
-        ProcessPoolExecutor(at_once, context, _prepare, (bench, str(device), ticks)) as pool,
-    ):
+    ticks, stop = context.SimpleQueue(), context.Event()
+    shared = (bench, str(device), ticks, stop)
+    with _listening(ticks, tick), ProcessPoolExecutor(at_once, context, _prepare, shared) as pool:
         started = [pool.submit(_work, run) for run in runs]
         try:
             for one in as_completed(started):
                 one.result()
+        except BrokenProcessPool:
+            raise InputError(
+                "a process that trained was killed, probably for memory; use a smaller --at-once"
+            ) from None
         finally:
+            stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
 
 
@@ -199,15 +203,27 @@ def _listening(ticks: Any, tick: Tick) -> Iterator[None]:
         listener.join()
 
 
-def _prepare(bench: Bench, device: str, ticks: Any) -> None:
+def _prepare(bench: Bench, device: str, ticks: Any, stop: Any) -> None:
     begin_process()
     torch.set_num_threads(1)
     there = torch.device(device)
-    _shared.update(bench=_moved(bench, there), device=there, ticks=ticks)
+    _shared.update(bench=_moved(bench, there), device=there, ticks=ticks, stop=stop)
 
 
 def _work(run: Run) -> None:
-    work(_shared["bench"], run, _shared["device"], lambda: _shared["ticks"].put(True))
+    """One run, left at the end of an epoch where the others were stopped."""
+    with suppress(_Stopped):
+        work(_shared["bench"], run, _shared["device"], _tick)
+
+
+def _tick() -> None:
+    _shared["ticks"].put(True)
+    if _shared["stop"].is_set():
+        raise _Stopped
+
+
+class _Stopped(Exception):
+    """The call ends before its runs are done."""
 
 
 def _moved(bench: Bench, device: torch.device) -> Bench:

@@ -2,8 +2,8 @@
 
 Pixels become codes of patterns, codes are counted, EM runs on the small tables, and probabilities are looked up: all
 that is done pixel by pixel are a few passes over bytes. EM itself works on some hundreds of numbers. A GPU would spend
-its time starting kernels, so it is done on the CPU wherever the pixels are, for one small copy each way
-(``EM_ON_CPU``).
+its time starting kernels, so it is done on the CPU wherever the pixels are, for one small copy each way, or in one
+kernel of its own (``EM``).
 
 Warfield SK, Zou KH, Wells WM. Simultaneous truth and performance level estimation (STAPLE). IEEE Trans Med Imaging
 2004;23:903–921. doi:10.1109/TMI.2004.828354
@@ -11,8 +11,8 @@ Warfield SK, Zou KH, Wells WM. Simultaneous truth and performance level estimati
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
@@ -21,11 +21,12 @@ from torch import Tensor
 from ..consensus.staple import TIE
 from ..errors import CallError
 from .annotations import fit_each_other, labels_in_order, spread
+from .fused_em import fits, fitted_at_once
 from .pattern_codes import Coded, coded
 from .table_em import Fitted, Tables, fitted
 
-EM_ON_CPU = True
-"""Whether tables leave the device of the pixels."""
+EM: Literal["cpu", "kernel", "device"] = "cpu"
+"""Where tables of pixels on a GPU are worked on: on the CPU, in one kernel if they fit, or step by step on the GPU."""
 
 Prior = Literal["prevalence", "marked", "estimated"] | float | Sequence[float]
 
@@ -79,15 +80,31 @@ def staple(
     _callable(labels, most)
     labels_in_order(annotations, present, labels)
     table = coded(annotations, present, labels)
-    device = torch.device("cpu") if EM_ON_CPU else annotations.device
+    heard = present if present is not None and present.ndim == 2 else None
+    how = (prior, tolerance, most)
+    if annotations.is_cuda and EM == "kernel" and fits(len(table.rows), annotations.shape[1], labels):
+        fit = _fitted(fitted_at_once, Tables.of(table.rows, table.counts, heard, labels), *how)
+    else:
+        fit = _fitted_of_used(table, heard, labels, *how)
+    return _found(annotations, present, table, fit)
+
+
+def _fitted_of_used(
+    table: Coded, heard: Tensor | None, labels: int, prior: Prior, tolerance: float, most: int
+) -> Fitted:
+    """Of the patterns that occur, on the CPU or step by step."""
+    device = table.rows.device if EM == "device" else torch.device("cpu")
     rows, counts = table.rows.to(device), table.counts.to(device)
     used = counts.any(dim=0).nonzero()[:, 0]
-    heard = present.to(device) if present is not None and present.ndim == 2 else None
-    tables = Tables.of(rows[used], counts[:, used], heard, labels)
-    fit = _settled(tables, fitted(tables, _start(tables, prior), prior == "estimated", tolerance, most))
-    weight = fit.weight.new_zeros(len(rows), labels, len(annotations))
+    tables = Tables.of(rows[used], counts[:, used], None if heard is None else heard.to(device), labels)
+    fit = _fitted(fitted, tables, prior, tolerance, most)
+    weight = fit.weight.new_zeros(len(rows), labels, counts.shape[0])
     weight[used] = fit.weight
-    return _found(annotations, present, table, weight, fit)
+    return replace(fit, weight=weight)
+
+
+def _fitted(run: Callable[..., Fitted], tables: Tables, prior: Prior, tolerance: float, most: int) -> Fitted:
+    return _settled(tables, run(tables, _start(tables, prior), prior == "estimated", tolerance, most))
 
 
 def staple_hard(annotations: Tensor, present: Tensor | None = None, labels: int = 2) -> Tensor:
@@ -168,9 +185,9 @@ def _settled(tables: Tables, fit: Fitted) -> Fitted:
     )
 
 
-def _found(target: Tensor, present: Tensor | None, table: Coded, weight: Tensor, fit: Fitted) -> BatchStaple:
+def _found(target: Tensor, present: Tensor | None, table: Coded, fit: Fitted) -> BatchStaple:
     """Every pixel looked up."""
-    labels, device = weight.shape[1], target.device
+    weight, labels, device = fit.weight, fit.weight.shape[1], target.device
     top = weight >= weight.amax(dim=1, keepdim=True) - 2 * TIE
     code = top.to(torch.uint8).argmax(dim=1).to(torch.bool if labels == 2 else torch.uint8)
     hard = _looked_up(code, table, target)
