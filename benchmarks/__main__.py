@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from . import boundaries, consensus, evaluation, foundation, ranking, reliability, report, surfaces
+from . import boundaries, consensus, evaluation, foundation, learning, ranking, reliability, report, surfaces
 
 JOBS = (
     foundation.JOBS
@@ -15,6 +15,7 @@ JOBS = (
     | ranking.JOBS
     | reliability.JOBS
     | report.JOBS
+    | learning.JOBS
 )
 
 

@@ -242,6 +242,10 @@ if TYPE_CHECKING:
         thin,
     )
     from .simulate import (
+        EchoFrame,
+        EchoRater,
+        EchoStudy,
+        simulate_echo,
         simulate_study,
     )
     from .study import (
@@ -305,7 +309,7 @@ _HOME = {
         "boundary_of BoundaryMatch hausdorff match_boundaries mean_surface_distance rater_tolerance Region "
         "regions Surface surface surface_dice surface_distances SurfaceDistances thin"
     ),
-    "simulate": ("simulate_study"),
+    "simulate": ("EchoFrame EchoRater EchoStudy simulate_echo simulate_study"),
     "study": ("Case Study"),
     "tallies": ("Column PatternValues pool Tallies Tally Unit"),
 }
@@ -332,6 +336,9 @@ __all__ = [
     "Correlation",
     "Curve",
     "Dependence",
+    "EchoFrame",
+    "EchoRater",
+    "EchoStudy",
     "FormatError",
     "FrameCurves",
     "Grade",
@@ -497,6 +504,7 @@ __all__ = [
     "sensitivity",
     "sigma",
     "simple",
+    "simulate_echo",
     "simulate_study",
     "skew_limits",
     "slim_share",

@@ -45,7 +45,8 @@ def train(
     Parameters
     ----------
     strategies
-        all, or some of single, inner, outer, majority, average, confusion, individuals, staple, extended_dice.
+        all nine, or some of single, inner, outer, majority, average, confusion, individuals, staple, extended_dice;
+        majority_dice is a control beside them: all,majority_dice.
     networks
         unet, deeplab, or both.
     seeds

@@ -111,8 +111,13 @@ def given(target: Tensor, label: int, labels: int = 2) -> Tensor:
     if labels == 2 and label == 1 and target.dtype == torch.uint8:
         return target
     if labels == 2 and target.dtype == torch.bool:
-        return (target if label else ~target).to(torch.uint8)
-    return (target == label).to(torch.uint8)
+        return in_bytes(target if label else ~target)
+    return in_bytes(target == label)
+
+
+def in_bytes(truth: Tensor) -> Tensor:
+    """Truth values as 0 and 1; as they lie in memory, but in compiled code, where PyTorch 2.11 cannot."""
+    return truth.to(torch.uint8) if torch.compiler.is_compiling() else truth.view(torch.uint8)
 
 
 def inner_and_outer(target: Tensor, present: Tensor | None, label: int, labels: int = 2) -> tuple[Tensor, Tensor]:
@@ -120,7 +125,7 @@ def inner_and_outer(target: Tensor, present: Tensor | None, label: int, labels: 
     chosen = given(target, label, labels)
     if present is None:
         return chosen.amin(dim=1), chosen.amax(dim=1)
-    there = spread(present, target).view(torch.uint8)
+    there = in_bytes(spread(present, target))
     outer = (chosen & there).amax(dim=1)
     return (chosen | (there ^ 1)).amin(dim=1) & outer, outer
 

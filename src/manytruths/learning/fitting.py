@@ -84,13 +84,11 @@ class State:
 
     def resume(self, path: Path, key: str, device: torch.device) -> None:
         """Go on from a checkpoint, where there is a whole one of the same run."""
-        if not path.is_file():
-            return
         try:
             whole = load(path, device)
         except FormatError:
             return
-        if whole.get("key") == key:
+        if isinstance(whole, dict) and whole.get("key") == key:
             for name in ("net", "loss", "optimizer"):
                 getattr(self, name).load_state_dict(whole[name])
             self.history = [tuple(row) for row in whole["history"]]

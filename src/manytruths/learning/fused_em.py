@@ -7,6 +7,9 @@ does; here all of them together are one. Needs Triton, which comes with PyTorch 
 from __future__ import annotations
 
 import math
+import os
+from functools import cache
+from shutil import which
 from typing import Any
 
 import torch
@@ -26,7 +29,13 @@ MOST_CELLS = 1 << 13
 
 def fits(patterns: int, raters: int, labels: int) -> bool:
     """Whether there is a kernel, and it takes tables of this size."""
-    return triton is not None and _cells(*_powers(patterns, raters, labels)) <= MOST_CELLS
+    return _buildable() and _cells(*_powers(patterns, raters, labels)) <= MOST_CELLS
+
+
+@cache
+def _buildable() -> bool:
+    """Whether Triton is there, and the C compiler that it wants."""
+    return triton is not None and any(which(name) for name in (os.environ.get("CC", "cc"), "gcc", "clang"))
 
 
 def _powers(*sizes: int) -> tuple[int, ...]:

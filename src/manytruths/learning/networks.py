@@ -139,8 +139,11 @@ def _twice(inputs: int, outputs: int) -> nn.Sequential:
 
 
 def _padded(images: Tensor, multiple: int) -> Tensor:
-    """Edges repeated below and to the right, up to a size that can be halved."""
-    more = [-size % multiple for size in images.shape[2:]]
+    """Edges repeated below and to the right, up to a size that can be halved so often that more than a pixel is left.
+
+    Of a single pixel of a single image, batch normalisation has nothing to go by.
+    """
+    more = [max(-size % multiple, 2 * multiple - size) for size in images.shape[2:]]
     return F.pad(images, (0, more[1], 0, more[0]), mode="replicate") if any(more) else images
 
 

@@ -7,6 +7,7 @@ from whole images need no digit of their own. Few possible codes are counted as 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 from torch import Tensor
@@ -65,6 +66,7 @@ def _digits(target: Tensor, present: Tensor | None, labels: int, base: int) -> T
     return code
 
 
+@lru_cache(maxsize=16)
 def _decoded(base: int, raters: int, device: torch.device) -> Tensor:
     """(base ** raters, R): the digits of every code."""
     places = torch.tensor([base**r for r in reversed(range(raters))], device=device)

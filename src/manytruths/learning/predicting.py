@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import InputError, ManytruthsError
-from ..formats import Template, read_image, safe_name, write_map
+from ..formats import Location, Template, read_image, safe_name, write_map
+from ..formats.template import Found
 from ..study import Progress
 from .runs import device_of
 from .trained import Trained
@@ -26,6 +27,7 @@ def predict(
     """A mask for every image of a template, in the values of the masks trained on; where asked for, probabilities."""
     trained = Trained.load(network, device_of(device))
     found = Template(images, require=("case",)).find()
+    _refuse_twice(found, images)
     paths: list[Path] = []
     for done, one in enumerate(found, start=1):
         try:
@@ -37,8 +39,18 @@ def predict(
     return paths
 
 
-def _one(trained: Trained, location: object, case: str, folder: Path, probability: bool, suffix: str) -> list[Path]:
-    picture = read_image(location)  # type: ignore[arg-type]
+def _refuse_twice(found: list[Found], images: str) -> None:
+    """Two images of one case would be one file."""
+    cases = [one.fields["case"] for one in found]
+    twice = next((case for case in cases if cases.count(case) > 1), None)
+    if twice is not None:
+        raise InputError(
+            f"template {images!r} has several images of case {twice}; predict them one by one, or name the cases apart"
+        )
+
+
+def _one(trained: Trained, location: Location, case: str, folder: Path, probability: bool, suffix: str) -> list[Path]:
+    picture = read_image(location)
     if len(picture.grid.shape) != 2:
         raise InputError(f"{location} is a volume, and the network looks at planes; write its slices")
     chances = trained.probabilities(picture.array)

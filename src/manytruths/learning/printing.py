@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..analyses.printing import counted, grid, number
@@ -9,6 +10,9 @@ from .tables import OURS, Compared, claims, labels_of, printed
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+GAP = 3
+"""Between the columns of a table in the terminal."""
 
 
 def print_training(compared: Compared, console: Console) -> None:
@@ -23,11 +27,35 @@ def print_training(compared: Compared, console: Console) -> None:
     )
     for network in plan.networks:
         for label in labels_of(compared):
-            where = f"{network}, {label}" if label else network
-            console.print(grid(f"{where}: extended Dice, and Dice against each", *_shown(compared, network, label)))
+            _print_table(compared, network, label, console)
         for line in told(compared, network):
             console.print(line, markup=False, highlight=False, soft_wrap=True)
         console.print()
+
+
+def _print_table(compared: Compared, network: str, label: str, console: Console) -> None:
+    """As many tables beneath each other as it takes to read all of it on a narrow terminal."""
+    title = f"{f'{network}, {label}' if label else network}: extended Dice, and Dice against each"
+    header, rows = _shown(compared, network, label)
+    for columns in fitting(header, rows, console.width):
+        names, *body = ([row[k] for k in columns] for row in (header, *rows))
+        console.print(grid(title, names, body))
+        title = f"{title.removesuffix(', continued')}, continued"
+
+
+def fitting(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[list[int]]:
+    """Which columns go together into tables of a width, the first column in each of them.
+
+    >>> fitting(["strategy", "A", "B", "C"], [["inner", "0.5", "0.6", "0.7"]], 24)
+    [[0, 1, 2], [0, 3]]
+    """
+    wide = [GAP + max(len(row[k]) for row in (header, *rows)) for k in range(len(header))]
+    tables = [[0]]
+    for k in range(1, len(header)):
+        if len(tables[-1]) > 1 and sum(wide[c] for c in (*tables[-1], k)) > width:
+            tables.append([0])
+        tables[-1].append(k)
+    return tables
 
 
 def _shown(compared: Compared, network: str, label: str) -> tuple[list[str], list[list[str]]]:
@@ -57,4 +85,6 @@ def _sentence(claim: dict[str, Any]) -> str:
     if claim["low"] is not None and claim["low"] == claim["low"]:
         apart += f" ({number(claim['low'])} to {number(claim['high'])})"
     place = "first" if claim["place"] == 1 else f"in place {claim['place']} of {claim['of']}"
+    if claim["level"]:
+        place += f", level with {claim['level']}"
     return f"extended Dice: the extended Dice loss is {place}; minus {claim['rival']}: {apart}"

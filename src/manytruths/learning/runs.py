@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import torch
 from torch.nn import functional as F
@@ -22,7 +23,7 @@ from ..study.parallel import begin_process
 from .fitting import CHECKPOINT, Schedule, Tick, fit
 from .frames import Frames
 from .scaling import Scaling, smaller
-from .strategies import Strategy, strategies
+from .strategies import KNOWN, Strategy, strategies
 from .trained import Recipe, Trained
 
 NETWORK = "network.pt"
@@ -83,13 +84,22 @@ class Bench:
         )  # fmt: skip
 
     def is_done(self, run: Run) -> bool:
-        """Whether an earlier call finished this run; ``run.json`` is written last."""
+        """Whether an earlier call finished this run, of the same data; ``run.json`` is written last."""
         tested = [name for name, part in self.folds[run.fold].items() if part == "test"]
         there = all(self.prediction(run, name).is_file() for name in tested)
-        return there and (run.folder(self.home) / DONE).is_file()
+        return there and told(run.folder(self.home) / DONE).get("key") == self.key
 
     def prediction(self, run: Run, case: str) -> Path:
         return self.home / "predictions" / run.name / f"{safe_name(case)}{self.suffix}"
+
+
+def told(path: Path) -> dict[str, Any]:
+    """What an earlier call wrote; nothing where there is no such file, or a damaged one."""
+    try:
+        found = msgspec.json.decode(path.read_bytes())
+    except (OSError, msgspec.DecodeError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def device_of(name: str) -> torch.device:
@@ -122,13 +132,14 @@ def work(bench: Bench, run: Run, device: torch.device, tick: Tick = lambda: None
     if device.type == "cuda":
         torch.backends.cudnn.benchmark = True
     folder, train, test = run.folder(bench.home), bench.part(run.fold, "train"), bench.part(run.fold, "test")
-    strategy = next(s for s in strategies(["all"], train.raters) if s.name == run.strategy)
+    strategy = next(s for s in strategies(list(KNOWN), train.raters) if s.name == run.strategy)
     recipe = bench.recipe(run, strategy, train)
     trained = fit(
         strategy, recipe, train, bench.schedule, folder, device, key=f"{bench.key} {run} {device.type}", tick=tick
     )
     trained.save(folder / NETWORK)
-    values, grids = np.array(recipe.values, np.uint16), dict(zip(test.names, test.grids, strict=True))
+    values = np.array(recipe.values, np.min_scalar_type(max(recipe.values)))
+    grids = dict(zip(test.names, test.grids, strict=True))
     for name, codes in predicted(trained, test, bench.schedule.batch):
         write_map(bench.prediction(run, name), values[codes], grids[name])
     write_json(folder / DONE, {"key": bench.key, "network": NETWORK, "predictions": run.name, "device": str(device)})

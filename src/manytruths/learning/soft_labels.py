@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from .annotations import fit_each_other, given, inner_and_outer, spread
+from .annotations import fit_each_other, given, in_bytes, inner_and_outer, spread
 
 
 def vote_share(annotations: Tensor, present: Tensor | None = None, labels: int = 2) -> Tensor:
@@ -71,7 +71,7 @@ def votes(target: Tensor, present: Tensor | None, label: int, labels: int = 2) -
     """(N, *spatial): how many raters gave the label."""
     chosen = given(target, label, labels)
     if present is not None:
-        chosen = chosen & spread(present, target).view(torch.uint8)
+        chosen = chosen & in_bytes(spread(present, target))
     return chosen.sum(dim=1, dtype=_number(target))
 
 

@@ -2,8 +2,7 @@
 
 Pixels become codes of patterns, codes are counted, EM runs on the small tables, and probabilities are looked up: all
 that is done pixel by pixel are a few passes over bytes. EM itself works on some hundreds of numbers. A GPU would spend
-its time starting kernels, so it is done on the CPU wherever the pixels are, for one small copy each way, or in one
-kernel of its own (``EM``).
+its time starting kernels, so it is done in one kernel of its own, or on the CPU, for one small copy each way (``EM``).
 
 Warfield SK, Zou KH, Wells WM. Simultaneous truth and performance level estimation (STAPLE). IEEE Trans Med Imaging
 2004;23:903–921. doi:10.1109/TMI.2004.828354
@@ -25,8 +24,9 @@ from .fused_em import fits, fitted_at_once
 from .pattern_codes import Coded, coded
 from .table_em import Fitted, Tables, fitted
 
-EM: Literal["cpu", "kernel", "device"] = "cpu"
-"""Where tables of pixels on a GPU are worked on: on the CPU, in one kernel if they fit, or step by step on the GPU."""
+EM: Literal["cpu", "kernel", "device"] = "kernel"
+"""Where tables of pixels on a GPU are worked on: in one kernel where there is one that takes them and on the CPU where
+not, always on the CPU, or step by step on the GPU. 16 images of 512² and 5 raters took an H200 2.2, 11 and 20 ms."""
 
 Prior = Literal["prevalence", "marked", "estimated"] | float | Sequence[float]
 

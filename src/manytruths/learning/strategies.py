@@ -98,18 +98,30 @@ STRATEGIES = {
 }  # fmt: skip
 """By name, in the order of the paper's tables."""
 
+CONTROL = Strategy(
+    "majority_dice",
+    "Dice loss on the majority",
+    "",
+    majority,
+    build=lambda raters, labels: ExtendedDiceLoss(check=False),
+)
+"""What the paper leaves open: how much of the extended Dice loss's success is that of Dice losses in general."""
+KNOWN = {**STRATEGIES, CONTROL.name: CONTROL}
+"""The nine, and the control."""
+
 
 def strategies(names: Sequence[str], raters: Sequence[str]) -> list[Strategy]:
-    """The strategies named; ``all`` are all nine, ``single`` is one for each rater.
+    """The strategies named; ``all`` are the paper's nine, ``single`` is one for each rater.
 
     >>> [one.name for one in strategies(["single", "staple"], ["A", "B"])]
     ['rater-A', 'rater-B', 'staple']
     """
     chosen: dict[str, Strategy] = {}
-    for name in STRATEGIES if "all" in names else names:
-        if name not in STRATEGIES:
-            raise CallError(f"no strategy {name!r}; there are {', '.join(STRATEGIES)}, or all")
-        many = [single(rater, k) for k, rater in enumerate(raters)] if name == SINGLE else [STRATEGIES[name]]
+    wanted = [one for name in names for one in (STRATEGIES if name == "all" else (name,))]
+    for name in wanted:
+        if name not in KNOWN:
+            raise CallError(f"no strategy {name!r}; there are {', '.join(KNOWN)}, or all")
+        many = [single(rater, k) for k, rater in enumerate(raters)] if name == SINGLE else [KNOWN[name]]
         chosen |= {one.name: one for one in many}
     return list(chosen.values())
 

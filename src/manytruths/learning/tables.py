@@ -15,7 +15,7 @@ from ..formats.results import write_summary
 from ..resampling import Interval
 from .comparing import Draws, best_single, spread, table
 from .scoring import MAJORITY, Scores
-from .strategies import SINGLE, STRATEGIES
+from .strategies import KNOWN, SINGLE
 from .training import Training
 
 OURS = "extended_dice"
@@ -88,12 +88,12 @@ def _row(scope: str, scores: Scores, found: Interval, extra: tuple[object, ...])
 
 def lines(found: Training, network: str) -> list[Line]:
     """The strategies in the paper's order; of the single raters the best."""
-    singles = [s for s in found.strategies if s.name not in STRATEGIES]
+    singles = [s for s in found.strategies if s.name not in KNOWN]
     shown = []
     if singles:
         name = best_single(found.scores, network, [s.name for s in singles], MAJORITY, found.scores[0].label)
         shown = [Line(SINGLE, name, next(s.title for s in singles if s.name == name))]
-    return shown + [Line(s.name, s.name, s.title) for s in found.strategies if s.name in STRATEGIES]
+    return shown + [Line(s.name, s.name, s.title) for s in found.strategies if s.name in KNOWN]
 
 
 def printed(
@@ -180,6 +180,7 @@ def claims(compared: Compared, network: str) -> list[dict[str, Any]]:
                 "statistic": statistic,
                 "against": against,
                 "place": place,
+                "level": sum(by[line.strategy, against, statistic] == own for line in lines) - 1,
                 "of": len(order),
                 "first": order[0].strategy,
                 "rival": rival.strategy,

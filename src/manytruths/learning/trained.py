@@ -102,11 +102,8 @@ class Trained:
     def probabilities(self, image: NDArray[Any]) -> NDArray[np.float32]:
         """(labels, H, W) of an image (H, W) or (H, W, 3), at the image's own size."""
         recipe, shape = self.recipe, image.shape[:2]
+        _refuse(image, recipe)
         planes = np.atleast_3d(recipe.scaling(reduced(image, recipe.size))).transpose(2, 0, 1)
-        if planes.shape[0] != recipe.channels:
-            kinds = {1: "grey", 3: "in colour"}
-            have, wanted = (kinds.get(n, f"of {n} channels") for n in (planes.shape[0], recipe.channels))
-            raise InputError(f"the image is {have}, and the network was trained on images {wanted}; convert it")
         device = next(self.net.parameters()).device
         fed = torch.from_numpy(np.ascontiguousarray(planes)).to(device)[None]
         outputs = self.net(recipe.normalised(fed))[:, : recipe.logits].float()
@@ -146,6 +143,19 @@ def load(path: Path, device: torch.device | str = "cpu") -> Any:
         raise FormatError(f"{path}: is not there; give the network.pt that train wrote") from None
     except Exception as error:
         raise FormatError(f"{path}: is no file of tensors, or cut short ({_line(error)}); train it again") from error
+
+
+def _refuse(image: NDArray[Any], recipe: Recipe) -> None:
+    """Refuse what the network never saw the like of."""
+    channels = np.atleast_3d(image).shape[2]
+    if channels != recipe.channels:
+        kinds = {1: "grey", 3: "in colour"}
+        have, wanted = (kinds.get(n, f"of {n} channels") for n in (channels, recipe.channels))
+        raise InputError(f"the image is {have}, and the network was trained on images {wanted}; convert it")
+    if recipe.scaling.bytes and image.dtype != np.uint8:
+        raise InputError(f"the image is of {image.dtype}, and the network was trained on bytes; convert it to 8 bits")
+    if not np.isfinite(image).all():
+        raise InputError("the image holds values that are not finite; write it again")
 
 
 def _recipe(told: dict[str, Any]) -> Recipe:

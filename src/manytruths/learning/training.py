@@ -18,7 +18,7 @@ from ..study import Progress, Study
 from .fitting import Schedule
 from .frames import Frames, read_frames
 from .networks import NETWORKS
-from .runs import Bench, Run, device_of, work_off
+from .runs import Bench, Run, device_of, told, work_off
 from .scaling import Scaling
 from .scoring import Scores, judged
 from .splitting import folds_by_subject, read_split, split_by_subject
@@ -54,6 +54,11 @@ class TrainPlan:
                 raise CallError(f"no network {name!r}; there are {', '.join(NETWORKS)}")
         if not (self.networks and self.seeds and self.strategies):
             raise CallError("there is nothing to train: name strategies, networks and seeds")
+        for given in (self.networks, self.seeds):
+            if len(set(given)) < len(given):
+                raise CallError(f"networks and seeds are each named once; got {', '.join(map(str, given))}")
+        if self.folds is not None and self.split is not None:
+            raise CallError("folds are drawn and a split is read: give one of --folds and --split")
         if self.size is not None and self.size < 16:
             raise CallError(f"size is 16 pixels or more; got {self.size}")
         if self.at_once < 1:
@@ -118,35 +123,32 @@ def _bench(
     study: Study, plan: TrainPlan, home: Path, folds: Sequence[Mapping[str, str]], frames: Frames, scaling: Scaling
 ) -> Bench:
     """What runs share, once it is sure that the folder holds no runs of something else."""
-    told: dict[str, Any] = {
+    made: dict[str, Any] = {
         "data": frames.digest,
         "folds": hashlib.sha256(repr([sorted(fold.items()) for fold in folds]).encode()).hexdigest()[:16],
         "size": plan.size,
         **{name: value for name, value in asdict(plan.schedule).items() if name != "every"},
     }
-    _agree(home / SETTINGS, msgspec.json.decode(msgspec.json.encode(told)))
+    _agree(home / SETTINGS, msgspec.json.decode(msgspec.json.encode(made)))
     rows = [(name, k, fold[name]) for k, fold in enumerate(folds) for name in fold]
     write_csv(home / "split.csv", rows, ("case", "fold", "part"))
     return Bench(
-        frames, tuple(folds), scaling, plan.size, plan.schedule, repr(told), home, suffixes(next(iter(study)))[0]
+        frames, tuple(folds), scaling, plan.size, plan.schedule, repr(made), home, suffixes(next(iter(study)))[0]
     )
 
 
-def _agree(path: Path, told: Mapping[str, Any]) -> None:
+def _agree(path: Path, now: Mapping[str, Any]) -> None:
     """Refuse a folder whose runs were made of other data, or otherwise."""
     if path.is_file():
-        try:
-            before = msgspec.json.decode(path.read_bytes())
-        except msgspec.DecodeError:
-            before = {}
-        other = [name for name in told if before.get(name) != told[name]]
+        before = told(path)
+        other = [name for name in now if before.get(name) != now[name]]
         if other:
-            was = ", ".join(f"{name} {before.get(name)}, now {told[name]}" for name in other)
+            was = ", ".join(f"{name} {before.get(name)}, now {now[name]}" for name in other)
             raise InputError(
                 f"{path.parent}: holds runs that were made otherwise ({was}); choose another --out, or remove it"
             )
         return
-    write_json(path, told)
+    write_json(path, now)
 
 
 def _counter(progress: Progress | None, total: int) -> Any:
