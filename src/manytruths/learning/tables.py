@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..analyses.files import summary_of
+from ..analyses.files import summary_of, write_charts
 from ..analyses.printing import number
 from ..analyses.rows import Row, Table
 from ..formats import write_csv
@@ -124,7 +124,7 @@ def labels_of(compared: Compared) -> list[str]:
 
 
 def write(compared: Compared, folder: Path) -> list[Path]:
-    """Tables and summary into the folder of the runs."""
+    """Tables, charts and summary into the folder of the runs."""
     paths = [compared.strategies.write(folder), compared.differences.write(folder)]
     for name, statistics in (("table2", ("dice", "iou", "hausdorff")), ("table3", (OURS,))):
         rows, header = [], ["strategy"]
@@ -134,6 +134,9 @@ def write(compared: Compared, folder: Path) -> list[Path]:
                 rows += [[network, label, *cells] for cells in body]
         write_csv(folder / f"{name}.csv", rows, ("network", "label", *header))
         paths.append(folder / f"{name}.csv")
+    from .charts import charts
+
+    paths += write_charts(charts(compared), folder / "charts")
     return [*paths, write_summary(folder, summary(compared), paths)]
 
 

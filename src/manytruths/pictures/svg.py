@@ -30,9 +30,18 @@ def text(x: float, y: float, words: str, *, size: float = 12, fill: str = INK, *
     return tag("text", clean(words), x=float(x), y=float(y), font_size=size, fill=fill, **attributes)
 
 
-def name(x: float, y: float, words: str, *, size: float = 12, fill: str = INK, **attributes: object) -> str:
+def name(
+    x: float,
+    y: float,
+    words: str,
+    *,
+    size: float = 12,
+    fill: str = INK,
+    longest: int = LONGEST_NAME,
+    **attributes: object,
+) -> str:
     """A name, shortened where it is long; then the whole of it shows under the pointer."""
-    short = shorten(words)
+    short = shorten(words, longest)
     whole = [tag("title", clean(words))] if short != words else []
     return tag("text", *whole, clean(short), x=float(x), y=float(y), font_size=size, fill=fill, **attributes)
 
