@@ -234,6 +234,7 @@ if TYPE_CHECKING:
         hausdorff,
         match_boundaries,
         mean_surface_distance,
+        rasterise,
         rater_tolerance,
         regions,
         surface,
@@ -306,8 +307,8 @@ _HOME = {
     "report": ("Report report"),
     "resampling": ("Interval interval"),
     "shape": (
-        "boundary_of BoundaryMatch hausdorff match_boundaries mean_surface_distance rater_tolerance Region "
-        "regions Surface surface surface_dice surface_distances SurfaceDistances thin"
+        "boundary_of BoundaryMatch hausdorff match_boundaries mean_surface_distance rasterise rater_tolerance "
+        "Region regions Surface surface surface_dice surface_distances SurfaceDistances thin"
     ),
     "simulate": ("EchoFrame EchoRater EchoStudy simulate_echo simulate_study"),
     "study": ("Case Study"),
@@ -485,6 +486,7 @@ __all__ = [
     "rank",
     "ranking_heatmap",
     "rasch",
+    "rasterise",
     "rater_dependence",
     "rater_differences",
     "rater_performance",

@@ -3,6 +3,7 @@
 from .features import channels, intensity, lightness, local_maximum, michelson_contrast
 from .matching import BoundaryMatch, match_boundaries
 from .overlaps import smaller_out_of_larger, united
+from .polygons import rasterise
 from .regions import Region, regions
 from .surface_summaries import DirectedDistances, SurfaceDistances, rater_tolerance
 from .surfaces import Surface, hausdorff, mean_surface_distance, surface, surface_dice, surface_distances
@@ -23,6 +24,7 @@ __all__ = [
     "match_boundaries",
     "mean_surface_distance",
     "michelson_contrast",
+    "rasterise",
     "rater_tolerance",
     "regions",
     "smaller_out_of_larger",
