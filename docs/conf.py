@@ -84,10 +84,11 @@ sphinx_gallery_conf = {
 
 
 def tidy(app, what, name, obj, options, lines):
-    """|b − c| is an absolute value in our docstrings, not a substitution; ``window``² ends a literal."""
+    """|b − c| is an absolute value in docstrings, no substitution; ``window``² ends a literal; *spatial is a shape."""
     if what in ("attribute", "property"):  # napoleon takes what stands before a colon for a type
         lines[:] = as_written.pop((what, name), lines)
     for i, text in enumerate(lines):
+        lines[i] = text = text.replace("*spatial", r"\*spatial")
         if not text.startswith("    "):
             text = re.sub(r"\|([^|]+)\|", r"\\|\1\\|", text)
             text = re.sub(r"(?<= )\\(?= )", r"\\\\", text)  # O \ I: one set without another

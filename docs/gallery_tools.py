@@ -13,6 +13,7 @@ ORDER = (
     "plot_demo.py",
     "plot_consensus.py",
     "plot_challenge.py",
+    "plot_extended_dice_loss.py",
     "plot_vandyke.py",
     "plot_cabitza.py",
     "plot_how_many_raters.py",

@@ -1,4 +1,4 @@
-"""Make the pictures of the README from the demo study: ``python docs/make_images.py``."""
+"""Make the pictures of README and pages, and the tables of the page on learning: ``python docs/make_images.py``."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import learning_pages
 import numpy as np
 from PIL import Image
 
@@ -97,10 +98,20 @@ def screens(page: Path, folder: Path) -> None:
         browser.close()
 
 
+def learning(folder: Path) -> None:
+    """What the page on learning shows."""
+    learning_pages.write_tables()
+    learning_pages.echo_strip().quantize(256, dither=Image.Dither.NONE).save(folder / "echo.png", optimize=True)
+    for study in learning_pages.STUDIES:
+        chart = learning_pages.extended_dice_chart(study)
+        (folder / f"extended-dice-{study}.svg").write_text(chart, encoding="utf-8")
+
+
 def main() -> None:
     """Write everything beside this file."""
     folder = Path(__file__).parent / "images"
     folder.mkdir(exist_ok=True)
+    learning(folder)
     picture = overview()
     picture.save(folder / "overview.png", optimize=True)
     with tempfile.TemporaryDirectory() as made:

@@ -105,7 +105,7 @@ class Trained:
         _refuse(image, recipe)
         planes = np.atleast_3d(recipe.scaling(reduced(image, recipe.size))).transpose(2, 0, 1)
         device = next(self.net.parameters()).device
-        fed = torch.from_numpy(np.ascontiguousarray(planes)).to(device)[None]
+        fed = torch.from_numpy(np.array(planes)).to(device)[None]  # a copy: images may be read-only
         outputs = self.net(recipe.normalised(fed))[:, : recipe.logits].float()
         if smaller(shape, recipe.size) != shape:
             outputs = F.interpolate(outputs, shape, mode="bilinear", align_corners=False)

@@ -1,0 +1,136 @@
+"""Tables and pictures of the page on learning, from what ``manytruths train`` wrote: ``docs/learning/*/*.csv``."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+import manytruths as mt
+from manytruths.pictures import contour_overlay
+from manytruths.pictures.dotted import dotted
+from manytruths.pictures.svg import figure
+
+HERE = Path(__file__).parent / "learning"
+STUDIES = {"echo": "Contrast-echo phantom", "chase": "CHASE_DB1"}
+NETWORKS = {"unet": "U-Net", "deeplab": "DeepLabv3+"}
+STATISTICS = {"dice": 1, "iou": 1, "hausdorff": -1}
+"""And whether more is better."""
+OURS = "extended Dice loss"
+NAMES = {
+    "inner region": "inner", "outer region": "outer", "majority vote": "majority", "average cross-entropy": "average",
+    "confusion matrices": "confusion", "consensus and individuals": "individuals", "STAPLE": "staple",
+    OURS: "extended_dice",
+}  # fmt: skip
+"""Of the strategies in the tidy tables, by their titles; that of a single rater is in the title itself."""
+SHOWN = "s001-f04", "s002-f07", "s003-f02", "s006-f05"
+"""Frames of a good, a fair and two poor subjects."""
+WINDOW = slice(40, 460), slice(95, 445)
+Found = tuple[float, float, float]
+"""A value and the ends of its interval."""
+
+
+def rows_of(study: str, table: str) -> list[dict[str, str]]:
+    """A table of a study."""
+    with (HERE / study / f"{table}.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def strategy(title: str) -> str:
+    """The name of a strategy in the tidy tables."""
+    return NAMES.get(title) or f"rater-{title.split()[1]}"
+
+
+def found(study: str, table: str, network: str, own: str, statistic: str = "extended_dice") -> Found:
+    """A mean and its interval; of ``differences`` the extended Dice loss minus a strategy."""
+    column = "minus" if table == "differences" else "strategy"
+    row = next(
+        r for r in rows_of(study, table)
+        if (r["network"], r[column], r["statistic"], r["scope"]) == (network, own, statistic, "mean")
+    )  # fmt: skip
+    return float(row["value"]), float(row["low"]), float(row["high"])
+
+
+def page_tables(study: str) -> dict[str, list[list[str]]]:
+    """By file name: Table 3 with differences, and Table 2 by network and statistic."""
+    made = {"extended-dice": _third(study)}
+    for network in NETWORKS:
+        for statistic in STATISTICS:
+            made[f"{network}-{statistic}"] = _second(study, network, statistic)
+    return made
+
+
+def _third(study: str) -> list[list[str]]:
+    shown = {n: [r for r in rows_of(study, "table3") if r["network"] == n] for n in NETWORKS}
+    header = ["strategy", *NETWORKS.values()]
+    header += [f"{words}: {OURS} minus it" for words in NETWORKS.values()]
+    lines = []
+    for k, first in enumerate(shown["unet"]):
+        cells = [_cell(shown[n][k]["all raters: extended_dice"]) for n in NETWORKS]
+        apart = [_apart(study, n, strategy(shown[n][k]["strategy"])) for n in NETWORKS]
+        lines.append([first["strategy"], *cells, *apart])
+    return [header, *_bold(lines, [1, 2])]
+
+
+def _apart(study: str, network: str, own: str) -> str:
+    if own == NAMES[OURS]:
+        return ""
+    value, low, high = found(study, "differences", network, own)
+    return f"{figure(value, 3)} ({figure(low, 3)} to {figure(high, 3)})"
+
+
+def _second(study: str, network: str, statistic: str) -> list[list[str]]:
+    shown = [r for r in rows_of(study, "table2") if r["network"] == network]
+    truths = [column.removesuffix(f": {statistic}") for column in shown[0] if column.endswith(f": {statistic}")]
+    lines = [[r["strategy"], *(_cell(r[f"{truth}: {statistic}"]) for truth in truths)] for r in shown]
+    return [["strategy", *truths], *_bold(lines, range(1, len(truths) + 1), STATISTICS[statistic])]
+
+
+def _cell(words: str) -> str:
+    """An interval is not broken at its dash."""
+    return words.replace("–", "\u2060–\u2060")
+
+
+def _bold(lines: list[list[str]], columns: Iterable[int], sign: int = 1) -> list[list[str]]:
+    """The best mean of every column, and what is printed alike."""
+    for k in columns:
+        best = max(sign * float(own[k].split()[0]) for own in lines)
+        for own in lines:
+            value, rest = own[k].split(" ", 1)
+            own[k] = f"**{value}** {rest}" if sign * float(value) == best else own[k]
+    return lines
+
+
+def write_tables() -> None:
+    """Beside the tables that they are made of."""
+    for study in STUDIES:
+        for table, lines in page_tables(study).items():
+            with (HERE / study / f"page-{table}.csv").open("w", encoding="utf-8", newline="") as file:
+                csv.writer(file, lineterminator="\n").writerows(lines)
+
+
+def extended_dice_chart(study: str) -> str:
+    """Extended Dice of every strategy and network, with intervals."""
+    titles = [r["strategy"] for r in rows_of(study, "table3") if r["network"] == "unet"]
+    drawn = {
+        title: {words: found(study, "strategies", n, strategy(title)) for n, words in NETWORKS.items()}
+        for title in titles
+    }
+    return dotted(drawn, "extended Dice, mean over subjects and seeds", STUDIES[study])
+
+
+def echo_strip() -> Image.Image:
+    """Four frames of the phantom with everybody's outlines, and one legend; few grey levels make a small file."""
+    study = mt.simulate_echo(size=512)
+    panels = []
+    for shown in SHOWN:
+        frame = study[shown]
+        masks = {rater: mask[WINDOW] for rater, mask in frame.markings.items()}
+        image, title = frame.image[WINDOW] // 10 * 10, f"{shown}: {frame.quality}"
+        panels.append(contour_overlay(image, masks, title=title).convert("RGB"))
+    cut = WINDOW[1].stop - WINDOW[1].start + 26  # what stands right of the image is the legend
+    parts = [panel.crop((0, 0, cut, panel.height)) for panel in panels[:-1]]
+    return Image.fromarray(np.hstack([np.asarray(part) for part in (*parts, panels[-1])]))
