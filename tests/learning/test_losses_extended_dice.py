@@ -191,3 +191,39 @@ def test_no_more_operations_than_a_dice_loss_of_one_target():
     with Operations() as theirs:
         DiceLoss(sigmoid=True)(logits, marks[:, :1].float()).backward()
     assert ours.count < theirs.count
+
+
+def test_where_nobody_marked_anything_it_is_one_and_flat_unless_images_go_together():
+    logits = torch.randn(2, 1, 8, 8, generator=torch.Generator().manual_seed(1)).requires_grad_()
+    marks = torch.zeros(2, 3, 8, 8, dtype=torch.bool)
+    marks[0, :, 2:5, 2:5] = True
+    each = ExtendedDiceLoss(reduction="none")(logits, marks)[:, 0]
+    assert each[1].item() == 1
+    (flat,) = torch.autograd.grad(each[1], logits)
+    assert float(flat.abs().max()) == 0
+    (together,) = torch.autograd.grad(ExtendedDiceLoss(batch=True)(logits, marks), logits)
+    assert float(together[1].min()) > 0, "what is predicted on the empty image costs"
+
+
+def test_second_derivatives_are_refused():
+    logits = torch.randn(1, 1, 4, 4, requires_grad=True)
+    loss = ExtendedDiceLoss()(logits, torch.rand(1, 2, 4, 4) > 0.5)
+    with pytest.raises(CallError, match="second derivatives"):
+        torch.autograd.grad(loss, logits, create_graph=True)
+
+
+@pytest.mark.parametrize(
+    ("target", "present", "said"),
+    [
+        (torch.zeros(1, 2, 4, 4, dtype=torch.uint16), None, "uint16"),
+        (torch.zeros(1, 2, 4, 4), [torch.ones(1), torch.ones(1)], "got a list"),
+    ],
+)
+def test_what_loaders_give_by_mistake(target, present, said):
+    with pytest.raises(CallError, match=said):
+        ExtendedDiceLoss()(torch.zeros(1, 1, 4, 4), target, present)
+
+
+def test_an_empty_batch():
+    with pytest.raises(CallError, match="no pixel"):
+        ExtendedDiceLoss()(torch.zeros(0, 1, 4, 4), torch.zeros(0, 2, 4, 4))

@@ -144,10 +144,10 @@ def chance_of(text: str) -> Chance:
 
 
 def seeds_of(text: str) -> tuple[int, ...]:
-    """``3`` are the seeds 0, 1, 2; ``0,7`` those two."""
+    """``3`` are the seeds 0, 1, 2; ``0,7`` those two, and ``7,`` that one."""
     try:
-        given = tuple(int(part) for part in text.split(","))
-        found = tuple(range(given[0])) if len(given) == 1 else given
+        given = tuple(int(part) for part in text.removesuffix(",").split(","))
+        found = given if "," in text else tuple(range(given[0]))
         if not found or min(found) < 0 or len(set(found)) < len(found):
             raise ValueError
         return found

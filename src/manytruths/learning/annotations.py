@@ -14,6 +14,8 @@ from torch import Tensor
 from ..errors import CallError
 
 REDUCTIONS = ("mean", "sum", "none")
+UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
+"""Types that PyTorch has, but can do next to nothing with."""
 
 
 def labels_of(input: Tensor) -> int:
@@ -40,10 +42,14 @@ def fit_together(input: Tensor, target: Tensor, present: Tensor | None) -> None:
 
 def fit_each_other(target: Tensor, present: Tensor | None) -> None:
     """Raise where a stack and who rated it cannot belong together."""
-    if target.ndim < 3 or target.shape[1] == 0 or target.is_complex():
+    if target.ndim < 3 or target.shape[1] == 0 or target.is_complex() or target.dtype in UNSIGNED:
         raise CallError(f"annotations are labels (N, R, *spatial) of one rater at least; got {described(target)}")
+    if target.numel() == 0:
+        raise CallError(f"annotations {sizes(target)} hold no pixel; leave out empty batches")
     if present is None:
         return
+    if not isinstance(present, Tensor):
+        raise CallError(f"present is a tensor (N, R) of truth values; got a {type(present).__name__}: stack it?")
     if present.dtype != torch.bool:
         raise CallError(f"present is a tensor of truth values; got {described(present)}: present.bool()?")
     if present.shape not in (target.shape[:2], target.shape):

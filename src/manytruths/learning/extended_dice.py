@@ -17,7 +17,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
 from ..errors import CallError
 from .annotations import (
@@ -37,7 +36,10 @@ class ExtendedDiceLoss(nn.Module):
     """1 − extended Dice of every image and label; the mean of them.
 
     Where nothing is predicted and nothing was marked by all, the loss is 0 and has no gradient; so it is where the sum
-    of both is too small to be divided by (about 1e-19 in 32 bits). An image that nobody rated counts nothing.
+    of both is too small to be divided by (about 1e-19 in 32 bits). Where nobody marked anything but something is
+    predicted, however faintly, the loss is 1 and has no gradient either: the ratio is 0 whatever is predicted. With
+    many such images, or labels that are absent from most, take ``batch=True``, or add a cross-entropy. An image that
+    nobody rated counts nothing.
 
     Parameters
     ----------
@@ -134,8 +136,9 @@ class _OneMinusRatio(torch.autograd.Function):
         return apart / below
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        if torch.is_grad_enabled():
+            raise CallError("the extended Dice loss has no second derivatives; leave out create_graph=True")
         weight, above, below = ctx.saved_tensors
         ratio, scale = above / below, gradient / below
         for axis in ctx.sums:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
+from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from ..errors import CallError, FormatError, InputError
 from ..formats import write_csv
 from ..labels import VOID
 from .augmentation import Augmentation
+from .confusion import ConfusionMatrixLoss
 from .frames import Frames
 from .recording import Recorded, Step
 from .strategies import Strategy
@@ -28,6 +30,11 @@ from .trained import Recipe, Trained, load, save
 
 CHECKPOINT = "checkpoint.pt"
 LOG = "log.csv"
+CONFUSION = "confusion.csv"
+PARTS = ("net", "loss", "optimizer")
+"""Of a state, what a checkpoint holds beside the history."""
+FASTEST = 1e36
+"""Learning rate: steps beyond it do not fit into 32 bits."""
 Tick = Callable[[], None]
 """Called after every epoch."""
 
@@ -52,8 +59,8 @@ class Schedule:
         for name in ("epochs", "batch", "width"):
             if getattr(self, name) < 1:
                 raise CallError(f"{name} is 1 or more; got {getattr(self, name)}")
-        if not 0 < self.learning_rate < math.inf:
-            raise CallError(f"the learning rate is above 0; got {self.learning_rate}")
+        if not 0 < self.learning_rate <= FASTEST:
+            raise CallError(f"the learning rate is above 0 and no more than {FASTEST:g}; got {self.learning_rate}")
         if self.precision not in ("auto", "float32", "bfloat16"):
             raise CallError(f"precision is auto, float32 or bfloat16; got {self.precision!r}")
 
@@ -79,7 +86,7 @@ class State:
     """Epoch, learning rate, mean loss, seconds."""
 
     def write(self, path: Path, key: str) -> None:
-        parts = {name: getattr(self, name).state_dict() for name in ("net", "loss", "optimizer")}
+        parts = {name: getattr(self, name).state_dict() for name in PARTS}
         save(path, {"key": key, "history": self.history, **parts})
 
     def resume(self, path: Path, key: str, device: torch.device) -> None:
@@ -88,10 +95,18 @@ class State:
             whole = load(path, device)
         except FormatError:
             return
-        if isinstance(whole, dict) and whole.get("key") == key:
-            for name in ("net", "loss", "optimizer"):
-                getattr(self, name).load_state_dict(whole[name])
+        if not isinstance(whole, dict) or whole.get("key") != key:
+            return
+        start = {name: deepcopy(getattr(self, name).state_dict()) for name in PARTS}
+        try:
+            self._take(whole)
             self.history = [tuple(row) for row in whole["history"]]
+        except (KeyError, RuntimeError, TypeError, ValueError):
+            self._take(start)
+
+    def _take(self, parts: dict[str, Any]) -> None:
+        for name in PARTS:
+            getattr(self, name).load_state_dict(parts[name])
 
 
 def fit(
@@ -120,7 +135,16 @@ def fit(
             state.write(folder / CHECKPOINT, key)
             saved = time.monotonic()
         tick()
+    if isinstance(state.loss, ConfusionMatrixLoss):
+        write_csv(folder / CONFUSION, _matrices(state.loss, recipe), ("rater", "truth", "given", "rate"))
     return Trained(recipe, state.net.eval())
+
+
+def _matrices(loss: ConfusionMatrixLoss, recipe: Recipe) -> Iterator[tuple[str, str, str, float]]:
+    """How often each rater gives each label to what is, to the network, each label."""
+    for rater, matrix in zip(recipe.raters, loss.matrices.tolist(), strict=True):
+        for truth, row in zip(recipe.names, matrix, strict=True):
+            yield from ((rater, truth, given, rate) for given, rate in zip(recipe.names, row, strict=True))
 
 
 def _begin(strategy: Strategy, recipe: Recipe, frames: Frames, schedule: Schedule, device: torch.device) -> State:

@@ -60,8 +60,8 @@ class Frames:
 
     @property
     def digest(self) -> str:
-        """Of the names, pixels and labels: other data, another digest."""
-        text = repr((self.names, self.subjects, self.raters, self.labels)).encode()
+        """Of the names, pixels and values of the labels: other data, another digest."""
+        text = repr((self.names, self.subjects, self.raters, self.labels.values)).encode()
         known = hashlib.sha256(text)
         for part in (self.images, self.annotations):
             known.update(np.ascontiguousarray(part.cpu().numpy()).data)
@@ -196,12 +196,10 @@ def _image(image: Array, shape: tuple[int, ...], scaling: Scaling) -> Tensor:
 
 
 def _codes(values: NDArray[np.int32], shape: tuple[int, ...], labels: Labels) -> Tensor:
-    """Codes of the labels; what is padded is background to those who saw the image."""
+    """Codes of the labels; nobody rated what is padded."""
     codes = np.searchsorted(np.array(labels.values), values).astype(np.uint8)
     codes[values < 0] = VOID
-    padded = _padded(codes, shape, 0)
-    padded[(values < 0).all(axis=(1, 2))] = VOID
-    return torch.from_numpy(padded)
+    return torch.from_numpy(_padded(codes, shape, VOID))
 
 
 def _padded(planes: Array, shape: tuple[int, ...], value: int) -> Array:

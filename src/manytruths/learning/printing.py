@@ -35,12 +35,12 @@ def print_training(compared: Compared, console: Console) -> None:
 
 def _print_table(compared: Compared, network: str, label: str, console: Console) -> None:
     """As many tables beneath each other as it takes to read all of it on a narrow terminal."""
-    title = f"{f'{network}, {label}' if label else network}: extended Dice, and Dice against each"
+    where, what = f"{network}, {label}" if label else network, "extended Dice, and Dice against each"
     header, rows = _shown(compared, network, label)
     for columns in fitting(header, rows, console.width):
         names, *body = ([row[k] for k in columns] for row in (header, *rows))
-        console.print(grid(title, names, body))
-        title = f"{title.removesuffix(', continued')}, continued"
+        console.print(grid(f"{where}: {what}", names, body))
+        what = "Dice against each, continued"
 
 
 def fitting(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> list[list[int]]:

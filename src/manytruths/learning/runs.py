@@ -9,6 +9,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ from .trained import Recipe, Trained
 
 NETWORK = "network.pt"
 DONE = "run.json"
+EPOCH, END = b".", b"!"
+"""What processes tell each other."""
 
 
 @dataclass(frozen=True)
@@ -109,9 +112,12 @@ def device_of(name: str) -> torch.device:
     if name.startswith("cuda") and not torch.cuda.is_available():
         raise CallError("PyTorch sees no GPU here; use --device cpu, or install a PyTorch with CUDA")
     try:
-        return torch.device(name)
+        found = torch.device(name)
     except RuntimeError:
-        raise CallError(f"device is auto, cpu or cuda; got {name!r}") from None
+        found = torch.device("meta")
+    if found.type not in ("cpu", "cuda") or (found.type == "cuda" and (found.index or 0) >= torch.cuda.device_count()):
+        raise CallError(f"device is auto, cpu, cuda or one of several, as cuda:1; got {name!r}")
+    return found
 
 
 def work_off(bench: Bench, runs: Sequence[Run], device: torch.device, at_once: int, tick: Tick) -> None:
@@ -158,6 +164,11 @@ def predicted(trained: Trained, frames: Frames, batch: int) -> Iterator[tuple[st
         logits = trained.net(recipe.normalised(images))[:, : recipe.logits].float()
         if (height, width) != shape:
             logits = F.interpolate(logits, shape, mode="bilinear", align_corners=False)
+        if not logits.isfinite().all():
+            raise InputError(
+                f"{recipe.network}, {recipe.strategy}, seed {recipe.seed}: what it gives for case "
+                f"{frames.names[rows[0]]} is not finite; lower --learning-rate, or use --precision float32"
+            )
         codes = (logits[:, 0] > 0) if recipe.logits == 1 else logits.argmax(dim=1)
         for row, one in zip(rows, codes.to(torch.uint8).cpu().numpy(), strict=True):
             yield frames.names[row], one
@@ -181,11 +192,15 @@ _shared: dict[str, Any] = {}
 def _together(bench: Bench, runs: Sequence[Run], device: torch.device, at_once: int, tick: Tick) -> None:
     """Runs in processes of their own: a small network leaves most of a large GPU idle."""
     context = multiprocessing.get_context("spawn")
-    ticks, stop = context.SimpleQueue(), context.Event()
+    # nothing here is locked: a process that is killed with a lock in its hands would leave all others waiting
+    heard, ticks = context.Pipe(duplex=False)
+    stop = context.RawValue("b", 0)
     shared = (bench, str(device), ticks, stop)
-    with _listening(ticks, tick), ProcessPoolExecutor(at_once, context, _prepare, shared) as pool:
-        started = [pool.submit(_work, run) for run in runs]
+    with _listening(heard, ticks, tick), ProcessPoolExecutor(at_once, context, _prepare, shared) as pool:
         try:
+            started = [pool.submit(_work, run) for run in runs]
+            # a pool looks after those processes alone that there were when something last happened to it
+            pool.submit(_nothing)
             for one in as_completed(started):
                 one.result()
         except BrokenProcessPool:
@@ -193,16 +208,16 @@ def _together(bench: Bench, runs: Sequence[Run], device: torch.device, at_once: 
                 "a process that trained was killed, probably for memory; use a smaller --at-once"
             ) from None
         finally:
-            stop.set()
+            stop.value = 1
             pool.shutdown(wait=True, cancel_futures=True)
 
 
 @contextmanager
-def _listening(ticks: Any, tick: Tick) -> Iterator[None]:
-    """Passes the epochs of other processes on."""
+def _listening(heard: Connection, ticks: Connection, tick: Tick) -> Iterator[None]:
+    """Passes the epochs of other processes on; messages of a byte are written at once, and never mixed."""
 
     def listen() -> None:
-        while ticks.get():
+        while heard.recv_bytes() != END:
             tick()
 
     listener = threading.Thread(target=listen, daemon=True)
@@ -210,7 +225,7 @@ def _listening(ticks: Any, tick: Tick) -> Iterator[None]:
     try:
         yield
     finally:
-        ticks.put(False)
+        ticks.send_bytes(END)
         listener.join()
 
 
@@ -227,9 +242,13 @@ def _work(run: Run) -> None:
         work(_shared["bench"], run, _shared["device"], _tick)
 
 
+def _nothing() -> None:
+    """Takes a moment."""
+
+
 def _tick() -> None:
-    _shared["ticks"].put(True)
-    if _shared["stop"].is_set():
+    _shared["ticks"].send_bytes(EPOCH)
+    if _shared["stop"].value:
         raise _Stopped
 
 

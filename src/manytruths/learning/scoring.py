@@ -45,14 +45,20 @@ def judged(
 ) -> list[Scores]:
     """All numbers, run by run of a network and seed, so that no table grows with the number of seeds."""
     found: dict[tuple[str, str, str], Scores] = {}
-    for group in _groups(runs):
-        plan = EvaluatePlan((MAJORITY,), distances=distances)
-        parts = measured_parts(_study(study, bench, group), plan, jobs=jobs, progress=progress)
+    groups, plan = list(_groups(runs)), EvaluatePlan((MAJORITY,), distances=distances)
+    for done, group in enumerate(groups):
+        shown = progress and _after(progress, done, len(groups))
+        parts = measured_parts(_study(study, bench, group), plan, jobs=jobs, progress=shown)
         for one in _scores(parts, group):
             key = one.label, one.statistic, one.against
             known = found.get(key)
             found[key] = one if known is None else _joined(known, one)
     return list(found.values())
+
+
+def _after(progress: Progress, done: int, groups: int) -> Progress:
+    """One bar for all groups, which are equally many cases each."""
+    return lambda cases, total: progress(done * total + cases, groups * total)
 
 
 def _groups(runs: Sequence[Run]) -> Iterator[list[Run]]:
@@ -66,7 +72,9 @@ def _groups(runs: Sequence[Run]) -> Iterator[list[Run]]:
 def _study(study: Study, bench: Bench, runs: Sequence[Run]) -> Study:
     """The test cases with what was predicted of them."""
     template = str(bench.home / "predictions" / "{algorithm}" / f"{{case}}{bench.suffix}")
-    options = merged(study.options, predictions=template, grey=False)
+    # a network may find a label where no rater of the case gave it
+    labels = bench.frames.labels if len(bench.frames.labels) > 2 else None
+    options = merged(study.options, predictions=template, grey=False, labels=labels)
     tested = set(bench.tested)
     cases = [
         replace(case, options=options, missing=(), predictions=_predictions(bench, runs, case.name))

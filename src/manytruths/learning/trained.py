@@ -142,7 +142,9 @@ def load(path: Path, device: torch.device | str = "cpu") -> Any:
     except FileNotFoundError:
         raise FormatError(f"{path}: is not there; give the network.pt that train wrote") from None
     except Exception as error:
-        raise FormatError(f"{path}: is no file of tensors, or cut short ({_line(error)}); train it again") from error
+        raise FormatError(
+            f"{path}: is no file of tensors, or cut short; give the network.pt that train wrote"
+        ) from error
 
 
 def _refuse(image: NDArray[Any], recipe: Recipe) -> None:

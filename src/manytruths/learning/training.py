@@ -25,6 +25,8 @@ from .splitting import folds_by_subject, read_split, split_by_subject
 from .strategies import Strategy, strategies
 
 SETTINGS = "settings.json"
+OTHERS = {"data": "other images, masks or labels", "folds": "another split"}
+"""What to say of digests."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,7 @@ def _agree(path: Path, now: Mapping[str, Any]) -> None:
         before = told(path)
         other = [name for name in now if before.get(name) != now[name]]
         if other:
-            was = ", ".join(f"{name} {before.get(name)}, now {now[name]}" for name in other)
+            was = ", ".join(OTHERS.get(name) or f"{name} {before.get(name)}, now {now[name]}" for name in other)
             raise InputError(
                 f"{path.parent}: holds runs that were made otherwise ({was}); choose another --out, or remove it"
             )
