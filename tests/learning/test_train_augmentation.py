@@ -28,9 +28,11 @@ def test_an_image_that_equals_a_mask_still_does(scale, angle):
     mask = ellipse(*WIDE, 12, 25)[None, None]
     drawn = torch.tensor([[scale, math.radians(angle), 0.0, 0.0, 0.0]])
     image, codes = Augmentation()(mask.float(), mask, drawn)
-    apart = (image.round().to(torch.uint8) != codes).sum() / codes.sum()
-    assert apart < 0.02
-    assert codes.sum() > 0
+    # between four pixels that are alike, the image is what they are, and so is the nearest
+    assert (codes[image < 1e-4] == 0).all()
+    assert (codes[image > 1 - 1e-4] == 1).all()
+    mixed = (image >= 1e-4) & (image <= 1 - 1e-4)
+    assert mixed.sum() < 0.35 * codes.sum(), "only the outline is in between"
 
 
 @given(st.floats(-30, 30))
