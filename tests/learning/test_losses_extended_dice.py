@@ -183,7 +183,7 @@ class Operations(TorchDispatchMode):
         return found
 
 
-def test_no_more_operations_than_a_dice_loss_of_one_target():
+def test_fewer_operations_than_monais_dice_loss_of_one_target():
     logits = torch.randn(2, 1, 8, 8, requires_grad=True)
     marks = torch.rand(2, 5, 8, 8) > 0.5
     with Operations() as ours:

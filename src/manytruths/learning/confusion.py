@@ -38,7 +38,7 @@ class ConfusionMatrixLoss(nn.Module):
     raters, labels
         How many of both.
     trace_weight
-        λ; 0.01 as in the paper.
+        λ.
     start
         How far raters are trusted at first: the diagonal of every matrix, the rest being shared out evenly.
     reduction

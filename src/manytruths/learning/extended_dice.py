@@ -119,13 +119,13 @@ def _regions(
 class _OneMinusRatio(torch.autograd.Function):
     """1 − Σ P (I + O) / (Σ P + Σ I), and 0 where there is nothing to divide by.
 
-    By itself PyTorch would hold more: I + O stays in bytes until it is used. And it would start half as many kernels
-    again, which is most of the time that a GPU takes for it.
+    By itself PyTorch would hold more, as I + O stays in bytes until it is used, and take more operations, each of which
+    a GPU has to be told to start.
     """
 
     @staticmethod
     def forward(ctx: Any, chance: Tensor, weight: Tensor, inner: Tensor, smooth: float, sums: list[int]) -> Tensor:
-        above, below = _times(weight, chance).sum(dim=sums), chance.sum(dim=sums) + inner
+        above, below = weight.to(chance.dtype).mul_(chance).sum(dim=sums), chance.sum(dim=sums) + inner
         apart = below - above
         if smooth:
             above, below = above + smooth, below + smooth
@@ -143,17 +143,7 @@ class _OneMinusRatio(torch.autograd.Function):
         ratio, scale = above / below, gradient / below
         for axis in ctx.sums:
             ratio, scale = ratio.unsqueeze(axis), scale.unsqueeze(axis)
-        return _less(ratio, weight).mul_(scale), None, None, None, None
-
-
-def _times(weight: Tensor, chance: Tensor) -> Tensor:
-    """Bytes times floats: at once on a GPU, where starting a kernel costs; in two steps on a CPU, which is quicker."""
-    return weight * chance if chance.is_cuda else weight.to(chance.dtype).mul_(chance)
-
-
-def _less(ratio: Tensor, weight: Tensor) -> Tensor:
-    """Floats minus bytes, likewise."""
-    return ratio - weight if ratio.is_cuda else weight.to(ratio.dtype).neg_().add_(ratio)
+        return weight.to(ratio.dtype).neg_().add_(ratio).mul_(scale), None, None, None, None
 
 
 def _reduced(losses: Tensor, present: Tensor | None, reduction: str) -> Tensor:

@@ -1,10 +1,9 @@
 """The consensus and the individuals: one network with a head for the consensus and one for every rater.
 
-From the paper: that individual raters and their consensus are learned together, by heads on a shared trunk, and that
-the consensus and the individuals are held to each other. Our reading of it, as the paper was on objects and this is on
-pixels: the consensus head meets the shares of the votes, each other head its rater, both by cross-entropy, and the two
-are held together by the squared difference between the consensus head's probabilities and the mean of those of
-the raters who rated the pixel, summed over labels.
+What we know of the paper is its abstract, and what Zeng et al. say of it: that individual raters and their consensus
+are learned together, there for objects. The rest is our reading of it, for pixels: the consensus head meets the shares
+of the votes, each other head its rater, both by cross-entropy, and the two are held together by the squared difference
+between the consensus head's probabilities and the mean of those of the raters who rated the pixel, summed over labels.
 
 Sudre CH et al. Let's agree to disagree: learning highly debatable multirater labelling. MICCAI 2019, LNCS
 11767:665–673. doi:10.1007/978-3-030-32251-9_73
