@@ -179,6 +179,7 @@ def test_unknown_reductions(make):
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.filterwarnings("ignore:Synchronization debug mode is a prototype feature")
 @pytest.mark.parametrize("name", [name for name in LOSSES if name != "STAPLE"])
 def test_a_gpu_is_not_waited_for(name):
     loss, logits, target, present = batch(name, presence="pixel", device="cuda")

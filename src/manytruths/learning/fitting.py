@@ -64,9 +64,11 @@ class Schedule:
         if self.precision not in ("auto", "float32", "bfloat16"):
             raise CallError(f"precision is auto, float32 or bfloat16; got {self.precision!r}")
 
-    def rate(self, epoch: int) -> float:
-        """The learning rate of an epoch."""
-        return self.learning_rate if 2 * epoch < self.epochs else self.learning_rate / 10
+    def rate(self, epoch: int, pace: float = 1.0, warm_up: float = 0.0) -> float:
+        """The learning rate of an epoch; of parameters that start later, and have a pace of their own."""
+        if epoch < warm_up * self.epochs:
+            return 0.0
+        return pace * (self.learning_rate if 2 * epoch < self.epochs else self.learning_rate / 10)
 
     def casting(self, device: torch.device) -> AbstractContextManager[Any]:
         """The context that forward passes run in."""
@@ -154,10 +156,13 @@ def _begin(strategy: Strategy, recipe: Recipe, frames: Frames, schedule: Schedul
         net = recipe.build().to(device)
         net = net.to(memory_format=layout(device))  # type: ignore[call-overload]
         loss = strategy.build(len(frames.raters), len(frames.labels)).to(device)
-    learned = [*net.parameters(), *loss.parameters()]
     fast = device.type == "cuda"
-    rate = torch.tensor(schedule.rate(0), device=device) if fast else schedule.rate(0)
-    optimizer = torch.optim.Adam(learned, rate, fused=fast, capturable=fast)
+    groups: list[dict[str, Any]] = [{"params": list(net.parameters()), "pace": 1.0, "warm_up": 0.0}]
+    if own := list(loss.parameters()):
+        groups.append({"params": own, "pace": strategy.pace, "warm_up": strategy.warm_up})
+    for group in groups:
+        group["lr"] = torch.zeros((), device=device) if fast else 0.0
+    optimizer = torch.optim.Adam(groups, fused=fast, capturable=fast)
     return State(net.train(), loss.train(), optimizer)
 
 
@@ -222,8 +227,9 @@ def _epoch(state: State, step_on: Step, data: _Data, epoch: int, folder: Path) -
     drawn = schedule.augmentation.draw(len(data.names), generator).to(data.device)
     rows = order.to(data.images.device)
     for group in state.optimizer.param_groups:
+        rate = schedule.rate(epoch, group["pace"], group["warm_up"])
         # a record holds the place of the rate, not its value
-        group["lr"] = group["lr"].fill_(schedule.rate(epoch)) if data.device.type == "cuda" else schedule.rate(epoch)
+        group["lr"] = group["lr"].fill_(rate) if data.device.type == "cuda" else rate
     losses = []
     for start in range(0, len(order), schedule.batch):
         here = slice(start, start + schedule.batch)

@@ -46,6 +46,10 @@ class Strategy:
     """The loss, of so many raters and labels."""
     heads: bool = False
     """Whether the network has an output a rater beside that of the consensus."""
+    pace: float = 1.0
+    """How many times the network's learning rate the loss's own parameters have."""
+    warm_up: float = 0.0
+    """The share of the epochs in which these stay as they are."""
 
     def targets(self, annotations: Tensor, labels: int) -> Tensor:
         """Codes (N, R, H, W) to train on: R is 1 where one truth is made of them."""
@@ -83,7 +87,7 @@ STRATEGIES = {
         Strategy("average", "average cross-entropy", "Average Cross Entropy"),
         Strategy(
             "confusion", "confusion matrices", "Confusion Matrix",
-            build=lambda raters, labels: ConfusionMatrixLoss(raters, labels, check=False),
+            build=lambda raters, labels: ConfusionMatrixLoss(raters, labels, check=False), pace=10.0, warm_up=0.25,
         ),
         Strategy(
             "individuals", "consensus and individuals", "Consistency",
