@@ -38,6 +38,8 @@ class Input:
     "CSV with a column case; subject names the patient, other columns are groups."
     raters: str | None = None
     "CSV with a column rater and what is known about each; or the word exchangeable."
+    reads: str | None = None
+    "CSV of who read which case (status), and from whose mask he started (based_on)."
     labels: str | None = None
     "Names of label values: 1=gland,2=tumour. Other values are then errors."
     foreground: Literal["any"] | None = None
@@ -48,6 +50,10 @@ class Input:
     "What is counted; every kappa depends on it."
     overlap: Literal["smaller", "union"] | None = None
     "Where structures of one rater overlap: cut the smaller out of the larger, or unite all."
+    edited: Literal["apart", "keep"] | None = None
+    "Reads that are edits of another's: apart from agreement and consensus, or kept in."
+    resample: Literal["nearest"] | None = None
+    "Masks on another lattice: resample them by nearest neighbour, instead of refusing them."
     spacing: str | None = None
     "Size of a pixel in mm where files do not say: 0.5,0.5."
     exclude: Annotated[list[str] | None, Parameter(negative_iterable=())] = None
@@ -63,8 +69,9 @@ class Input:
             template, images=self.images, roi=self.roi, ranks=self.ranks,
             predictions=self.predictions, grey=self.grey, limits=two_numbers(self.limits, "--limits"),
             references=self.references, training=areas(self.exclude), cases=self.cases, raters=self.raters,
-            labels=labels(self.labels), foreground=self.foreground, void=self.void, region=self.region,
-            overlap=self.overlap, spacing=numbers(self.spacing), exclude=excluded(self.exclude),
+            reads=self.reads, labels=labels(self.labels), foreground=self.foreground, void=self.void,
+            region=self.region, overlap=self.overlap, edited=self.edited, resample=self.resample,
+            spacing=numbers(self.spacing), exclude=excluded(self.exclude),
             complain=complain or insist,
         )  # fmt: skip
 

@@ -14,14 +14,15 @@ from ..formats.tables import read_toml
 from ..labels import Labels
 from ..tallies import REGIONS
 
-PATHS = ("masks", "images", "roi", "ranks", "predictions", "references", "training", "cases", "raters")
+PATHS = ("masks", "images", "roi", "ranks", "predictions", "references", "training", "cases", "raters", "reads")
 
 
 @dataclass(frozen=True)
 class Options:
     """Everything that says how to read a study.
 
-    Templates are paths with placeholders; ``cases`` and ``raters`` are CSV files with a column of that name.
+    Templates are paths with placeholders; ``cases`` and ``raters`` are CSV files with a column of that name,
+    ``reads`` one of who read what.
     """
 
     masks: str
@@ -33,11 +34,14 @@ class Options:
     training: str | None = None
     cases: str | None = None
     raters: str | None = None
+    reads: str | None = None
     labels: Labels | None = None
     foreground: str | None = None
     void: int | None = None
     region: str = "whole"
     overlap: str = "smaller"
+    edited: str = "apart"
+    resample: str | None = None
     spacing: tuple[float, ...] | None = None
     exchangeable: bool = False
     grey: bool = False
@@ -45,7 +49,13 @@ class Options:
     exclude: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name, allowed in (("foreground", (None, "any")), ("region", REGIONS), ("overlap", ("smaller", "union"))):
+        for name, allowed in (
+            ("foreground", (None, "any")),
+            ("region", REGIONS),
+            ("overlap", ("smaller", "union")),
+            ("edited", ("apart", "keep")),
+            ("resample", (None, "nearest")),
+        ):
             if getattr(self, name) not in allowed:
                 shown = ", ".join(str(a) for a in allowed if a)
                 raise StudyError(f"{name} is {getattr(self, name)!r}; it must be one of {shown}")
@@ -83,7 +93,7 @@ def read_options(path: Path) -> Options:
 def _beside(path: Path, key: str, value: str) -> str:
     """A path relative to the file; a brace in the name of its folder is no placeholder."""
     folder = str(path.parent)
-    if key not in ("cases", "raters"):
+    if key not in ("cases", "raters", "reads"):
         folder = folder.replace("{", "{{").replace("}", "}}")
     return str(Path(folder) / value)
 

@@ -53,11 +53,14 @@ class Study:
         training: str | None = None,
         cases: str | None = None,
         raters: str | None = None,
+        reads: str | None = None,
         labels: Labels | Mapping[int, str] | Iterable[int] | None = None,
         foreground: str | None = None,
         void: int | None = None,
         region: str | None = None,
         overlap: str | None = None,
+        edited: str | None = None,
+        resample: str | None = None,
         spacing: Sequence[float] | None = None,
         grey: bool | None = None,
         limits: Sequence[float] | None = None,
@@ -82,6 +85,9 @@ class Study:
             A CSV with a column ``case``; ``subject`` names the patient, every other column a group.
         raters
             A CSV with a column ``rater`` and what is known about each, or ``"exchangeable"``.
+        reads
+            A CSV of who read which case, and from what he started: ``case``, ``rater``, and where they are known
+            ``session``, ``status``, ``based_on``.
         labels, foreground, void
             As in :func:`manytruths.tally`.
         region
@@ -89,6 +95,10 @@ class Study:
         overlap
             Where a rater's structures (``{label}``) overlap: ``"smaller"`` is cut out of the larger, or
             ``"union"``, which unites everything into one foreground.
+        edited
+            Reads that are edits of another (``based_on``): ``"apart"`` from agreement and consensus, or ``"keep"``.
+        resample
+            ``"nearest"``: masks on another lattice are resampled; otherwise they are refused.
         spacing
             The size of a pixel in mm, for files that do not say.
         grey, limits
@@ -101,13 +111,14 @@ class Study:
         """
         given = merged(
             _start(masks),
-            images=images, roi=roi, ranks=ranks, predictions=predictions, cases=cases,
+            images=images, roi=roi, ranks=ranks, predictions=predictions, cases=cases, reads=reads,
             references=references, training=training, grey=grey,
             limits=None if limits is None else tuple(limits),
             raters=None if raters == "exchangeable" else raters,
             exchangeable=True if raters == "exchangeable" else None,
             labels=None if labels is None else Labels.of(labels),
             foreground=foreground, void=void, region=region, overlap=overlap,
+            edited=edited, resample=resample,
             spacing=None if spacing is None else tuple(spacing),
             exclude=None if exclude is None else {k: tuple(v) for k, v in exclude.items()},
         )  # fmt: skip
