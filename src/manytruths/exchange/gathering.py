@@ -1,0 +1,241 @@
+"""Reads of several files, once it is sure that they fit together: names of cases, raters and structures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from pathlib import PurePosixPath, PureWindowsPath
+
+from ..errors import FormatError, GridError, InputError, LabelError, StudyError
+from ..formats import Grid
+from ..tallies import natural
+from .reads import Read
+
+SHOWN = 6
+"""So many of a list are enough in a message."""
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Reads that make a study."""
+
+    reads: tuple[Read, ...]
+    """One for each rater, case and session that a file speaks of."""
+    structures: tuple[str, ...]
+    """The names of what was marked."""
+    left_out: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
+    """By case, rater and kind: what was drawn that is no area."""
+
+    @property
+    def cases(self) -> tuple[str, ...]:
+        return tuple(sorted({read.case for read in self.reads}, key=natural))
+
+    @property
+    def raters(self) -> tuple[str, ...]:
+        return tuple(sorted({read.rater for read in self.reads}, key=natural))
+
+
+def gathered(
+    reads: Iterable[Read],
+    *,
+    names: Mapping[str, str] | None = None,
+    raters: Mapping[str, str] | None = None,
+    skip: Sequence[str] = (),
+    sessions: bool = False,
+) -> Gathered:
+    """Reads with the names of their cases, all of them fitting together.
+
+    Parameters
+    ----------
+    names
+        Structures to rename; one that is mapped to itself may be one rater's alone.
+    raters
+        Raters to rename.
+    skip
+        Kinds of shapes that are no areas and may be left out, as ``points``.
+    sessions
+        Whether a rater's further reads of a case are further sessions, instead of a mistake.
+    """
+    found = list(reads)
+    if not found:
+        raise StudyError("the files hold no image at all; export them again")
+    found = _named(found, raters or {})
+    found = _renamed(found, names or {})
+    found = _numbered(found) if sessions else found
+    _once(found)
+    _same_grids(found)
+    _known_parents(found)
+    return Gathered(tuple(found), _matched(found, set(names or {})), _skipped(found, skip))
+
+
+# -- cases and raters --------------------------------------------------------------------------------
+
+
+def _named(reads: list[Read], raters: Mapping[str, str]) -> list[Read]:
+    unknown = set(raters).difference(read.rater for read in reads)
+    if unknown:
+        there = ", ".join(sorted({read.rater for read in reads}, key=natural)[:SHOWN])
+        raise StudyError(f"there is no rater {sorted(unknown)[0]!r} to rename; raters are {there}")
+    cases = case_names([read.image for read in reads if not read.case])
+    new = {old: raters.get(old, old).strip() for old in {read.rater for read in reads}}
+    for old, name in new.items():
+        if not name or set(name) & set("/\\\0"):
+            raise StudyError(f"a rater is called {old!r}, which cannot be a folder; rename him with --raters OLD=NEW")
+    # the parent's name may carry a session
+    return [
+        replace(read, case=read.case or cases[read.image], rater=new[read.rater], based_on=_parent(read, new))
+        for read in reads
+    ]
+
+
+def _parent(read: Read, new: Mapping[str, str]) -> str:
+    name, slash, session = read.based_on.partition("/")
+    return f"{new.get(name, name)}{slash}{session}"
+
+
+def case_names(images: Iterable[str]) -> dict[str, str]:
+    """By image: its name without folders and ending, or with folders where two would be called the same."""
+    parts = {image: _parts(image) for image in images}
+    often = Counter(
+        {name: len({p for p in parts.values() if p[-1] == name}) for name in {p[-1] for p in parts.values()}}
+    )
+    return {image: own[-1] if often[own[-1]] == 1 else "_".join(own) for image, own in parts.items()}
+
+
+def _parts(image: str) -> tuple[str, ...]:
+    """Folders and name, without the ending."""
+    plain = image.split("?")[0]
+    pieces = [p for p in (PureWindowsPath(plain) if "\\" in plain else PurePosixPath(plain)).parts if p.strip("/\\")]
+    if ".." in pieces or "\0" in plain:
+        raise FormatError(f"an image is called {image!r}, which leads out of its folder; rename it in the tool")
+    pieces = [piece for piece in pieces if not piece.endswith(":")]
+    if not pieces:
+        raise FormatError(f"an image is called {image!r}, which is no name; rename it in the tool")
+    name = pieces[-1]
+    lower = name.lower()
+    double = next((e for e in (".nii.gz", ".seg.nrrd", ".ome.tif", ".ome.tiff") if lower.endswith(e)), "")
+    stem = name[: -len(double)] if double else PurePosixPath(name).stem
+    return (*pieces[:-1], stem or name)
+
+
+def _numbered(reads: list[Read]) -> list[Read]:
+    """Reads of one rater and case, in the order of their start and of the files, as sessions 1, 2, …"""
+    often = Counter((read.case, read.rater) for read in reads if not read.session)
+    seen: Counter[tuple[str, str]] = Counter()
+    made: list[Read] = []
+    for read in sorted(reads, key=lambda one: one.started):
+        key = read.case, read.rater
+        if not read.session and max(often.values(), default=0) > 1:
+            seen[key] += 1
+            read = replace(read, session=str(seen[key]))
+        made.append(read)
+    return made
+
+
+def _once(reads: list[Read]) -> None:
+    first: dict[tuple[str, str, str], Read] = {}
+    for read in reads:
+        other = first.setdefault((read.case, read.rater, read.session), read)
+        if other is not read:
+            where = f" ({other.source} and {read.source})" if other.source != read.source else f" in {read.source}"
+            raise StudyError(
+                f"rater {read.rater} read case {read.case} twice{where}; name the raters apart (NAME=PATH), "
+                "or take them for first and second readings with --sessions"
+            )
+
+
+def _same_grids(reads: list[Read]) -> None:
+    """Images are of one size, whoever marked them; volumes may be cropped, which is looked at later."""
+    first: dict[str, Read] = {}
+    for read in reads:
+        one = first.setdefault(read.case, read)
+        if len(read.grid.shape) == 2 and one.grid.shape != read.grid.shape:
+            raise GridError(
+                f"case {read.case}: its image has {_size(read.grid)} pixels in {read.source} and {_size(one.grid)} in "
+                f"{one.source}; export both from the same image, or name the cases apart"
+            )
+
+
+def _size(grid: Grid) -> str:
+    return " × ".join(str(n) for n in reversed(grid.shape))
+
+
+def _known_parents(reads: list[Read]) -> None:
+    known = {(read.case, name) for read in reads for name in (read.rater, f"{read.rater}/{read.session}")}
+    for read in reads:
+        if read.based_on and (read.case, read.based_on) not in known:
+            raise StudyError(
+                f"case {read.case}: the read of {read.rater} is based on {read.based_on!r}, of which there is no read; "
+                "export that one, too"
+            )
+
+
+# -- structures --------------------------------------------------------------------------------------
+
+
+def _renamed(reads: list[Read], names: Mapping[str, str]) -> list[Read]:
+    there = {mark.label for read in reads for mark in read.marks}
+    for name in names:
+        if name not in there:
+            near = get_close_matches(name, sorted(there), 1)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(sorted(there)[:SHOWN])}"
+            raise LabelError(f"there is no structure {name!r} to rename{hint}")
+    if not names:
+        return reads
+    return [
+        replace(read, marks=tuple(replace(mark, label=names.get(mark.label, mark.label)) for mark in read.marks))
+        for read in reads
+    ]
+
+
+def _matched(reads: list[Read], mapped: set[str]) -> tuple[str, ...]:
+    """The names of all structures; one that a single rater uses is a slip of the pen until somebody says no."""
+    used: dict[str, set[str]] = {}
+    for read in reads:
+        for mark in read.marks:
+            used.setdefault(mark.label, set()).add(read.rater)
+    names = tuple(sorted(used, key=natural))
+    for name in names:
+        if not name.strip() or "\0" in name:
+            raise LabelError(f"a structure is called {name!r}; name it in the tool, or rename it with --names")
+    several = len({read.rater for read in reads if read.marks}) > 1
+    alone = [name for name in names if several and len(used[name]) == 1 and name not in mapped]
+    if alone:
+        raise LabelError(_alone(alone, used, mapped))
+    return names
+
+
+def _alone(alone: list[str], used: Mapping[str, set[str]], mapped: set[str]) -> str:
+    """Every name that one rater uses alone, with what it may be meant for."""
+    others = [name for name in used if name not in alone]
+    told = []
+    for name in alone[:SHOWN]:
+        folded = {other.casefold(): other for other in (others or [n for n in alone if n != name])}
+        near = get_close_matches(name.casefold(), list(folded), 1, 0.6)
+        told.append(f"{name!r} ({next(iter(used[name]))}{f'; {folded[near[0]]!r}?' if near else ''})")
+    more = f" and {len(alone) - SHOWN} more" if len(alone) > SHOWN else ""
+    wanted = f"{alone[0]}={others[0] if others else alone[-1]}"
+    return (
+        f"structures that one rater alone uses: {', '.join(told)}{more}; say what they are with "
+        f"--names {wanted}, or --names {alone[0]}={alone[0]} where the name is right"
+    )
+
+
+# -- what is no area ---------------------------------------------------------------------------------
+
+
+def _skipped(reads: list[Read], skip: Sequence[str]) -> dict[tuple[str, str, str], int]:
+    found = Counter[tuple[str, str, str]]()
+    for read in reads:
+        for kind, count in read.left_out.items():
+            found[read.case, read.rater, kind] += count
+    refused = [key for key in found if key[2] not in skip]
+    if refused:
+        told = "; ".join(f"case {c}, rater {r}: {found[c, r, kind]} {kind}" for c, r, kind in refused[:SHOWN])
+        more = f" and {len(refused) - SHOWN} more" if len(refused) > SHOWN else ""
+        kinds = sorted({kind for *_, kind in refused})
+        lines = " or draw lines so many pixels wide with --widen" if "polyline" in kinds else ""
+        raise InputError(f"shapes that are no areas: {told}{more}; leave them out with --skip {','.join(kinds)}{lines}")
+    return dict(found)

@@ -1,0 +1,228 @@
+"""Open what others wrote: nothing is expanded, fetched or unpacked beyond what an honest file needs."""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import IO, Any, Protocol, TypeVar
+from xml.parsers import expat
+
+import msgspec
+
+from ..errors import FormatError, InputError, ManytruthsError
+from ..formats import Grid
+from .reads import Stored
+
+T = TypeVar("T")
+
+
+class Stream(Protocol):
+    """Whatever bytes can be read from, some at a time."""
+
+    def read(self, size: int = -1, /) -> bytes: ...
+
+
+LARGEST_TEXT = 1 << 27
+"""Bytes of a JSON file: as objects it takes several times as much memory."""
+LARGEST_XML = 1 << 30
+"""Bytes of an XML file, which is read piece by piece."""
+LARGEST_SIDE = 1 << 16
+LARGEST_IMAGE = 1 << 28
+"""Pixels of an image that outlines are drawn on."""
+PIECE = 1 << 20
+
+
+@contextmanager
+def about(where: object) -> Iterator[None]:
+    """Errors that say first where; whatever a library raises on bad bytes is one of ours."""
+    try:
+        yield
+    except ManytruthsError as error:
+        raise type(error)(f"{where}: {error}") from None
+    except MemoryError:
+        raise FormatError(f"{where}: does not fit into memory; split it") from None
+    except (OSError, zipfile.BadZipFile) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise FormatError(f"{where}: cannot be read: {reason}; check the path, or export it again") from None
+    except RecursionError:
+        raise FormatError(f"{where}: is nested too deeply; export it again") from None
+    except (
+        msgspec.MsgspecError,
+        expat.ExpatError,
+        ValueError,
+        KeyError,
+        IndexError,
+        TypeError,
+        OverflowError,
+    ) as error:
+        short = " ".join(str(error).split())[:160]
+        raise FormatError(f"{where}: is damaged, or not what it should be ({short}); export it again") from None
+
+
+def json_of(path: Path, kind: type[T], data: bytes | None = None) -> T:
+    """A JSON file as objects of a kind."""
+    with about(path):
+        data = _whole(path) if data is None else data
+        if not data.strip():
+            raise FormatError("is empty; export it again")
+        return msgspec.json.decode(data, type=kind, strict=False)
+
+
+def _whole(path: Path) -> bytes:
+    size = path.stat().st_size
+    if size > LARGEST_TEXT:
+        raise FormatError(f"has {size >> 20} MB, more than {LARGEST_TEXT >> 20}; export it in parts")
+    return path.read_bytes()
+
+
+class Element:
+    """One element of an XML file, once it has ended: its name, attributes, text and what stands in it."""
+
+    __slots__ = ("attributes", "children", "name", "text")
+
+    def __init__(self, name: str, attributes: dict[str, str]) -> None:
+        self.name, self.attributes = name, attributes
+        self.text = ""
+        self.children: list[Element] = []
+
+    def get(self, name: str, default: str | None = None) -> str:
+        """An attribute; one that must be there is an error where it is not."""
+        value = self.attributes.get(name, default)
+        if value is None:
+            raise FormatError(f"<{self.name}> has no {name!r}")
+        return value
+
+    def all(self, name: str) -> list[Element]:
+        """What stands in it under a name."""
+        return [child for child in self.children if child.name == name]
+
+    def find(self, path: str) -> Element | None:
+        """The first one down a path, as ``task/owner/username``."""
+        here: Element | None = self
+        for name in path.split("/"):
+            here = next(iter(here.all(name)), None) if here is not None else None
+        return here
+
+    def told(self, path: str) -> str:
+        """The text of the first one down a path; empty where there is none."""
+        found = self.find(path)
+        return "" if found is None else found.text.strip()
+
+
+def elements(stream: Stream, wanted: set[str], root: str) -> Iterator[Element]:
+    """The elements of these names right under the root, one after the other.
+
+    A document that defines entities or names a document type is refused: exports have none, attacks do.
+    """
+    builder = _Builder(wanted, root)
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
+    parser.StartElementHandler, parser.EndElementHandler = builder.start, builder.end
+    parser.CharacterDataHandler = builder.characters
+    parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = _refuse
+    total = 0
+    while piece := stream.read(PIECE):
+        total += len(piece)
+        if total > LARGEST_XML:
+            raise FormatError(f"is larger than {LARGEST_XML >> 20} MB; export it in parts")
+        parser.Parse(piece)
+        yield from builder.taken()
+    parser.Parse(b"", True)
+    yield from builder.taken()
+
+
+def _refuse(*_: Any) -> None:
+    raise FormatError("it declares a document type or entities, which no export has; export it again")
+
+
+class _Builder:
+    """Keeps what is wanted, and nothing else."""
+
+    def __init__(self, wanted: set[str], root: str) -> None:
+        self.wanted, self.root = wanted, root
+        self.depth, self.open, self.done = 0, list[Element](), list[Element]()
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        self.depth += 1
+        if self.depth == 1 and name != self.root:
+            raise FormatError(f"starts with <{name}>, not <{self.root}>: it is another kind of file")
+        if self.depth > 64:
+            raise FormatError("is nested too deeply; export it again")
+        if self.open or (self.depth == 2 and name in self.wanted):
+            self.open.append(Element(name, attributes))
+
+    def characters(self, text: str) -> None:
+        if self.open:
+            self.open[-1].text += text
+
+    def end(self, name: str) -> None:
+        self.depth -= 1
+        if self.open:
+            ended = self.open.pop()
+            (self.open[-1].children if self.open else self.done).append(ended)
+
+    def taken(self) -> list[Element]:
+        done, self.done = self.done, []
+        return done
+
+
+@contextmanager
+def archive_or_file(path: Path, name: str) -> Iterator[tuple[Stream, zipfile.ZipFile | None]]:
+    """The file itself, or the one of that name inside an archive, at any depth."""
+    if not zipfile.is_zipfile(path):
+        with open(path, "rb") as stream:
+            yield stream, None
+        return
+    with zipfile.ZipFile(path) as archive:
+        inside = [one for one in archive.infolist() if PurePosixPath(one.filename).name == name]
+        if len(inside) != 1:
+            raise FormatError(f"holds {len(inside)} files called {name}, wanted is one; unpack it and name the file")
+        with archive.open(inside[0]) as member:
+            yield _Bounded(member, LARGEST_XML), archive
+
+
+class _Bounded:
+    """A stream that ends in an error where it does not end in time: what an archive says of its sizes may be a lie."""
+
+    def __init__(self, stream: Stream, most: int) -> None:
+        self.stream, self.left = stream, most
+
+    def read(self, size: int = -1, /) -> bytes:
+        data = self.stream.read(self.left + 1 if size < 0 else min(size, self.left + 1))
+        self.left -= len(data)
+        if self.left < 0:
+            raise FormatError("unpacks to more than any honest file; export it again")
+        return data
+
+
+def copy_picture(stored: Stored, to: Path) -> None:
+    """The bytes of a picture, from the disk or out of an archive."""
+    with about(stored):
+        if stored.member is None:
+            with open(stored.path, "rb") as stream, open(to, "wb") as target:
+                _copy(stream, target)
+            return
+        with zipfile.ZipFile(stored.path) as archive, archive.open(stored.member) as packed, open(to, "wb") as target:
+            _copy(_Bounded(packed, LARGEST_XML), target)
+
+
+def _copy(stream: Stream, target: IO[bytes]) -> None:
+    while piece := stream.read(PIECE):
+        target.write(piece)
+
+
+def image_grid(width: Any, height: Any, spacing: tuple[float, float] | None = None) -> Grid:
+    """The grid of an image of that size, as a file has it; sizes that lie are refused before anything is drawn."""
+    try:
+        sides = [int(float(side)) for side in (height, width)]
+        if [float(side) for side in (height, width)] != sides:
+            raise ValueError
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"the size of the image is {width!r} × {height!r}; export it again with sizes") from None
+    if not all(1 <= side <= LARGEST_SIDE for side in sides) or math.prod(sides) > LARGEST_IMAGE:
+        raise InputError(f"the size of the image is {sides[1]} × {sides[0]}; that is no image that outlines are for")
+    return Grid((sides[0], sides[1]), spacing)

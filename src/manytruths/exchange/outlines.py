@@ -1,0 +1,174 @@
+"""Things drawn, as the pixels that they hold. A pixel is inside where its centre is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import InputError
+from ..shape.polygons import LARGEST, Points, Rule, rasterise, ring_of
+from .reads import Mask, Window
+
+MOST_POINTS = 100_000
+"""Of one outline: nobody draws more, and a file that says so is damaged or an attack."""
+NOWHERE = slice(0, 0), slice(0, 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Polygon:
+    """Rings, filled by the even-odd rule."""
+
+    rings: tuple[Points, ...]
+    rule: Rule = "centre"
+
+    @classmethod
+    def of(cls, rings: Sequence[ArrayLike], rule: Rule = "centre") -> Polygon:
+        """Once it is sure that they are rings of finite points, and not too many."""
+        points = tuple(ring_of(ring, k) for k, ring in enumerate(rings))
+        few_enough(sum(map(len, points)))
+        return cls(points, rule)
+
+    def pixels(self, shape: tuple[int, ...]) -> tuple[Window, Mask]:
+        together = np.concatenate(self.rings)
+        window = framed(together.min(axis=0), together.max(axis=0), shape)
+        corner = np.array([window[1].start, window[0].start], np.float64)
+        return window, rasterise([ring - corner for ring in self.rings], sizes(window), self.rule)
+
+
+@dataclass(frozen=True)
+class Ellipse:
+    """A centre, two half axes, and how far it is turned: degrees, from x to y."""
+
+    x: float
+    y: float
+    half_width: float
+    half_height: float
+    turned: float = 0.0
+
+    def __post_init__(self) -> None:
+        finite(self.x, self.y, self.half_width, self.half_height, self.turned)
+        if min(self.half_width, self.half_height) <= 0:
+            raise InputError(f"an ellipse with half axes {self.half_width:g} and {self.half_height:g}; draw it again")
+
+    def pixels(self, shape: tuple[int, ...]) -> tuple[Window, Mask]:
+        c, s = math.cos(math.radians(self.turned)), math.sin(math.radians(self.turned))
+        reach = np.hypot([self.half_width * c, self.half_width * s], [self.half_height * s, self.half_height * c])
+        centre = np.array([self.x, self.y])
+        window = framed(centre - reach, centre + reach, shape)
+        y, x = (np.arange(part.start, part.stop) + 0.5 for part in window)
+        dx, dy = x[None, :] - self.x, y[:, None] - self.y
+        along, across = dx * c + dy * s, dy * c - dx * s
+        return window, (along / self.half_width) ** 2 + (across / self.half_height) ** 2 <= 1
+
+
+@dataclass(frozen=True, eq=False)
+class Bitmap:
+    """Pixels themselves, from a corner on; those beyond the image are gone."""
+
+    top: int
+    left: int
+    inside: NDArray[Any]
+
+    def pixels(self, shape: tuple[int, ...]) -> tuple[Window, Mask]:
+        window, kept = zip(
+            *(
+                _overlap(first, length, size)
+                for first, length, size in zip((self.top, self.left), self.inside.shape, shape, strict=True)
+            ),
+            strict=True,
+        )
+        return window, np.asarray(self.inside[kept], bool)
+
+
+@dataclass(frozen=True, eq=False)
+class Whole:
+    """A mask of the whole grid."""
+
+    inside: NDArray[Any]
+
+    def pixels(self, shape: tuple[int, ...]) -> tuple[Window, Mask]:
+        return tuple(slice(0, size) for size in shape), np.asarray(self.inside, bool)
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """An open line, so many pixels across, with round ends."""
+
+    points: Points
+    width: float
+
+    @classmethod
+    def of(cls, points: ArrayLike, width: float) -> Line:
+        line = np.asarray(points, np.float64)
+        if line.ndim != 2 or line.shape[1] != 2 or not len(line):
+            raise InputError(f"a line is (points, 2) of x and y; got {line.shape}")
+        few_enough(len(line))
+        finite(*line.ravel().tolist())
+        return cls(line, width)
+
+    def pixels(self, shape: tuple[int, ...]) -> tuple[Window, Mask]:
+        reach = self.width / 2
+        window = framed(self.points.min(axis=0) - reach, self.points.max(axis=0) + reach, shape)
+        near = np.zeros(sizes(window), bool)
+        ends = self.points[1:] if len(self.points) > 1 else self.points
+        for first, last in zip(self.points, ends, strict=False):
+            part = framed(np.minimum(first, last) - reach, np.maximum(first, last) + reach, shape)
+            own = tuple(slice(p.start - w.start, p.stop - w.start) for p, w in zip(part, window, strict=True))
+            near[own] |= _close(part, first, last, reach)
+        return window, near
+
+
+def _close(window: Window, first: Points, last: Points, reach: float) -> Mask:
+    """Which centres lie no farther from a stretch than that."""
+    y, x = (np.arange(part.start, part.stop) + 0.5 for part in window)
+    dx, dy = x[None, :] - first[0], y[:, None] - first[1]
+    run = last - first
+    length = float(run @ run)
+    along = np.clip((dx * run[0] + dy * run[1]) / length, 0, 1) if length else np.zeros((len(y), len(x)))
+    return np.asarray((dx - along * run[0]) ** 2 + (dy - along * run[1]) ** 2 <= reach**2)
+
+
+def box(x: float, y: float, width: float, height: float, turned: float = 0.0, about: str = "centre") -> Polygon:
+    """A rectangle from its upper left corner, turned (degrees, from x to y) about its centre or that corner."""
+    finite(x, y, width, height, turned)
+    corners = np.array([(0, 0), (width, 0), (width, height), (0, height)], np.float64)
+    fixed = np.array([width / 2, height / 2]) if about == "centre" else np.zeros(2)
+    c, s = math.cos(math.radians(turned)), math.sin(math.radians(turned))
+    moved = (corners - fixed) @ np.array([[c, s], [-s, c]]) + fixed if turned else corners
+    return Polygon.of([moved + np.array([x, y])])
+
+
+def framed(low: Points, high: Points, shape: tuple[int, ...]) -> Window:
+    """The pixels around what lies between two points (x, y), inside the image."""
+    height, width = shape
+    left, top = np.floor(np.clip(low, 0, (width, height))).astype(int).tolist()
+    right, bottom = np.ceil(np.clip(high, 0, (width, height))).astype(int).tolist()
+    return slice(top, max(top, bottom)), slice(left, max(left, right))
+
+
+def sizes(window: Window) -> tuple[int, int]:
+    height, width = (part.stop - part.start for part in window)
+    return height, width
+
+
+def _overlap(first: int, length: int, size: int) -> tuple[slice, slice]:
+    """Of the image, and of the bitmap."""
+    start, stop = max(0, first), max(max(0, first), min(size, first + length))
+    return slice(start, stop), slice(start - first, stop - first)
+
+
+def finite(*numbers: float) -> None:
+    """Refuse what is no place on any image."""
+    for number in numbers:
+        if not abs(number) <= LARGEST:
+            raise InputError(f"it has the coordinate {number:g}; draw it again")
+
+
+def few_enough(points: int) -> None:
+    if points > MOST_POINTS:
+        raise InputError(f"it has {points} points, more than {MOST_POINTS}; simplify the outline")
