@@ -1,4 +1,4 @@
-"""``manytruths export``: a study as a data set to train on."""
+"""``manytruths export``: a study as a data set to train on, and the way back into annotation tools."""
 
 from __future__ import annotations
 
@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
+from .back_verbs import add_tools
 from .options import Input, Template
 from .terminal import console, progress
 
 if TYPE_CHECKING:
     from ..analyses.export.plan import ExportPlan
 
-export = App(name="export", help="Write a study as a data set to train on, for nnU-Net or MONAI.")
+export = App(
+    name="export", help="Write a study as a data set to train on, or its consensus as files that annotation tools open."
+)
+add_tools(export)
 
 
 @Parameter(name="*")

@@ -14,6 +14,7 @@ from cyclopts import App, Parameter
 from .. import __version__
 from .evaluate_verb import evaluate
 from .export_verb import export
+from .import_verb import import_study
 from .options import Common, Input, Maps, Template
 from .phantom_verb import phantom
 from .plan_verb import plan
@@ -176,6 +177,7 @@ app.command(rank)
 app.command(reliability)
 app.command(plan)
 app.command(report)
+app.command(import_study, name="import")
 app.command(export)
 app.command(train)
 app.command(predict)

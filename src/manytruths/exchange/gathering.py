@@ -203,24 +203,27 @@ def _matched(reads: list[Read], mapped: set[str]) -> tuple[str, ...]:
     several = len({read.rater for read in reads if read.marks}) > 1
     alone = [name for name in names if several and len(used[name]) == 1 and name not in mapped]
     if alone:
-        raise LabelError(_alone(alone, used, mapped))
+        raise LabelError(_alone(alone, used))
     return names
 
 
-def _alone(alone: list[str], used: Mapping[str, set[str]], mapped: set[str]) -> str:
+def _alone(alone: list[str], used: Mapping[str, set[str]]) -> str:
     """Every name that one rater uses alone, with what it may be meant for."""
-    others = [name for name in used if name not in alone]
-    told = []
-    for name in alone[:SHOWN]:
-        folded = {other.casefold(): other for other in (others or [n for n in alone if n != name])}
-        near = get_close_matches(name.casefold(), list(folded), 1, 0.6)
-        told.append(f"{name!r} ({next(iter(used[name]))}{f'; {folded[near[0]]!r}?' if near else ''})")
+    near = {name: _nearest(name, used) for name in alone}
+    told = [f"{name!r} ({next(iter(used[name]))}{f'; {near[name]!r}?' if near[name] else ''})" for name in alone[:SHOWN]]
     more = f" and {len(alone) - SHOWN} more" if len(alone) > SHOWN else ""
-    wanted = f"{alone[0]}={others[0] if others else alone[-1]}"
+    first = next((name for name in alone if near[name]), alone[0])
     return (
         f"structures that one rater alone uses: {', '.join(told)}{more}; say what they are with "
-        f"--names {wanted}, or --names {alone[0]}={alone[0]} where the name is right"
+        f"--names {first}={near[first] or 'OTHER'}, or --names {first}={first} where the name is right"
     )
+
+
+def _nearest(name: str, names: Iterable[str]) -> str:
+    """The name of all others that is spelt most alike, capitals aside."""
+    folded = {other.casefold(): other for other in names if other != name}
+    near = get_close_matches(name.casefold(), list(folded), 1, 0.6)
+    return folded[near[0]] if near else ""
 
 
 # -- what is no area ---------------------------------------------------------------------------------

@@ -1,0 +1,184 @@
+"""The way back into annotation tools: the consensus, and where raters disagree, as files that these tools open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...consensus.door import estimator
+from ...errors import CallError, InputError
+from ...exchange.outlines import Bitmap, Whole
+from ...exchange.reads import Mark, Outline, Read
+from ...formats import safe_name
+from ...formats.results import staged, write_summary
+from ...study import Case, Progress, Study
+from ..files import summary_of
+from .folder import check_folder
+from .numbering import Numbering
+from .targets import targets_of
+
+DISPUTED = "disputed"
+PLANE = ("cvat", "labelstudio", "coco")
+"""Tools of images; the others are those of volumes."""
+
+
+@dataclass(frozen=True)
+class BackPlan:
+    """What goes back."""
+
+    reference: str = "staple"
+    """A method of ``fuse``."""
+    disputed: bool = True
+    """Whether what raters disagree on is a structure of its own."""
+    series: Path | None = None
+    """The DICOM images that the study was made of."""
+
+    def __post_init__(self) -> None:
+        if "," in self.reference:
+            raise CallError(f"--reference is one method, as staple or vote:0.5; got {self.reference!r}")
+        estimator(self.reference)
+
+
+@dataclass(frozen=True)
+class Returned:
+    """What was written."""
+
+    study: Study
+    tool: str
+    folder: Path
+    files: tuple[Path, ...]
+    structures: tuple[str, ...]
+    plan: BackPlan
+
+
+def export_back(
+    study: Study,
+    tool: str,
+    to: Path | str,
+    plan: BackPlan | None = None,
+    *,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> Returned:
+    """The consensus of every case in the format of an annotation tool, in the folder ``to``.
+
+    Parameters
+    ----------
+    tool
+        ``cvat``, ``labelstudio``, ``coco``, ``slicer``, ``dicomseg`` or ``bids``.
+    """
+    plan, folder = plan or BackPlan(), Path(to)
+    if tool == "dicomseg" and plan.series is None:
+        raise CallError("a DICOM SEG refers to the images it was drawn on; say where they are with --series")
+    check_folder(folder, tool)
+    numbering = Numbering.of(next(iter(study.tally(jobs=jobs).values())).labels)
+    _check_axes(study, tool)
+    work = partial(consensus_read, numbering=numbering, plan=plan)
+    reads = (read for _, read in study.map(work, jobs=jobs, progress=progress))
+    with staged(folder) as stage:
+        stage.mkdir(parents=True)
+        _WRITERS[tool](stage, reads, plan)
+        files = tuple(sorted(path.relative_to(stage) for path in stage.rglob("*") if path.is_file()))
+    names = (*numbering.names, *([_disputed_name(numbering)] if plan.disputed else ()))
+    summary = summary_of(
+        "export", (), target=tool, reference=plan.reference, cases=len(study), structures=list(names),
+        raters=list(study.rater_names),
+    )  # fmt: skip
+    write_summary(folder, summary, [folder / path for path in files])
+    return Returned(study, tool, folder, files, names, plan)
+
+
+def _check_axes(study: Study, tool: str) -> None:
+    first = next(iter(study))
+    axes = len(first.read().grid.shape)
+    if (tool in PLANE) != (axes == 2):
+        kind, others = ("images", PLANE) if axes == 2 else ("volumes", ("slicer", "dicomseg", "bids"))
+        raise InputError(f"the study is of {kind}, which {tool} does not take; export to {', '.join(others)}")
+
+
+def _disputed_name(numbering: Numbering) -> str:
+    return DISPUTED if DISPUTED not in numbering.names else f"{DISPUTED} by raters"
+
+
+def consensus_read(case: Case, numbering: Numbering, plan: BackPlan) -> Read:
+    """The consensus as if a rater had drawn it."""
+    targets = targets_of(case.read(), numbering)
+    hard = targets.hard(targets.reference(plan.reference))
+    parts = {name: hard == number for number, name in enumerate(numbering.names, start=1)}
+    if plan.disputed:
+        parts[_disputed_name(numbering)] = targets.disputed
+    marks = tuple(Mark(name, _cropped(mask), order) for order, (name, mask) in enumerate(parts.items()) if mask.any())
+    image = case.image.path.name if case.image is not None else f"{case.name}.png"
+    return Read(
+        image, plan.reference, targets.reading.grid, marks, tool="manytruths", subject=case.subject, case=case.name,
+        status="done" if marks else "empty",
+    )  # fmt: skip
+
+
+def _cropped(mask: NDArray[Any]) -> Outline:
+    """Of a plane, what is inside its frame: whole masks of all cases would not fit into memory."""
+    if mask.ndim > 2:
+        return Whole(mask)
+    rows, columns = (np.flatnonzero(mask.any(axis=axis)) for axis in (1, 0))
+    top, left = int(rows[0]), int(columns[0])
+    return Bitmap(top, left, mask[top : rows[-1] + 1, left : columns[-1] + 1].copy())
+
+
+def _cvat(folder: Path, reads: Iterator[Read], plan: BackPlan) -> None:
+    from ...exchange.cvat_writing import write_cvat
+
+    write_cvat(folder / "annotations.xml", list(reads))
+
+
+def _labelstudio(folder: Path, reads: Iterator[Read], plan: BackPlan) -> None:
+    from ...exchange.labelstudio_writing import write_labelstudio
+
+    write_labelstudio(folder / "predictions.json", list(reads), kind="predictions")
+
+
+def _coco(folder: Path, reads: Iterator[Read], plan: BackPlan) -> None:
+    from ...exchange.coco_writing import write_coco
+
+    write_coco(folder / "annotations.json", list(reads))
+
+
+def _slicer(folder: Path, reads: Iterator[Read], plan: BackPlan) -> None:
+    from ...exchange.slicer_writing import write_slicer
+
+    for read in reads:
+        write_slicer(folder / f"{safe_name(read.case)}.seg.nrrd", read)
+
+
+def _dicomseg(folder: Path, reads: Iterator[Read], plan: BackPlan) -> None:
+    from ...exchange.dicom_writing import write_dicom_seg
+
+    assert plan.series is not None
+    for read in reads:
+        write_dicom_seg(folder / f"{safe_name(read.case)}.dcm", read, plan.series)
+
+
+def _bids(folder: Path, reads: Iterator[Read], plan: BackPlan) -> None:
+    from ...exchange.bids import write_bids
+
+    write_bids(folder, reads)
+
+
+_WRITERS: dict[str, Callable[[Path, Iterator[Read], BackPlan], None]] = {
+    "cvat": _cvat, "labelstudio": _labelstudio, "coco": _coco, "slicer": _slicer, "dicomseg": _dicomseg, "bids": _bids,
+}  # fmt: skip
+
+
+def told(found: Returned) -> Sequence[str]:
+    """What there is, in a few lines."""
+    shown = ", ".join(map(str, found.files[:4])) + (", …" if len(found.files) > 4 else "")
+    return [
+        f"{len(found.study)} cases: {found.plan.reference} of {len(found.study.rater_names)} raters, "
+        f"as {', '.join(found.structures)}",
+        f"written to {found.folder}: {shown}",
+    ]

@@ -1,0 +1,1 @@
+"""The verb ``import``: what annotation tools export, as a study."""

@@ -1,0 +1,228 @@
+"""From reads to a study on the disk: all of it, or nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from shutil import rmtree
+
+from ...errors import GridError, InputError, StudyError
+from ...exchange.gathering import Gathered
+from ...exchange.opening import copy_picture
+from ...exchange.reads import Read
+from ...formats import Template, probe, write_csv, write_text
+from ...formats.location import SUFFIXES, suffix_of
+from ...formats.results import staged
+from ...study import Progress
+from ...study.parallel import in_order
+from .drawing import Drawn, Overlap, draw
+from .layout import Layout
+
+READS = ("case", "rater", "session", "status", "based_on", "tool", "started", "seconds", "checksum")
+OURS = "# Imported by manytruths."
+WRITTEN = ("masks", "ranks", "images", "study.toml", "reads.csv", "cases.csv", "left_out.csv")
+"""All that an import may write."""
+
+
+@dataclass(frozen=True)
+class IntakePlan:
+    """What to make of the reads."""
+
+    overlap: Overlap = "smaller"
+    images: str | None = None
+    """Template of images that stay where they are."""
+    ranks: bool = True
+    unfinished: bool = False
+    """Whether unfinished reads count as done."""
+    replace: bool = False
+    """Whether an earlier import in the folder goes."""
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A study that was written."""
+
+    folder: Path
+    gathered: Gathered
+    rows: tuple[tuple[object, ...], ...]
+    """Of ``reads.csv``."""
+    notes: tuple[str, ...]
+
+    @property
+    def statuses(self) -> Mapping[str, int]:
+        return Counter(str(row[3]) for row in self.rows)
+
+
+def write_study(
+    found: Gathered,
+    to: Path | str,
+    plan: IntakePlan | None = None,
+    *,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> Imported:
+    """Write reads as a study: masks, ``study.toml``, ``reads.csv``, and ranks and images where there are any."""
+    plan, folder = plan or IntakePlan(), Path(to)
+    _check_folder(folder, plan.replace)
+    found = replace(found, reads=tuple(_finished(read) if plan.unfinished else read for read in found.reads))
+    layout = Layout.of(found)
+    reads = [read for read in found.reads if read.status in ("done", "empty")]
+    if not reads:
+        raise StudyError("nobody finished reading any image; take unfinished ones, too, with --unfinished keep")
+    ranked = plan.ranks and any(mark.rank is not None for read in reads for mark in read.marks)
+    with staged(folder) as stage:
+        work = partial(draw, folder=stage, layout=layout, overlap=plan.overlap, ranked=ranked)
+        drawn = list(in_order(work, reads, jobs, progress))
+        pictures = _pictures(found, stage, layout) if plan.images is None else 0
+        rows = tuple(_rows(found, layout, dict(zip(map(_key, reads), drawn, strict=True))))
+        write_csv(stage / "reads.csv", rows, READS)
+        subjects = {read.case: read.subject for read in found.reads if read.subject}
+        if subjects:
+            told = [(layout.cases[case], subjects.get(case, case)) for case in found.cases]
+            write_csv(stage / "cases.csv", told, ("case", "subject"))
+        if found.left_out:
+            lost = [(layout.cases[c], r, kind, n) for (c, r, kind), n in found.left_out.items()]
+            write_csv(stage / "left_out.csv", lost, ("case", "rater", "kind", "count"))
+        write_text(stage / "study.toml", _toml(layout, plan, bool(pictures), ranked, bool(subjects)))
+        _clear(folder)
+    return Imported(folder, found, rows, tuple(_notes(found, reads, drawn, pictures, plan)))
+
+
+def _finished(read: Read) -> Read:
+    return replace(read, status="done" if read.marks else "empty") if read.status == "unfinished" else read
+
+
+def _key(read: Read) -> tuple[str, str, str]:
+    return read.case, read.rater, read.session
+
+
+# -- the folder --------------------------------------------------------------------------------------
+
+
+def _check_folder(folder: Path, again: bool) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder}: is a file; choose a new folder with --to")
+    inside = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    if not inside:
+        return
+    mark = folder / "study.toml"
+    ours = mark.is_file() and mark.read_text(encoding="utf-8", errors="replace").startswith(OURS)
+    if ours and again:
+        return
+    what = "an earlier import; put this one in its place with --replace" if ours else f"{', '.join(inside[:3])}"
+    raise InputError(f"{folder}: holds {what}{'' if ours else '; choose an empty or a new folder with --to'}")
+
+
+def _clear(folder: Path) -> None:
+    """What an earlier import wrote goes, once the new one is whole."""
+    for name in WRITTEN:
+        path = folder / name
+        if path.is_dir():
+            rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _toml(layout: Layout, plan: IntakePlan, pictures: bool, ranked: bool, subjects: bool) -> str:
+    # as absolute paths, images are found wherever the study lies
+    images = "images/{case}.*" if pictures else plan.images and str(Path(plan.images).absolute())
+    lines = [OURS, f'masks = "{layout.masks}"', 'reads = "reads.csv"']
+    lines += [f"images = {_quoted(images)}"] if images else []
+    lines += [f'ranks = "{layout.ranks}"'] if ranked else []
+    lines += ['cases = "cases.csv"'] if subjects else []
+    lines += ['overlap = "union"'] if plan.overlap == "union" and len(layout.structures) > 1 else []
+    lines += [f"labels = {{ 1 = {_quoted(layout.structures[0])} }}"] if len(layout.structures) == 1 else []
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in escaped) + '"'
+
+
+# -- images ------------------------------------------------------------------------------------------
+
+
+def _pictures(found: Gathered, stage: Path, layout: Layout) -> int:
+    """Copy the images that came with the annotations; how many there were."""
+    first: dict[str, Read] = {}
+    for read in found.reads:
+        if read.picture is not None and suffix_of(str(read.picture)) in SUFFIXES:
+            first.setdefault(read.case, read)
+    for case, read in first.items():
+        assert read.picture is not None
+        target = stage / "images" / f"{layout.cases[case]}{suffix_of(str(read.picture))}"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        copy_picture(read.picture, target)
+        there = probe(target).shape
+        if len(read.grid.shape) == 2 and there != read.grid.shape:
+            told = " × ".join(map(str, reversed(read.grid.shape)))
+            raise GridError(
+                f"case {case}: {read.source} says that its image has {told} pixels, and {read.picture} has "
+                f"{' × '.join(map(str, reversed(there)))}; export the annotations of this image again"
+            )
+    return len(first)
+
+
+# -- who read what -----------------------------------------------------------------------------------
+
+
+def _rows(found: Gathered, layout: Layout, drawn: Mapping[tuple[str, str, str], Drawn]) -> Iterator[tuple[object, ...]]:
+    """Of every rater and case, also where there is nothing."""
+    by: dict[tuple[str, str], list[Read]] = {}
+    for read in found.reads:
+        by.setdefault((read.case, read.rater), []).append(read)
+    for case in found.cases:
+        for rater in found.raters:
+            for read in sorted(by.get((case, rater), ()), key=lambda one: one.session):
+                known = drawn.get(_key(read))
+                yield (
+                    layout.cases[case], rater, layout.session(read), read.status, read.based_on, read.tool,
+                    read.started, read.seconds, known.checksum if known else "",
+                )  # fmt: skip
+            if (case, rater) not in by:
+                yield layout.cases[case], rater, "1" if layout.sessions else "", "unread", "", "", "", None, ""
+
+
+def _notes(
+    found: Gathered, reads: Sequence[Read], drawn: Sequence[Drawn], pictures: int, plan: IntakePlan
+) -> Iterator[str]:
+    lost = sum(one.lost for one in drawn)
+    if lost:
+        yield f"{lost} marks hold no pixel's centre, or lie outside of the image, and mark nothing"
+    blank = sum(read.status == "empty" for read in found.reads)
+    if blank:
+        yield f"{blank} reads without a mark count as read and found empty (--blank unread, if nobody opened them)"
+    same = _identical(reads, drawn)
+    if same:
+        pair, count = same.most_common(1)[0]
+        yield (
+            f"{' and '.join(pair)} have identical masks in {count} of the cases that they marked: one may be a copy or "
+            "an edit of the other; if so, say it as based_on in reads.csv"
+        )
+    if plan.images is None and 0 < pictures < len(found.cases):
+        yield f"{len(found.cases) - pictures} of {len(found.cases)} cases came without their image"
+    for kind in sorted({kind for *_, kind in found.left_out}):
+        yield f"{sum(n for (*_, own), n in found.left_out.items() if own == kind)} {kind} left out (left_out.csv)"
+
+
+def _identical(reads: Sequence[Read], drawn: Sequence[Drawn]) -> Counter[tuple[str, str]]:
+    """Pairs of raters, and in how many cases their masks are the same, pixel by pixel, and not empty."""
+    seen: dict[tuple[str, str], list[str]] = {}
+    for read, one in zip(reads, drawn, strict=True):
+        if one.marked and not read.based_on:
+            seen.setdefault((read.case, one.checksum), []).append(read.rater)
+    pairs = Counter[tuple[str, str]]()
+    for raters in seen.values():
+        names = sorted(set(raters))
+        pairs.update((a, b) for i, a in enumerate(names) for b in names[i + 1 :])
+    return pairs
+
+
+def check_images(template: str | None) -> None:
+    """Refuse a template of images that cannot be one."""
+    if template is not None:
+        Template(template, require=("case",))

@@ -1,0 +1,119 @@
+"""Reads of several files must fit together."""
+
+import pytest
+
+from exchange_reads import read, square
+from manytruths.errors import FormatError, GridError, InputError, LabelError, StudyError
+from manytruths.exchange.gathering import case_names, gathered
+
+A, B = square(2, 2, 5), square(3, 3, 5)
+
+
+@pytest.mark.parametrize(
+    ("images", "names"),
+    [
+        (["p01.png", "p02.png"], ["p01", "p02"]),
+        (["left/p01.png", "right/p01.png", "p02.png"], ["left_p01", "right_p01", "p02"]),
+        (["C:\\data\\p01.tif"], ["p01"]),
+        (["/data/upload/3/ab-p01.jpg?d=1"], ["ab-p01"]),
+        (["s3://bucket/p01.png"], ["p01"]),
+        (["scan.nii.gz", "scan2.seg.nrrd"], ["scan", "scan2"]),
+        (["zwölf Äpfel.png", ".hidden"], ["zwölf Äpfel", ".hidden"]),
+        (["p01"], ["p01"]),
+        (["a/p01.png", "a/p01.jpg"], ["p01", "p01"]),
+    ],
+)
+def test_cases_are_called_as_their_images(images, names):
+    assert list(case_names(images).values()) == names
+
+
+@pytest.mark.parametrize("image", ["../p01.png", "a/../../etc/passwd", "..", "", "/", "a\0b.png", "..\\x.png"])
+def test_names_that_lead_out_of_the_folder(image):
+    with pytest.raises(FormatError, match="an image is called"):
+        case_names([image])
+
+
+def test_what_fits_together():
+    found = gathered([read(marks=[A]), read(rater="ben", marks=[B]), read("p02.png")])
+    assert (found.cases, found.raters, found.structures) == (("p01", "p02"), ("anna", "ben"), ("lesion",))
+
+
+def test_a_rater_who_reads_a_case_twice():
+    twice = [read(marks=[A], started="2024-02-01"), read(marks=[B], started="2024-01-01"), read(rater="ben", marks=[A])]
+    with pytest.raises(StudyError, match=r"rater anna read case p01 twice in anna\.xml; name the raters apart"):
+        gathered(twice)
+    found = gathered(twice, sessions=True)
+    by = {(one.rater, one.session): one.started for one in found.reads}
+    assert by == {("anna", "1"): "2024-01-01", ("anna", "2"): "2024-02-01", ("ben", "1"): ""}
+
+
+def test_sizes_that_differ():
+    with pytest.raises(GridError, match=r"case p01: its image has 31 × 20 pixels in ben.xml and 30 × 20 in anna.xml"):
+        gathered([read(), read(rater="ben", shape=(20, 31))])
+
+
+def test_a_name_that_one_rater_alone_uses():
+    other = square(1, 1, 4, "Lesoin")
+    reads = [read(marks=[A]), read(rater="ben", marks=[B, other]), read(rater="eva", marks=[A])]
+    with pytest.raises(LabelError, match=r"alone uses: 'Lesoin' \(ben; 'lesion'\?\); .*--names Lesoin=lesion"):
+        gathered(reads)
+    assert gathered(reads, names={"Lesoin": "lesion"}).structures == ("lesion",)
+    assert gathered(reads, names={"Lesoin": "Lesoin"}).structures == ("Lesoin", "lesion")
+
+
+def test_every_lonely_name_is_listed_with_whose_it_is():
+    reads = [
+        read(marks=[square(1, 1, 3, "Tumor"), square(1, 1, 3, "gland")]),
+        read(rater="ben", marks=[square(1, 1, 3, "tumour")]),
+    ]
+    with pytest.raises(
+        LabelError, match=r"'Tumor' \(anna; 'tumour'\?\), 'gland' \(anna\), 'tumour' \(ben; 'Tumor'\?\)"
+    ):
+        gathered(reads)
+
+
+def test_one_rater_may_use_any_name():
+    assert gathered([read(marks=[A]), read(rater="ben")]).structures == ("lesion",)
+
+
+def test_names_that_are_not_there():
+    with pytest.raises(LabelError, match="there is no structure 'leison' to rename; did you mean 'lesion'"):
+        gathered([read(marks=[A])], names={"leison": "lesion"})
+    with pytest.raises(StudyError, match="there is no rater 'ana' to rename; raters are anna"):
+        gathered([read(marks=[A])], raters={"ana": "Anna"})
+
+
+def test_raters_are_renamed_and_so_are_parents():
+    found = gathered([read(marks=[A]), read(rater="ben", marks=[A], based_on="anna")], raters={"anna": "Dr. A"})
+    assert [(one.rater, one.based_on) for one in found.reads] == [("Dr. A", ""), ("ben", "Dr. A")]
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "a\\b", "a\0"])
+def test_raters_who_cannot_be_folders(name):
+    with pytest.raises(StudyError, match="cannot be a folder"):
+        gathered([read(rater=name, marks=[A])])
+
+
+def test_parents_that_are_not_there():
+    with pytest.raises(StudyError, match="case p01: the read of ben is based on 'model', of which there is no read"):
+        gathered([read(marks=[A]), read(rater="ben", marks=[A], based_on="model")])
+
+
+def test_shapes_that_are_no_areas_are_counted_and_named():
+    reads = [read(marks=[A], left_out={"points": 3, "polyline": 1}), read("p02.png", left_out={"points": 1})]
+    told = r"case p01, rater anna: 3 points; case p01, rater anna: 1 polyline; .*--skip points,polyline or .*--widen"
+    with pytest.raises(InputError, match=told):
+        gathered(reads)
+    with pytest.raises(InputError, match=r"1 polyline; leave"):
+        gathered(reads, skip=["points"])
+    found = gathered(reads, skip=["points", "polyline"])
+    assert found.left_out == {
+        ("p01", "anna", "points"): 3,
+        ("p01", "anna", "polyline"): 1,
+        ("p02", "anna", "points"): 1,
+    }
+
+
+def test_nothing_at_all():
+    with pytest.raises(StudyError, match="no image at all"):
+        gathered([])
