@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from . import boundaries, consensus, evaluation, foundation, learning, ranking, reliability, report, surfaces
+from . import boundaries, consensus, evaluation, foundation, learning, polygons, ranking, reliability, report, surfaces
 
 JOBS = (
     foundation.JOBS
@@ -16,6 +16,7 @@ JOBS = (
     | reliability.JOBS
     | report.JOBS
     | learning.JOBS
+    | polygons.JOBS
 )
 
 
