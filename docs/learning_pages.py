@@ -1,9 +1,14 @@
-"""Tables and pictures of the page on learning, from what ``manytruths train`` wrote: ``docs/learning/*/*.csv``."""
+"""Tables and pictures of the page on learning, from what ``manytruths train`` wrote: ``docs/learning/*/*.csv``.
+
+``python docs/learning_pages.py echo echo-study/train`` takes over from a finished study what they are made of.
+"""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable
+import shutil
+import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -23,12 +28,14 @@ OURS = "extended Dice loss"
 NAMES = {
     "inner region": "inner", "outer region": "outer", "majority vote": "majority", "average cross-entropy": "average",
     "confusion matrices": "confusion", "consensus and individuals": "individuals", "STAPLE": "staple",
-    OURS: "extended_dice",
+    OURS: "extended_dice", "Dice loss on the majority": "majority_dice",
 }  # fmt: skip
 """Of the strategies in the tidy tables, by their titles; that of a single rater is in the title itself."""
 SHOWN = "s001-f04", "s002-f07", "s003-f02", "s006-f05"
 """Frames of a good, a fair and two poor subjects."""
 WINDOW = slice(40, 460), slice(95, 445)
+TABLES = "strategies", "differences", "table2", "table3"
+RUN = "network", "strategy", "seed", "fold"
 Found = tuple[float, float, float]
 """A value and the ends of its interval."""
 
@@ -134,3 +141,48 @@ def echo_strip() -> Image.Image:
     cut = WINDOW[1].stop - WINDOW[1].start + 26  # what stands right of the image is the legend
     parts = [panel.crop((0, 0, cut, panel.height)) for panel in panels[:-1]]
     return Image.fromarray(np.hstack([np.asarray(part) for part in (*parts, panels[-1])]))
+
+
+def gather(study: str, home: Path) -> None:
+    """Tables of a finished study, how long its runs took, the matrices learned and, of the phantom, the true ones."""
+    for table in TABLES:
+        shutil.copyfile(home / f"{table}.csv", HERE / study / f"{table}.csv")
+    times = ((*run, len(rows), round(sum(float(r["seconds"]) for r in rows), 3)) for run, rows in _of_runs(home, "log"))
+    _write(study, "runs", (*RUN, "epochs", "seconds"), times)
+    learned = ((*run, *r.values()) for run, rows in _of_runs(home, "confusion") for r in rows)
+    _write(study, "confusion", (*RUN, "rater", "truth", "given", "rate"), learned)
+    if study == "echo":
+        with (home / "split.csv").open(encoding="utf-8", newline="") as file:
+            names = [row["case"] for row in csv.DictReader(file) if row["part"] == "train"]
+        _write(study, "rates", ("rater", "truth", "rate"), true_rates(names))
+
+
+def _of_runs(home: Path, table: str) -> Iterator[tuple[tuple[str, ...], list[dict[str, str]]]]:
+    for path in sorted((home / "runs").glob(f"*/*/*/*/{table}.csv")):
+        network, own, seed, fold = path.relative_to(home / "runs").parts[:4]
+        with path.open(encoding="utf-8", newline="") as file:
+            yield (network, own, seed.removeprefix("seed-"), fold.removeprefix("fold-")), list(csv.DictReader(file))
+
+
+def _write(study: str, table: str, header: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> None:
+    with (HERE / study / f"{table}.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([header, *rows])
+
+
+def true_rates(names: Iterable[str]) -> Iterator[tuple[str, str, float]]:
+    """How often each rater of the phantom gives background to background, and marks what is muscle."""
+    study = mt.simulate_echo(subjects=100, frames=10, size=256)
+    right: dict[tuple[str, str], int] = {}
+    there = {"background": 0, "1": 0}
+    for name in names:
+        frame = study[name]
+        for label, region in zip(there, (~frame.truth, frame.truth), strict=True):
+            there[label] += int(region.sum())
+            for rater, mask in frame.markings.items():
+                agreed = int((region & (mask == frame.truth)).sum())
+                right[rater, label] = right.get((rater, label), 0) + agreed
+    yield from ((rater, label, count / there[label]) for (rater, label), count in right.items())
+
+
+if __name__ == "__main__":
+    gather(sys.argv[1], Path(sys.argv[2]))

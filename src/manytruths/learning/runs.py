@@ -90,7 +90,12 @@ class Bench:
         """Whether an earlier call finished this run, of the same data; ``run.json`` is written last."""
         tested = [name for name, part in self.folds[run.fold].items() if part == "test"]
         there = all(self.prediction(run, name).is_file() for name in tested)
-        return there and told(run.folder(self.home) / DONE).get("key") == self.key
+        return there and told(run.folder(self.home) / DONE).get("key") == self.key_of(run)
+
+    def key_of(self, run: Run) -> str:
+        """That of all runs, and what a strategy adds to the schedule."""
+        own = KNOWN.get(run.strategy)
+        return self.key if own is None or own.pace == 1 else f"{self.key} pace {own.pace:g}, warm-up {own.warm_up:g}"
 
     def prediction(self, run: Run, case: str) -> Path:
         return self.home / "predictions" / run.name / f"{safe_name(case)}{self.suffix}"
@@ -140,15 +145,15 @@ def work(bench: Bench, run: Run, device: torch.device, tick: Tick = lambda: None
     folder, train, test = run.folder(bench.home), bench.part(run.fold, "train"), bench.part(run.fold, "test")
     strategy = next(s for s in strategies(list(KNOWN), train.raters) if s.name == run.strategy)
     recipe = bench.recipe(run, strategy, train)
-    trained = fit(
-        strategy, recipe, train, bench.schedule, folder, device, key=f"{bench.key} {run} {device.type}", tick=tick
-    )
+    key = bench.key_of(run)
+    own = f"{key} {run} {device.type}"
+    trained = fit(strategy, recipe, train, bench.schedule, folder, device, key=own, tick=tick)
     trained.save(folder / NETWORK)
     values = np.array(recipe.values, np.min_scalar_type(max(recipe.values)))
     grids = dict(zip(test.names, test.grids, strict=True))
     for name, codes in predicted(trained, test, bench.schedule.batch):
         write_map(bench.prediction(run, name), values[codes], grids[name])
-    write_json(folder / DONE, {"key": bench.key, "network": NETWORK, "predictions": run.name, "device": str(device)})
+    write_json(folder / DONE, {"key": key, "network": NETWORK, "predictions": run.name, "device": str(device)})
     (folder / CHECKPOINT).unlink(missing_ok=True)
 
 

@@ -1,6 +1,7 @@
-"""Nine ways to train on several annotations of the same images, as Zeng et al. compare them.
+"""Nine ways to train on several annotations of the same images, as Zeng et al. compare them, and a control.
 
-Five of them make one truth beforehand and train on it with cross-entropy, four learn from all annotations at once.
+Five of them make one truth beforehand and train on it with cross-entropy, four learn from all annotations at once. The
+control trains on the majority, too, with a Dice loss.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Strategy:
     pace: float = 1.0
     """How many times the network's learning rate the loss's own parameters have."""
     warm_up: float = 0.0
-    """The share of the epochs in which these stay as they are."""
+    """The share of the epochs in which these stay as they are; begun epochs count whole."""
 
     def targets(self, annotations: Tensor, labels: int) -> Tensor:
         """Codes (N, R, H, W) to train on: R is 1 where one truth is made of them."""
