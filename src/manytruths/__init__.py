@@ -51,6 +51,16 @@ if TYPE_CHECKING:
         volume_difference,
         weighted_kappa,
     )
+    from .analyses.export.back import (
+        BackPlan,
+        Returned,
+        export_back,
+    )
+    from .analyses.intake.verb import (
+        Imported,
+        IntakePlan,
+        write_study,
+    )
     from .complexity import (
         Complexity,
         GroupClassifier,
@@ -270,6 +280,8 @@ _HOME = {
         "pairwise percent_agreement positive_agreement ppv prevalence prevalence_index ranking_heatmap "
         "sensitivity smyth_bound specificity unanimous volume_difference VoteStatistic weighted_kappa"
     ),
+    "analyses.export.back": ("BackPlan export_back Returned"),
+    "analyses.intake.verb": ("Imported IntakePlan write_study"),
     "complexity": (
         "case_complexity compare_tasks Complexity fit_groups fit_threshold GroupClassifier Task TaskComparison "
         "ThresholdClassifier"
@@ -322,6 +334,7 @@ __all__ = [
     "VOID",
     "Acceptance",
     "AgreementCurve",
+    "BackPlan",
     "Band",
     "BoundaryMatch",
     "BoundaryPoint",
@@ -347,7 +360,9 @@ __all__ = [
     "Grid",
     "GridError",
     "GroupClassifier",
+    "Imported",
     "InputError",
+    "IntakePlan",
     "Interval",
     "KappaWidth",
     "LabelError",
@@ -382,6 +397,7 @@ __all__ = [
     "Report",
     "ResponseCounts",
     "Responses",
+    "Returned",
     "RhoStatistic",
     "Scores",
     "SecondLook",
@@ -428,6 +444,7 @@ __all__ = [
     "correct",
     "dice",
     "excluded_vote",
+    "export_back",
     "extended_dice",
     "feature_correlation",
     "fit_groups",
@@ -531,6 +548,7 @@ __all__ = [
     "weighted_kappa",
     "williams_index",
     "with_truths",
+    "write_study",
 ]
 
 

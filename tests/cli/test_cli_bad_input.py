@@ -59,9 +59,9 @@ def other_size(folder: Path) -> list[str]:
     return bad_mask(folder, np.vstack([disc(), disc()[:1]]))
 
 
-@mistake("case p1", "rater B", "origin is 7 mm away", "resample")
+@mistake("case p1", "rater B", "origin is 7.5 mm away", "--resample nearest")
 def other_nifti_origin(folder: Path) -> list[str]:
-    for rater, origin in (("A", 0), ("B", 7)):
+    for rater, origin in (("A", 0), ("B", 7.5)):
         write_nifti(folder / rater / "p1.nii.gz", volume(), origin=origin)
     return [f"{folder}/{{rater}}/{{case}}.nii.gz"]
 
@@ -73,9 +73,9 @@ def other_nifti_spacing(folder: Path) -> list[str]:
     return [f"{folder}/{{rater}}/{{case}}.nii"]
 
 
-@mistake("case p1", "rater B", "origin is 7 mm away", "resample")
+@mistake("case p1", "rater B", "origin is 7.5 mm away", "--resample nearest")
 def other_nrrd_origin(folder: Path) -> list[str]:
-    for rater, origin in (("A", 0), ("B", 7)):
+    for rater, origin in (("A", 0), ("B", 7.5)):
         write_nrrd(folder / rater / "p1.nrrd", volume(), origin=origin)
     return [f"{folder}/{{rater}}/{{case}}.nrrd"]
 
@@ -281,11 +281,11 @@ def region_missing(folder: Path) -> list[str]:
     return with_roi(folder, None)
 
 
-@mistake("case p1", "roi", "origin is 7 mm away", "resample it")
+@mistake("case p1", "roi", "origin is 7.5 mm away", "resample it")
 def region_elsewhere(folder: Path) -> list[str]:
     for rater in "AB":
         write_nifti(folder / "masks" / rater / "p1.nii", volume())
-    write_nifti(folder / "roi/p1.nii", volume(radius=9), origin=7)
+    write_nifti(folder / "roi/p1.nii", volume(radius=9), origin=7.5)
     return [f"{folder}/masks/{{rater}}/{{case}}.nii", "--roi", f"{folder}/roi/{{case}}.nii"]
 
 

@@ -122,8 +122,9 @@ def test_nothing_to_say(tmp_path, capsys):
     done = run(capsys, "check", write_study(tmp_path), "--out", tmp_path / "out", "--jobs", 1)
     assert (done.status, done.err) == (0, "")
     assert "0 errors, 0 warnings" in done.out
-    assert [p.name for p in files(tmp_path / "out")] == ["coverage.csv", "problems.csv", "summary.json"]
+    assert [p.name for p in files(tmp_path / "out")] == ["coverage.csv", "grids.csv", "problems.csv", "summary.json"]
     assert (tmp_path / "out/check/problems.csv").read_text() == "severity,kind,case,rater,message\n"
+    assert (tmp_path / "out/check/grids.csv").read_text() == "case,what,rater,how,detail\n"
 
 
 def test_subjects_alone_need_no_groups(tmp_path, capsys):

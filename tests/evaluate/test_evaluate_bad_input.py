@@ -394,9 +394,9 @@ def test_other_grids_of_volumes(capsys, tmp_path):
     for case in ("p1", "p2"):
         for x, rater in enumerate("AB"):
             write_nifti(tmp_path / f"m/{rater}/{case}.nii.gz", volume(x=x))
-        write_nifti(tmp_path / f"there/{case}.nii.gz", volume(), origin=5 if case == "p2" else 0)
+        write_nifti(tmp_path / f"there/{case}.nii.gz", volume(), origin=5.5 if case == "p2" else 0)
         write_npy(tmp_path / f"nowhere/{case}.npy", volume())
-    for place, words in (("there/{case}.nii.gz", "origin is 5 mm away"), ("nowhere/{case}.npy", "no position")):
+    for place, words in (("there/{case}.nii.gz", "origin is 5.5 mm away"), ("nowhere/{case}.npy", "no position")):
         for more in ((), GREY):
             line = ["evaluate", tmp_path / "m/{rater}/{case}.nii.gz", "--predictions", tmp_path / place, *more]
             done = run(capsys, *line, "--out", tmp_path / "out", "--jobs", 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from ..study import Progress, Study
 from ..study.checking import Checked, Problem, check_case
 from ..study.predicted import other_classes
 from ..study.strangers import Stranger, strangers
+from .check_reads import REGISTERED, absence, read_columns, read_problems, registered
 from .printing import counted
 from .rows import Row, Table
 
@@ -32,6 +34,11 @@ class Check:
     def errors(self) -> list[Problem]:
         """What keeps the study from being analysed."""
         return [p for p in self.problems if p.severity == "error"]
+
+    @property
+    def moved(self) -> dict[str, int]:
+        """How many files lie on other grids, by what was done to them."""
+        return dict(Counter(move.done.how for found in self.cases.values() for move in found.moves))
 
 
 def check(
@@ -58,14 +65,15 @@ def _between_cases(study: Study, cases: dict[str, Checked]) -> Iterator[Problem]
             yield Problem("error", "prediction", str(wrong.error), wrong.case, str(wrong.column))
     for case in study:
         for column in case.absent:
-            excluded = case.name in study.options.exclude.get(column.name, ())
-            why = "is excluded from" if excluded else "has no mask of"
+            why = absence(study, case, column)
             message = f"rater {column} {why} case {case.name}: counted as absent, not as empty"
             yield Problem("warning", "gap", message, case.name, str(column))
+    yield from read_problems(study, cases)
     yield from _strangers(study, "predictions")
     yield from _strangers(study, "references")
+    known = {column.name for column in read_columns(study)}
     for rater in study.properties:
-        if rater not in study.rater_names:
+        if rater not in known:
             yield Problem("warning", "raters", f"raters.csv describes {rater!r}, of whom there is no mask", "", rater)
     missing = [case.name for case in study if not case.groups]
     if 0 < len(missing) < len(study):
@@ -95,12 +103,13 @@ def _first(others: Sequence[Stranger], most: int = 5) -> str:
 
 def coverage_table(found: Check) -> Table:
     """Case × rater: 1 where there is a mask, and how many items it marks."""
-    table = Table("coverage", ("rater", "size"))
+    study = found.study
+    table = Table("coverage", ("rater", "size", *(REGISTERED if study.options.reads else ())))
     for case in found.study:
         checked = found.cases[case.name]
         size = "×".join(map(str, checked.grid.shape)) if checked.grid else ""
-        for column in found.study.columns:
-            extra = (str(column), size)
+        for column in read_columns(study):
+            extra = (str(column), size, *registered(study, case, column))
             here = column in case.masks
             group = "; ".join(case.groups)
             table.rows.append(Row("case", "present", float(here), case.name, group, extra=extra))
@@ -111,13 +120,19 @@ def coverage_table(found: Check) -> Table:
 
 
 def write(found: Check, folder: Path) -> list[Path]:
-    """``coverage.csv``, ``problems.csv`` and ``summary.json``."""
+    """``coverage.csv``, ``problems.csv``, ``grids.csv`` and ``summary.json``."""
     coverage = coverage_table(found)
     header = ("severity", "kind", "case", "rater", "message")
     rows = [(p.severity, p.kind, p.case, p.rater, p.message) for p in found.problems]
     write_csv(folder / "problems.csv", rows, header)
-    paths = [coverage.write(folder), folder / "problems.csv"]
+    write_csv(folder / "grids.csv", _moves(found), ("case", "what", "rater", "how", "detail"))
+    paths = [coverage.write(folder), folder / "problems.csv", folder / "grids.csv"]
     return [*paths, write_summary(folder, _summary(found), paths)]
+
+
+def _moves(found: Check) -> list[tuple[str, str, str, str, str]]:
+    """What was done to files that lie on other grids than their case is counted on."""
+    return [(name, m.what, m.name, m.done.how, m.done.detail) for name, c in found.cases.items() for m in c.moves]
 
 
 def _summary(found: Check) -> dict[str, Any]:
@@ -130,5 +145,6 @@ def _summary(found: Check) -> dict[str, Any]:
         "raters": list(found.study.rater_names),
         "errors": len(found.errors),
         "warnings": len(found.problems) - len(found.errors),
+        "grids": found.moved,
         "problems": found.problems,
     }

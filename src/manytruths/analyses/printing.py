@@ -58,6 +58,9 @@ def print_check(found: Check, console: Console) -> None:
         f"sizes: {', '.join(sorted(sizes)[:4])}{', …' if len(sizes) > 4 else ''}\n"
     )
     console.print(_coverage(found))
+    if found.moved:
+        told = ", ".join(f"{count} {how}" for how, count in found.moved.items())
+        console.print(f"files on other grids: {told} (grids.csv)", markup=False, highlight=False)
     for problem in found.problems:
         style = "bold red" if problem.severity == "error" else "yellow"
         console.print(f"[{style}]{problem.severity}[/{style}] ", end="")

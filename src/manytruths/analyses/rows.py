@@ -30,13 +30,16 @@ class Row:
     high: float | None = None
     n: int | None = None
     n_undefined: int | None = None
+    mark: str = ""
+    """What stands behind the region in the file: whether masks were resampled for it."""
 
     def cells(self) -> list[object]:
         """In the order of the file; the reason is that of the value, else that of its missing interval."""
         why = reason(self.value) or (reason(self.low) if self.low is not None else "")
         ends = [None if end is None or math.isnan(end) else end for end in (self.low, self.high)]
+        region = f"{self.region} {self.mark}".strip() if self.mark else self.region
         return [
-            self.scope, self.case, self.group, self.label, self.region, *self.extra,
+            self.scope, self.case, self.group, self.label, region, *self.extra,
             self.statistic, float(self.value), *ends, self.n, self.n_undefined, why,
         ]  # fmt: skip
 

@@ -35,7 +35,7 @@ class Meaning:
     "Reads that were begun or cancelled: left out, or taken as they are."
     skip: str = ""
     "Shapes that are no areas and may be left out: points,polyline."
-    annotator: str | None = None
+    rater_field: str | None = None
     "The field or entity that names the rater, where a format has none of its own (COCO, BIDS)."
     rank: str = "rank"
     "The attribute that holds how severe a rater found it, 1 the most."
@@ -90,7 +90,7 @@ def import_study(
         Print nothing but errors.
     """
     from ..analyses.intake.printing import print_import
-    from ..analyses.intake.verb import IntakePlan, check_images, write_study
+    from ..analyses.intake.verb import IntakePlan, check_folder, check_images, write_study
     from ..exchange.gathering import gathered
     from ..exchange.reads import Choices
     from ..exchange.tools import reader
@@ -98,12 +98,14 @@ def import_study(
     meaning, drawing = meaning or Meaning(), drawing or Drawing()
     if drawing.widen is not None and not 0 < drawing.widen <= 1000:
         raise CallError(f"--widen is a number of pixels, above 0; got {drawing.widen:g}")
+    names, raters = pairs(meaning.names, "--names"), pairs(meaning.raters, "--raters")
     check_images(images)
-    choices = Choices(drawing.rule, drawing.widen, meaning.blank, meaning.rank, meaning.annotator)
+    check_folder(to, replace)
+    choices = Choices(drawing.rule, drawing.widen, meaning.blank, meaning.rank, meaning.rater_field)
     found = gathered(
         reader(tool)(paths, choices),
-        names=pairs(meaning.names, "--names"),
-        raters=pairs(meaning.raters, "--raters"),
+        names=names,
+        raters=raters,
         skip=[kind.strip() for kind in meaning.skip.split(",") if kind.strip()],
         sessions=meaning.sessions,
     )

@@ -39,6 +39,8 @@ class Masks:
     "any: unite all labels but 0."
     void: int | None = None
     "The value that means 'not rated'."
+    resample: Literal["nearest"] | None = None
+    "Masks on another lattice: resample them by nearest neighbour, instead of refusing them."
     exclude: Annotated[list[str] | None, Parameter(negative_iterable=())] = None
     "Masks to leave out, as RATER=CASE; may be given several times."
     least: int = 1
@@ -64,7 +66,7 @@ class Masks:
 
         study = Study.open(
             template, roi=self.roi, region=self.region, foreground=self.foreground, void=self.void,
-            exclude=excluded(self.exclude),
+            resample=self.resample, exclude=excluded(self.exclude),
             labels=labels(told.labels), raters=told.raters, cases=None if told.cases is None else str(told.cases),
         )  # fmt: skip
         settings = Settings(seed=told.seed, resamples=told.resamples, jobs=self.jobs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -55,9 +56,9 @@ class Grid:
 
     def _checked_spacing(self, spacing: tuple[float, ...]) -> tuple[float, ...]:
         if len(spacing) != len(self.shape):
-            raise GridError(f"spacing {_times(spacing)} does not fit {len(self.shape)} axes; give one number an axis")
+            raise GridError(f"spacing {times(spacing)} does not fit {len(self.shape)} axes; give one number an axis")
         if not all(math.isfinite(s) and s > 0 for s in spacing):
-            raise GridError(f"spacing {_times(spacing)} is not positive and finite; repair the header")
+            raise GridError(f"spacing {times(spacing)} is not positive and finite; repair the header")
         return spacing
 
     @property
@@ -70,10 +71,10 @@ class Grid:
     def difference(self, other: Grid) -> str:
         """What this grid has instead of the other's; empty where both are the same."""
         if self.shape != other.shape:
-            return f"size {_times(self.shape)} instead of {_times(other.shape)}"
+            return f"size {times(self.shape)} instead of {times(other.shape)}"
         if self._knows != other._knows:
             return f"{self._knows} instead of {other._knows}"
-        if self.spacing is None or other.spacing is None or self._close(self._corners(), other):
+        if self.spacing is None or other.spacing is None or self.apart(other) <= TOLERANCE:
             return ""
         return self._spacing_difference(other) or self._direction_difference(other) or self._origin_difference(other)
 
@@ -83,33 +84,41 @@ class Grid:
             return "a position in space (an affine)"
         return "no position or spacing" if self.spacing is None else "a spacing without a position"
 
-    def _matrix(self) -> NDArray[np.float64]:
+    @property
+    def placed(self) -> bool:
+        """Whether it is a volume that says where it lies in the patient, and does not only guess."""
+        return self.affine is not None and self.oriented and len(self.shape) == 3 and np.shape(self.affine) == (4, 4)
+
+    def apart(self, other: Grid) -> float:
+        """How far the corners of two grids of one size lie apart at most, in voxels (the least side of any)."""
+        if self.spacing is None or other.spacing is None:
+            return 0.0
+        mine, wanted = self._corners(), other._corners()
+        if mine.shape != wanted.shape:
+            return math.inf
+        return longest(mine - wanted) / min(*self.spacing, *other.spacing)
+
+    def matrix(self) -> NDArray[np.float64]:
+        """The affine, or one that only scales."""
         if self.affine is not None:
             return np.array(self.affine, dtype=np.float64)
         return np.diag([*(self.spacing or ()), 1.0])
 
     def _corners(self) -> NDArray[np.float64]:
-        matrix = self._matrix()
+        matrix = self.matrix()
         ends = [(0, n - 1) for n in self.shape] + [(0,)] * (matrix.shape[1] - 1 - len(self.shape))
         corners = np.array(list(itertools.product(*ends)), dtype=np.float64)
         positions: NDArray[np.float64] = corners @ matrix[:-1, :-1].T + matrix[:-1, -1]
         return positions
 
-    def _close(self, positions: NDArray[np.float64], other: Grid) -> bool:
-        expected = other._corners()
-        if positions.shape != expected.shape:
-            return False
-        apart = np.linalg.norm(positions - expected, axis=1).max()
-        return bool(apart <= TOLERANCE * min((*(self.spacing or ()), *(other.spacing or ()))))
-
     def _spacing_difference(self, other: Grid) -> str:
         mine, wanted = self.spacing or (), other.spacing or ()
         off = [abs(a - b) * (n - 1) > TOLERANCE * b for a, b, n in zip(mine, wanted, self.shape, strict=True)]
-        return f"spacing {_times(mine)} mm instead of {_times(wanted)} mm" if any(off) else ""
+        return f"spacing {times(mine)} mm instead of {times(wanted)} mm" if any(off) else ""
 
     def _direction_difference(self, other: Grid) -> str:
         axes = len(self.shape)
-        mine, wanted = self._matrix()[:-1, :axes], other._matrix()[:-1, :axes]
+        mine, wanted = self.matrix()[:-1, :axes], other.matrix()[:-1, :axes]
         if mine.shape != wanted.shape:
             return f"a space of {mine.shape[0]} dimensions instead of {wanted.shape[0]}"
         reach = np.array(self.shape) - 1
@@ -123,9 +132,16 @@ class Grid:
         return "affine: axes oriented otherwise"
 
     def _origin_difference(self, other: Grid) -> str:
-        apart = np.linalg.norm(self._matrix()[:-1, -1] - other._matrix()[:-1, -1])
+        apart = longest((self.matrix() - other.matrix())[None, :-1, -1])
         return f"affine: the origin is {apart:.3g} mm away"
 
 
-def _times(numbers: tuple[float, ...]) -> str:
+def longest(vectors: NDArray[np.float64]) -> float:
+    """The length of the longest of some vectors; infinite where a header holds nonsense."""
+    with np.errstate(over="ignore"):
+        return float(np.linalg.norm(vectors, axis=1).max())
+
+
+def times(numbers: Sequence[float]) -> str:
+    """``2×2×5``."""
     return "×".join(f"{x:.8g}" for x in numbers)

@@ -6,6 +6,7 @@ import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 SUFFIXES = (
     ".png", ".bmp", ".gif", ".jpg", ".jpeg", ".tif", ".tiff", ".npy", ".npz", ".nii", ".nii.gz", ".nrrd",
@@ -26,10 +27,13 @@ class Location:
     path: Path
     member: str | None = None
     index: int | None = None
+    blank: Literal["", "mask", "image"] = ""
+    """Where it stands for an empty mask: what the file is whose size and place that mask has."""
 
     def __str__(self) -> str:
         member = "" if self.member is None else f"/{self.member}"
-        return f"{self.path}{member}" + ("" if self.index is None else f"[{self.index}]")
+        index = "" if self.index is None else f"[{self.index}]"
+        return f"{'an empty mask of the size of ' if self.blank else ''}{self.path}{member}{index}"
 
     @classmethod
     def of(cls, place: Location | Path | str) -> Location:

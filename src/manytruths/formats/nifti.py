@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +19,8 @@ from .location import Location
 from .opening import Content, check_bytes, check_shape, grid_of, needs, start_of
 
 _GZIP = b"\x1f\x8b"
+_LONGEST = 1 << 22
+"""Bytes of a header with its extensions."""
 _MM = {"micron": 1e-3, "meter": 1e3}
 
 _log = logging.getLogger("manytruths.formats.nifti")
@@ -40,6 +43,14 @@ def read(location: Location, as_picture: bool) -> Content:
         array = _scaled(header.raw_data_from_fileobj(stream), header)
         _drain(stream, location)
     return Content(array.reshape(grid.shape, order="F"), grid, "nifti")
+
+
+def layout(location: Location) -> tuple[Any, Grid, bool]:
+    """The header, the grid, and whether the file is packed: for those who read the voxels a few slices at a time."""
+    with _opened(location) as stream:
+        # an extension may say that it is as long as it likes
+        header = _header(io.BytesIO(stream.read(_LONGEST)), location)
+        return header, _grid(header, location), _is_packed(location)
 
 
 def _is_packed(location: Location) -> bool:

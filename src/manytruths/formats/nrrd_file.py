@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import io
+from dataclasses import replace
 from typing import IO, Any
 
 import numpy as np
@@ -73,13 +74,16 @@ def _grid(header: Any, location: Location) -> Grid:
             "from Slicer as a labelmap in one layer"
         )
     if "space directions" in header:
-        return grid_of(location, shape, affine=_affine(header).tolist())
+        grid = grid_of(location, shape, affine=affine_of(header).tolist())
+        # without the name of the space or an origin, which way and where is a guess
+        known = str(header.get("space", "")).lower() in _FLIPS and "space origin" in header
+        return replace(grid, oriented=known)
     spacing = header.get("spacings")
     return grid_of(location, shape, None if spacing is None else tuple(spacing))
 
 
-def _affine(header: Any) -> NDArray[np.float64]:
-    """Directions as columns and the origin, in mm."""
+def affine_of(header: Any) -> NDArray[np.float64]:
+    """Directions as columns and the origin, in mm, of a header with one direction an axis."""
     directions = np.atleast_2d(np.asarray(header["space directions"], dtype=np.float64)).T
     origin = np.asarray(header.get("space origin", np.zeros(len(directions))), dtype=np.float64)
     affine = np.eye(len(directions) + 1, directions.shape[1] + 1)

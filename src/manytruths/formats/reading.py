@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FormatError
@@ -44,6 +45,8 @@ class Picture:
 def read_mask(location: Location | Path | str) -> Mask:
     """A mask with its values as they are; floats must be whole numbers."""
     location = Location.of(location)
+    if location.blank:
+        return _empty(location)
     content = _content(location, as_picture=False)
     with guarded(location):
         return Mask(whole_numbers(content.array, location), content.grid, content.format)
@@ -61,6 +64,12 @@ def probe(location: Location | Path | str) -> Grid:
     """Size and geometry from the header alone."""
     location = Location.of(location)
     return _checked(_indexed_grid(_whole(location), location), location)
+
+
+def _empty(location: Location) -> Mask:
+    """Nothing marked, on the grid of another mask or of the image, which may be in colour."""
+    grid = probe(location) if location.blank == "mask" else _content(location, as_picture=True).grid
+    return Mask(np.zeros(grid.shape, np.uint8), grid, "empty")
 
 
 def first_axis(location: Location) -> int:

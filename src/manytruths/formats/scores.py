@@ -16,6 +16,7 @@ import numpy as np
 
 from ..errors import CallError, FormatError
 from ..evaluation.ranking.scores import BOTH_EMPTY, MISSING, PRESENT, UNDEFINED, Scores
+from .aligning import MARK
 from .score_sheet import GAPS, MOST_TOLD, Problems, Sheet, has_decimal_comma, is_numeric, open_sheet, parsed
 from .tables import read_table
 
@@ -110,7 +111,7 @@ def _long(sheet: Sheet, labels: Sequence[str] | None, problems: Problems, notes:
     chosen, regions = _chosen_labels(sheet, labels, notes), _regions(sheet)
     for line, cells in sheet.lines:
         names, metric = _names(sheet, line, cells, problems), sheet.cell(cells, "metric", only)
-        label, region = sheet.cell(cells, "label"), sheet.cell(cells, "region")
+        label, region = sheet.cell(cells, "label"), _region(sheet, cells)
         if names is None or label not in chosen:
             continue
         if not metric:
@@ -140,8 +141,13 @@ def _chosen_labels(sheet: Sheet, labels: Sequence[str] | None, notes: list[str])
 def _regions(sheet: Sheet) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for _, cells in sheet.lines if "region" in sheet.places else ():
-        found.setdefault(sheet.cell(cells, "metric"), set()).add(sheet.cell(cells, "region"))
+        found.setdefault(sheet.cell(cells, "metric"), set()).add(_region(sheet, cells))
     return found
+
+
+def _region(sheet: Sheet, cells: list[str]) -> str:
+    """The scores of cases that were resampled go with the others'."""
+    return sheet.cell(cells, "region").removesuffix(MARK).rstrip()
 
 
 def _wide(sheet: Sheet, problems: Problems, notes: list[str]) -> Iterator[Entry]:

@@ -72,6 +72,8 @@ def _kept(reading: Reading, plan: CasePlan, content: str, small: str) -> View:
 def _files(case: Case) -> Iterator[FileRead]:
     """Every file of a case, with its digest."""
     kinds: list[tuple[str, Sources | None]] = [("mask", source) for source in case.masks.values()]
+    kinds += [("edited mask", edit.source) for edit in case.edits.values()]
+    kinds += [("mask edited", edit.origin) for edit in case.edits.values()]
     kinds += [("rank map", source) for source in case.ranks.values()]
     kinds += [("prediction", source) for source in case.predictions.values()]
     kinds += [("reference", source) for source in case.references.values()]
@@ -95,6 +97,6 @@ def _digest(path: Path, size: int) -> str:
 
 
 def _places(source: Sources | None) -> list[Location]:
-    if isinstance(source, Location):
-        return [source]
-    return [one for one in source.values() if isinstance(one, Location)] if isinstance(source, dict) else []
+    """The files; an empty mask that stands for no file is none."""
+    several = list(source.values()) if isinstance(source, dict) else [source]
+    return [one for one in several if isinstance(one, Location) and not one.blank]

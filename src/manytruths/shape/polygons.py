@@ -27,6 +27,10 @@ FIFTH = 5
 """Steps of a pixel to which pycocotools rounds."""
 SHORT = 128
 """Pixels of a run that are filled one by one, which is quicker for many short runs."""
+MOST_CROSSINGS = 1 << 22
+"""Of rows and edges that are held at a time."""
+MOST_STEPS = 1 << 23
+"""Of a walk along a ring: a million and a half pixels."""
 LARGEST = 1e7
 """Coordinates beyond are no pixels of any image."""
 
@@ -57,9 +61,12 @@ def rasterise(rings: Sequence[ArrayLike], shape: tuple[int, int], rule: Rule = "
         raise CallError(f"rule is 'centre', 'inclusive' or 'coco'; got {rule!r}")
     if points and height and width:
         starts, ends = _edges(points)
-        _fill(mask.reshape(-1), _crossings(starts, ends, height, width), width)
-        if rule == "inclusive":
-            _touch(mask, starts, ends)
+        step = max(1, MOST_CROSSINGS // len(starts))
+        for top in range(0, height, step):
+            band = top, min(height, top + step)
+            _fill(mask.reshape(-1), _crossings(starts, ends, band, width), width)
+            if rule == "inclusive":
+                _touch(mask, starts, ends, band)
     return mask
 
 
@@ -83,9 +90,9 @@ def _edges(rings: Sequence[Points]) -> tuple[Points, Points]:
     return np.where(down, first, second), np.where(down, second, first)
 
 
-def _crossings(starts: Points, ends: Points, height: int, width: int) -> Places:
+def _crossings(starts: Points, ends: Points, band: tuple[int, int], width: int) -> Places:
     """Where rows through pixel centres cross edges: row × (width + 1) + the first column right of it, sorted."""
-    top, bottom = (np.clip(np.ceil(y - 0.5), 0, height).astype(np.int64) for y in (starts[:, 1], ends[:, 1]))
+    top, bottom = (np.clip(np.ceil(y - 0.5), *band).astype(np.int64) for y in (starts[:, 1], ends[:, 1]))
     rows, edge = _spread(top, bottom - top)
     (x, y), (run, rise) = starts[edge].T, (ends - starts)[edge].T
     across = (rows + 0.5 - y) * run / rise + x
@@ -112,12 +119,12 @@ def _fill(flat: NDArray[np.bool_], crossings: Places, width: int) -> None:
     flat[_spread(start[~long], length[~long])[0]] = True
 
 
-def _touch(mask: NDArray[np.bool_], starts: Points, ends: Points) -> None:
-    """Pixels whose centre lies on an edge: between its ends, and in line with them."""
-    height, width = mask.shape
+def _touch(mask: NDArray[np.bool_], starts: Points, ends: Points, band: tuple[int, int]) -> None:
+    """Pixels of some rows whose centre lies on an edge: between its ends, and in line with them."""
+    width = mask.shape[1]
     flat = starts[:, 1] == ends[:, 1]
-    top = np.clip(np.ceil(starts[:, 1] - 0.5), 0, height).astype(np.int64)
-    below = np.clip(np.floor(ends[:, 1] - 0.5) + 1, 0, height).astype(np.int64)
+    top = np.clip(np.ceil(starts[:, 1] - 0.5), *band).astype(np.int64)
+    below = np.clip(np.floor(ends[:, 1] - 0.5) + 1, *band).astype(np.int64)
     rows, edge = _spread(top, np.where(flat, 0, below - top))
     (x, y), (run, rise) = starts[edge].T, (ends - starts)[edge].T
     column = (rows + 0.5 - y) * run / rise + x - 0.5
@@ -125,7 +132,7 @@ def _touch(mask: NDArray[np.bool_], starts: Points, ends: Points) -> None:
     mask[rows[on], column[on].astype(np.int64)] = True
     for (one, y), (other, _) in zip(starts[flat], ends[flat], strict=True):
         row = y - 0.5
-        if row == round(row) and 0 <= row < height:
+        if row == round(row) and band[0] <= row < band[1]:
             left, right = sorted((one, other))
             mask[int(row), max(0, int(np.ceil(left - 0.5))) : max(0, int(np.floor(right - 0.5)) + 1)] = True
 
@@ -133,6 +140,11 @@ def _touch(mask: NDArray[np.bool_], starts: Points, ends: Points) -> None:
 def _coco(ring: Points, height: int, width: int) -> NDArray[np.bool_]:
     """As pycocotools: walk the edges in fifths of a pixel, and turn over at every column's boundary that is met."""
     corners = np.trunc(FIFTH * ring + 0.5).astype(np.int64)
+    steps = int(np.abs(np.diff(corners, axis=0, append=corners[:1])).max(axis=1).sum())
+    if steps > MOST_STEPS:
+        raise InputError(
+            f"its edges are {steps // FIFTH} pixels long in all, too long for the rule 'coco'; use another"
+        )
     u, v = _walk(corners, np.roll(corners, -1, axis=0))
     step = np.flatnonzero(u[1:] != u[:-1]) + 1
     column = (np.minimum(u[step], u[step - 1]) + 0.5) / FIFTH - 0.5

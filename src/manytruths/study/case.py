@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import GridError, InputError, LabelError, ManytruthsError, StudyError
-from ..formats import Grid, Location, Mask, looks_compressed, read_image, read_mask
+from ..formats import Grid, Location, Mask, read_image, read_mask
+from ..formats.aligning import Alignment, box
 from ..labels import Labels
 from ..pixels import paint, tally
 from ..shape.overlaps import smaller_out_of_larger
 from ..tallies import Column, Tally
 from .options import Options
+from .placing import Placed, Target, put, target_of, together
+from .refusals import about, refuse_compressed, refuse_strange, values_found
+
+if TYPE_CHECKING:
+    from .edits import Edit
 
 Array = NDArray[Any]
 Source = Location | Array
@@ -27,8 +32,6 @@ Sources = Source | Mapping[str, Source]
 
 _MANY = 8
 """More distinct values than this, undeclared, and a mask is looked at for traces of JPEG."""
-_LOOKED_AT = 1 << 20
-"""So many items of a mask are enough to see them."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,10 @@ class Case:
     """Likewise, truths that were given."""
     coded: bool = False
     """Whether names were replaced by codes, so that no path may be told."""
+    edits: Mapping[Column, Edit] = field(default_factory=dict)
+    """Reads that started from another's."""
+    statuses: Mapping[Column, str] = field(default_factory=dict)
+    """What a register says of each read."""
 
     def tally(self, region: str | ArrayLike | None = None) -> Tally:
         """The table of this case. Raters absent from it are VOID. ``region`` overrides the study's."""
@@ -67,47 +74,36 @@ class Case:
         return self.read().paint(values, table, fill)
 
     def read(self) -> Reading:
-        """Every rater's mask, and the grid they share."""
-        masks: dict[Column, Array] = {}
-        first: tuple[Column, Grid] | None = None
+        """Every rater's mask on one grid: the image's, or one that holds them all."""
+        with about(f"case {self.name}"):
+            target = target_of(self)
+        found: dict[Column, Placed] = {}
         for column in self.masks:
-            mask = self.mask(column)
-            if first is None:
-                first = column, mask.grid
-            elif mask.grid.difference(first[1]):
-                raise GridError(self.grid_problem(column, mask.grid, *first))
-            masks[column] = mask.array
-        if first is None:
+            found[column] = self.placed(column, target)
+            target = target or Target(found[column].mask.grid, f"rater {column}'s")
+        if target is None:
             raise StudyError(f"case {self.name}: nobody marked it")
-        return Reading(self, masks, first[1])
-
-    def grid_problem(self, column: Column, grid: Grid, other: Column, wanted: Grid) -> str:
-        """What to say of a mask that lies on another grid."""
-        return (
-            f"case {self.name}: rater {column}'s mask has {grid.difference(wanted)}, unlike rater {other}'s; "
-            f"resample one of them, or list {self.name} under [exclude] for rater {column} "
-            f"(--exclude {column.name}={self.name})"
-        )
+        done = {column: one.done for column, one in found.items() if one.done.how}
+        return Reading(self, {column: one.mask.array for column, one in found.items()}, target.grid, done)
 
     def mask(self, column: Column) -> Mask:
-        """One rater's mask; structures in files of their own are put together."""
-        with about(f"case {self.name}, rater {column}"):
-            return self._load(self.masks[column])
+        """One rater's mask as it was drawn; structures in files of their own are put together."""
+        return self.placed(column).mask
 
-    def _together(self, parts: Mapping[str, Mask]) -> Mask:
-        for label, part in parts.items():
-            refuse_compressed(part.array, f"{label}: ")
-        (first, one), *others = parts.items()
-        for label, other in others:
-            differs = other.grid.difference(one.grid)
-            if differs:
-                raise GridError(f"{label} has {differs}, unlike {first}; resample one of them")
+    def placed(self, column: Column, target: Target | None = None) -> Placed:
+        """The same on the grid that is wanted, and what was done to it for that."""
+        leave_out = f"list {self.name} under [exclude] for rater {column} (--exclude {column.name}={self.name})"
+        with about(f"case {self.name}, rater {column}"):
+            return self._load(self.masks[column], target, "the mask", f"resample one of them{{offer}}, or {leave_out}")
+
+    def _together(self, parts: Mapping[str, Placed]) -> Placed:
         unknown = [label for label in parts if label not in self.structures]
         if unknown:
             raise LabelError(f"no rater has {unknown[0]!r}; structures are {', '.join(self.structures)}: rename it")
         values = [self.structures.index(label) + 1 for label in parts]
-        array = smaller_out_of_larger([np.asarray(p.array) != 0 for p in parts.values()], values)
-        return Mask(array, one.grid, one.format)
+        array = smaller_out_of_larger([np.asarray(p.mask.array) != 0 for p in parts.values()], values)
+        one = next(iter(parts.values())).mask
+        return Placed(Mask(array, one.grid, one.format), together({label: p.done for label, p in parts.items()}))
 
     @property
     def labels(self) -> Labels | None:
@@ -147,16 +143,25 @@ class Case:
         """One algorithm's grey output."""
         source = self.predictions[column]
         with about(f"case {self.name}, {_of(column)}"):
-            found = read_image(source) if isinstance(source, Location) else self._load(source)
-            differs = "" if grid is None else self._spaced(found.grid).difference(grid)
-            if differs:
-                raise GridError(f"{source} has {differs}, unlike the masks; resample it")
+            found = read_image(source) if isinstance(source, Location) else self._load(source).mask
             if found.array.ndim > len(found.grid.shape):
                 raise InputError(
                     f"{source} is a picture in colour; a grey prediction has one number a pixel: save it as grey"
                 )
             refuse_strange(found.array, self.options.limits)
+            return self._response(Mask(found.array, self._spaced(found.grid), found.format), str(source), grid)
+
+    def _response(self, found: Mask, name: str, grid: Grid | None) -> Array:
+        if grid is None:
             return found.array
+        placed = put(found, Target(grid, "the masks"), self.options.resample, name)
+        least = float(found.array.min()) if self.options.limits is None else self.options.limits[0]
+        if least < 0 and placed.mask.array is not found.array and found.grid.shape != grid.shape:
+            # 0 beyond its edge would be more than the least that it can say
+            raise GridError(
+                f"{name} has {found.grid.difference(grid)} and values below 0; write it for the whole image"
+            )
+        return placed.mask.array
 
     def training_area(self, column: Column, grid: Grid | None) -> NDArray[np.bool_] | None:
         """What an algorithm was trained on and is not judged by; one without {algorithm} is everybody's."""
@@ -176,16 +181,25 @@ class Case:
 
     def _beside(self, what: str, source: Sources, grid: Grid | None) -> Array:
         with about(f"case {self.name}, {what}"):
-            mask = self._load(source)
-            differs = "" if grid is None else mask.grid.difference(grid)
-            if differs:
-                raise GridError(f"{_shown(source)} has {differs}, unlike the masks; resample it")
-            return mask.array
+            return self._load(source, None if grid is None else Target(grid, "the masks"), _shown(source)).mask.array
 
-    def _load(self, source: Sources) -> Mask:
-        if isinstance(source, Mapping):
-            parts = {label: self._load(one) for label, one in source.items()}
-            return parts[""] if "" in parts else self._together(parts)
+    def _load(self, source: Sources, target: Target | None = None, name: str = "", *advice: str) -> Placed:
+        """A mask, or several that are one; on the grid that is wanted where there is one."""
+        if not isinstance(source, Mapping):
+            mask = self._read(source)
+            return Placed(mask) if target is None else put(mask, target, self.options.resample, name, *advice)
+        if "" in source:
+            return self._load(source[""], target, name, *advice)
+        parts = {label: self._read(one) for label, one in source.items()}
+        for label, part in parts.items():
+            refuse_compressed(part.array, f"{label}: ")
+        if target is None:
+            (first, one), *others = parts.items()
+            target = Target(box(one.grid, [part.grid for _, part in others]), first)
+        resample = self.options.resample
+        return self._together({label: put(part, target, resample, label, *advice) for label, part in parts.items()})
+
+    def _read(self, source: Source) -> Mask:
         if isinstance(source, Location):
             mask = read_mask(source)
             return mask if self.options.spacing is None else Mask(mask.array, self._spaced(mask.grid), mask.format)
@@ -202,6 +216,8 @@ class Reading:
     case: Case
     masks: Mapping[Column, Array]
     grid: Grid
+    aligned: Mapping[Column, Alignment] = field(default_factory=dict)
+    """What was done to masks that lay on other grids; see :func:`manytruths.formats.aligning.align`."""
 
     @cached_property
     def picture(self) -> tuple[Array | None, str]:
@@ -273,47 +289,3 @@ def _of(column: Column) -> str:
 
 def _shown(source: Sources) -> str:
     return str(next(iter(source.values())) if isinstance(source, Mapping) else source)
-
-
-def refuse_compressed(array: Array, where: str) -> None:
-    """Refuse a mask that went through JPEG: its noise around 0 would be marked."""
-    if _compressed(array):
-        raise LabelError(f"{where}these are no labels. {values_found(array)}, or declare the labels")
-
-
-def _compressed(array: Array) -> bool:
-    step = max(1, round((array.size / _LOOKED_AT) ** (1 / array.ndim)))
-    some = array[(slice(None, None, step),) * array.ndim]
-    # numbered objects fill the range evenly; a compressed mask marks with what is near 255
-    return looks_compressed(some) and bool(2 * np.count_nonzero(some > 214) >= np.count_nonzero(some > 40))
-
-
-def values_found(array: Array) -> str:
-    """The values of a mask, and whether they look like those of a JPEG."""
-    values = np.unique(array).tolist()
-    shown = ", ".join(map(str, values[:12])) + (f", … ({len(values)} in all)" if len(values) > 12 else "")
-    again = "; it looks JPEG-compressed: export it again as PNG, without a JPEG on the way"
-    return f"The mask holds {shown}{again if _compressed(array) else ''}"
-
-
-def refuse_strange(response: Array, limits: tuple[float, float] | None) -> None:
-    """Refuse a grey prediction that is not finite, or outside of what was declared."""
-    low, high = limits or (-np.inf, np.inf)
-    with np.errstate(invalid="ignore"):
-        wrong = response[~np.isfinite(response) | (response < low) | (response > high)]
-    if wrong.size:
-        declared = limits is not None and bool(np.isfinite(wrong).all())
-        wanted = f"between {low:g} and {high:g}, as declared" if declared else "finite"
-        other = ", or declare other limits" if declared else ""
-        raise InputError(
-            f"values such as {wrong.flat[0]:g} ({wrong.size} in all) are not {wanted}; write it again{other}"
-        )
-
-
-@contextmanager
-def about(what: str) -> Iterator[None]:
-    """Errors that say first what they are about."""
-    try:
-        yield
-    except ManytruthsError as error:
-        raise type(error)(f"{what}: {error}") from None

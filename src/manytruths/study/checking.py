@@ -8,8 +8,11 @@ from functools import partial
 
 from ..errors import InputError, LabelError, ManytruthsError
 from ..formats import Grid, probe
+from ..formats.aligning import obstacle
 from ..tallies import Column, Tally
-from .case import Array, Case, Reading
+from .case import Case, Reading
+from .edits import unreadable_edits
+from .placing import IMAGE, Misplaced, Move, Placed, Target, moves, target_of
 from .predicted import grey_references, other_values
 
 
@@ -32,21 +35,21 @@ class Checked:
     marked: dict[str, int | None]
     tally: Tally | None
     problems: tuple[Problem, ...]
+    moves: tuple[Move, ...] = ()
+    """What was done to files that lie on other grids."""
 
 
 def check_case(case: Case) -> Checked:
     """Read everything of a case and list all that is wrong with it."""
     problems: list[Problem] = []
-    masks, grids = _masks(case, problems)
-    grid = next(iter(grids.values()), None)
-    problems += _other_grids(case, grids)
-    beside = list(_beside(case, grid))
+    masks, target = _masks(case, problems)
+    grid = None if target is None else target.grid
+    beside = [*_image(case, target), *_beside(case, grid)]
     problems += beside
     table = None
     if grid is not None:
-        kept = {c: m for c, m in masks.items() if not grids[c].difference(grid)}
         # what lies beside the masks is said already, and must not hide what is wrong with them
-        reading = Reading(_without(case, beside), kept, grid)
+        reading = Reading(_without(case, beside), {c: placed.mask.array for c, placed in masks.items()}, grid)
         table = _table(reading, problems)
         problems += [] if table is None else _other_values(reading, table)
     marked = {str(c): _marked(table, c) for c in case.masks}
@@ -55,7 +58,19 @@ def check_case(case: Case) -> Checked:
         for c, items in marked.items()
         if items == 0
     ]
-    return Checked(grid, marked, table, tuple(problems))
+    moved = [Move("mask", str(c), placed.done) for c, placed in masks.items() if placed.done.how]
+    moved += moves(case, target, masks=False)
+    problems += [_resampled(case, move) for move in moved if move.done.how == "resampled"]
+    problems += [Problem("error", "edit", str(e), case.name, str(c)) for c, e in unreadable_edits(case)]
+    return Checked(grid, marked, table, tuple(problems), tuple(moved))
+
+
+def _resampled(case: Case, move: Move) -> Problem:
+    """What is only approximately where it was drawn."""
+    what = f"rater {move.name}'s mask" if move.what == "mask" else f"{move.what} {move.name}".rstrip()
+    return Problem(
+        "warning", "grid", f"case {case.name}: {what} is resampled, {move.done.detail}", case.name, move.name
+    )
 
 
 def _without(case: Case, said: list[Problem]) -> Case:
@@ -69,38 +84,33 @@ def _without(case: Case, said: list[Problem]) -> Case:
     )
 
 
-def _masks(case: Case, problems: list[Problem]) -> tuple[dict[Column, Array], dict[Column, Grid]]:
-    masks: dict[Column, Array] = {}
-    grids: dict[Column, Grid] = {}
+def _masks(case: Case, problems: list[Problem]) -> tuple[dict[Column, Placed], Target | None]:
+    """Every mask that can be read and put where the others lie."""
+    found: dict[Column, Placed] = {}
+    try:
+        target = target_of(case)
+    except ManytruthsError as error:
+        problems.append(Problem("error", "grid", f"case {case.name}: {error}", case.name))
+        return found, None
     for column in case.masks:
         try:
-            mask = case.mask(column)
-            masks[column], grids[column] = mask.array, mask.grid
+            found[column] = case.placed(column, target)
         except ManytruthsError as error:
-            kind = "label" if isinstance(error, LabelError) else "file"
+            kind = "label" if isinstance(error, LabelError) else "grid" if isinstance(error, Misplaced) else "file"
             problems.append(Problem("error", kind, str(error), case.name, str(column)))
-    return masks, grids
-
-
-def _other_grids(case: Case, grids: dict[Column, Grid]) -> Iterator[Problem]:
-    if not grids:
-        return
-    first, wanted = next(iter(grids.items()))
-    for column, grid in grids.items():
-        if grid.difference(wanted):
-            message = case.grid_problem(column, grid, first, wanted)
-            yield Problem("error", "grid", message, case.name, str(column))
+        else:
+            target = target or Target(found[column].mask.grid, f"rater {column}'s")
+    return found, target if found else None
 
 
 def _beside(case: Case, grid: Grid | None) -> Iterator[Problem]:
-    """Image, region, ranks and predictions: there, readable, on the masks' grid."""
+    """Region, ranks and predictions: there, readable, on the masks' grid."""
     checks: list[tuple[str, str, Callable[[], object]]] = [("roi", "", partial(case.region, grid))]
     checks += [("ranks", str(c), partial(case.rank_map, c, grid)) for c in case.ranks]
     look = case.response if case.options.grey else case.prediction
     checks += [("prediction", str(c), partial(look, c, grid)) for c in case.predictions]
     checks += [("prediction", str(c), partial(case.training_area, c, grid)) for c in case.predictions]
     checks += [("reference", str(c), partial(case.reference, c, grid)) for c in case.references]
-    yield from _image(case, grid)
     for column in case.masks if case.options.ranks else ():
         if column not in case.ranks:
             message = f"case {case.name}: rater {column} has no rank map: the ranking heatmap is the others'"
@@ -115,17 +125,23 @@ def _beside(case: Case, grid: Grid | None) -> Iterator[Problem]:
             yield Problem("error", kind, str(error), case.name, who)
 
 
-def _image(case: Case, grid: Grid | None) -> Iterator[Problem]:
+def _image(case: Case, target: Target | None) -> Iterator[Problem]:
     """Without its image a case can still be analysed."""
     if case.image is None:
         return
     try:
         found = probe(case.image)
-        if grid is not None and found.shape != grid.shape:
-            differs = f"{case.image} has {found.difference(grid)}, unlike the masks; resample it"
-            yield Problem("warning", "image", f"case {case.name}: image {differs}", case.name)
     except ManytruthsError as error:
         yield Problem("warning", "image", f"case {case.name}: image {error}", case.name)
+        return
+    if target is None or target.whose == IMAGE:
+        return
+    differs = found.difference(target.grid) if found.shape != target.grid.shape else ""
+    if found.placed and target.grid.placed:
+        differs = obstacle(found, target.grid)
+    if differs:
+        told = f"{case.image} has {differs}, unlike the masks; resample it"
+        yield Problem("warning", "image", f"case {case.name}: image {told}", case.name)
 
 
 def _table(reading: Reading, problems: list[Problem], region: str | None = None) -> Tally | None:

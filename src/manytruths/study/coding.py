@@ -31,7 +31,7 @@ class Codes:
         names: dict[Kind, Iterable[str]] = {
             "case": (case.name for case in study),
             "subject": study.subjects,
-            "rater": study.rater_names,
+            "rater": sorted({column.name for column in _columns(study)}, key=natural),
         }
         return cls({kind: _coded(old.get(kind, {}), names[kind], letter) for kind, letter in LETTERS.items()})
 
@@ -42,6 +42,12 @@ class Codes:
             for kind, by in self.names.items()
             for code, name in sorted((code, name) for name, code in by.items())
         ]
+
+
+def _columns(study: Study) -> set[Column]:
+    """Everybody who is named anywhere: who edited, and what he started from, too."""
+    edited = {column for case in study for child, edit in case.edits.items() for column in (child, edit.parent)}
+    return edited.union(study.columns)
 
 
 def _coded(old: Mapping[str, str], names: Iterable[str], letter: str) -> dict[str, str]:
@@ -55,7 +61,7 @@ def _coded(old: Mapping[str, str], names: Iterable[str], letter: str) -> dict[st
 
 def coded(study: Study, codes: Codes) -> Study:
     """The same study under codes, its cases in the codes' order; sessions are numbered, raters' properties left out."""
-    named = sorted({c.session for c in study.columns if c.session}, key=natural)
+    named = sorted({c.session for c in _columns(study) if c.session}, key=natural)
     sessions = {name: str(number) for number, name in enumerate(named, start=1)} | {"": ""}
     cases = sorted((_case(case, codes, sessions) for case in study), key=lambda case: case.name)
     # what is known about raters may be a name, too
@@ -75,6 +81,8 @@ def _case(case: Case, codes: Codes, sessions: Mapping[str, str]) -> Case:
         masks=_in_order({renamed(c): sources for c, sources in case.masks.items()}),
         absent=tuple(sorted(map(renamed, case.absent), key=lambda c: c.order)),
         ranks=_in_order({renamed(c): source for c, source in case.ranks.items()}),
+        edits=_in_order({renamed(c): replace(edit, parent=renamed(edit.parent)) for c, edit in case.edits.items()}),
+        statuses={},
         coded=True,
     )
 

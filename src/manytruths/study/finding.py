@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,10 @@ from ..formats.walking import Complain
 from ..tallies import Column, natural
 from ..tallies.columns import Role
 from .case import Case, Source
+from .edits import Edit
 from .options import Options
+from .reads import Place
+from .register import Register, place_of
 
 UNNAMED: dict[Role, str] = {"rater": "", "algorithm": "prediction", "reference": "reference"}
 """Who it is where a template does not say."""
@@ -27,20 +30,33 @@ class Draft:
     """What is known of a case while files are being gathered."""
 
     fields: dict[str, str]
-    masks: dict[Column, dict[str, Source]] = field(default_factory=dict)
+    masks: Mapping[Column, Mapping[str, Source]] = field(default_factory=dict)
+    edits: Mapping[Column, Edit] = field(default_factory=dict)
+    statuses: Mapping[Column, str] = field(default_factory=dict)
 
 
-def find_cases(options: Options, complain: Complain = insist) -> list[Case]:
+@dataclass(frozen=True)
+class FoundCases:
+    """The cases of a study, and why others are none."""
+
+    cases: list[Case]
+    left_out: Mapping[str, str]
+
+
+def find_cases(options: Options, complain: Complain = insist) -> FoundCases:
     """Every case of a study, in natural order; ``complain`` gets what does not keep the rest from being found."""
-    found = Template(options.masks, require=("rater", "case")).find(complain)
+    template = Template(options.masks, require=("rater", "case"))
+    found = template.find(complain)
+    register = _register(options, template, found, complain)
+    found = [*found, *register.blanks()]
     _check_exclude(found, options.exclude, complain)
     drafts = _drafts(found, options.exclude)
     if not drafts:
         raise StudyError("every mask is excluded; shorten [exclude]")
+    drafts, left_out = _counting(register, drafts, options, complain)
     structures = tuple(sorted({f.fields["label"] for f in found if "label" in f.fields}, key=natural))
     columns = sorted({c for d in drafts.values() for c in d.masks}, key=lambda c: c.order)
-    need_two_raters(columns, complain)
-    table = _described(options.cases, _drafts(found, {}), complain)
+    table = _described(options.cases, [*_drafts(found, {}), *register.cases()], complain)
     _check_subjects(options, drafts)
     masks = bool(structures) and not options.grey
     algorithms = _by_case(options.predictions, "algorithm", drafts, complain, labels=masks)
@@ -51,7 +67,7 @@ def find_cases(options: Options, complain: Complain = insist) -> list[Case]:
     _check_training(options, training, judged, complain)
     ranks = _by_case(options.ranks, "rater", drafts, complain)
     _check_ranks(ranks, drafts, columns, complain)
-    return [
+    cases = [
         Case(
             name,
             table.get(name, {}).get("subject") or draft.fields.get("subject", name),
@@ -68,16 +84,65 @@ def find_cases(options: Options, complain: Complain = insist) -> list[Case]:
             training.get(name, {}),
             _others(judged, algorithms.get(name, {})),
             _others(given, references.get(name, {})),
+            edits=draft.edits,
+            statuses=draft.statuses,
         )
         for name, draft in sorted(drafts.items(), key=lambda item: natural(item[0]))
     ]
+    return FoundCases(cases, left_out)
+
+
+def _register(options: Options, template: Template, found: list[Found], complain: Complain) -> Register:
+    """What is known of every read, with an empty mask for those that left nothing."""
+    if options.reads is None:
+        return Register()
+
+    def image(place: Place) -> Location | None:
+        if "subject" in template.fields and not place[0]:
+            raise StudyError(f"case {place[1]!r} is of no subject that is known; write SUBJECT/{place[1]}")
+        return _image(options.images, {"case": place[1]} | ({"subject": place[0]} if place[0] else {}))
+
+    return Register.read(options.reads, found, template.fields, complain).completed(found, image, complain)
+
+
+def _counting(
+    register: Register, drafts: Mapping[str, Draft], options: Options, complain: Complain
+) -> tuple[dict[str, Draft], dict[str, str]]:
+    """Drafts with the masks that count, and cases that have none, with the reason."""
+    kept, left_out, aside = dict[str, Draft](), dict[str, str](), Counter[str]()
+    for name, draft in drafts.items():
+        place = place_of(draft.fields)
+        found = register.sorted(place, draft.masks, keep=options.edited == "keep")
+        if found.masks:
+            kept[name] = Draft(draft.fields, found.masks, found.edits, register.statuses(place))
+        else:
+            left_out[name] = found.why
+        aside.update(edits=len(found.edits.keys() - found.masks.keys()), unfinished=len(found.unfinished))
+    if not aside.total():
+        need_two_raters((c for d in kept.values() for c in d.masks), complain)
+    elif not any(len({c.name for c in d.masks}) > 1 for d in kept.values()):
+        problem = StudyError(_nobody_left(aside, str(options.reads)))
+        complain(problem)
+        if not kept:
+            raise problem
+    return kept, left_out
+
+
+def _nobody_left(aside: Mapping[str, int], path: str) -> str:
+    edits, begun = aside["edits"], aside["unfinished"]
+    told = [
+        f"{edits} {'is an edit' if edits == 1 else 'are edits'} of another's, to stay apart" if edits else "",
+        f"{begun} {'is' if begun == 1 else 'are'} unfinished" if begun else "",
+    ]
+    answer = "; to count edits all the same, give edited='keep' (--edited keep)" if edits else ""
+    return f"no case has reads of two raters left: of those in {path}, {' and '.join(filter(None, told))}{answer}"
 
 
 def _others(columns: set[Column], here: Mapping[Column, Any]) -> tuple[Column, ...]:
     return tuple(sorted(columns.difference(here), key=lambda c: c.order))
 
 
-def _described(path: str | None, known: Mapping[str, Draft], complain: Complain) -> dict[str, dict[str, str]]:
+def _described(path: str | None, known: Collection[str], complain: Complain) -> dict[str, dict[str, str]]:
     """The rows of ``cases.csv``, all of cases that are there."""
     table = read_table(path, "case") if path else {}
     unknown = [name for name in table if name not in known]
@@ -169,14 +234,16 @@ def _drafts(found: list[Found], exclude: Mapping[str, tuple[str, ...]]) -> dict[
         subjects.setdefault(one.fields["case"], set()).add(one.fields.get("subject", ""))
     shared = any(len(s) > 1 for s in subjects.values())
     drafts: dict[str, Draft] = {}
+    masks: dict[str, dict[Column, dict[str, Source]]] = {}
     for one in found:
         f = one.fields
         name = f"{f['subject']}/{f['case']}" if shared else f["case"]
         if {f["case"], name} & set(exclude.get(f["rater"], ())):
             continue
-        draft = drafts.setdefault(name, Draft({k: f[k] for k in ("case", "subject") if k in f}))
+        own = masks.setdefault(name, {})
+        drafts.setdefault(name, Draft({k: f[k] for k in ("case", "subject") if k in f}, own))
         column = Column(f["rater"], "rater", f.get("session", ""))
-        draft.masks.setdefault(column, {})[f.get("label", "")] = one.location
+        own.setdefault(column, {})[f.get("label", "")] = one.location
     return drafts
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import CallError, LabelError, StudyError, insist
+from ..errors import CallError, StudyError, insist
 from ..formats.tables import read_table
 from ..formats.walking import Complain
 from ..labels import Labels
@@ -18,6 +18,7 @@ from ..tallies import Column, Tallies, Tally, natural
 from .case import Case
 from .finding import find_cases, need_two_raters
 from .options import Options, merged, read_options
+from .other_values import refuse_other_values
 from .parallel import Progress, in_order
 
 R = TypeVar("R")
@@ -36,8 +37,11 @@ class Study:
         properties: Mapping[str, Mapping[str, str]],
         *,
         coded: bool = False,
+        left_out: Mapping[str, str] | None = None,
     ) -> None:
         self.options, self.properties, self.coded = options, properties, coded
+        self.left_out = left_out or {}
+        """Cases of which nothing counts, and why, where a register says so."""
         self._cases = {case.name: case for case in cases}
 
     @classmethod
@@ -87,7 +91,8 @@ class Study:
             A CSV with a column ``rater`` and what is known about each, or ``"exchangeable"``.
         reads
             A CSV of who read which case, and from what he started: ``case``, ``rater``, and where they are known
-            ``session``, ``status``, ``based_on``.
+            ``session``, ``status`` (``done``, ``empty``, ``unread``, ``unfinished``) and ``based_on`` (a rater, or
+            rater/session).
         labels, foreground, void
             As in :func:`manytruths.tally`.
         region
@@ -124,7 +129,7 @@ class Study:
         )  # fmt: skip
         found = find_cases(given, complain)
         properties = read_table(given.raters, "rater") if given.raters else {}
-        return cls(found, given, properties)
+        return cls(found.cases, given, properties, left_out=found.left_out)
 
     @classmethod
     def from_arrays(
@@ -214,18 +219,22 @@ class Study:
         return self.gathered(tables)
 
     def gathered(self, tables: Mapping[str, Tally]) -> Tallies:
-        """Tables by case over the labels of all of them, with subjects and groups."""
+        """Tables by case over the labels of all of them, with subjects and groups; looks for other values."""
+        found = self.labelled(tables)
+        if self.options.labels is None and found:
+            refuse_other_values(found, next(iter(found.values())).labels)
+        return found
+
+    def labelled(self, tables: Mapping[str, Tally]) -> Tallies:
+        """Tables of some cases over the labels of all of them, with subjects and groups."""
         labels = Labels(())
         for table in tables.values():
             labels = labels.union(table.labels)
-        found = Tallies(
+        return Tallies(
             {name: table.relabel(labels) for name, table in tables.items()},
-            {case.name: case.subject for case in self},
-            {case.name: case.groups for case in self},
+            {name: self[name].subject for name in tables},
+            {name: self[name].groups for name in tables},
         )
-        if self.options.labels is None:
-            _refuse_other_values(found, labels)
-        return found
 
 
 def _start(masks: str | Path) -> Options:
@@ -258,33 +267,3 @@ def _groups(groups: Mapping[str, str | Sequence[str]] | None, name: str) -> tupl
 def _spacing(spacing: Mapping[str, Sequence[float]] | Sequence[float] | None, name: str) -> tuple[float, ...] | None:
     own = spacing.get(name) if isinstance(spacing, Mapping) else spacing
     return None if own is None else tuple(own)
-
-
-def _refuse_other_values(tallies: Tallies, labels: Labels) -> None:
-    """One rater's 1 and another's 255 are surely the same thing: say so instead of finding no agreement."""
-    if len(labels.marks) < 2:
-        return
-    used: dict[str, set[int]] = {}
-    for case, table in tallies.items():
-        here = _values_by_rater(table)
-        if set().union(*here.values()) == {1, 255}:
-            _refuse_one_each(here, f"case {case}: ")
-        for name, values in here.items():
-            used.setdefault(name, set()).update(values)
-    _refuse_one_each(used, "")
-
-
-def _values_by_rater(table: Tally) -> dict[str, set[int]]:
-    """What values each rater marks with, of those who mark anything."""
-    marks, values = set(table.labels.marks), table.labels.values
-    codes = {table.columns[i].name: marks & set(np.unique(table.patterns[:, i]).tolist()) for i in table.raters}
-    return {name: {values[c] for c in found} for name, found in codes.items() if found}
-
-
-def _refuse_one_each(used: Mapping[str, set[int]], where: str) -> None:
-    if all(len(v) == 1 for v in used.values()) and len(set().union(*used.values())) > 1:
-        each = ", ".join(f"{name} {next(iter(v))}" for name, v in list(used.items())[:6])
-        raise LabelError(
-            f"{where}each rater marks with one value, but not the same ({each}); "
-            "unite them with foreground='any' (--foreground any), or declare them as different labels"
-        )

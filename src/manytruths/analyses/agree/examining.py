@@ -25,8 +25,10 @@ from ...pixels import paint
 from ...shape import Region, regions
 from ...shape.mirroring import UNLIKE, turned
 from ...study import Case
-from ...study.case import Reading, about
+from ...study.case import Reading
+from ...study.refusals import about
 from ...tallies import Column, Tally
+from .edits import Edited, edits_of
 
 Array = NDArray[Any]
 
@@ -70,6 +72,8 @@ class Examined:
     files: tuple[Path, ...] = ()
     turns: tuple[str, ...] = ()
     """Who fits another rater only when turned."""
+    edits: tuple[Edited, ...] = ()
+    """Reads that started from another's, beside what they started from."""
 
 
 def examine(case: Case, plan: Plan) -> Examined:
@@ -80,8 +84,9 @@ def examine(case: Case, plan: Plan) -> Examined:
 def examined(reading: Reading, plan: Plan) -> Examined:
     """The same of a case whose masks are in memory."""
     case, table = reading.case, reading.tally(plan.region, judged=False)
+    edits = tuple(edits_of(case, plan.region))
     if not plan.looks:
-        return Examined(table)
+        return Examined(table, edits=edits)
     whole = table if table.region == "whole" else reading.tally("whole", judged=False)
     heat = np.asarray(reading.paint(common_heatmap(whole), whole))
     heat = heat.astype(np.uint8 if heat.max(initial=0) < 256 else np.uint16)
@@ -95,7 +100,7 @@ def examined(reading: Reading, plan: Plan) -> Examined:
     found = regions(shown if inside is None else np.where(inside, shown, 0), reading.grid.spacing)
     windows = plan.window, plan.agreement_window
     correlations = image_features(heat, image, *windows, inside) if plan.features and image is not None else {}
-    return Examined(table, found, correlations, score, note, files, tuple(_turns(reading, whole)))
+    return Examined(table, found, correlations, score, note, files, tuple(_turns(reading, whole)), edits)
 
 
 def _turns(reading: Reading, table: Tally) -> Iterator[str]:

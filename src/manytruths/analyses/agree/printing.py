@@ -40,7 +40,7 @@ def print_agreement(found: Agreement, console: Console) -> None:
     kappa = found.headline("fleiss_kappa")
     console.print(f"Agreement beyond chance is [bold]{level(kappa.value, found.settings.scale)}[/bold] "
                   f"({found.settings.scale}, by the mean kappa).\n")  # fmt: skip
-    for part in (_groups(found), _raters(found), _within(found), _disputed(found)):
+    for part in (_groups(found), _raters(found), _within(found), _edits(found), _disputed(found)):
         if part is not None:
             console.print(part)
     for note in found.notes:
@@ -99,6 +99,29 @@ def _within(found: Agreement) -> Any:
         if r.extra[2] == "within"
     ]
     return grid("The same rater twice, pooled", ["", "Dice", "Cohen's kappa"], rows) if rows else None
+
+
+def _edits(found: Agreement) -> Any:
+    """The volume edited at each step."""
+    table = next((t for t in found.tables if t.name == "edits"), Table("edits"))
+    rows = []
+    for row in table.all("edited_volume", "pooled"):
+        rater, parent, step = row.extra
+        added, removed, share, overlap = (
+            table.find(name, "pooled", rater=rater, based_on=parent, step=step).value
+            for name in ("added", "removed", "edited_share", "dice")
+        )
+        counts = [f"{value:,.0f}" for value in (added, removed)]
+        rows.append(
+            [f"{parent} → {rater}", str(step), str(row.n), f"{row.value:,.6g}", *counts, number(share), number(overlap)]
+        )
+    header = ["", "step", "cases", _size(found), "added", "removed", "share", "Dice"]
+    return grid("Edits of another's read, all cases together", header, rows) if rows else None
+
+
+def _size(found: Agreement) -> str:
+    units = {t.unit.name if t.unit else "items" for t in found.tallies.values()}
+    return f"edited, {units.pop()}" if len(units) == 1 else "edited"
 
 
 def _same(row: Row) -> dict[str, Any]:

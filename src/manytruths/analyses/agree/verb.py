@@ -14,9 +14,11 @@ from ...labels import reason
 from ...study import Progress, Study
 from ...tallies import Tallies
 from ..files import summary_of, write_charts
+from ..resampled import mark_resampled
 from ..rows import Row, Table, write_all
 from ..summaries import Series, Settings, region_of, summarise
 from .agreement import agreement_table, confusion_table, curve_table
+from .edits import declared, edit_notes, edits_table
 from .examining import Examined, Plan, examine
 from .pairs import pairs_table
 from .raters import Raters, raters_analysis
@@ -70,8 +72,11 @@ def agreement_of(study: Study, seen: Mapping[str, Examined], settings: Settings)
     if len(next(iter(tallies.values())).labels.marks) > 1:
         tables.append(confusion_table(tallies))
     tables += [t for t in (_regions(seen, tallies), _features(seen, tallies)) if t.rows]
+    edits = edits_table(study, {name: e.edits for name, e in seen.items()}, settings)
+    tables += [edits] if edits.rows else []
     turns = tuple(f"case {name}: {told}" for name, e in seen.items() for told in e.turns)
-    notes = (*turns, *_notes(study, tallies, agreement, raters), *_without_image(seen))
+    moved = mark_resampled(study, tables)
+    notes = (*edit_notes(study), *turns, *moved, *_notes(study, tallies, agreement, raters), *_without_image(seen))
     files = tuple(path for e in seen.values() for path in e.files)
     return Agreement(study, tallies, settings, agreement, curve, tables, raters, notes, files, turns)
 
@@ -163,8 +168,10 @@ def _notes(study: Study, tallies: Tallies, table: Table, raters: Raters | None) 
     if study.options.exchangeable:
         yield "raters are exchangeable: nothing is said about one of them or about pairs"
     if raters is not None:
-        for copy in raters.dependence.copies:
-            yield f"{copy.rater_a} and {copy.rater_b} have a Dice of {copy.dice:.3f}: is one a copy or an edit?"
+        told = declared(study)
+        for copy in (c for c in raters.dependence.copies if frozenset((c.rater_a, c.rater_b)) not in told):
+            alike = f"{copy.rater_a} and {copy.rater_b} have a Dice of {copy.dice:.3f}: is one a copy or an edit? "
+            yield alike + "If so, say it under based_on in reads.csv (--reads)"
     alpha = table.find("krippendorff_alpha")
     if alpha.low is not None and not reason(alpha.low):
         rule = krippendorff_rule(alpha.low)

@@ -13,6 +13,7 @@ from ...formats import write_csv
 from ...formats.results import write_summary
 from ...study import Progress, Study
 from ..files import summary_of, write_charts
+from ..resampled import mark_resampled
 from ..rows import Table, write_all
 from ..summaries import Settings, region_of
 from .boundary_tables import boundary_table
@@ -92,7 +93,7 @@ def evaluate(
     extras = make_extras(study, more, hard, plan.threshold, missing, settings, progress)
     tables += [part.table for part in (extras.looks, extras.frames) if part is not None]
     tables += extras.graded.tables if extras.graded else ()
-    said = (*notes(study, plan, missing, hard, grey), *extras.notes)
+    said = (*mark_resampled(study, tables, judged=True), *notes(study, plan, missing, hard, grey), *extras.notes)
     return Evaluation(study, settings, plan, more, missing, hard, grey, orders, extras, tables, said)
 
 

@@ -15,8 +15,8 @@ from ...consensus.door import estimator
 from ...errors import CallError, InputError
 from ...exchange.outlines import Bitmap, Whole
 from ...exchange.reads import Mark, Outline, Read
-from ...formats import safe_name
-from ...formats.results import staged, write_summary
+from ...formats import safe_name, write_text
+from ...formats.results import SUMMARY, staged, write_summary
 from ...study import Case, Progress, Study
 from ..files import summary_of
 from .folder import check_folder
@@ -137,9 +137,11 @@ def _cvat(folder: Path, reads: Iterator[Read], plan: BackPlan) -> None:
 
 
 def _labelstudio(folder: Path, reads: Iterator[Read], plan: BackPlan) -> None:
-    from ...exchange.labelstudio_writing import write_labelstudio
+    from ...exchange.labelstudio_writing import labelstudio_configuration, write_labelstudio
 
-    write_labelstudio(folder / "predictions.json", list(reads), kind="predictions")
+    found = list(reads)
+    write_labelstudio(folder / "predictions.json", found, kind="predictions")
+    write_text(folder / "labelling-configuration.xml", labelstudio_configuration(found))
 
 
 def _coco(folder: Path, reads: Iterator[Read], plan: BackPlan) -> None:
@@ -156,17 +158,20 @@ def _slicer(folder: Path, reads: Iterator[Read], plan: BackPlan) -> None:
 
 
 def _dicomseg(folder: Path, reads: Iterator[Read], plan: BackPlan) -> None:
-    from ...exchange.dicom_writing import write_dicom_seg
+    from ...exchange.dicom_writing import dicom_sources, write_dicom_seg
 
     assert plan.series is not None
+    series = dicom_sources(plan.series)
     for read in reads:
-        write_dicom_seg(folder / f"{safe_name(read.case)}.dcm", read, plan.series)
+        write_dicom_seg(folder / f"{safe_name(read.case)}.dcm", read, series)
 
 
 def _bids(folder: Path, reads: Iterator[Read], plan: BackPlan) -> None:
-    from ...exchange.bids import write_bids
+    from ...exchange.bids_writing import write_bids
 
     write_bids(folder, reads)
+    # the export's own summary is no part of the data set
+    write_text(folder / ".bidsignore", f"{SUMMARY}\n")
 
 
 _WRITERS: dict[str, Callable[[Path, Iterator[Read], BackPlan], None]] = {

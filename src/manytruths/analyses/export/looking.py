@@ -84,7 +84,7 @@ def _told(problems: Sequence[str]) -> str:
 
 def look(case: Case) -> Looked:
     """One case: its masks, its image, and whether both lie on one grid."""
-    alone = replace(case, image=None, predictions={}, references={}, ranks={}, training={}, missing=())
+    alone = replace(case, predictions={}, references={}, ranks={}, training={}, missing=())
     checked = check_case(alone)
     problems = [p.message for p in checked.problems if p.severity == "error"]
     if not any(column in case.masks for column in first_readings(case).values()):

@@ -13,6 +13,7 @@ from ...errors import CallError
 from ...formats import write_csv
 from ...formats.results import staged, write_summary
 from ...study import Case, Progress, Study
+from ...study.placing import resampled
 from ..files import summary_of
 from . import datalist, nnunet
 from .folder import check_folder, check_number
@@ -170,6 +171,9 @@ def _notes(found: Exported) -> Iterator[str]:
     job, numbering = found.job, found.job.survey.numbering
     if job.folds == 1:
         yield "there is one subject, so that nothing can be held back: train on all (fold all)"
+    moved = [case.name for case in found.study if resampled(case)]
+    if moved:
+        yield f"masks of {_some(moved)} were resampled by nearest neighbour: their edges are off by up to half a voxel"
     alone = [name for name, one in found.made.items() if len(one.raters) == 1]
     if alone:
         yield f"only one rater marked {_some(alone)}: nothing is disputed there, and he alone is the reference"

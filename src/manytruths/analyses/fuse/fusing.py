@@ -71,7 +71,7 @@ def fuse_case(case: Case, plan: FusePlan) -> Fused:
     who = (tuple(case.masks), case.absent, case.structures)
     pooled = (_digest(plan.pooled), _digest(plan.pooled_cut))
     settings = (manytruths.__version__, plan.methods, plan.options, case.options, who, pooled)
-    digest = fingerprint(settings, [*sources, case.roi, case.image if plan.pictures else None])
+    digest = fingerprint(settings, [*sources, case.roi, _image(case)])
     before = recall(ledger, digest, files)
     if before is not None:
         return restored(before, (*files, ledger))
@@ -81,6 +81,11 @@ def fuse_case(case: Case, plan: FusePlan) -> Fused:
     found = replace(made.kept, files=(*files, ledger))
     remember(ledger, digest, kept(found))
     return found
+
+
+def _image(case: Case) -> Location | None:
+    """The image, which may say where maps lie; it may be missing."""
+    return case.image if case.image is not None and case.image.path.is_file() else None
 
 
 def _digest(pooled: Mapping[str, Consensus]) -> list[tuple[str, str, Any]]:

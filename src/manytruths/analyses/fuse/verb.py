@@ -24,6 +24,7 @@ from ...raters import RaterPerformance, rater_dependence, rater_performance
 from ...study import Progress, Study
 from ...tallies import Tallies, Tally, pool
 from ..files import summary_of
+from ..resampled import mark_resampled
 from ..rows import Row, Table, write_all
 from ..summaries import Series, Settings, region_of, summarise
 from .fused import Fused, column_of
@@ -77,18 +78,21 @@ def fuse(
 def fusion_of(study: Study, seen: Mapping[str, Fused], plan: FusePlan, settings: Settings) -> Fusion:
     """The tables of cases that were fused."""
     tallies = study.gathered({name: f.tally for name, f in seen.items()})
-    table, groups = _complexity(seen, tallies, settings)
+    complexity, groups = _complexity(seen, tallies, settings)
+    performance = _performance(seen, tallies, plan.methods, settings)
+    differences = _differences(seen, tallies, plan.methods, settings)
+    moved = mark_resampled(study, (performance, differences, complexity))
     return Fusion(
         study,
         settings,
         plan.methods,
         seen,
         tallies,
-        _performance(seen, tallies, plan.methods, settings),
-        _differences(seen, tallies, plan.methods, settings),
-        table,
+        performance,
+        differences,
+        complexity,
         groups,
-        tuple(_notes(seen, groups)),
+        (*moved, *_notes(seen, groups)),
         tuple(path for f in seen.values() for path in f.files),
     )
 

@@ -23,6 +23,7 @@ from ...reliability.statistics import RhoStatistic, SigmaStatistic
 from ...resampling import LEAST_SUBJECTS, TOO_FEW, pooled_intervals
 from ...study import Case, Progress, Study
 from ...tallies import Tallies, Tally, pool
+from ..resampled import mark_resampled
 from ..rows import Row, Table
 from ..summaries import Series, Settings, groups_of, region_of, summarise
 
@@ -114,14 +115,11 @@ def mask_reliability(
     by_case = {name: lesions for name, (_, lesions) in counted.items()}
     lesions = pool_lesions(by_case, tallies.subjects)
     named = not study.options.exchangeable
-    return MaskReliability(
-        tallies,
-        lesions,
-        mask_table(tallies, settings, given, named=named),
-        detection_table(by_case, tallies, settings, given.of_lesions, named=named),
-        lesion_table(lesions, tallies),
-        tuple(_notes(tallies, lesions, given)),
-    )
+    masks = mask_table(tallies, settings, given, named=named)
+    detection = detection_table(by_case, tallies, settings, given.of_lesions, named=named)
+    listed = lesion_table(lesions, tallies)
+    notes = (*mark_resampled(study, (masks, detection, listed)), *_notes(tallies, lesions, given))
+    return MaskReliability(tallies, lesions, masks, detection, listed, notes)
 
 
 def _counted(case: Case, rule: LesionRule) -> tuple[Tally, LesionRatings]:

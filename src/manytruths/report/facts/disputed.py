@@ -135,7 +135,23 @@ def _furthest(found: Findings, case: str) -> str:
 
 
 def coverage_sentence(found: Findings) -> Sentence:
-    """Whether every rater marked every case."""
+    """Whether every rater marked every case, and how many reads are edits."""
+    return (*_present(found), *_edited(found))
+
+
+def _edited(found: Findings) -> Sentence:
+    """What is left out because it started from another's mask."""
+    edits = sum(len(case.edits) for case in found.study)
+    if not edits:
+        return ()
+    one = edits == 1
+    told = f" {count(edits, 'read').capitalize()} started from another's mask, and "
+    if found.study.options.edited == "keep":
+        return (f"{told}{'counts' if one else 'count'} all the same.",)
+    return (f"{told}{'is' if one else 'are'} left out; what was changed is in agree/edits.csv.",)
+
+
+def _present(found: Findings) -> Sentence:
     study = found.study
     if study.options.exchangeable:
         return (f"Every case was marked by {slots(found)}, who need not be the same people in each.",)

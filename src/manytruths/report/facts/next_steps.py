@@ -107,7 +107,8 @@ def _copies(found: Findings) -> Iterator[Sentence]:
         left = len(alike.pairs) - 3
         more: list[Sentence] = [(f"{count(left, 'pair')} more",)] if left > 0 else []
         yield ("Ask whether they worked alone: ", *joined(two + more, "; ", "; "), " drew nearly the same. Copies and "
-               "edits make agreement look better than it is.")  # fmt: skip
+               "edits make agreement look better than it is; named under based_on in reads.csv, they are left "
+               "out.")  # fmt: skip
 
 
 def _places(found: Findings) -> Iterator[Sentence]:

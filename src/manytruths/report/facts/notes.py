@@ -21,6 +21,7 @@ ONCE = (
     r".*somebody often lies above",
     r"raters are exchangeable",
     r".*: is one a copy or an edit\?",
+    r"\d+ reads? (is an edit|are edits) of another",
     r".*second look",
 )
 """How notes start that are told elsewhere on the page, or that are about options."""
