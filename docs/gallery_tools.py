@@ -11,6 +11,7 @@ ORDER = (
     "plot_fissure.py",
     "plot_evaluate_fissure.py",
     "plot_demo.py",
+    "plot_import.py",
     "plot_consensus.py",
     "plot_challenge.py",
     "plot_extended_dice_loss.py",

@@ -81,7 +81,7 @@ def _named(reads: list[Read], raters: Mapping[str, str]) -> list[Read]:
     cases = case_names([read.image for read in reads if not read.case])
     new = {old: raters.get(old, old).strip() for old in {read.rater for read in reads}}
     for old, name in new.items():
-        if not name or set(name) & set("/\\\0"):
+        if not name or name in (".", "..") or set(name) & set("/\\\0"):
             raise StudyError(f"a rater is called {old!r}, which cannot be a folder; rename him with --raters OLD=NEW")
     # the parent's name may carry a session
     return [
@@ -210,7 +210,8 @@ def _matched(reads: list[Read], mapped: set[str]) -> tuple[str, ...]:
 def _alone(alone: list[str], used: Mapping[str, set[str]]) -> str:
     """Every name that one rater uses alone, with what it may be meant for."""
     near = {name: _nearest(name, used) for name in alone}
-    told = [f"{name!r} ({next(iter(used[name]))}{f'; {near[name]!r}?' if near[name] else ''})" for name in alone[:SHOWN]]
+    hints = {name: f"; {other!r}?" if other else "" for name, other in near.items()}
+    told = [f"{name!r} ({next(iter(used[name]))}{hints[name]})" for name in alone[:SHOWN]]
     more = f" and {len(alone) - SHOWN} more" if len(alone) > SHOWN else ""
     first = next((name for name in alone if near[name]), alone[0])
     return (

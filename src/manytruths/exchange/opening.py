@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import zipfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
@@ -27,8 +28,16 @@ class Stream(Protocol):
 
 LARGEST_TEXT = 1 << 27
 """Bytes of a JSON file: as objects it takes several times as much memory."""
+MOST_OBJECTS = 1 << 20
+"""Of a JSON file: each takes some hundred bytes of memory, however short it is."""
 LARGEST_XML = 1 << 30
 """Bytes of an XML file, which is read piece by piece."""
+LARGEST_ELEMENT = 1 << 26
+"""Bytes of one image in it, with all that stands on it."""
+MOST_ELEMENTS = 1 << 19
+"""Of one image."""
+LARGEST_WORDS = 1 << 20
+"""Signs of text in one element."""
 LARGEST_SIDE = 1 << 16
 LARGEST_IMAGE = 1 << 28
 """Pixels of an image that outlines are drawn on."""
@@ -52,11 +61,13 @@ def about(where: object) -> Iterator[None]:
     except (
         msgspec.MsgspecError,
         expat.ExpatError,
-        ValueError,
-        KeyError,
-        IndexError,
-        TypeError,
+        zlib.error,
+        EOFError,
+        LookupError,  # also encodings that nobody knows
         OverflowError,
+        RuntimeError,  # archives with a password
+        TypeError,
+        ValueError,
     ) as error:
         short = " ".join(str(error).split())[:160]
         raise FormatError(f"{where}: is damaged, or not what it should be ({short}); export it again") from None
@@ -68,6 +79,8 @@ def json_of(path: Path, kind: type[T], data: bytes | None = None) -> T:
         data = _whole(path) if data is None else data
         if not data.strip():
             raise FormatError("is empty; export it again")
+        if data.count(b"{") > MOST_OBJECTS:
+            raise FormatError(f"holds more than {MOST_OBJECTS} objects; export it in parts")
         return msgspec.json.decode(data, type=kind, strict=False)
 
 
@@ -117,8 +130,8 @@ def elements(stream: Stream, wanted: set[str], root: str) -> Iterator[Element]:
 
     A document that defines entities or names a document type is refused: exports have none, attacks do.
     """
-    builder = _Builder(wanted, root)
     parser = expat.ParserCreate()
+    builder = _Builder(wanted, root, parser)
     parser.buffer_text = True
     parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
     parser.StartElementHandler, parser.EndElementHandler = builder.start, builder.end
@@ -130,6 +143,8 @@ def elements(stream: Stream, wanted: set[str], root: str) -> Iterator[Element]:
         if total > LARGEST_XML:
             raise FormatError(f"is larger than {LARGEST_XML >> 20} MB; export it in parts")
         parser.Parse(piece)
+        if total - builder.since > LARGEST_ELEMENT:
+            raise FormatError(f"holds an element of more than {LARGEST_ELEMENT >> 20} MB; export it in parts")
         yield from builder.taken()
     parser.Parse(b"", True)
     yield from builder.taken()
@@ -142,12 +157,14 @@ def _refuse(*_: Any) -> None:
 class _Builder:
     """Keeps what is wanted, and nothing else."""
 
-    def __init__(self, wanted: set[str], root: str) -> None:
-        self.wanted, self.root = wanted, root
+    def __init__(self, wanted: set[str], root: str, parser: expat.XMLParserType) -> None:
+        self.wanted, self.root, self.parser = wanted, root, parser
         self.depth, self.open, self.done = 0, list[Element](), list[Element]()
+        self.since, self.kept = 0, 0
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         self.depth += 1
+        self._bounded()
         if self.depth == 1 and name != self.root:
             raise FormatError(f"starts with <{name}>, not <{self.root}>: it is another kind of file")
         if self.depth > 64:
@@ -155,9 +172,19 @@ class _Builder:
         if self.open or (self.depth == 2 and name in self.wanted):
             self.open.append(Element(name, attributes))
 
+    def _bounded(self) -> None:
+        """Where the element under the root began, and how many stand in it."""
+        self.kept += 1
+        if self.depth <= 2:
+            self.since, self.kept = self.parser.CurrentByteIndex, 0
+        if self.kept > MOST_ELEMENTS:
+            raise FormatError(f"holds an element with more than {MOST_ELEMENTS} others in it; export it in parts")
+
     def characters(self, text: str) -> None:
         if self.open:
             self.open[-1].text += text
+            if len(self.open[-1].text) > LARGEST_WORDS:
+                raise FormatError(f"holds a text of more than {LARGEST_WORDS >> 20} MB; export it again")
 
     def end(self, name: str) -> None:
         self.depth -= 1
@@ -181,8 +208,15 @@ def archive_or_file(path: Path, name: str) -> Iterator[tuple[Stream, zipfile.Zip
         inside = [one for one in archive.infolist() if PurePosixPath(one.filename).name == name]
         if len(inside) != 1:
             raise FormatError(f"holds {len(inside)} files called {name}, wanted is one; unpack it and name the file")
+        _plain(inside[0])
         with archive.open(inside[0]) as member:
             yield _Bounded(member, LARGEST_XML), archive
+
+
+def _plain(member: zipfile.ZipInfo) -> None:
+    """Other methods unpack without a bound, a whole block at a time."""
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise FormatError("is packed in a way that no tool uses; unpack it, or export it again")
 
 
 class _Bounded:
@@ -207,6 +241,7 @@ def copy_picture(stored: Stored, to: Path) -> None:
                 _copy(stream, target)
             return
         with zipfile.ZipFile(stored.path) as archive, archive.open(stored.member) as packed, open(to, "wb") as target:
+            _plain(archive.getinfo(stored.member))
             _copy(_Bounded(packed, LARGEST_XML), target)
 
 

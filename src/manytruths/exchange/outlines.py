@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,8 @@ from .reads import Mask, Window
 
 MOST_POINTS = 100_000
 """Of one outline: nobody draws more, and a file that says so is damaged or an attack."""
+LONGEST = 1 << 20
+"""Pixels along one outline, all its edges together: COCO's rule walks them all at once."""
 NOWHERE = slice(0, 0), slice(0, 0)
 
 
@@ -31,11 +33,16 @@ class Polygon:
         """Once it is sure that they are rings of finite points, and not too many."""
         points = tuple(ring_of(ring, k) for k, ring in enumerate(rings))
         few_enough(sum(map(len, points)))
+        if rule == "coco":
+            _short_enough(points)
         return cls(points, rule)
 
     def pixels(self, shape: tuple[int, ...]) -> tuple[Window, Mask]:
         together = np.concatenate(self.rings)
         window = framed(together.min(axis=0), together.max(axis=0), shape)
+        if self.rule == "coco":  # rounds fifths of a pixel of the image, not of a part of it
+            _short_enough(self.rings)
+            return window, rasterise(self.rings, (window[0].stop, window[1].stop), self.rule)[window]
         corner = np.array([window[1].start, window[0].start], np.float64)
         return window, rasterise([ring - corner for ring in self.rings], sizes(window), self.rule)
 
@@ -62,8 +69,11 @@ class Ellipse:
         window = framed(centre - reach, centre + reach, shape)
         y, x = (np.arange(part.start, part.stop) + 0.5 for part in window)
         dx, dy = x[None, :] - self.x, y[:, None] - self.y
-        along, across = dx * c + dy * s, dy * c - dx * s
-        return window, (along / self.half_width) ** 2 + (across / self.half_height) ** 2 <= 1
+        inside = np.empty(sizes(window), bool)
+        for rows in _few_rows(inside):
+            along, across = dx * c + dy[rows] * s, dy[rows] * c - dx * s
+            inside[rows] = (along / self.half_width) ** 2 + (across / self.half_height) ** 2 <= 1
+        return window, inside
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,8 +139,17 @@ def _close(window: Window, first: Points, last: Points, reach: float) -> Mask:
     dx, dy = x[None, :] - first[0], y[:, None] - first[1]
     run = last - first
     length = float(run @ run)
-    along = np.clip((dx * run[0] + dy * run[1]) / length, 0, 1) if length else np.zeros((len(y), len(x)))
-    return np.asarray((dx - along * run[0]) ** 2 + (dy - along * run[1]) ** 2 <= reach**2)
+    near = np.empty((len(y), len(x)), bool)
+    for rows in _few_rows(near):
+        along = np.clip((dx * run[0] + dy[rows] * run[1]) / length, 0, 1) if length else np.zeros((1, 1))
+        near[rows] = (dx - along * run[0]) ** 2 + (dy[rows] - along * run[1]) ** 2 <= reach**2
+    return near
+
+
+def _few_rows(mask: Mask) -> Iterator[slice]:
+    """A million pixels at a time: with 64 bits each, a large image would not fit into memory."""
+    step = max(1, (1 << 20) // max(1, mask.shape[1]))
+    return (slice(start, start + step) for start in range(0, len(mask), step))
 
 
 def box(x: float, y: float, width: float, height: float, turned: float = 0.0, about: str = "centre") -> Polygon:
@@ -167,6 +186,12 @@ def finite(*numbers: float) -> None:
     for number in numbers:
         if not abs(number) <= LARGEST:
             raise InputError(f"it has the coordinate {number:g}; draw it again")
+
+
+def _short_enough(rings: Sequence[Points]) -> None:
+    length = sum(float(np.abs(np.roll(ring, -1, axis=0) - ring).max(axis=1).sum()) for ring in rings)
+    if length > LONGEST:
+        raise InputError(f"its outline is {length:.0f} pixels long, more than {LONGEST}; simplify the outline")
 
 
 def few_enough(points: int) -> None:

@@ -66,7 +66,7 @@ def write_study(
 ) -> Imported:
     """Write reads as a study: masks, ``study.toml``, ``reads.csv``, and ranks and images where there are any."""
     plan, folder = plan or IntakePlan(), Path(to)
-    _check_folder(folder, plan.replace)
+    check_folder(folder, plan.replace)
     found = replace(found, reads=tuple(_finished(read) if plan.unfinished else read for read in found.reads))
     layout = Layout.of(found)
     reads = [read for read in found.reads if read.status in ("done", "empty")]
@@ -102,7 +102,8 @@ def _key(read: Read) -> tuple[str, str, str]:
 # -- the folder --------------------------------------------------------------------------------------
 
 
-def _check_folder(folder: Path, again: bool) -> None:
+def check_folder(folder: Path, again: bool) -> None:
+    """Refuse a folder that holds anything but an import that may go."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: is a file; choose a new folder with --to")
     inside = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []

@@ -1,0 +1,248 @@
+"""What CVAT exports as *CVAT for images 1.1*: ``annotations.xml``, alone, in a folder, or in the archive with images.
+
+**Whose it is.** CVAT does not say who drew a shape, only whom the work was given to. A file is read as one rater's:
+the assignee of the job, else of the task; in a project's export each image is its task's assignee's, else the
+project's. A job without an assignee is ``job-ID``, anything else is called as its file, or as the folder of an
+``annotations.xml``. The owner of a task made it and need not have drawn anything, so he is no rater. Where several
+people worked on the jobs of one task, export job by job. ``NAME=PATH`` says it better than any file.
+
+Replicas of a job (consensus) are exported one by one; those with the same assignee are told apart by the number of the
+job, and so are tasks without assignees that hold the same image.
+
+**What it says.** An image without shapes may have been opened or not (:class:`~manytruths.exchange.reads.Choices`,
+``blank``); one with a tag or a point only was opened, and is empty. Where all shapes of an image have one source other
+than a hand, the tool says so: ``CVAT, auto`` is a model's work, ``CVAT, consensus`` a merger of replicas.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+from zipfile import ZipFile
+
+from ..errors import FormatError
+from .cvat_shapes import cost_of, mark_of
+from .opening import Element, about, archive_or_file, elements, image_grid
+from .reads import Choices, Mark, Read, Status, Stored
+from .sources import Source, sources
+
+NAME = "annotations.xml"
+LARGEST = 1 << 28
+"""About so many bytes of memory for the marks of one file."""
+HAND = "manual"
+
+
+def read_cvat(paths: Sequence[Path | str] | Path | str, choices: Choices | None = None) -> list[Read]:
+    """Every image of every file, in their order.
+
+    Parameters
+    ----------
+    paths
+        Files (``.xml`` or ``.zip``), folders, ``NAME=PATH``, or templates with ``{rater}``.
+    choices
+        What the files leave open: lines, blank images, the name of the rank.
+    """
+    found = sources([paths] if isinstance(paths, str | Path) else paths, (".xml", ".zip"))
+    exports = [_export(source, choices or Choices()) for source in found]
+    raters = _raters(exports)
+    return [read for export, rater in zip(exports, raters, strict=True) for read in export.given(rater)]
+
+
+# -- whose it is -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Header:
+    """What a file says of itself."""
+
+    kind: str = ""
+    """``job``, ``task`` or ``project``."""
+    number: str = ""
+    assignee: str = ""
+    created: str = ""
+    parent: str = ""
+    """The job of which it is a replica, where that is said."""
+    segment: str = ""
+    """Replicas of a job share it, and share it with the job."""
+    tasks: dict[str, str] = field(default_factory=dict)
+    """Of a project: assignees, by the number of the task."""
+
+    @classmethod
+    def of(cls, meta: Element) -> _Header:
+        kind = next((kind for kind in ("job", "task", "project") if meta.find(kind) is not None), "")
+        task = meta.find("project/tasks")
+        return cls(
+            kind,
+            meta.told(f"{kind}/id"),
+            meta.told(f"{kind}/assignee/username") or meta.told("task/assignee/username"),
+            meta.told(f"{kind}/created"),
+            meta.told(f"{kind}/parent_job_id"),
+            meta.told(f"{kind}/segments/segment/id"),
+            {one.told("id"): one.told("assignee/username") for one in (task.all("task") if task is not None else [])},
+        )
+
+    @property
+    def rater(self) -> str:
+        """As far as the file says it."""
+        return self.assignee or (f"job-{self.number}" if self.kind == "job" and self.number else "")
+
+
+@dataclass(frozen=True)
+class _Export:
+    """One file."""
+
+    source: Source
+    header: _Header
+    reads: tuple[Read, ...]
+    places: tuple[tuple[str, str], ...]
+    """Of each read: task and subset, in a project's export."""
+
+    def given(self, rater: str) -> Iterator[Read]:
+        """The reads, with their raters; images of one name in several subsets are named with these."""
+        subsets, tasks = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
+        for read, (task, subset) in zip(self.reads, self.places, strict=True):
+            subsets[read.image].add(subset)
+            if not self.header.tasks.get(task):
+                tasks[f"{subset}/{read.image}"].add(task)
+        shared = any(len(of) > 1 for of in tasks.values())
+        for read, (task, subset) in zip(self.reads, self.places, strict=True):
+            image = f"{subset}/{read.image}" if len(subsets[read.image]) > 1 else read.image
+            yield replace(read, image=image, rater=self._drawn_by(task, rater, shared))
+
+    def _drawn_by(self, task: str, rater: str, shared: bool) -> str:
+        if "rater" in self.source.fields or not task:
+            return rater
+        return self.header.tasks.get(task) or (f"task-{task}" if shared else rater)
+
+
+def _raters(exports: Sequence[_Export]) -> list[str]:
+    """Of each file; replicas of one job with the same assignee are named with their numbers."""
+    names = [export.source.rater(export.header.rater) for export in exports]
+    jobs = defaultdict[tuple[str, str], set[str]](set)
+    keys = [(name, _replicated(export, exports)) for name, export in zip(names, exports, strict=True)]
+    for key, export in zip(keys, exports, strict=True):
+        jobs[key].add(export.header.number)
+    return [
+        f"{name}-job-{export.header.number}"
+        if name == export.header.assignee and key[1] and len(jobs[key]) > 1 and "rater" not in export.source.fields
+        else name
+        for name, key, export in zip(names, keys, exports, strict=True)
+    ]
+
+
+def _replicated(export: _Export, exports: Sequence[_Export]) -> str:
+    """What the replicas of one job have in common; empty for anything but a job."""
+    header = export.header
+    if header.kind != "job":
+        return ""
+    own = header.parent or next((header.number for other in exports if other.header.parent == header.number), "")
+    return f"job {own}" if own else header.segment and f"segment {header.segment}"
+
+
+# -- images ------------------------------------------------------------------------------------------
+
+
+def _export(source: Source, choices: Choices) -> _Export:
+    header, reads, places = _Header(), list[Read](), list[tuple[str, str]]()
+    with about(source.path), archive_or_file(source.path, NAME) as (stream, archive):
+        pictures, cost = _Pictures(source.path, archive), 0
+        for one in elements(stream, {"version", "meta", "image", "track"}, "annotations"):
+            if one.name == "image":
+                reads.append(_read(one, len(reads), source, choices, pictures))
+                places.append((one.get("task_id", ""), one.get("subset", "")))
+                cost += 1500 + 4 * len(reads[-1].image) + sum(map(cost_of, reads[-1].marks))
+                cost += sum(200 + 4 * len(kind) for kind in reads[-1].left_out)
+            elif one.name == "meta":
+                header = _Header.of(one)
+            else:
+                _refuse(one)
+            if cost > LARGEST:
+                raise FormatError(f"holds more than fits into memory, from image {len(reads)} on; export it in parts")
+        if not reads:
+            raise FormatError("holds no image; export the job or the task again")
+    return _Export(source, header, tuple(replace(read, started=header.created) for read in reads), tuple(places))
+
+
+def _refuse(one: Element) -> None:
+    if one.name == "track":
+        raise FormatError("holds tracks, as 'CVAT for video' has them; export it as 'CVAT for images 1.1'")
+    if not one.text.strip().startswith("1."):
+        raise FormatError(f"is of version {one.text.strip()[:20]!r}; export it as 'CVAT for images 1.1'")
+
+
+def _read(image: Element, number: int, source: Source, choices: Choices, pictures: _Pictures) -> Read:
+    with about(f"image {number + 1}"):
+        name = _name(image)
+    with about(f"image {number + 1} ({name[:80]!r})"):
+        grid = image_grid(image.get("width"), image.get("height"))
+        marks, left_out, counted = list[Mark](), Counter[str](), Counter[str]()
+        for shape in image.children:
+            counted[shape.name] += 1
+            with about(f"{shape.name[:40]} {counted[shape.name]}"):
+                mark = mark_of(shape, grid, choices)
+            if mark is not None:
+                marks.append(mark)
+            else:
+                left_out[shape.name] += 1
+    return Read(
+        name,
+        rater="",
+        grid=grid,
+        marks=tuple(marks),
+        session=source.fields.get("session", ""),
+        status=_status(marks, left_out, choices),
+        tool=_tool(image.children),
+        subject=source.fields.get("subject", ""),
+        case=source.fields.get("case", ""),
+        picture=pictures.find(name, image.get("subset", "")),
+        left_out=dict(left_out),
+        source=str(source.path),
+    )
+
+
+def _name(image: Element) -> str:
+    name = image.get("name")
+    if not name.strip():
+        raise FormatError("has no name; export it again")
+    if ".." in name.replace("\\", "/").split("/"):
+        raise FormatError(f"is called {name[:80]!r}, which leads out of its folder; rename it in CVAT")
+    return name
+
+
+def _status(marks: Sequence[Mark], left_out: Counter[str], choices: Choices) -> Status:
+    if marks:
+        return "done"
+    return "empty" if left_out else choices.blank
+
+
+def _tool(shapes: Iterable[Element]) -> str:
+    """With the source, where all shapes have one and the same, and it is no hand."""
+    ways = {shape.get("source", HAND) for shape in shapes}
+    return f"CVAT, {ways.pop()[:40]}" if len(ways) == 1 and HAND not in ways else "CVAT"
+
+
+class _Pictures:
+    """The images that came with a file: in its archive, or in its folder and nowhere else."""
+
+    def __init__(self, path: Path, archive: ZipFile | None) -> None:
+        self.path, self.folder = path, path.parent.resolve()
+        names = archive.namelist() if archive is not None else []
+        self.members = set(names) if archive is not None else None
+        inside = next((PurePosixPath(name).parent for name in names if PurePosixPath(name).name == NAME), None)
+        self.inside = inside or PurePosixPath()
+
+    def find(self, name: str, subset: str) -> Stored | None:
+        places = (*((f"images/{subset}/{name}",) if subset else ()), f"images/{name}", name)
+        if self.members is not None:
+            found = (str(self.inside / place) for place in places)
+            return next((Stored(self.path, one) for one in found if one in self.members), None)
+        return next((Stored(path) for place in places if (path := self._beside(place)) is not None), None)
+
+    def _beside(self, place: str) -> Path | None:
+        path = self.path.parent / place
+        if not os.path.isfile(path) or not path.resolve().is_relative_to(self.folder) or path == self.path:
+            return None
+        return path

@@ -1,0 +1,244 @@
+"""Frames of DICOM segmentations: decoded when they are drawn, and only those that are."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import FormatError
+from ..formats.opening import needs
+from .dicom_opening import EXPLICIT, IMPLICIT, Bounded, PixelData, decoding, opened
+from .opening import PIECE
+from .reads import Mask, Window
+
+RUN_LENGTHS = "1.2.840.10008.1.2.5"
+DEFLATED_FRAMES = "1.2.840.10008.1.2.8.1"
+JPEG_LS, JPEG_2000 = "1.2.840.10008.1.2.4.80", "1.2.840.10008.1.2.4.90"
+LARGEST_PACKED = 1 << 30
+"""Bytes of packed frames that are gone through."""
+
+
+@dataclass(frozen=True)
+class Pixels:
+    """All frames of a file, where they lie."""
+
+    data: PixelData
+    rows: int
+    columns: int
+    frames: int
+    bits: int
+
+    @property
+    def size(self) -> int:
+        """Pixels of a frame."""
+        return self.rows * self.columns
+
+    def check(self) -> None:
+        """Whether there are as many bytes as the header says."""
+        syntax, length = self.data.syntax, self.data.length
+        if syntax in (IMPLICIT, EXPLICIT):
+            wanted = -(-self.size * self.frames * self.bits // 8)
+            if length is None or min(length, self.data.there) < wanted:
+                there = self.data.there if length is None else min(length, self.data.there)
+                raise FormatError(
+                    f"holds {there} bytes of pixels where {self.frames} frames of {self.columns} × {self.rows} take "
+                    f"{wanted}: cut short, or its header lies; copy or export it again"
+                )
+        elif syntax not in (RUN_LENGTHS, DEFLATED_FRAMES, JPEG_LS, JPEG_2000) or (
+            self.bits == 1 and syntax != DEFLATED_FRAMES
+        ):
+            raise FormatError(
+                f"its frames are packed in a way that is not known here ({syntax}); save it as explicit little endian"
+            )
+        elif length is not None:
+            raise FormatError("its frames are packed, but not one by one; export it again")
+
+    def decoded(self, wanted: Iterable[int]) -> Iterator[tuple[int, NDArray[Any]]]:
+        """(rows, columns) of these frames, by number, as they come."""
+        numbers = sorted(set(wanted))
+        if not numbers:
+            return
+        with decoding(self.data.path), opened(self.data.path) as (stream, _):
+            yield from self._native(stream, numbers) if self.data.length is not None else self._packed(stream, numbers)
+
+    def _native(self, stream: IO[bytes], numbers: list[int]) -> Iterator[tuple[int, NDArray[Any]]]:
+        for number in numbers:
+            start = number * self.size * self.bits
+            stop = start + self.size * self.bits
+            stream.seek(self.data.start + start // 8)
+            data = stream.read(-(-stop // 8) - start // 8)
+            yield number, self._frame(data, start % 8)
+
+    def _frame(self, data: bytes, skipped: int = 0) -> NDArray[Any]:
+        """The pixels in so many bytes, perhaps from a bit on."""
+        if len(data) * 8 < self.size * self.bits + skipped:
+            raise FormatError("a frame is cut short; export or copy it again")
+        raw = np.frombuffer(data, np.uint8)
+        if self.bits == 1:
+            flat: NDArray[Any] = np.unpackbits(raw, count=skipped + self.size, bitorder="little")[skipped:]
+        else:
+            flat = np.frombuffer(data, "<u2" if self.bits == 16 else np.uint8, self.size)
+        return flat.reshape(self.rows, self.columns)
+
+    def _packed(self, stream: IO[bytes], numbers: list[int]) -> Iterator[tuple[int, NDArray[Any]]]:
+        encaps = needs("pydicom.encaps", "dicom", self.data.path)
+        stream.seek(self.data.start)
+        bounded = Bounded(stream, 2 * LARGEST_PACKED, 2**62)
+        wanted = set(numbers)
+        for number, data in enumerate(encaps.generate_frames(bounded, number_of_frames=self.frames)):
+            if number in wanted:
+                yield number, self._unpacked(data)
+            if number >= numbers[-1]:
+                return
+        raise FormatError(f"has no frame {numbers[-1] + 1}, though its header says so; export it again")
+
+    def _unpacked(self, data: bytes) -> NDArray[Any]:
+        syntax, wanted = self.data.syntax, -(-self.size * self.bits // 8)
+        if syntax == DEFLATED_FRAMES:
+            return self._frame(zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, wanted + 1))
+        if syntax == RUN_LENGTHS:
+            return self._frame(unpacked_bytes(data, wanted, self.bits // 8))
+        sides = _size_in_stream(data, syntax)
+        if sides != (self.rows, self.columns):
+            raise FormatError(f"a frame is {sides[1]} × {sides[0]} pixels, not {self.columns} × {self.rows}")
+        return self._by_pydicom(data)
+
+    def _by_pydicom(self, data: bytes) -> NDArray[Any]:
+        path = self.data.path
+        encaps, pixels = needs("pydicom.encaps", "dicom", path), needs("pydicom.pixels", "dicom", path)
+        decoder = pixels.get_decoder(self.data.syntax)
+        if not decoder.is_available:
+            raise FormatError("no decoder of its frames is installed; save it as explicit little endian")
+        array, _ = decoder.as_array(
+            encaps.encapsulate([data], has_bot=False),
+            rows=self.rows,
+            columns=self.columns,
+            number_of_frames=1,
+            bits_allocated=self.bits,
+            bits_stored=self.bits,
+            pixel_representation=0,
+            samples_per_pixel=1,
+            photometric_interpretation="MONOCHROME2",
+            pixel_keyword="PixelData",
+        )
+        found: NDArray[Any] = np.asarray(array).reshape(self.rows, self.columns)
+        return found
+
+
+def unpacked_bytes(data: bytes, wanted: int, planes: int) -> bytes:
+    """DICOM's run lengths: one plane for each byte of a pixel, the highest first; never more than is wanted."""
+    count, *starts = struct.unpack("<16I", data[:64])
+    if count != planes:
+        raise FormatError(f"a frame is packed in {count} parts, wanted are {planes}; export it again")
+    made = np.zeros((wanted // planes, planes), np.uint8)
+    ends = [*starts[1:planes], len(data)]
+    for plane, (start, end) in enumerate(zip(starts[:planes], ends, strict=True)):
+        made[:, planes - 1 - plane] = np.frombuffer(_runs(data[start:end], len(made)), np.uint8)
+    return made.tobytes()
+
+
+def _runs(data: bytes, wanted: int) -> bytes:
+    made, here = bytearray(), 0
+    while len(made) < wanted and here + 1 < len(data):
+        sign = data[here]
+        if sign < 128:
+            made += data[here + 1 : here + 2 + sign]
+            here += 2 + sign
+        else:
+            made += data[here + 1 : here + 2] * (257 - sign if sign > 128 else 0)
+            here += 2 if sign > 128 else 1
+    if len(made) < wanted:
+        raise FormatError("a frame is cut short; export or copy it again")
+    return bytes(made[:wanted])
+
+
+def _size_in_stream(data: bytes, syntax: str) -> tuple[int, int]:
+    """Rows and columns, as a packed frame has them: they decide how much memory unpacking takes."""
+    rows, columns, colours = _jpeg_2000(data) if syntax == JPEG_2000 else _jpeg_ls(data)
+    if colours != 1:
+        raise FormatError(f"a frame has {colours} colours, wanted is one; export it again")
+    return rows, columns
+
+
+def _jpeg_2000(data: bytes) -> tuple[int, int, int]:
+    if data[:4] != b"\xff\x4f\xff\x51":
+        raise FormatError("a frame is no JPEG 2000; export it again")
+    right, bottom, left, top = struct.unpack(">4I", data[8:24])
+    return bottom - top, right - left, struct.unpack(">H", data[40:42])[0]
+
+
+def _jpeg_ls(data: bytes) -> tuple[int, int, int]:
+    here, length = 2, 2
+    while data[:2] == b"\xff\xd8" and here + 4 <= len(data) and length >= 2:
+        marker, length = struct.unpack(">HH", data[here : here + 4])
+        if marker == 0xFFF7:
+            rows, columns, colours = struct.unpack(">HHB", data[here + 5 : here + 10])
+            return rows, columns, colours
+        here += 2 + length
+    raise FormatError("a frame is no JPEG-LS; export it again")
+
+
+@dataclass(frozen=True, eq=False)
+class Frames:
+    """One segment: some frames of a file, each at its place on the grid."""
+
+    pixels_of: Pixels
+    numbers: NDArray[np.int64]
+    """Of the frames that hold it."""
+    places: NDArray[np.int64]
+    """(frames, 3): the voxel of the first pixel of each; empty for an image."""
+    value: int = 0
+    """What pixels of it are; 0 where all that are not 0 are."""
+
+    def pixels(self, shape: tuple[int, ...]) -> tuple[Window, Mask]:
+        if not len(self.numbers):
+            return tuple(slice(0, 0) for _ in shape), np.zeros((0,) * len(shape), bool)
+        if len(shape) == 2:
+            return (slice(0, shape[0]), slice(0, shape[1])), self._drawn(np.zeros(len(self.numbers), int), 1)[0]
+        left, top, low = (int(n) for n in self.places.min(axis=0))
+        high = int(self.places[:, 2].max()) + 1
+        inside = self._drawn(self.places[:, 2] - low, high - low)
+        own = self.pixels_of
+        return (slice(left, left + own.columns), slice(top, top + own.rows), slice(low, high)), inside.transpose(
+            2, 1, 0
+        )
+
+    def _drawn(self, levels: NDArray[np.int64], height: int) -> Mask:
+        own = self.pixels_of
+        inside = np.zeros((height, own.rows, own.columns), bool)
+        at: dict[int, list[int]] = {}
+        for number, level in zip(self.numbers.tolist(), levels.tolist(), strict=True):
+            at.setdefault(number, []).append(level)
+        for number, frame in own.decoded(at):
+            for level in at[number]:
+                inside[level] |= (frame == self.value) if self.value else (frame != 0)
+        return inside
+
+
+def marked(pixels: Pixels) -> bool:
+    """Whether a pixel of any frame is not 0."""
+    return any(bool(values.any()) for values in _values(pixels))
+
+
+def of_two_values(pixels: Pixels, largest: int) -> bool:
+    """Whether all pixels are 0 or the largest."""
+    return all(bool(((values == 0) | (values == largest)).all()) for values in _values(pixels))
+
+
+def _values(pixels: Pixels) -> Iterator[NDArray[Any]]:
+    """All of them, some at a time; bits by the eight."""
+    if pixels.data.length is None:
+        yield from (frame for _, frame in pixels.decoded(range(pixels.frames)))
+        return
+    left = -(-pixels.size * pixels.frames * pixels.bits // 8)
+    with decoding(pixels.data.path), opened(pixels.data.path) as (stream, _):
+        stream.seek(pixels.data.start)
+        while left > 0 and (piece := stream.read(min(left, PIECE))):
+            left -= len(piece)
+            yield np.frombuffer(piece, "<u2" if pixels.bits == 16 else np.uint8)

@@ -1,0 +1,232 @@
+"""Write a read as a DICOM segmentation of the series that it was drawn on.
+
+Every slice of the series has its frame for every segment, also where nothing is marked: readers then give the whole
+stack back. What raters drew is manual; a consensus is the work of an algorithm, which is named with its version.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import GridError, InputError, LabelError, ManytruthsError
+from ..formats import Grid, atomic
+from ..formats.aligning import align, obstacle
+from ..formats.opening import needs
+from ..formats.quiet import quiet
+from .dicom_opening import decoding
+from .dicom_seg import Series, sorted_out
+from .dicom_segments import NOTHING, UNFINISHED
+from .reads import Mask, Read
+
+OURS = "manytruths"
+LONGEST = 64
+"""Signs of a name."""
+Key = tuple[str, int | None]
+"""A segment: the name of a structure, and a rank."""
+
+_EMPTY_WHERE_UNKNOWN = (
+    "PatientID", "PatientName", "PatientBirthDate", "PatientSex",
+    "AccessionNumber", "StudyID", "StudyDate", "StudyTime",
+)  # fmt: skip
+_UTF_8 = "ISO_IR 192"
+
+
+@dataclass(frozen=True, eq=False)
+class DicomSources:
+    """The series of a folder, looked at once for many reads."""
+
+    where: str
+    series: tuple[Series, ...]
+
+
+def dicom_sources(paths: Sequence[Path | str] | Path | str) -> DicomSources:
+    """The series in folders and files."""
+    given = [paths] if isinstance(paths, Path | str) else list(paths)
+    series = sorted_out(given)[1]
+    if not series:
+        raise InputError(f"{given[0]}: holds no DICOM images; name the folder of the series that was marked")
+    return DicomSources(str(given[0]), tuple(series.values()))
+
+
+def write_dicom_seg(
+    path: Path | str,
+    read: Read,
+    series: DicomSources | Sequence[Path | str] | Path | str,
+    *,
+    automatic: bool | None = None,
+    structures: Sequence[str] = (),
+) -> None:
+    """One file: a segment for every structure and rank.
+
+    Parameters
+    ----------
+    series
+        Where the images are; of several series that of the read's subject, and that lies where the masks do.
+    automatic
+        Whether an algorithm of this package made it; by default where the read says that its tool was this package.
+    structures
+        Names that have a segment even where nothing is marked.
+    """
+    path = Path(path)
+    needs("highdicom", "dicom", path)
+    _check(read, path)
+    found = series if isinstance(series, DicomSources) else dicom_sources(series)
+    one, grid = _fitting(read, found)
+    keys: list[Key] = list(dict.fromkeys([*((m.label, m.rank) for m in read.marks), *((s, None) for s in structures)]))
+    keys = keys or [(NOTHING, None)]
+    with decoding(one.where):
+        images, order = _images(one, grid)
+    pixels = _stacked(read, grid, keys, order)
+    try:
+        with quiet:
+            made = _made(read, images, pixels, keys, read.tool == OURS if automatic is None else automatic)
+            with atomic(path) as temporary:
+                made.save_as(temporary)
+    except ManytruthsError:
+        raise
+    except Exception as error:
+        short = " ".join(str(error).split())[:160] or type(error).__name__
+        raise InputError(f"{path}: cannot be written as a DICOM segmentation ({short}); check the series") from error
+
+
+def _check(read: Read, path: Path) -> None:
+    if read.status == "unread":
+        raise InputError(f"{path}: {read.rater} has not read {read.image}, so there is nothing to write")
+    for name in (read.rater, *(mark.label for mark in read.marks)):
+        if not name or name != name.strip() or len(name) > LONGEST - 1 or not name.isprintable() or "\\" in name:
+            raise LabelError(f"the name {name!r} is none in DICOM: up to {LONGEST - 1} signs without \\; rename it")
+    if set(read.rater) & set("^="):
+        raise LabelError(f"the rater's name {read.rater!r} holds ^ or =, which part names in DICOM; rename the rater")
+
+
+# -- the series -------------------------------------------------------------------------------------------
+
+
+def _fitting(read: Read, found: DicomSources) -> tuple[Series, Grid]:
+    """The one series that lies where the masks do."""
+    own = [one for one in found.series if read.subject and one.patient == read.subject] or list(found.series)
+    if len(read.grid.shape) == 2:
+        fitting = [(one, read.grid) for one in own if one.stack() is None and _size(one) == read.grid.shape]
+        same = fitting
+    else:
+        grids = [(one, stack.grid) for one in own if (stack := one.stack()) is not None]
+        fitting = [(one, grid) for one, grid in grids if not obstacle(read.grid, grid)]
+        same = [(one, grid) for one, grid in fitting if not read.grid.difference(grid)]
+    chosen = same if same else fitting
+    name = read.case or read.image
+    if not chosen:
+        raise GridError(f"{found.where}: holds no series that lies where the masks of {name} do; name its folder")
+    if len(chosen) > 1:
+        raise InputError(f"{found.where}: {len(chosen)} series fit the masks of {name}; name the folder of one")
+    return chosen[0]
+
+
+def _size(one: Series) -> tuple[int, int]:
+    return one.planes[0].rows, one.planes[0].columns
+
+
+def _images(one: Series, grid: Grid) -> tuple[list[Any], NDArray[np.int64]]:
+    """The images of the stack from the lowest, and which slice of the grid each of their frames is."""
+    pydicom = needs("pydicom", "dicom", one.where)
+    stack = one.stack()
+    order = stack.order if stack is not None else (0,)
+    paths = [one.paths[k] for k in order]
+    datasets = [pydicom.dcmread(path, stop_before_pixels=True) for path in dict.fromkeys(paths)]
+    for dataset in datasets:
+        for name in _EMPTY_WHERE_UNKNOWN:
+            if name not in dataset:
+                setattr(dataset, name, "")
+    frames = int(datasets[0].get("NumberOfFrames") or 1)
+    if frames == 1:
+        return datasets, np.arange(len(order))
+    if len(datasets) > 1 or frames != len(order):
+        raise InputError("its frames are not one stack in one file; save the stack as a series of slices")
+    return datasets, np.argsort(order)
+
+
+def _stacked(read: Read, grid: Grid, keys: list[Key], order: NDArray[np.int64]) -> NDArray[Any]:
+    """(slices, rows, columns) of numbers where segments lie apart, else one more axis for them."""
+    numbers = np.zeros(grid.shape, np.uint8 if len(keys) < 256 else np.uint16)
+    overlap = False
+    for number, key in enumerate(keys, 1):
+        mask = _mask(read, key, grid)
+        overlap = overlap or bool(numbers[mask].any())
+        numbers[mask] = number
+    if not overlap:
+        return _slices(numbers)[order]
+    return np.stack([_slices(_mask(read, key, grid))[order] for key in keys], axis=-1).astype(np.uint8)
+
+
+def _mask(read: Read, key: Key, grid: Grid) -> Mask:
+    whole = np.zeros(read.grid.shape, bool)
+    for mark in read.marks:
+        if (mark.label, mark.rank) == key:
+            window, inside = mark.outline.pixels(read.grid.shape)
+            whole[window] |= inside
+    return np.asarray(align(whole, read.grid, grid).array, bool)
+
+
+def _slices(array: NDArray[Any]) -> NDArray[Any]:
+    return array[None] if array.ndim == 2 else array.transpose(2, 1, 0)
+
+
+# -- the file ---------------------------------------------------------------------------------------------
+
+
+def _made(read: Read, images: list[Any], pixels: NDArray[Any], keys: list[Key], automatic: bool) -> Any:
+    highdicom, uid = needs("highdicom", "dicom", Path(read.source)), needs("pydicom.uid", "dicom", Path(read.source))
+    digest = hashlib.sha256(np.ascontiguousarray(pixels).tobytes()).hexdigest()
+    own = [str(images[0].SeriesInstanceUID), read.rater, read.session, repr(keys), digest, version(OURS)]
+    made = highdicom.seg.Segmentation(
+        source_images=images,
+        pixel_array=pixels,
+        segmentation_type="BINARY",
+        segment_descriptions=[_described(key, number, automatic) for number, key in enumerate(keys, 1)],
+        # the same masks have the same name, whenever they are written
+        series_instance_uid=uid.generate_uid(entropy_srcs=["series", *own]),
+        sop_instance_uid=uid.generate_uid(entropy_srcs=["instance", *own]),
+        series_number=int(images[0].get("SeriesNumber") or 0) + 1000,
+        instance_number=1,
+        manufacturer=OURS,
+        manufacturer_model_name=OURS,
+        software_versions=version(OURS),
+        device_serial_number="1",
+        content_creator_name=f"{read.rater}^",
+        content_description=UNFINISHED if read.status == "unfinished" else None,
+        omit_empty_frames=False,
+        specific_character_set=_UTF_8,
+        series_description=read.rater,
+    )
+    for item, (_, rank) in zip(made.SegmentSequence, keys, strict=True):
+        if rank is not None:
+            item.SegmentDescription = f"rank {rank}"
+    day = re.match(r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d):(\d\d))?", read.started)
+    if day:
+        made.ContentDate, made.ContentTime = "".join(day.groups()[:3]), "".join(p or "00" for p in day.groups()[3:])
+    return made
+
+
+def _described(key: Key, number: int, automatic: bool) -> Any:
+    """A segment; what it is made of is not known beyond its name, so it is tissue."""
+    highdicom = needs("highdicom", "dicom", Path(key[0]))
+    codes = needs("pydicom.sr.codedict", "dicom", Path(key[0])).codes
+    algorithm = highdicom.AlgorithmIdentificationSequence(
+        name=OURS, version=version(OURS), family=codes.cid7162.ClusterAnalysis
+    )
+    return highdicom.seg.SegmentDescription(
+        segment_number=number,
+        segment_label=key[0],
+        segmented_property_category=codes.SCT.Tissue,
+        segmented_property_type=codes.SCT.Tissue,
+        algorithm_type="AUTOMATIC" if automatic else "MANUAL",
+        algorithm_identification=algorithm if automatic else None,
+    )
