@@ -96,7 +96,7 @@ def survives(reader, path, choices):
 LIMITED = """
 import sys
 from manytruths.errors import InputError
-from manytruths.exchange.{module} import {reader} as reader
+from manytruths.exchange import {reader} as reader
 from manytruths.exchange.reads import Read
 try:
     reads = reader(sys.argv[1])
@@ -113,7 +113,7 @@ def memory(reader, path):
     """What a process of its own says that reads a file and draws its first marks, and the megabytes that it took."""
     if not Path("/proc/self/status").exists():
         pytest.skip("nobody counts the memory here")
-    code = LIMITED.format(module=reader.__module__.rpartition(".")[2], reader=reader.__name__)
+    code = LIMITED.format(reader=reader.__name__)
     done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
     *said, taken = done.stdout.splitlines()
     return " ".join(said), int(taken) >> 10

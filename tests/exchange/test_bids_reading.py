@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from manytruths.errors import InputError
-from manytruths.exchange.bids import read_bids
+from manytruths.exchange.bids.reading import read_bids
 from manytruths.exchange.gathering import gathered
 from manytruths.exchange.reads import Choices, Read
 from segmentations import AFFINE, IMAGE, moved, nifti
@@ -85,15 +85,15 @@ def test_the_rater_may_be_another_entity_a_field_or_the_folder(tmp_path: Path) -
     anat = tmp_path / "reader-7" / "sub-01" / "anat"
     nifti(anat / "sub-01_rec-B_desc-x_mask.nii.gz", box(3))
     (anat / "sub-01_rec-B_desc-x_mask.json").write_text('{"Annotator": "Dr. Who", "Type": "Lesion", "Manual": true}')
-    [read] = read_bids(tmp_path, Choices(annotator="rec"))
+    [read] = read_bids(tmp_path, Choices(rater_field="rec"))
     assert (read.rater, read.case) == ("B", "sub-01")
-    [read] = read_bids(tmp_path, Choices(annotator="Annotator"))
+    [read] = read_bids(tmp_path, Choices(rater_field="Annotator"))
     assert (read.rater, read.case) == ("Dr. Who", "sub-01_rec-B")
     [read] = read_bids(tmp_path)
     assert (read.rater, read.case, read.marks[0].label) == ("x", "sub-01_rec-B", "Lesion")
     assert read.marks[0].attributes == {"Annotator": "Dr. Who", "Manual": "True"}
     with pytest.raises(InputError, match="neither its name nor its sidecar"):
-        read_bids(tmp_path, Choices(annotator="acq"))
+        read_bids(tmp_path, Choices(rater_field="acq"))
     nifti(tmp_path / "reader-8" / "sub-01" / "anat" / "sub-01_mask.nii.gz", box(3))
     [read] = read_bids(tmp_path / "reader-8")
     assert (read.rater, read.marks[0].label) == ("reader-8", "mask")

@@ -9,8 +9,8 @@ import pytest
 
 from exchange_reads import bits, read, square
 from json_exports import grafted, survives
-from manytruths.exchange.coco import read_coco
-from manytruths.exchange.coco_writing import write_coco
+from manytruths.exchange.coco.reading import read_coco
+from manytruths.exchange.coco.writing import write_coco
 from manytruths.exchange.reads import Choices
 from mutations import mutated
 
@@ -29,7 +29,9 @@ def honest(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("choices", [Choices(), Choices(rule="coco"), Choices(rule="inclusive", annotator="annotator")])
+@pytest.mark.parametrize(
+    "choices", [Choices(), Choices(rule="coco"), Choices(rule="inclusive", rater_field="annotator")]
+)
 def test_damaged_bytes(tmp_path, honest, choices):
     data, path = json.dumps(honest).encode(), tmp_path / "a.json"
     path.write_bytes(data)

@@ -11,7 +11,7 @@ from pycocotools import mask as peer
 
 from json_exports import refused
 from manytruths.errors import CallError, InputError
-from manytruths.exchange.coco import read_coco
+from manytruths.exchange.coco.reading import read_coco
 from manytruths.exchange.gathering import gathered
 from manytruths.exchange.reads import Choices
 from manytruths.exchange.whole_runs import United, WholeRuns
@@ -71,9 +71,9 @@ def test_an_annotator_field(tmp_path, field):
 
 def test_an_annotator_field_of_the_callers_choice(tmp_path):
     path = written(tmp_path, annotation(**{"drawn by": {"email": "a@b.org", "id": 3}}))
-    assert [one.rater for one in read_coco(path, Choices(annotator="drawn by"))] == ["a@b.org"]
+    assert [one.rater for one in read_coco(path, Choices(rater_field="drawn by"))] == ["a@b.org"]
     with pytest.raises(InputError, match="does not say whose it is"):
-        read_coco(path, Choices(annotator="painted by"))
+        read_coco(path, Choices(rater_field="painted by"))
 
 
 def test_an_annotator_field_that_some_lack(tmp_path):
@@ -199,4 +199,4 @@ def test_a_results_file(tmp_path):
 
 def test_a_field_of_cocos_own_names_nobody(tmp_path):
     with pytest.raises(CallError, match="'image_id' is COCO's own"):
-        read_coco(written(tmp_path, annotation()), Choices(annotator="image_id"))
+        read_coco(written(tmp_path, annotation()), Choices(rater_field="image_id"))

@@ -10,8 +10,8 @@ import pytest
 
 from data_folder import data
 from manytruths.errors import InputError
-from manytruths.exchange.cvat import read_cvat
-from manytruths.exchange.cvat_writing import write_cvat
+from manytruths.exchange.cvat.reading import read_cvat
+from manytruths.exchange.cvat.writing import write_cvat
 from manytruths.exchange.outlines import Polygon
 from manytruths.exchange.reads import Mark, Read
 from manytruths.formats import Grid

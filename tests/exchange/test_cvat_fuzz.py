@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from manytruths.errors import ManytruthsError
-from manytruths.exchange.cvat import read_cvat
-from manytruths.exchange.cvat_writing import write_cvat
+from manytruths.exchange.cvat.reading import read_cvat
+from manytruths.exchange.cvat.writing import write_cvat
 from manytruths.exchange.outlines import Bitmap, Polygon
 from manytruths.exchange.reads import Choices, Mark, Read
 from manytruths.formats import Grid

@@ -12,8 +12,8 @@ import pytest
 
 from dicom_files import image, images, masks, segmentation, series_folder
 from manytruths.errors import FormatError, InputError
-from manytruths.exchange import dicom_opening
-from manytruths.exchange.dicom_seg import read_dicom_seg
+from manytruths.exchange.dicom import opening as dicom_opening
+from manytruths.exchange.dicom.reading import read_dicom_seg
 
 pytestmark = pytest.mark.filterwarnings("default")
 MOST = 1 << 30

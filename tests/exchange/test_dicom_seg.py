@@ -16,9 +16,9 @@ from PIL import Image
 
 from dicom_files import COLUMNS, OBLIQUE, ROWS, SLICES, SPACING, STEP, image, images, masks, segmentation, series_folder
 from manytruths.errors import FormatError, GridError
-from manytruths.exchange.dicom_frames import unpacked_bytes
-from manytruths.exchange.dicom_seg import read_dicom_seg
-from manytruths.exchange.dicom_segments import person
+from manytruths.exchange.dicom.frames import unpacked_bytes
+from manytruths.exchange.dicom.reading import read_dicom_seg
+from manytruths.exchange.dicom.segments import person
 from manytruths.exchange.gathering import gathered
 from manytruths.formats.aligning import align
 

@@ -10,9 +10,9 @@ from test_labelstudio_reading import annotation, export, polygon, result, task
 
 from json_exports import memory, refused
 from manytruths.errors import InputError
-from manytruths.exchange.brush import brush_bytes
 from manytruths.exchange.gathering import gathered
-from manytruths.exchange.labelstudio import read_labelstudio
+from manytruths.exchange.labelstudio.brush import brush_bytes
+from manytruths.exchange.labelstudio.reading import read_labelstudio
 
 BRUSH = list(brush_bytes(np.eye(20, 40, dtype=bool)))
 

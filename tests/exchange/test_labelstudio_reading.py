@@ -11,9 +11,9 @@ from PIL import Image
 
 from json_exports import refused
 from manytruths.errors import InputError, StudyError
-from manytruths.exchange.brush import brush_bytes
 from manytruths.exchange.gathering import gathered
-from manytruths.exchange.labelstudio import read_labelstudio
+from manytruths.exchange.labelstudio.brush import brush_bytes
+from manytruths.exchange.labelstudio.reading import read_labelstudio
 from manytruths.exchange.reads import Choices
 
 WIDTH, HEIGHT = 40, 20
@@ -302,7 +302,7 @@ def test_the_size_of_an_image_without_marks(tmp_path):
     path = export(tmp_path, task(annotation(by="a"), annotation(polygon(), by="b")), alone)
     refused(read_labelstudio, path, "task 2", "p02.png", "--images")
     Image.new("L", (7, 5)).save(tmp_path / "other" / "p02.png")
-    assert [one.grid.shape for one in read_labelstudio(path, images=tmp_path / "other")][-1] == (5, 7)
+    assert [one.grid.shape for one in read_labelstudio(path, Choices(images=tmp_path / "other"))][-1] == (5, 7)
     refused(read_labelstudio, path, "--images")
     (tmp_path / "other" / "p02.png").rename(tmp_path / "p02.png")
     found = read_labelstudio(path)

@@ -101,7 +101,8 @@ def import_study(
     names, raters = pairs(meaning.names, "--names"), pairs(meaning.raters, "--raters")
     check_images(images)
     check_folder(to, replace)
-    choices = Choices(drawing.rule, drawing.widen, meaning.blank, meaning.rank, meaning.rater_field)
+    where = None if images is None else Path(images.partition("{")[0] + "…").parent
+    choices = Choices(drawing.rule, drawing.widen, meaning.blank, meaning.rank, meaning.rater_field, where)
     found = gathered(
         reader(tool)(paths, choices),
         names=names,

@@ -10,42 +10,42 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .bids import read_bids
-    from .bids_writing import write_bids
-    from .coco import read_coco
-    from .coco_writing import write_coco
-    from .cvat import read_cvat
-    from .cvat_writing import write_cvat
-    from .dicom_seg import read_dicom_seg
-    from .dicom_writing import write_dicom_seg
+    from .bids.reading import read_bids
+    from .bids.writing import write_bids
+    from .coco.reading import read_coco
+    from .coco.writing import write_coco
+    from .cvat.reading import read_cvat
+    from .cvat.writing import write_cvat
+    from .dicom.reading import read_dicom_seg
+    from .dicom.writing import write_dicom_seg
     from .gathering import Gathered, gathered
-    from .labelme import read_labelme
-    from .labelme_writing import write_labelme
-    from .labelstudio import read_labelstudio
-    from .labelstudio_writing import write_labelstudio
+    from .labelme.reading import read_labelme
+    from .labelme.writing import write_labelme
+    from .labelstudio.reading import read_labelstudio
+    from .labelstudio.writing import write_labelstudio
     from .outlines import Bitmap, Ellipse, Line, Polygon, Whole, box
     from .reads import Choices, Mark, Read
-    from .slicer import read_slicer
-    from .slicer_writing import write_slicer
+    from .slicer.reading import read_slicer
+    from .slicer.writing import write_slicer
 
 _HOME = {
-    "bids": ("read_bids",),
-    "bids_writing": ("write_bids",),
-    "coco": ("read_coco",),
-    "coco_writing": ("write_coco",),
-    "cvat": ("read_cvat",),
-    "cvat_writing": ("write_cvat",),
-    "dicom_seg": ("read_dicom_seg",),
-    "dicom_writing": ("write_dicom_seg",),
+    "bids.reading": ("read_bids",),
+    "bids.writing": ("write_bids",),
+    "coco.reading": ("read_coco",),
+    "coco.writing": ("write_coco",),
+    "cvat.reading": ("read_cvat",),
+    "cvat.writing": ("write_cvat",),
+    "dicom.reading": ("read_dicom_seg",),
+    "dicom.writing": ("write_dicom_seg",),
     "gathering": ("Gathered", "gathered"),
-    "labelme": ("read_labelme",),
-    "labelme_writing": ("write_labelme",),
-    "labelstudio": ("read_labelstudio",),
-    "labelstudio_writing": ("write_labelstudio",),
+    "labelme.reading": ("read_labelme",),
+    "labelme.writing": ("write_labelme",),
+    "labelstudio.reading": ("read_labelstudio",),
+    "labelstudio.writing": ("write_labelstudio",),
     "outlines": ("Bitmap", "Ellipse", "Line", "Polygon", "Whole", "box"),
     "reads": ("Choices", "Mark", "Read"),
-    "slicer": ("read_slicer",),
-    "slicer_writing": ("write_slicer",),
+    "slicer.reading": ("read_slicer",),
+    "slicer.writing": ("write_slicer",),
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
 

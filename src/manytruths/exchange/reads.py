@@ -103,5 +103,7 @@ class Choices:
     """What an image without marks means, where the tool does not say whether anybody opened it."""
     rank: str = "rank"
     """The attribute that holds a severity rank."""
-    annotator: str | None = None
+    rater_field: str | None = None
     """The field that names the rater, in formats without one of their own."""
+    images: Path | None = None
+    """Where images lie, for formats that do not say how large an image is that nobody marked."""

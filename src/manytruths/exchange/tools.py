@@ -12,13 +12,13 @@ from .reads import Choices, Read
 Reader = Callable[[Sequence[Path | str], Choices], list[Read]]
 
 _READERS = {
-    "cvat": ("cvat", "read_cvat"),
-    "labelstudio": ("labelstudio", "read_labelstudio"),
-    "coco": ("coco", "read_coco"),
-    "labelme": ("labelme", "read_labelme"),
-    "slicer": ("slicer", "read_slicer"),
-    "dicomseg": ("dicom_seg", "read_dicom_seg"),
-    "bids": ("bids", "read_bids"),
+    "cvat": ("cvat.reading", "read_cvat"),
+    "labelstudio": ("labelstudio.reading", "read_labelstudio"),
+    "coco": ("coco.reading", "read_coco"),
+    "labelme": ("labelme.reading", "read_labelme"),
+    "slicer": ("slicer.reading", "read_slicer"),
+    "dicomseg": ("dicom.reading", "read_dicom_seg"),
+    "bids": ("bids.reading", "read_bids"),
 }
 """Module and function: what a tool needs is imported when it is asked for."""
 

@@ -131,13 +131,13 @@ def _cropped(mask: NDArray[Any]) -> Outline:
 
 
 def _cvat(folder: Path, reads: Iterator[Read], plan: BackPlan) -> None:
-    from ...exchange.cvat_writing import write_cvat
+    from ...exchange.cvat.writing import write_cvat
 
     write_cvat(folder / "annotations.xml", list(reads))
 
 
 def _labelstudio(folder: Path, reads: Iterator[Read], plan: BackPlan) -> None:
-    from ...exchange.labelstudio_writing import labelstudio_configuration, write_labelstudio
+    from ...exchange.labelstudio.writing import labelstudio_configuration, write_labelstudio
 
     found = list(reads)
     write_labelstudio(folder / "predictions.json", found, kind="predictions")
@@ -145,20 +145,20 @@ def _labelstudio(folder: Path, reads: Iterator[Read], plan: BackPlan) -> None:
 
 
 def _coco(folder: Path, reads: Iterator[Read], plan: BackPlan) -> None:
-    from ...exchange.coco_writing import write_coco
+    from ...exchange.coco.writing import write_coco
 
     write_coco(folder / "annotations.json", list(reads))
 
 
 def _slicer(folder: Path, reads: Iterator[Read], plan: BackPlan) -> None:
-    from ...exchange.slicer_writing import write_slicer
+    from ...exchange.slicer.writing import write_slicer
 
     for read in reads:
         write_slicer(folder / f"{safe_name(read.case)}.seg.nrrd", read)
 
 
 def _dicomseg(folder: Path, reads: Iterator[Read], plan: BackPlan) -> None:
-    from ...exchange.dicom_writing import dicom_sources, write_dicom_seg
+    from ...exchange.dicom.writing import dicom_sources, write_dicom_seg
 
     assert plan.series is not None
     series = dicom_sources(plan.series)
@@ -167,7 +167,7 @@ def _dicomseg(folder: Path, reads: Iterator[Read], plan: BackPlan) -> None:
 
 
 def _bids(folder: Path, reads: Iterator[Read], plan: BackPlan) -> None:
-    from ...exchange.bids_writing import write_bids
+    from ...exchange.bids.writing import write_bids
 
     write_bids(folder, reads)
     # the export's own summary is no part of the data set

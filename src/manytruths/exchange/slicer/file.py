@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FormatError, GridError
-from ..formats import Grid
-from ..formats.nrrd_file import affine_of
-from ..formats.opening import needs
-from .volumes import LARGEST_VOLUME, Volume
+from ...errors import FormatError, GridError
+from ...formats import Grid
+from ...formats.nrrd_file import affine_of
+from ...formats.opening import needs
+from ..volumes import LARGEST_VOLUME, Volume
 
 LONGEST_HEADER = 1 << 22
 """Bytes; the terminology of a hundred segments takes a hundredth of it."""

@@ -17,15 +17,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import GridError, InputError, LabelError, ManytruthsError
-from ..formats import Grid, atomic
-from ..formats.aligning import align, obstacle
-from ..formats.opening import needs
-from ..formats.quiet import quiet
-from .dicom_opening import decoding
-from .dicom_seg import Series, sorted_out
-from .dicom_segments import NOTHING, UNFINISHED
-from .reads import Mask, Read
+from ...errors import GridError, InputError, LabelError, ManytruthsError
+from ...formats import Grid, atomic
+from ...formats.aligning import align, obstacle
+from ...formats.opening import needs
+from ...formats.quiet import quiet
+from ..reads import Mask, Read
+from .opening import decoding
+from .reading import Series, sorted_out
+from .segments import NOTHING, UNFINISHED
 
 OURS = "manytruths"
 LONGEST = 64

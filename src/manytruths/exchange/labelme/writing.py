@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import CallError
-from ..formats import safe_name
-from .documents import flat_shape, single_rings, whole_of, write_document
-from .outlines import Polygon
-from .reads import Mark, Mask, Read
+from ...errors import CallError
+from ...formats import safe_name
+from ..documents import flat_shape, single_rings, whole_of, write_document
+from ..outlines import Polygon
+from ..reads import Mark, Mask, Read
 
 VERSION = "5.5.0"
 """The version of LabelMe whose masks these are."""

@@ -14,14 +14,14 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
-from ..errors import FormatError, GridError
-from ..formats import Grid
+from ...errors import FormatError, GridError
+from ...formats import Grid
+from ..documents import LONGEST_NOTE, NOTHING, anything, decoded, given, points_of, ranked, text_of
+from ..opening import about, image_grid
+from ..outlines import Ellipse, Line, Polygon, box, finite
+from ..reads import Choices, Mark, Outline
+from ..whole_runs import WholeRuns
 from .brush import brush_runs
-from .documents import LONGEST_NOTE, NOTHING, anything, decoded, given, points_of, ranked, text_of
-from .opening import about, image_grid
-from .outlines import Ellipse, Line, Polygon, box, finite
-from .reads import Choices, Mark, Outline
-from .whole_runs import WholeRuns
 
 Byte = Annotated[int, msgspec.Meta(ge=0, le=255)]
 LONGEST_BRUSH = 1 << 27

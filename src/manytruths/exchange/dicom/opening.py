@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
-from ..errors import FormatError, ManytruthsError
-from ..formats.opening import needs
-from ..formats.quiet import quiet
-from .opening import PIECE, about
+from ...errors import FormatError, ManytruthsError
+from ...formats.opening import needs
+from ...formats.quiet import quiet
+from ..opening import PIECE, about
 
 LARGEST_HEADER = 1 << 24
 """Bytes of a header that are looked at, without its frames."""

@@ -13,15 +13,15 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from ..errors import FormatError, InputError
-from ..formats import Grid, probe
-from ..formats.location import SUFFIXES
-from .documents import NOTHING, decoded, given, person_of, picture_beside, text_of
-from .labelstudio_min import is_short, tasks_of
-from .labelstudio_regions import Result, grid_of, marks_of
-from .opening import about, image_grid, json_of
-from .reads import Choices, Mark, Read, Stored
-from .sources import Source, sources
+from ...errors import FormatError, InputError
+from ...formats import Grid, probe
+from ...formats.location import SUFFIXES
+from ..documents import NOTHING, decoded, given, person_of, picture_beside, text_of
+from ..opening import about, image_grid, json_of
+from ..reads import Choices, Mark, Read, Stored
+from ..sources import Source, sources
+from .minimal import is_short, tasks_of
+from .regions import Result, grid_of, marks_of
 
 TOOL = "Label Studio"
 MOST_FIELDS = 1 << 14
@@ -93,22 +93,17 @@ def _objects(raw: msgspec.Raw) -> bool:
     return bytes(memoryview(raw)[:64]).translate(None, b" \t\r\n").startswith(b"[{")
 
 
-def read_labelstudio(
-    paths: Sequence[Path | str] | Path | str, choices: Choices | None = None, *, images: Path | str | None = None
-) -> list[Read]:
+def read_labelstudio(paths: Sequence[Path | str] | Path | str, choices: Choices | None = None) -> list[Read]:
     """Every rater's look at every image of Label Studio's exports (JSON, or JSON-MIN).
 
-    Parameters
-    ----------
-    images
-        The folder that the images lie in; the file's own by default. Label Studio writes the size of an image with
-        what was marked on it, so that of an image without marks the picture itself must say it.
+    Label Studio writes the size of an image with what was marked on it, so that of an image without marks the picture
+    itself must say it: it is looked for beside the file, or in ``choices.images``.
     """
     several = [paths] if isinstance(paths, Path | str) else paths
-    return [read for source in sources(several, (".json",)) for read in _reads(source, choices or Choices(), images)]
+    return [read for source in sources(several, (".json",)) for read in _reads(source, choices or Choices())]
 
 
-def _reads(source: Source, choices: Choices, images: Path | str | None) -> list[Read]:
+def _reads(source: Source, choices: Choices) -> list[Read]:
     tasks = _tasks(source.path)
     only_predictions = not any(task.submitted() or task.drafted() for task in tasks)
     with about(source.path):
@@ -116,9 +111,8 @@ def _reads(source: Source, choices: Choices, images: Path | str | None) -> list[
         found = []
         for k, task in enumerate(tasks):
             with about(f"task {k if task.id is None else task.id}"):
-                found += _of_task(
-                    task, _Place(source, choices, Path(images or source.path.parent), people), only_predictions
-                )
+                place = _Place(source, choices, choices.images or source.path.parent, people)
+                found += _of_task(task, place, only_predictions)
         return found
 
 

@@ -13,16 +13,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FormatError, GridError
-from ..formats import Grid
-from .dicom_frames import Frames, marked, of_two_values
-from .dicom_opening import Header, decoding, header, is_dicom
-from .dicom_planes import GROUPS, TAGS, Planes, frame_of, planes_of, together
-from .dicom_segments import NOTHING, SEGMENTATIONS, SURFACES, Segmentation, segmentation
-from .dicom_segments import TAGS as SEGMENT_TAGS
-from .dicom_series import Stack, places, stacked
-from .reads import Choices, Mark, Read, Status
-from .sources import Source, sources
+from ...errors import FormatError, GridError
+from ...formats import Grid
+from ..reads import Choices, Mark, Read, Status
+from ..sources import Source, sources
+from .frames import Frames, marked, of_two_values
+from .opening import Header, decoding, header, is_dicom
+from .planes import GROUPS, TAGS, Planes, frame_of, planes_of, together
+from .segments import NOTHING, SEGMENTATIONS, SURFACES, Segmentation, segmentation
+from .segments import TAGS as SEGMENT_TAGS
+from .series import Stack, places, stacked
 
 TOOL = "DICOM SEG"
 _MINE = ("SOPClassUID", "SOPInstanceUID", "SeriesInstanceUID", "SeriesNumber", "SeriesDescription")

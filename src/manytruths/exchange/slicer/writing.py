@@ -10,11 +10,11 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import CallError, LabelError
-from ..formats import Grid, atomic
-from .reads import Mark, Mask, Read
-from .slicer import OWN, STATUS
-from .slicer_file import GEOMETRY, tags_of
+from ...errors import CallError, LabelError
+from ...formats import Grid, atomic
+from ..reads import Mark, Mask, Read
+from .file import GEOMETRY, tags_of
+from .reading import OWN, STATUS
 
 Key = tuple[str, int | None]
 """A segment: the name of a structure, and a rank."""

@@ -11,11 +11,11 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FormatError
-from ..formats.opening import needs
-from .dicom_opening import EXPLICIT, IMPLICIT, Bounded, PixelData, decoding, opened
-from .opening import PIECE
-from .reads import Mask, Window
+from ...errors import FormatError
+from ...formats.opening import needs
+from ..opening import PIECE
+from ..reads import Mask, Window
+from .opening import EXPLICIT, IMPLICIT, Bounded, PixelData, decoding, opened
 
 RUN_LENGTHS = "1.2.840.10008.1.2.5"
 DEFLATED_FRAMES = "1.2.840.10008.1.2.8.1"

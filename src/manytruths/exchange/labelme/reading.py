@@ -17,14 +17,14 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FormatError, InputError, LabelError
-from ..formats import Grid, probe
-from ..formats.quiet import quiet
-from .documents import LONGEST, NOTHING, anything, decoded, given, notes_of, picture_beside, points_of, ranked, text_of
-from .opening import about, image_grid, json_of
-from .outlines import Bitmap, Ellipse, Line, Polygon, finite
-from .reads import Choices, Mark, Mask, Outline, Read, Status, Stored, Window
-from .sources import Source, sources
+from ...errors import FormatError, InputError, LabelError
+from ...formats import Grid, probe
+from ...formats.quiet import quiet
+from ..documents import LONGEST, NOTHING, anything, decoded, given, notes_of, picture_beside, points_of, ranked, text_of
+from ..opening import about, image_grid, json_of
+from ..outlines import Bitmap, Ellipse, Line, Polygon, finite
+from ..reads import Choices, Mark, Mask, Outline, Read, Status, Stored, Window
+from ..sources import Source, sources
 
 TOOL = "LabelMe"
 PNG, SIZE_AT = b"\x89PNG\r\n\x1a\n", 16

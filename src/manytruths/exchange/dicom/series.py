@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import GridError
-from ..formats import Grid
-from ..formats.grid import TOLERANCE
-from .dicom_planes import LARGEST_VOLUME, Numbers, Planes
-from .opening import LARGEST_SIDE
+from ...errors import GridError
+from ...formats import Grid
+from ...formats.grid import TOLERANCE
+from ..opening import LARGEST_SIDE
+from .planes import LARGEST_VOLUME, Numbers, Planes
 
 NEAR = 0.01
 """Tools round positions when they write them: frames lie on slices up to so much of a voxel."""

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..errors import FormatError, ManytruthsError
-from ..formats import Grid
-from .opening import about, json_of
-from .volumes import nifti_volume, telling
+from ...errors import FormatError, ManytruthsError
+from ...formats import Grid
+from ..opening import about, json_of
+from ..volumes import nifti_volume, telling
 
 MASKS = ("mask", "dseg", "probseg")
 """Suffixes of what is no image: yes or no, labels, probabilities."""

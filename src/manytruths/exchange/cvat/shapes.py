@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FormatError, InputError, LabelError
-from ..formats import Grid
-from .opening import Element
-from .outlines import Bitmap, Ellipse, Line, Polygon, box, few_enough, finite
-from .reads import Choices, Mark, Mask, Outline, Window
-from .run_lengths import filled
+from ...errors import FormatError, InputError, LabelError
+from ...formats import Grid
+from ..opening import Element
+from ..outlines import Bitmap, Ellipse, Line, Polygon, box, few_enough, finite
+from ..reads import Choices, Mark, Mask, Outline, Window
+from ..run_lengths import filled
 
 UNSAID = "", "__undefined__"
 """What CVAT writes where nobody chose a value."""

@@ -12,15 +12,15 @@ from typing import Any, cast
 
 import msgspec
 
-from ..errors import CallError, FormatError
-from ..formats import Grid
-from .documents import NOTHING, decoded, given, notes_of, person_of, picture_beside, ranked, rings_of, text_of
-from .opening import about, image_grid, json_of
-from .outlines import Polygon
-from .reads import Choices, Mark, Outline, Read, Status
-from .run_lengths import unpacked
-from .sources import Source, sources
-from .whole_runs import United, WholeRuns
+from ...errors import CallError, FormatError
+from ...formats import Grid
+from ..documents import NOTHING, decoded, given, notes_of, person_of, picture_beside, ranked, rings_of, text_of
+from ..opening import about, image_grid, json_of
+from ..outlines import Polygon
+from ..reads import Choices, Mark, Outline, Read, Status
+from ..run_lengths import unpacked
+from ..sources import Source, sources
+from ..whole_runs import United, WholeRuns
 
 TOOL = "COCO"
 MOST_ANNOTATIONS = 300_000
@@ -118,7 +118,7 @@ def _document(path: Path, choices: Choices) -> Document:
                 "is a list, as COCO's results are; wanted is a file with images, categories and annotations: put the "
                 "list under 'annotations' in the file that holds the images"
             )
-    document: Any = json_of(path, _kind(choices.annotator))
+    document: Any = json_of(path, _kind(choices.rater_field))
     if max(len(document.annotations), len(document.images)) > MOST_ANNOTATIONS:
         raise FormatError(f"{path}: has more than {MOST_ANNOTATIONS} annotations or images; split it")
     return cast(Document, document)
@@ -167,8 +167,8 @@ def _fitting(annotations: list[Annotation], images: dict[int | str, Any], names:
 
 def _rater_field(annotations: list[Annotation], source: Source, choices: Choices) -> str:
     """The field that names the rater; empty where the file is one rater's."""
-    if choices.annotator is not None:
-        return _field(choices.annotator)
+    if choices.rater_field is not None:
+        return _field(choices.rater_field)
     if "rater" in source.fields:
         return ""
     for name in RATERS:

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FormatError
-from .dicom_frames import Pixels
-from .dicom_opening import Header, PixelData
-from .dicom_planes import Frame, Planes, first, frame_of, planes_of, whole
-from .sources import Source
+from ...errors import FormatError
+from ..sources import Source
+from .frames import Pixels
+from .opening import Header, PixelData
+from .planes import Frame, Planes, first, frame_of, planes_of, whole
 
 BINARY, LABEL_MAP = "1.2.840.10008.5.1.4.1.1.66.4", "1.2.840.10008.5.1.4.1.1.66.7"
 SEGMENTATIONS = (BINARY, LABEL_MAP)

@@ -23,11 +23,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from zipfile import ZipFile
 
-from ..errors import FormatError
-from .cvat_shapes import cost_of, mark_of
-from .opening import Element, about, archive_or_file, elements, image_grid
-from .reads import Choices, Mark, Read, Status, Stored
-from .sources import Source, sources
+from ...errors import FormatError
+from ..opening import Element, about, archive_or_file, elements, image_grid
+from ..reads import Choices, Mark, Read, Status, Stored
+from ..sources import Source, sources
+from .shapes import cost_of, mark_of
 
 NAME = "annotations.xml"
 LARGEST = 1 << 28

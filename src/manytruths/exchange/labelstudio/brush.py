@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FormatError
-from .reads import Mask
-from .run_lengths import lengths_of
+from ...errors import FormatError
+from ..reads import Mask
+from ..run_lengths import lengths_of
 
 SIZES = (3, 4, 8, 16)
 """Bits of a length, as Label Studio itself writes them."""

@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ..errors import FormatError
-from .documents import NOTHING, decoded, given
-from .labelstudio_regions import Result
-from .opening import about, json_of
+from ...errors import FormatError
+from ..documents import NOTHING, decoded, given
+from ..opening import about, json_of
+from .regions import Result
 
 T = TypeVar("T")
 

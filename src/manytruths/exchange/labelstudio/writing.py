@@ -9,14 +9,14 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from ..errors import CallError
-from ..formats import Grid
-from ..tallies import natural
+from ...errors import CallError
+from ...formats import Grid
+from ...tallies import natural
+from ..documents import flat_shape, score_of, single_rings, whole_of, write_document
+from ..outlines import Polygon
+from ..reads import Mark, Mask, Outline, Read
 from .brush import brush_bytes
-from .documents import flat_shape, score_of, single_rings, whole_of, write_document
-from .labelstudio_regions import in_pixels
-from .outlines import Polygon
-from .reads import Mark, Mask, Outline, Read
+from .regions import in_pixels
 
 IMAGE, BRUSH, POLYGON = "image", "brush", "polygon"
 """What the tags of the labelling configuration are called."""

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FormatError, GridError
-from .opening import LARGEST_SIDE
+from ...errors import FormatError, GridError
+from ..opening import LARGEST_SIDE
 
 LARGEST_VOLUME = 1 << 29
 """Voxels: 2048 slices of 512 × 512; half as many where most of them may be empty ones that no file holds."""

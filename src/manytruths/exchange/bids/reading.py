@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import FormatError, GridError, LabelError
-from ..formats import Grid
-from .bids_names import Dataset, Name, image_of, label_names, parsed, root_of, sidecar, sources_of
-from .bids_writing import OWN, write_bids
-from .opening import about
-from .reads import Choices, Mark, Outline, Read, Status, Stored
-from .sources import Source, sources
-from .volumes import Labelled, Nothing, Seen, Volume, looked_through, nifti_volume, telling
+from ...errors import FormatError, GridError, LabelError
+from ...formats import Grid
+from ..opening import about
+from ..reads import Choices, Mark, Outline, Read, Status, Stored
+from ..sources import Source, sources
+from ..volumes import Labelled, Nothing, Seen, Volume, looked_through, nifti_volume, telling
+from .names import Dataset, Name, image_of, label_names, parsed, root_of, sidecar, sources_of
+from .writing import OWN, write_bids
 
 __all__ = ["read_bids", "write_bids"]
 
@@ -32,12 +32,13 @@ Key = tuple[str, str, str]
 def read_bids(paths: Sequence[Path | str] | Path | str, choices: Choices = Choices()) -> list[Read]:  # noqa: B008
     """One read for every rater of a case, of all of his files ``…_mask.nii.gz`` and ``…_dseg.nii.gz``.
 
-    The rater is ``desc`` (``desc-rater1``), or the entity or field of the sidecar that ``choices.annotator`` names, or
-    without either the folder of the dataset. The case is the rest of the name without ``label``: ``ses`` is a visit of
-    the patient, not a rater's second reading. A mask is of the structure ``label``, else of its sidecar's ``Type``,
-    else of ``mask``; labels of a ``dseg`` are called as the nearest table ``dseg.tsv`` says, and those it does not
-    name are counted as ``unnamed-values``; without a table, as their numbers. A read without any marked voxel is
-    ``empty``. Probabilities are counted as ``probseg`` where the rater has masks of the case, and refused otherwise.
+    The rater is ``desc`` (``desc-rater1``), or the entity or field of the sidecar that ``choices.rater_field``
+    names, or without either the folder of the dataset. The case is the rest of the name without ``label``: ``ses``
+    is a visit of the patient, not a rater's second reading. A mask is of the structure ``label``, else of its
+    sidecar's ``Type``, else of ``mask``; labels of a ``dseg`` are called as the nearest table ``dseg.tsv`` says,
+    and those it does not name are counted as ``unnamed-values``; without a table, as their numbers. A read without
+    any marked voxel is ``empty``. Probabilities are counted as ``probseg`` where the rater has masks of the case,
+    and refused otherwise.
     """
     listed = [paths] if isinstance(paths, Path | str) else list(paths)
     datasets: dict[Path, Dataset] = {}
@@ -76,18 +77,18 @@ def _file(source: Source, datasets: dict[Path, Dataset], choices: Choices) -> _F
     said = told.get(OWN)
     own = {str(k): v for k, v in said.items() if isinstance(v, str)} if isinstance(said, dict) else {}
     rater = source.fields.get("rater") or own.get("Rater") or _rater(name, told, dataset, choices)
-    case = source.fields.get("case") or own.get("Case") or name.without("label", choices.annotator or "desc", "desc")
+    case = source.fields.get("case") or own.get("Case") or name.without("label", choices.rater_field or "desc", "desc")
     session = source.fields.get("session") or own.get("Session", "")
     return _File(path, name, told, own, (case, rater, session), source.fields, dataset)
 
 
 def _rater(name: Name, told: Mapping[str, Any], dataset: Dataset, choices: Choices) -> str:
-    if choices.annotator is None:
+    if choices.rater_field is None:
         return name.entities.get("desc") or dataset.root.name
-    said = told.get(choices.annotator)
-    rater = name.entities.get(choices.annotator) or (said.strip() if isinstance(said, str) else "")
+    said = told.get(choices.rater_field)
+    rater = name.entities.get(choices.rater_field) or (said.strip() if isinstance(said, str) else "")
     if not rater:
-        raise FormatError(f"neither its name nor its sidecar holds {choices.annotator!r}; name another field")
+        raise FormatError(f"neither its name nor its sidecar holds {choices.rater_field!r}; name another field")
     return rater
 
 
@@ -97,7 +98,7 @@ def _parent(read: Read, groups: Mapping[Key, list[_File]], choices: Choices) -> 
     own = next((one.own["BasedOn"] for one in files if "BasedOn" in one.own), "")
     made_of = [parsed(said.rpartition("/")[2]) for one in files for said in sources_of(one.told)]
     masks = [name for name in made_of if name and name.suffix in ("mask", "dseg")]
-    subject, entity = files[0].name.entities["sub"], choices.annotator or "desc"
+    subject, entity = files[0].name.entities["sub"], choices.rater_field or "desc"
     raters = {name.entities.get(entity, "") for name in masks if name.entities.get("sub") == subject}
     known = {rater for rater in raters if rater != read.rater and (read.case, rater, "") in groups}
     return own or (known.pop() if len(known) == 1 else "")

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import CallError, StudyError
-from ..formats import write_json, write_map
-from .reads import Mask, Read
+from ...errors import CallError, StudyError
+from ...formats import write_json, write_map
+from ..reads import Mask, Read
 
 OWN = "manytruths"
 """The part of a sidecar that says what the file name cannot."""

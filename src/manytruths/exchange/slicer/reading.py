@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ..errors import FormatError
-from ..formats import Grid
-from .opening import about
-from .reads import Choices, Mark, Outline, Read, Status, Window
-from .slicer_file import Header, corner_in, header_of, reference_of, tags_of
-from .sources import Source, sources
-from .volumes import Labelled, Nothing, Seen, looked_through, telling
+from ...errors import FormatError
+from ...formats import Grid
+from ..opening import about
+from ..reads import Choices, Mark, Outline, Read, Status, Window
+from ..sources import Source, sources
+from ..volumes import Labelled, Nothing, Seen, looked_through, telling
+from .file import Header, corner_in, header_of, reference_of, tags_of
 
 TOOL = "3D Slicer"
 OWN = "manytruths_"

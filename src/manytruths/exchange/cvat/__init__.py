@@ -1,0 +1,1 @@
+"""CVAT for images 1.1."""

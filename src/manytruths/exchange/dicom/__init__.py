@@ -1,0 +1,1 @@
+"""DICOM segmentations, and the series that they were drawn on."""

@@ -1,0 +1,1 @@
+"""LabelMe: one JSON an image."""

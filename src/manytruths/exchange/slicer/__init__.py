@@ -1,0 +1,1 @@
+"""3D Slicer's segmentations, ``.seg.nrrd``."""
