@@ -13,6 +13,11 @@
 Every message says where, what was found, what was wanted, and what to do.
 """
 
+import re
+
+_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+"""Ends of lines, what a terminal obeys, and what turns the direction of what follows."""
+
 
 class ManytruthsError(Exception):
     """Whatever manytruths raises on purpose."""
@@ -45,3 +50,8 @@ class CallError(ManytruthsError, ValueError):
 def insist(error: ManytruthsError) -> None:
     """Raise; what is given instead where problems are collected, not raised, is a function that keeps them."""
     raise error
+
+
+def one_line(text: str) -> str:
+    """A message as it is printed: names in it may hold anything, and neither end the line nor steer the terminal."""
+    return _UNSEEN.sub(lambda sign: repr(sign[0])[1:-1], text)

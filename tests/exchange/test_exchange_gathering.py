@@ -99,6 +99,30 @@ def test_parents_that_are_not_there():
         gathered([read(marks=[A]), read(rater="ben", marks=[A], based_on="model")])
 
 
+def test_reads_that_are_based_on_each_other():
+    reads = [read(rater=who, marks=[A], based_on=on) for who, on in (("anna", "ben"), ("ben", "eva"), ("eva", "anna"))]
+    with pytest.raises(StudyError, match=r"based on each other \(anna → ben → eva → anna\)"):
+        gathered(reads)
+
+
+def test_a_parent_who_read_it_twice():
+    reads = [read(marks=[A], started="1"), read(marks=[A], started="2"), read(rater="ben", marks=[A], based_on="anna")]
+    with pytest.raises(StudyError, match="based on 'anna', who read it more than once"):
+        gathered(reads, sessions=True)
+    reads[2] = read(rater="ben", marks=[A], based_on="anna/2")
+    assert [one.session for one in gathered(reads, sessions=True).reads].count("1") == 2
+
+
+def test_names_are_the_same_where_they_look_the_same():
+    """Some files come from a Mac, where ü is u and two dots; some names end in a space."""
+    composed, apart = "gr\u00f6\u00dfe", "gro\u0308\u00dfe"
+    reads = [read(f"{composed}.png", "anna", [square(2, 2, 5, composed)])]
+    reads += [read(f"{apart} .png", "ben", [square(2, 2, 5, f"{apart} ")], based_on=f"bj{apart}")]
+    reads += [read(f"{apart}.png", f"bj{composed}", [square(2, 2, 5, apart)])]
+    found = gathered(reads, names={apart: "size"})
+    assert (found.cases, found.structures) == ((composed,), ("size",))
+
+
 def test_shapes_that_are_no_areas_are_counted_and_named():
     reads = [read(marks=[A], left_out={"points": 3, "polyline": 1}), read("p02.png", left_out={"points": 1})]
     told = r"case p01, rater anna: 3 points; case p01, rater anna: 1 polyline; .*--skip points,polyline or .*--widen"

@@ -2,6 +2,7 @@
 
 import csv
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -151,6 +152,26 @@ def test_names_of_every_kind(tmp_path):
     assert {c.read().grid.shape for c in study} == {(20, 30)}
 
 
+def test_raters_whose_names_are_no_files(tmp_path):
+    reads = [read("p01.png", rater, [square(2, 2, 6)]) for rater in (".anna", "b\ten", "x" * 300)]
+    reads[1] = replace(reads[1], based_on=".anna")
+    write_study(gathered(reads), tmp_path / "s")
+    (case,) = mt.Study.open(tmp_path / "s")
+    assert (len(case.masks), len(case.edits)) == (2, 1)
+
+
+@pytest.mark.parametrize("overlap", ["smaller", "z"])
+def test_marks_that_do_not_fit_into_memory_together(tmp_path, monkeypatch, overlap):
+    marks = [square(k, k, 9, "ab"[k % 2], rank=k + 1, order=-k) for k in range(6)]
+    reads = [read("p01.png", "anna", marks), read("p01.png", "ben", marks)]
+    rows = [write_study(gathered(reads), tmp_path / "held", IntakePlan(overlap)).rows]
+    monkeypatch.setattr("manytruths.analyses.intake.drawing.HELD", 100)
+    rows += [write_study(gathered(reads), tmp_path / "drawn", IntakePlan(overlap)).rows]
+    assert rows[0] == rows[1]
+    ranks = [(tmp_path / name / "ranks" / "anna" / "p01.png").read_bytes() for name in ("held", "drawn")]
+    assert ranks[0] == ranks[1]
+
+
 def test_names_that_differ_in_capitals_alone(tmp_path):
     reads = [read(rater="anna", marks=[square(1, 1, 3)]), read(rater="Anna", marks=[square(1, 1, 3)])]
     with pytest.raises(StudyError, match="would be one file on many disks"):
@@ -208,7 +229,7 @@ def test_what_is_worth_knowing(tmp_path):
     same = [read(rater=r, marks=[square(2, 2, 6), square(40, 40, 3)]) for r in ("anna", "ben")]
     notes = write_study(gathered([*same, read(rater="eva")]), tmp_path / "s").notes
     assert any("2 marks hold no pixel's centre" in note for note in notes)
-    assert any("1 reads without a mark count as read and found empty" in note for note in notes)
+    assert any("no mark of eva in p01: counted as read and found empty" in note for note in notes)
     assert any("anna and ben have identical masks in 1 of the cases" in note and "based_on" in note for note in notes)
 
 

@@ -51,5 +51,7 @@ def _more(verb: str, error: Exception) -> bool:
 
 
 def _failed(error: object, code: int) -> int:
-    print(f"manytruths: {error}", file=sys.stderr)
+    from ..errors import one_line
+
+    print(f"manytruths: {one_line(str(error))}", file=sys.stderr)
     return code

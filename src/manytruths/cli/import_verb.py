@@ -24,17 +24,19 @@ class Meaning:
     """What the files leave open."""
 
     names: Pairs = None
-    "Structures to rename, as OLD=NEW; NAME=NAME keeps one that only one rater uses."
+    "Structures to rename, as OLD=NEW,OLD=NEW; NAME=NAME keeps one that only one rater uses."
     raters: Pairs = None
-    "Raters to rename, as OLD=NEW."
+    "Raters to rename, as OLD=NEW,OLD=NEW."
+    cases: Pairs = None
+    "Cases to rename, as OLD=NEW,OLD=NEW, where an image is called differently in several files."
     sessions: Flag = False
     "A rater's second read of a case is a second session, not a mistake."
     blank: Literal["empty", "unread"] = "empty"
-    "Images without a mark, where the tool does not say whether anybody opened them."
+    "Images without a mark, where the tool does not say whether anybody opened them (all but Label Studio and LabelMe)."
     unfinished: Literal["leave", "keep"] = "leave"
     "Reads that were begun or cancelled: left out, or taken as they are."
     skip: str = ""
-    "Shapes that are no areas and may be left out: points,polyline."
+    "Shapes that are no areas, to be left out: points,polyline."
     rater_field: str | None = None
     "The field or entity that names the rater, where a format has none of its own (COCO, BIDS)."
     rank: str = "rank"
@@ -77,11 +79,11 @@ def import_study(
     tool
         What exported the files.
     paths
-        Files, folders, NAME=PATH to say whose it is, or templates such as exports/{rater}.xml.
+        Files, folders, RATER=PATH to say whose it is, or templates such as exports/{rater}.xml.
     to
         Folder for the study, new or empty.
     images
-        Template of the images, as images/{case}.png, where they did not come with the annotations.
+        Template of the images, as images/{case}.png, where they did not come with the annotations; they stay there.
     replace
         Put this import in the place of an earlier one.
     jobs
@@ -99,6 +101,7 @@ def import_study(
     if drawing.widen is not None and not 0 < drawing.widen <= 1000:
         raise CallError(f"--widen is a number of pixels, above 0; got {drawing.widen:g}")
     names, raters = pairs(meaning.names, "--names"), pairs(meaning.raters, "--raters")
+    cases = pairs(meaning.cases, "--cases")
     check_images(images)
     check_folder(to, replace)
     where = None if images is None else Path(images.partition("{")[0] + "…").parent
@@ -107,6 +110,7 @@ def import_study(
         reader(tool)(paths, choices),
         names=names,
         raters=raters,
+        cases=cases,
         skip=[kind.strip() for kind in meaning.skip.split(",") if kind.strip()],
         sessions=meaning.sessions,
     )

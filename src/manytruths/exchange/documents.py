@@ -55,8 +55,9 @@ def points_of(raw: msgspec.Raw) -> NDArray[np.float64]:
 
 
 def rings_of(raw: msgspec.Raw) -> list[NDArray[np.float64]]:
-    """Rings of a list of lists x, y, x, y, …"""
-    flat = decoded(raw, list[list[float]])
+    """Rings of a list of lists x, y, x, y, …, or of one such list."""
+    single = bytes(memoryview(raw)[:99]).translate(None, b" \t\r\n")[1:2] not in (b"[", b"]")
+    flat = [decoded(raw, list[float])] if single else decoded(raw, list[list[float]])
     if sum(map(len, flat)) > 2 * MOST_POINTS:
         few_enough(sum(map(len, flat)) // 2)
     odd = next((k for k, ring in enumerate(flat) if len(ring) % 2), None)

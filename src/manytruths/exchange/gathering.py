@@ -6,13 +6,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from functools import partial
 from pathlib import PurePosixPath, PureWindowsPath
+from unicodedata import normalize
 
 from ..errors import FormatError, GridError, InputError, LabelError, StudyError
 from ..formats import Grid
 from ..tallies import natural
 from .reads import Read
 
+composed = partial(normalize, "NFC")
+"""One spelling of a name: ü is one letter, or u with two dots where the name comes from a Mac."""
 SHOWN = 6
 """So many of a list are enough in a message."""
 
@@ -42,6 +46,7 @@ def gathered(
     *,
     names: Mapping[str, str] | None = None,
     raters: Mapping[str, str] | None = None,
+    cases: Mapping[str, str] | None = None,
     skip: Sequence[str] = (),
     sessions: bool = False,
 ) -> Gathered:
@@ -51,26 +56,35 @@ def gathered(
     ----------
     names
         Structures to rename; one that is mapped to itself may be one rater's alone.
-    raters
-        Raters to rename.
+    raters, cases
+        Raters and cases to rename.
     skip
         Kinds of shapes that are no areas and may be left out, as ``points``.
     sessions
         Whether a rater's further reads of a case are further sessions, instead of a mistake.
     """
-    found = list(reads)
+    found = [_spelt(read) for read in reads]
     if not found:
         raise StudyError("the files hold no image at all; export them again")
-    found = _named(found, raters or {})
-    found = _renamed(found, names or {})
+    found = _named(found, {composed(old): new for old, new in (raters or {}).items()})
+    found = _called(found, {composed(old): new for old, new in (cases or {}).items()})
+    names = {composed(old).strip(): new for old, new in (names or {}).items()}
+    found = _renamed(found, names)
     found = _numbered(found) if sessions else found
     _once(found)
     _same_grids(found)
     _known_parents(found)
-    return Gathered(tuple(found), _matched(found, set(names or {})), _skipped(found, skip))
+    return Gathered(tuple(found), _matched(found, set(names)), _skipped(found, skip))
 
 
 # -- cases and raters --------------------------------------------------------------------------------
+
+
+def _spelt(read: Read) -> Read:
+    """With names that are the same wherever they look the same."""
+    marks = tuple(replace(mark, label=composed(mark.label).strip()) for mark in read.marks)
+    case, rater, parent = (composed(name).strip() for name in (read.case, read.rater, read.based_on))
+    return replace(read, marks=marks, case=case, rater=rater, based_on=parent)
 
 
 def _named(reads: list[Read], raters: Mapping[str, str]) -> list[Read]:
@@ -90,6 +104,18 @@ def _named(reads: list[Read], raters: Mapping[str, str]) -> list[Read]:
     ]
 
 
+def _called(reads: list[Read], cases: Mapping[str, str]) -> list[Read]:
+    there = {read.case for read in reads}
+    for name in cases:
+        if name not in there:
+            near = get_close_matches(name, sorted(there), 1)
+            hint = (
+                f"did you mean {near[0]!r}?" if near else f"cases are {', '.join(sorted(there, key=natural)[:SHOWN])}"
+            )
+            raise StudyError(f"there is no case {name!r} to rename; {hint}")
+    return [replace(read, case=cases.get(read.case, read.case)) for read in reads] if cases else reads
+
+
 def _parent(read: Read, new: Mapping[str, str]) -> str:
     name, slash, session = read.based_on.partition("/")
     return f"{new.get(name, name)}{slash}{session}"
@@ -98,15 +124,13 @@ def _parent(read: Read, new: Mapping[str, str]) -> str:
 def case_names(images: Iterable[str]) -> dict[str, str]:
     """By image: its name without folders and ending, or with folders where two would be called the same."""
     parts = {image: _parts(image) for image in images}
-    often = Counter(
-        {name: len({p for p in parts.values() if p[-1] == name}) for name in {p[-1] for p in parts.values()}}
-    )
+    often = Counter(own[-1] for own in set(parts.values()))
     return {image: own[-1] if often[own[-1]] == 1 else "_".join(own) for image, own in parts.items()}
 
 
 def _parts(image: str) -> tuple[str, ...]:
     """Folders and name, without the ending."""
-    plain = image.split("?")[0]
+    plain = composed(image.split("?")[0])
     pieces = [p for p in (PureWindowsPath(plain) if "\\" in plain else PurePosixPath(plain)).parts if p.strip("/\\")]
     if ".." in pieces or "\0" in plain:
         raise FormatError(f"an image is called {image!r}, which leads out of its folder; rename it in the tool")
@@ -117,17 +141,17 @@ def _parts(image: str) -> tuple[str, ...]:
     lower = name.lower()
     double = next((e for e in (".nii.gz", ".seg.nrrd", ".ome.tif", ".ome.tiff") if lower.endswith(e)), "")
     stem = name[: -len(double)] if double else PurePosixPath(name).stem
-    return (*pieces[:-1], stem or name)
+    return (*pieces[:-1], stem.strip() or name)
 
 
 def _numbered(reads: list[Read]) -> list[Read]:
     """Reads of one rater and case, in the order of their start and of the files, as sessions 1, 2, …"""
-    often = Counter((read.case, read.rater) for read in reads if not read.session)
+    again = max(Counter((read.case, read.rater) for read in reads if not read.session).values(), default=0) > 1
     seen: Counter[tuple[str, str]] = Counter()
     made: list[Read] = []
     for read in sorted(reads, key=lambda one: one.started):
         key = read.case, read.rater
-        if not read.session and max(often.values(), default=0) > 1:
+        if not read.session and again:
             seen[key] += 1
             read = replace(read, session=str(seen[key]))
         made.append(read)
@@ -141,8 +165,8 @@ def _once(reads: list[Read]) -> None:
         if other is not read:
             where = f" ({other.source} and {read.source})" if other.source != read.source else f" in {read.source}"
             raise StudyError(
-                f"rater {read.rater} read case {read.case} twice{where}; name the raters apart (NAME=PATH), "
-                "or take them for first and second readings with --sessions"
+                f"rater {read.rater} read case {read.case} twice{where}; name the raters apart (RATER=PATH, "
+                "or {rater} and {case} in the path), or take them for a first and a second read with --sessions"
             )
 
 
@@ -163,13 +187,25 @@ def _size(grid: Grid) -> str:
 
 
 def _known_parents(reads: list[Read]) -> None:
-    known = {(read.case, name) for read in reads for name in (read.rater, f"{read.rater}/{read.session}")}
+    known: dict[tuple[str, str], list[Read]] = {}
     for read in reads:
-        if read.based_on and (read.case, read.based_on) not in known:
-            raise StudyError(
-                f"case {read.case}: the read of {read.rater} is based on {read.based_on!r}, of which there is no read; "
-                "export that one, too"
-            )
+        for name in {read.rater, f"{read.rater}/{read.session}"}:
+            known.setdefault((read.case, name), []).append(read)
+    for read in reads:
+        way = [read]
+        while way[-1].based_on:
+            way.append(_origin(way[-1], known))
+            if any(way[-1] is one for one in way[:-1]):
+                told = " → ".join(one.rater for one in way)
+                raise StudyError(f"case {read.case}: reads are based on each other ({told}); export them again")
+
+
+def _origin(read: Read, known: Mapping[tuple[str, str], list[Read]]) -> Read:
+    found = known.get((read.case, read.based_on), [])
+    if len(found) == 1:
+        return found[0]
+    what = "who read it more than once" if found else "of which there is no read; export that one, too"
+    raise StudyError(f"case {read.case}: the read of {read.rater} is based on {read.based_on!r}, {what}")
 
 
 # -- structures --------------------------------------------------------------------------------------

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import codecs
 import math
 import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import IO, Any, Protocol, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
 from xml.parsers import expat
 
 import msgspec
 
 from ..errors import FormatError, InputError, ManytruthsError
 from ..formats import Grid
-from .reads import Stored
+
+if TYPE_CHECKING:
+    from .reads import Stored
 
 T = TypeVar("T")
 
@@ -70,7 +73,9 @@ def about(where: object) -> Iterator[None]:
         ValueError,
     ) as error:
         short = " ".join(str(error).split())[:160]
-        raise FormatError(f"{where}: is damaged, or not what it should be ({short}); export it again") from None
+        raise FormatError(
+            f"{where}: is damaged, or of another kind ({short}); export it again, or name the tool that wrote it"
+        ) from None
 
 
 def json_of(path: Path, kind: type[T], data: bytes | None = None) -> T:
@@ -85,10 +90,25 @@ def json_of(path: Path, kind: type[T], data: bytes | None = None) -> T:
 
 
 def _whole(path: Path) -> bytes:
+    if zipfile.is_zipfile(path):
+        return _packed(path)
     size = path.stat().st_size
     if size > LARGEST_TEXT:
         raise FormatError(f"has {size >> 20} MB, more than {LARGEST_TEXT >> 20}; export it in parts")
-    return path.read_bytes()
+    return path.read_bytes().removeprefix(codecs.BOM_UTF8)
+
+
+def _packed(path: Path) -> bytes:
+    """The one JSON file of an archive."""
+    with zipfile.ZipFile(path) as archive:
+        inside = [one for one in archive.infolist() if one.filename.lower().endswith(".json")]
+        if len(inside) != 1:
+            raise FormatError(
+                f"holds {len(inside)} files that end in .json, wanted is one; unpack it and name the file"
+            )
+        _plain(inside[0])
+        with archive.open(inside[0]) as member:
+            return _Bounded(member, LARGEST_TEXT).read()
 
 
 class Element:

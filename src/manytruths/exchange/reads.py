@@ -14,8 +14,11 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import FormatError
 from ..formats import Grid
+from ..formats.location import suffix_of
 from ..shape.polygons import Rule
+from .opening import copy_picture
 
 Status = Literal["done", "empty", "unread", "unfinished"]
 Window = tuple[slice, ...]
@@ -44,6 +47,23 @@ class Mark:
     attributes: Mapping[str, str] = field(default_factory=dict)
 
 
+class NoPicture(FormatError):
+    """Images that cannot be made into a picture; what was drawn on them can be used without."""
+
+
+class Picture(Protocol):
+    """The image of a read, which becomes a file of the study; as text, where it comes from."""
+
+    @property
+    def suffix(self) -> str:
+        """The ending of the file."""
+        ...
+
+    def write(self, to: Path) -> None:
+        """Make the file, or raise :class:`NoPicture`."""
+        ...
+
+
 @dataclass(frozen=True)
 class Stored:
     """A picture as it lies on the disk, or inside an archive."""
@@ -53,6 +73,13 @@ class Stored:
 
     def __str__(self) -> str:
         return str(self.path) if self.member is None else f"{self.path}/{self.member}"
+
+    @property
+    def suffix(self) -> str:
+        return suffix_of(str(self))
+
+    def write(self, to: Path) -> None:
+        copy_picture(self, to)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +102,7 @@ class Read:
     subject: str = ""
     case: str = ""
     """Where it is known; otherwise made of the image's name."""
-    picture: Stored | None = None
+    picture: Picture | None = None
     left_out: Mapping[str, int] = field(default_factory=dict)
     """What was drawn that is no area, by kind: so many points, lines, …"""
     source: str = ""

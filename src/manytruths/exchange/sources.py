@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import CallError, FormatError
 from ..formats import Template
+from ..formats.results import SUMMARY
 
 
 @dataclass(frozen=True)
@@ -23,10 +26,24 @@ class Source:
         return self.fields.get("rater") or otherwise or named_after(self.path)
 
 
+ALIKE = re.compile(r"_?annotations(\.coco)?|results?|instances_\w+|export|default|train|valid?|test", re.IGNORECASE)
+"""What exports, and the folders in them, are called whoever they are of."""
+CVAT = re.compile(r"(?:task|project|job)_(?P<own>.+?)_(?:annotations|dataset)_\d{4}_\d\d_\d\d_\d\d_\d\d_\d\d_.*")
+"""As CVAT calls what it exports."""
+
+
 def named_after(path: Path) -> str:
-    """What a file is called, or its folder where every export is called the same."""
-    stem = path.name.split(".")[0]
-    return path.resolve().parent.name if stem in ("annotations", "result", "instances_default", "export") else stem
+    """What a file is called, or its folder where every export is called the same.
+
+    >>> named_after(Path("exports/anna/annotations.xml"))
+    'anna'
+    >>> named_after(Path("task_lesions anna_annotations_2025_07_31_09_54_02_cvat for images 1.1.zip"))
+    'lesions anna'
+    """
+    usual = CVAT.fullmatch(path.name)
+    names = [usual["own"] if usual else path.name.split(".")[0] or path.stem]
+    names += [parent.name for parent in path.resolve().parents if parent.name]
+    return next((name for name in names if not ALIKE.fullmatch(name)), names[0])
 
 
 def sources(paths: Sequence[Path | str], endings: Iterable[str]) -> list[Source]:
@@ -34,11 +51,9 @@ def sources(paths: Sequence[Path | str], endings: Iterable[str]) -> list[Source]
     if not paths:
         raise CallError("there is nothing to read: name the files")
     found = [one for path in paths for one in _sources(str(path), tuple(endings))]
-    twice = (
-        {one.path for one in found if sum(other.path == one.path for other in found) > 1} if len(found) < 999 else ()
-    )
-    for path in twice:
-        raise CallError(f"{path}: is named twice; name every file once")
+    for path, often in Counter(one.path for one in found).items():
+        if often > 1:
+            raise CallError(f"{path}: is named twice; name every file once")
     return found
 
 
@@ -52,12 +67,14 @@ def _sources(text: str, endings: tuple[str, ...]) -> list[Source]:
     if path.is_dir():
         return [Source(one, owner) for one in _inside(path, endings)]
     if not path.is_file():
-        raise FormatError(f"{path}: there is no such file; correct the path")
+        raise FormatError(f"{text}: there is no such file; correct the path")
     return [Source(path, owner)]
 
 
 def _inside(folder: Path, endings: tuple[str, ...]) -> list[Path]:
-    found = sorted(p for p in folder.rglob("*") if p.is_file() and p.name.lower().endswith(endings))
+    inside = (p for p in folder.rglob("*") if p.is_file() and p.name.lower().endswith(endings))
+    # an export of ours has a summary beside what the tool opens
+    found = sorted(p for p in inside if p.name != SUMMARY)
     if not found:
         raise FormatError(f"{folder}: holds no file that ends in {' or '.join(endings)}; correct the path")
     return found

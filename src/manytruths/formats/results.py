@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -38,6 +40,35 @@ def staged(folder: Path) -> Iterator[Path]:
             path.replace(target)
     finally:
         shutil.rmtree(stage, ignore_errors=True)
+
+
+@contextmanager
+def alone(folder: Path) -> Iterator[None]:
+    """Refuse a second run into the same folder at the same time, as each would take the other's files.
+
+    The lock ends with the process, however that ends; elsewhere than on Unix there is none.
+    """
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    place = folder.with_name(f".part-{folder.name}-lock")
+    place.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(place, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not os.path.samestat(os.fstat(descriptor), os.stat(place)):
+                raise FileNotFoundError
+        except (BlockingIOError, FileNotFoundError):
+            raise InputError(f"{folder}: another run writes there right now; wait for it, or choose another") from None
+        try:
+            yield
+        finally:
+            place.rmdir()
+    finally:
+        os.close(descriptor)
 
 
 def cleared(folder: Path, names: Iterable[str], mark: Path, text: str) -> None:

@@ -18,6 +18,7 @@ from ...exchange.reads import Mark, Outline, Read
 from ...formats import safe_name, write_text
 from ...formats.results import SUMMARY, staged, write_summary
 from ...study import Case, Progress, Study
+from ...study.placing import resampled
 from ..files import summary_of
 from .folder import check_folder
 from .numbering import Numbering
@@ -88,10 +89,17 @@ def export_back(
     names = (*numbering.names, *([_disputed_name(numbering)] if plan.disputed else ()))
     summary = summary_of(
         "export", (), target=tool, reference=plan.reference, cases=len(study), structures=list(names),
-        raters=list(study.rater_names),
+        raters=list(study.rater_names), notes=list(_notes(study)),
     )  # fmt: skip
     write_summary(folder, summary, [folder / path for path in files])
     return Returned(study, tool, folder, files, names, plan)
+
+
+def _notes(study: Study) -> Iterator[str]:
+    moved = [case.name for case in study if resampled(case)]
+    if moved:
+        shown = ", ".join(moved[:4]) + (", …" if len(moved) > 4 else "")
+        yield f"masks of {shown} were resampled by nearest neighbour: their edges are off by up to half a voxel"
 
 
 def _check_axes(study: Study, tool: str) -> None:
@@ -185,5 +193,6 @@ def told(found: Returned) -> Sequence[str]:
     return [
         f"{len(found.study)} cases: {found.plan.reference} of {len(found.study.rater_names)} raters, "
         f"as {', '.join(found.structures)}",
+        *(f"note: {note}" for note in _notes(found.study)),
         f"written to {found.folder}: {shown}",
     ]

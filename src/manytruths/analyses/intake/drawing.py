@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...errors import InputError
 from ...exchange.opening import about
-from ...exchange.reads import Mark, Read
+from ...exchange.reads import Mark, Mask, Read, Window
 from ...formats import write_map
 from .layout import Layout
 
@@ -21,6 +21,8 @@ Overlap = Literal["smaller", "z", "union"]
 """Structures of one rater that overlap: each whole, so that a study cuts the smaller out of the larger or unites
 them; or cut already, so that each pixel is that of what lies on top."""
 LARGEST_RANK = 255
+HELD = 1 << 27
+"""Bytes of drawn marks that are held at once; more of them are drawn again where they are needed."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class Drawn:
 
     checksum: str
     marked: int
-    """Pixels that it marks."""
+    """Pixels of all of its masks together."""
     lost: int
     """Marks that hold no pixel's centre."""
 
@@ -40,29 +42,64 @@ def draw(read: Read, folder: Path, layout: Layout, overlap: Overlap, ranked: boo
         return _drawn(read, folder, layout, overlap, ranked)
 
 
+class _Pixels:
+    """What each mark holds: a few shapes of the size of a large image would not fit into memory."""
+
+    def __init__(self, read: Read) -> None:
+        self.read, self.kept, self.room = read, dict[int, tuple[Window, Mask]](), HELD
+
+    def __getitem__(self, i: int) -> tuple[Window, Mask]:
+        if i in self.kept:
+            return self.kept[i]
+        window, inside = self.read.marks[i].outline.pixels(self.read.grid.shape)
+        if inside.nbytes <= self.room:
+            self.kept[i], self.room = (window, inside), self.room - inside.nbytes
+        return window, inside
+
+
 def _drawn(read: Read, folder: Path, layout: Layout, overlap: Overlap, ranked: bool) -> Drawn:
-    kept = [mark.outline.pixels(read.grid.shape) for mark in read.marks]
-    lost = sum(not inside.any() for _, inside in kept)
-    order = _by_height(read.marks) if overlap == "z" else _by_size([int(inside.sum()) for _, inside in kept])
-    on_top = np.full(read.grid.shape, -1, np.int32) if overlap == "z" else None
-    if on_top is not None:
-        for i in order:
-            window, inside = kept[i]
-            on_top[window][inside] = i
-    digest, anywhere = hashlib.sha256(), np.zeros(read.grid.shape, bool)
+    pixels = _Pixels(read)
+    areas = [int(np.count_nonzero(pixels[i][1])) for i in range(len(read.marks))]
+    order = _by_height(read.marks) if overlap == "z" else _by_size(areas)
+    on_top = _on_top(read, pixels, order) if overlap == "z" else None
+    digest, marked = hashlib.sha256(), 0
     for structure in layout.structures:
-        mask = np.zeros(read.grid.shape, np.uint8)
-        for i, mark in enumerate(read.marks):
-            if mark.label == structure:
-                window, inside = kept[i]
-                mask[window] |= inside if on_top is None else on_top[window] == i
+        mask = _whole(read, pixels, structure) if on_top is None else _cut(read, on_top, structure)
         path = layout.mask(folder, read, structure)
         write_map(path, mask, read.grid)
         digest.update(path.read_bytes())
-        anywhere |= mask != 0
+        marked += int(np.count_nonzero(mask))
+        del mask
     if ranked:
-        write_map(layout.rank(folder, read), _ranks(read, kept, order), read.grid)
-    return Drawn(digest.hexdigest()[:16], int(np.count_nonzero(anywhere)), lost)
+        del on_top
+        write_map(layout.rank(folder, read), _ranks(read, pixels, order), read.grid)
+    return Drawn(digest.hexdigest()[:16], marked, areas.count(0))
+
+
+def _whole(read: Read, pixels: _Pixels, structure: str) -> NDArray[np.uint8]:
+    mask = np.zeros(read.grid.shape, np.uint8)
+    for i, mark in enumerate(read.marks):
+        if mark.label == structure:
+            window, inside = pixels[i]
+            mask[window] |= inside
+    return mask
+
+
+def _cut(read: Read, on_top: NDArray[Any], structure: str) -> NDArray[np.uint8]:
+    own = np.array([False, *(mark.label == structure for mark in read.marks)], np.uint8)
+    mask = np.empty(read.grid.shape, np.uint8)
+    for k, part in enumerate(on_top):
+        mask[k] = own[part]
+    return mask
+
+
+def _on_top(read: Read, pixels: _Pixels, order: Sequence[int]) -> NDArray[Any]:
+    """The mark that lies on top of each pixel, counted from 1."""
+    found = np.zeros(read.grid.shape, np.min_scalar_type(len(read.marks)))
+    for i in order:
+        window, inside = pixels[i]
+        found[window][inside] = i + 1
+    return found
 
 
 def _by_height(marks: Sequence[Mark]) -> list[int]:
@@ -73,7 +110,7 @@ def _by_size(sizes: Sequence[int]) -> list[int]:
     return sorted(range(len(sizes)), key=lambda i: -sizes[i])
 
 
-def _ranks(read: Read, kept: Sequence[tuple[Any, NDArray[np.bool_]]], order: Sequence[int]) -> NDArray[np.uint8]:
+def _ranks(read: Read, pixels: _Pixels, order: Sequence[int]) -> NDArray[np.uint8]:
     """The rank of what lies on top, 0 where nothing is marked."""
     ranks = np.zeros(read.grid.shape, np.uint8)
     for i in order:
@@ -85,6 +122,6 @@ def _ranks(read: Read, kept: Sequence[tuple[Any, NDArray[np.bool_]]], order: Seq
             )
         if not 1 <= rank <= LARGEST_RANK:
             raise InputError(f"a {read.marks[i].label} has the rank {rank}; ranks are 1 to {LARGEST_RANK}")
-        window, inside = kept[i]
+        window, inside = pixels[i]
         ranks[window][inside] = rank
     return ranks

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +16,13 @@ from ...formats import safe_name
 
 FIRST = "1"
 """The session of reads without one, where others have one."""
+_LINE_ENDS = re.compile(r"[\x80-\x9f\u2028\u2029]")
+"""What some take for the end of a line, in paths and in tables."""
+
+
+def on_disk(name: str) -> str:
+    """A name as a part of a path, and the same in a table, which takes no notice of spaces around it."""
+    return safe_name(_LINE_ENDS.sub("_", name).strip())
 
 
 @dataclass(frozen=True)
@@ -30,10 +40,15 @@ class Layout:
         axes = {len(read.grid.shape) for read in found.reads}
         if len(axes) > 1:
             raise StudyError("there are images and volumes among the cases; import them apart")
-        cases = {name: safe_name(name) for name in found.cases}
-        for names in (cases.values(), map(safe_name, found.raters), map(safe_name, found.structures)):
-            _told_apart(list(names))
-        return cls(found.structures or ("marked",), any(read.session for read in found.reads), axes == {3}, cases)
+        cases = {name: on_disk(name) for name in found.cases}
+        for names in (found.cases, found.raters, {read.session for read in found.reads}, found.structures):
+            _told_apart(sorted(names))
+        made = cls(found.structures or ("marked",), any(read.session for read in found.reads), axes == {3}, cases)
+        often = Counter((read.case, read.rater, made.session(read)) for read in found.reads)
+        for (case, rater, session), count in often.items():
+            if count > 1:
+                raise StudyError(f"rater {rater} read case {case} {count} times in session {session}; name them apart")
+        return made
 
     @property
     def ending(self) -> str:
@@ -49,25 +64,31 @@ class Layout:
         return f"ranks/{self._parts('{rater}', '{session}', '')}/{{case}}{self.ending}"
 
     def mask(self, folder: Path, read: Read, structure: str) -> Path:
-        own = self._parts(safe_name(read.rater), safe_name(self.session(read)), safe_name(structure))
+        own = self._parts(on_disk(read.rater), self.session(read), on_disk(structure))
         return folder / f"masks/{own}/{self.cases[read.case]}{self.ending}"
 
     def rank(self, folder: Path, read: Read) -> Path:
-        own = self._parts(safe_name(read.rater), safe_name(self.session(read)), "")
+        own = self._parts(on_disk(read.rater), self.session(read), "")
         return folder / f"ranks/{own}/{self.cases[read.case]}{self.ending}"
 
     def session(self, read: Read) -> str:
-        return (read.session or FIRST) if self.sessions else ""
+        """As it is called on the disk."""
+        return on_disk(read.session or FIRST) if self.sessions else ""
+
+    def parent(self, read: Read) -> str:
+        """The read that it is based on, as that is called on the disk."""
+        name, slash, session = read.based_on.partition("/")
+        return f"{name and on_disk(name)}{slash}{session and on_disk(session)}"
 
     def _parts(self, rater: str, session: str, label: str) -> str:
         several = len(self.structures) > 1 and label
         return "/".join([rater, *([session] if self.sessions else ()), *([label] if several else ())])
 
 
-def _told_apart(names: list[str]) -> None:
-    """Refuse names that are one on disks that take no notice of capitals."""
+def _told_apart(names: Iterable[str]) -> None:
+    """Refuse names that are one on disks that take no notice of capitals, or of how an umlaut is put together."""
     seen: dict[str, str] = {}
     for name in names:
-        other = seen.setdefault(name.casefold(), name)
+        other = seen.setdefault(unicodedata.normalize("NFC", on_disk(name)).casefold(), name)
         if other != name:
             raise StudyError(f"{other!r} and {name!r} would be one file on many disks; rename one of them")

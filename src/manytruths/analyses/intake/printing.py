@@ -5,8 +5,9 @@ from __future__ import annotations
 from shlex import quote
 from typing import TYPE_CHECKING
 
+from ...errors import one_line
 from ..printing import counted
-from .verb import Imported
+from .verb import WRITTEN, Imported
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,7 +17,7 @@ def print_import(found: Imported, console: Console) -> None:
     """Who read what, what to know, and how to go on."""
     lines = (*_told(found), *(f"note: {note}" for note in found.notes), *_next(found))
     for line in lines:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        console.print(one_line(line), markup=False, highlight=False, soft_wrap=True)
 
 
 def _told(found: Imported) -> list[str]:
@@ -35,4 +36,5 @@ def _some(names: tuple[str, ...], most: int = 8) -> str:
 
 def _next(found: Imported) -> list[str]:
     study = quote(str(found.folder / "study.toml"))
-    return [f"written to {found.folder}: study.toml, reads.csv, masks", f"next: manytruths report {study}"]
+    there = ", ".join(name for name in WRITTEN if (found.folder / name).exists())
+    return [f"written to {found.folder}: {there}", f"next: manytruths report {study}"]

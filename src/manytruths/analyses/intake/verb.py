@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import math
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,20 +12,26 @@ from shutil import rmtree
 
 from ...errors import GridError, InputError, StudyError
 from ...exchange.gathering import Gathered
-from ...exchange.opening import copy_picture
-from ...exchange.reads import Read
+from ...exchange.reads import NoPicture, Read
 from ...formats import Template, probe, write_csv, write_text
-from ...formats.location import SUFFIXES, suffix_of
-from ...formats.results import staged
+from ...formats.location import SUFFIXES
+from ...formats.results import alone, staged
 from ...study import Progress
 from ...study.parallel import in_order
 from .drawing import Drawn, Overlap, draw
-from .layout import Layout
+from .layout import FIRST, Layout, on_disk
 
+PICTURES = "images/{case}.*"
+AT_ONCE = 1 << 28
+"""Pixels of all reads that are drawn at the same time: each takes up to three bytes."""
+MOST_ROWS = 1 << 20
+"""Of a study: cases times raters, whoever read what."""
 READS = ("case", "rater", "session", "status", "based_on", "tool", "started", "seconds", "checksum")
 OURS = "# Imported by manytruths."
 WRITTEN = ("masks", "ranks", "images", "study.toml", "reads.csv", "cases.csv", "left_out.csv")
 """All that an import may write."""
+SAYING = ("Label Studio", "LabelMe")
+"""Tools that say whether an image was opened."""
 
 
 @dataclass(frozen=True)
@@ -72,11 +79,19 @@ def write_study(
     reads = [read for read in found.reads if read.status in ("done", "empty")]
     if not reads:
         raise StudyError("nobody finished reading any image; take unfinished ones, too, with --unfinished keep")
+    if len(found.cases) * len(found.raters) > MOST_ROWS:
+        raise StudyError(
+            f"{len(found.cases)} cases of {len(found.raters)} raters are more than {MOST_ROWS} reads; import them in "
+            "parts, or say which field names the rater (--rater-field)"
+        )
     ranked = plan.ranks and any(mark.rank is not None for read in reads for mark in read.marks)
-    with staged(folder) as stage:
+    home = folder.resolve()  # as "." a folder has no name to put another one beside
+    with alone(home), staged(home) as stage:
         work = partial(draw, folder=stage, layout=layout, overlap=plan.overlap, ranked=ranked)
-        drawn = list(in_order(work, reads, jobs, progress))
-        pictures = _pictures(found, stage, layout) if plan.images is None else 0
+        _some_images(found, layout, plan.images)
+        most = max(1, AT_ONCE // max(math.prod(read.grid.shape) for read in reads))
+        drawn = list(in_order(work, reads, min(jobs, most), progress))
+        pictures = _pictures(found, stage, layout) if plan.images is None else {}
         rows = tuple(_rows(found, layout, dict(zip(map(_key, reads), drawn, strict=True))))
         write_csv(stage / "reads.csv", rows, READS)
         subjects = {read.case: read.subject for read in found.reads if read.subject}
@@ -84,10 +99,10 @@ def write_study(
             told = [(layout.cases[case], subjects.get(case, case)) for case in found.cases]
             write_csv(stage / "cases.csv", told, ("case", "subject"))
         if found.left_out:
-            lost = [(layout.cases[c], r, kind, n) for (c, r, kind), n in found.left_out.items()]
+            lost = [(layout.cases[c], on_disk(r), kind, n) for (c, r, kind), n in found.left_out.items()]
             write_csv(stage / "left_out.csv", lost, ("case", "rater", "kind", "count"))
-        write_text(stage / "study.toml", _toml(layout, plan, bool(pictures), ranked, bool(subjects)))
-        _clear(folder)
+        write_text(stage / "study.toml", _toml(layout, plan, "" in pictures.values(), ranked, bool(subjects)))
+        _clear(folder, plan.images)
     return Imported(folder, found, rows, tuple(_notes(found, reads, drawn, pictures, plan)))
 
 
@@ -117,19 +132,25 @@ def check_folder(folder: Path, again: bool) -> None:
     raise InputError(f"{folder}: holds {what}{'' if ours else '; choose an empty or a new folder with --to'}")
 
 
-def _clear(folder: Path) -> None:
-    """What an earlier import wrote goes, once the new one is whole."""
+def _clear(folder: Path, images: str | None) -> None:
+    """What an earlier import wrote goes, once the new one is whole; images that somebody else put there stay."""
+    mark = folder / "study.toml"
+    before = mark.read_text(encoding="utf-8", errors="replace") if mark.is_file() else ""
+    named = images is not None and Path(images).resolve().is_relative_to((folder / "images").resolve())
+    ours = f"images = {_quoted(PICTURES)}" in before and not named
     for name in WRITTEN:
         path = folder / name
-        if path.is_dir():
-            rmtree(path)
-        else:
+        if name == "images" and not ours:
+            continue
+        if path.is_symlink() or not path.is_dir():
             path.unlink(missing_ok=True)
+        else:
+            rmtree(path)
 
 
 def _toml(layout: Layout, plan: IntakePlan, pictures: bool, ranked: bool, subjects: bool) -> str:
     # as absolute paths, images are found wherever the study lies
-    images = "images/{case}.*" if pictures else plan.images and str(Path(plan.images).absolute())
+    images = PICTURES if pictures else plan.images and str(Path(plan.images).absolute())
     lines = [OURS, f'masks = "{layout.masks}"', 'reads = "reads.csv"']
     lines += [f"images = {_quoted(images)}"] if images else []
     lines += [f'ranks = "{layout.ranks}"'] if ranked else []
@@ -141,31 +162,37 @@ def _toml(layout: Layout, plan: IntakePlan, pictures: bool, ranked: bool, subjec
 
 def _quoted(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in escaped) + '"'
+    return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in escaped) + '"'
 
 
 # -- images ------------------------------------------------------------------------------------------
 
 
-def _pictures(found: Gathered, stage: Path, layout: Layout) -> int:
-    """Copy the images that came with the annotations; how many there were."""
+def _pictures(found: Gathered, stage: Path, layout: Layout) -> dict[str, str]:
+    """Write the images that came with the annotations: by case, why there is none; nothing where there is one."""
     first: dict[str, Read] = {}
     for read in found.reads:
-        if read.picture is not None and suffix_of(str(read.picture)) in SUFFIXES:
+        if read.picture is not None and read.picture.suffix in SUFFIXES:
             first.setdefault(read.case, read)
-    for case, read in first.items():
-        assert read.picture is not None
-        target = stage / "images" / f"{layout.cases[case]}{suffix_of(str(read.picture))}"
-        target.parent.mkdir(parents=True, exist_ok=True)
-        copy_picture(read.picture, target)
-        there = probe(target).shape
-        if len(read.grid.shape) == 2 and there != read.grid.shape:
-            told = " × ".join(map(str, reversed(read.grid.shape)))
-            raise GridError(
-                f"case {case}: {read.source} says that its image has {told} pixels, and {read.picture} has "
-                f"{' × '.join(map(str, reversed(there)))}; export the annotations of this image again"
-            )
-    return len(first)
+    return {case: _written(case, read, stage, layout) for case, read in first.items()}
+
+
+def _written(case: str, read: Read, stage: Path, layout: Layout) -> str:
+    assert read.picture is not None
+    target = stage / "images" / f"{layout.cases[case]}{read.picture.suffix}"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        read.picture.write(target)
+    except NoPicture as error:
+        return str(error)
+    there = probe(target).shape
+    if len(read.grid.shape) == 2 and there != read.grid.shape:
+        told = " × ".join(map(str, reversed(read.grid.shape)))
+        raise GridError(
+            f"case {case}: {read.source} says that its image has {told} pixels, and {read.picture} has "
+            f"{' × '.join(map(str, reversed(there)))}; export the annotations of this image again"
+        )
+    return ""
 
 
 # -- who read what -----------------------------------------------------------------------------------
@@ -178,25 +205,28 @@ def _rows(found: Gathered, layout: Layout, drawn: Mapping[tuple[str, str, str], 
         by.setdefault((read.case, read.rater), []).append(read)
     for case in found.cases:
         for rater in found.raters:
+            who = on_disk(rater)
             for read in sorted(by.get((case, rater), ()), key=lambda one: one.session):
                 known = drawn.get(_key(read))
                 yield (
-                    layout.cases[case], rater, layout.session(read), read.status, read.based_on, read.tool,
+                    layout.cases[case], who, layout.session(read), read.status, layout.parent(read), read.tool,
                     read.started, read.seconds, known.checksum if known else "",
                 )  # fmt: skip
             if (case, rater) not in by:
-                yield layout.cases[case], rater, "1" if layout.sessions else "", "unread", "", "", "", None, ""
+                yield layout.cases[case], who, FIRST if layout.sessions else "", "unread", "", "", "", None, ""
 
 
 def _notes(
-    found: Gathered, reads: Sequence[Read], drawn: Sequence[Drawn], pictures: int, plan: IntakePlan
+    found: Gathered, reads: Sequence[Read], drawn: Sequence[Drawn], pictures: Mapping[str, str], plan: IntakePlan
 ) -> Iterator[str]:
     lost = sum(one.lost for one in drawn)
     if lost:
         yield f"{lost} marks hold no pixel's centre, or lie outside of the image, and mark nothing"
-    blank = sum(read.status == "empty" for read in found.reads)
+    blank = [
+        f"{read.rater} in {read.case}" for read in found.reads if read.status == "empty" and read.tool not in SAYING
+    ]
     if blank:
-        yield f"{blank} reads without a mark count as read and found empty (--blank unread, if nobody opened them)"
+        yield f"no mark of {_few(blank)}: counted as read and found empty (--blank unread, if nobody opened them)"
     same = _identical(reads, drawn)
     if same:
         pair, count = same.most_common(1)[0]
@@ -204,10 +234,40 @@ def _notes(
             f"{' and '.join(pair)} have identical masks in {count} of the cases that they marked: one may be a copy or "
             "an edit of the other; if so, say it as based_on in reads.csv"
         )
-    if plan.images is None and 0 < pictures < len(found.cases):
-        yield f"{len(found.cases) - pictures} of {len(found.cases)} cases came without their image"
+    edits = [f"{read.rater} in {read.case}" for read in reads if read.based_on]
+    if edits:
+        yield f"edits of another's read are left out of agreement and consensus: {_few(edits)} (--edited keep, later)"
+    yield from _given_to_one(found)
+    there = sum(not why for why in pictures.values())
+    if plan.images is None and not pictures:
+        yield 'no image came along; say where they are, as --images "FOLDER/{case}.png", to see outlines over them'
+    if 0 < there < len(found.cases):
+        yield f"{len(found.cases) - there} of {len(found.cases)} cases came without their image"
+    yield from _pictureless({case: why for case, why in pictures.items() if why})
     for kind in sorted({kind for *_, kind in found.left_out}):
-        yield f"{sum(n for (*_, own), n in found.left_out.items() if own == kind)} {kind} left out (left_out.csv)"
+        yield f"left out, {kind}: {sum(n for (*_, own), n in found.left_out.items() if own == kind)} (left_out.csv)"
+
+
+def _given_to_one(found: Gathered) -> Iterator[str]:
+    raters = defaultdict[str, set[str]](set)
+    for read in found.reads:
+        raters[read.case].add(read.rater)
+    alone = [case for case, of in raters.items() if len(of) == 1]
+    if alone and len(found.raters) > 1:
+        yield (
+            f"{len(alone)} of {len(found.cases)} cases are in the files of one rater alone ({_few(alone)}): is an "
+            "image called differently in another file? (--cases OLD=NEW)"
+        )
+
+
+def _few(names: Sequence[str], most: int = 3) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _pictureless(reasons: Mapping[str, str]) -> Iterator[str]:
+    for case, why in list(reasons.items())[:1]:
+        others = f"; likewise {len(reasons) - 1} more" if len(reasons) > 1 else ""
+        yield f"case {case}: its images could not be read ({why}), so that the study has none{others}"
 
 
 def _identical(reads: Sequence[Read], drawn: Sequence[Drawn]) -> Counter[tuple[str, str]]:
@@ -224,6 +284,18 @@ def _identical(reads: Sequence[Read], drawn: Sequence[Drawn]) -> Counter[tuple[s
 
 
 def check_images(template: str | None) -> None:
-    """Refuse a template of images that cannot be one."""
+    """Refuse a template of images that cannot be one, or that nothing fits."""
     if template is not None:
-        Template(template, require=("case",))
+        Template(template, require=("case",)).find()
+
+
+def _some_images(found: Gathered, layout: Layout, template: str | None) -> None:
+    """Refuse a template that fits other images than those of the study."""
+    if template is None:
+        return
+    there = {one.fields["case"] for one in Template(template).find()}
+    if not there & set(layout.cases.values()):
+        raise StudyError(
+            f"--images {template!r} finds {_few(sorted(there))}, and cases are called {_few(found.cases)}; name the "
+            "images, or the cases (--cases OLD=NEW), alike"
+        )

@@ -94,6 +94,7 @@ def read_coco(paths: Sequence[Path | str] | Path | str, choices: Choices | None 
 def _reads(source: Source, choices: Choices) -> list[Read]:
     document = _document(source.path, choices)
     with about(source.path):
+        _as_text(document)
         images = _by_number(document.images, "image")
         names = {number: one.name for number, one in _by_number(document.categories, "category").items()}
         _fitting(document.annotations, images, names)
@@ -115,8 +116,8 @@ def _document(path: Path, choices: Choices) -> Document:
             start = stream.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
         if start == b"[":
             raise FormatError(
-                "is a list, as COCO's results are; wanted is a file with images, categories and annotations: put the "
-                "list under 'annotations' in the file that holds the images"
+                "is a list, as COCO's results are (and Label Studio's exports: import labelstudio); wanted is a file "
+                "with images, categories and annotations"
             )
     document: Any = json_of(path, _kind(choices.rater_field))
     if max(len(document.annotations), len(document.images)) > MOST_ANNOTATIONS:
@@ -127,7 +128,7 @@ def _document(path: Path, choices: Choices) -> Document:
 def _kind(chosen: str | None) -> Any:
     """The kind of the file, with every field that may name the rater."""
     if chosen in Annotation.__struct_fields__:
-        raise CallError(f"the field {chosen!r} is COCO's own, and names no rater; name another (--annotator)")
+        raise CallError(f"the field {chosen!r} is COCO's own, and names no rater; name another (--rater-field)")
     fields = {_field(name): name for name in (*RATERS, chosen) if name is not None}
     raws = [(field, msgspec.Raw, NOTHING) for field in fields]
     own = msgspec.defstruct("Named", raws, bases=(Annotation,), rename=fields)
@@ -138,11 +139,21 @@ def _field(name: str) -> str:
     return f"rater_{RATERS.index(name)}" if name in RATERS else "rater_chosen"
 
 
+def _as_text(document: Document) -> None:
+    """Numbers as texts: some tools write them so in one place, and not in the other."""
+    for image in document.images:
+        image.id = str(image.id)
+    for category in document.categories:
+        category.id = str(category.id)
+    for annotation in document.annotations:
+        annotation.image_id, annotation.category_id = str(annotation.image_id), str(annotation.category_id)
+
+
 def _by_number(items: Iterable[Any], what: str) -> dict[int | str, Any]:
     found = dict[int | str, Any]()
     for one in items:
         if one.id in found:
-            raise FormatError(f"two of its {what} entries have the id {one.id!r}; number them apart")
+            raise FormatError(f"two of its {what} entries have the id {one.id}; number them apart")
         found[one.id] = one
     return found
 
@@ -157,7 +168,7 @@ def _fitting(annotations: list[Annotation], images: dict[int | str, Any], names:
         for what, number, there in (("image", one.image_id, images), ("category", one.category_id, names)):
             if number not in there:
                 raise FormatError(
-                    f"annotation {one.id if one.id is not None else k} is of {what} {number!r}, which is not in the "
+                    f"annotation {one.id if one.id is not None else k} is of {what} {number}, which is not in the "
                     "file; export it again"
                 )
 
@@ -178,7 +189,7 @@ def _rater_field(annotations: list[Annotation], source: Source, choices: Choices
         if having:
             raise FormatError(
                 f"{having} of {len(annotations)} annotations have the field {name!r}; name the rater of the file "
-                f"(NAME={source.path.name}), or the field that every annotation has (--annotator)"
+                f"(RATER={source.path.name}), or the field that every annotation has (--rater-field)"
             )
     return ""
 
@@ -192,7 +203,7 @@ def _owner(document: Document, source: Source) -> str:
 def _rater_of(one: Annotation, field: str) -> str:
     name = person_of(getattr(one, field))
     if not name:
-        raise FormatError(f"annotation {one.id!r} does not say whose it is; name the field that does (--annotator)")
+        raise FormatError(f"annotation {one.id!r} does not say whose it is; name the field that does (--rater-field)")
     return name
 
 

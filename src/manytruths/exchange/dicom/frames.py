@@ -20,6 +20,10 @@ from .opening import EXPLICIT, IMPLICIT, Bounded, PixelData, decoding, opened
 RUN_LENGTHS = "1.2.840.10008.1.2.5"
 DEFLATED_FRAMES = "1.2.840.10008.1.2.8.1"
 JPEG_LS, JPEG_2000 = "1.2.840.10008.1.2.4.80", "1.2.840.10008.1.2.4.90"
+_LS = (JPEG_LS, "1.2.840.10008.1.2.4.81")
+_WAVELETS = (JPEG_2000, *(f"1.2.840.10008.1.2.4.{kind}" for kind in (91, 201, 202, 203)))
+_STARTS = (*range(0xFFC0, 0xFFC4), *range(0xFFC5, 0xFFC8), *range(0xFFC9, 0xFFCC), *range(0xFFCD, 0xFFD0))
+"""Markers of JPEG behind which the size of a frame stands."""
 LARGEST_PACKED = 1 << 30
 """Bytes of packed frames that are gone through."""
 
@@ -104,31 +108,39 @@ class Pixels:
             return self._frame(zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, wanted + 1))
         if syntax == RUN_LENGTHS:
             return self._frame(unpacked_bytes(data, wanted, self.bits // 8))
-        sides = _size_in_stream(data, syntax)
-        if sides != (self.rows, self.columns):
-            raise FormatError(f"a frame is {sides[1]} × {sides[0]} pixels, not {self.columns} × {self.rows}")
-        return self._by_pydicom(data)
+        rows, columns, colours = _size_in_stream(data, syntax)
+        if (rows, columns) != (self.rows, self.columns):
+            raise FormatError(f"a frame is {columns} × {rows} pixels, not {self.columns} × {self.rows}")
+        wanted = self._options()["samples_per_pixel"]
+        if colours != wanted:
+            raise FormatError(f"a frame has {colours} colours, wanted is {wanted}; export it again")
+        encaps = needs("pydicom.encaps", "dicom", self.data.path)
+        return self._by_pydicom(encaps.encapsulate([data], has_bot=False), syntax)
 
-    def _by_pydicom(self, data: bytes) -> NDArray[Any]:
-        path = self.data.path
-        encaps, pixels = needs("pydicom.encaps", "dicom", path), needs("pydicom.pixels", "dicom", path)
-        decoder = pixels.get_decoder(self.data.syntax)
+    def _by_pydicom(self, data: bytes, syntax: str) -> NDArray[Any]:
+        pixels = needs("pydicom.pixels", "dicom", self.data.path)
+        decoder = pixels.get_decoder(syntax)
         if not decoder.is_available:
             raise FormatError("no decoder of its frames is installed; save it as explicit little endian")
-        array, _ = decoder.as_array(
-            encaps.encapsulate([data], has_bot=False),
-            rows=self.rows,
-            columns=self.columns,
-            number_of_frames=1,
-            bits_allocated=self.bits,
-            bits_stored=self.bits,
-            pixel_representation=0,
-            samples_per_pixel=1,
-            photometric_interpretation="MONOCHROME2",
-            pixel_keyword="PixelData",
-        )
-        found: NDArray[Any] = np.asarray(array).reshape(self.rows, self.columns)
+        options = self._options()
+        array, _ = decoder.as_array(data, **options)
+        colours = () if options["samples_per_pixel"] == 1 else (options["samples_per_pixel"],)
+        found: NDArray[Any] = np.asarray(array).reshape(self.rows, self.columns, *colours)
         return found
+
+    def _options(self) -> dict[str, Any]:
+        """What pydicom has to know of a frame."""
+        return {
+            "rows": self.rows,
+            "columns": self.columns,
+            "number_of_frames": 1,
+            "bits_allocated": self.bits,
+            "bits_stored": self.bits,
+            "pixel_representation": 0,
+            "samples_per_pixel": 1,
+            "photometric_interpretation": "MONOCHROME2",
+            "pixel_keyword": "PixelData",
+        }
 
 
 def unpacked_bytes(data: bytes, wanted: int, planes: int) -> bytes:
@@ -158,12 +170,11 @@ def _runs(data: bytes, wanted: int) -> bytes:
     return bytes(made[:wanted])
 
 
-def _size_in_stream(data: bytes, syntax: str) -> tuple[int, int]:
-    """Rows and columns, as a packed frame has them: they decide how much memory unpacking takes."""
-    rows, columns, colours = _jpeg_2000(data) if syntax == JPEG_2000 else _jpeg_ls(data)
-    if colours != 1:
-        raise FormatError(f"a frame has {colours} colours, wanted is one; export it again")
-    return rows, columns
+def _size_in_stream(data: bytes, syntax: str) -> tuple[int, int, int]:
+    """Rows, columns and colours, as a packed frame has them: they decide how much memory unpacking takes."""
+    if syntax in _WAVELETS:
+        return _jpeg_2000(data)
+    return _jpeg(data, (0xFFF7,), "JPEG-LS") if syntax in _LS else _jpeg(data, _STARTS, "JPEG")
 
 
 def _jpeg_2000(data: bytes) -> tuple[int, int, int]:
@@ -173,15 +184,15 @@ def _jpeg_2000(data: bytes) -> tuple[int, int, int]:
     return bottom - top, right - left, struct.unpack(">H", data[40:42])[0]
 
 
-def _jpeg_ls(data: bytes) -> tuple[int, int, int]:
+def _jpeg(data: bytes, starts: tuple[int, ...], name: str) -> tuple[int, int, int]:
     here, length = 2, 2
     while data[:2] == b"\xff\xd8" and here + 4 <= len(data) and length >= 2:
         marker, length = struct.unpack(">HH", data[here : here + 4])
-        if marker == 0xFFF7:
+        if marker in starts:
             rows, columns, colours = struct.unpack(">HHB", data[here + 5 : here + 10])
             return rows, columns, colours
         here += 2 + length
-    raise FormatError("a frame is no JPEG-LS; export it again")
+    raise FormatError(f"a frame is no {name}; export it again")
 
 
 @dataclass(frozen=True, eq=False)

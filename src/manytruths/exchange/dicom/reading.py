@@ -6,7 +6,7 @@ read says so. Frames are decoded when they are drawn.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from ..reads import Choices, Mark, Read, Status
 from ..sources import Source, sources
 from .frames import Frames, marked, of_two_values
 from .opening import Header, decoding, header, is_dicom
+from .pictures import SeriesPicture
 from .planes import GROUPS, TAGS, Planes, frame_of, planes_of, together
 from .segments import NOTHING, SEGMENTATIONS, SURFACES, Segmentation, segmentation
 from .segments import TAGS as SEGMENT_TAGS
@@ -56,6 +57,13 @@ class Series:
         self.images += [image] * len(planes.positions)
         self.paths += [path] * len(planes.positions)
         self.planes.append(planes)
+
+    def picture(self, grid: Grid, order: Iterable[int]) -> SeriesPicture:
+        """These planes, from the first slice to the last."""
+        starts: dict[Path, int] = {}
+        for k, path in enumerate(self.paths):
+            starts.setdefault(path, k)
+        return SeriesPicture(self.where, grid, tuple((self.paths[k], k - starts[self.paths[k]]) for k in order))
 
     def stack(self) -> Stack | None:
         """All of them as a volume; none where they have no place in the patient."""
@@ -119,7 +127,8 @@ def _sort(source: Source, found: list[Segmentation], series: dict[str, Series]) 
 def _read(one: Segmentation, series: dict[str, Series], image: str) -> Read:
     fields = one.source.fields
     _only_two_values(one)
-    grid, voxels, how = _on_its_grid(one, _its_series(one, series))
+    own = _its_series(one, series)
+    grid, voxels, how = _on_its_grid(one, own)
     return Read(
         image=image,
         rater=one.source.rater(one.rater),
@@ -131,6 +140,7 @@ def _read(one: Segmentation, series: dict[str, Series], image: str) -> Read:
         started=one.started,
         subject=fields.get("subject") or one.patient,
         case=fields.get("case", ""),
+        picture=_picture(one, grid, own),
         source=str(one.source.path),
     )
 
@@ -213,6 +223,21 @@ def _flat(one: Segmentation, planes: Planes) -> tuple[Grid, NDArray[np.int64], s
     spacing = planes.spacings[0] if len(planes.spacings) and np.isfinite(planes.spacings[0]).all() else None
     grid = Grid((planes.rows, planes.columns), None if spacing is None else tuple(spacing.tolist()))
     return grid, np.zeros((len(planes.positions), 3), np.int64), ""
+
+
+def _picture(one: Segmentation, grid: Grid, series: list[Series]) -> SeriesPicture | None:
+    """The stack whose grid it has, or the flat image that its frames name."""
+    named = {image for image in one.images if image}
+    for each in series:
+        if len(grid.shape) == 3:
+            stack = each.stack()
+            if stack is not None and stack.grid is grid:
+                return each.picture(grid, stack.order)
+            continue
+        own = [k for k, image in enumerate(each.images) if image in named or not named]
+        if len(own) == 1:
+            return each.picture(grid, own)
+    return None
 
 
 # -- names of images --------------------------------------------------------------------------------------

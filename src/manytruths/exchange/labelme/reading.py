@@ -27,7 +27,9 @@ from ..reads import Choices, Mark, Mask, Outline, Read, Status, Stored, Window
 from ..sources import Source, sources
 
 TOOL = "LabelMe"
-PNG, SIZE_AT = b"\x89PNG\r\n\x1a\n", 16
+PNG, SIZE_AT, COLOURS_AT = b"\x89PNG\r\n\x1a\n", 16, 25
+_COLOURED = {2: "RGB", 4: "LA", 6: "RGBA"}
+"""Unpacked, these take several times the memory of the largest mask."""
 LINES, POINTS = ("line", "linestrip"), ("point", "points")
 
 
@@ -205,6 +207,8 @@ def _mask(shape: Shape, grid: Grid) -> Outline:
         raise FormatError(
             f"its mask is no PNG picture of {size[1]} × {size[0]} pixels, as its points say; draw it again"
         )
+    if (mode := _COLOURED.get(png[COLOURS_AT])) is not None:
+        raise FormatError(f"its mask is an {mode} picture, wanted is grey; draw it again")
     _unpacked(png)
     return Packed(top, left, png)
 

@@ -6,6 +6,8 @@ unfinished. Predictions are read where an annotation started from one, or where 
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -27,6 +29,7 @@ TOOL = "Label Studio"
 MOST_FIELDS = 1 << 14
 """Of a task's data."""
 PICTURES = (*SUFFIXES, ".webp")
+UPLOADED = re.compile("^[0-9a-f]{8}-(?=.)")
 
 
 class Prediction(msgspec.Struct):
@@ -113,7 +116,19 @@ def _reads(source: Source, choices: Choices) -> list[Read]:
             with about(f"task {k if task.id is None else task.id}"):
                 place = _Place(source, choices, choices.images or source.path.parent, people)
                 found += _of_task(task, place, only_predictions)
-        return found
+        return _without_prefixes(found)
+
+
+def _without_prefixes(reads: list[Read]) -> list[Read]:
+    """Cases called as images were before Label Studio put eight digits before their names, where they stay apart."""
+    plain = {read.image: UPLOADED.sub("", PurePosixPath(read.image).stem) for read in reads}
+    often = Counter(plain.values())
+    return [
+        replace(read, case=plain[read.image])
+        if not read.case and often[plain[read.image]] == 1 and plain[read.image] != PurePosixPath(read.image).stem
+        else read
+        for read in reads
+    ]
 
 
 def _tasks(path: Path) -> list[Task]:
@@ -239,8 +254,8 @@ def _parent(
     name = place.rater(parent.completed_by)
     own = sorted((o.created_at or "", k) for k, o in enumerate(others) if place.rater(o.completed_by) == name)
     session = own.index((parent.created_at or "", others.index(parent))) + 1
-    # somebody's own earlier reading is a session of his, numbered as they are gathered
-    return f"{name}/{session}" if name == rater else name
+    # somebody's earlier reading is a session of his, numbered as they are gathered
+    return f"{name}/{session}" if name == rater or len(own) > 1 else name
 
 
 # -- images ------------------------------------------------------------------------------------------

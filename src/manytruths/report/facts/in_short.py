@@ -97,6 +97,8 @@ def _overlap(found: Findings) -> Iterator[Sentence]:
         if size is not None and known(size):
             sizes = (", and the sizes they mark differ by ", table.quote(size, 0, percent=True))
         mean = "mean Dice" if len(found.study) > 1 or two != "they" else "Dice"
+        if dice.n and dice.n < len(found.study.subjects):
+            several += f" in the {word(dice.n)} {unit(found)}{'s' if dice.n > 1 else ''} where that can be told"
         yield capital(
             (f"{who}; {two} overlap{several} by a {mean} of ", _first(found, table, "dice"), SAME, *sizes, ".")
         )

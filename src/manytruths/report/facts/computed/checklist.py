@@ -168,6 +168,9 @@ def _independence(found: Findings) -> Answer:
     elif named:
         told = (f"Nearly the same masks (Dice above 0.98): {counted(len(named), 'pair')} of raters, most of all, as "
                 "where what is marked is large or easy to see.")  # fmt: skip
+    edits = sum(len(case.edits) for case in found.study)
+    if edits:
+        return Answer(f"{told} By the register, {counted(edits, 'read')} started from another's mask.", PARTLY)
     return Answer(f"{told} Not in the data: whether raters saw each other's marks.", PARTLY)
 
 

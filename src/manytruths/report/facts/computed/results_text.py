@@ -39,8 +39,9 @@ def results_text(found: Findings) -> str:
 def _agreement(found: Findings) -> Iterator[Sentence]:
     rows = [row for name in MAIN if known(row := numbers(found, "agree", "agreement").row(name))]
     subjects = len(found.study.subjects)
-    mean = f"on average over {subjects} {unit(found)}s, " if subjects > 1 else ""
     if rows:
+        some = "" if rows[0].n in (None, subjects) else f"{rows[0].n} of "
+        mean = f"on average over {some}{subjects} {unit(found)}s, " if subjects > 1 else ""
         parts = [_statistic(found, row, mean if row is rows[0] else "") for row in rows]
         yield (*joined(parts, "; and ", "; "), ".")
 

@@ -1,0 +1,115 @@
+"""Exports as people have them: packed, named by the tool, with images elsewhere."""
+
+import json
+import zipfile
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import manytruths as mt
+from exchange_reads import read, square
+from manytruths.cli import status
+from manytruths.errors import FormatError, StudyError
+from manytruths.exchange import gathered, read_coco, read_labelstudio, write_coco, write_cvat, write_labelstudio
+
+SQUARE = [2, 2, 8, 2, 8, 8, 2, 8]
+
+
+def coco(**annotation):
+    return {
+        "images": [{"id": 0, "file_name": "p01.png", "width": 30, "height": 20}],
+        "categories": [{"id": 1, "name": "lesion"}],
+        "annotations": [{"id": 1, "image_id": 0, "category_id": 1, "segmentation": [SQUARE], **annotation}],
+    }
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [{}, {"image_id": "0", "category_id": "1"}, {"segmentation": SQUARE}],
+    ids=["plain", "numbers as texts", "one ring without brackets"],
+)
+def test_coco_as_several_tools_write_it(annotation, tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps(coco(**annotation)))
+    (found,) = read_coco(tmp_path / "a.json")
+    assert found.structures()["lesion"].sum() == 36
+
+
+def test_coco_in_the_archive_that_cvat_makes(tmp_path):
+    path = tmp_path / "task_lesions anna_annotations_2025_07_31_09_54_02_coco 1.0.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("annotations/instances_default.json", json.dumps(coco()))
+    (found,) = read_coco(path)
+    assert found.rater == "lesions anna"
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("annotations/instances_train.json", json.dumps(coco()))
+    with pytest.raises(FormatError, match=r"holds 2 files that end in \.json"):
+        read_coco(path)
+
+
+def test_raters_are_called_as_their_folders_where_all_files_are_called_the_same(tmp_path):
+    for rater in ("anna", "ben"):
+        path = tmp_path / rater / "annotations" / "instances_default.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps(coco()))
+    assert [one.rater for one in read_coco(tmp_path)] == ["anna", "ben"]
+
+
+def test_an_export_of_ours_is_read_as_a_folder(tmp_path):
+    write_coco(tmp_path / "annotations.json", [read(marks=[square(2, 2, 5)])])
+    (tmp_path / "summary.json").write_text("{}")
+    assert len(read_coco(tmp_path)) == 1
+
+
+def test_the_digits_that_label_studio_puts_before_names(tmp_path):
+    images = ["/data/upload/1/3f2a91c0-p01.png", "/data/upload/1/00aa11bb-p02.png", "11112222-p02.png"]
+    write_labelstudio(tmp_path / "t.json", [read(name, marks=[square(2, 2, 5)]) for name in images], kind="annotations")
+    cases = gathered(read_labelstudio(tmp_path / "t.json")).cases
+    assert sorted(cases) == ["00aa11bb-p02", "11112222-p02", "p01"]
+
+
+def test_an_image_that_is_called_differently_in_two_files():
+    reads = [read("p01.png", "anna", [square(2, 2, 5)]), read("p01_png.rf.3f2a.jpg", "ben", [square(2, 2, 5)])]
+    assert len(gathered(reads).cases) == 2
+    assert gathered(reads, cases={"p01_png.rf.3f2a": "p01"}).cases == ("p01",)
+    with pytest.raises(StudyError, match="there is no case 'p1' to rename; did you mean 'p01'"):
+        gathered(reads, cases={"p1": "p01"})
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Two exports, and images in a folder of their own."""
+    monkeypatch.chdir(tmp_path)
+    for k, rater in enumerate(("anna", "ben")):
+        write_cvat(f"{rater}.xml", [read(f"{case}.png", rater, [square(2 + k, 2, 6)]) for case in ("p01", "p02")])
+    (tmp_path / "pictures").mkdir()
+    for case in ("p01", "p02"):
+        Image.fromarray(np.zeros((20, 30), np.uint8)).save(f"pictures/{case}.png")
+    return tmp_path
+
+
+CALL = ["import", "cvat", "anna.xml", "ben.xml", "--to", "study"]
+
+
+def test_images_that_stay_where_they_are(folder):
+    assert status([*CALL, "--images", "pictures/{case}.png", "-q"]) == 0
+    assert [case.picture().shape for case in mt.Study.open("study")] == [(20, 30)] * 2
+
+
+def test_images_that_are_not_there(folder, capsys):
+    assert status([*CALL, "--images", "pictures/{case}.jpg"]) == 1
+    assert "{case}.jpg" in capsys.readouterr().err
+    assert status([*CALL, "--images", "pictures/{case}1.png"]) == 1
+    assert "finds p0, and cases are called p01, p02" in capsys.readouterr().err
+    assert not (folder / "study").exists()
+
+
+def test_the_import_says_what_to_know(folder, capsys):
+    write_cvat("clara.xml", [read("P1.png", "clara", [square(2, 2, 6)])])
+    call = ["import", "cvat", "anna.xml", "ben.xml", "clara.xml", "--to", "study"]
+    assert status(call) == 0
+    said = capsys.readouterr().out
+    assert "1 of 3 cases are in the files of one rater alone (P1)" in said
+    assert 'no image came along; say where they are, as --images "FOLDER/{case}.png"' in said
+    assert status([*call, "--cases", "P1=p01", "--replace"]) == 0
+    assert "2 cases, 3 raters" in capsys.readouterr().out
