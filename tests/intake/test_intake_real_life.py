@@ -11,7 +11,15 @@ import manytruths as mt
 from exchange_reads import read, square
 from manytruths.cli import status
 from manytruths.errors import FormatError, StudyError
-from manytruths.exchange import gathered, read_coco, read_labelstudio, write_coco, write_cvat, write_labelstudio
+from manytruths.exchange import (
+    gathered,
+    read_coco,
+    read_cvat,
+    read_labelstudio,
+    write_coco,
+    write_cvat,
+    write_labelstudio,
+)
 
 SQUARE = [2, 2, 8, 2, 8, 8, 2, 8]
 
@@ -113,3 +121,52 @@ def test_the_import_says_what_to_know(folder, capsys):
     assert 'no image came along; say where they are, as --images "FOLDER/{case}.png"' in said
     assert status([*call, "--cases", "P1=p01", "--replace"]) == 0
     assert "2 cases, 3 raters" in capsys.readouterr().out
+
+
+def started_from_a_model():
+    """Two who corrected what a model had drawn, and two who drew by themselves."""
+    task = {"id": 1, "data": {"image": "/data/upload/1/3f2a91c0-p01.png", "width": 30, "height": 20}}
+
+    def result(x):
+        value = {"points": [[x, 10], [x + 30, 10], [x + 30, 60], [x, 60]], "polygonlabels": ["lesion"]}
+        size = {"original_width": 30, "original_height": 20, "image_rotation": 0}
+        return [{"type": "polygonlabels", "from_name": "l", "to_name": "i", "id": f"r{x}", "value": value, **size}]
+
+    own = [{"id": k, "completed_by": k, "result": result(10 + k)} for k in (1, 2)]
+    corrected = {"id": 3, "completed_by": 3, "result": result(16), "parent_prediction": 77}
+    again = {"id": 4, "completed_by": 4, "result": result(18), "parent_annotation": 3}
+    model = {"id": 77, "model_version": "unet, v2", "result": result(20)}
+    return [{**task, "annotations": [*own, corrected, again], "predictions": [model]}]
+
+
+def test_models_that_raters_started_from_are_no_raters(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.json").write_text(json.dumps(started_from_a_model()))
+    call = ["import", "labelstudio", "t.json", "--to", "study", "--raters", "1=anna,2=ben,3=eva,4=zoe"]
+    assert status([*call, "--raters", "unet, v2=unet"]) == 0, capsys.readouterr().err
+    said = capsys.readouterr().out
+    assert "models that reads started from are no raters: unet ([exclude] in study.toml)" in said
+    assert "edits of another's read are left out of agreement and consensus: eva in p01, zoe in p01" in said
+    study = mt.Study.open("study")
+    assert study.rater_names == ("anna", "ben")
+    assert {str(c): str(edit.parent) for c, edit in study["p01"].edits.items()} == {"eva": "unet", "zoe": "eva"}
+    assert status(["agree", "study", "--no-pictures"]) == 0, capsys.readouterr().err
+    assert (tmp_path / "manytruths-out" / "agree" / "edits.csv").is_file()
+
+
+def test_images_are_called_as_the_tool_calls_them_on_the_way_back(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for k, rater in enumerate(("anna", "ben")):
+        write_cvat(f"{rater}.xml", [read("ward 3/p01.png", rater, [square(2 + k, 2, 6)])])
+    assert status([*CALL, "-q"]) == 0
+    assert status(["export", "cvat", "study", "--to", "back", "-q"]) == 0
+    assert [one.image for one in read_cvat("back/annotations.xml")] == ["ward 3/p01.png"]
+
+
+def test_a_mask_that_was_changed_after_the_import(folder, capsys):
+    assert status([*CALL, "-q"]) == 0
+    assert status(["check", "study"]) == 0
+    assert "is not the one that" not in capsys.readouterr().out
+    Image.fromarray(np.eye(20, 30, dtype=np.uint8)).save("study/masks/anna/p01.png")
+    assert status(["check", "study"]) == 0
+    assert "the mask of rater anna in case p01 is not the one that study/reads.csv knows" in capsys.readouterr().out

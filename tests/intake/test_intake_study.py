@@ -192,7 +192,7 @@ def test_a_folder_that_holds_something(tmp_path):
         write_study(found, home)
     write_study(gathered(nested()), home, IntakePlan(replace=True))
     assert mt.Study.open(home).rater_names == ("anna", "ben")
-    assert sorted(p.name for p in home.iterdir()) == ["masks", "reads.csv", "study.toml", "thesis.tex"]
+    assert sorted(p.name for p in home.iterdir()) == ["images.csv", "masks", "reads.csv", "study.toml", "thesis.tex"]
     (tmp_path / "f").touch()
     with pytest.raises(InputError, match="is a file"):
         write_study(found, tmp_path / "f")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from ..formats import Location
+from ..formats.tables import read_rows
+from ..formats.writing import checksum
 from ..study import Case, Study
 from ..study.checking import Checked, Problem
 from ..study.reads import written
@@ -47,5 +50,24 @@ def read_problems(study: Study, cases: Mapping[str, Checked]) -> Iterator[Proble
                 what = "marks something" if items else "marks nothing that is counted"
                 message = f"rater {column} {what} in case {case.name}, but is {status} in {study.options.reads}"
                 yield Problem("warning", "reads", message, case.name, str(column))
+    yield from _changed(study)
     for name, why in study.left_out.items():
         yield Problem("warning", "reads", f"case {name} is left out: {why}", name)
+
+
+def _changed(study: Study) -> Iterator[Problem]:
+    """Masks that are not those that the register was written with."""
+    if study.options.reads is None:
+        return
+    cases = {case.name: case for case in study}
+    for _, row in read_rows(study.options.reads, ("case", "rater"), lambda error: None):
+        case = cases.get(row["case"])
+        column = Column(row["rater"], "rater", row.get("session", ""))
+        if case is None or column not in case.masks or not row.get("checksum"):
+            continue
+        files = {
+            label: one.path for label, one in case.masks[column].items() if isinstance(one, Location) and not one.blank
+        }
+        if files and all(path.is_file() for path in files.values()) and checksum(files) != row["checksum"]:
+            message = f"the mask of rater {column} in case {case.name} is not the one that {study.options.reads} knows"
+            yield Problem("warning", "reads", message, case.name, str(column))

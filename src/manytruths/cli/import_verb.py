@@ -121,10 +121,16 @@ def import_study(
     return 0
 
 
+def _parts(given: str) -> list[str]:
+    """What stands between commas, unless a name holds one itself."""
+    parts = given.split(",")
+    return parts if all("=" in part for part in parts) else [given]
+
+
 def pairs(texts: Sequence[str] | None, option: str) -> dict[str, str]:
     """``OLD=NEW``, given several times or with commas."""
     found: dict[str, str] = {}
-    for text in [part for given in texts or () for part in given.split(",")]:
+    for text in [part for given in texts or () for part in _parts(given)]:
         old, sign, new = (piece.strip() for piece in text.partition("="))
         if not (old and sign and new) or found.setdefault(old, new) != new:
             raise CallError(f"{option} wants OLD=NEW, each once; got {text!r}")

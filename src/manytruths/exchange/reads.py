@@ -107,6 +107,8 @@ class Read:
     """What was drawn that is no area, by kind: so many points, lines, …"""
     source: str = ""
     """The file that it stands in, for messages."""
+    automatic: bool = False
+    """Whether a program made it, for raters to start from."""
 
     def structures(self) -> dict[str, Mask]:
         """By name, everything that was marked so: marks of one name are united, and names may overlap."""

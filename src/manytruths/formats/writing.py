@@ -86,6 +86,14 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
+def checksum(files: Mapping[str, Path]) -> str:
+    """Of the bytes of files, in the order of their names: the first 16 digits of SHA-256."""
+    digest = hashlib.sha256()
+    for name in sorted(files):
+        digest.update(files[name].read_bytes())
+    return digest.hexdigest()[:16]
+
+
 def safe_name(name: str) -> str:
     """A name of a case that can be a file's: not too long, without separators, control signs or a leading dot.
 

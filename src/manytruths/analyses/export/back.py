@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,10 +16,12 @@ from ...errors import CallError, InputError
 from ...exchange.outlines import Bitmap, Whole
 from ...exchange.reads import Mark, Outline, Read
 from ...formats import safe_name, write_text
-from ...formats.results import SUMMARY, staged, write_summary
+from ...formats.results import SUMMARY, alone, staged, write_summary
+from ...formats.tables import read_table
 from ...study import Case, Progress, Study
 from ...study.placing import resampled
 from ..files import summary_of
+from ..intake.verb import IMAGES
 from .folder import check_folder
 from .numbering import Numbering
 from .targets import targets_of
@@ -80,9 +82,10 @@ def export_back(
     check_folder(folder, tool)
     numbering = Numbering.of(next(iter(study.tally(jobs=jobs).values())).labels)
     _check_axes(study, tool)
-    work = partial(consensus_read, numbering=numbering, plan=plan)
+    work = partial(consensus_read, numbering=numbering, plan=plan, images=_called(study))
     reads = (read for _, read in study.map(work, jobs=jobs, progress=progress))
-    with staged(folder) as stage:
+    home = folder.resolve()
+    with alone(home), staged(home) as stage:
         stage.mkdir(parents=True)
         _WRITERS[tool](stage, reads, plan)
         files = tuple(sorted(path.relative_to(stage) for path in stage.rglob("*") if path.is_file()))
@@ -102,6 +105,12 @@ def _notes(study: Study) -> Iterator[str]:
         yield f"masks of {shown} were resampled by nearest neighbour: their edges are off by up to half a voxel"
 
 
+def _called(study: Study) -> dict[str, str]:
+    """By case, what the tool that it was imported from calls its image."""
+    path = Path(study.options.reads or "").with_name(IMAGES)
+    return {case: row["image"] for case, row in read_table(str(path), "case").items()} if path.is_file() else {}
+
+
 def _check_axes(study: Study, tool: str) -> None:
     first = next(iter(study))
     axes = len(first.read().grid.shape)
@@ -114,7 +123,7 @@ def _disputed_name(numbering: Numbering) -> str:
     return DISPUTED if DISPUTED not in numbering.names else f"{DISPUTED} by raters"
 
 
-def consensus_read(case: Case, numbering: Numbering, plan: BackPlan) -> Read:
+def consensus_read(case: Case, numbering: Numbering, plan: BackPlan, images: Mapping[str, str]) -> Read:
     """The consensus as if a rater had drawn it."""
     targets = targets_of(case.read(), numbering)
     hard = targets.hard(targets.reference(plan.reference))
@@ -122,7 +131,7 @@ def consensus_read(case: Case, numbering: Numbering, plan: BackPlan) -> Read:
     if plan.disputed:
         parts[_disputed_name(numbering)] = targets.disputed
     marks = tuple(Mark(name, _cropped(mask), order) for order, (name, mask) in enumerate(parts.items()) if mask.any())
-    image = case.image.path.name if case.image is not None else f"{case.name}.png"
+    image = images.get(case.name) or (case.image.path.name if case.image is not None else f"{case.name}.png")
     return Read(
         image, plan.reference, targets.reading.grid, marks, tool="manytruths", subject=case.subject, case=case.name,
         status="done" if marks else "empty",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from ...errors import InputError
 from ...exchange.opening import about
 from ...exchange.reads import Mark, Mask, Read, Window
 from ...formats import write_map
+from ...formats.writing import checksum
 from .layout import Layout
 
 Overlap = Literal["smaller", "z", "union"]
@@ -62,18 +62,18 @@ def _drawn(read: Read, folder: Path, layout: Layout, overlap: Overlap, ranked: b
     areas = [int(np.count_nonzero(pixels[i][1])) for i in range(len(read.marks))]
     order = _by_height(read.marks) if overlap == "z" else _by_size(areas)
     on_top = _on_top(read, pixels, order) if overlap == "z" else None
-    digest, marked = hashlib.sha256(), 0
+    written, marked = dict[str, Path](), 0
     for structure in layout.structures:
         mask = _whole(read, pixels, structure) if on_top is None else _cut(read, on_top, structure)
         path = layout.mask(folder, read, structure)
         write_map(path, mask, read.grid)
-        digest.update(path.read_bytes())
+        written[path.parent.name if len(layout.structures) > 1 else ""] = path
         marked += int(np.count_nonzero(mask))
         del mask
     if ranked:
         del on_top
         write_map(layout.rank(folder, read), _ranks(read, pixels, order), read.grid)
-    return Drawn(digest.hexdigest()[:16], marked, areas.count(0))
+    return Drawn(checksum(written), marked, areas.count(0))
 
 
 def _whole(read: Read, pixels: _Pixels, structure: str) -> NDArray[np.uint8]:

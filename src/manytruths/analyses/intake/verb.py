@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,6 +20,7 @@ from ...study import Progress
 from ...study.parallel import in_order
 from .drawing import Drawn, Overlap, draw
 from .layout import FIRST, Layout, on_disk
+from .notes import few, models_of, notes_of
 
 PICTURES = "images/{case}.*"
 AT_ONCE = 1 << 28
@@ -28,10 +29,10 @@ MOST_ROWS = 1 << 20
 """Of a study: cases times raters, whoever read what."""
 READS = ("case", "rater", "session", "status", "based_on", "tool", "started", "seconds", "checksum")
 OURS = "# Imported by manytruths."
-WRITTEN = ("masks", "ranks", "images", "study.toml", "reads.csv", "cases.csv", "left_out.csv")
+IMAGES = "images.csv"
+"""What the tool calls the image of each case: the way back needs it."""
+WRITTEN = ("masks", "ranks", "images", "study.toml", "reads.csv", "cases.csv", "left_out.csv", IMAGES)
 """All that an import may write."""
-SAYING = ("Label Studio", "LabelMe")
-"""Tools that say whether an image was opened."""
 
 
 @dataclass(frozen=True)
@@ -101,9 +102,13 @@ def write_study(
         if found.left_out:
             lost = [(layout.cases[c], on_disk(r), kind, n) for (c, r, kind), n in found.left_out.items()]
             write_csv(stage / "left_out.csv", lost, ("case", "rater", "kind", "count"))
-        write_text(stage / "study.toml", _toml(layout, plan, "" in pictures.values(), ranked, bool(subjects)))
+        names = {layout.cases[read.case]: read.image for read in found.reads}
+        write_csv(stage / IMAGES, names.items(), ("case", "image"))
+        models = {on_disk(rater): [layout.cases[c] for c in cases] for rater, cases in models_of(found).items()}
+        text = _toml(layout, plan, "" in pictures.values(), ranked, bool(subjects))
+        write_text(stage / "study.toml", text + _excluded(models))
         _clear(folder, plan.images)
-    return Imported(folder, found, rows, tuple(_notes(found, reads, drawn, pictures, plan)))
+    return Imported(folder, found, rows, tuple(notes_of(found, reads, drawn, pictures, plan.images is not None)))
 
 
 def _finished(read: Read) -> Read:
@@ -158,6 +163,12 @@ def _toml(layout: Layout, plan: IntakePlan, pictures: bool, ranked: bool, subjec
     lines += ['overlap = "union"'] if plan.overlap == "union" and len(layout.structures) > 1 else []
     lines += [f"labels = {{ 1 = {_quoted(layout.structures[0])} }}"] if len(layout.structures) == 1 else []
     return "\n".join(lines) + "\n"
+
+
+def _excluded(models: Mapping[str, Sequence[str]]) -> str:
+    """Models that raters started from are no raters."""
+    lines = [f"{_quoted(name)} = [{', '.join(map(_quoted, cases))}]" for name, cases in models.items()]
+    return "\n".join(["", "[exclude]", *lines, ""]) if lines else ""
 
 
 def _quoted(text: str) -> str:
@@ -216,73 +227,6 @@ def _rows(found: Gathered, layout: Layout, drawn: Mapping[tuple[str, str, str], 
                 yield layout.cases[case], who, FIRST if layout.sessions else "", "unread", "", "", "", None, ""
 
 
-def _notes(
-    found: Gathered, reads: Sequence[Read], drawn: Sequence[Drawn], pictures: Mapping[str, str], plan: IntakePlan
-) -> Iterator[str]:
-    lost = sum(one.lost for one in drawn)
-    if lost:
-        yield f"{lost} marks hold no pixel's centre, or lie outside of the image, and mark nothing"
-    blank = [
-        f"{read.rater} in {read.case}" for read in found.reads if read.status == "empty" and read.tool not in SAYING
-    ]
-    if blank:
-        yield f"no mark of {_few(blank)}: counted as read and found empty (--blank unread, if nobody opened them)"
-    same = _identical(reads, drawn)
-    if same:
-        pair, count = same.most_common(1)[0]
-        yield (
-            f"{' and '.join(pair)} have identical masks in {count} of the cases that they marked: one may be a copy or "
-            "an edit of the other; if so, say it as based_on in reads.csv"
-        )
-    edits = [f"{read.rater} in {read.case}" for read in reads if read.based_on]
-    if edits:
-        yield f"edits of another's read are left out of agreement and consensus: {_few(edits)} (--edited keep, later)"
-    yield from _given_to_one(found)
-    there = sum(not why for why in pictures.values())
-    if plan.images is None and not pictures:
-        yield 'no image came along; say where they are, as --images "FOLDER/{case}.png", to see outlines over them'
-    if 0 < there < len(found.cases):
-        yield f"{len(found.cases) - there} of {len(found.cases)} cases came without their image"
-    yield from _pictureless({case: why for case, why in pictures.items() if why})
-    for kind in sorted({kind for *_, kind in found.left_out}):
-        yield f"left out, {kind}: {sum(n for (*_, own), n in found.left_out.items() if own == kind)} (left_out.csv)"
-
-
-def _given_to_one(found: Gathered) -> Iterator[str]:
-    raters = defaultdict[str, set[str]](set)
-    for read in found.reads:
-        raters[read.case].add(read.rater)
-    alone = [case for case, of in raters.items() if len(of) == 1]
-    if alone and len(found.raters) > 1:
-        yield (
-            f"{len(alone)} of {len(found.cases)} cases are in the files of one rater alone ({_few(alone)}): is an "
-            "image called differently in another file? (--cases OLD=NEW)"
-        )
-
-
-def _few(names: Sequence[str], most: int = 3) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
-def _pictureless(reasons: Mapping[str, str]) -> Iterator[str]:
-    for case, why in list(reasons.items())[:1]:
-        others = f"; likewise {len(reasons) - 1} more" if len(reasons) > 1 else ""
-        yield f"case {case}: its images could not be read ({why}), so that the study has none{others}"
-
-
-def _identical(reads: Sequence[Read], drawn: Sequence[Drawn]) -> Counter[tuple[str, str]]:
-    """Pairs of raters, and in how many cases their masks are the same, pixel by pixel, and not empty."""
-    seen: dict[tuple[str, str], list[str]] = {}
-    for read, one in zip(reads, drawn, strict=True):
-        if one.marked and not read.based_on:
-            seen.setdefault((read.case, one.checksum), []).append(read.rater)
-    pairs = Counter[tuple[str, str]]()
-    for raters in seen.values():
-        names = sorted(set(raters))
-        pairs.update((a, b) for i, a in enumerate(names) for b in names[i + 1 :])
-    return pairs
-
-
 def check_images(template: str | None) -> None:
     """Refuse a template of images that cannot be one, or that nothing fits."""
     if template is not None:
@@ -296,6 +240,6 @@ def _some_images(found: Gathered, layout: Layout, template: str | None) -> None:
     there = {one.fields["case"] for one in Template(template).find()}
     if not there & set(layout.cases.values()):
         raise StudyError(
-            f"--images {template!r} finds {_few(sorted(there))}, and cases are called {_few(found.cases)}; name the "
+            f"--images {template!r} finds {few(sorted(there))}, and cases are called {few(found.cases)}; name the "
             "images, or the cases (--cases OLD=NEW), alike"
         )

@@ -215,7 +215,8 @@ def _true(mark: Mark) -> Mark:
 
 def _predicted(one: Prediction, blank: Read, choices: Choices) -> Read:
     with about(f"prediction {one.id}" if one.id is not None else "a prediction"):
-        return replace(_with(blank, one.result or [], choices), rater=_model(one), started=one.created_at or "")
+        read = _with(blank, one.result or [], choices)
+        return replace(read, rater=_model(one), started=one.created_at or "", automatic=True)
 
 
 def _drafted(one: Draft, blank: Read, place: _Place) -> Read:
