@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+import manytruths as mt
 from exchange_reads import read, square
 from manytruths.cli import status
 from manytruths.errors import LabelError
-from manytruths.exchange import gathered, write_cvat
+from manytruths.exchange import gathered, write_cvat, write_labelstudio
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "intake.md").read_text(encoding="utf-8")
@@ -41,6 +42,19 @@ def test_the_program_of_the_page(tmp_path, monkeypatch, capsys):
     exec(compile(code, "intake.md", "exec"), known)
     assert capsys.readouterr().out == "('anna', 'ben') ('p00', 'p01', 'p02') ('lesion',)\n"
     assert known["mask"].sum() == 81
+
+
+def test_two_tools_in_one_study(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "cvat").mkdir()
+    exports(tmp_path / "cvat", ".xml")
+    others = [read(f"3f2a91c{n}-p0{n}.png", str(1 + n % 2), [square(3, 4 + n, 9)], (40, 40)) for n in range(3)]
+    write_labelstudio("project-3.json", others, kind="annotations")
+    code = next(block for block in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL) if "read_labelstudio" in block)
+    exec(compile(code, "intake.md", "exec"), {})
+    study = mt.Study.open("study")
+    assert study.rater_names == ("Dora", "Emil", "anna", "ben", "clara")
+    assert [case.name for case in study] == ["p00", "p01", "p02"]
 
 
 def test_the_message_of_the_page():

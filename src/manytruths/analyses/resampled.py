@@ -1,42 +1,106 @@
-"""Say of every number whether masks were resampled for it: behind the region, and once as a note."""
+"""Say what was done to masks that lay on other grids: which numbers resampling touched, and once as a note."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
+from ..errors import GridError
+from ..formats import write_csv
 from ..formats.aligning import MARK
-from ..study import Study
-from ..study.placing import resampled
+from ..formats.grid import TOLERANCE
+from ..study import Case, Study
+from ..study.placing import Move, moves, target_of
 from .printing import counted
 from .rows import Row, Table
 
+COLUMN = "resampled"
+"""The last one of tables that have no region, where anything was resampled."""
 _NAMED = 5
+_EXACTLY = {
+    "reoriented": "reoriented",
+    "padded": "padded with 0",
+    "cropped": "cropped of empty margins",
+    "jitter": f"less than {TOLERANCE:.1%} of a voxel off and taken as they are",
+}
 
 
-def mark_resampled(study: Study, tables: Iterable[Table], *, judged: bool = False) -> tuple[str, ...]:
-    """Mark the rows that depend on a case with a resampled mask; the note that says so, where there is any.
+@dataclass(frozen=True)
+class Moved:
+    """What was done to the files of a study."""
 
-    ``judged``: predictions and given truths count, too. Headers are read for it, and only where resampling is allowed.
+    cases: frozenset[str] = frozenset()
+    """Those with a resampled mask."""
+    notes: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.cases)
+
+
+NOTHING_MOVED = Moved()
+
+
+def mark_resampled(study: Study, tables: Iterable[Table], *, judged: bool = False) -> Moved:
+    """Mark the rows that depend on a case with a resampled mask; what was moved, and the notes that say so.
+
+    ``judged``: predictions and given truths count, too. Nothing but headers is read for it.
     """
-    if study.options.resample is None:
-        return ()
-    cases = [case.name for case in study if resampled(case, judged=judged)]
-    if not cases:
-        return ()
-    touched = _Touched(study, frozenset(cases))
+    done = {case.name: _moves(case, judged) for case in study}
+    cases = [name for name, own in done.items() if any(move.done.how == "resampled" for move in own)]
+    if cases:
+        touched = _Touched(study, frozenset(cases))
+        for table in tables:
+            for row in table.rows:
+                row.mark = MARK if touched.by(row) else ""
+    notes = [_resampled(cases, len(study), judged)] if cases else []
+    return Moved(frozenset(cases), (*notes, *_exact([move for own in done.values() for move in own])))
+
+
+def mark_all(tables: Iterable[Table]) -> None:
+    """Mark every row of tables that depend on all cases together."""
     for table in tables:
         for row in table.rows:
-            row.mark = MARK if touched.by(row) else ""
-    return (_note(cases, len(study), judged),)
+            row.mark = MARK
 
 
-def _note(cases: list[str], of: int, judged: bool) -> str:
+def write_marked(
+    path: Path, rows: Iterable[Sequence[object]], header: Sequence[str], touched: Iterable[bool]
+) -> None:  # fmt: skip
+    """A table without regions; where resampling touched a row, a last column says so of each."""
+    marks = list(touched)
+    if any(marks):
+        header = (*header, COLUMN)
+        rows = [(*row, "yes" if mark else "") for row, mark in zip(rows, marks, strict=True)]
+    write_csv(path, rows, header)
+
+
+def _moves(case: Case, judged: bool) -> tuple[Move, ...]:
+    try:
+        return tuple(moves(case, target_of(case), judged=judged))
+    except GridError:
+        return ()  # refused where it is read
+
+
+def _resampled(cases: list[str], of: int, judged: bool) -> str:
     named = ", ".join(cases[:_NAMED]) + (f" and {len(cases) - _NAMED} more" if len(cases) > _NAMED else "")
     return (
         f"masks{' or predictions' if judged else ''} of {len(cases)} of {counted(of, 'case')} ({named}) lay on another "
         "lattice and were resampled by nearest neighbour: their edges are off by up to half a voxel, and numbers that "
-        f"depend on them are marked {MARK} behind the region"
+        "depend on them are marked as resampled in every table"
     )
+
+
+def _exact(done: Sequence[Move]) -> list[str]:
+    """What was moved without changing a value; nothing where nothing was."""
+    exact = [move for move in done if move.done.how in _EXACTLY]
+    if not exact:
+        return []
+    counts = Counter(move.done.how for move in exact)
+    told = ", ".join(f"{counts[how]} {words}" for how, words in _EXACTLY.items() if counts[how])
+    what = "masks" if all(move.what == "mask" for move in exact) else "files"
+    return [f"{what} on other grids: {told}; every value is as it was (check lists them in grids.csv)"]
 
 
 class _Touched:

@@ -14,7 +14,7 @@ from ...labels import reason
 from ...study import Progress, Study
 from ...tallies import Tallies
 from ..files import summary_of, write_charts
-from ..resampled import mark_resampled
+from ..resampled import NOTHING_MOVED, Moved, mark_resampled
 from ..rows import Row, Table, write_all
 from ..summaries import Series, Settings, region_of, summarise
 from .agreement import agreement_table, confusion_table, curve_table
@@ -40,6 +40,7 @@ class Agreement:
     """The heatmaps that were written on the way."""
     turns: tuple[str, ...] = ()
     """Masks that were probably saved the wrong way round."""
+    moved: Moved = NOTHING_MOVED
 
     def headline(self, statistic: str, scope: str = "mean") -> Row:
         """One number of all raters and cases."""
@@ -76,9 +77,9 @@ def agreement_of(study: Study, seen: Mapping[str, Examined], settings: Settings)
     tables += [edits] if edits.rows else []
     turns = tuple(f"case {name}: {told}" for name, e in seen.items() for told in e.turns)
     moved = mark_resampled(study, tables)
-    notes = (*edit_notes(study), *turns, *moved, *_notes(study, tallies, agreement, raters), *_without_image(seen))
+    notes = (*edit_notes(study), *turns, *moved.notes, *_notes(study, tallies, agreement, raters), *_without_image(seen))
     files = tuple(path for e in seen.values() for path in e.files)
-    return Agreement(study, tallies, settings, agreement, curve, tables, raters, notes, files, turns)
+    return Agreement(study, tallies, settings, agreement, curve, tables, raters, notes, files, turns, moved)
 
 
 def _without_image(seen: Mapping[str, Examined]) -> list[str]:

@@ -9,11 +9,10 @@ from typing import Any
 
 from ...consensus.door import estimator
 from ...errors import CallError, InputError
-from ...formats import write_csv
 from ...formats.results import write_summary
 from ...study import Progress, Study
 from ..files import summary_of, write_charts
-from ..resampled import mark_resampled
+from ..resampled import NOTHING_MOVED, Moved, mark_resampled, write_marked
 from ..rows import Table, write_all
 from ..summaries import Settings, region_of
 from .boundary_tables import boundary_table
@@ -43,6 +42,7 @@ class Evaluation:
     extras: Extras
     tables: Sequence[Table]
     notes: tuple[str, ...]
+    moved: Moved = NOTHING_MOVED
 
     def table(self, name: str) -> Table:
         """A table by the name of its file; empty where there is none."""
@@ -93,8 +93,9 @@ def evaluate(
     extras = make_extras(study, more, hard, plan.threshold, missing, settings, progress)
     tables += [part.table for part in (extras.looks, extras.frames) if part is not None]
     tables += extras.graded.tables if extras.graded else ()
-    said = (*mark_resampled(study, tables, judged=True), *notes(study, plan, missing, hard, grey), *extras.notes)
-    return Evaluation(study, settings, plan, more, missing, hard, grey, orders, extras, tables, said)
+    moved = mark_resampled(study, tables, judged=True)
+    said = (*moved.notes, *notes(study, plan, missing, hard, grey), *extras.notes)
+    return Evaluation(study, settings, plan, more, missing, hard, grey, orders, extras, tables, said, moved)
 
 
 def _refuse(study: Study, plan: EvaluatePlan, tolerance: float | None, skew: tuple[float, float] | None) -> None:
@@ -137,10 +138,11 @@ def write(found: Evaluation, folder: Path, *, pictures: bool = True) -> list[Pat
     paths = write_all(found.tables, folder)
     size = found.hard.parts[0].diagonals if found.hard else {}
     cases = [(case.name, case.subject, "; ".join(case.groups), size.get(case.name)) for case in found.study]
-    write_csv(folder / "cases.csv", cases, ("case", "subject", "group", "diagonal"))
+    touched, header = found.moved.cases, ("case", "subject", "group", "diagonal")
+    write_marked(folder / "cases.csv", cases, header, [case.name in touched for case in found.study])
     paths.append(folder / "cases.csv")
-    header, cells = paper_table(found.table("scores"))
-    write_csv(folder / "by_truth.csv", cells, header)
+    columns, cells = paper_table(found.table("scores"))
+    write_marked(folder / "by_truth.csv", cells, columns, [bool(touched)] * len(cells))
     paths.append(folder / "by_truth.csv")
     rows = [
         (label, metric, number, str(ranking), "; ".join(ranking.truths))
@@ -148,7 +150,8 @@ def write(found: Evaluation, folder: Path, *, pictures: bool = True) -> list[Pat
         for number, ranking in enumerate(orders.rankings, start=1)
     ]
     if rows:
-        write_csv(folder / "orders.csv", rows, ("label", "metric", "ranking", "order", "truths"))
+        header = ("label", "metric", "ranking", "order", "truths")
+        write_marked(folder / "orders.csv", rows, header, [bool(touched)] * len(rows))
         paths.append(folder / "orders.csv")
     if pictures:
         from .charts import charts

@@ -17,14 +17,14 @@ from ...complexity import STATISTICS, GroupClassifier, fit_groups
 from ...consensus import Consensus, consensus
 from ...consensus.door import estimator
 from ...errors import CallError, InputError
-from ...formats import write_csv, write_text
+from ...formats import write_text
 from ...formats.results import write_summary
 from ...labels import Undefined, ratio
 from ...raters import RaterPerformance, rater_dependence, rater_performance
 from ...study import Progress, Study
 from ...tallies import Tallies, Tally, pool
 from ..files import summary_of
-from ..resampled import mark_resampled
+from ..resampled import NOTHING_MOVED, Moved, mark_resampled, write_marked
 from ..rows import Row, Table, write_all
 from ..summaries import Series, Settings, region_of, summarise
 from .fused import Fused, column_of
@@ -55,6 +55,7 @@ class Fusion:
     groups: GroupClassifier | None
     notes: tuple[str, ...] = ()
     files: tuple[Path, ...] = field(default=())
+    moved: Moved = NOTHING_MOVED
 
 
 def fuse(
@@ -92,8 +93,9 @@ def fusion_of(study: Study, seen: Mapping[str, Fused], plan: FusePlan, settings:
         differences,
         complexity,
         groups,
-        (*moved, *_notes(seen, groups)),
+        (*moved.notes, *_notes(seen, groups)),
         tuple(path for f in seen.values() for path in f.files),
+        moved,
     )
 
 
@@ -259,7 +261,8 @@ def write(found: Fusion, folder: Path, *, pictures: bool = True) -> list[Path]:
     """Tables, endings, classifier, charts and summary; the maps are there already."""
     paths = write_all([found.performance, found.differences, found.complexity], folder)
     rows = [(c, e.method, e.ended, e.iterations, e.note) for c, f in found.cases.items() for e in f.endings]
-    write_csv(folder / "endings.csv", rows, ("case", "method", "ended", "iterations", "note"))
+    header = ("case", "method", "ended", "iterations", "note")
+    write_marked(folder / "endings.csv", rows, header, [row[0] in found.moved.cases for row in rows])
     paths.append(folder / "endings.csv")
     texts = {"complexity-groups.json": found.groups.to_json()} if found.groups else {}
     if pictures:

@@ -118,7 +118,8 @@ def mask_reliability(
     masks = mask_table(tallies, settings, given, named=named)
     detection = detection_table(by_case, tallies, settings, given.of_lesions, named=named)
     listed = lesion_table(lesions, tallies)
-    notes = (*mark_resampled(study, (masks, detection, listed)), *_notes(tallies, lesions, given))
+    moved = mark_resampled(study, (masks, detection, listed))
+    notes = (*moved.notes, *_notes(tallies, lesions, given))
     return MaskReliability(tallies, lesions, masks, detection, listed, notes)
 
 
