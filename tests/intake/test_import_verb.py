@@ -27,6 +27,7 @@ from manytruths.exchange import (
     write_slicer,
 )
 from manytruths.formats import Grid
+from study_folders import write_study
 
 RATERS = ("anna", "ben", "Zoë")
 
@@ -226,3 +227,9 @@ def test_volumes_do_not_go_into_tools_of_images(tmp_path, capsys):
         "the study is of volumes, which coco does not take; export to slicer, dicomseg, bids" in capsys.readouterr().err
     )
     assert not (tmp_path / "o").exists()
+
+
+def test_a_study_without_a_register_goes_into_a_tool(tmp_path):
+    template = write_study(tmp_path / "plain")
+    assert status(["export", "coco", template, "--to", str(tmp_path / "o"), "-q"]) == 0
+    assert {one.image for one in read_coco(tmp_path / "o" / "annotations.json")} == {"p1.png", "p2.png"}

@@ -12,6 +12,7 @@ import manytruths
 
 from ..errors import ManytruthsError
 from ..formats import write_csv
+from ..formats.aligning import MARK
 from ..formats.results import write_summary
 from ..study import Progress, Study
 from ..study.checking import Checked, Problem, check_case
@@ -108,6 +109,7 @@ def coverage_table(found: Check) -> Table:
     for case in found.study:
         checked = found.cases[case.name]
         size = "×".join(map(str, checked.grid.shape)) if checked.grid else ""
+        moved = {(move.what, move.name, move.done.how) for move in checked.moves}
         for column in read_columns(study):
             extra = (str(column), size, *registered(study, case, column))
             here = column in case.masks
@@ -115,7 +117,8 @@ def coverage_table(found: Check) -> Table:
             table.rows.append(Row("case", "present", float(here), case.name, group, extra=extra))
             items = checked.marked.get(str(column))
             if here and items is not None:
-                table.rows.append(Row("case", "marked", float(items), case.name, group, extra=extra))
+                mark = MARK if ("mask", str(column), "resampled") in moved else ""
+                table.rows.append(Row("case", "marked", float(items), case.name, group, extra=extra, mark=mark))
     return table
 
 

@@ -35,9 +35,6 @@ class Moved:
     """Those with a resampled mask."""
     notes: tuple[str, ...] = ()
 
-    def __bool__(self) -> bool:
-        return bool(self.cases)
-
 
 NOTHING_MOVED = Moved()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -12,6 +12,9 @@ from ..errors import CallError
 from .mask_options import is_study
 from .parsing import pairs
 from .terminal import console
+
+if TYPE_CHECKING:
+    from ..analyses.resampled import Moved
 
 
 def plan(
@@ -128,7 +131,8 @@ def plan(
         "filters": pairs("--filter", filter),
         "cut": cut,
     }
-    found = run(wish, ratings_of(pilot, given))
+    ratings, moved = ratings_of(pilot, given)
+    found = run(wish, ratings, moved=moved)
     folder = out / "plan"
     paths = write(found, folder, pictures=pictures)
     shown = console(quiet)
@@ -137,24 +141,27 @@ def plan(
     return 0
 
 
-def ratings_of(path: str | None, given: Mapping[str, Any]) -> Any:
-    """The pilot's ratings, or the tables of its masks, where there is one."""
+def ratings_of(path: str | None, given: Mapping[str, Any]) -> tuple[Any, Moved]:
+    """The pilot's ratings, or the tables of its masks and what was done to those, where there is one."""
+    from ..analyses.resampled import NOTHING_MOVED, mark_resampled
+
     options = [
         f"--{'filter' if name == 'filters' else name}" for name, value in given.items() if value not in (None, {})
     ]
     if path is None and options:
         raise CallError(f"{options[0]} says how to read a pilot; give --pilot ratings.csv beside it")
     if path is None:
-        return None
+        return None, NOTHING_MOVED
     if is_study(path):
         if options:
             raise CallError(f"{options[0]} says how to read a table; the pilot {path} is of masks")
         from ..study import Study
 
-        return Study.open(path, foreground="any").tally(region="union")
+        study = Study.open(path, foreground="any")
+        return study.tally(region="union"), mark_resampled(study, ())
     from ..formats.ratings import RatingsOptions, open_ratings
 
-    return open_ratings(path, RatingsOptions(**given, sure=False)).ratings
+    return open_ratings(path, RatingsOptions(**given, sure=False)).ratings, NOTHING_MOVED
 
 
 def shares(text: str | None) -> tuple[float, ...]:

@@ -87,7 +87,7 @@ def rank(
         directions=pairs("--direction", direction), missing=given, scheme=scheme, aggregate=aggregate,
         resamples=resamples, seed=seed, alpha=alpha,
     )  # fmt: skip
-    done = ranked(found, RankSettings(title, given, resamples, seed))
+    done = ranked(found, RankSettings(title, given, resamples, seed), resampled=bool(table.resampled))
     folder = out / "rank"
     paths = write(done, folder, pictures=pictures)
     shown = console(quiet)

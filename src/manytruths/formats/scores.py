@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -80,9 +81,10 @@ def read_scores(
     if cases is not None:
         given, diagonals = _of_the_cases(cases, dict.fromkeys(e.case for e in entries))
         subjects = given or subjects
+    resampled = _resampled(sheet, {e.line for e in entries}, notes)
     scores = _gathered(entries, subjects, diagonals, problems, tuple(notes))
     problems.insist()
-    return scores
+    return replace(scores, resampled=resampled)
 
 
 def _beside(path: Path) -> Path | None:
@@ -148,6 +150,18 @@ def _regions(sheet: Sheet) -> dict[str, set[str]]:
 def _region(sheet: Sheet, cells: list[str]) -> str:
     """The scores of cases that were resampled go with the others'."""
     return sheet.cell(cells, "region").removesuffix(MARK).rstrip()
+
+
+def _resampled(sheet: Sheet, lines: set[int], notes: list[str]) -> tuple[str, ...]:
+    """Cases with marked scores among those of some lines, and a note where there are any."""
+    kept = [cells for line, cells in sheet.lines if line in lines]
+    marked = [cells for cells in kept if sheet.cell(cells, "region").endswith(MARK)]
+    cases = tuple(dict.fromkeys(sheet.cell(cells, "case") for cells in marked))
+    if cases:
+        of = len({sheet.cell(cells, "case") for cells in kept})
+        told = ", ".join(cases[:MOST_TOLD]) + (", …" if len(cases) > MOST_TOLD else "")
+        notes.append(f"for {len(cases)} of {of} cases masks were resampled ({told}), and every table is marked so")
+    return cases
 
 
 def _wide(sheet: Sheet, problems: Problems, notes: list[str]) -> Iterator[Entry]:

@@ -31,6 +31,8 @@ def print_training(compared: Compared, console: Console) -> None:
         for line in told(compared, network):
             console.print(line, markup=False, highlight=False, soft_wrap=True)
         console.print()
+    for note in compared.moved.notes:
+        console.print(f"• {note}", markup=False, highlight=False)
 
 
 def _print_table(compared: Compared, network: str, label: str, console: Console) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 from ..analyses.files import summary_of, write_charts
 from ..analyses.printing import number
+from ..analyses.resampled import NOTHING_MOVED, Moved, mark_resampled, write_marked
 from ..analyses.rows import Row, Table
-from ..formats import write_csv
 from ..formats.results import write_summary
 from ..resampling import Interval
 from .comparing import Draws, best_single, spread, table
@@ -43,6 +43,7 @@ class Compared:
     differences: Table
     lines: dict[str, list[Line]]
     """By network."""
+    moved: Moved = NOTHING_MOVED
 
 
 def compare(found: Training) -> Compared:
@@ -55,7 +56,8 @@ def compare(found: Training) -> Compared:
             means.add(_means(found, scores, network, draws))
             if any(s.name == OURS for s in found.strategies):
                 apart.add(_differences(found, scores, network, draws))
-    return Compared(found, means, apart, {network: lines(found, network) for network in found.plan.networks})
+    moved = mark_resampled(found.study, (means, apart))
+    return Compared(found, means, apart, {network: lines(found, network) for network in found.plan.networks}, moved)
 
 
 def _means(found: Training, scores: Scores, network: str, draws: Draws) -> Iterator[Row]:
@@ -132,7 +134,8 @@ def write(compared: Compared, folder: Path) -> list[Path]:
             for label in labels_of(compared):
                 header, body = printed(compared, network, statistics, label)
                 rows += [[network, label, *cells] for cells in body]
-        write_csv(folder / f"{name}.csv", rows, ("network", "label", *header))
+        touched = [bool(compared.moved.cases)] * len(rows)
+        write_marked(folder / f"{name}.csv", rows, ("network", "label", *header), touched)
         paths.append(folder / f"{name}.csv")
     from .charts import charts
 
@@ -160,6 +163,7 @@ def summary(compared: Compared) -> dict[str, Any]:
         settings=found.settings,
         single={network: lines[0].strategy for network, lines in compared.lines.items() if lines[0].name == SINGLE},
         claims=[claim for network in plan.networks for claim in claims(compared, network)],
+        notes=list(compared.moved.notes),
     )
 
 

@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Any
 
 from ..analyses.agree.examining import Plan
-from ..analyses.agree.verb import agreement_of
+from ..analyses.agree.verb import Agreement, agreement_of
 from ..analyses.evaluate.ranks import scores_of
 from ..analyses.evaluate.scenes import EvaluatePlan
 from ..analyses.evaluate.verb import Evaluation, evaluate
@@ -26,7 +26,6 @@ from ..errors import InputError
 from ..evaluation.ranking.rank import rank
 from ..formats.results import staged
 from ..study import Progress, Study
-from ..tallies import Tallies
 from .casework import CasePlan, Worked, work
 from .findings import FileRead, Findings, View, colours_of
 from .views.view import ViewPlan
@@ -87,7 +86,7 @@ def find(
         with clock("ranking"):
             ranking = _ranked(evaluation, settings)
     with clock("planning"):
-        planned = _planned(agreement.tallies, settings)
+        planned = _planned(agreement, settings)
     # digests would tell who a case is to anybody who has the files
     files = () if plan.coded else _files(seen)
     return Findings(
@@ -166,15 +165,17 @@ def _ranked(found: Evaluation, settings: Settings) -> Ranked | None:
         ranking = rank(scores, missing=found.missing, seed=settings.seed, resamples=resamples)
     except InputError:
         return None  # nobody has a score
-    return ranked(ranking, RankSettings(missing=found.missing, resamples=resamples, seed=settings.seed))
+    own = RankSettings(missing=found.missing, resamples=resamples, seed=settings.seed)
+    return ranked(ranking, own, resampled=bool(found.moved.cases))
 
 
-def _planned(tallies: Tallies, settings: Settings) -> Planned | None:
+def _planned(found: Agreement, settings: Settings) -> Planned | None:
     """Whether more raters would help, of what anybody marked; nothing where that cannot be asked."""
     try:
-        pilot = tallies.map(lambda table: table.foreground().restrict("union"))
+        pilot = found.tallies.map(lambda table: table.foreground().restrict("union"))
         raters = max(len(table.raters) for table in pilot.values())
         resamples = min(settings.resamples, MOST_RESAMPLES)
-        return plan(Wish(most=min(99, max(15, raters + 2)), seed=settings.seed, resamples=resamples), pilot)
+        wish = Wish(most=min(99, max(15, raters + 2)), seed=settings.seed, resamples=resamples)
+        return plan(wish, pilot, moved=found.moved)
     except InputError:
         return None

@@ -77,7 +77,8 @@ def agreement_of(study: Study, seen: Mapping[str, Examined], settings: Settings)
     tables += [edits] if edits.rows else []
     turns = tuple(f"case {name}: {told}" for name, e in seen.items() for told in e.turns)
     moved = mark_resampled(study, tables)
-    notes = (*edit_notes(study), *turns, *moved.notes, *_notes(study, tallies, agreement, raters), *_without_image(seen))
+    others = (*_notes(study, tallies, agreement, raters), *_without_image(seen))
+    notes = (*edit_notes(study), *turns, *moved.notes, *others)
     files = tuple(path for e in seen.values() for path in e.files)
     return Agreement(study, tallies, settings, agreement, curve, tables, raters, notes, files, turns, moved)
 

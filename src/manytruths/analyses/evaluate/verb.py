@@ -138,7 +138,8 @@ def write(found: Evaluation, folder: Path, *, pictures: bool = True) -> list[Pat
     paths = write_all(found.tables, folder)
     size = found.hard.parts[0].diagonals if found.hard else {}
     cases = [(case.name, case.subject, "; ".join(case.groups), size.get(case.name)) for case in found.study]
-    touched, header = found.moved.cases, ("case", "subject", "group", "diagonal")
+    touched = found.moved.cases
+    header = "case", "subject", "group", "diagonal"
     write_marked(folder / "cases.csv", cases, header, [case.name in touched for case in found.study])
     paths.append(folder / "cases.csv")
     columns, cells = paper_table(found.table("scores"))
@@ -150,8 +151,8 @@ def write(found: Evaluation, folder: Path, *, pictures: bool = True) -> list[Pat
         for number, ranking in enumerate(orders.rankings, start=1)
     ]
     if rows:
-        header = ("label", "metric", "ranking", "order", "truths")
-        write_marked(folder / "orders.csv", rows, header, [bool(touched)] * len(rows))
+        names = "label", "metric", "ranking", "order", "truths"
+        write_marked(folder / "orders.csv", rows, names, [bool(touched)] * len(rows))
         paths.append(folder / "orders.csv")
     if pictures:
         from .charts import charts

@@ -107,7 +107,9 @@ def _notes(study: Study) -> Iterator[str]:
 
 def _called(study: Study) -> dict[str, str]:
     """By case, what the tool that it was imported from calls its image."""
-    path = Path(study.options.reads or "").with_name(IMAGES)
+    if study.options.reads is None:
+        return {}
+    path = Path(study.options.reads).with_name(IMAGES)
     return {case: row["image"] for case, row in read_table(str(path), "case").items()} if path.is_file() else {}
 
 

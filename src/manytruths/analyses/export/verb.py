@@ -15,6 +15,7 @@ from ...formats.results import staged, write_summary
 from ...study import Case, Progress, Study
 from ...study.placing import resampled
 from ..files import summary_of
+from ..resampled import write_marked
 from . import datalist, nnunet
 from .folder import check_folder, check_number
 from .job import Job, Made, job_of
@@ -131,7 +132,9 @@ def _export(
         work = partial(write_case, job=there)
         made = {case.name: one for case, one in study.map(work, jobs=jobs, progress=progress)}
         write_lists(there, made)
-        write_csv(stage / "cases.csv", _rows(study, job, made), CASES)
+        moved = {case.name for case in study if resampled(case)}
+        touched = [item.case in moved for item in job.items]
+        write_marked(stage / "cases.csv", _rows(study, job, made), CASES, touched)
         write_csv(stage / "labels.csv", job.survey.numbering.rows(), ("number", "value", "name"))
         files = tuple(sorted(path.relative_to(stage) for path in stage.rglob("*") if path.is_file()))
     found = Exported(study, target, job, made, files)

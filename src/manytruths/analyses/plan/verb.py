@@ -13,10 +13,12 @@ from ...reliability.ratings import Ratings
 from ...tallies import Tallies
 from ..files import summary_of, write_charts
 from ..printing import grid
+from ..resampled import NOTHING_MOVED, Moved, mark_all
 from ..rows import Table
 from .kappa import kappa_topic
 from .majority import majority_topic
 from .nomogram import nomogram_topic
+from .pilot import NAME as PILOT
 from .pilot import pilot_topic
 from .topics import EXTRA, Topic, Wish
 
@@ -36,6 +38,8 @@ class Planned:
     wish: Wish
     topics: tuple[Topic, ...]
     table: Table
+    moved: Moved = NOTHING_MOVED
+    """What was done to the pilot's masks."""
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -45,19 +49,21 @@ class Planned:
     @property
     def notes(self) -> tuple[str, ...]:
         """What they rest on."""
-        return tuple(dict.fromkeys(note for topic in self.topics for note in topic.notes))
+        return tuple(dict.fromkeys((*(note for topic in self.topics for note in topic.notes), *self.moved.notes)))
 
 
-def plan(wish: Wish, pilot: Ratings | Tallies | None = None) -> Planned:
-    """Answer every question that is asked."""
+def plan(wish: Wish, pilot: Ratings | Tallies | None = None, *, moved: Moved = NOTHING_MOVED) -> Planned:
+    """Answer every question that is asked; ``moved`` is what was done to the masks of the pilot."""
     topics = tuple(_topics(wish, pilot))
     _unused(wish, {topic.name for topic in topics})
     if not topics:
         raise CallError(NOTHING)
     table = Table("plan", EXTRA)
     for topic in topics:
+        if topic.name == PILOT and moved.cases:
+            mark_all([Table(topic.name, rows=list(topic.rows))])
         table.add(topic.rows)
-    return Planned(wish, topics, table)
+    return Planned(wish, topics, table, moved)
 
 
 def _topics(wish: Wish, pilot: Ratings | Tallies | None) -> Iterator[Topic]:

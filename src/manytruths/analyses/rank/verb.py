@@ -30,6 +30,7 @@ from ...evaluation.ranking.rank import Ranking
 from ...formats import write_json
 from ...formats.results import write_summary
 from ..files import SCHEMA, summary_of, write_charts
+from ..resampled import mark_all
 from ..rows import Table, write_all
 from .notes import notes
 from .tables import pairs_table, rankings_table, tau_table
@@ -56,9 +57,11 @@ class Ranked:
     notes: tuple[str, ...]
 
 
-def ranked(ranking: Ranking, settings: RankSettings | None = None) -> Ranked:
-    """Tables and notes of a ranking."""
+def ranked(ranking: Ranking, settings: RankSettings | None = None, *, resampled: bool = False) -> Ranked:
+    """Tables and notes of a ranking; ``resampled``: masks were, for some of the scores."""
     tables = [rankings_table(ranking), pairs_table(ranking), tau_table(ranking)]
+    if resampled:
+        mark_all(tables)
     settings = settings or RankSettings()
     return Ranked(ranking, settings, tables, tuple(notes(ranking, settings.missing)))
 

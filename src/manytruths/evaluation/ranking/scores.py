@@ -35,6 +35,8 @@ class Scores:
     notes: tuple[str, ...] = ()
     diagonals: tuple[float, ...] = ()
     """The length of the diagonal of every case's image, in the unit of distances; nan, or empty, where unknown."""
+    resampled: tuple[str, ...] = ()
+    """Cases for whose scores masks were resampled."""
 
     def __post_init__(self) -> None:
         axes = (self.algorithms, self.cases, self.truths, self.metrics)
@@ -118,7 +120,7 @@ class Scores:
         return Scores(
             tuple(self.algorithms[i] for i in rows), self.cases, self.subjects,
             tuple(self.truths[i] for i in layers), tuple(self.metrics[i] for i in columns),
-            self.values[pick], self.gaps[pick], self.notes, self.diagonals,
+            self.values[pick], self.gaps[pick], self.notes, self.diagonals, self.resampled,
         )  # fmt: skip
 
     def __repr__(self) -> str:

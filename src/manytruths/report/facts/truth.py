@@ -270,6 +270,8 @@ def _histograms(found: Findings) -> Iterator[Block]:
 
 def _endings(found: Findings) -> Iterator[Block]:
     """What went wrong, or was decided on the way."""
-    notes = notes_of(found, (note for note in found.fusion.notes if not note.startswith("complexity: ")))
-    if told := tuple((note,) for note in notes):
-        yield Paragraphs(told, "What to know about these reference standards", listed=True, kind="note")
+    told = found.agreement.notes
+    own = (note for note in found.fusion.notes if not note.startswith("complexity: ") and note not in told)
+    notes = notes_of(found, own)
+    if shown := tuple((note,) for note in notes):
+        yield Paragraphs(shown, "What to know about these reference standards", listed=True, kind="note")

@@ -145,5 +145,6 @@ def _notes(found: Findings) -> Iterator[Block]:
         "About the ranking": found.ranking.notes if found.ranking else (),
     }
     for title, notes in kinds.items():
-        if told := tuple((note,) for note in notes_of(found, notes)):
+        own = (note for note in notes if note not in found.agreement.notes)
+        if told := tuple((note,) for note in notes_of(found, own)):
             yield Paragraphs(told, title, listed=True, kind="note")
