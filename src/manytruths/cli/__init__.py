@@ -53,5 +53,7 @@ def _more(verb: str, error: Exception) -> bool:
 def _failed(error: object, code: int) -> int:
     from ..errors import one_line
 
-    print(f"manytruths: {one_line(str(error))}", file=sys.stderr)
+    # several problems are told beneath each other
+    told = "\n  ".join(map(one_line, str(error).split("\n  ")))
+    print(f"manytruths: {told}", file=sys.stderr)
     return code
