@@ -141,3 +141,12 @@ def test_shapes_that_are_no_areas_are_counted_and_named():
 def test_nothing_at_all():
     with pytest.raises(StudyError, match="no image at all"):
         gathered([])
+
+
+def test_a_long_line_of_edits_takes_no_time():
+    names = [f"r{k}" for k in range(2000)]
+    reads = [read(rater=name, marks=[A], based_on=before) for name, before in zip(names, ["", *names], strict=False)]
+    assert len(gathered(reads).reads) == 2000
+    reads[0] = read(rater="r0", marks=[A], based_on="r1999")
+    with pytest.raises(StudyError, match="based on each other"):
+        gathered(reads)

@@ -133,3 +133,20 @@ def test_which_files(tmp_path):
         sources([home, home / "ben.xml"], [".xml"])
     with pytest.raises(CallError, match="nothing to read"):
         sources([], [".xml"])
+
+
+@pytest.mark.parametrize("count", [200, 70_000])  # more than 65,535 are described by another record
+def test_archives_with_too_long_a_list(count, tmp_path, monkeypatch):
+    path = tmp_path / "many.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("annotations.xml", b"<annotations/>")
+        for k in range(count):
+            archive.writestr(f"images/{k}.png", b"")
+    with archive_or_file(path, "annotations.xml") as (stream, found):
+        assert stream.read() == b"<annotations/>"
+        assert len(found.namelist()) == count + 1
+    monkeypatch.setattr(opening, "LARGEST_LIST", 50 * count)
+    with pytest.raises(FormatError, match="lists what it holds in"), archive_or_file(path, "annotations.xml"):
+        pass
+    with pytest.raises(FormatError, match="lists what it holds in"):
+        json_of(path, dict)

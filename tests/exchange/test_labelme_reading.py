@@ -141,6 +141,7 @@ def bomb():
         (shape([[1, 1], [4, 3]], "mask", mask="not base 64!"), "damaged"),
         (shape([[1, 1], [4, 3]], "mask", mask=png(np.ones((4, 3)))), "no PNG picture of 4 × 3"),
         (shape([[1, 1], [4, 3]], "mask", mask=png(np.ones((3, 4)), "RGB")), "RGB picture"),
+        (shape([[1, 1], [4, 3]], "mask", mask=png(np.ones((3, 4)), "I;16")), "16 bits a pixel"),
         (shape([[1, 1], [5, 4]], "mask", mask=png(np.ones((4, 5)))[:60]), "damaged"),
         (shape([[1, 1], [9000, 9000]], "mask", mask="AAAA"), "and the image 30 × 20"),
         (shape([[4, 3], [1, 1]], "mask", mask="AAAA"), "and the image 30 × 20"),

@@ -191,13 +191,16 @@ def _known_parents(reads: list[Read]) -> None:
     for read in reads:
         for name in {read.rater, f"{read.rater}/{read.session}"}:
             known.setdefault((read.case, name), []).append(read)
+    sure = set[int]()
     for read in reads:
-        way = [read]
-        while way[-1].based_on:
+        way, passed = [read], {id(read)}
+        while way[-1].based_on and id(way[-1]) not in sure:
             way.append(_origin(way[-1], known))
-            if any(way[-1] is one for one in way[:-1]):
+            if id(way[-1]) in passed:
                 told = " → ".join(one.rater for one in way)
                 raise StudyError(f"case {read.case}: reads are based on each other ({told}); export them again")
+            passed.add(id(way[-1]))
+        sure |= passed
 
 
 def _origin(read: Read, known: Mapping[tuple[str, str], list[Read]]) -> Read:

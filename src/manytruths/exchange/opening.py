@@ -44,6 +44,10 @@ LARGEST_WORDS = 1 << 20
 LARGEST_SIDE = 1 << 16
 LARGEST_IMAGE = 1 << 28
 """Pixels of an image that outlines are drawn on."""
+LARGEST_LIST = 1 << 24
+"""Bytes of an archive's list of what it holds: some 200,000 files."""
+END = (1 << 16) + 64
+"""Bytes at the end of an archive among which that list is described."""
 PIECE = 1 << 20
 
 
@@ -100,7 +104,7 @@ def _whole(path: Path) -> bytes:
 
 def _packed(path: Path) -> bytes:
     """The one JSON file of an archive."""
-    with zipfile.ZipFile(path) as archive:
+    with _archive(path) as archive:
         inside = [one for one in archive.infolist() if one.filename.lower().endswith(".json")]
         if len(inside) != 1:
             raise FormatError(
@@ -224,13 +228,29 @@ def archive_or_file(path: Path, name: str) -> Iterator[tuple[Stream, zipfile.Zip
         with open(path, "rb") as stream:
             yield stream, None
         return
-    with zipfile.ZipFile(path) as archive:
+    with _archive(path) as archive:
         inside = [one for one in archive.infolist() if PurePosixPath(one.filename).name == name]
         if len(inside) != 1:
             raise FormatError(f"holds {len(inside)} files called {name}, wanted is one; unpack it and name the file")
         _plain(inside[0])
         with archive.open(inside[0]) as member:
             yield _Bounded(member, LARGEST_XML), archive
+
+
+def _archive(path: Path) -> zipfile.ZipFile:
+    """An archive, once it is sure that the list of what it holds fits into memory, where it takes ten times as much."""
+    with open(path, "rb") as stream:
+        stream.seek(max(0, path.stat().st_size - END))
+        end = stream.read(END)
+        at = end.rfind(b"PK\x05\x06")
+        listed = int.from_bytes(end[at + 12 : at + 16], "little")
+        if end[max(0, at - 20) : at].startswith(b"PK\x06\x07"):
+            # of large archives another record says it
+            stream.seek(int.from_bytes(end[at - 12 : at - 4], "little"))
+            listed = int.from_bytes(stream.read(48)[40:48], "little")
+    if listed > LARGEST_LIST:
+        raise FormatError(f"lists what it holds in {listed >> 20} MB; unpack it and name the file")
+    return zipfile.ZipFile(path)
 
 
 def _plain(member: zipfile.ZipInfo) -> None:

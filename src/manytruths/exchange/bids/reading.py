@@ -29,7 +29,7 @@ SAID = ("Author", "Authors", "Annotator", "Rater", "Reader", "Manual")
 Key = tuple[str, str, str]
 
 
-def read_bids(paths: Sequence[Path | str] | Path | str, choices: Choices = Choices()) -> list[Read]:  # noqa: B008
+def read_bids(paths: Sequence[Path | str] | Path | str, choices: Choices | None = None) -> list[Read]:
     """One read for every rater of a case, of all of his files ``…_mask.nii.gz`` and ``…_dseg.nii.gz``.
 
     The rater is ``desc`` (``desc-rater1``), or the entity or field of the sidecar that ``choices.rater_field``
@@ -41,6 +41,7 @@ def read_bids(paths: Sequence[Path | str] | Path | str, choices: Choices = Choic
     and refused otherwise.
     """
     listed = [paths] if isinstance(paths, Path | str) else list(paths)
+    choices = choices or Choices()
     datasets: dict[Path, Dataset] = {}
     groups: dict[Key, list[_File]] = {}
     for source in sources(listed, READABLE):

@@ -207,6 +207,8 @@ def _mask(shape: Shape, grid: Grid) -> Outline:
         raise FormatError(
             f"its mask is no PNG picture of {size[1]} × {size[0]} pixels, as its points say; draw it again"
         )
+    if png[COLOURS_AT - 1] > 8:
+        raise FormatError(f"its mask has {png[COLOURS_AT - 1]} bits a pixel, wanted are 8 at most; draw it again")
     if (mode := _COLOURED.get(png[COLOURS_AT])) is not None:
         raise FormatError(f"its mask is an {mode} picture, wanted is grey; draw it again")
     _unpacked(png)

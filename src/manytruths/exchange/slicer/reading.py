@@ -23,7 +23,7 @@ STATUS = "Segmentation.Status"
 """Slicer's tag of how far a segment is: kept, but no status of the read, as Slicer sets it by itself."""
 
 
-def read_slicer(paths: Sequence[Path | str] | Path | str, choices: Choices = Choices()) -> list[Read]:  # noqa: B008
+def read_slicer(paths: Sequence[Path | str] | Path | str, choices: Choices | None = None) -> list[Read]:
     """One read a file.
 
     The rater and the case are those of the template, as ``segs/{rater}/{case}.seg.nrrd``; without one, the rater is
@@ -35,7 +35,7 @@ def read_slicer(paths: Sequence[Path | str] | Path | str, choices: Choices = Cho
     Labels that belong to no segment are counted as ``unnamed-values``.
     """
     listed = [paths] if isinstance(paths, Path | str) else list(paths)
-    return [_read(source, choices) for source in sources(listed, (".seg.nrrd",))]
+    return [_read(source, choices or Choices()) for source in sources(listed, (".seg.nrrd",))]
 
 
 def _read(source: Source, choices: Choices) -> Read:
