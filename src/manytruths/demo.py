@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +20,11 @@ from .analyses.printing import grid, number
 from .analyses.rows import Row, Table
 from .analyses.summaries import Settings
 from .consensus import staple, vote
-from .errors import CallError
+from .errors import CallError, InputError
 from .formats import write_csv, write_map, write_picture, write_text
-from .formats.results import cleared, staged
+from .formats.replacing import RUN, replacing
 from .raters import rater_performance, rater_tendency
+from .report.findings import Findings
 from .report.making import ReportPlan, find
 from .report.writing import html, write_tables
 from .simulate import SimulatedRater, SimulatedStudy, simulate_study
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 TRUTH = "truth"
+OURS = ("study", "known", "contours", "report.html", "report_files", "agree/truth.csv", RUN)
+"""What a demo writes beside the folders of results, which list their files themselves."""
 
 STUDY_TOML = """\
 # A simulated study: five raters, four groups, one rater reads twice, one is absent from a few cases.
@@ -86,34 +90,43 @@ def demo(
     """Simulate, analyse, compare."""
     if size < 64:
         raise CallError(f"size is at least 64 pixels, so that a lesion has room; got {size}")
-    cleared(folder, ("study", "known", "contours"), folder / "study" / "study.toml", STUDY_TOML)
-    simulated = simulate_study(cases, size, seed)
-    _write_tables(simulated, folder / "study")
-    for one in simulated:
-        _write_case(one, folder)
     settings = Settings(seed=seed, jobs=jobs)
-    agreement, evaluation = _reported(folder, settings, progress)
-    truth = truth_table(folder, jobs)
-    truth.write(folder / "agree")
-    return Demo(folder, agreement, simulated.raters, truth, evaluation)
+    simulated = simulate_study(cases, size, seed)
+    _refuse_others(folder)
+    run: dict[str, Any] = {"jobs": jobs}
+    with replacing(folder, ours=OURS, run=run) as (stage,):
+        _write_tables(simulated, stage / "study")
+        for one in simulated:
+            _write_case(one, stage)
+        found = _reported(stage, settings, progress)
+        # the page says where the study lies: it will have moved when somebody reads that
+        write_text(stage / "report.html", html(found).replace(escape(str(stage)), escape(str(folder))))
+        run["seconds_by_step"] = found.seconds
+        truth = truth_table(stage, jobs)
+        truth.write(stage / "agree")
+    assert found.evaluation is not None
+    return Demo(folder, found.agreement, simulated.raters, truth, found.evaluation)
 
 
-def _reported(folder: Path, settings: Settings, progress: Progress | None) -> tuple[Agreement, Evaluation]:
+def _refuse_others(folder: Path) -> None:
+    """Refuse a folder whose study is not one that a demo wrote."""
+    there = [name for name in ("study", "known", "contours") if (folder / name).exists()]
+    mark = folder / "study" / "study.toml"
+    if there and (not mark.is_file() or mark.read_text(encoding="utf-8", errors="replace") != STUDY_TOML):
+        raise InputError(f"{folder}: holds {', '.join(there)} of something else; choose another folder with --out")
+
+
+def _reported(folder: Path, settings: Settings, progress: Progress | None) -> Findings:
     """Everything in one pass: the algorithms are judged by raters and consensus, and by the truth as well."""
     study = Study.open(
         folder / "study",
         predictions=str(folder / "study" / "predictions" / "{algorithm}" / "{case}.png"),
         references=str(folder / "known" / "{reference}" / "{case}.png"),
     )
-    with staged(folder / "agree" / "heatmaps") as stage:
-        plan = ReportPlan(examine=Plan(stage), title="The demo: a simulated study")
-        found = find(study, plan, folder / "report_files", settings=settings, progress=progress)
-    home = tuple(folder / "agree" / "heatmaps" / path.relative_to(stage) for path in found.agreement.files)
-    found = replace(found, agreement=replace(found.agreement, files=home))
+    plan = ReportPlan(examine=Plan(folder / "agree" / "heatmaps"), title="The demo: a simulated study")
+    found = find(study, plan, folder / "report_files", settings=settings, progress=progress)
     write_tables(found, folder, pictures=True)
-    write_text(folder / "report.html", html(found))
-    assert found.evaluation is not None
-    return found.agreement, found.evaluation
+    return found
 
 
 def _write_case(case: SimulatedCase, folder: Path) -> None:

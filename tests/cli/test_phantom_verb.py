@@ -144,21 +144,22 @@ def test_kind_and_folder_must_be_told(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_run_that_was_killed_goes_on(jobs, tmp_path):
-    folder = tmp_path / "echo"
+    folder, stage = tmp_path / "echo", tmp_path / ".part-echo/echo"
     given = ["phantom", "echo", "--to", str(folder), "--subjects", "30", "--frames", "2", "--size", "128"]
     process = subprocess.Popen([MANYTRUTHS, *given, "--jobs", str(jobs), "--quiet"], start_new_session=True)
     for _ in range(600):
-        if len(list(folder.glob("images/*.png"))) >= 5 or process.poll() is not None:
+        if len(list(stage.glob("images/*.png"))) >= 5 or process.poll() is not None:
             break
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     assert process.wait(timeout=20) == -signal.SIGKILL
     time.sleep(0.5)
-    there = len(list(folder.glob("masks/c5/*.png")))
-    assert 1 <= there < 60
+    assert not folder.exists()
+    assert 1 <= len(list(stage.glob("masks/c5/*.png"))) < 60
     done = command(*given, "--jobs", jobs)
     assert done.status == 0
     assert "were there already" in done.out
     write_echo(tmp_path / "alone", simulate_echo(30, 2, 128))
+    assert not [path.name for path in tmp_path.iterdir() if path.name.startswith(".")]
     assert content(folder) == content(tmp_path / "alone")
     assert np.unique(pixels(folder / "references/truth/s030-f02.png")).tolist() == [0, 1]

@@ -13,12 +13,20 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from manytruths.analyses.evaluate.grading import grade_metrics, graded_grids, grading_chart
-from manytruths.analyses.evaluate.grading_sheet import draw_tickets, explained, plan_sheet, refuse_graded, write_sheet
+from manytruths.analyses.evaluate.grading_sheet import (
+    WRITTEN,
+    draw_tickets,
+    explained,
+    plan_sheet,
+    refuse_graded,
+    write_sheet,
+)
 from manytruths.analyses.summaries import Settings
 from manytruths.errors import CallError, InputError
 from manytruths.evaluation.grading.blinding import drawn_cases, tickets
 from manytruths.evaluation.grading.grades import Grade, GradeScale
 from manytruths.formats.grades import read_grades
+from manytruths.formats.replacing import replacing
 from manytruths.study import Study
 from study_folders import disc, files, pixels, table, untidy, write_png, write_study
 
@@ -207,7 +215,8 @@ def test_a_sheet_with_grades_is_never_written_over(study, tmp_path):
     folder = tmp_path / "grading"
     first = written(study, folder, seed=1)
     refuse_graded(folder)
-    second = written(study, folder, seed=2)
+    with replacing(folder, ours=WRITTEN) as (stage,):
+        second = written(study, stage, seed=2)
     assert {f.stem for f in files(folder / "pictures")} == {t.code for t in second} != {t.code for t in first}
     filled(folder, lambda row: 3 if row["case"] == "p1" else "")
     before = (folder / "sheet.csv").read_bytes()

@@ -1,4 +1,4 @@
-"""A second run into the same folder leaves nothing of the first that it did not write itself."""
+"""What ``summary.json`` lists: a second run leaves nothing of the first that it did not write itself."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from manytruths.errors import InputError
-from manytruths.formats.results import cleared, staged, write_summary
+from manytruths.formats.results import listed, remove_inside, write_summary
 
 
 def test_what_only_the_run_before_wrote_goes(tmp_path):
@@ -27,10 +26,22 @@ def test_a_summary_from_elsewhere_removes_nothing_outside(tmp_path):
     folder, outside = tmp_path / "out", tmp_path / "precious.txt"
     folder.mkdir()
     outside.write_text("keep")
-    for files in (["../precious.txt", str(outside)], "precious.txt", [3], None):
+    for files in (["../precious.txt", str(outside), "", "."], "precious.txt", [3], None):
         (folder / "summary.json").write_text(json.dumps({"files": files}))
         write_summary(folder, {}, [])
         assert outside.read_text() == "keep"
+
+
+def test_a_name_that_leads_through_a_link_removes_nothing(tmp_path):
+    folder, outside = tmp_path / "out", tmp_path / "elsewhere"
+    (outside / "deep").mkdir(parents=True)
+    (outside / "deep/precious.txt").write_text("keep")
+    folder.mkdir()
+    (folder / "link").symlink_to(outside)
+    (folder / "summary.json").write_text(json.dumps({"files": ["link/deep/precious.txt", "link/deep", "link"]}))
+    write_summary(folder, {}, [])
+    assert (outside / "deep/precious.txt").read_text() == "keep"
+    assert not (folder / "link").is_symlink()
 
 
 def test_a_broken_summary_is_replaced(tmp_path):
@@ -38,35 +49,12 @@ def test_a_broken_summary_is_replaced(tmp_path):
     assert json.loads(write_summary(tmp_path, {"a": 1}, []).read_text()) == {"a": 1, "files": []}
 
 
-def _half_way(folder):
-    with staged(folder) as stage:
-        stage.mkdir()
-        (stage / "p01.tif").write_text("new")
-        raise ZeroDivisionError
+@pytest.mark.parametrize("text", ["", "[]", '{"files": 3}', '{"files": ["a/../../b", "/c", "d"]}'])
+def test_names_that_lead_out_of_the_folder_are_not_listed(tmp_path, text):
+    (tmp_path / "summary.json").write_text(text)
+    assert listed(tmp_path) == (["d"] if '"d"' in text else [])
 
 
-def test_a_failing_run_leaves_what_was_there(tmp_path):
-    folder = tmp_path / "heatmaps"
-    (folder / "ranking").mkdir(parents=True)
-    (folder / "p01.tif").write_text("old")
-    with pytest.raises(ZeroDivisionError):
-        _half_way(folder)
-    assert (folder / "p01.tif").read_text() == "old"
-    with staged(folder) as stage:
-        (stage / "ranking").mkdir(parents=True)
-        (stage / "ranking" / "p01.tif").write_text("new")
-    assert (folder / "ranking" / "p01.tif").read_text() == "new"
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["heatmaps"]
-
-
-def test_only_our_own_folders_are_cleared(tmp_path):
-    mark = tmp_path / "study" / "study.toml"
-    cleared(tmp_path, ("study", "known"), mark, "ours")
-    (tmp_path / "study").mkdir()
-    (tmp_path / "study" / "precious.png").write_text("keep")
-    with pytest.raises(InputError, match=r"something else.*--out"):
-        cleared(tmp_path, ("study", "known"), mark, "ours")
-    assert (tmp_path / "study" / "precious.png").is_file()
-    mark.write_text("ours")
-    cleared(tmp_path, ("study", "known"), mark, "ours")
-    assert not (tmp_path / "study").exists()
+def test_a_file_that_is_gone_is_no_loss(tmp_path):
+    remove_inside(tmp_path, "a/b/c.csv")
+    assert not list(tmp_path.iterdir())

@@ -16,7 +16,7 @@ from manytruths.cli import status
 from manytruths.errors import InputError, StudyError, one_line
 from manytruths.exchange import write_cvat
 from manytruths.exchange.gathering import gathered
-from manytruths.formats.results import alone
+from manytruths.formats.replacing import alone
 
 NAMES = [
     "a\nb",

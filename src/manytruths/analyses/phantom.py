@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from ..errors import CallError, InputError
 from ..formats import write_csv, write_map, write_text
-from ..formats.results import cleared
+from ..formats.replacing import replacing, take_over
+from ..formats.results import remove_inside
+from ..formats.writing import PART
 from ..simulate import EchoStudy
 from ..study import Progress
 from ..study.parallel import in_order
@@ -19,7 +21,7 @@ from .printing import counted
 if TYPE_CHECKING:
     from rich.console import Console
 
-FOLDERS = ("images", "masks", "references")
+WRITTEN = ("images", "masks", "references", "study.toml", "cases.csv", "raters.csv")
 DRAWING = 2
 """Grows when the same arguments give other pixels, so that frames of an older version do not stay among new ones."""
 
@@ -70,16 +72,29 @@ def write_echo(folder: Path | str, study: EchoStudy, *, jobs: int = 1, progress:
         raise CallError(f"jobs is a positive number; got {jobs}")
     folder = Path(folder)
     text = _toml(study)
-    _prepare(folder, text)
-    write_text(folder / "study.toml", text)
-    names = enumerate(study.names)
-    missing = [i for i, name in names if not all(path.is_file() for path in _files(study, folder, name))]
-    for _ in in_order(partial(_write_frame, study=study, folder=folder), missing, jobs, progress):
-        pass
-    rows = [(name, study.subject(i), study.quality(i)) for i, name in enumerate(study.names)]
-    write_csv(folder / "cases.csv", rows, ("case", "subject", "quality"))
-    write_csv(folder / "raters.csv", [(r.name, r.habit) for r in study.raters], ("rater", "habit"))
+    _refuse_others(folder)
+    with replacing(folder.resolve(), ours=WRITTEN, goes_on=True) as (stage,):
+        if _text_of(stage / "study.toml") != text:
+            for name in WRITTEN:
+                remove_inside(stage, name)
+        write_text(stage / "study.toml", text)
+        before = folder if _text_of(folder / "study.toml") == text else None
+        missing = [i for i, name in enumerate(study.names) if not _is_there(study, stage, name, before)]
+        for _ in in_order(partial(_write_frame, study=study, folder=stage), missing, jobs, progress):
+            pass
+        rows = [(name, study.subject(i), study.quality(i)) for i, name in enumerate(study.names)]
+        write_csv(stage / "cases.csv", rows, ("case", "subject", "quality"))
+        write_csv(stage / "raters.csv", [(r.name, r.habit) for r in study.raters], ("rater", "habit"))
     return Written(folder, study, len(missing))
+
+
+def _is_there(study: EchoStudy, stage: Path, name: str, before: Path | None) -> bool:
+    """Whether a frame is complete, or was in the folder before, from where it is taken over."""
+    files = _files(study, stage, name)
+    if before is not None and all(path.is_file() for path in _files(study, before, name)):
+        for old, new in zip(_files(study, before, name), files, strict=True):
+            take_over(old, new)
+    return all(path.is_file() for path in files)
 
 
 def _toml(study: EchoStudy) -> str:
@@ -88,16 +103,19 @@ def _toml(study: EchoStudy) -> str:
     )
 
 
-def _prepare(folder: Path, text: str) -> None:
-    """Go on in the folder of the same study, clear that of another phantom, and refuse what is not ours."""
-    mark = folder / "study.toml"
-    before = mark.read_text(encoding="utf-8", errors="replace") if mark.is_file() else ""
-    strange = sorted(path.name for path in folder.iterdir()) if folder.is_dir() and not _is_ours(before) else []
+def _refuse_others(folder: Path) -> None:
+    """Refuse a folder that holds anything but a phantom."""
+    ours = _is_ours(_text_of(folder / "study.toml"))
+    there = [path.name for path in folder.iterdir()] if folder.is_dir() and not ours else []
+    strange = sorted(name for name in there if not name.startswith(PART))
     if strange or (folder.exists() and not folder.is_dir()):
         what = f"holds something else ({', '.join(strange[:3])})" if strange else "is a file"
         raise InputError(f"{folder}: {what}; choose an empty or a new folder with --to")
-    if before != text:
-        cleared(folder, FOLDERS, mark, before)
+
+
+def _text_of(path: Path) -> str:
+    """A file's text, and nothing where there is none."""
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
 def _is_ours(text: str) -> bool:

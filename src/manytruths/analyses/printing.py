@@ -80,7 +80,7 @@ def _coverage(found: Check) -> Any:
     return grid("Coverage", ["rater", "cases", "empty masks", "absent from"], rows)
 
 
-def print_files(paths: Sequence[Path], folder: Path, console: Console) -> None:
-    """Where everything was written."""
-    names = ", ".join(dict.fromkeys(str(p.relative_to(folder).parts[0]) for p in paths))
+def print_files(paths: Sequence[Path], stage: Path, folder: Path, console: Console) -> None:
+    """Where everything was written: what was put together in ``stage`` lies in ``folder`` now."""
+    names = ", ".join(dict.fromkeys(str(p.relative_to(stage).parts[0]) for p in paths))
     console.print(f"\nwritten to {folder}: {names}", markup=False, highlight=False, soft_wrap=True)

@@ -77,6 +77,7 @@ def evaluate(
     from ..analyses.evaluate.verb import write
     from ..analyses.printing import print_files
     from ..analyses.summaries import Settings
+    from ..formats.replacing import replacing
     from .parsing import methods_of, prior_of, two_numbers
 
     input, common = input or Input(), common or Common()
@@ -88,13 +89,16 @@ def evaluate(
     options |= {"simple": {"alpha": alpha}, "lsml": {"length": length}, "lsmlp": {"length": length}}
     plan = EvaluatePlan(methods, options, threshold, distances, surfaces, boundaries, boundary_share)
     settings = Settings(seed=seed, resamples=resamples, jobs=common.jobs)
-    with progress(common.quiet) as bar:
-        found = run(
-            study, plan, skew=two_numbers(skew, "--skew"), tolerance=tolerance, missing=missing,
-            more=(extras or Extras()).plan(folder), settings=settings, progress=bar,
-        )  # fmt: skip
-    paths = write(found, folder, pictures=pictures)
+    extras = extras or Extras()
+    ours = extras.refuse_graded(folder)
+    with replacing(folder, ours=ours, run={"jobs": common.jobs}) as (stage,):
+        with progress(common.quiet) as bar:
+            found = run(
+                study, plan, skew=two_numbers(skew, "--skew"), tolerance=tolerance, missing=missing,
+                more=extras.plan(stage), settings=settings, progress=bar,
+            )  # fmt: skip
+        paths = write(found, stage, pictures=pictures)
     shown = console(common.quiet)
     print_evaluation(found, shown)
-    print_files([*paths, *([found.extras.sheet] if found.extras.sheet else [])], folder, shown)
+    print_files([*paths, *([found.extras.sheet] if found.extras.sheet else [])], stage, folder, shown)
     return 0

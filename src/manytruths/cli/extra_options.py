@@ -42,6 +42,15 @@ class Extras:
     grading_per_subject: int | None = None
     "Grade so many random cases of each subject instead of all."
 
+    def refuse_graded(self, folder: Path) -> list[str]:
+        """Refuse to replace a sheet with grades; what a new one replaces comes back."""
+        from ..analyses.evaluate.grading_sheet import WRITTEN, refuse_graded
+
+        if not self.grading_sheet:
+            return []
+        refuse_graded(folder / "grading")
+        return [f"grading/{name}" for name in WRITTEN]
+
     def plan(self, folder: Path) -> ExtraPlan:
         """What to make, and where."""
         from ..analyses.evaluate.extras import ExtraPlan

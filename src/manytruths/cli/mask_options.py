@@ -61,6 +61,7 @@ class Masks:
         from ..analyses.reliability.mask_printing import print_mask_reliability, write_mask_reliability
         from ..analyses.reliability.masks import Assumptions, LesionRule, mask_reliability
         from ..analyses.summaries import Settings
+        from ..formats.replacing import replacing
         from ..study import Study
         from .parsing import chance_of, excluded, labels, shares
 
@@ -73,12 +74,13 @@ class Masks:
         sure = shares("--confidence", told.confidence) or None
         given = Assumptions(sure, chance_of(told.chance), shares("--accuracy", told.accuracy) or "majority")
         rule = LesionRule(least=self.least, overlap=self.overlap)
-        with progress(quiet) as bar:
-            found = mask_reliability(study, settings=settings, assumptions=given, rule=rule, progress=bar)
-        paths = write_mask_reliability(found, settings, folder)
+        with replacing(folder, run={"jobs": self.jobs}) as (stage,):
+            with progress(quiet) as bar:
+                found = mask_reliability(study, settings=settings, assumptions=given, rule=rule, progress=bar)
+            paths = write_mask_reliability(found, settings, stage)
         shown = console(quiet)
         print_mask_reliability(found, shown)
-        print_files(paths, folder, shown)
+        print_files(paths, stage, folder, shown)
         return 0
 
 

@@ -119,6 +119,7 @@ def plan(
     from ..analyses.plan.verb import plan as run
     from ..analyses.plan.verb import print_plan, write
     from ..analyses.printing import print_files
+    from ..formats.replacing import replacing
 
     wish = Wish(
         wanted, shares(rater_accuracy), rater_std, correlation, spread, labels, raters, agreement, rho,
@@ -132,12 +133,13 @@ def plan(
         "cut": cut,
     }
     ratings, moved = ratings_of(pilot, given)
-    found = run(wish, ratings, moved=moved)
     folder = out / "plan"
-    paths = write(found, folder, pictures=pictures)
+    with replacing(folder, run={}) as (stage,):
+        found = run(wish, ratings, moved=moved)
+        paths = write(found, stage, pictures=pictures)
     shown = console(quiet)
     print_plan(found, shown)
-    print_files(paths, folder, shown)
+    print_files(paths, stage, folder, shown)
     return 0
 
 

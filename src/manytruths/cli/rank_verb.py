@@ -78,6 +78,7 @@ def rank(
     from ..analyses.rank.printing import print_ranking
     from ..analyses.rank.verb import RankSettings, ranked, write
     from ..evaluation.ranking.rank import rank as run
+    from ..formats.replacing import replacing
     from ..formats.scores import read_scores
 
     given = missing_of(missing)
@@ -89,10 +90,11 @@ def rank(
     )  # fmt: skip
     done = ranked(found, RankSettings(title, given, resamples, seed), resampled=bool(table.resampled))
     folder = out / "rank"
-    paths = write(done, folder, pictures=pictures)
+    with replacing(folder, run={}) as (stage,):
+        paths = write(done, stage, pictures=pictures)
     shown = console(quiet)
     print_ranking(done, shown)
-    print_files(paths, folder, shown)
+    print_files(paths, stage, folder, shown)
     return 0
 
 

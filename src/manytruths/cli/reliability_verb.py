@@ -100,6 +100,7 @@ def reliability(
     from ..analyses.reliability.verb import ReliabilitySettings, write
     from ..analyses.reliability.verb import reliability as run
     from ..formats.ratings import RatingsOptions, open_ratings
+    from ..formats.replacing import replacing
 
     chosen = masks or Masks()
     if is_study(ratings):
@@ -126,12 +127,13 @@ def reliability(
         accuracy=shares("--accuracy", accuracy) or None, positive=positive,
     )  # fmt: skip
     table = open_ratings(Path(ratings), options)
-    found = run(table.ratings, settings, table.notes)
     folder = out / "reliability"
-    paths = write(found, folder, pictures=pictures)
+    with replacing(folder, run={}) as (stage,):
+        found = run(table.ratings, settings, table.notes)
+        paths = write(found, stage, pictures=pictures)
     shown = console(quiet)
     print_reliability(found, shown)
-    print_files(paths, folder, shown)
+    print_files(paths, stage, folder, shown)
     return 0
 
 

@@ -90,6 +90,7 @@ def train(
     from .terminal import torch_or_error
 
     torch_or_error("train")
+    from ..formats.replacing import alone, replacing
     from ..learning.augmentation import Augmentation
     from ..learning.fitting import Schedule
     from ..learning.printing import print_training
@@ -106,13 +107,15 @@ def train(
     )  # fmt: skip
     settings = Settings(seed=seed, resamples=resamples, jobs=common.jobs)
     study, home = (input or Input()).open(template), common.out / "train"
-    with stages(common.quiet, "reading cases", "training", "judging") as (read, fit, judge):
-        found = run(study, plan, home, settings=settings, reading=read, training=fit, judging=judge)
-    compared = compare(found)
-    paths = write(compared, home)
+    with alone(home):
+        with stages(common.quiet, "reading cases", "training", "judging") as (read, fit, judge):
+            found = run(study, plan, home, settings=settings, reading=read, training=fit, judging=judge)
+        compared = compare(found)
+        with replacing(home, inside=True, run={"jobs": common.jobs}) as (stage,):
+            paths = write(compared, stage)
     shown = console(common.quiet)
     print_training(compared, shown)
-    print_files(paths, home, shown)
+    print_files(paths, stage, home, shown)
     return 0
 
 
@@ -149,12 +152,11 @@ def predict(
     from .terminal import torch_or_error
 
     torch_or_error("predict")
+    from ..formats.replacing import replacing
     from ..learning.predicting import predict as run
 
-    with progress(quiet, "predicting") as bar:
-        paths = run(
-            network, images, out / "predict", probability=probability, suffix=suffix, device=device, progress=bar
-        )
+    with replacing(out / "predict") as (stage,), progress(quiet, "predicting") as bar:
+        paths = run(network, images, stage, probability=probability, suffix=suffix, device=device, progress=bar)
     console(quiet).print(
         f"{len(paths)} files written to {out / 'predict'}", markup=False, highlight=False, soft_wrap=True
     )

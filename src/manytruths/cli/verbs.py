@@ -39,16 +39,18 @@ def check(template: Template = ".", /, *, input: Input | None = None, common: Co
     from ..analyses.check import check as run
     from ..analyses.check import write
     from ..analyses.printing import print_check, print_files
+    from ..formats.replacing import replacing
 
     input, common = input or Input(), common or Common()
     met: list[Exception] = []
-    study = input.open(template, met.append)
-    with progress(common.quiet) as bar:
-        found = run(study, found_before=met, jobs=common.jobs, progress=bar)
-    paths = write(found, common.out / "check")
+    study, folder = input.open(template, met.append), common.out / "check"
+    with replacing(folder, run={"jobs": common.jobs}) as (stage,):
+        with progress(common.quiet) as bar:
+            found = run(study, found_before=met, jobs=common.jobs, progress=bar)
+        paths = write(found, stage)
     shown = console(common.quiet)
     print_check(found, shown)
-    print_files(paths, common.out / "check", shown)
+    print_files(paths, stage, folder, shown)
     for problem in found.errors if common.quiet else ():
         print(f"manytruths: {problem.message}", file=sys.stderr)
     return 1 if found.errors else 0
@@ -85,17 +87,20 @@ def agree(
     from ..analyses.agree.verb import write
     from ..analyses.printing import print_files
     from ..analyses.summaries import Settings
+    from ..formats.replacing import replacing
 
     input, common, maps = input or Input(), common or Common(), maps or Maps()
     folder = common.out / "agree"
     left_out = tuple(g.strip() for g in without.split(",")) if without else ()
     settings = Settings(seed=seed, resamples=resamples, scale=scale, without=left_out, jobs=common.jobs)
-    with progress(common.quiet) as bar:
-        found = run(input.open(template), settings=settings, plan=maps.plan(folder / "heatmaps"), progress=bar)
-    paths = write(found, folder, pictures=maps.pictures)
+    study = input.open(template)
+    with replacing(folder, run={"jobs": common.jobs}) as (stage,):
+        with progress(common.quiet) as bar:
+            found = run(study, settings=settings, plan=maps.plan(stage / "heatmaps"), progress=bar)
+        paths = write(found, stage, pictures=maps.pictures)
     shown = console(common.quiet)
     print_agreement(found, shown)
-    print_files([*paths, *([folder / "heatmaps"] if maps.pictures else [])], folder, shown)
+    print_files([*paths, *([stage / "heatmaps"] if maps.pictures else [])], stage, folder, shown)
     return 0
 
 
@@ -153,6 +158,7 @@ def fuse(
     from ..analyses.fuse.verb import write
     from ..analyses.printing import print_files
     from ..analyses.summaries import Settings
+    from ..formats.replacing import replacing
     from .parsing import beta_of, methods_of, prior_of
 
     input, common = input or Input(), common or Common()
@@ -161,14 +167,15 @@ def fuse(
     methods, options = methods_of(method, smoothing, staple)
     options |= {"simple": {"alpha": alpha}, "lsml": {"length": length}, "lsmlp": {"length": length}}
     settings = Settings(seed=seed, resamples=resamples, jobs=common.jobs)
-    plan = FusePlan(methods, options, folder, pictures)
     study = input.open(template)
-    with progress(common.quiet) as bar:
-        found = run(study, plan, pooled_rates=rates == "pooled", settings=settings, progress=bar)
-    paths = write(found, folder, pictures=pictures)
+    with replacing(folder, goes_on=True, run={"jobs": common.jobs}) as (stage,):
+        plan = FusePlan(methods, options, stage, pictures, earlier=folder)
+        with progress(common.quiet) as bar:
+            found = run(study, plan, pooled_rates=rates == "pooled", settings=settings, progress=bar)
+        paths = write(found, stage, pictures=pictures)
     shown = console(common.quiet)
     print_fusion(found, shown)
-    print_files(paths, folder, shown)
+    print_files(paths, stage, folder, shown)
     return 0
 
 

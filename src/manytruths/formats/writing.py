@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,6 +21,11 @@ from ..labels import Undefined
 LONGEST = 200
 """Bytes of a name; file systems take 255, with the ending and what stands before it while it is written."""
 
+PART = ".part-"
+"""How names begin of what is not complete yet."""
+WRITTEN = ".written"
+"""The list of what a run has written into a folder that is not complete yet, to see at the end that all is there."""
+
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f/\\]|^\.")
 
 
@@ -27,16 +34,41 @@ def atomic(path: Path | str) -> Iterator[Path]:
     """A temporary path beside ``path``, which takes its place when the block ends well and vanishes when not."""
     path = Path(path)
     # the same name each time: what a killed run leaves behind, the next one overwrites
-    temporary = path.with_name(f".part-{path.name}")
+    temporary = path.with_name(f"{PART}{path.name}")
+    with cannot_write(path):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # a link that somebody put there would be written through
+            temporary.unlink(missing_ok=True)
+            yield temporary
+            temporary.replace(path)
+            _list(path)
+        finally:
+            _forget(temporary)
+
+
+@contextmanager
+def cannot_write(path: Path | str) -> Iterator[None]:
+    """What the system refuses, as one line about the path."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        yield temporary
-        temporary.replace(path)
+        yield
     except OSError as error:
         reason = error.strerror or str(error)
+        path = Path(*(part for part in Path(path).parts if not part.startswith(PART)))
         raise InputError(f"{path}: cannot be written: {reason}; free space or choose another folder") from error
-    finally:
-        _forget(temporary)
+
+
+def _list(path: Path) -> None:
+    """Add a file to the list of the folder that it was written for, if that is still to be completed."""
+    for folder in path.parents:
+        if folder.name.startswith(PART):
+            try:
+                log = os.open(folder / WRITTEN, os.O_WRONLY | os.O_APPEND)
+            except FileNotFoundError:
+                continue
+            with open(log, "ab", buffering=0) as stream:
+                stream.write(json.dumps(path.relative_to(folder).as_posix()).encode() + b"\n")
+            return
 
 
 def _forget(path: Path) -> None:
@@ -71,8 +103,14 @@ def write_json(path: Path | str, value: object) -> None:
     """JSON with dataclasses as objects and numbers that are not finite as null."""
     import msgspec
 
-    text = msgspec.json.format(msgspec.json.encode(value, enc_hook=_plain), indent=2)
-    write_text(path, text.decode() + "\n")
+    write_text(path, msgspec.json.format(json_text(value), indent=2) + "\n")
+
+
+def json_text(value: object) -> str:
+    """The same, in one line."""
+    import msgspec
+
+    return msgspec.json.encode(value, enc_hook=_plain).decode()
 
 
 def _plain(value: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -12,6 +11,7 @@ from ..analyses.agree.examining import Examined, Plan, examined
 from ..analyses.fuse.fused import Fused
 from ..analyses.fuse.fusing import FusePlan, fused
 from ..formats import Location, write_text
+from ..formats.ledger import file_digest
 from ..study import Case
 from ..study.case import Reading, Sources
 from .findings import FileRead, View
@@ -92,8 +92,7 @@ def _files(case: Case) -> Iterator[FileRead]:
 @lru_cache(maxsize=16)
 def _digest(path: Path, size: int) -> str:
     """Of a file's content; an archive of many cases is read once."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+    return file_digest(path)
 
 
 def _places(source: Sources | None) -> list[Location]:

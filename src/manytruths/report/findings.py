@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date
 from functools import cached_property
 from typing import Any
 
@@ -64,7 +63,6 @@ class Findings:
     title: str = ""
     coded: bool = False
     """Whether names were replaced by codes."""
-    made: date = field(default_factory=date.today)
 
     @cached_property
     def colours(self) -> Mapping[str, str]:

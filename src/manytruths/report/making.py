@@ -24,7 +24,7 @@ from ..analyses.summaries import Settings
 from ..consensus.door import estimator
 from ..errors import InputError
 from ..evaluation.ranking.rank import rank
-from ..formats.results import staged
+from ..formats.replacing import replacing
 from ..study import Progress, Study
 from .casework import CasePlan, Worked, work
 from .findings import FileRead, Findings, View, colours_of
@@ -133,7 +133,7 @@ def _worked(
         seen = run(work_plan)
         return seen, {name: one.view for name, one in seen.items() if showing is not None}
     home = folder / "cases"
-    with staged(home) as stage:
+    with replacing(home) as (stage,):
         seen = run(replace(work_plan, folder=stage))
     return seen, {n: replace(w.view, file=f"{folder.name}/cases/{w.view.file}") for n, w in seen.items()}
 

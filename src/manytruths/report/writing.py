@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +11,14 @@ import manytruths
 
 from ..analyses.agree.verb import write as write_agreement
 from ..analyses.evaluate.verb import write as write_evaluation
-from ..analyses.files import SCHEMA
+from ..analyses.files import summary_of
 from ..analyses.fuse.verb import write as write_fusion
 from ..analyses.plan.verb import write as write_plan
 from ..analyses.rank.verb import write as write_ranking
 from ..analyses.summaries import Settings
 from ..errors import CallError, InputError
-from ..formats import atomic, write_csv, write_text
+from ..formats import write_csv, write_text
+from ..formats.replacing import replacing
 from ..formats.results import write_summary
 from ..formats.tables import read_table
 from ..study import Progress, Study
@@ -111,28 +112,23 @@ def make_report(
     path = Path(to)
     if path.suffix.lower() not in (".html", ".htm"):
         raise CallError(f"a report is an HTML file; got {path}: give it the ending .html")
-    _refuse_unwritable(path)
     folder = path.with_name(f"{path.stem}_files")
     key = path.with_name(f"{path.stem}_key.csv") if plan.coded else None
-    if key is not None:
-        study = _under_codes(study, key)
-    found = find(study, plan, folder, settings=settings, progress=progress)
-    files = [*write_tables(found, folder), *(path.parent / v.file for v in found.views.values() if v.file)]
-    write_summary(folder, _summary(found), files)
-    write_text(path, html(found))
-    return Report(path, folder, key, found, tuple(files))
+    run: dict[str, Any] = {"jobs": settings.jobs if settings else 1}
+    beside = [] if key is None else [key]
+    with replacing(folder, files=[path, *beside], run=run) as (stage, page, *keys):
+        if key is not None:
+            study = _under_codes(study, key, keys[0])
+        found = find(study, plan, stage, settings=settings, progress=progress)
+        files = [*write_tables(found, stage), *(stage.parent / v.file for v in found.views.values() if v.file)]
+        write_summary(stage, _summary(found), files)
+        write_text(page, html(found))
+        run["seconds_by_step"] = found.seconds
+    home = tuple(folder / file.relative_to(stage) for file in files)
+    return Report(path, folder, key, found, home)
 
 
-def _refuse_unwritable(path: Path) -> None:
-    """Before anything is computed."""
-    if path.is_dir():
-        raise InputError(f"{path} is a folder; choose another name for the page")
-    with atomic(path.with_name(f".{path.name}-try")) as temporary:
-        temporary.touch()
-    path.with_name(f".{path.name}-try").unlink()
-
-
-def _under_codes(study: Study, key: Path) -> Study:
+def _under_codes(study: Study, key: Path, to: Path) -> Study:
     """Codes of an earlier key stay; new names get new ones."""
     before: dict[Any, dict[str, str]] = {kind: {} for kind in LETTERS}
     for code, row in read_table(str(key), "code").items() if key.is_file() else ():
@@ -140,7 +136,7 @@ def _under_codes(study: Study, key: Path) -> Study:
             raise InputError(f"{key} is no key of codes (kind, code, name); move it away, or choose another --out")
         before.setdefault(row["kind"], {})[row["name"]] = code
     codes = Codes.of(study, Codes(before))
-    write_csv(key, codes.rows(), ("kind", "code", "name"))
+    write_csv(to, codes.rows(), ("kind", "code", "name"))
     return coded(study, codes)
 
 
@@ -156,7 +152,7 @@ def html(found: Findings) -> str:
     ]
     raters, cases = len(study.rater_names), len(study)
     title = found.title or f"{raters} raters, {cases} case{'' if cases == 1 else 's'}: how far do they agree?"
-    subtitle = f"{found.made:%d %B %Y}, manytruths {manytruths.__version__}".lstrip("0")
+    subtitle = f"A report by manytruths {manytruths.__version__}"
     footer = f"Made with manytruths {manytruths.__version__}."
     return page(sections_of(found), entries, title=title, subtitle=subtitle, footer=footer)
 
@@ -175,11 +171,5 @@ def write_tables(found: Findings, folder: Path, *, pictures: bool = False) -> li
 
 
 def _summary(found: Findings) -> Mapping[str, Any]:
-    return {
-        "schema_version": SCHEMA,
-        "manytruths": manytruths.__version__,
-        "verb": "report",
-        "cases": len(found.study),
-        "raters": list(found.study.rater_names),
-        "settings": replace(found.settings, jobs=1),
-    }
+    told = {"cases": len(found.study), "raters": list(found.study.rater_names), "settings": found.settings}
+    return summary_of("report", (), **told)

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ...agreement import SMYTH_LIMIT, krippendorff_rule, level
-from ...formats.results import staged, write_summary
+from ...formats.replacing import replacing
+from ...formats.results import write_summary
 from ...labels import reason
 from ...study import Progress, Study
 from ...tallies import Tallies
@@ -93,7 +94,7 @@ def _examined(study: Study, plan: Plan, settings: Settings, progress: Progress |
     """Every case, its heatmaps moved into place when the last one is done."""
     if plan.folder is None:
         return {c.name: e for c, e in study.map(partial(examine, plan=plan), jobs=settings.jobs, progress=progress)}
-    with staged(plan.folder) as stage:
+    with replacing(plan.folder) as (stage,):
         work = partial(examine, plan=replace(plan, folder=stage))
         seen = {c.name: e for c, e in study.map(work, jobs=settings.jobs, progress=progress)}
     home = plan.folder

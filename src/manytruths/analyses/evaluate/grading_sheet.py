@@ -29,6 +29,7 @@ from ...tallies import natural
 Array = NDArray[Any]
 
 SHEET, README, PICTURES = "sheet.csv", "README.txt", "pictures"
+WRITTEN = (SHEET, KEY, README, PICTURES)
 ORANGE = ((230, 159, 0), (86, 180, 233), (0, 158, 115), (204, 121, 167))
 """The same colours for every algorithm; several for several labels."""
 
@@ -122,12 +123,11 @@ def draw_tickets(
 
 
 def write_sheet(folder: Path, every: Sequence[Ticket], scale: GradeScale | None = None) -> list[Path]:
-    """``sheet.csv``, ``key.csv`` and ``README.txt``; pictures of an earlier sheet without grades go.
+    """``sheet.csv``, ``key.csv`` and ``README.txt``.
 
     Do not list what this returns among a run's files: a later run would remove the sheet, grades and all.
     """
     refuse_graded(folder)
-    _forget_earlier(folder, {t.code for t in every})
     paths = [folder / name for name in (SHEET, KEY, README)]
     write_csv(paths[0], ((t.code, None, None) for t in every), ("code", "grade", "remark"))
     key = sorted(every, key=lambda t: (natural(t.case), t.algorithm, t.showing))
@@ -135,14 +135,6 @@ def write_sheet(folder: Path, every: Sequence[Ticket], scale: GradeScale | None 
     write_csv(paths[1], ((t.code, t.case, t.algorithm, t.showing) for t in key), header)
     write_text(paths[2], explained(scale or GradeScale()))
     return paths
-
-
-def _forget_earlier(folder: Path, kept: set[str]) -> None:
-    """Remove the pictures that an earlier key names and this sheet has not."""
-    if (folder / KEY).is_file():
-        for code in read_table(folder / KEY, "code"):
-            if code not in kept and code.isalpha():
-                (folder / PICTURES / f"{code}.png").unlink(missing_ok=True)
 
 
 def explained(scale: GradeScale) -> str:

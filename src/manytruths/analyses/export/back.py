@@ -16,7 +16,8 @@ from ...errors import CallError, InputError
 from ...exchange.outlines import Bitmap, Whole
 from ...exchange.reads import Mark, Outline, Read
 from ...formats import safe_name, write_text
-from ...formats.results import SUMMARY, alone, staged, write_summary
+from ...formats.replacing import replacing, written_files
+from ...formats.results import SUMMARY, write_summary
 from ...formats.tables import read_table
 from ...study import Case, Progress, Study
 from ...study.placing import resampled
@@ -84,17 +85,16 @@ def export_back(
     _check_axes(study, tool)
     work = partial(consensus_read, numbering=numbering, plan=plan, images=_called(study))
     reads = (read for _, read in study.map(work, jobs=jobs, progress=progress))
-    home = folder.resolve()
-    with alone(home), staged(home) as stage:
-        stage.mkdir(parents=True)
-        _WRITERS[tool](stage, reads, plan)
-        files = tuple(sorted(path.relative_to(stage) for path in stage.rglob("*") if path.is_file()))
     names = (*numbering.names, *([_disputed_name(numbering)] if plan.disputed else ()))
     summary = summary_of(
         "export", (), target=tool, reference=plan.reference, cases=len(study), structures=list(names),
         raters=list(study.rater_names), notes=list(_notes(study)),
     )  # fmt: skip
-    write_summary(folder, summary, [folder / path for path in files])
+    with replacing(folder.resolve()) as (stage,):
+        check_folder(folder, tool)
+        _WRITERS[tool](stage, reads, plan)
+        files = written_files(stage)
+        write_summary(stage, summary, [stage / path for path in files])
     return Returned(study, tool, folder, files, names, plan)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from ...errors import InputError
 from ...formats.results import SUMMARY
+from ...formats.writing import PART
 
 
 def check_folder(folder: Path, target: str) -> None:
@@ -15,7 +16,7 @@ def check_folder(folder: Path, target: str) -> None:
         return
     if not folder.is_dir():
         raise InputError(f"{folder}: is no folder; choose another one with --to")
-    if any(folder.iterdir()) and _target_of(folder / SUMMARY) != target:
+    if any(not path.name.startswith(PART) for path in folder.iterdir()) and _target_of(folder / SUMMARY) != target:
         raise InputError(f"{folder}: holds something that is no export to {target}; choose another folder with --to")
 
 

@@ -11,7 +11,8 @@ from typing import Protocol
 
 from ...errors import CallError
 from ...formats import write_csv
-from ...formats.results import staged, write_summary
+from ...formats.replacing import replacing, written_files
+from ...formats.results import write_summary
 from ...study import Case, Progress, Study
 from ...study.placing import resampled
 from ..files import summary_of
@@ -127,7 +128,8 @@ def _export(
     check_folder(folder, target)
     common = survey(study, found_before, jobs=jobs, progress=progress)
     job = job_of(study, plan, common, folder)
-    with staged(folder) as stage:
+    with replacing(folder.resolve()) as (stage,):
+        check_folder(folder, target)
         there = replace(job, folder=stage)
         work = partial(write_case, job=there)
         made = {case.name: one for case, one in study.map(work, jobs=jobs, progress=progress)}
@@ -136,9 +138,9 @@ def _export(
         touched = [item.case in moved for item in job.items]
         write_marked(stage / "cases.csv", _rows(study, job, made), CASES, touched)
         write_csv(stage / "labels.csv", job.survey.numbering.rows(), ("number", "value", "name"))
-        files = tuple(sorted(path.relative_to(stage) for path in stage.rglob("*") if path.is_file()))
-    found = Exported(study, target, job, made, files)
-    write_summary(folder, _summary(found), [folder / path for path in files])
+        files = written_files(stage)
+        found = Exported(study, target, job, made, files)
+        write_summary(stage, _summary(found), [stage / path for path in files])
     return found
 
 

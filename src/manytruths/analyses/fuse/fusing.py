@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,12 @@ from ...errors import CallError, ManytruthsError
 from ...formats import Location, safe_name, write_map
 from ...formats.ledger import fingerprint, recall, remember
 from ...formats.location import suffix_of
+from ...formats.replacing import take_over
 from ...labels import Undefined
 from ...pixels import tally
 from ...study import Case
 from ...study.case import Reading
+from ...study.options import PATHS
 from ...tallies import PatternValues, Tally
 from ...tallies.pooling import find_rows
 from .fused import Ending, Fused, column_of, kept, restored
@@ -49,6 +51,8 @@ class FusePlan:
     folder: Path | None
     """For maps; none are written without it."""
     pictures: bool = True
+    earlier: Path | None = None
+    """Results that these are to replace: what is the same is taken over."""
     pooled: Mapping[str, Consensus] = field(default_factory=dict)
     """Estimates from the whole study's table, where rates are pooled; painted case by case."""
     pooled_cut: Mapping[str, Consensus] = field(default_factory=dict)
@@ -61,31 +65,37 @@ class FusePlan:
 
 
 def fuse_case(case: Case, plan: FusePlan) -> Fused:
-    """One case, or what an earlier run with the same settings and files found for it."""
-    if plan.folder is None:
-        return fused(case.read(), plan).kept
-    files = tuple(path for method in plan.methods for path in map_files(case, plan, method))
-    files += tuple(sorted_file(case, plan, m) for m in plan.methods if _has_sorted(case, plan, m))
-    ledger = plan.folder / "cases" / f"{safe_name(case.name)}.json"
-    sources = [s for by_label in case.masks.values() for s in by_label.values()]
-    who = (tuple(case.masks), case.absent, case.structures)
-    pooled = (_digest(plan.pooled), _digest(plan.pooled_cut))
-    settings = (manytruths.__version__, plan.methods, plan.options, case.options, who, pooled)
-    digest = fingerprint(settings, [*sources, case.roi, _image(case)])
-    before = recall(ledger, digest, files)
-    if before is not None:
-        return restored(before, (*files, ledger))
+    """One case, or what an earlier run with the same settings found for the same masks."""
     reading = case.read()
+    if plan.folder is None:
+        return fused(reading, plan).kept
+    files = [path for method in plan.methods for path in map_files(case, plan, method)]
+    files += [sorted_file(case, plan, m) for m in plan.methods if _has_sorted(case, plan, m)]
+    names = [path.relative_to(plan.folder).as_posix() for path in files]
+    ledger = f"cases/{safe_name(case.name)}.json"
+    written = (*files, plan.folder / ledger)
+    digest = _fingerprint(reading, plan)
+    for place in filter(None, (plan.folder, plan.earlier)):
+        before = recall(place, ledger, digest, names)
+        if before is not None:
+            for name in (*names, ledger) if place != plan.folder else ():
+                take_over(place / name, plan.folder / name)
+            return restored(before, written)
     made = fused(reading, plan)
     _write_all(reading, plan, made)
-    found = replace(made.kept, files=(*files, ledger))
-    remember(ledger, digest, kept(found))
-    return found
+    remember(plan.folder, ledger, digest, names, kept(made.kept))
+    return replace(made.kept, files=written)
 
 
-def _image(case: Case) -> Location | None:
-    """The image, which may say where maps lie; it may be missing."""
-    return case.image if case.image is not None and case.image.path.is_file() else None
+def _fingerprint(reading: Reading, plan: FusePlan) -> str:
+    """Of everything that the maps and pictures of a case depend on: the pixels, not the files' names and times."""
+    case = reading.case
+    who = (tuple(case.masks), case.absent, case.structures, suffixes(case), case.name)
+    pooled = (_digest(plan.pooled), _digest(plan.pooled_cut))
+    options = [getattr(case.options, one.name) for one in fields(case.options) if one.name not in (*PATHS, "exclude")]
+    settings = (manytruths.__version__, plan.methods, plan.options, plan.pictures, options, who, pooled)
+    content = [reading.grid, case.region(reading.grid), *reading.masks.values()]
+    return fingerprint(settings, [*content, *(reading.picture if plan.pictures else ())])
 
 
 def _digest(pooled: Mapping[str, Consensus]) -> list[tuple[str, str, Any]]:

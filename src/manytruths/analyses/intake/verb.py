@@ -8,14 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from shutil import rmtree
 
 from ...errors import GridError, InputError, StudyError
 from ...exchange.gathering import Gathered
 from ...exchange.reads import NoPicture, Read
 from ...formats import Template, probe, write_csv, write_text
 from ...formats.location import SUFFIXES
-from ...formats.results import alone, staged
+from ...formats.replacing import replacing
+from ...formats.writing import PART
 from ...study import Progress
 from ...study.parallel import in_order
 from .drawing import Drawn, Overlap, draw
@@ -86,8 +86,8 @@ def write_study(
             "parts, or say which field names the rater (--rater-field)"
         )
     ranked = plan.ranks and any(mark.rank is not None for read in reads for mark in read.marks)
-    home = folder.resolve()  # as "." a folder has no name to put another one beside
-    with alone(home), staged(home) as stage:
+    with replacing(folder.resolve(), ours=_ours(folder, plan.images)) as (stage,):
+        check_folder(folder, plan.replace)
         work = partial(draw, folder=stage, layout=layout, overlap=plan.overlap, ranked=ranked)
         _some_images(found, layout, plan.images)
         most = max(1, AT_ONCE // max(math.prod(read.grid.shape) for read in reads))
@@ -107,7 +107,6 @@ def write_study(
         models = {on_disk(rater): [layout.cases[c] for c in cases] for rater, cases in models_of(found).items()}
         text = _toml(layout, plan, "" in pictures.values(), ranked, bool(subjects))
         write_text(stage / "study.toml", text + _excluded(models))
-        _clear(folder, plan.images)
     return Imported(folder, found, rows, tuple(notes_of(found, reads, drawn, pictures, plan.images is not None)))
 
 
@@ -126,7 +125,8 @@ def check_folder(folder: Path, again: bool) -> None:
     """Refuse a folder that holds anything but an import that may go."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: is a file; choose a new folder with --to")
-    inside = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    there = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    inside = sorted(name for name in there if not name.startswith(PART))
     if not inside:
         return
     mark = folder / "study.toml"
@@ -137,20 +137,13 @@ def check_folder(folder: Path, again: bool) -> None:
     raise InputError(f"{folder}: holds {what}{'' if ours else '; choose an empty or a new folder with --to'}")
 
 
-def _clear(folder: Path, images: str | None) -> None:
-    """What an earlier import wrote goes, once the new one is whole; images that somebody else put there stay."""
+def _ours(folder: Path, images: str | None) -> list[str]:
+    """What an earlier import wrote; images that somebody else put there stay."""
     mark = folder / "study.toml"
     before = mark.read_text(encoding="utf-8", errors="replace") if mark.is_file() else ""
     named = images is not None and Path(images).resolve().is_relative_to((folder / "images").resolve())
     ours = f"images = {_quoted(PICTURES)}" in before and not named
-    for name in WRITTEN:
-        path = folder / name
-        if name == "images" and not ours:
-            continue
-        if path.is_symlink() or not path.is_dir():
-            path.unlink(missing_ok=True)
-        else:
-            rmtree(path)
+    return [name for name in WRITTEN if name != "images" or ours]
 
 
 def _toml(layout: Layout, plan: IntakePlan, pictures: bool, ranked: bool, subjects: bool) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...findings import FileRead, Findings
-from ...parts import Beside, Block, Cell, Column, PageTable, Paragraphs, Section, Text, words
+from ...parts import Block, Cell, Column, PageTable, Paragraphs, Section, Text, words
 from .checklist import checklist
 from .formulas import formulas
 from .methods_text import methods_text
 from .references import bibliography, cited_in
 from .results_text import results_text
-from .settings import settings, timing, versions
+from .settings import settings, versions
 from .undefined import undefined
 
 NAME, TITLE = "how-it-was-computed", "How it was computed"
@@ -37,7 +37,7 @@ def _blocks(found: Findings) -> Iterator[Block]:
     )  # fmt: skip
     yield checklist(found)
     yield settings(found)
-    yield Beside((versions(found), timing(found))) if found.seconds else versions(found)
+    yield versions()
     yield formulas(found)
     yield undefined(found)
     yield from _files(found)

@@ -1,4 +1,4 @@
-"""What was asked for: the options of the study, of the reference standards, of the evaluation; versions; timing."""
+"""What was asked for: the options of the study, of the reference standards, of the evaluation; versions."""
 
 from __future__ import annotations
 
@@ -30,21 +30,13 @@ MISSING = {
 }
 
 
-def versions(found: Findings) -> PageTable:
+def versions() -> PageTable:
     """Of what computed it."""
     rows = [("manytruths", manytruths.__version__), ("Python", platform.python_version())]
     rows += [(title, version(name)) for title, name in (("NumPy", "numpy"), ("SciPy", "scipy"), ("Pillow", "pillow"))]
-    rows += [("Platform", f"{platform.system()}, {platform.machine()}"), ("Date", found.made.isoformat())]
-    return _table("versions", "Versions", ("Software", "Version"), rows)
-
-
-def timing(found: Findings) -> PageTable:
-    """Seconds by step."""
-    seconds = found.seconds
-    rows = [(step, f"{taken:.1f}") for step, taken in seconds.items()]
-    rows += [("all of it", f"{sum(seconds.values()):.1f}")] if len(seconds) > 1 else []
-    table = _table("timing", "Timing", ("Step", "Seconds"), rows)
-    return PageTable(table.name, table.title, (table.columns[0], Column("Seconds")), table.rows)
+    rows += [("Platform", f"{platform.system()}, {platform.machine()}")]
+    note = "The same data and versions give the same page; when it was made, and how long it took, stands in run.json."
+    return _table("versions", "Versions", ("Software", "Version"), rows, note)
 
 
 def settings(found: Findings) -> PageTable:
