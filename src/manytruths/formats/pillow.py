@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FormatError
+from . import png
 from .grid import Grid
 from .location import Location
 from .opening import Content, check_shape, damaged, grid_of, start_of
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from PIL import Image
 
 _FORMATS = ("PNG", "JPEG", "GIF", "BMP", "TIFF")
-_STARTS = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+_STARTS = (png.START, b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 _SINGLE = {"1", "L", "P", "I", "F", "I;16", "I;16B", "I;16L", "I;16N"}
 _MOST_PIXELS_A_BYTE = 2**14
 """PNG of 1 bit packs at most 8,256 pixels into a byte, GIF and JPEG fewer."""
@@ -48,19 +50,25 @@ class UnknownKind(FormatError):
 
 
 @contextmanager
-def opened(location: Location) -> Iterator[Image.Image]:
-    """The picture before its pixels are decoded."""
+def opened(location: Location, *, decode: bool = False) -> Iterator[Image.Image]:
+    """The picture before its pixels are decoded; where that is wanted, the check sums of a PNG are checked."""
     from PIL import Image, TiffImagePlugin, UnidentifiedImageError  # noqa: F401  (registers TIFF)
 
     with open(location.path, "rb") as stream, _strict:
+        start = stream.read(len(png.START))
+        data = png.verified(start + stream.read()) if decode and start == png.START else b""
         try:
-            image = Image.open(stream, formats=_FORMATS)
+            image = Image.open(io.BytesIO(data) if data else stream, formats=_FORMATS)
         except UnidentifiedImageError as error:
             _unidentified(location, error)
         with image:
             check_shape(location, (image.height, image.width))
             _check_promise(image, location)
+            if data:
+                png.prepare(image, data)
             yield image
+            if data:
+                png.check_filled(image, data)
 
 
 def _check_promise(image: Image.Image, location: Location) -> None:
@@ -90,7 +98,7 @@ def probe(location: Location) -> Grid:
 
 
 def read(location: Location, as_picture: bool) -> Content:
-    with opened(location) as image:
+    with opened(location, decode=True) as image:
         _refuse_animation(image, location)
         array = picture_pixels(image) if as_picture else mask_pixels(image, location)
         return Content(array, grid_of(location, array.shape[:2]), format_of(image), image.mode)

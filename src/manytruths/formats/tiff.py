@@ -36,7 +36,7 @@ def probe(location: Location) -> Grid:
 def read(location: Location, as_picture: bool) -> Content:
     check_directories(location)
     try:
-        with pillow.opened(location) as image:
+        with pillow.opened(location, decode=True) as image:
             return _read_pages(image, location, as_picture)
     except pillow.UnknownKind as error:
         shape, array = _by_tifffile(location, error, decode=True)
