@@ -1,19 +1,24 @@
 """A single changed bit is found wherever the format has a check sum: refused, or the same pixels."""
 
+import gzip
 import random
 import struct
 import zlib
 
+import nibabel as nib
+import nrrd
 import numpy as np
 import pytest
+import tifffile
 from PIL import Image
 
-from manytruths.errors import FormatError
-from manytruths.formats import read_image, read_mask
+from manytruths.errors import FormatError, ManytruthsError
+from manytruths.formats import read_image, read_mask, write_map
 from png_files import END, START, chunk, header, png, rows_of
 
 CHANCE = np.random.default_rng(15)
 FLAT = (CHANCE.random((23, 19)) < 0.3).astype(np.uint8)
+VOLUME = (CHANCE.random((5, 6, 17)) < 0.3).astype(np.uint8)
 INVERTED = np.repeat(np.arange(255, -1, -1, dtype=np.uint8)[:, None], 3, axis=1)
 
 
@@ -34,6 +39,10 @@ MAKERS = {
     "interlaced.png": by_hand(8, interlaced=True),
     "palette.png": by_hand(8, 2, palette=INVERTED, before=chunk(b"tRNS", b"\0\1\2")),
     "pieces.png": by_hand(16, 65535, pieces=9),
+    "m.nii.gz": lambda path: nib.save(nib.Nifti1Image(VOLUME, np.eye(4)), path),
+    "two.nii.gz": lambda path: nib.save(nib.Nifti2Image(VOLUME, np.eye(4)), path),
+    "packed.npz": lambda path: np.savez_compressed(path, m=FLAT),
+    "stored.npz": lambda path: np.savez(path, m=FLAT),
     "chunks.png": by_hand(8, before=chunk(b"sBIT", b"\1") + chunk(b"gAMA", b"\0\0\xb1\x8f")),
 }
 
@@ -42,21 +51,122 @@ def outcome(path, wanted):
     """``refused``, ``same`` or ``other``."""
     try:
         found = read_mask(path).array
-    except FormatError:
+    except ManytruthsError:
         return "refused"
     return "same" if found.shape == wanted.shape and (found == wanted).all() else "other"
 
 
-@pytest.mark.parametrize("name", MAKERS)
-def test_no_flipped_bit_gives_other_pixels(tmp_path, name):
-    path = tmp_path / name
-    MAKERS[name](path)
+def flipped(path, seed, first=0, last=None):
+    """The file with one bit changed, 400 times, and what it was read as."""
     data, wanted = path.read_bytes(), np.array(read_mask(path).array)
-    for bit in random.Random(name).sample(range(8 * len(data)), 400):
+    for bit in random.Random(seed).sample(range(8 * first, 8 * (last or len(data))), 400):
         changed = bytearray(data)
         changed[bit // 8] ^= 1 << bit % 8
         path.write_bytes(changed)
-        assert outcome(path, wanted) != "other", f"bit {bit % 8} of byte {bit // 8}"
+        yield outcome(path, wanted), bit // 8, bytes(changed)
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_no_flipped_bit_gives_other_pixels(tmp_path, name):
+    MAKERS[name](tmp_path / name)
+    assert "other" not in {found for found, _, _ in flipped(tmp_path / name, name)}
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "bzip2"])
+@pytest.mark.parametrize("skip", ["", "byte skip: 3\n"])
+def test_packed_nrrd(tmp_path, encoding, skip, capfd):
+    """Its header is text without a check sum; what is packed behind it has one."""
+    path = tmp_path / "m.nrrd"
+    nrrd.write(str(path), np.concatenate([np.zeros(3, np.uint8), VOLUME.T.ravel()]), {"encoding": encoding})
+    packed = path.read_bytes().partition(b"\n\n")[2]
+    kind = f"type: uint8\ndimension: 3\nsizes: 5 6 17\nencoding: {encoding}\n{skip}"
+    if not skip:
+        nrrd.write(str(path), VOLUME, {"encoding": encoding})
+        packed = path.read_bytes().partition(b"\n\n")[2]
+    head = f"NRRD0004\n{kind}\n".encode()
+    path.write_bytes(head + packed)
+    np.testing.assert_array_equal(read_mask(path).array, VOLUME)
+    assert "other" not in {found for found, _, _ in flipped(path, encoding, len(head))}
+    assert capfd.readouterr() == ("", "")
+
+
+TIFFS = {
+    "ours": lambda path: write_map(path, FLAT),
+    "strips": lambda path: tifffile.imwrite(path, FLAT, rowsperstrip=8, compression="zlib"),
+    "tiles": lambda path: tifffile.imwrite(path, FLAT, tile=(16, 16), compression="zlib"),
+    "wide": lambda path: tifffile.imwrite(path, FLAT.astype(np.uint16), compression="zlib", predictor=True),
+    "64 bits": lambda path: tifffile.imwrite(path, FLAT.astype(np.uint64), compression="zlib"),
+    "two bytes an offset": lambda path: tifffile.imwrite(path, FLAT, compression="zlib", bigtiff=True, byteorder=">"),
+}
+
+
+def is_sound(stream):
+    try:
+        return bool(zlib.decompress(stream))
+    except zlib.error:
+        return False
+
+
+@pytest.mark.parametrize("name", TIFFS)
+def test_deflated_tiff(tmp_path, name, capfd):
+    """Adler's sum is weak on small masks: what zlib itself takes for sound (1 flip of 2,000) is not ours to refuse."""
+    path = tmp_path / "m.tif"
+    TIFFS[name](path)
+    with tifffile.TiffFile(path) as file:
+        pieces = list(zip(file.pages[0].dataoffsets, file.pages[0].databytecounts, strict=True))
+    first, last = min(at for at, _ in pieces), max(at + length for at, length in pieces)
+    for found, at, changed in flipped(path, name, first, last):
+        if found == "other":
+            start, length = next(piece for piece in pieces if piece[0] <= at < sum(piece))
+            assert is_sound(changed[start : start + length]), f"byte {at}"
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_words_for_a_deflated_tiff(tmp_path):
+    write_map(tmp_path / "m.tif", FLAT)
+    data = (tmp_path / "m.tif").read_bytes()
+    stream = zlib.compress(FLAT.tobytes())
+    at = data.index(stream[-4:])
+    (tmp_path / "m.tif").write_bytes(data[:at] + bytes(4) + data[at + 4 :])
+    with pytest.raises(
+        FormatError, match=r"m\.tif: is damaged or cut short \(.*incorrect data check\); export or copy"
+    ):
+        read_mask(tmp_path / "m.tif")
+
+
+def test_a_strip_that_unpacks_to_much_more_than_its_pixels(tmp_path):
+    path, bomb = tmp_path / "m.tif", zlib.compress(bytes(1 << 26), 9)
+    tifffile.imwrite(path, np.zeros((64, 2048), np.uint8))
+    with tifffile.TiffFile(path) as file:
+        at = file.pages[0].dataoffsets[0]
+        tags = {tag.code: tag.valueoffset for tag in file.pages[0].tags}
+    data = bytearray(path.read_bytes()[:at] + bomb)
+    data[tags[279] : tags[279] + 4] = struct.pack("<I", len(bomb))
+    data[tags[259] : tags[259] + 2] = struct.pack("<H", 8)
+    path.write_bytes(data)
+    with pytest.raises(FormatError, match=f"deflated pixels at byte {at} are cut, or go on behind the last one"):
+        read_mask(path)
+
+
+def test_an_archive_with_something_behind_the_array(tmp_path):
+    """The check sum of an entry is at its end, wherever the array ends."""
+    np.savez(tmp_path / "m.npz", m=np.zeros((700, 700), np.uint8))
+    data = bytearray((tmp_path / "m.npz").read_bytes())
+    data[300_000] = 1
+    (tmp_path / "m.npz").write_bytes(data)
+    with pytest.raises(FormatError, match="Bad CRC-32"):
+        read_mask(tmp_path / "m.npz")
+
+
+@pytest.mark.parametrize(
+    ("data", "said"), [(VOLUME.T.tobytes() + b"x", "more than 510"), (b"short", "5 bytes of data")]
+)
+def test_packed_nrrd_of_another_length(tmp_path, data, said):
+    head = b"NRRD0004\ntype: uint8\ndimension: 3\nsizes: 5 6 17\nencoding: gzip\n\n"
+    (tmp_path / "m.nrrd").write_bytes(head + gzip.compress(data))
+    with pytest.raises(FormatError, match=said):
+        read_mask(tmp_path / "m.nrrd")
 
 
 def test_the_words_for_a_check_sum(tmp_path):

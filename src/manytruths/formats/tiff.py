@@ -34,7 +34,7 @@ def probe(location: Location) -> Grid:
 
 
 def read(location: Location, as_picture: bool) -> Content:
-    check_directories(location)
+    check_directories(location, decode=True)
     try:
         with pillow.opened(location, decode=True) as image:
             return _read_pages(image, location, as_picture)
