@@ -25,9 +25,11 @@ _WHOLE = {1: "u1", 3: "u2", 4: "u4", 13: "u4", 16: "u8", 18: "u8"}
 _PIECES = ((273, 279), (324, 325))
 """Tags of the offsets and lengths of strips, and of tiles."""
 
-_WIDTH, _HEIGHT, _BITS, _COMPRESSION, _SAMPLES = 256, 257, 258, 259, 277
+_WIDTH, _HEIGHT, _BITS, _COMPRESSION, _FILL_ORDER, _SAMPLES = 256, 257, 258, 259, 266, 277
 _ROWS, _TILE_WIDTH, _TILE_HEIGHT = 278, 322, 323
 _DEFLATED = (8, 32946)
+_REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
+"""Every byte with its bits in the other order."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,8 @@ def check_directories(location: Location, *, decode: bool = False) -> None:
                     ends = _numbers(stream, entries[offsets], layout), _numbers(stream, entries[lengths], layout)
                     _inside(_last_end(*ends), size, location)
                     if decode and _first(stream, entries, _COMPRESSION, layout) in _DEFLATED:
-                        _check_sums(stream, ends, _most(stream, entries, layout), location)
+                        is_reversed = _first(stream, entries, _FILL_ORDER, layout) == 2
+                        _check_sums(stream, ends, _most(stream, entries, layout), is_reversed, location)
 
 
 def _layout(start: bytes) -> _Layout | None:
@@ -144,10 +147,13 @@ def _most(stream: IO[bytes], entries: dict[int, _Entry], layout: _Layout) -> int
     return rows * ((width * bits + 7) // 8)
 
 
-def _check_sums(stream: IO[bytes], ends: tuple[_Numbers, _Numbers], most: int, location: Location) -> None:
+def _check_sums(
+    stream: IO[bytes], ends: tuple[_Numbers, _Numbers], most: int, is_reversed: bool, location: Location
+) -> None:
     for offset, length in zip(*(numbers.tolist() for numbers in ends), strict=True):
         stream.seek(offset)
         unpacked, data, left = zlib.decompressobj(), stream.read(length), most + 1
+        data = data.translate(_REVERSED) if is_reversed else data
         # A tile that is left out has no bytes.
         while data and left > 0 and not unpacked.eof:
             left -= len(unpacked.decompress(data, min(left, _PIECE)))

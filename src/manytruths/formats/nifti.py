@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..errors import FormatError, GridError
 from .grid import Grid
 from .location import Location
-from .opening import MAX_ITEMS, Content, check_bytes, check_shape, damaged, grid_of, needs, start_of
+from .opening import MAX_ITEMS, Content, Use, check_bytes, check_shape, damaged, grid_of, needs, start_of
 
 _GZIP = b"\x1f\x8b"
 _LONGEST = 1 << 22
@@ -34,7 +34,7 @@ def probe(location: Location) -> Grid:
         return _grid(header, location)
 
 
-def read(location: Location, as_picture: bool) -> Content:
+def read(location: Location, use: Use) -> Content:
     with _opened(location) as stream:
         header = _header(stream, location)
         grid = _grid(header, location)

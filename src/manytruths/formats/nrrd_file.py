@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..errors import FormatError
 from .grid import Grid
 from .location import Location
-from .opening import MAX_ITEMS, Content, check_shape, damaged, grid_of, needs, regular_file, start_of
+from .opening import MAX_ITEMS, Content, Use, check_shape, damaged, grid_of, needs, regular_file, start_of
 
 _FLIPS = {
     "right-anterior-superior": (1, 1, 1), "ras": (1, 1, 1),
@@ -41,7 +41,7 @@ def probe(location: Location) -> Grid:
         return _grid(_header(stream, location), location)
 
 
-def read(location: Location, as_picture: bool) -> Content:
+def read(location: Location, use: Use) -> Content:
     with open(location.path, "rb") as stream:
         header = _header(stream, location)
         grid = _grid(header, location)

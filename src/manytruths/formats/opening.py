@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, Literal, NoReturn, Protocol
 
 from numpy.typing import NDArray
 
@@ -22,6 +22,8 @@ from .quiet import quiet
 MAX_ITEMS = 2**30
 """The most pixels or voxels of one file; a header that promises more is taken for a mistake or an attack."""
 
+Use = Literal["mask", "picture", "response"]
+"""What is read: labels as they are stored; something to look at; or numbers between no and yes, stored as they are."""
 
 _OTHERS = (
     (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device"),
@@ -43,7 +45,7 @@ class Family(Protocol):
 
     def probe(self, location: Location) -> Grid: ...
 
-    def read(self, location: Location, as_picture: bool) -> Content: ...
+    def read(self, location: Location, use: Use) -> Content: ...
 
 
 def check_file(location: Location) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import GridError, InputError, LabelError, ManytruthsError, StudyError
-from ..formats import Grid, Location, Mask, read_image, read_mask
+from ..formats import Grid, Location, Mask, read_image, read_mask, read_response
 from ..formats.aligning import Alignment, box
 from ..labels import Labels
 from ..pixels import paint, tally
@@ -143,7 +143,7 @@ class Case:
         """One algorithm's grey output."""
         source = self.predictions[column]
         with about(f"case {self.name}, {_of(column)}"):
-            found = read_image(source) if isinstance(source, Location) else self._load(source).mask
+            found = read_response(source) if isinstance(source, Location) else self._load(source).mask
             if found.array.ndim > len(found.grid.shape):
                 raise InputError(
                     f"{source} is a picture in colour; a grey prediction has one number a pixel: save it as grey"
