@@ -18,6 +18,7 @@ from ..pixels import paint, tally
 from ..shape.overlaps import smaller_out_of_larger
 from ..tallies import Column, Tally
 from .options import Options
+from .other_values import refuse_other_ranks
 from .placing import Placed, Target, put, target_of, together
 from .refusals import about, refuse_compressed, refuse_strange, values_found
 
@@ -120,7 +121,9 @@ class Case:
         """The table of the ranks that raters gave, and the rank maps."""
         maps = {column: self.rank_map(column, grid) for column in self.ranks}
         with about(f"case {self.name}, rank maps"):
-            return tally(maps), maps
+            table = tally(maps)
+            refuse_other_ranks(table)
+            return table, maps
 
     # What lies beside the masks must lie on their grid; without one, it must be readable.
 
