@@ -121,7 +121,7 @@ def bomb():
     real = base64.b64decode(png(np.zeros((4, 5))))
     data = zlib.compress(bytes(1 << 24), 9)
     chunk = len(data).to_bytes(4) + b"IDAT" + data + zlib.crc32(b"IDAT" + data).to_bytes(4)
-    return base64.b64encode(real[:33] + chunk * 8).decode()
+    return base64.b64encode(real[:33] + chunk * 8 + real[-12:]).decode()
 
 
 @pytest.mark.parametrize(

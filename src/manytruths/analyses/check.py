@@ -16,6 +16,7 @@ from ..formats.aligning import MARK
 from ..formats.results import write_summary
 from ..study import Progress, Study
 from ..study.checking import Checked, Problem, check_case
+from ..study.other_values import other_values
 from ..study.predicted import other_classes
 from ..study.strangers import Stranger, strangers
 from .check_reads import REGISTERED, absence, read_columns, read_problems, registered
@@ -57,9 +58,12 @@ def _between_cases(study: Study, cases: dict[str, Checked]) -> Iterator[Problem]
     """What only shows when all cases are seen together."""
     tables = {name: found.tally for name, found in cases.items() if found.tally is not None}
     try:
-        study.gathered(tables)
+        tallies = study.labelled(tables)
     except ManytruthsError as error:
         yield Problem("error", "label", str(error))
+    else:
+        for odd in () if study.knows_labels else other_values(tallies):
+            yield Problem("error", "label", str(odd.error), odd.case, odd.rater)
     said = {(p.case, p.rater) for found in cases.values() for p in found.problems if p.kind == "prediction"}
     for wrong in other_classes(tables) if study.options.labels is None else ():
         if (wrong.case, str(wrong.column)) not in said:

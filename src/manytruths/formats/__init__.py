@@ -3,7 +3,7 @@
 from .grid import Grid
 from .location import Location
 from .maps import write_map, write_picture
-from .reading import Mask, Picture, probe, read_image, read_mask
+from .reading import Mask, Picture, probe, read_image, read_mask, read_response
 from .template import Found, Template
 from .values import looks_compressed
 from .writing import atomic, safe_name, write_csv, write_json, write_text
@@ -20,6 +20,7 @@ __all__ = [
     "probe",
     "read_image",
     "read_mask",
+    "read_response",
     "safe_name",
     "write_csv",
     "write_json",

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..errors import FormatError
 from .grid import Grid
 from .location import Location
-from .opening import Content, check_bytes, check_shape, damaged, grid_of, start_of
+from .opening import Content, Use, check_bytes, check_shape, damaged, grid_of, start_of
 
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
@@ -40,14 +40,14 @@ def probe(location: Location) -> Grid:
     return grid_of(location, header.shape)
 
 
-def read(location: Location, as_picture: bool) -> Content:
+def read(location: Location, use: Use) -> Content:
     if _is_archive(location):
         array, kind = _from_archive(location), "npz"
     else:
         probe(location)
         array, kind = np.load(location.path, mmap_mode="r", allow_pickle=False), "npy"
     # Uint8 with 3 or 4 values at the end is how everybody stores colour.
-    if as_picture and array.ndim == 3 and array.shape[2] in (3, 4) and array.dtype == np.uint8:
+    if use != "mask" and array.ndim == 3 and array.shape[2] in (3, 4) and array.dtype == np.uint8:
         return Content(array[..., :3], grid_of(location, array.shape[:2]), kind, "RGB")
     return Content(array, grid_of(location, array.shape), kind)
 
@@ -92,6 +92,8 @@ def _member(location: Location, *_: int) -> NDArray[Any]:
         damaged(location, f"{entry.file_size} bytes where its header says {header.end}")
     with archive.open(entry) as stream:
         array: NDArray[Any] = npy.read_array(stream, allow_pickle=False)
+        while stream.read(1 << 20):  # the check sum is looked at where the entry ends
+            pass
     array.flags.writeable = False
     return array
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..errors import FormatError, GridError
 from .grid import Grid
 from .location import Location
-from .opening import Content, check_bytes, check_shape, grid_of, needs, start_of
+from .opening import MAX_ITEMS, Content, Use, check_bytes, check_shape, damaged, grid_of, needs, start_of
 
 _GZIP = b"\x1f\x8b"
 _LONGEST = 1 << 22
@@ -34,7 +34,7 @@ def probe(location: Location) -> Grid:
         return _grid(header, location)
 
 
-def read(location: Location, as_picture: bool) -> Content:
+def read(location: Location, use: Use) -> Content:
     with _opened(location) as stream:
         header = _header(stream, location)
         grid = _grid(header, location)
@@ -70,8 +70,11 @@ def _opened(location: Location) -> Iterator[IO[bytes]]:
 
 def _drain(stream: IO[bytes], location: Location) -> None:
     """Read a packed file to its end, where its checksum stands."""
-    while _is_packed(location) and stream.read(1 << 20):
-        pass
+    more = 0
+    while _is_packed(location) and (piece := stream.read(1 << 20)):
+        more += len(piece)
+        if more > MAX_ITEMS:
+            damaged(location, f"more than {MAX_ITEMS} bytes behind its voxels")
 
 
 def _header(stream: IO[bytes], location: Location) -> Any:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import PurePosixPath, PureWindowsPath
 from typing import IO, Any
 
 import numpy as np
@@ -13,7 +17,7 @@ from numpy.typing import NDArray
 from ..errors import FormatError
 from .grid import Grid
 from .location import Location
-from .opening import Content, check_shape, grid_of, needs, start_of
+from .opening import MAX_ITEMS, Content, Use, check_shape, damaged, grid_of, needs, regular_file, start_of
 
 _FLIPS = {
     "right-anterior-superior": (1, 1, 1), "ras": (1, 1, 1),
@@ -22,13 +26,22 @@ _FLIPS = {
 }  # fmt: skip
 _MM = {"um": 1e-3, "µm": 1e-3, "microns": 1e-3, "micron": 1e-3, "cm": 10.0, "m": 1e3}
 
+_TEXTS = ("ascii", "text", "txt")
+_PACKED: dict[str, Callable[[IO[bytes]], Any]] = {
+    "gzip": lambda source: gzip.GzipFile(fileobj=source), "gz": lambda source: gzip.GzipFile(fileobj=source),
+    "bzip2": bz2.BZ2File, "bz2": bz2.BZ2File,
+}  # fmt: skip
+_LETTERS = 40
+"""The most signs of a number, with the space behind it."""
+_SLACK = 1 << 16
+
 
 def probe(location: Location) -> Grid:
     with open(location.path, "rb") as stream:
         return _grid(_header(stream, location), location)
 
 
-def read(location: Location, as_picture: bool) -> Content:
+def read(location: Location, use: Use) -> Content:
     with open(location.path, "rb") as stream:
         header = _header(stream, location)
         grid = _grid(header, location)
@@ -48,22 +61,104 @@ def _header(stream: IO[bytes], location: Location) -> Any:
 
 
 def _data(stream: IO[bytes], header: Any, grid: Grid, location: Location) -> NDArray[Any]:
+    dtype, sizes = _dtype(header, location), [int(n) for n in header["sizes"]]
+    wanted = int(np.prod(grid.shape, dtype=np.int64)) * dtype.itemsize
+    with _source(stream, header, location) as source:
+        _skip_lines(source, int(_field(header, "line skip", 0)), location)
+        skip = int(_field(header, "byte skip", 0))
+        if skip < -1:
+            damaged(location, f"byte skip: {skip}")
+        encoding = str(header["encoding"]).lower()
+        if encoding in _TEXTS:
+            array = _from_text(source, skip, dtype, wanted // dtype.itemsize, location)
+        elif encoding == "raw":
+            array = np.frombuffer(_plain(source, skip, wanted, location), dtype)
+        elif encoding in _PACKED:
+            array = np.frombuffer(_unpacked(_PACKED[encoding](source), skip, wanted, location), dtype)
+        else:
+            raise FormatError(f"{location}: its encoding {encoding!r} cannot be read; save it as raw or gzip")
+    return array.reshape(sizes[::-1]).T
+
+
+def _field(header: Any, name: str, otherwise: Any) -> Any:
+    return header.get(name.replace(" ", ""), header.get(name, otherwise))
+
+
+def _dtype(header: Any, location: Location) -> np.dtype[Any]:
+    """What pynrrd makes of ``type`` and ``endian``, from one item."""
     nrrd = needs("nrrd", "medical", location)
-    plain = not {"datafile", "data file", "byteskip", "byte skip", "lineskip", "line skip"} & set(header)
-    if plain and header["encoding"] in ("gzip", "gz"):
-        # pynrrd stops before the checksum at the end of the packed data; here a cut or changed file fails.
-        stream = io.BytesIO(_unpacked(stream, 8 * int(np.prod(grid.shape, dtype=np.int64))))
-        header = {**header, "encoding": "raw"}
-    array: NDArray[Any] = nrrd.read_data(header, stream, str(location.path))
-    return array
+    if header["dimension"] != len(header["sizes"]):
+        damaged(location, f"dimension {header['dimension']}, but {len(header['sizes'])} sizes")
+    kept = {key: header[key] for key in ("type", "endian", "dimension") if key in header}
+    # numbers in words have no byte order, and need not say so
+    encoding, item = ("ascii", b"0") if str(header["encoding"]).lower() in _TEXTS else ("raw", bytes(8))
+    one = {**kept, "encoding": encoding, "sizes": np.ones(len(header["sizes"]), np.int64)}
+    found: NDArray[Any] = nrrd.read_data(one, io.BytesIO(item))
+    return found.dtype
 
 
-def _unpacked(stream: IO[bytes], most: int) -> bytes:
-    with gzip.GzipFile(fileobj=stream) as unpacked:
-        data = unpacked.read(most)
-        while unpacked.read(1 << 20):
-            pass
+@contextmanager
+def _source(stream: IO[bytes], header: Any, location: Location) -> Iterator[IO[bytes]]:
+    """Where the numbers stand: behind the header, or in one file beside it."""
+    name = _field(header, "data file", None)
+    if name is None:
+        yield stream
+        return
+    name = str(name)
+    if name.split()[:1] == ["LIST"] or "%" in name:
+        raise FormatError(f"{location}: its data are in several files ({name}); save it as one .nrrd file")
+    inside = PurePosixPath(name.replace("\\", "/"))
+    if inside.is_absolute() or ".." in inside.parts or PureWindowsPath(name).drive:
+        raise FormatError(
+            f"{location}: its data file {name!r} is outside of its folder; put both into one, or save one .nrrd file"
+        )
+    path = location.path.parent / name
+    regular_file(path, f"{location}: its data file {path}")
+    with open(path, "rb") as beside:
+        yield beside
+
+
+def _skip_lines(source: IO[bytes], lines: int, location: Location) -> None:
+    if lines < 0:
+        damaged(location, f"line skip: {lines}")
+    for _ in range(lines):
+        if not source.readline():
+            damaged(location, f"it ends before {lines} lines are skipped")
+
+
+def _plain(source: IO[bytes], skip: int, wanted: int, location: Location) -> bytes:
+    here, end = source.tell(), source.seek(0, io.SEEK_END)
+    start = end - wanted if skip == -1 else here + skip
+    if start < 0 or end - start != wanted:
+        damaged(location, f"{end - start} bytes of data where its header says {wanted}")
+    source.seek(start)
+    return source.read(wanted)
+
+
+def _unpacked(unpacked: IO[bytes], skip: int, wanted: int, location: Location) -> bytes:
+    """Exactly the bytes that are wanted, and the packed file read to its end, where its check sum stands."""
+    with unpacked:
+        if skip > 0:
+            unpacked.seek(skip)
+        data = unpacked.read(wanted)
+        more = 0
+        while piece := unpacked.read(1 << 20):
+            more += len(piece)
+            data = (data + piece)[-wanted:] if skip == -1 else data
+            if more > (MAX_ITEMS if skip == -1 else 0):
+                damaged(location, f"more than {wanted} bytes of data, which its header says")
+    if len(data) < wanted:
+        damaged(location, f"{len(data)} bytes of data where its header says {wanted}")
     return data
+
+
+def _from_text(source: IO[bytes], skip: int, dtype: Any, items: int, location: Location) -> NDArray[Any]:
+    source.seek(max(skip, 0), io.SEEK_CUR)
+    text = source.read(_LETTERS * items + _SLACK)
+    words = text.split()
+    if len(words) != items or source.read(1):
+        damaged(location, f"{len(words)} numbers or more where its header says {items}")
+    return np.array(words).astype(dtype)
 
 
 def _grid(header: Any, location: Location) -> Grid:

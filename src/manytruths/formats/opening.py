@@ -5,11 +5,12 @@ from __future__ import annotations
 import importlib
 import math
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, Literal, NoReturn, Protocol
 
 from numpy.typing import NDArray
 
@@ -20,6 +21,13 @@ from .quiet import quiet
 
 MAX_ITEMS = 2**30
 """The most pixels or voxels of one file; a header that promises more is taken for a mistake or an attack."""
+
+Use = Literal["mask", "picture", "response"]
+"""What is read: labels as they are stored; something to look at; or numbers between no and yes, stored as they are."""
+
+_OTHERS = (
+    (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,23 +45,34 @@ class Family(Protocol):
 
     def probe(self, location: Location) -> Grid: ...
 
-    def read(self, location: Location, as_picture: bool) -> Content: ...
+    def read(self, location: Location, use: Use) -> Content: ...
 
 
 def check_file(location: Location) -> None:
     """Refuse what is no file with something in it and a suffix that is known."""
     path = location.path
-    if path.is_dir():
-        raise FormatError(f"{location}: is a folder, not a file; name the files inside it")
-    if not path.exists():
-        raise FormatError(f"{location}: there is no such file; correct the path")
-    if not path.is_file():
-        raise FormatError(f"{location}: is no regular file; copy its content into one")
+    size = regular_file(path, str(location))
     if suffix_of(path.name) not in SUFFIXES:
         known = " ".join(SUFFIXES)
         raise FormatError(f"{location}: files ending in {path.suffix!r} cannot be read; save it as one of {known}")
-    if path.stat().st_size == 0:
+    if size == 0:
         raise FormatError(f"{location}: is empty (0 bytes); export it again")
+
+
+def regular_file(path: Path, name: str) -> int:
+    """The size of a file, links followed; whatever else is there is refused without being opened, which may hang."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        raise FormatError(f"{name}: there is no such file; correct the path") from None
+    except OSError as error:
+        raise FormatError(f"{name}: cannot be opened: {error.strerror}; check the path and its rights") from None
+    if stat.S_ISDIR(found.st_mode):
+        raise FormatError(f"{name}: is a folder, not a file; name the files inside it")
+    if not stat.S_ISREG(found.st_mode):
+        what = next((what for is_one, what in _OTHERS if is_one(found.st_mode)), "something else")
+        raise FormatError(f"{name}: is no regular file but {what}; copy its content into one")
+    return found.st_size
 
 
 @contextmanager

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -10,21 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import FormatError
+from . import png
 from .grid import Grid
 from .location import Location
-from .opening import Content, check_shape, damaged, grid_of, start_of
+from .opening import Content, Use, check_shape, damaged, grid_of, start_of
 from .quiet import Shared
 
 if TYPE_CHECKING:
     from PIL import Image
 
 _FORMATS = ("PNG", "JPEG", "GIF", "BMP", "TIFF")
-_STARTS = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
+_STARTS = (png.START, b"\xff\xd8\xff", b"GIF8", b"BM", b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 _SINGLE = {"1", "L", "P", "I", "F", "I;16", "I;16B", "I;16L", "I;16N"}
 _MOST_PIXELS_A_BYTE = 2**14
 """PNG of 1 bit packs at most 8,256 pixels into a byte, GIF and JPEG fewer."""
-_LEVELS = {"L;2": 85, "L;4": 17}
-"""Pillow spreads grey of 2 and 4 bits over 0 to 255; the labels are what stood before."""
+_RAW = re.compile(r"[1L];(?P<bits>[24])?(?P<inverted>I)?R?")
+"""What Pillow does to stored grey of few bits: spread over 0 to 255, turned where 0 is white, bits in reverse order."""
+_LEVELS = {"2": 85, "4": 17}
 
 
 @contextmanager
@@ -48,19 +52,25 @@ class UnknownKind(FormatError):
 
 
 @contextmanager
-def opened(location: Location) -> Iterator[Image.Image]:
-    """The picture before its pixels are decoded."""
+def opened(location: Location, *, decode: bool = False) -> Iterator[Image.Image]:
+    """The picture before its pixels are decoded; where that is wanted, the check sums of a PNG are checked."""
     from PIL import Image, TiffImagePlugin, UnidentifiedImageError  # noqa: F401  (registers TIFF)
 
     with open(location.path, "rb") as stream, _strict:
+        start = stream.read(len(png.START))
+        data = png.verified(start + stream.read()) if decode and start == png.START else b""
         try:
-            image = Image.open(stream, formats=_FORMATS)
+            image = Image.open(io.BytesIO(data) if data else stream, formats=_FORMATS)
         except UnidentifiedImageError as error:
             _unidentified(location, error)
         with image:
             check_shape(location, (image.height, image.width))
             _check_promise(image, location)
+            if data:
+                png.prepare(image, data)
             yield image
+            if data:
+                png.check_filled(image, data)
 
 
 def _check_promise(image: Image.Image, location: Location) -> None:
@@ -89,10 +99,11 @@ def probe(location: Location) -> Grid:
         return grid_of(location, (image.height, image.width))
 
 
-def read(location: Location, as_picture: bool) -> Content:
-    with opened(location) as image:
+def read(location: Location, use: Use) -> Content:
+    with opened(location, decode=True) as image:
         _refuse_animation(image, location)
-        array = picture_pixels(image) if as_picture else mask_pixels(image, location)
+        _refuse_few_greys(image, location)
+        array = mask_pixels(image, location) if use == "mask" else picture_pixels(image)
         return Content(array, grid_of(location, array.shape[:2]), format_of(image), image.mode)
 
 
@@ -102,18 +113,42 @@ def _refuse_animation(image: Image.Image, location: Location) -> None:
         raise FormatError(f"{location}: is an animation of {frames} frames; save each frame as one picture")
 
 
+def _refuse_few_greys(image: Image.Image, location: Location) -> None:
+    """Of a BMP, Pillow takes the depth of its pixels from the number of greys in the palette."""
+    wanted = {"1": 1, "L": 8}.get(image.mode)
+    if image.format != "BMP" or wanted is None:
+        return
+    with open(location.path, "rb") as stream:
+        start = stream.read(30)
+    at = 24 if start[14] == 12 else 28
+    bits = int.from_bytes(start[at : at + 2], "little")
+    if bits != wanted:
+        raise FormatError(
+            f"{location}: is a BMP of {bits} bits with a palette of few greys, which cannot be read; save it as PNG"
+        )
+
+
 def mask_pixels(image: Image.Image, location: Location) -> NDArray[Any]:
-    """The values as they stand in the file: palette indices, grey values, 0 and 1."""
+    """The values as they stand in the file: palette indices, grey values, 0 and 1, also where 0 is shown as white."""
     if image.mode not in _SINGLE:
         raise FormatError(
             f"{location}: is an {image.mode} picture, not a mask: it has {len(image.getbands())} channels; "
             "save one channel, or an index per label"
         )
-    levels = _LEVELS.get(_raw_mode(image), 1)
+    raw = _RAW.fullmatch(raw_mode(image))
     array = np.asarray(image)
     if image.mode == "I" and image.format == "PNG":
         return array.astype(np.uint16)
-    return array // np.uint8(levels) if levels > 1 else array
+    if raw is None:
+        return array
+    array = ~array if raw["inverted"] else array
+    return array // np.uint8(_LEVELS[raw["bits"]]) if raw["bits"] else array
+
+
+def is_inverted(image: Image.Image) -> bool:
+    """Whether Pillow turns the grey of a picture, not decoded yet, in which 0 is white."""
+    raw = _RAW.fullmatch(raw_mode(image))
+    return raw is not None and raw["inverted"] is not None
 
 
 def picture_pixels(image: Image.Image) -> NDArray[Any]:
@@ -129,7 +164,8 @@ def picture_pixels(image: Image.Image) -> NDArray[Any]:
     return np.asarray(image.convert("RGB") if image.mode != "RGBA" else image)[..., :3]
 
 
-def _raw_mode(image: Image.Image) -> str:
+def raw_mode(image: Image.Image) -> str:
+    """How Pillow will decode a picture that is not decoded yet, such as ``L;2I``."""
     tiles: Any = getattr(image, "tile", None)
     arguments = tiles[0][3] if tiles else ""
     return str(arguments[0] if isinstance(arguments, tuple) and arguments else arguments)

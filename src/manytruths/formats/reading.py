@@ -13,7 +13,7 @@ from ..errors import FormatError
 from . import arrays, nifti, nrrd_file, pillow, tiff
 from .grid import Grid
 from .location import Location, suffix_of
-from .opening import Content, Family, check_file, guarded
+from .opening import Content, Family, Use, check_file, guarded
 from .values import whole_numbers, zeros_and_ones
 
 _FAMILIES: dict[str, Family] = {
@@ -43,19 +43,27 @@ class Picture:
 
 
 def read_mask(location: Location | Path | str) -> Mask:
-    """A mask with its values as they are; floats must be whole numbers."""
+    """A mask with its values as they are stored, whatever they are shown as; floats must be whole numbers."""
     location = Location.of(location)
     if location.blank:
         return _empty(location)
-    content = _content(location, as_picture=False)
+    content = _content(location, "mask")
     with guarded(location):
         return Mask(whole_numbers(content.array, location), content.grid, content.format)
 
 
 def read_image(location: Location | Path | str) -> Picture:
-    """An image: grey of 8 bits, 16 bits or floats, or RGB without alpha."""
-    location = Location.of(location)
-    content = _content(location, as_picture=True)
+    """An image to look at: grey of 8 bits, 16 bits or floats, or RGB without alpha; black is the least."""
+    return _picture(Location.of(location), "picture")
+
+
+def read_response(location: Location | Path | str) -> Picture:
+    """A map of numbers such as probabilities: as :func:`read_image`, but never turned to be looked at."""
+    return _picture(Location.of(location), "response")
+
+
+def _picture(location: Location, use: Use) -> Picture:
+    content = _content(location, use)
     array = content.array.astype(content.array.dtype.newbyteorder("="), copy=False)
     return Picture(zeros_and_ones(array) if array.dtype.kind == "b" else array, content.grid, content.format)
 
@@ -68,7 +76,7 @@ def probe(location: Location | Path | str) -> Grid:
 
 def _empty(location: Location) -> Mask:
     """Nothing marked, on the grid of another mask or of the image, which may be in colour."""
-    grid = probe(location) if location.blank == "mask" else _content(location, as_picture=True).grid
+    grid = probe(location) if location.blank == "mask" else _content(location, "picture").grid
     return Mask(np.zeros(grid.shape, np.uint8), grid, "empty")
 
 
@@ -83,10 +91,10 @@ def _whole(location: Location) -> Grid:
         return _FAMILIES[suffix_of(location.path.name)].probe(location)
 
 
-def _content(location: Location, as_picture: bool) -> Content:
+def _content(location: Location, use: Use) -> Content:
     with guarded(location):
         check_file(location)
-        content = _FAMILIES[suffix_of(location.path.name)].read(location, as_picture)
+        content = _FAMILIES[suffix_of(location.path.name)].read(location, use)
     grid = _checked(_indexed_grid(content.grid, location), location)
     array = content.array if location.index is None else content.array[location.index]
     return Content(array, grid, content.format, content.colour)

@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import GridError, InputError, LabelError, ManytruthsError, StudyError
-from ..formats import Grid, Location, Mask, read_image, read_mask
+from ..formats import Grid, Location, Mask, read_image, read_mask, read_response
 from ..formats.aligning import Alignment, box
 from ..labels import Labels
 from ..pixels import paint, tally
 from ..shape.overlaps import smaller_out_of_larger
 from ..tallies import Column, Tally
 from .options import Options
+from .other_values import refuse_other_ranks
 from .placing import Placed, Target, put, target_of, together
 from .refusals import about, refuse_compressed, refuse_strange, values_found
 
@@ -120,7 +121,9 @@ class Case:
         """The table of the ranks that raters gave, and the rank maps."""
         maps = {column: self.rank_map(column, grid) for column in self.ranks}
         with about(f"case {self.name}, rank maps"):
-            return tally(maps), maps
+            table = tally(maps)
+            refuse_other_ranks(table)
+            return table, maps
 
     # What lies beside the masks must lie on their grid; without one, it must be readable.
 
@@ -143,7 +146,7 @@ class Case:
         """One algorithm's grey output."""
         source = self.predictions[column]
         with about(f"case {self.name}, {_of(column)}"):
-            found = read_image(source) if isinstance(source, Location) else self._load(source).mask
+            found = read_response(source) if isinstance(source, Location) else self._load(source).mask
             if found.array.ndim > len(found.grid.shape):
                 raise InputError(
                     f"{source} is a picture in colour; a grey prediction has one number a pixel: save it as grey"

@@ -118,11 +118,18 @@ def _beside(case: Case, grid: Grid | None) -> Iterator[Problem]:
     for kind, gone in (("prediction", case.missing), ("reference", case.missing_references)):
         for column in gone:
             yield Problem("warning", kind, f"case {case.name}: there is no {kind} of {column}", case.name, str(column))
+    failed = set()
     for kind, who, check in checks:
         try:
             check()
         except InputError as error:
+            failed.add(kind)
             yield Problem("error", kind, str(error), case.name, who)
+    if case.ranks and grid is not None and "ranks" not in failed:
+        try:
+            case.rank_tally(grid)
+        except InputError as error:
+            yield Problem("error", "ranks", str(error), case.name)
 
 
 def _image(case: Case, target: Target | None) -> Iterator[Problem]:

@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import InputError, LabelError
 from ..tallies import Column, Tally
 from .case import Array, Case
+from .other_values import in_other_units
 
 NO_MASK = 8
 """What holds more values than this that no rater uses is no mask."""
@@ -47,9 +48,9 @@ def other_values(case: Case, table: Tally) -> Iterator[Wrong]:
                 f"{len(raters)}: it is no mask; judge it by curves (--grey), and perhaps cut it (--threshold), or "
                 "declare the labels (--labels)"
             ))  # fmt: skip
-        elif len(raters) == 1 == len(used[column]) and own:
+        elif raters and len(used[column]) == 1 and in_other_units({"raters": raters, "it": used[column]}):
             yield Wrong(case.name, column, LabelError(
-                f"case {case.name}: {column} marks with {min(own)}, the raters with {min(raters)}; "
+                f"case {case.name}: {column} marks with {min(own)}, the raters with {_listed(raters)}; "
                 "unite them with --foreground any, or write the prediction again"
             ))  # fmt: skip
 
@@ -74,8 +75,13 @@ def _marks(table: Tally, column: int) -> set[str]:
     return {table.labels.names[code] for code in codes}
 
 
+def _listed(values: set[int]) -> str:
+    return " and ".join(map(str, sorted(values)[:NO_MASK]))
+
+
 def refuse_grey_references(case: Case, table: Tally, references: Mapping[Column, Array]) -> None:
-    """Refuse a given truth that is a map of probabilities: all that is not 0 would be marked."""
+    """Refuse a given truth that is a map of probabilities, where all that is not 0 would be marked, or marks with 255
+    where there are labels."""
     for wrong in grey_references(case, table, references):
         raise wrong.error
 
@@ -84,9 +90,15 @@ def grey_references(case: Case, table: Tally, references: Mapping[Column, Array]
     """Every given truth that is one."""
     for column, array in references.items():
         some = array.ravel(order="K")[:: max(1, array.size // LOOKED_AT)]
-        own = set(np.unique(some).tolist()) - set(table.labels.values)
+        found = set(np.unique(some).tolist()) - {0}
+        own, marks = found - set(table.labels.values), set(table.labels.values) - {0}
         if len(own) > NO_MASK and not case.options.foreground:
             yield Wrong(case.name, column, InputError(
                 f"case {case.name}: the reference {column} holds {len(own)} values that no rater uses: it is no mask; "
                 "cut it, or unite all labels with --foreground any"
+            ))  # fmt: skip
+        elif len(marks) > 1 and len(found) == 1 and own and in_other_units({"masks": marks, "it": found}):
+            yield Wrong(case.name, column, LabelError(
+                f"case {case.name}: the reference {column} marks with {min(own)}, the masks with {_listed(marks)}; "
+                "write it with their labels, or unite all with --foreground any"
             ))  # fmt: skip

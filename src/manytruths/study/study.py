@@ -221,9 +221,14 @@ class Study:
     def gathered(self, tables: Mapping[str, Tally]) -> Tallies:
         """Tables by case over the labels of all of them, with subjects and groups; looks for other values."""
         found = self.labelled(tables)
-        if self.options.labels is None and found:
-            refuse_other_values(found, next(iter(found.values())).labels)
+        if not self.knows_labels:
+            refuse_other_values(found)
         return found
+
+    @property
+    def knows_labels(self) -> bool:
+        """Whether labels are declared, or are the names of files, so that values need not be guessed at."""
+        return self.options.labels is not None or any(case.structures for case in self)
 
     def labelled(self, tables: Mapping[str, Tally]) -> Tallies:
         """Tables of some cases over the labels of all of them, with subjects and groups."""

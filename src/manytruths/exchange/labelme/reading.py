@@ -6,7 +6,6 @@ The first pixel reaches from 0 to 1. A mask is a picture of its own, from one pi
 from __future__ import annotations
 
 import base64
-import io
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from ...errors import FormatError, InputError, LabelError
 from ...formats import Grid, probe
+from ...formats.png import opened
 from ...formats.quiet import quiet
 from ..documents import LONGEST, NOTHING, anything, decoded, given, notes_of, picture_beside, points_of, ranked, text_of
 from ..opening import about, image_grid, json_of
@@ -216,10 +216,8 @@ def _mask(shape: Shape, grid: Grid) -> Outline:
 
 
 def _unpacked(png: bytes) -> Mask:
-    from PIL import Image
-
     try:
-        with quiet, Image.open(io.BytesIO(png), formats=["PNG"]) as image:
+        with quiet, opened(png) as image:
             mode, values = image.mode, np.asarray(image)
     except Exception as error:  # libraries raise what they like on bad bytes
         raise FormatError(f"its mask is damaged ({' '.join(str(error).split())[:80]}); draw it again") from None
