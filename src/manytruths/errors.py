@@ -18,6 +18,8 @@ import re
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Ends of lines, what a terminal obeys, what turns the direction of what follows, and bytes that are no text."""
 
+NOT_TEXT = "is not UTF-8"
+
 
 class ManytruthsError(Exception):
     """Whatever manytruths raises on purpose."""
@@ -65,7 +67,7 @@ def fault_of_name(name: str) -> str:
     """
     if not _UNSEEN.search(name):
         return ""
-    return "holds a sign that is not seen" if _encodes(name) else "is not UTF-8"
+    return "holds a sign that is not seen" if _encodes(name) else NOT_TEXT
 
 
 def _encodes(name: str) -> bool:
