@@ -58,9 +58,12 @@ def test_files_that_are_no_text_or_no_files(tmp_path, capsys):
     paths = write_cvat(tmp_path, [read("p1.png", rater, [square(3, 4, 9)]) for rater in ("anna", "ben")])
     bad = Path(os.fsdecode(os.fsencode(tmp_path) + b"/eva\xff.xml"))
     bad.write_bytes(paths[0].read_bytes())
-    for given in ([paths[0], bad], [tmp_path]):
-        done = run(capsys, "import", "cvat", *given, "--to", tmp_path / "s")
-        assert (done.status, done.line) == (1, f"manytruths: {tmp_path}/eva\\udcff.xml: its name is not UTF-8; rename it")
+    for chosen in ([paths[0], bad], [tmp_path]):
+        done = run(capsys, "import", "cvat", *chosen, "--to", tmp_path / "s")
+        assert (done.status, done.line) == (
+            1,
+            f"manytruths: {tmp_path}/eva\\udcff.xml: its name is not UTF-8; rename it",
+        )
     assert not (tmp_path / "s").exists()
 
 

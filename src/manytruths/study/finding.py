@@ -24,6 +24,9 @@ from .register import Register, place_of
 UNNAMED: dict[Role, str] = {"rater": "", "algorithm": "prediction", "reference": "reference"}
 """Who it is where a template does not say."""
 
+BACKGROUND = "background"
+"""The name of what nobody marked."""
+
 
 @dataclass
 class Draft:
@@ -55,6 +58,10 @@ def find_cases(options: Options, complain: Complain = insist) -> FoundCases:
         raise StudyError("every mask is excluded; shorten [exclude]")
     drafts, left_out = _counting(register, drafts, options, complain)
     structures = tuple(sorted({f.fields["label"] for f in found if "label" in f.fields}, key=natural))
+    if BACKGROUND in structures:
+        raise StudyError(
+            f"{options.masks}: a structure is called {BACKGROUND!r}, as what nobody marked is; rename its files"
+        )
     columns = sorted({c for d in drafts.values() for c in d.masks}, key=lambda c: c.order)
     own = {name: draft.fields for name, draft in drafts.items()}
     table = described(options.cases, own, [*_drafts(found, {}), *register.cases()], complain)
