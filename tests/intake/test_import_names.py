@@ -18,7 +18,7 @@ from manytruths.errors import InputError
 from manytruths.exchange import write_cvat
 from manytruths.exchange.gathering import composed, gathered
 from rights import obedient
-from study_folders import run
+from study_folders import run, volume, write_nifti
 
 TRICKY = [
     "background", "Background", "any", "0", "1", "void", "union", "prediction", "reference", "exchangeable",
@@ -65,6 +65,20 @@ def test_files_that_are_no_text_or_no_files(tmp_path, capsys):
             f"manytruths: {tmp_path}/eva\\udcff.xml: its name is not UTF-8; rename it",
         )
     assert not (tmp_path / "s").exists()
+
+
+def test_pipes_among_the_exports(tmp_path, capsys):
+    """Also where a template finds them, and beside what is read."""
+    os.mkfifo(tmp_path / "anna.json")
+    write_nifti(tmp_path / "sub-1/anat/sub-1_rater-anna_dseg.nii.gz", volume())
+    for ending in ("json", "tsv"):
+        place = tmp_path / "sub-1/anat" / f"sub-1_rater-anna_dseg.{ending}"
+        os.mkfifo(place)
+        done = run(capsys, "import", "bids", tmp_path / "sub-1", "--to", tmp_path / "s")
+        assert (done.status, f"{place}: is no regular file" in done.line) == (1, True)
+        place.unlink()
+    done = run(capsys, "import", "coco", f"{tmp_path}/{{rater}}.json", "--to", tmp_path / "s")
+    assert (done.status, f"{tmp_path}/anna.json: is no regular file" in done.line) == (1, True)
 
 
 def test_a_closed_folder_among_those_to_read(tmp_path):

@@ -56,6 +56,7 @@ def sources(paths: Sequence[Path | str], endings: Iterable[str]) -> list[Source]
     for one in found:
         if fault_of_name(str(one.path)) == NOT_TEXT:
             raise FormatError(one_line(f"{one.path}: its name {NOT_TEXT}; rename it"))
+        check_regular(one.path)
     for path, often in Counter(one.path for one in found).items():
         if often > 1:
             raise CallError(f"{path}: is named twice; name every file once")
@@ -73,7 +74,6 @@ def _sources(text: str, endings: tuple[str, ...]) -> list[Source]:
         return [Source(one, owner) for one in _inside(path, endings)]
     if not path.exists():
         raise FormatError(f"{text}: there is no such file; correct the path")
-    check_regular(path)
     return [Source(path, owner)]
 
 
