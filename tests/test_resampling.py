@@ -235,7 +235,7 @@ def test_columns_and_labels_may_differ_between_cases():
         ({"of": "median"}, CallError, "'pooled' or 'mean'; got 'median'"),
         ({"method": "normal"}, CallError, "'bca' or 'percentile'; got 'normal'"),
         ({"level": 95}, CallError, "between 0 and 1"),
-        ({"resamples": 0}, CallError, "positive"),
+        ({"resamples": 0}, CallError, "from 1 to 100,000; got 0"),
     ],
 )
 def test_wrong_calls(options, error, words):

@@ -15,8 +15,10 @@ Every message says where, what was found, what was wanted, and what to do.
 
 import re
 
-_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
-"""Ends of lines, what a terminal obeys, and what turns the direction of what follows."""
+_UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Ends of lines, what a terminal obeys, what turns the direction of what follows, and bytes that are no text."""
+
+NOT_TEXT = "is not UTF-8"
 
 
 class ManytruthsError(Exception):
@@ -55,3 +57,22 @@ def insist(error: ManytruthsError) -> None:
 def one_line(text: str) -> str:
     """A message as it is printed: names in it may hold anything, and neither end the line nor steer the terminal."""
     return _UNSEEN.sub(lambda sign: repr(sign[0])[1:-1], text)
+
+
+def fault_of_name(name: str) -> str:
+    """Why a name cannot be one that is printed, written to tables and found again; empty where it can.
+
+    >>> fault_of_name("p01 ü"), fault_of_name("p\\udcff"), fault_of_name("p\\n1")
+    ('', 'is not UTF-8', 'holds a sign that is not seen')
+    """
+    if not _UNSEEN.search(name):
+        return ""
+    return "holds a sign that is not seen" if _encodes(name) else NOT_TEXT
+
+
+def _encodes(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

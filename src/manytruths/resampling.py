@@ -26,8 +26,16 @@ from .tallies.pooling import aligned
 Statistic = Callable[[Tally], float]
 Values = NDArray[np.float64]
 
+MOST_RESAMPLES = 100_000
+"""Beyond it intervals do not change any more, and take memory and hours."""
 LEAST_SUBJECTS = 10
 TOO_FEW = f"an interval over subjects needs at least {LEAST_SUBJECTS} of them"
+
+
+def check_resamples(resamples: int) -> None:
+    """Refuse none, and more than anybody waits for."""
+    if not 1 <= resamples <= MOST_RESAMPLES:
+        raise CallError(f"resamples is from 1 to {MOST_RESAMPLES:,}; got {resamples:,}")
 
 
 @dataclass(frozen=True)
@@ -89,8 +97,9 @@ def interval(
     _one_of("over", over, ("subjects", "raters"))
     _one_of("of", of, ("pooled", "mean"))
     _one_of("method", method, ("bca", "percentile"))
-    if not 0 < level < 1 or resamples < 1:
-        raise CallError(f"level lies between 0 and 1 and resamples is positive; got {level}, {resamples}")
+    check_resamples(resamples)
+    if not 0 < level < 1:
+        raise CallError(f"level lies between 0 and 1; got {level}")
     if of == "pooled":
         pool(tables, mixed=mixed)  # refuses what does not add
     if over == "raters":

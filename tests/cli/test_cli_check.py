@@ -112,9 +112,10 @@ def test_warnings_alone_are_no_failure(tmp_path, capsys):
         ("warning", "image", "p1", ""),
         ("warning", "image", "p3", ""),
         ("warning", "raters", "", "Z"),
+        ("warning", "raters", "", ""),
         ("warning", "cases", "", ""),
     }
-    assert "0 errors, 6 warnings" in done.out
+    assert "0 errors, 7 warnings" in done.out
     assert run(capsys, "agree", template, *options).status == 0
 
 

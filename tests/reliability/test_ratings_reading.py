@@ -153,7 +153,7 @@ def test_the_first_ten_faults_in_order_of_lines(tmp_path):
 
 
 def test_lines_are_counted_as_an_editor_does(tmp_path):
-    message = refused(tmp_path, 'case,rater,label\n"p\n1",A,x\n\np2,B,odd\n', labels=["x"])
+    message = refused(tmp_path, 'case,rater,label,remark\np1,A,x,"a\nb"\n\np2,B,odd,\n', labels=["x"])
     assert "line 5: label 'odd'" in message
 
 
@@ -304,7 +304,7 @@ def test_faults_of_the_second_table(tmp_path, text, told):
 
 
 def test_subjects_of_another_file(tmp_path):
-    (tmp_path / "cases.csv").write_text("case,subject\np1,s\np2,s\np3,\n")
+    (tmp_path / "cases.csv").write_text("case,subject\np1,s\np2,s\np3,p3\n")
     found = written(tmp_path, "case,A,B\np1,x,y\np2,x,x\np3,x,x\n", cases=tmp_path / "cases.csv")
     assert found.subjects == ("s", "s", "p3")
     (tmp_path / "cases.csv").write_text("case,subject\np1,s\n")
@@ -335,7 +335,7 @@ def test_parquet_and_excel_are_read_as_the_same_text(tmp_path, name):
 
 @pytest.mark.parametrize("name", ["ratings.parquet", "ratings.xlsx"])
 def test_what_is_no_parquet_or_excel(tmp_path, name):
-    with pytest.raises(FormatError, match="cannot be read"):
+    with pytest.raises(FormatError, match="cannot be opened: No such file"):
         read_ratings(tmp_path / name)
     (tmp_path / name).write_text(LONG)
     with pytest.raises(FormatError, match="cannot be read"):

@@ -77,12 +77,12 @@ def test_one_column_of_groups(tmp_path, text, encoding):
 
 
 def test_several_columns_of_groups_and_subjects(tmp_path):
-    (tmp_path / "cases.csv").write_text("case,subject,histology,site\np1,s,CIN1,upper\np2,s,,lower\n")
+    (tmp_path / "cases.csv").write_text("case,subject,histology,site\np1,s,CIN1,upper\np2,s,,lower\np3,t,,\n")
     study = mt.Study.open(write_study(tmp_path, cases=("p1", "p2", "p3")), cases=str(tmp_path / "cases.csv"))
     assert study["p1"].groups == ("histology=CIN1", "site=upper")
     assert study["p2"].groups == ("site=lower",)
     assert study["p3"].groups == ()
-    assert [case.subject for case in study] == ["s", "s", "p3"]
+    assert [case.subject for case in study] == ["s", "s", "t"]
 
 
 def test_raters_table(tmp_path):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import manytruths as mt
-from study_folders import command, disc, write_png, write_study
+from study_folders import command, disc, run, write_png, write_study
 
 EVERYTHING = """
 masks = "masks/{rater}/{case}.png"
@@ -118,6 +119,15 @@ WRONG = {
     "masks = 'a'\nexclude = {A = 'p1'}": "exclude is written as",
     "masks = 'a'\nvoid = 'x'": "void is written as 255",
     "masks = 'a'\nvoid = true": "void is written as 255",
+    "masks = 'a'\nvoid = 0": "void is 0; it must be a value of the masks from 1 to 4294967295, and not 0",
+    "masks = 'a'\nvoid = -1": "void is -1; it must be",
+    "masks = 'a'\nvoid = 99999999999": "void is 99999999999; it must be",
+    "masks = 'a'\nvoid = 2\nlabels = {1 = 'b', 2 = 'c'}": "void is 2, which labels calls 'c'; take it out of one",
+    "masks = 'a'\nspacing = []": "positive and finite",
+    "masks = 'a'\nlimits = [1, 0]": "limits are (1.0, 0.0); they are two numbers, the smaller first",
+    "masks = 'a'\nlimits = [0, nan]": "limits are (0.0, nan)",
+    "masks = 'a'\nlimits = [0]": "limits is written as [0.0, 1.0]",
+    "masks = 'a'\nlabels = {1 = 'background'}": "one distinct name",
     "masks = 'a'\nregion = 'middle'": "it must be one of whole, union, modified_background",
     "masks = 'a'\nregion = 3": "region is written as",
     "masks = 'a'\noverlap = 'larger'": "it must be one of smaller, union",
@@ -132,3 +142,23 @@ def test_what_is_wrong(tmp_path, text):
         mt.Study.open(written(tmp_path, text))
     assert WRONG[text] in str(caught.value)
     assert str(tmp_path / "study.toml") in str(caught.value)
+
+
+@pytest.mark.parametrize("void", [0, -1, 2**32, 2])
+def test_void_on_the_command_line(tmp_path, capsys, void):
+    template = write_study(tmp_path)
+    done = run(capsys, "agree", template, "--void", void, "--labels", "2=b", "--out", tmp_path / "out")
+    assert (done.status, done.line.startswith(f"manytruths: void is {void}")) == (1, True)
+    assert not (tmp_path / "out").exists()
+
+
+def test_arrays_in_memory_may_hold_any_void():
+    masks = {"p1": {"A": np.array([[0, 1, -1]]), "B": np.array([[0, 1, 1]])}}
+    assert mt.Study.from_arrays(masks, void=-1)["p1"].tally().items == 3
+
+
+def test_a_structure_called_background(tmp_path):
+    for rater, structure in (("A", "background"), ("A", "lesion"), ("B", "lesion")):
+        write_png(tmp_path / rater / structure / "p1.png", disc())
+    with pytest.raises(mt.StudyError, match="a structure is called 'background', as what nobody marked is; rename"):
+        mt.Study.open(f"{tmp_path}/{{rater}}/{{label}}/{{case}}.png")

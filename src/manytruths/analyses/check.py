@@ -80,6 +80,10 @@ def _between_cases(study: Study, cases: dict[str, Checked]) -> Iterator[Problem]
     for rater in study.properties:
         if rater not in known:
             yield Problem("warning", "raters", f"raters.csv describes {rater!r}, of whom there is no mask", "", rater)
+    untold = [name for name in study.rater_names if study.properties and name not in study.properties]
+    if untold:
+        message = f"{study.options.raters} does not describe {', '.join(untold[:5])}, who marked cases"
+        yield Problem("warning", "raters", f"{message}; add a line for each rater")
     missing = [case.name for case in study if not case.groups]
     if 0 < len(missing) < len(study):
         yield Problem("warning", "cases", f"{len(missing)} cases have no group: {', '.join(missing[:5])}")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..errors import CallError
 from ..labels import Undefined
-from ..resampling import mean_intervals, subject_values
+from ..resampling import check_resamples, mean_intervals, subject_values
 from ..tallies import Tallies
 from .rows import Row
 
@@ -31,6 +31,7 @@ class Settings:
         for name, least in (("seed", 0), ("resamples", 1), ("jobs", 1)):
             if getattr(self, name) < least:
                 raise CallError(f"{name} is at least {least}; got {getattr(self, name)}")
+        check_resamples(self.resamples)
 
 
 @dataclass(frozen=True)

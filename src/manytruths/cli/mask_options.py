@@ -86,5 +86,4 @@ class Masks:
 
 def is_study(text: str) -> bool:
     """Whether this names masks: a template, a study file or a folder."""
-    path = Path(text)
-    return (not path.is_file() and "{" in text) or text.endswith(".toml") or path.is_dir()
+    return (not os.path.isfile(text) and "{" in text) or text.endswith(".toml") or os.path.isdir(text)

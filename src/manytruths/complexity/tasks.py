@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ..errors import CallError
 from ..labels import Undefined, reason
-from ..resampling import LEAST_SUBJECTS, TOO_FEW, Interval
+from ..resampling import LEAST_SUBJECTS, TOO_FEW, Interval, check_resamples
 from .descriptors import NO_OVERLAP, STATISTICS, Complexity, rater_note
 
 Values = NDArray[np.float64]
@@ -96,8 +96,9 @@ def compare_tasks(
     """
     if statistic not in STATISTICS:
         raise CallError(f"statistic is one of {', '.join(STATISTICS)}; got {statistic!r}")
-    if not 0 < level < 1 or resamples < 1:
-        raise CallError(f"level lies between 0 and 1 and resamples is positive; got {level}, {resamples}")
+    check_resamples(resamples)
+    if not 0 < level < 1:
+        raise CallError(f"level lies between 0 and 1; got {level}")
     whose = subjects or ([f"a{i}" for i in range(len(a))], [f"b{i}" for i in range(len(b))])
     if [len(names) for names in whose] != [len(a), len(b)]:
         raise CallError(f"subjects= wants {len(a)} and {len(b)} names, one a case; got {[len(w) for w in whose]}")

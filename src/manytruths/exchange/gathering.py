@@ -17,6 +17,8 @@ from .reads import Read
 
 composed = partial(normalize, "NFC")
 """One spelling of a name: ü is one letter, or u with two dots where the name comes from a Mac."""
+BACKGROUND = "background"
+"""The name of what nobody marked, in every study."""
 SHOWN = 6
 """So many of a list are enough in a message."""
 
@@ -239,6 +241,11 @@ def _matched(reads: list[Read], mapped: set[str]) -> tuple[str, ...]:
     for name in names:
         if not name.strip() or "\0" in name:
             raise LabelError(f"a structure is called {name!r}; name it in the tool, or rename it with --names")
+        if name.strip().casefold() == BACKGROUND:
+            raise LabelError(
+                f"a structure is called {name!r}, as what nobody marked is; give it another name, with --names "
+                f"{name}=OTHER, or remove it in the tool"
+            )
     several = len({read.rater for read in reads if read.marks}) > 1
     alone = [name for name in names if several and len(used[name]) == 1 and name not in mapped]
     if alone:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..errors import CallError, FormatError
+from ..errors import NOT_TEXT, CallError, FormatError, fault_of_name, one_line
 from ..formats import Template
+from ..formats.plain_text import check_regular
 from ..formats.results import SUMMARY
 
 
@@ -51,6 +53,10 @@ def sources(paths: Sequence[Path | str], endings: Iterable[str]) -> list[Source]
     if not paths:
         raise CallError("there is nothing to read: name the files")
     found = [one for path in paths for one in _sources(str(path), tuple(endings))]
+    for one in found:
+        if fault_of_name(str(one.path)) == NOT_TEXT:
+            raise FormatError(one_line(f"{one.path}: its name {NOT_TEXT}; rename it"))
+        check_regular(one.path)
     for path, often in Counter(one.path for one in found).items():
         if often > 1:
             raise CallError(f"{path}: is named twice; name every file once")
@@ -66,15 +72,25 @@ def _sources(text: str, endings: tuple[str, ...]) -> list[Source]:
         return [Source(one.location.path, {**owner, **one.fields}) for one in Template(str(path)).find()]
     if path.is_dir():
         return [Source(one, owner) for one in _inside(path, endings)]
-    if not path.is_file():
+    if not path.exists():
         raise FormatError(f"{text}: there is no such file; correct the path")
     return [Source(path, owner)]
 
 
+def _refuse(error: OSError) -> None:
+    """What lies in a folder that is closed would be left out without a word."""
+    raise FormatError(f"{error.filename}: cannot be listed: {error.strerror}; check its rights") from None
+
+
 def _inside(folder: Path, endings: tuple[str, ...]) -> list[Path]:
-    inside = (p for p in folder.rglob("*") if p.is_file() and p.name.lower().endswith(endings))
     # an export of ours has a summary beside what the tool opens
-    found = sorted(p for p in inside if p.name != SUMMARY)
+    named = (
+        Path(home, name)
+        for home, _, names in os.walk(folder, onerror=_refuse)
+        for name in names
+        if name.lower().endswith(endings) and name != SUMMARY
+    )
+    found = sorted(path for path in named if path.is_file())
     if not found:
         raise FormatError(f"{folder}: holds no file that ends in {' or '.join(endings)}; correct the path")
     return found

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import FormatError
 from ..evaluation.grading.grades import Grade, GradeScale
-from .tables import read_table, read_text
+from .plain_text import check_names, csv_lines, few, read_text
+from .tables import NAMES, read_table
 
 KEY = "key.csv"
 SHOWN = 10
@@ -123,17 +122,18 @@ def _table(path: Path | str) -> tuple[list[str], list[tuple[int, Cells]]]:
     """The header and, with their numbers, the lines that are not empty."""
     text = read_text(path)
     first = text.partition("\n")[0]
-    lines = csv.reader(io.StringIO(text), delimiter=";" if ";" in first else "\t" if "\t" in first else ",")
-    header = [name.strip() for name in next(lines, [])]
+    lines = csv_lines(path, text, ";" if ";" in first else "\t" if "\t" in first else ",")
+    header = [name.strip() for name in lines[0][1]] if lines else []
     if len(set(header)) < len(header):
-        raise FormatError(f"{path}: two columns have the same name among {', '.join(header)}; rename one")
+        raise FormatError(f"{path}: two columns have the same name among {few(header)}; rename one")
     rows: list[tuple[int, Cells]] = []
-    faults, number = [], lines.line_num
-    for cells in lines:
+    faults = []
+    for start, cells in lines[1:]:
         # a remark may go over several lines; the first of them is named
-        start, number = number + 1, lines.line_num
         if any(cell.strip() for cell in cells):
-            rows.append((start, dict(zip(header, (cell.strip() for cell in cells), strict=False))))
+            row = dict(zip(header, (cell.strip() for cell in cells), strict=False))
+            rows.append((start, row))
             faults += [f"line {start}: {len(cells)} cells, not {len(header)}"] if len(cells) != len(header) else []
+            check_names(path, start, {column: row.get(column, "") for column in (*NAMES, "grade", "grader")})
     _refuse(path, faults)
     return header, rows

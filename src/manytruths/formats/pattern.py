@@ -16,6 +16,11 @@ FIELDS = ("rater", "case", "subject", "label", "session", "algorithm", "referenc
 
 _TOKENS = re.compile(r"(?P<brace>\{\{|\}\})|\{(?P<field>[^{}]*)\}|(?P<star>\*)|(?P<text>[^{}*]+)|(?P<stray>[{}])")
 
+MOST_TOKENS = 8
+"""Stars, or placeholders, between two slashes."""
+MOST_STATES = 10_000
+"""Steps of reading one name."""
+
 
 class Kind(Enum):
     TEXT = "text"
@@ -45,6 +50,13 @@ class Segment:
     @classmethod
     def of(cls, text: str, last: bool = True) -> Segment:
         tokens = [_token(found, text) for found in _TOKENS.finditer(text)]
+        for kind, what in ((Kind.STAR, "*"), (Kind.FIELD, "placeholders")):
+            count = sum(token.kind is kind for token in tokens)
+            if count > MOST_TOKENS:
+                shown = text if len(text) <= 60 else f"{text[:60]}…"
+                raise StudyError(
+                    f"template part {shown!r} has {count} {what}; at most {MOST_TOKENS} between two slashes"
+                )
         return cls(text, tuple(_with_suffix(tokens) if last else tokens))
 
     @property
@@ -78,11 +90,8 @@ class Segment:
 
     def readings(self, name: str, known: Mapping[str, str]) -> list[dict[str, str]]:
         """Every distinct way to read the name that agrees with what is known."""
-        distinct: list[dict[str, str]] = []
-        for reading in _readings(self.tokens, name, dict(known)):
-            if reading not in distinct:
-                distinct.append(reading)
-        return distinct
+        found = dict.fromkeys(tuple(reading.items()) for reading in _Reader(self, name).readings(dict(known)))
+        return [dict(reading) for reading in found]
 
 
 def _token(found: re.Match[str], text: str) -> Token:
@@ -113,27 +122,56 @@ def _with_suffix(tokens: list[Token]) -> list[Token]:
     return tokens
 
 
-def _readings(tokens: tuple[Token, ...], name: str, known: dict[str, str]) -> Iterator[dict[str, str]]:
-    if not tokens:
-        if not name:
-            yield known
-        return
-    token, rest = tokens[0], tokens[1:]
-    fixed = token.text if token.kind is Kind.TEXT else known.get(token.text) if token.kind is Kind.FIELD else None
-    if fixed is not None:
-        if name.startswith(fixed):
-            yield from _readings(rest, name[len(fixed) :], known)
-    elif token.kind is Kind.SUFFIX:
-        if f".{name.lower()}" in SUFFIXES:
-            yield known
-    else:
-        yield from _open_readings(token, rest, name, known)
+class _Reader:
+    """All ways to read a name, none of them twice: with many stars there would be billions."""
 
+    def __init__(self, segment: Segment, name: str) -> None:
+        self.segment, self.tokens, self.name = segment, segment.tokens, name
+        self.seen: set[tuple[int, int, tuple[str, ...]]] = set()
 
-def _open_readings(token: Token, rest: tuple[Token, ...], name: str, known: dict[str, str]) -> Iterator[dict[str, str]]:
-    shortest = 1 if token.kind is Kind.FIELD else 0
-    for cut in range(shortest if rest else len(name), len(name) + 1):
-        if cut < shortest or (rest and rest[0].kind is Kind.TEXT and not name.startswith(rest[0].text, cut)):
-            continue
-        bound = known | {token.text: name[:cut]} if token.kind is Kind.FIELD else known
-        yield from _readings(rest, name[cut:], bound)
+    def readings(self, known: dict[str, str]) -> Iterator[dict[str, str]]:
+        # what is still to be read, the first on top: the token, where in the name, and what is known by then
+        todo = [(0, 0, known)]
+        while todo:
+            at, start, known = todo.pop()
+            state = (at, start, tuple(known.values()))
+            if state in self.seen:
+                continue
+            self.seen.add(state)
+            if len(self.seen) > MOST_STATES:
+                raise StudyError(
+                    f"its name can be read in too many ways by {self.segment.text!r}; use fewer * and placeholders "
+                    "between two slashes, or separate them by signs that are in no name"
+                )
+            if at < len(self.tokens):
+                todo += reversed(list(self._next(at, start, known)))
+            elif start == len(self.name):
+                yield known
+
+    def _next(self, at: int, start: int, known: dict[str, str]) -> Iterator[tuple[int, int, dict[str, str]]]:
+        token = self.tokens[at]
+        fixed = token.text if token.kind is Kind.TEXT else known.get(token.text) if token.kind is Kind.FIELD else None
+        if fixed is not None:
+            if self.name.startswith(fixed, start):
+                yield at + 1, start + len(fixed), known
+        elif token.kind is Kind.SUFFIX:
+            if f".{self.name[start:].lower()}" in SUFFIXES:
+                yield at + 1, len(self.name), known
+        elif token.kind is Kind.STAR:
+            yield at + 1, start, known
+            if start < len(self.name):
+                yield at, start + 1, known
+        else:
+            for end in self._ends(at, start):
+                yield at + 1, end, known | {token.text: self.name[start:end]}
+
+    def _ends(self, at: int, start: int) -> Iterator[int]:
+        """Where a placeholder can end: anywhere, or where the text after it begins."""
+        rest = self.tokens[at + 1 :]
+        if not rest:
+            yield from [len(self.name)] if start < len(self.name) else []
+            return
+        after = rest[0].text if rest[0].kind is Kind.TEXT else ""
+        for end in range(start + 1, len(self.name) + 1):
+            if self.name.startswith(after, end):
+                yield end

@@ -16,8 +16,7 @@ from .ratings_gathering import Gathered, gather
 from .ratings_layout import Entries, entries_of
 from .ratings_sheet import Cells, Faults, filtered, read_cells
 from .ratings_values import Rule, scale_of
-from .score_sheet import MOST_TOLD
-from .tables import read_table
+from .tables import check_listed, read_table, subjects_of
 
 
 @dataclass(frozen=True)
@@ -163,13 +162,11 @@ def _with_subjects(ratings: Ratings, entries: Entries, options: RatingsOptions) 
     if options.cases is None:
         return replace(ratings, subjects=tuple(entries.subjects.get(case, case) for case in ratings.cases))
     table = read_table(options.cases, "case")
-    absent = [case for case in ratings.cases if case not in table]
-    if absent:
-        told = ", ".join(absent[:MOST_TOLD]) + (", …" if len(absent) > MOST_TOLD else "")
-        raise FormatError(f"{options.cases}: does not list {told}; add a line for each case")
+    check_listed(options.cases, table, ratings.cases)
     if any("subject" not in row for row in table.values()):
         raise FormatError(f"{options.cases}: has no column 'subject'; add it")
-    return replace(ratings, subjects=tuple(table[case]["subject"] or case for case in ratings.cases))
+    subjects = subjects_of(options.cases, table, ratings.cases)
+    return replace(ratings, subjects=tuple(subjects.get(case, case) for case in ratings.cases))
 
 
 def _notes(found: Gathered, entries: Entries) -> list[str]:

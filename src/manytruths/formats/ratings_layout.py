@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..errors import CallError, FormatError
+from ..errors import CallError, FormatError, fault_of_name
+from .plain_text import check_names, few
 from .ratings_sheet import Cells, Faults, places
 
 CONFIDENCE = re.compile(r"(.+?)[ :_.-]+confidence", re.IGNORECASE)
@@ -56,16 +57,26 @@ def entries_of(
     """Every entry; ``values`` is the role of what a long table must hold, and of what the columns of a wide one are."""
     own_columns = raters is not None and set(raters) <= set(cells.header)
     roles = places(cells, columns, raters if own_columns and raters else ())
-    if own_columns or ("rater" not in roles and values not in roles):
+    wide = own_columns or ("rater" not in roles and values not in roles)
+    _check_names(cells, cells.header if wide else [*roles.values()])
+    if wide:
         return _wide(cells, roles, raters, filters, values)
     for role, other in (("rater", values), (values, "rater")):
         if role not in roles:
             raise FormatError(
                 f"{cells.path}: has {roles[other]!r} for the {other} but no column {role!r} among "
-                f"{', '.join(cells.header)}; say which it is: --columns {role}=NAME, or, where every rater has a "
+                f"{few(cells.header)}; say which it is: --columns {role}=NAME, or, where every rater has a "
                 "column of his own, name them: --raters A,B,C"
             )
     return _long(cells, roles, raters, filters, values)
+
+
+def _check_names(cells: Cells, columns: Sequence[str]) -> None:
+    """Refuse cells that hold ends of lines or the like."""
+    for column in columns:
+        for name in dict.fromkeys(cells[column]):
+            if fault_of_name(name):
+                check_names(cells.path, cells.lines[cells[column].index(name)], {column: name})
 
 
 def _long(
@@ -92,8 +103,11 @@ def _describe(cells: Cells, roles: Mapping[str, str], found: Entries) -> None:
     """Subject and reference of every case; they are the same in all its lines."""
     cases = cells[roles["case"]]
     if "subject" in roles:
+        given = any(cells[roles["subject"]])
         for line, case, subject in zip(cells.lines, cases, cells[roles["subject"]], strict=True):
-            if found.subjects.setdefault(case, subject or case) != (subject or case):
+            if given and not subject:
+                cells.faults.add(line, f"the subject of case {case} is empty; write one for each case, or for none")
+            elif found.subjects.setdefault(case, subject or case) != (subject or case):
                 told = f"case {case} is of subject {subject!r} here and of {found.subjects[case]!r} above"
                 cells.faults.add(line, told)
     if "reference" in roles:

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import math
 import re
-import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from ..errors import CallError, FormatError
-from .opening import needs
-from .quiet import quiet
+from .plain_text import csv_lines, few, read_text
+from .ratings_workbook import Rows, excel_rows, parquet_rows
 from .score_sheet import MOST_TOLD, parsed
-from .tables import read_text
 
 ROLES: dict[str, tuple[str, ...]] = {
     "case": ("case",),
@@ -84,7 +78,11 @@ def read_cells(path: Path | str) -> Cells:
     if ending in FOREIGN:
         raise FormatError(f"{path}: is of {FOREIGN[ending]}; save it as .xlsx or .csv")
     faults = Faults(path, "row" if ending in PARQUET else "line")
-    lines, rows = (_parquet if ending in PARQUET else _excel if ending in EXCEL else _text)(path)
+    notes: tuple[str, ...] = ()
+    if ending in EXCEL:
+        (lines, rows), notes = excel_rows(path)
+    else:
+        lines, rows = parquet_rows(path) if ending in PARQUET else _text(path)
     top = next((i for i, cells in enumerate(rows) if _filled(cells)), None)
     if top is None:
         raise FormatError(f"{path}: is empty; give a table with a header")
@@ -93,10 +91,10 @@ def read_cells(path: Path | str) -> Cells:
     if "" in header:
         raise FormatError(f"{path}: column {header.index('') + 1} has no name; give it one")
     if len(set(header)) < len(header):
-        raise FormatError(f"{path}: two columns have the same name among {', '.join(header)}; rename one")
+        raise FormatError(f"{path}: two columns have the same name among {few(header)}; rename one")
     lines, rows = _whole(lines[1:], rows[1:], len(header), faults)
     columns = [list(map(str.strip, column)) for column in zip(*rows, strict=True)] or [[] for _ in header]
-    found = Cells(path, header, lines, columns, faults, tuple(_sheet_notes(path)) if ending in EXCEL else ())
+    found = Cells(path, header, lines, columns, faults, notes)
     blank = [i for i, first in enumerate(columns[0]) if not first and not any(column[i] for column in columns)]
     return found.keep(sorted(set(range(len(lines))) - set(blank))) if blank else found
 
@@ -126,75 +124,14 @@ def _whole(lines: list[int], rows: list[list[str]], width: int, faults: Faults) 
     return [lines[i] for i in good], [rows[i] for i in good]
 
 
-Rows = tuple[list[int], list[list[str]]]
-"""The numbers of lines, and their cells."""
-
-
 def _text(path: Path | str) -> Rows:
     text = read_text(path)
     first = next((line for line in text.splitlines() if line.strip()), "")
     told = SEPARATOR.fullmatch(first)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=told[1] if told else max(",;\t", key=first.count))
-    lines: list[int] = []
-    rows: list[list[str]] = []
-    start = 1
-    try:
-        for cells in reader:
-            lines.append(start)
-            rows.append(cells)
-            start = reader.line_num + 1
-    except csv.Error as error:
-        raise FormatError(f"{path}, line {reader.line_num}: is not a table: {error}") from None
+    read = csv_lines(path, text, told[1] if told else max(",;\t", key=first.count))
+    lines, rows = [line for line, _ in read], [cells for _, cells in read]
     top = next((i for i, cells in enumerate(rows) if _filled(cells)), 0) + 1 if told else 0
     return lines[top:], rows[top:]
-
-
-def _parquet(path: Path | str) -> Rows:
-    needs("pyarrow", "tables", Path(path))
-    frame = _read(path, "read_parquet")
-    if any(name is not None for name in frame.index.names):
-        frame = frame.reset_index()
-    columns = [[_cell(value) for value in frame[name].astype(object)] for name in frame.columns]
-    body = [list(cells) for cells in zip(*columns, strict=True)]
-    return list(range(len(body) + 1)), [[str(name) for name in frame.columns], *body]
-
-
-def _excel(path: Path | str) -> Rows:
-    needs("openpyxl", "tables", Path(path))
-    # 'none' and 'NA' may be labels: only what is empty is empty
-    frame = _read(path, "read_excel", header=None, dtype=object, keep_default_na=False, na_values=[""])
-    body = [[_cell(value) for value in cells] for cells in frame.itertuples(index=False)]
-    return list(range(1, len(body) + 1)), body
-
-
-def _sheet_notes(path: Path | str) -> Iterator[str]:
-    with quiet:
-        book = needs("openpyxl", "tables", Path(path)).load_workbook(path, read_only=True)
-    first, *others = book.sheetnames
-    book.close()
-    if others:
-        told = ", ".join(others[:MOST_TOLD]) + (", …" if len(others) > MOST_TOLD else "")
-        yield f"the first sheet, {first!r}, was read; not read: {told}"
-
-
-def _read(path: Path | str, how: str, **options: Any) -> Any:
-    pandas = needs("pandas", "tables", Path(path))
-    try:
-        # what a library has to say of drop-down lists and styles helps nobody here
-        with quiet:
-            return getattr(pandas, how)(path, **options)
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        told = getattr(error, "strerror", None) or str(error).partition("\n")[0]
-        raise FormatError(f"{path}: cannot be read: {told}; check the path and the file") from None
-
-
-def _cell(value: Any) -> str:
-    """Whole numbers without a point: a column with gaps holds 1 as 1.0."""
-    if value is None or (isinstance(value, float) and math.isnan(value)) or str(value) in ("NaT", "<NA>"):
-        return ""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value).strip()
 
 
 def places(cells: Cells, columns: Mapping[str, str], ignored: Iterable[str] = ()) -> dict[str, str]:
@@ -204,7 +141,7 @@ def places(cells: Cells, columns: Mapping[str, str], ignored: Iterable[str] = ()
     if unknown:
         raise CallError(f"--columns knows {', '.join(ROLES)}; got {unknown[0]!r}")
     if absent:
-        raise CallError(f"{cells.path}: has no column {absent[0]!r} but {', '.join(cells.header)}; correct --columns")
+        raise CallError(f"{cells.path}: has no column {absent[0]!r} but {few(cells.header)}; correct --columns")
     found, plain = dict(columns), {name.casefold(): name for name in reversed(cells.header)}
     taken = {*columns.values(), *ignored}
     for role, names in ROLES.items():
@@ -214,8 +151,7 @@ def places(cells: Cells, columns: Mapping[str, str], ignored: Iterable[str] = ()
     if "case" not in found:
         sheets = f" ({cells.notes[0]})" if cells.notes else ""
         raise FormatError(
-            f"{cells.path}: has no column 'case' but {', '.join(cells.header)}; say which it is: --columns case=NAME"
-            f"{sheets}"
+            f"{cells.path}: has no column 'case' but {few(cells.header)}; say which it is: --columns case=NAME{sheets}"
         )
     return found
 
@@ -227,7 +163,7 @@ def filtered(cells: Cells, wanted: Mapping[str, str], *, lenient: bool = False) 
         if column not in cells.header:
             if lenient:
                 continue
-            raise CallError(f"{cells.path}: has no column {column!r} to filter by but {', '.join(cells.header)}")
+            raise CallError(f"{cells.path}: has no column {column!r} to filter by but {few(cells.header)}")
         number, held = parsed(value), cells[column]
         same = {text for text in set(held) if text == value or (number is not None and parsed(text) == number)}
         if not same:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import CallError, FormatError
-from .tables import read_text
+from .plain_text import check_names, csv_lines, few, read_text
 
 ROLES: dict[str, tuple[str, ...]] = {
     "case": ("case",),
@@ -71,16 +69,12 @@ def open_sheet(path: Path | str, columns: Mapping[str, str], problems: Problems)
     text = read_text(path)
     first = text.partition("\n")[0]
     separator = max(",;\t", key=first.count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-    try:
-        rows = [(reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells)]
-    except csv.Error as error:
-        raise FormatError(f"{path}, line {reader.line_num}: is not a table: {error}") from None
+    rows = [(line, cells) for line, cells in csv_lines(path, text, separator) if any(cell.strip() for cell in cells)]
     if not rows:
         raise FormatError(f"{path}: is empty; give a table with a header")
     header = [name.strip() for name in rows[0][1]]
     if len(set(header)) < len(header):
-        raise FormatError(f"{path}: two columns have the same name among {', '.join(header)}; rename one")
+        raise FormatError(f"{path}: two columns have the same name among {few(header)}; rename one")
     lines = []
     for line, cells in rows[1:]:
         if len(cells) == len(header):
@@ -88,7 +82,11 @@ def open_sheet(path: Path | str, columns: Mapping[str, str], problems: Problems)
         else:
             hint = "; write decimals with a point" if separator == "," and len(cells) > len(header) else ""
             problems.add(line, f"has {len(cells)} cells, the header {len(header)}{hint}")
-    return Sheet(path, header, lines, _places(path, header, columns))
+    places = _places(path, header, columns)
+    for line, cells in lines:
+        # reasons are sentences, and may be long
+        check_names(path, line, {header[at]: cells[at].strip() for role, at in places.items() if role != "reason"})
+    return Sheet(path, header, lines, places)
 
 
 def _places(path: Path | str, header: list[str], columns: Mapping[str, str]) -> dict[str, int]:
@@ -97,7 +95,7 @@ def _places(path: Path | str, header: list[str], columns: Mapping[str, str]) -> 
     if unknown:
         raise CallError(f"--columns knows {', '.join(ROLES)}; got {unknown[0]!r}")
     if absent:
-        raise CallError(f"{path}: has no column {absent[0]!r} but {', '.join(header)}; correct --columns")
+        raise CallError(f"{path}: has no column {absent[0]!r} but {few(header)}; correct --columns")
     plain = [name.casefold() for name in header]
     taken = {header.index(name) for name in columns.values()}
     places = {role: header.index(name) for role, name in columns.items()}
@@ -108,7 +106,7 @@ def _places(path: Path | str, header: list[str], columns: Mapping[str, str]) -> 
     for role in ("case", "algorithm"):
         if role not in places:
             raise FormatError(
-                f"{path}: has no column {role!r} but {', '.join(header)}; say which it is: --columns {role}=NAME"
+                f"{path}: has no column {role!r} but {few(header)}; say which it is: --columns {role}=NAME"
             )
     if "metric" in places and "value" not in places:
         raise FormatError(

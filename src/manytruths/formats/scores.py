@@ -19,7 +19,7 @@ from ..errors import CallError, FormatError
 from ..evaluation.ranking.scores import BOTH_EMPTY, MISSING, PRESENT, UNDEFINED, Scores
 from .aligning import MARK
 from .score_sheet import GAPS, MOST_TOLD, Problems, Sheet, has_decimal_comma, is_numeric, open_sheet, parsed
-from .tables import read_table
+from .tables import check_listed, read_table, subjects_of
 
 PERFECT = (
     "both marked nothing",
@@ -209,11 +209,14 @@ def gap_of(reason: str) -> int:
 
 
 def _subjects(sheet: Sheet, problems: Problems) -> dict[str, str]:
-    """The subject of each case by the table's own column; cases without one are subjects of their own."""
+    """The subject of each case by the table's own column; without one, cases are subjects of their own."""
     found: dict[str, str] = {}
-    for line, cells in sheet.lines if "subject" in sheet.places else ():
+    given = "subject" in sheet.places and any(sheet.cell(cells, "subject") for _, cells in sheet.lines)
+    for line, cells in sheet.lines if given else ():
         case, subject = sheet.cell(cells, "case"), sheet.cell(cells, "subject")
-        if found.setdefault(case, subject or case) != (subject or case):
+        if not subject:
+            problems.add(line, f"the subject of case {case} is empty; write one for each case, or for none")
+        elif found.setdefault(case, subject) != subject:
             problems.add(line, f"case {case} is of subject {subject!r} here and of {found[case]!r} above")
     return found
 
@@ -221,13 +224,11 @@ def _subjects(sheet: Sheet, problems: Problems) -> dict[str, str]:
 def _of_the_cases(path: Path | str, cases: Iterable[str]) -> tuple[dict[str, str], dict[str, float]]:
     """Subjects and diagonals by case; empty where there is no such column."""
     table = read_table(path, "case")
-    absent = [case for case in cases if case not in table]
-    if absent:
-        told = ", ".join(absent[:MOST_TOLD]) + (", …" if len(absent) > MOST_TOLD else "")
-        raise FormatError(f"{path}: does not list {told}; add a line for each case")
-    subjects = {case: row["subject"] or case for case, row in table.items() if "subject" in row}
+    cases = list(cases)
+    check_listed(path, table, cases)
+    subjects = subjects_of(path, table, cases)
     lengths = {case: _length(row["diagonal"], case, path) for case, row in table.items() if "diagonal" in row}
-    if not subjects and not lengths:
+    if not subjects and not lengths and not any("subject" in row for row in table.values()):
         raise FormatError(f"{path}: has no column 'subject' and no column 'diagonal'; add one of them")
     return subjects, lengths
 

@@ -8,16 +8,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import StudyError, insist
+from ..errors import StudyError, fault_of_name, insist
 from .arrays import members
 from .location import SUFFIXES, Location
 from .opening import check_file, guarded
 from .pattern import Segment
 from .reading import first_axis
-from .walking import Complain, Place, explain_nothing, step
+from .walking import Complain, Place, explain_nothing, readings, step
 
 _INDEX = re.compile(r"(?P<rest>.+)\[(?:\{(?P<field>\w+)\}|(?P<number>\d+))\]", re.DOTALL)
 _ARCHIVE = re.compile(r"(?P<path>.*?\.npz)/(?P<member>.+)", re.DOTALL)
+
+LONGEST = 4096
+"""Signs of a template."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,7 @@ class Template:
 
     def __init__(self, text: str | Path, require: Sequence[str] = ()) -> None:
         self.text = str(text)
+        _check_text(self.text)
         rest = self.text
         index = _INDEX.fullmatch(rest)
         self._index_field = index["field"] if index else None
@@ -81,7 +85,7 @@ class Template:
     def _find(self, complain: Complain) -> list[Found]:
         places = self._walk({}, complain)
         readings: dict[Location, list[dict[str, str]]] = {}
-        for location, fields in self._inside(places):
+        for location, fields in self._inside(places, complain):
             known = readings.setdefault(location, [])
             if fields not in known:
                 known.append(fields)
@@ -135,8 +139,8 @@ class Template:
             places = reached
         return places
 
-    def _inside(self, places: list[Place]) -> Iterable[tuple[Location, dict[str, str]]]:
-        inside = [pair for place in places for pair in self._arrays(place)]
+    def _inside(self, places: list[Place], complain: Complain) -> Iterable[tuple[Location, dict[str, str]]]:
+        inside = [pair for place in places for pair in self._arrays(place, complain)]
         if not inside:
             shown = members(places[0].path)[:3]
             raise StudyError(
@@ -150,7 +154,7 @@ class Template:
             )
         return indexed
 
-    def _arrays(self, place: Place) -> list[tuple[Location, dict[str, str]]]:
+    def _arrays(self, place: Place, complain: Complain) -> list[tuple[Location, dict[str, str]]]:
         if self._member is None:
             return [(Location(place.path), place.fields)]
         archive = Location(place.path)
@@ -160,7 +164,7 @@ class Template:
         return [
             (Location(place.path, name), fields)
             for name in names
-            for fields in self._member.readings(name, place.fields)
+            for fields in readings(place, self._member, name, complain)
         ]
 
     def _indices(self, location: Location, fields: dict[str, str]) -> list[tuple[Location, dict[str, str]]]:
@@ -213,6 +217,13 @@ class Template:
                 "remove one, or write the ending instead of *"
             )
         return paths[0]
+
+
+def _check_text(text: str) -> None:
+    if len(text) > LONGEST:
+        raise StudyError(f"template {text[:60]!r}… has {len(text):,} signs, more than any path; correct it")
+    if fault := fault_of_name(text):
+        raise StudyError(f"template {text!r} {fault}; rename the folder, or correct the template")
 
 
 def _check_value(name: str, value: str) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import difflib
 import os
+import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import StudyError
+from ..errors import StudyError, fault_of_name, one_line
 from .pattern import Segment
 
 _MOST_COMPARED = 1000
@@ -29,14 +30,47 @@ def step(place: Place, segment: Segment, last: bool, complain: Complain) -> list
     """The places that one more segment leads to: folders, or files where it is the last."""
     literal = _literal(place, segment)
     if literal is not None:
-        return [Place(literal, place.fields)] if _fits(literal, last, complain) else []
+        return [Place(literal, place.fields)] if _fits(literal, last, complain, listed=False) else []
     return [
         Place(place.path / name, fields)
-        for name in _names(place.path)
+        for name in _listed(place.path, complain)
         if segment.is_hidden or not name.startswith(".")
-        for fields in segment.readings(name, place.fields)
-        if _fits(place.path / name, last, complain)
+        for fields in readings(place, segment, name, complain)
+        if _fits(place.path / name, last, complain, listed=True)
     ]
+
+
+def _listed(folder: Path, complain: Complain) -> list[str]:
+    """What is in a folder; nothing, with a complaint, where it cannot be listed, or not be entered."""
+    try:
+        names = _names(folder)
+        # a folder that may be read and not be entered has names, and nothing behind them
+        if names:
+            os.lstat(folder / names[0])
+    except StudyError as error:
+        complain(error)
+        return []
+    except PermissionError as error:
+        complain(StudyError(f"{folder}: cannot be entered: {error.strerror}; check its rights"))
+        return []
+    except OSError:
+        pass  # it vanished meanwhile: said of each file
+    return names
+
+
+def readings(place: Place, segment: Segment, name: str, complain: Complain) -> list[dict[str, str]]:
+    """All ways to read a name; none, with a complaint, where it is no text."""
+    try:
+        found = segment.readings(name, place.fields)
+    except StudyError as error:
+        # the template's fault, and not of this name alone
+        raise StudyError(f"{place.path / name}: {error}") from None
+    fault = fault_of_name(name) if found else ""
+    if fault:
+        # as it would be typed: bytes that are no text cannot be written
+        complain(StudyError(one_line(f"{place.path / name}: its name {fault}; rename it")))
+        return []
+    return found
 
 
 def _literal(place: Place, segment: Segment) -> Path | None:
@@ -49,16 +83,34 @@ def _literal(place: Place, segment: Segment) -> Path | None:
     return None
 
 
-def _fits(path: Path, last: bool, complain: Complain) -> bool:
-    # os.path says no where pathlib raises: on folders that may not be entered.
-    if not last:
-        return os.path.isdir(path)
-    if os.path.isdir(path):
+def _fits(path: Path, last: bool, complain: Complain, *, listed: bool) -> bool:
+    """Whether there is what the template wants; ``listed`` where its name was just met."""
+    try:
+        is_folder = stat.S_ISDIR(os.stat(path).st_mode)
+    except OSError as error:
+        return _fits_all_the_same(path, last, complain, listed, error)
+    if last and is_folder:
         problem = f"{path}: is a folder where the template wants a file; move it away or correct the template"
         complain(StudyError(problem))
-        return False
-    # a link that leads nowhere is there, and reading it says what is wrong
-    return os.path.lexists(path)
+    return is_folder != last
+
+
+def _fits_all_the_same(path: Path, last: bool, complain: Complain, listed: bool, error: OSError) -> bool:
+    """Whether what cannot be looked at counts: a file does, since reading it says what is wrong."""
+    there = os.path.lexists(path)
+    if last and there:
+        return True
+    nowhere = isinstance(error, FileNotFoundError | NotADirectoryError)
+    if not nowhere or there:
+        what = "is a link that leads nowhere" if there and nowhere else f"cannot be reached: {error.strerror}"
+        complain(
+            StudyError(
+                f"{path}: {what}; {'mend or remove it' if there and nowhere else 'check the path and its rights'}"
+            )
+        )
+    elif listed:
+        complain(StudyError(f"{path}: vanished while files were looked for; let nobody change them, and run it again"))
+    return False
 
 
 def _names(folder: Path) -> list[str]:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..errors import StudyError, insist
 from ..formats import Found, Location, Template
-from ..formats.tables import read_table
 from ..formats.walking import Complain
 from ..tallies import Column, natural
 from ..tallies.columns import Role
 from .case import Case, Source
+from .describing import described, group_names
 from .edits import Edit
 from .options import Options
 from .reads import Place
@@ -23,6 +23,9 @@ from .register import Register, place_of
 
 UNNAMED: dict[Role, str] = {"rater": "", "algorithm": "prediction", "reference": "reference"}
 """Who it is where a template does not say."""
+
+BACKGROUND = "background"
+"""The name of what nobody marked."""
 
 
 @dataclass
@@ -55,8 +58,13 @@ def find_cases(options: Options, complain: Complain = insist) -> FoundCases:
         raise StudyError("every mask is excluded; shorten [exclude]")
     drafts, left_out = _counting(register, drafts, options, complain)
     structures = tuple(sorted({f.fields["label"] for f in found if "label" in f.fields}, key=natural))
+    if BACKGROUND in structures:
+        raise StudyError(
+            f"{options.masks}: a structure is called {BACKGROUND!r}, as what nobody marked is; rename its files"
+        )
     columns = sorted({c for d in drafts.values() for c in d.masks}, key=lambda c: c.order)
-    table = _described(options.cases, [*_drafts(found, {}), *register.cases()], complain)
+    own = {name: draft.fields for name, draft in drafts.items()}
+    table = described(options.cases, own, [*_drafts(found, {}), *register.cases()], complain)
     _check_subjects(options, drafts)
     masks = bool(structures) and not options.grey
     algorithms = _by_case(options.predictions, "algorithm", drafts, complain, labels=masks)
@@ -142,19 +150,6 @@ def _others(columns: set[Column], here: Mapping[Column, Any]) -> tuple[Column, .
     return tuple(sorted(columns.difference(here), key=lambda c: c.order))
 
 
-def _described(path: str | None, known: Collection[str], complain: Complain) -> dict[str, dict[str, str]]:
-    """The rows of ``cases.csv``, all of cases that are there."""
-    table = read_table(path, "case") if path else {}
-    unknown = [name for name in table if name not in known]
-    if unknown:
-        problem = (
-            f"{path}: has rows of cases without a mask, {len(unknown)} in all: {', '.join(unknown[:5])}; "
-            f"correct or remove them: cases are called {', '.join(list(known)[:5])}"
-        )
-        complain(StudyError(problem))
-    return table
-
-
 def _check_subjects(options: Options, drafts: Mapping[str, Draft]) -> None:
     """Where subjects share names of cases, what lies beside the masks must say whose it is."""
     if len({draft.fields["case"] for draft in drafts.values()}) == len(drafts):
@@ -219,13 +214,6 @@ def need_two_raters(columns: Iterable[Column], complain: Complain = insist) -> N
             "check that {rater} stands where the raters' names differ"
         )
         complain(StudyError(problem))
-
-
-def group_names(row: Mapping[str, str]) -> tuple[str, ...]:
-    """What groups a row of ``cases.csv`` puts its case in: the value, or column=value where there are several."""
-    columns = {k: v for k, v in row.items() if k != "subject" and v}
-    alone = len([k for k in row if k != "subject"]) == 1
-    return tuple(v if alone else f"{k}={v}" for k, v in columns.items())
 
 
 def _drafts(found: list[Found], exclude: Mapping[str, tuple[str, ...]]) -> dict[str, Draft]:

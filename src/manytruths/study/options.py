@@ -16,6 +16,9 @@ from ..tallies import REGIONS
 
 PATHS = ("masks", "images", "roi", "ranks", "predictions", "references", "training", "cases", "raters", "reads")
 
+LARGEST_VOID = 2**32 - 1
+"""The largest value of a mask."""
+
 
 @dataclass(frozen=True)
 class Options:
@@ -59,7 +62,8 @@ class Options:
             if getattr(self, name) not in allowed:
                 shown = ", ".join(str(a) for a in allowed if a)
                 raise StudyError(f"{name} is {getattr(self, name)!r}; it must be one of {shown}")
-        if self.spacing is not None and not all(0 < s < math.inf for s in self.spacing):
+        _check_void(self)
+        if self.spacing is not None and not (self.spacing and all(0 < s < math.inf for s in self.spacing)):
             raise StudyError(f"spacing is {self.spacing}; it must be positive and finite, in mm")
         if self.limits is not None and not -math.inf < self.limits[0] < self.limits[1] < math.inf:
             raise StudyError(f"limits are {self.limits}; they are two numbers, the smaller first")
@@ -67,6 +71,18 @@ class Options:
             raise StudyError(f"region {self.region!r} and roi exclude each other; give one of them")
         if self.overlap == "union":
             object.__setattr__(self, "foreground", "any")
+
+
+def _check_void(options: Options) -> None:
+    """Refuse a value of "not rated" that no file holds, or that means something else."""
+    # arrays in memory may hold anything
+    if options.void is None or not options.masks:
+        return
+    if not 1 <= options.void <= LARGEST_VOID:
+        raise StudyError(f"void is {options.void}; it must be a value of the masks from 1 to {LARGEST_VOID}, and not 0")
+    if options.labels is not None and options.void in options.labels.values:
+        name = options.labels.names[options.labels.values.index(options.void)]
+        raise StudyError(f"void is {options.void}, which labels calls {name!r}; take it out of one of them")
 
 
 def read_options(path: Path) -> Options:

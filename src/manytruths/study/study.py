@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -244,15 +245,16 @@ class Study:
 
 def _start(masks: str | Path) -> Options:
     path = Path(masks)
-    if path.is_dir() and (path / "study.toml").is_file():
-        return read_options(path / "study.toml")
     if path.suffix == ".toml":
         return read_options(path)
-    if path.is_dir():
-        raise StudyError(
-            f"{path} is a folder without a study.toml; say where names stand in it, as in {path}/{{rater}}/{{case}}.png"
-        )
-    return Options(str(masks))
+    # os.path says no where pathlib raises: on folders that may not be entered
+    if not os.path.isdir(path):
+        return Options(str(masks))
+    if os.path.lexists(path / "study.toml") or not os.access(path, os.X_OK):
+        return read_options(path / "study.toml")
+    raise StudyError(
+        f"{path} is a folder without a study.toml; say where names stand in it, as in {path}/{{rater}}/{{case}}.png"
+    )
 
 
 def _named(stack: Mapping[Any, ArrayLike] | Sequence[ArrayLike] | np.ndarray) -> dict[Column, np.ndarray]:

@@ -16,13 +16,13 @@ from ...formats import safe_name
 
 FIRST = "1"
 """The session of reads without one, where others have one."""
-_LINE_ENDS = re.compile(r"[\x80-\x9f\u2028\u2029]")
-"""What some take for the end of a line, in paths and in tables."""
+_UNSEEN = re.compile(r"[\x80-\x9f\u2028-\u202e\u2066-\u2069]")
+"""What some take for the end of a line, and what turns the direction of what follows, in paths and in tables."""
 
 
 def on_disk(name: str) -> str:
     """A name as a part of a path, and the same in a table, which takes no notice of spaces around it."""
-    return safe_name(_LINE_ENDS.sub("_", name).strip())
+    return safe_name(_UNSEEN.sub("_", name).strip())
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ...errors import CallError
+from ...labels import MOST_LABELS
 from ...reliability.planning.panel_size import MOST_PLURALITY
+from ...resampling import MOST_RESAMPLES
 from ..rows import Row
 
 MOST_RATERS = 999
 """Raters of one panel that is asked for."""
+MOST_CASES = 10**9
 EXTRA = ("topic", "raters", "rater_accuracy", "rater")
 
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
@@ -60,6 +63,12 @@ class Wish:
             value = getattr(self, name)
             if value is not None and value < least:
                 raise CallError(f"{name} is at least {least}; got {value}")
+        for name, largest in (("labels", MOST_LABELS), ("cases", MOST_CASES), ("resamples", MOST_RESAMPLES)):
+            value = getattr(self, name)
+            if value is not None and value > largest:
+                raise CallError(f"{name} is at most {largest:,}; got {value:,}")
+        if len(self.rater_accuracy) > MOST_RATERS:
+            raise CallError(f"rater_accuracy is of at most {MOST_RATERS} raters; got {len(self.rater_accuracy):,}")
         if not 3 <= self.most <= 99:
             raise CallError(f"most, the largest panel to compute, is from 3 to 99; got {self.most}")
 

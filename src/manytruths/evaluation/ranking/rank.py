@@ -15,6 +15,7 @@ from itertools import combinations
 import numpy as np
 
 from ...errors import CallError, InputError
+from ...resampling import check_resamples
 from .directions import NONE_GIVEN, describes_the_case, direction, has_direction, plain
 from .effects import Differences, mean_differences
 from .gaps import Board, Missing, boards
@@ -234,10 +235,10 @@ def _check(scores: Scores, scheme: str, aggregate: str, resamples: int, level: f
     for name, value, allowed in (("scheme", scheme, SCHEMES), ("aggregate", aggregate, ("mean", "median"))):
         if value not in allowed:
             raise CallError(f"{name} is {' or '.join(map(repr, allowed))}; got {value!r}")
-    if not 0 < level < 1 or not 0 < alpha < 1 or resamples < 1 or seed < 0:
+    check_resamples(resamples)
+    if not 0 < level < 1 or not 0 < alpha < 1 or seed < 0:
         raise CallError(
-            "level and alpha lie between 0 and 1, resamples is positive and seed is not negative; "
-            f"got {level}, {alpha}, {resamples} and {seed}"
+            f"level and alpha lie between 0 and 1, and seed is not negative; got {level}, {alpha} and {seed}"
         )
     if len(scores.algorithms) < 2:
         raise InputError(f"there is only one algorithm, {', '.join(scores.algorithms)}; a ranking needs two or more")

@@ -11,6 +11,7 @@ from typing import Any
 
 from ...errors import FormatError, ManytruthsError
 from ...formats import Grid
+from ...formats.plain_text import check_regular
 from ..opening import about, json_of
 from ..volumes import nifti_volume, telling
 
@@ -108,6 +109,7 @@ def label_names(dataset: Dataset, path: Path, name: Name) -> dict[int, str] | No
 
 
 def _table(path: Path) -> dict[int, str]:
+    check_regular(path)
     with about(path):
         with open(path, "rb") as stream:
             data = stream.read(LARGEST_TABLE + 1)

@@ -27,6 +27,10 @@ from ...errors import CallError
 from ...resampling import LEAST_SUBJECTS
 from .majority import right_votes
 
+LEAST_SHARE = 1e-6
+"""The rarest mark that cases are counted for."""
+LEAST_WIDTH = 1e-4
+
 
 @dataclass(frozen=True)
 class KappaWidth:
@@ -72,8 +76,8 @@ def cases_for_width(
     >>> [(one.raters, one.cases) for one in cases_for_width(0.2, 0.6, 0.3, [2, 5])]
     [(2, 296), (5, 117)]
     """
-    if not 0 < width < 2:
-        raise CallError(f"width lies between 0 and 2, the whole range of kappa; got {width:g}")
+    if not LEAST_WIDTH <= width < 2:
+        raise CallError(f"width lies between {LEAST_WIDTH:g} and 2, the whole range of kappa; got {width:g}")
     found = []
     for m in raters:
         wanted = (2 * _quantile(level) / width) ** 2 * _variance(m, kappa, prevalence)
@@ -93,8 +97,8 @@ def _variance(raters: int, kappa: float, prevalence: float) -> float:
         raise CallError(f"kappa wants two raters or more; got {raters}")
     if not 0 <= kappa < 1:
         raise CallError(f"kappa runs from 0 to below 1 under this model; got {kappa:g}")
-    if not 0 < prevalence < 1:
-        raise CallError(f"prevalence lies between 0 and 1; got {prevalence:g}")
+    if not LEAST_SHARE <= prevalence <= 1 - LEAST_SHARE:
+        raise CallError(f"prevalence lies between 0 and 1, at least {LEAST_SHARE:g} from both; got {prevalence:g}")
     chance, votes = right_votes(raters, prevalence, correlation=kappa), np.arange(raters + 1)
     apart = 2 * votes * (raters - votes) / (raters * (raters - 1))
     within = 2 * prevalence * (1 - prevalence)

@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...errors import CallError
+from ...labels import MOST_LABELS
 from ..ratings import Values
 
 REACH = 8.5
@@ -238,7 +239,7 @@ def check_model(correlation: float, spread: float) -> None:
 
 
 def checked_labels(labels: int) -> int:
-    """Two labels or more."""
-    if labels < 2 or labels != int(labels):
-        raise CallError(f"there are two labels or more; got {labels}")
+    """Two labels or more, and not more than a mask holds."""
+    if not 2 <= labels <= MOST_LABELS or labels != int(labels):
+        raise CallError(f"there are two to {MOST_LABELS} labels; got {labels}")
     return int(labels)

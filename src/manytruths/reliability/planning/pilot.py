@@ -28,9 +28,10 @@ from numpy.typing import NDArray
 
 from ...errors import CallError, InputError
 from ...labels import VOID, Undefined
-from ...resampling import LEAST_SUBJECTS, TOO_FEW, Interval
+from ...resampling import LEAST_SUBJECTS, TOO_FEW, Interval, check_resamples
 from ...tallies import Tallies, Tally
 from ..ratings import MISSING, Ratings, Values
+from .panel_size import MOST_PLURALITY
 from .pilot_curves import Curves, curves, observed_majority
 from .pilot_votes import Votes, fitted
 
@@ -107,10 +108,9 @@ class Rule:
         for name in ("level", "gain"):
             if not 0 < getattr(self, name) < 1:
                 raise CallError(f"{name} lies between 0 and 1; got {getattr(self, name):g}")
-        if self.most < 3 or self.resamples < 1:
-            raise CallError(
-                f"a plan wants panels of three or more and one resample or more; got {self.most} and {self.resamples}"
-            )
+        check_resamples(self.resamples)
+        if not 3 <= self.most <= MOST_PLURALITY:
+            raise CallError(f"a plan wants panels of three to {MOST_PLURALITY}; got {self.most}")
 
     def __str__(self) -> str:
         if self.cost_rater is None:
