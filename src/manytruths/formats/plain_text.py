@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..errors import FormatError, fault_of_name
+from ..tallies.cells import read_cell
 
 LARGEST = 1 << 28
 """Bytes of a text file, unless told otherwise."""
@@ -68,7 +69,7 @@ def csv_lines(path: Path | str, text: str, separator: str) -> Lines:
     start = 1
     try:
         for cells in reader:
-            rows.append((start, cells))
+            rows.append((start, [read_cell(cell) for cell in cells]))
             start = reader.line_num + 1
     except csv.Error as error:
         raise FormatError(f"{path}, line {start}: {_reason(str(error))}") from None

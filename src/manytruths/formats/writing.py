@@ -17,6 +17,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..labels import Undefined
+from ..tallies.cells import shown_cell
 
 LONGEST = 200
 """Bytes of a name; file systems take 255, with the ending and what stands before it while it is written."""
@@ -89,14 +90,23 @@ def write_csv(path: Path | str, rows: Iterable[Sequence[object]], header: Sequen
     """A table; None is an empty cell and an undefined number is ``nan``."""
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
-    table.writerow(header)
-    table.writerows(row if Undefined not in map(type, row) else [_cell(value) for value in row] for row in rows)
+    table.writerow(map(_cell, header))
+    table.writerows(map(_cell, row) for row in rows)
     write_text(path, text.getvalue())
 
 
+def csv_line(cells: Iterable[object]) -> str:
+    """A line as it stands in a table, without its end."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(map(_cell, cells))
+    return text.getvalue()
+
+
 def _cell(value: object) -> object:
+    if isinstance(value, str):
+        return shown_cell(value)
     # The text of an undefined number would be its reason.
-    return float.__repr__(value) if isinstance(value, float) else value
+    return float.__repr__(value) if type(value) is Undefined else value
 
 
 def write_json(path: Path | str, value: object) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..analyses.printing import number
 from ..analyses.rows import Row
+from ..formats.writing import csv_line
 from ..labels import reason
 
 
@@ -135,9 +134,7 @@ def written(value: object) -> str:
 
 def address(file: str, row: Row) -> str:
     """Where a number stands: the file and the cells of its line up to the statistic."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(row.cells()[: 6 + len(row.extra)])
-    return f"{file}#{text.getvalue()}"
+    return f"{file}#{csv_line(row.cells()[: 6 + len(row.extra)])}"
 
 
 def quoted(

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import FormatError, ManytruthsError
 from ..labels import VOID, Labels
+from .cells import shown_cell
 from .columns import Column, Unit
 from .rows import Counts, Rows
 from .tally import Tally
@@ -23,7 +24,7 @@ def to_csv(tally: Tally) -> str:
     out = io.StringIO()
     out.write("# " + json.dumps(_head(tally), ensure_ascii=False) + "\n")
     write = csv.writer(out, lineterminator="\n")
-    write.writerow([*(str(c).replace("\r", "\n") for c in tally.columns), "count"])
+    write.writerow([*(shown_cell(str(c).replace("\r", "\n")) for c in tally.columns), "count"])
     value = dict(enumerate(tally.labels.values)) | {VOID: ""}
     for row, count in zip(tally.patterns.tolist(), tally.counts.tolist(), strict=True):
         write.writerow([*(value[code] for code in row), count])
