@@ -7,12 +7,14 @@
     │   ├── FormatError   a file cannot be read as what it should be
     │   ├── GridError     sizes, spacings or affines that differ
     │   ├── LabelError    values that are no labels, or were not declared
-    │   └── StudyError    files, cases or raters that do not make a study
+    │   ├── StudyError    files, cases or raters that do not make a study
+    │   └── TooLarge      a case that does not fit into memory (also a MemoryError)
     └── CallError         the call itself is wrong (also a ValueError): the command line exits 2
 
 Every message says where, what was found, what was wanted, and what to do.
 """
 
+import errno
 import re
 
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -45,8 +47,40 @@ class StudyError(InputError):
     """Files, cases or raters that do not make a study."""
 
 
+class TooLarge(InputError, MemoryError):
+    """A case that takes more memory than there is.
+
+    ``what`` says how large it is, ``pixels`` and ``masks`` count them, ``image`` is whether it has one, ``jobs`` are
+    the processes that were at work. What is not known is empty or 0.
+    """
+
+    def __init__(
+        self, message: str, what: str = "", pixels: int = 0, masks: int = 0, image: bool = False, jobs: int = 1
+    ) -> None:
+        super().__init__(message, what, pixels, masks, image, jobs)
+        self.what, self.pixels, self.masks, self.image, self.jobs = what, pixels, masks, image, jobs
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class CallError(ManytruthsError, ValueError):
     """A function or a verb was called in a way that has no answer."""
+
+
+_NO_MEMORY = re.compile(r"failed to map segment|[Cc]annot allocate memory|can't start new thread")
+
+
+def of_memory(error: BaseException | None) -> BaseException | None:
+    """What is short of memory in an error or in what it came of, also where that is not told."""
+    while error is not None:
+        if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
+            return error
+        # a library that could not be loaded, a thread that could not be started
+        if isinstance(error, ImportError | OSError | RuntimeError) and _NO_MEMORY.search(str(error)):
+            return error
+        error = error.__cause__ or error.__context__
+    return None
 
 
 def insist(error: ManytruthsError) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,10 @@ if TYPE_CHECKING:
     from rich.progress import TaskID
 
     from ..study import Progress
+
+
+PAUSE = 0.1
+"""Seconds between two drawings of a bar."""
 
 
 @contextmanager
@@ -29,12 +34,22 @@ def stages(quiet: bool, *doing: str) -> Iterator[tuple[Progress | None, ...]]:
     from rich.console import Console
     from rich.progress import Progress as Bar
 
-    with Bar(console=Console(stderr=True), transient=True) as bar:
+    # without a thread that draws: beside threads, processes are not forked
+    with Bar(console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
         tasks = [bar.add_task(what, total=None, visible=len(doing) == 1) for what in doing]
+        drawn = 0.0
 
         def of(task: TaskID) -> Progress:
-            return lambda done, total: bar.update(task, completed=done, total=total, visible=True)
+            def show(done: int, total: int) -> None:
+                nonlocal drawn
+                now = time.monotonic()
+                due = now - drawn > PAUSE or done == total
+                bar.update(task, completed=done, total=total, visible=True, refresh=due)
+                drawn = now if due else drawn
 
+            return show
+
+        bar.refresh()
         yield tuple(map(of, tasks))
 
 

@@ -29,7 +29,10 @@ app = App(
     help="Several experts marked the same images: how far do they agree, and what is the truth?",
     version=__version__,
     suppress_keyboard_interrupt=False,
-    help_epilogue="Exit status: 0 done, 1 the input cannot be used (the message says where and why), 2 wrong call.",
+    help_epilogue=(
+        "Exit status: 0 done, 1 the input cannot be used (the message says where and why) or something unexpected "
+        "happened, 2 wrong call, 128 + n stopped by signal n (130: Ctrl-C). With --debug, errors show their traceback."
+    ),
 )
 
 

@@ -20,7 +20,7 @@ from torch.nn import functional as F
 
 from ..errors import CallError, InputError
 from ..formats import safe_name, write_json, write_map
-from ..study.parallel import begin_process
+from ..study.starting import begin_process, held
 from .fitting import CHECKPOINT, Schedule, Tick, fit
 from .frames import Frames
 from .scaling import Scaling, smaller
@@ -203,9 +203,10 @@ def _together(bench: Bench, runs: Sequence[Run], device: torch.device, at_once: 
     shared = (bench, str(device), ticks, stop)
     with _listening(heard, ticks, tick), ProcessPoolExecutor(at_once, context, _prepare, shared) as pool:
         try:
-            started = [pool.submit(_work, run) for run in runs]
-            # a pool looks after those processes alone that there were when something last happened to it
-            pool.submit(_nothing)
+            with held():
+                started = [pool.submit(_work, run) for run in runs]
+                # a pool looks after those processes alone that there were when something last happened to it
+                pool.submit(_nothing)
             for one in as_completed(started):
                 one.result()
         except BrokenProcessPool:

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
-import sys
-import threading
-import warnings
+import math
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, NoReturn, TypeVar
 
-from ..errors import CallError, InputError
+from ..errors import CallError, ManytruthsError, TooLarge, of_memory
+from ..formats.reading import probe
+from .processes import Elsewhere, Failure, failure_of, spread
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -27,70 +21,63 @@ def in_order(work: Callable[[T], R], items: Sequence[T], jobs: int, progress: Pr
     """``work`` of every item, ``jobs`` at a time."""
     if jobs < 1:
         raise CallError(f"jobs is a positive number; got {jobs}")
-    results = map(work, items) if jobs == 1 or len(items) < 2 else _spread(work, items, min(jobs, len(items)))
     if progress:
         progress(0, len(items))
-    for done, result in enumerate(results, start=1):
+    for done, result in enumerate(_results(work, items, min(jobs, len(items))), start=1):
         if progress:
             progress(done, len(items))
         yield result
 
 
-def _spread(work: Callable[[T], R], items: Sequence[T], jobs: int) -> Iterator[R]:
-    context = _context(getattr(work, "func", work).__module__)
-    chunk = max(1, min(16, len(items) // (4 * jobs)))
-    with ProcessPoolExecutor(jobs, mp_context=context, initializer=begin_process) as pool:
+def _results(work: Callable[[T], R], items: Sequence[T], jobs: int) -> Iterator[R]:
+    done = 0
+    for result in spread(work, items, jobs) if jobs > 1 else ():
+        if isinstance(result, Failure):
+            _raise(result, items[done], jobs)
+        yield result
+        done += 1
+    # one process was asked for, or no other could be started
+    for item in items[done:]:
         try:
-            with _main_hidden(work), warnings.catch_warnings():
-                # newer Pythons warn of any thread at a fork, NumPy's own too, which mind no fork
-                warnings.simplefilter("ignore", DeprecationWarning)
-                results = pool.map(work, items, chunksize=chunk)
-            yield from results
-        except BrokenProcessPool:
-            raise InputError("a process that read the masks was killed, probably for memory; use fewer jobs") from None
-        finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+            result = work(item)
+        except Exception as error:
+            if of_memory(error) is None:
+                raise
+            short = failure_of(error)
+        else:
+            yield result
+            continue
+        # out here the frames of the error are gone, and with them what they held
+        _raise(short, item, 1)
 
 
-def _context(module: str) -> multiprocessing.context.BaseContext:
-    """Fork on Linux while there is one thread: nothing to import again. Beside threads a fork server is safe, where
-    there is one; elsewhere new processes are spawned."""
-    methods = multiprocessing.get_all_start_methods()
-    if sys.platform == "linux" and threading.active_count() == 1:
-        return multiprocessing.get_context("fork")
-    if "forkserver" not in methods:
-        return multiprocessing.get_context("spawn")
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["manytruths.study", *([] if module == "__main__" else [module])])
-    return context
+def _raise(failure: Failure, item: Any, jobs: int) -> NoReturn:
+    """The error of an item, with how large it is where it was too large."""
+    error = failure.error
+    if error is None or isinstance(error, MemoryError):
+        raise _too_large(item, jobs, failure) from (Elsewhere(failure.traceback) if failure.traceback else None)
+    raise error from Elsewhere(f"in another process:\n{failure.traceback}")
 
 
-def begin_process() -> None:
-    """In a new process: Ctrl-C is for the one that asked, and when that one is killed nobody is left working."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+def _too_large(item: Any, jobs: int, failure: Failure) -> TooLarge:
+    case = getattr(item, "name", None) or getattr(item, "case", None)
+    where = f"case {case}: " if case else ""
+    masks, shape = len(getattr(item, "masks", ())), _shape(item)
+    what = f"{masks} masks of {'×'.join(map(str, shape))}" if masks and shape else ""
+    asked = f" ({failure.error})" if str(failure.error or "") else ""
+    if failure.killed:
+        told = f"{where}its process was killed {failure.killed}, probably for memory"
+    else:
+        told = f"{where}does not fit into memory{asked}"
+    image = getattr(item, "image", None) is not None
+    return TooLarge(told, what, math.prod(shape) if what else 0, masks, image, jobs)
 
 
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
-@contextmanager
-def _main_hidden(work: Callable[..., object]) -> Iterator[None]:
-    """New processes would run the main script again to find what it defines; our own work needs nothing of it.
-
-    So a script may ask for jobs without guarding its ``__main__``, and processes start faster.
-    """
-    main = sys.modules["__main__"]
-    if getattr(work, "func", work).__module__ == "__main__":
-        yield
-        return
-    hidden = {name: main.__dict__.pop(name) for name in ("__file__", "__spec__") if name in main.__dict__}
-    main.__spec__ = None
+def _shape(item: Any) -> tuple[int, ...]:
+    """The size of a case's first mask, by its header."""
     try:
-        yield
-    finally:
-        main.__dict__.update({str(name): value for name, value in hidden.items()})
+        sources = next(iter(getattr(item, "masks", {}).values()))
+        source = next(iter(sources.values()))
+        return source.shape if hasattr(source, "shape") else probe(source).shape
+    except (StopIteration, ManytruthsError, AttributeError, MemoryError):
+        return ()

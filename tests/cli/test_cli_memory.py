@@ -1,0 +1,97 @@
+"""Too little memory, and processes that the system kills or does not give."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from manytruths.cli.memory import BYTES, too_large
+from manytruths.errors import TooLarge
+from processes_seen import ended, shell, started
+from study_folders import untidy, write_png, write_study
+
+SIZE = 3072
+ADVICE = "use fewer --jobs, or use --no-pictures (about 0.1 GB), or crop the images or make them smaller"
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("large")
+    rows, columns = np.ogrid[:SIZE, :SIZE]
+    for x, rater in enumerate("ABCDE"):
+        mask = (rows - SIZE / 2) ** 2 + (columns - SIZE / 2 - 20 * x) ** 2 < (SIZE / 3) ** 2
+        write_png(folder / f"masks/{rater}/p1.png", mask.astype(np.uint8), compress_level=1)
+        os.makedirs(folder / f"pair/{rater}", exist_ok=True)
+        for case in ("p1", "p2"):
+            os.link(folder / f"masks/{rater}/p1.png", folder / f"pair/{rater}/{case}.png")
+    return folder
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_what_it_takes_and_what_to_do(jobs, large, tmp_path):
+    line = "ulimit -v 480000; {m} agree '" + f"{large}/pair/{{rater}}/{{case}}.png' --jobs {jobs} --out {tmp_path}/out"
+    done = shell(line)
+    assert done.status == 1
+    assert done.line.startswith("manytruths: case p1: does not fit into memory")
+    each = ", in each of 2 processes" if jobs == 2 else ""
+    advice = ADVICE if jobs == 2 else ADVICE.removeprefix("use fewer --jobs, or ")
+    assert done.line.endswith(f": agree takes about 0.4 GB for 5 masks of 3072×3072{each}; {advice}")
+    assert not untidy(tmp_path / "out")
+    # what is advised is enough
+    assert shell(f"{line} --no-pictures --quiet") == shell(":")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", BYTES)
+def test_the_figures(command, large, tmp_path):
+    """As measured here: at most a third off."""
+    template = "masks/{rater}/{case}.png"
+    more = f"--predictions '{template.replace('rater', 'algorithm')}'" if command == "evaluate" else ""
+    peak = "import resource, subprocess, sys; done = subprocess.run(sys.argv[1:]); " \
+        "print(done.returncode, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"  # fmt: skip
+    line = f"python3 -c '{peak}' {{m}} {command} '{template}' {more} --jobs 1 --quiet --out {tmp_path}/out"
+    status, kilobytes = map(int, shell(line, cwd=large, limit=200).out.split())
+    assert status == 0
+    told = too_large(TooLarge("", "x", SIZE * SIZE, 5), command.split())
+    size = float(told.partition("takes about ")[2].partition(" GB")[0])
+    assert kilobytes * 1024 / 1e9 == pytest.approx(size, rel=0.34, abs=0.06)
+
+
+def helpers(process):
+    """The processes that it started."""
+    return [int(n) for n in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+
+
+def test_a_process_that_the_system_kills(tmp_path):
+    template, out = write_study(tmp_path, "AB", [f"p{i:03}" for i in range(150)]), tmp_path / "out"
+    process = started("agree", template, "--out", out, "--jobs", 2)
+    while process.poll() is None and len(list(out.glob("agree/.part-*/*.png"))) < 3:
+        time.sleep(0.01)
+    os.kill(helpers(process.pid)[0], signal.SIGKILL)
+    done = ended(process)
+    assert done.status == 1
+    assert done.line.startswith("manytruths: case p")
+    assert (
+        "its process was killed by signal 9, probably for memory: agree takes about 0.1 GB for 2 masks of" in done.line
+    )
+    assert not untidy(out)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may start as many as it likes")
+def test_processes_that_cannot_be_started(tmp_path):
+    template = write_study(tmp_path)
+    done = shell("ulimit -u 1; {m} agree '" + template + f"' --jobs 2 --quiet --out {tmp_path}/out")
+    assert (done.status, done.err) == (0, "")
+
+
+@pytest.mark.parametrize("limit", range(20_000, 200_000, 30_000))
+def test_hardly_any_memory(limit, tmp_path):
+    done = shell(f"ulimit -v {limit}; " + "{m} agree '" + write_study(tmp_path) + f"' --jobs 2 --out {tmp_path}/out")
+    assert done.status in (0, 1, 127)
+    assert "Traceback" not in done.err or "manytruths" not in done.err
+    assert len(done.err.splitlines()) <= 1 or "OpenBLAS" in done.err or "<frozen" in done.err

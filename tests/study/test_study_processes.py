@@ -1,0 +1,165 @@
+"""Work in other processes: order, errors that do not travel well, processes that end."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import threading
+import time
+from functools import partial
+from multiprocessing import active_children
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from manytruths.errors import FormatError, TooLarge
+from manytruths.study import Study
+from manytruths.study.parallel import in_order
+from manytruths.study.processes import Elsewhere
+from manytruths.study.starting import held
+
+
+class Picky(Exception):
+    """Pickles, and does not come back."""
+
+    def __init__(self, a, b):
+        super().__init__(f"{a} and {b}")
+
+
+def doing(item, folder=None):
+    """Squares, unless the item says otherwise."""
+    if item == "allocate":
+        return np.empty((1 << 40, 1 << 10))
+    if item == "hidden":
+        try:
+            raise MemoryError
+        except MemoryError:
+            raise FormatError("x.png: does not fit") from None
+    if item == "full":
+        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+    if item == "picky":
+        raise Picky("this", "that")
+    if item == "local":
+        return lambda: 0
+    if item == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if item == "leave":
+        os._exit(3)
+    if item == "wait":
+        part = Path(folder) / f"{os.getpid()}"
+        part.write_text("x")
+        try:
+            time.sleep(30)
+        finally:
+            part.unlink()
+    if isinstance(item, Exception):
+        raise item
+    return item * item
+
+
+def squares(items, jobs=2, **options):
+    return list(in_order(partial(doing, **options), items, jobs, None))
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 3, 50])
+@pytest.mark.parametrize("count", [0, 1, 2, 7, 100])
+def test_in_order(count, jobs):
+    shown = []
+    found = list(in_order(doing, list(range(count)), jobs, lambda *at: shown.append(at)))
+    assert found == [i * i for i in range(count)]
+    assert shown == [(i, count) for i in range(count + 1)]
+    assert not active_children()
+
+
+def test_large_results_and_items():
+    items = [np.full(1 << 20, i, np.uint8) for i in range(12)]
+    for result, item in zip(in_order(np.negative, items, 3, None), items, strict=True):
+        assert (result == np.negative(item)).all()
+
+
+def test_beside_a_thread():
+    """No fork then."""
+    over = threading.Event()
+    thread = threading.Thread(target=over.wait)
+    thread.start()
+    try:
+        assert squares([1, 2, 3]) == [1, 4, 9]
+        with pytest.raises(TooLarge, match="killed by signal 9"):
+            squares([1, "die", 3])
+    finally:
+        over.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("item", ["allocate", "hidden", "full", MemoryError()], ids=str)
+def test_too_little_memory(item, jobs):
+    with pytest.raises(TooLarge, match=r"^does not fit into memory") as raised:
+        squares([1, item, 2], jobs)
+    assert isinstance(raised.value, MemoryError)
+    assert not active_children()
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_the_size_of_a_case_is_told(jobs):
+    study = Study.from_arrays({f"p{i}": np.zeros((3, 8, 9), np.uint8) for i in range(3)})
+    with pytest.raises(TooLarge, match=r"^case p0: does not fit into memory") as raised:
+        list(study.map(allocating, jobs=jobs))
+    assert (raised.value.what, raised.value.pixels, raised.value.masks) == ("3 masks of 8×9", 72, 3)
+
+
+def allocating(case):
+    raise MemoryError
+
+
+@pytest.mark.parametrize(("item", "how"), [("die", "by signal 9"), ("leave", "with status 3")])
+def test_a_process_that_ends(item, how):
+    with pytest.raises(TooLarge, match=f"its process was killed {how}, probably for memory"):
+        squares([1, item, *range(40)])
+    assert not active_children()
+
+
+def test_errors_that_do_not_travel():
+    with pytest.raises(Elsewhere, match="Picky: this and that"):
+        squares([1, "picky", 2])
+    with pytest.raises(Exception, match=r"[Pp]ickle"):
+        squares([1, "local", 2])
+
+
+def test_errors_travel_with_their_traceback():
+    with pytest.raises(FormatError, match=r"^x$") as raised:
+        squares([FormatError("x"), 1])
+    assert "in doing" in str(raised.value.__cause__)
+
+
+def test_the_first_error_in_order():
+    for _ in range(5):
+        with pytest.raises(ValueError, match="first"):
+            squares([1, 2, ValueError("first"), *range(30), ValueError("second")])
+
+
+def test_who_stops_asking_leaves_nobody_behind(tmp_path):
+    found = in_order(partial(doing, folder=tmp_path), [2, *["wait"] * 8], 3, None)
+    assert next(found) == 4
+    for _ in range(500):
+        if len(list(tmp_path.iterdir())) == 2:
+            break
+        time.sleep(0.01)
+    found.close()
+    assert not active_children()
+    assert not list(tmp_path.iterdir()), "what was being written is cleared away"
+
+
+def test_signals_wait_while_processes_are_started():
+    reached = False
+    try:
+        with held():
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.05)
+            reached = True
+    except KeyboardInterrupt:
+        assert reached
+    else:
+        pytest.fail("the interrupt was lost")
