@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from pathlib import Path
 from threading import local
 
@@ -44,11 +45,12 @@ def main() -> int:
 
 
 def _run(chosen: list, folder: Path, seed: int, keep: bool, jobs: int) -> tuple[list[Failure], dict[str, Counter[str]]]:
-    own, runners, begun = local(), [], time.monotonic()
+    own, numbers, begun = local(), count(), time.monotonic()
+    runners: list[Runner] = []
 
     def work(attack: object) -> list[Failure]:
         if not hasattr(own, "runner"):
-            own.runner = Runner(folder / str(len(runners)), seed, keep)
+            own.runner = Runner(folder / str(next(numbers)), seed, keep)
             runners.append(own.runner)
         return own.runner.attack(attack)
 

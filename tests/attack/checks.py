@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import json
 import os
 import re
@@ -131,7 +132,7 @@ def _told(attack: Attack, done: Outcome, told: list[str]) -> Wrong:
     strange = [line for line in told if not line.startswith(("manytruths: ", "  "))]
     if strange:
         return [("message", f"a line that does not belong to a message: {strange[0][:200]}")]
-    if len(told) > 60 or max(map(len, told)) > 3000:
+    if len(told) > 60 or max(map(len, told)) > 20_000:
         return [("message", f"{len(told)} lines, the longest of {max(map(len, told))} signs")]
     return []
 
@@ -214,7 +215,7 @@ def _no_json(name: str) -> None:
 
 
 def _table(path: Path) -> Wrong:
-    rows = list(csv.reader(path.read_bytes().decode("utf-8-sig").splitlines(keepends=True), strict=True))
+    rows = list(csv.reader(io.StringIO(path.read_bytes().decode("utf-8-sig"), newline=""), strict=True))
     uneven = {len(row) for row in rows}
     if len(uneven) > 1:
         return [("partial", f"{path.name} has rows of {sorted(uneven)} cells")]

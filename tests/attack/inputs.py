@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from functools import cache
 
-from .families import pixel_files
+from .families import exports, names, options, pixel_files, places, structure, tables, values
 from .model import Attack
 
-FAMILIES = (pixel_files,)
+FAMILIES = (pixel_files, values, names, structure, tables, options, exports, places)
 
 
 @cache

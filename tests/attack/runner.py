@@ -95,7 +95,9 @@ class Runner:
                 _unmount(place)
                 shutil.rmtree(place, ignore_errors=True)
                 shutil.rmtree(log, ignore_errors=True)
-        return [Failure(attack.name, attack.command, kind, said) for kind, said in found]
+        # one of each kind is enough
+        first = {kind: said for kind, said in reversed(found)}
+        return [Failure(attack.name, attack.command, kind, said) for kind, said in first.items()]
 
     def place(self, name: str) -> tuple[Path, Path]:
         """A folder to start a command in, and one for what it prints."""
