@@ -1,0 +1,2 @@
+def interruptions(seed):
+    return ()
