@@ -30,6 +30,15 @@ def test_every_text_comes_back(text):
     assert not COMPUTED.match(shown) or NUMBER.match(shown)
 
 
+@given(st.lists(st.text(alphabet="=+-@'\t1a.e,\"\n ", max_size=6), min_size=1, max_size=4))
+def test_every_row_comes_back(tmp_path_factory, cells):
+    path = tmp_path_factory.getbasetemp() / "rows.csv"
+    write_csv(path, [cells], [str(k) for k in range(len(cells))])
+    with open(path, newline="", encoding="utf-8") as stream:
+        found = list(csv.reader(stream))[1:]
+    assert found == [[shown_cell(cell) for cell in cells]]
+
+
 def test_numbers_stay_numbers(tmp_path):
     write_csv(tmp_path / "t.csv", [(-0.5, "-5", None, float("-inf"), -3)], ("a", "b", "c", "d", "=e"))
     assert (tmp_path / "t.csv").read_text() == "a,b,c,d,'=e\n-0.5,-5,,-inf,-3\n"

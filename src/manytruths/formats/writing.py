@@ -17,7 +17,7 @@ import numpy as np
 
 from ..errors import InputError
 from ..labels import Undefined
-from ..tallies.cells import shown_cell
+from ..tallies.cells import may_be_computed, shown_cell
 
 LONGEST = 200
 """Bytes of a name; file systems take 255, with the ending and what stands before it while it is written."""
@@ -88,25 +88,30 @@ def write_text(path: Path | str, text: str) -> None:
 
 def write_csv(path: Path | str, rows: Iterable[Sequence[object]], header: Sequence[str]) -> None:
     """A table; None is an empty cell and an undefined number is ``nan``."""
-    text = io.StringIO()
-    table = csv.writer(text, lineterminator="\n")
-    table.writerow(map(_cell, header))
-    table.writerows(map(_cell, row) for row in rows)
-    write_text(path, text.getvalue())
+    lines = [header, *(row if Undefined not in map(type, row) else [_number(value) for value in row] for row in rows)]
+    text = _csv(lines, "\n")
+    # looked for in the whole text, which is quicker than in every cell
+    write_text(path, _csv(map(_shown, lines), "\n") if may_be_computed(text) else text)
 
 
-def csv_line(cells: Iterable[object]) -> str:
+def csv_line(cells: Sequence[object]) -> str:
     """A line as it stands in a table, without its end."""
+    return _csv([_shown([_number(value) for value in cells])], "")
+
+
+def _csv(rows: Iterable[Iterable[object]], end: str) -> str:
     text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(map(_cell, cells))
+    csv.writer(text, lineterminator=end).writerows(rows)
     return text.getvalue()
 
 
-def _cell(value: object) -> object:
-    if isinstance(value, str):
-        return shown_cell(value)
+def _shown(row: Sequence[object]) -> list[object]:
+    return [shown_cell(value) if isinstance(value, str) else value for value in row]
+
+
+def _number(value: object) -> object:
     # The text of an undefined number would be its reason.
-    return float.__repr__(value) if type(value) is Undefined else value
+    return float.__repr__(value) if isinstance(value, float) else value
 
 
 def write_json(path: Path | str, value: object) -> None:

@@ -7,6 +7,7 @@ import re
 _STARTS = ("=", "+", "-", "@", "\t", "\r", "'")
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")
+_SIGNED = re.compile(r"""[+-](?<=[,\n"][+-])(?![\d.]+(?:e[+-]?\d+)?(?:[,\n]|$)|inf)""")
 
 
 def shown_cell(text: str) -> str:
@@ -20,6 +21,11 @@ def shown_cell(text: str) -> str:
     if not text.startswith(_STARTS) or not _FORMULA.match(text) or _NUMBER.fullmatch(text):
         return text
     return f"'{text}"
+
+
+def may_be_computed(table: str) -> bool:
+    """Whether CSV may hold a cell that :func:`shown_cell` changes; never wrong where it says no."""
+    return any(sign in table for sign in "=@\t\r'") or _SIGNED.search(f"\n{table}") is not None
 
 
 def read_cell(text: str) -> str:
