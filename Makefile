@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test bench docs lint clean
+.PHONY: demo test test-all bench docs lint clean
 
 demo: .venv/installed
 	$(BIN)/manytruths demo
@@ -19,7 +19,11 @@ demo: .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps irrCAC nnunetv2 batchgenerators acvl-utils
 	touch $@
 
+# what takes minutes (fuzzing, attacks, simulations) is left to test-all
 test: .venv/tested
+	$(BIN)/python -m pytest -q -n auto -m "not slow" $(TESTS)
+
+test-all: .venv/tested
 	$(BIN)/python -m pytest -q -n auto $(TESTS)
 
 lint: .venv/tested
