@@ -258,6 +258,26 @@ def one_and_255_in_one_case(folder: Path) -> list[str]:
     return bad_mask(folder, disc() * 255)
 
 
+@mistake("case p2", "A 1, B 65535, C 1", "--foreground any", "--labels")
+def one_and_65535_in_one_case(folder: Path) -> list[str]:
+    return bad_mask(folder, disc().astype(np.uint16) * 65535)
+
+
+@mistake("case p2", "rater B marks with 2", "the other masks of the study with 1", "--foreground any", "--labels")
+def one_and_2_in_one_case(folder: Path) -> list[str]:
+    return bad_mask(folder, disc() * 2)
+
+
+@mistake("case p2", "rater B", "p2.png", "is damaged or cut short", "check sum of chunk 'IDAT'", "copy it again")
+def a_bit_flipped(folder: Path) -> list[str]:
+    template = write_study(folder)
+    path = folder / "masks/B/p2.png"
+    data = bytearray(path.read_bytes())
+    data[data.index(b"IDAT") + 20] ^= 16
+    path.write_bytes(data)
+    return [template]
+
+
 def with_roi(folder: Path, roi: np.ndarray | None) -> list[str]:
     template = write_study(folder)
     write_png(folder / "roi/p1.png", disc(radius=11))

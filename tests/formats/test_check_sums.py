@@ -110,7 +110,7 @@ def is_sound(stream):
 
 @pytest.mark.parametrize("name", TIFFS)
 def test_deflated_tiff(tmp_path, name, capfd):
-    """Adler's sum is weak on small masks: what zlib itself takes for sound (1 flip of 2,000) is not ours to refuse."""
+    """Adler's sum is weak on small masks: what zlib itself takes for sound (1 flip of 1,500) is not ours to refuse."""
     path = tmp_path / "m.tif"
     TIFFS[name](path)
     with tifffile.TiffFile(path) as file:

@@ -206,6 +206,15 @@ def test_references(tmp_path, raters, reference, told):
     assert all(f"case p1: {told}" in message for _, message in found)
 
 
+@pytest.mark.parametrize(("reference", "told"), [([1, 7], "holds 7, not among the labels declared"), ([2], "")])
+def test_references_of_labels_that_are_declared(tmp_path, reference, told):
+    masks, template = {f"masks/{name}": [1, 2] for name in "AB"}, f"{tmp_path}/known/{{reference}}/{{case}}.npy"
+    options = {"references": template, "labels": {1: "gland", 2: "tumour"}}
+    found = errors(given(tmp_path, masks, {"known/gold": reference}, **options))
+    assert [kind for kind, _ in found] == ["reference"] * bool(told)
+    assert all(f"case p1: the reference gold {told}" in message for _, message in found)
+
+
 def test_regions_are_marked_or_not(tmp_path):
     masks, roi = {f"masks/{name}": [1] for name in "AB"}, f"{tmp_path}/roi/{{case}}.npy"
     tables = [given(tmp_path, masks, {"roi": [value]}, roi=roi).tally()["p1"] for value in (1, 255, 65535)]

@@ -90,12 +90,17 @@ def grey_references(case: Case, table: Tally, references: Mapping[Column, Array]
     """Every given truth that is one."""
     for column, array in references.items():
         some = array.ravel(order="K")[:: max(1, array.size // LOOKED_AT)]
-        found = set(np.unique(some).tolist()) - {0}
+        found = set(np.unique(some).tolist()) - {0, case.options.void}
         own, marks = found - set(table.labels.values), set(table.labels.values) - {0}
         if len(own) > NO_MASK and not case.options.foreground:
             yield Wrong(case.name, column, InputError(
                 f"case {case.name}: the reference {column} holds {len(own)} values that no rater uses: it is no mask; "
                 "cut it, or unite all labels with --foreground any"
+            ))  # fmt: skip
+        elif len(marks) > 1 and case.options.labels is not None and own:
+            yield Wrong(case.name, column, LabelError(
+                f"case {case.name}: the reference {column} holds {_listed(own)}, not among the labels declared "
+                f"({', '.join(case.options.labels.describe())}); declare it, or write it again"
             ))  # fmt: skip
         elif len(marks) > 1 and len(found) == 1 and own and in_other_units({"masks": marks, "it": found}):
             yield Wrong(case.name, column, LabelError(
