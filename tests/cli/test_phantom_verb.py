@@ -123,6 +123,8 @@ def test_a_study_that_somebody_has_changed_is_his(tmp_path):
     ("arguments", "said"),
     [
         (("--size", 10), "size is 10; it must be 64 or more"),
+        (("--size", 10**12), "size is 1,000,000,000,000; it must be 4,096 or less"),
+        (("--subjects", 10**12), "subjects × frames is 10,000,000,000,000; it must be 1,000,000 or less"),
         (("--subjects", 0), "subjects is 0"),
         (("--frames", 0), "frames is 0"),
         (("--seed", -1), "seed is -1"),

@@ -201,5 +201,5 @@ def test_strange_rows_of_cases_are_told_with_the_rest(capsys, tmp_path):
     (tmp_path / "images/p1.png").unlink()
     (tmp_path / "cases.csv").write_text("case,subject\np9,s1\n")
     said = refused(capsys, tmp_path, "nnunet", "--cases", tmp_path / "cases.csv")
-    assert "2 problems" in said
+    assert "3 problems" in said
     assert "p9" in said

@@ -18,6 +18,8 @@ from .randomness import Field, generator
 
 SMALLEST = 64
 """Pixels; below that the wall is thinner than what raters differ by."""
+LARGEST = 4096
+MOST_FRAMES = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +125,9 @@ def simulate_echo(subjects: int = 100, frames: int = 10, size: int = 256, seed: 
     for name, value, least in (("subjects", subjects, 1), ("frames", frames, 1), ("size", size, SMALLEST)):
         if value < least:
             raise CallError(f"{name} is {value}; it must be {least} or more")
+    for name, value, most in (("size", size, LARGEST), ("subjects × frames", subjects * frames, MOST_FRAMES)):
+        if value > most:
+            raise CallError(f"{name} is {value:,}; it must be {most:,} or less")
     if seed < 0:
         raise CallError(f"seed is {seed}; it must be 0 or more")
     return EchoStudy(subjects, frames, size, seed)
