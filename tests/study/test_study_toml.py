@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import manytruths as mt
 from study_folders import command, disc, run, write_png, write_study
@@ -150,6 +151,20 @@ def test_void_on_the_command_line(tmp_path, capsys, void):
     done = run(capsys, "agree", template, "--void", void, "--labels", "2=b", "--out", tmp_path / "out")
     assert (done.status, done.line.startswith(f"manytruths: void is {void}")) == (1, True)
     assert not (tmp_path / "out").exists()
+
+
+def test_void_that_no_mask_can_hold(tmp_path, capsys):
+    template = write_study(tmp_path)
+    for verb in ("agree", "check"):
+        done = run(capsys, verb, template, "--void", 300, "--out", tmp_path / "out", "--jobs", 1)
+        assert done.status == 1
+        assert "void is 300, and no mask can hold more than 255; correct or leave out void" in done.err
+    # one file of 16 bits is enough: the others just have nothing that was not rated
+    Image.fromarray(np.where(disc() > 0, 1, 300).astype(np.uint16)).save(tmp_path / "masks/C/p2.png")
+    assert mt.Study.open(template, void=300)["p2"].tally().items == disc().size
+    for rater in "AB":
+        np.save(tmp_path / f"{rater}_p1.npy", disc().astype(float))
+    assert mt.Study.open(f"{tmp_path}/{{rater}}_{{case}}.npy", void=300).rater_names == ("A", "B")
 
 
 def test_arrays_in_memory_may_hold_any_void():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,8 @@ class Mask:
     grid: Grid
     format: str
     """``png``, ``jpeg``, ``gif``, ``bmp``, ``tiff``, ``npy``, ``npz``, ``nifti`` or ``nrrd``, by content."""
+    largest: float = math.inf
+    """What the numbers of the file can hold at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +52,13 @@ def read_mask(location: Location | Path | str) -> Mask:
         return _empty(location)
     content = _content(location, "mask")
     with guarded(location):
-        return Mask(whole_numbers(content.array, location), content.grid, content.format)
+        return Mask(whole_numbers(content.array, location), content.grid, content.format, _largest(content.array.dtype))
+
+
+def _largest(kind: np.dtype[Any]) -> float:
+    if kind.kind == "b":
+        return 1
+    return int(np.iinfo(kind).max) if kind.kind in "ui" else math.inf
 
 
 def read_image(location: Location | Path | str) -> Picture:

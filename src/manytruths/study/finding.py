@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..errors import StudyError, insist
+from ..errors import ManytruthsError, StudyError, insist
 from ..formats import Found, Location, Template
+from ..formats.reading import read_mask
 from ..formats.walking import Complain
 from ..tallies import Column, natural
 from ..tallies.columns import Role
@@ -21,6 +22,7 @@ from .options import Options
 from .reads import Place
 from .register import Register, place_of
 
+EIGHT_BITS = 255
 UNNAMED: dict[Role, str] = {"rater": "", "algorithm": "prediction", "reference": "reference"}
 """Who it is where a template does not say."""
 
@@ -44,6 +46,24 @@ class FoundCases:
 
     cases: list[Case]
     left_out: Mapping[str, str]
+
+
+def check_void(cases: Iterable[Case], void: int | None) -> None:
+    """Refuse a value of "not rated" that no mask of the study can hold: 300 where all have 8 bits."""
+    if void is None or void <= EIGHT_BITS:
+        return
+    largest = 0.0
+    for source in (one for case in cases for by_label in case.masks.values() for one in by_label.values()):
+        if not isinstance(source, Location) or source.blank:
+            continue
+        try:
+            largest = max(largest, read_mask(source).largest)
+        except ManytruthsError:
+            continue  # what is wrong with it is said where it is read for its marks
+        if void <= largest:
+            return
+    if largest:
+        raise StudyError(f"void is {void}, and no mask can hold more than {largest:.0f}; correct or leave out void")
 
 
 def find_cases(options: Options, complain: Complain = insist) -> FoundCases:

@@ -17,7 +17,7 @@ from ..formats.walking import Complain
 from ..labels import Labels
 from ..tallies import Column, Tallies, Tally, natural
 from .case import Case
-from .finding import find_cases, need_two_raters
+from .finding import check_void, find_cases, need_two_raters
 from .options import Options, merged, read_options
 from .other_values import refuse_other_values
 from .parallel import Progress, in_order
@@ -129,6 +129,7 @@ class Study:
             exclude=None if exclude is None else {k: tuple(v) for k, v in exclude.items()},
         )  # fmt: skip
         found = find_cases(given, complain)
+        check_void(found.cases, given.void)
         properties = read_table(given.raters, "rater") if given.raters else {}
         return cls(found.cases, given, properties, left_out=found.left_out)
 
