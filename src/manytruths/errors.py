@@ -68,7 +68,7 @@ class CallError(ManytruthsError, ValueError):
     """A function or a verb was called in a way that has no answer."""
 
 
-_NO_MEMORY = re.compile(r"failed to map segment|[Cc]annot allocate memory|can't start new thread")
+_NO_MEMORY = re.compile(r"failed to map segment|[Cc]an(no|')t allocate memory|out of memory|can't start new thread")
 
 
 def of_memory(error: BaseException | None) -> BaseException | None:
@@ -76,7 +76,7 @@ def of_memory(error: BaseException | None) -> BaseException | None:
     while error is not None:
         if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
             return error
-        # a library that could not be loaded, a thread that could not be started
+        # a library that could not be loaded, a thread that could not be started, PyTorch
         if isinstance(error, ImportError | OSError | RuntimeError) and _NO_MEMORY.search(str(error)):
             return error
         error = error.__cause__ or error.__context__

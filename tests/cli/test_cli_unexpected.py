@@ -14,6 +14,16 @@ class Shy(Exception):
         raise ValueError
 
 
+def test_pytorch_without_memory(capsys, monkeypatch, tmp_path):
+    """As it really says it."""
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr("manytruths.learning.training.train", lambda *_, **__: torch.empty(1 << 50))
+    done = run(capsys, "train", write_study(tmp_path), "--jobs", 1, "--out", tmp_path / "out")
+    assert done.status == 1
+    assert done.line.startswith("manytruths: out of memory (")
+    assert done.line.endswith("; use a smaller --batch, --size or --width, or a smaller --at-once")
+
+
 def deep(n=0):
     return deep(n + 1)
 

@@ -46,6 +46,8 @@ def needed(command: str, case: TooLarge) -> float:
 
 def advice(given: Sequence[str], case: TooLarge | None = None) -> str:
     """What can be done about it."""
+    if given and given[0] == "train":
+        return "use a smaller --batch, --size or --width, or a smaller --at-once"
     ways = []
     if case is None or case.jobs > 1:
         ways.append("use fewer --jobs")
