@@ -61,6 +61,7 @@ class Server:
     def close(self) -> None:
         self._to.close()
         self._process.wait(timeout=60)
+        self._from.close()
 
 
 class Runner:

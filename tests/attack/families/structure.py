@@ -56,6 +56,11 @@ def _upwards(folder: Path) -> None:
     (folder / "in/masks/D").symlink_to(".")
 
 
+def _no_common_case(folder: Path) -> None:
+    for path in (folder / "in/masks").rglob("*.png"):
+        path.rename(path.with_name(f"{path.parent.name}{path.name}"))
+
+
 STRUCTURES: dict[str, tuple[Change, Expected]] = {
     "a-mask-is-missing": (_in_place(lambda path: None), "accepted"),
     "a-folder-for-a-mask": (_in_place(lambda path: path.mkdir()), "either"),
@@ -81,7 +86,7 @@ STRUCTURES: dict[str, tuple[Change, Expected]] = {
     "a-file-for-a-rater": (lambda folder: (folder / "in/masks/D").write_text("x"), "either"),
     "masks-is-a-file": (lambda folder: (shutil.rmtree(folder / "in/masks"), (folder / "in/masks").write_text("x")),
     "refused"),
-    "no-common-case": (lambda folder: [p.rename(p.with_name(f"{p.parent.name}{p.name}")) for p in (folder / "in/masks").rglob("*.png")], "either"),
+    "no-common-case": (_no_common_case, "either"),
     "two-endings": (lambda folder: shutil.copy(folder / VICTIM, (folder / VICTIM).with_suffix(".PNG")), "either"),
     "thumbnails-beside": (lambda folder: (folder / "in/masks/B/Thumbs.db").write_bytes(b"x" * 99), "accepted"),
     "ds-store-beside": (lambda folder: [(folder / f"in/masks/{r}/._p1.png").write_bytes(b"\0\5\x16\7") for r in "AB"],

@@ -228,7 +228,8 @@ def _sheet(cells: dict[str, str]) -> bytes:
         f'"{kinds}.sheet.main+xml"/><Override PartName="/xl/s.xml" ContentType="{kinds}.worksheet+xml"/></Types>',
         "_rels/.rels": f'<Relationships {package}relationships"><Relationship Id="r1" Type="{office}/officeDocument" '
         'Target="xl/workbook.xml"/></Relationships>',
-        "xl/workbook.xml": f'<workbook {main} xmlns:r="{office}"><sheets><sheet name="s" sheetId="1" r:id="r1"/></sheets>'
+        "xl/workbook.xml": f'<workbook {main} xmlns:r="{office}"><sheets><sheet name="s" sheetId="1" r:id="r1"/>'
+        "</sheets>"
         "</workbook>",
         "xl/_rels/workbook.xml.rels": f'<Relationships {package}relationships"><Relationship Id="r1" '
         f'Type="{office}/worksheet" Target="s.xml"/></Relationships>',
