@@ -244,11 +244,17 @@ def agreement(place: Path, template: str, known: Mapping[str, list[np.ndarray]])
     return wrong[:1]
 
 
-def same_results(one: Path, other: Path) -> str:
-    """Nothing where two folders of results are the same bytes, or the first thing that differs."""
+def same_results(one: Path, other: Path, hidden: bool = True) -> str:
+    """Nothing where two folders of results are the same bytes, or the first things that differ.
+
+    Without ``hidden``, what a killed run was about to write does not count.
+    """
     a, b = (
-        {path: entry for path, entry in snapshot(folder).items() if os.path.basename(path) != VOLATILE}
-        for folder in (one, other)
+        {path: entry for path, entry in snapshot(folder).items() if _counts(path, hidden)} for folder in (one, other)
     )
-    changed = _changes(a, b)
-    return ", ".join(map(ascii, changed[:4]))
+    return ", ".join(map(ascii, _changes(a, b)[:4]))
+
+
+def _counts(path: str, hidden: bool) -> bool:
+    parts = path.split(os.sep)
+    return parts[-1] != VOLATILE and (hidden or not any(part.startswith(".part-") for part in parts))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import functools
+import io
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 
-from study_folders import disc, write_nifti, write_png
+from study_folders import disc, write_nifti
 
 RATERS = ("A", "B", "C")
 ALGORITHMS = ("u", "v")
@@ -37,30 +39,51 @@ def mask(rater: int, case: int, shift: float = 0.0, size: int = SIZE) -> np.ndar
     return disc(size, rater - 1 + shift / 2, case - 1 - shift / 3, size / 5 + rater / 3)
 
 
-def write_masks(folder: Path, data: Data = USUAL, template: str = MASKS) -> None:
-    for x, rater in enumerate(RATERS):
-        for y, case in enumerate(data.cases):
-            write_png(folder / template.format(rater=rater, case=case), mask(x, y, data.shift))
-
-
 def write_study(folder: Path, data: Data = USUAL) -> None:
     """Masks, images and what two algorithms predicted."""
-    write_masks(folder, data)
-    random = np.random.default_rng(len(data.cases))
-    for y, case in enumerate(data.cases):
-        seen = 60 + 120 * mask(1, y, data.shift) + random.normal(0, 9, (SIZE, SIZE))
-        write_png(folder / IMAGES.format(case=case), seen.clip(0, 255).astype(np.uint8))
-        for x, algorithm in enumerate(ALGORITHMS):
-            write_png(folder / PREDICTIONS.format(algorithm=algorithm, case=case), mask(x, y + 1, data.shift))
+    _write(folder, _study(data))
 
 
 def write_more(folder: Path, data: Data = USUAL) -> None:
     """What a study may have besides: a reference, a region, ranks."""
+    _write(folder, _more(data))
+
+
+def _write(folder: Path, files: Mapping[str, bytes]) -> None:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+
+
+def _png(array: np.ndarray) -> bytes:
+    stream = io.BytesIO()
+    Image.fromarray(array.astype(np.uint8)).save(stream, "PNG")
+    return stream.getvalue()
+
+
+@functools.cache
+def _study(data: Data) -> dict[str, bytes]:
+    random, found = np.random.default_rng(len(data.cases)), {}
     for y, case in enumerate(data.cases):
-        write_png(folder / REFERENCES.format(reference="lab", case=case), mask(1, y, data.shift))
-        write_png(folder / ROI.format(case=case), np.ones((SIZE, SIZE), np.uint8))
+        seen = 60 + 120 * mask(1, y, data.shift) + random.normal(0, 9, (SIZE, SIZE))
+        found[IMAGES.format(case=case)] = _png(seen.clip(0, 255))
         for x, rater in enumerate(RATERS):
-            write_png(folder / RANKS.format(rater=rater, case=case), mask(x, y, data.shift) * (x + 1))
+            found[MASKS.format(rater=rater, case=case)] = _png(mask(x, y, data.shift))
+        for x, algorithm in enumerate(ALGORITHMS):
+            found[PREDICTIONS.format(algorithm=algorithm, case=case)] = _png(mask(x, y + 1, data.shift))
+    return found
+
+
+@functools.cache
+def _more(data: Data) -> dict[str, bytes]:
+    found = {}
+    for y, case in enumerate(data.cases):
+        found[REFERENCES.format(reference="lab", case=case)] = _png(mask(1, y, data.shift))
+        found[ROI.format(case=case)] = _png(np.ones((SIZE, SIZE)))
+        for x, rater in enumerate(RATERS):
+            found[RANKS.format(rater=rater, case=case)] = _png(mask(x, y, data.shift) * (x + 1))
+    return found
 
 
 def scores(data: Data = USUAL) -> str:

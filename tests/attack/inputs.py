@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from functools import cache
 
-from .families import exports, names, options, pixel_files, places, structure, tables, values
+from .families import exports, names, options, pixel_files, places, streams, structure, tables, values
 from .model import Attack
 
-FAMILIES = (pixel_files, values, names, structure, tables, options, exports, places)
+FAMILIES = (pixel_files, values, names, structure, tables, options, exports, places, streams)
 
 
 @cache

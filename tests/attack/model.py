@@ -51,7 +51,7 @@ class Attack:
 
     @property
     def command(self) -> str:
-        words = self.shell.partition("$MANYTRUTHS ")[2].split() if self.shell else list(self.line)
+        words = self.shell.partition("$MANYTRUTHS ")[2].replace("'", "").split() if self.shell else list(self.line)
         return " ".join(words[:2]) if words[:1] in (["export"], ["import"]) else "".join(words[:1]) or "manytruths"
 
 

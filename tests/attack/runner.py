@@ -61,6 +61,7 @@ class Server:
     def close(self) -> None:
         self._to.close()
         self._process.wait(timeout=60)
+        self._from.close()
 
 
 class Runner:
@@ -71,12 +72,17 @@ class Runner:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.server = Server()
         self._earlier: dict[str, Path] = {}
+        self.undisturbed: dict[str, tuple[Path, float, int]] = {}
+        """By command: the results of a run that nothing happens to, its seconds and its steps."""
 
     def close(self) -> None:
         self.server.close()
 
-    def attack(self, attack: Attack) -> list[Failure]:
+    def attack(self, attack: Any) -> list[Failure]:
         """What went wrong; nothing is good."""
+        return self._malformed(attack) if isinstance(attack, Attack) else list(attack.against(self))
+
+    def _malformed(self, attack: Attack) -> list[Failure]:
         place, log = self.place(attack.name)
         chance = random.Random(f"{self.seed} {attack.name}")
         checks.write_sentinels(place)
@@ -96,7 +102,7 @@ class Runner:
                 shutil.rmtree(place, ignore_errors=True)
                 shutil.rmtree(log, ignore_errors=True)
         # one of each kind is enough
-        first = {kind: said for kind, said in reversed(found)}
+        first = dict(reversed(found))
         return [Failure(attack.name, attack.command, kind, said) for kind, said in first.items()]
 
     def place(self, name: str) -> tuple[Path, Path]:

@@ -19,6 +19,8 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import redirect_stdout
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +50,9 @@ def prepare() -> None:
     with tempfile.TemporaryDirectory() as folder, open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
         for line in _first_lines(Path(folder)):
             assert status(line) == 0, line
+    for name in ("nibabel", "nrrd", "tifffile", "pydicom", "openpyxl", "pandas"):
+        if find_spec(name):
+            import_module(name)
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl(_SUBREAPER, 1, 0, 0, 0)
     if os.geteuid() == 0:
@@ -191,6 +196,7 @@ def _reap() -> None:
 def become(request: dict[str, Any]) -> None:
     """The process that a user would have started: its streams, folder, limits, arguments."""
     os.setsid()
+    time.sleep(request.get("wait", 0))
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number, path, flags in (
         (0, "/dev/null", os.O_RDONLY),

@@ -16,7 +16,7 @@ from mutations import mutated
 from ..honest import TOOLS, exported, line
 from ..model import Attack, Expected
 
-MUTATIONS = 9
+MUTATIONS = 6
 CHECK = ("check", "out/study", "--out", "out/checked", "--quiet")
 
 
@@ -128,11 +128,24 @@ def attacks() -> Iterator[Attack]:
         for seed in range(MUTATIONS):
             make = partial(_mutated, tool=tool, seed=seed)
             more = ["--replace"] if seed % 3 == 0 else []
-            yield Attack(f"exports/{tool}-mutated-{seed}", make, [*call, *more], earlier=bool(more), limits={"AS_ABOVE": 4 << 30})
+            yield Attack(
+                f"exports/{tool}-mutated-{seed}", make, [*call, *more], earlier=bool(more), limits={"AS_ABOVE": 4 << 30}
+            )
         for seed in range(MUTATIONS if text else 0):
-            yield Attack(f"exports/{tool}-grafted-{seed}", partial(_grafted, tool=tool, seed=seed), call, limits={"AS_ABOVE": 4 << 30})
+            yield Attack(
+                f"exports/{tool}-grafted-{seed}",
+                partial(_grafted, tool=tool, seed=seed),
+                call,
+                limits={"AS_ABOVE": 4 << 30},
+            )
         for k, (name, content) in enumerate(TEXTS.items()):
-            fits = tool in ("labelstudio", "coco", "labelme") or name in ("empty", "nul", "html", "100000-elements", "not-utf-8")
+            fits = tool in ("labelstudio", "coco", "labelme") or name in (
+                "empty",
+                "nul",
+                "html",
+                "100000-elements",
+                "not-utf-8",
+            )
             if not fits:
                 continue
             # what looks like no file of the tool at all may be passed over, if others are left
@@ -143,12 +156,20 @@ def attacks() -> Iterator[Attack]:
             make = partial(_words, tool=tool, change=lambda data, new=new: data.replace(b"lesion", new))
             expected: Expected = "refused" if name == "background" else "either"
             yield Attack(f"exports/{tool}-structure-{name}", make, line(f"import {tool}"), expected, then=CHECK)
-    for name, old, new in (("rater", b"anna", b"../anna"), ("case", b"p1.png", b"../../p1.png"), ("twins", b"ben", b"Anna")):
+    for name, old, new in (
+        ("rater", b"anna", b"../anna"),
+        ("case", b"p1.png", b"../../p1.png"),
+        ("twins", b"ben", b"Anna"),
+    ):
         for tool in ("labelstudio", "coco", "cvat"):
             make = partial(_words, tool=tool, change=lambda data, old=old, new=new: data.replace(old, new))
             yield Attack(f"exports/{tool}-{name}", make, line(f"import {tool}"), then=CHECK)
     for name, content in {"laughs": LAUGHS, "outside": OUTSIDE}.items():
-        yield Attack(f"exports/cvat-{name}", partial(_replaced, tool="cvat", content=content), line("import cvat"), "refused")
+        yield Attack(
+            f"exports/cvat-{name}", partial(_replaced, tool="cvat", content=content), line("import cvat"), "refused"
+        )
     for name, (content, expected) in _archives().items():
         call = ["import", "cvat", "in/cvat", "--to", "out/study"]
-        yield Attack(f"exports/zip-{name}", partial(_archive, content=content), call, expected, limits={"AS_ABOVE": 3 << 30})
+        yield Attack(
+            f"exports/zip-{name}", partial(_archive, content=content), call, expected, limits={"AS_ABOVE": 3 << 30}
+        )

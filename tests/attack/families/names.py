@@ -57,13 +57,17 @@ NAMES: dict[str, tuple[str, Expected]] = {
 }
 
 
-def _write(folder: Path, chance: random.Random, raters: tuple[str, ...], cases: tuple[str, ...], algorithm: str) -> None:
+def _write(
+    folder: Path, chance: random.Random, raters: tuple[str, ...], cases: tuple[str, ...], algorithm: str
+) -> None:
     for y, case in enumerate(cases):
         for x, rater in enumerate(raters):
             write_png(folder / MASKS.replace("{rater}", rater).replace("{case}", case), mask(x, y), format="PNG")
         write_png(folder / IMAGES.replace("{case}", case), mask(0, y) * 99, format="PNG")
         for x, name in enumerate(("u", algorithm)):
-            write_png(folder / PREDICTIONS.replace("{algorithm}", name).replace("{case}", case), mask(x, y), format="PNG")
+            write_png(
+                folder / PREDICTIONS.replace("{algorithm}", name).replace("{case}", case), mask(x, y), format="PNG"
+            )
 
 
 def _with_pictures(arguments: list[str], wanted: bool) -> list[str]:
@@ -84,13 +88,23 @@ def attacks() -> Iterator[Attack]:
         rater = partial(_write, raters=("A", name, "C"), cases=("p1", "p2"), algorithm="v")
         case = partial(_write, raters=("A", "B", "C"), cases=("p1", name), algorithm="v")
         own: dict[str, Expected] = {"check": expected, "agree": expected, "fuse": expected, "evaluate": expected}
-        yield Attack(f"names/{kind}-rater", rater, _with_pictures(line(commands[0]), k % 2 == 0), own.get(commands[0], "either"))
-        yield Attack(f"names/{kind}-case", case, _with_pictures(line(commands[1]), k % 2 == 1), own.get(commands[1], "either"), earlier=k % 2 == 0)
+        yield Attack(
+            f"names/{kind}-rater", rater, _with_pictures(line(commands[0]), k % 2 == 0), own.get(commands[0], "either")
+        )
+        yield Attack(
+            f"names/{kind}-case",
+            case,
+            _with_pictures(line(commands[1]), k % 2 == 1),
+            own.get(commands[1], "either"),
+            earlier=k % 2 == 0,
+        )
         if k % 2:
             algorithm = partial(_write, raters=("A", "B", "C"), cases=("p1", "p2"), algorithm=name)
             yield Attack(f"names/{kind}-algorithm", algorithm, line("evaluate"), expected)
         else:
-            yield Attack(f"names/{kind}-group", partial(_table, name=name), line("agree", MASKS, "--cases", "in/cases.csv"))
+            yield Attack(
+                f"names/{kind}-group", partial(_table, name=name), line("agree", MASKS, "--cases", "in/cases.csv")
+            )
     twins = partial(_write, raters=("anna", "Anna", "ANNA"), cases=("p1", "P1"), algorithm="V")
     for command in ("agree", "fuse", "report", "export monai", "export nnunet"):
         yield Attack(f"names/twins-{command}", twins, line(command), "either")

@@ -15,15 +15,24 @@ from .. import honest
 from ..honest import MASKS, line
 from ..model import Attack, Expected
 
-COMMANDS = ("check", "agree", "fuse", "evaluate", "report", "rank", "reliability", "plan", "export coco", "export nnunet",
+COMMANDS = ("check", "agree", "fuse", "evaluate", "report", "rank", "reliability", "plan", "export coco",
+"export nnunet",
             "import cvat", "demo", "phantom")  # fmt: skip
+NAMED = ("export coco", "import cvat", "phantom")
+"""Commands whose folder is the one that the user names: a link there is meant."""
 Place = Callable[[Path, str], object]
 
 
 def home(command: str) -> str:
     """The folder that a command writes into."""
     verb, _, kind = command.partition(" ")
-    inside = {"export": kind, "import": "study", "report": "report_files", "demo": "study", "phantom": "phantom"}
+    inside = {
+        "export": "nnunet/Dataset501_Manytruths" if kind == "nnunet" else kind,
+        "import": "study",
+        "report": "report_files",
+        "demo": "study",
+        "phantom": "phantom",
+    }
     return f"out/{inside.get(verb, verb)}"
 
 
@@ -40,7 +49,7 @@ def make(folder: Path, chance: random.Random, command: str, place: Place) -> Non
 
 
 def _file(folder: Path, path: str) -> None:
-    (folder / path).parent.mkdir(exist_ok=True)
+    (folder / path).parent.mkdir(parents=True, exist_ok=True)
     (folder / path).write_text("mine")
 
 
@@ -51,7 +60,7 @@ def _read_only(folder: Path, path: str) -> None:
 
 
 def _link(folder: Path, path: str, to: str = "elsewhere/deep") -> None:
-    (folder / path).parent.mkdir(exist_ok=True)
+    (folder / path).parent.mkdir(parents=True, exist_ok=True)
     (folder / path).symlink_to(folder / to)
 
 
@@ -66,7 +75,15 @@ def _part_link(folder: Path, path: str) -> None:
 
 def _result_links(folder: Path, path: str) -> None:
     (folder / path).mkdir(parents=True)
-    for name in ("summary.json", "agreement.csv", "scores.csv", "run.json", "performance.csv", "rankings.csv", "study.toml"):
+    for name in (
+        "summary.json",
+        "agreement.csv",
+        "scores.csv",
+        "run.json",
+        "performance.csv",
+        "rankings.csv",
+        "study.toml",
+    ):
         (folder / path / name).symlink_to(folder / "elsewhere/precious.txt")
     for name in ("consensus", "cases", "probability", "masks"):
         (folder / path / name).symlink_to(folder / "elsewhere/deep")
@@ -77,13 +94,22 @@ def _summary(folder: Path, path: str) -> None:
     place, outside = folder / path, folder / "elsewhere/precious.txt"
     place.mkdir(parents=True)
     (place / "door").symlink_to(folder / "elsewhere")
-    names = ["../../elsewhere/precious.txt", str(outside), "door/precious.txt", "door/deep/p1.png", "../../in/masks/A/p1.png",
+    names = ["../../elsewhere/precious.txt", str(outside), "door/precious.txt", "door/deep/p1.png",
+    "../../in/masks/A/p1.png",
              ".", "..", "", "a\0b", "/", "x" * 5000]  # fmt: skip
     (place / "summary.json").write_text(json.dumps({"schema_version": 1, "files": names}))
 
 
 def _folders_for_files(folder: Path, path: str) -> None:
-    for name in ("agreement.csv", "summary.json", "scores.csv", "performance.csv", "plan.csv", "rankings.csv", "coverage.csv"):
+    for name in (
+        "agreement.csv",
+        "summary.json",
+        "scores.csv",
+        "performance.csv",
+        "plan.csv",
+        "rankings.csv",
+        "coverage.csv",
+    ):
         (folder / path / name / "inside").mkdir(parents=True)
         (folder / path / name / "inside/mine.txt").write_text("mine")
 
@@ -102,7 +128,9 @@ def can_mount() -> bool:
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4096", "tmpfs", folder], capture_output=True, check=False)
+        done = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", "size=4096", "tmpfs", folder], capture_output=True, check=False
+        )
         if done.returncode == 0:
             subprocess.run(["umount", folder], check=True)
     return done.returncode == 0
@@ -130,25 +158,33 @@ def attacks() -> Iterator[Attack]:
         for name, (place, expected) in PLACES.items():
             if name == "a-file-for-the-folder" and command == "report":
                 expected = "either"
-            yield Attack(f"places/{name}-{command}", partial(make, command=command, place=place), _call(command, name), expected)
-        for size in (0, 300, 3000):
+            if "link" in name and "folder" in name and command in NAMED:
+                continue
+            yield Attack(
+                f"places/{name}-{command}", partial(make, command=command, place=place), _call(command, name), expected
+            )
+        for size in (400, 3000, 12_000):
             # each file may have so many bytes: what is larger cannot be written
             build = partial(make, command=command, place=_nothing)
-            more = ["--replace"] if command.startswith("import") else []
+            more = ["--quiet", *["--replace"] * command.startswith("import")]
             yield Attack(f"places/files-of-{size}-{command}", build, [*_call(command, ""), *more],
-                         "refused" if size == 0 else "either", earlier=k % 2 == 0, limits={"FSIZE": size})  # fmt: skip
+                         "either", earlier=k % 2 == 0, limits={"FSIZE": size})  # fmt: skip
         if can_mount():
-            yield Attack(f"places/full-disk-{command}", partial(make, command=command, place=_mounted), _call(command, ""))
+            yield Attack(
+                f"places/full-disk-{command}", partial(make, command=command, place=_mounted), _call(command, "")
+            )
         for event in (3, 12, 30):
             yield Attack(
-                f"places/deleted-midway-{event}-{command}", partial(make, command=command, place=_nothing), _call(command, ""),
+                f"places/deleted-midway-{event}-{command}", partial(make, command=command, place=_nothing),
+                _call(command, ""),
                 remove={"folder": "out", "event": event},
             )  # fmt: skip
     study = partial(make, command="agree", place=_nothing)
     for name, out, expected in (
         ("a-device", "/dev/null", "refused"), ("full-device", "/dev/full", "refused"), ("proc", "/proc/out", "refused"),
         ("too-long", "out/" + "x" * 300, "refused"), ("too-deep", "out/" + "x/" * 3000, "refused"),
-        ("deep", "out/" + "x/" * 200, "accepted"), ("not-utf-8", "out/\udce9", "either"), ("newline", "out/a\nb", "accepted"),
+        ("deep", "out/" + "x/" * 200, "accepted"), ("not-utf-8", "out/\udce9", "either"), ("newline", "out/a\nb",
+        "accepted"),
         ("brackets", "out/[red]", "accepted"), ("dash", "out/-x", "accepted"), ("dots", "out/../out/./x", "accepted"),
     ):  # fmt: skip
         call = ["agree", MASKS, "--no-pictures", "--resamples", "50", f"--out={out}"]

@@ -56,11 +56,17 @@ def _upwards(folder: Path) -> None:
     (folder / "in/masks/D").symlink_to(".")
 
 
+def _no_common_case(folder: Path) -> None:
+    for path in (folder / "in/masks").rglob("*.png"):
+        path.rename(path.with_name(f"{path.parent.name}{path.name}"))
+
+
 STRUCTURES: dict[str, tuple[Change, Expected]] = {
     "a-mask-is-missing": (_in_place(lambda path: None), "accepted"),
     "a-folder-for-a-mask": (_in_place(lambda path: path.mkdir()), "either"),
     "a-fifo-for-a-mask": (_in_place(os.mkfifo), "refused"),
-    "a-link-to-a-fifo": (_in_place(lambda path: (os.mkfifo(path.with_name("fifo")), path.symlink_to("fifo"))), "refused"),
+    "a-link-to-a-fifo": (_in_place(lambda path: (os.mkfifo(path.with_name("fifo")), path.symlink_to("fifo"))),
+    "refused"),
     "a-socket-for-a-mask": (_in_place(_socket), "either"),
     "a-link-to-zeros": (_in_place(lambda path: path.symlink_to("/dev/zero")), "refused"),
     "a-link-to-random": (_in_place(lambda path: path.symlink_to("/dev/urandom")), "refused"),
@@ -78,12 +84,15 @@ STRUCTURES: dict[str, tuple[Change, Expected]] = {
     "no-masks": (lambda folder: shutil.rmtree(folder / "in/masks"), "refused"),
     "an-empty-rater": (lambda folder: (folder / "in/masks/D").mkdir(), "either"),
     "a-file-for-a-rater": (lambda folder: (folder / "in/masks/D").write_text("x"), "either"),
-    "masks-is-a-file": (lambda folder: (shutil.rmtree(folder / "in/masks"), (folder / "in/masks").write_text("x")), "refused"),
-    "no-common-case": (lambda folder: [p.rename(p.with_name(f"{p.parent.name}{p.name}")) for p in (folder / "in/masks").rglob("*.png")], "either"),
+    "masks-is-a-file": (lambda folder: (shutil.rmtree(folder / "in/masks"), (folder / "in/masks").write_text("x")),
+    "refused"),
+    "no-common-case": (_no_common_case, "either"),
     "two-endings": (lambda folder: shutil.copy(folder / VICTIM, (folder / VICTIM).with_suffix(".PNG")), "either"),
     "thumbnails-beside": (lambda folder: (folder / "in/masks/B/Thumbs.db").write_bytes(b"x" * 99), "accepted"),
-    "ds-store-beside": (lambda folder: [(folder / f"in/masks/{r}/._p1.png").write_bytes(b"\0\5\x16\7") for r in "AB"], "either"),
-    "60-raters": (lambda folder: [write_png(folder / f"in/masks/r{k}/p1.png", np.ones((32, 32), np.uint8)) for k in range(57)], "either"),
+    "ds-store-beside": (lambda folder: [(folder / f"in/masks/{r}/._p1.png").write_bytes(b"\0\5\x16\7") for r in "AB"],
+    "either"),
+    "60-raters": (lambda folder: [write_png(folder / f"in/masks/r{k}/p1.png", np.ones((32, 32),
+    np.uint8)) for k in range(57)], "either"),
     "depth": (lambda folder: (folder / "in/masks" / "/".join("d" * 300)).mkdir(parents=True), "either"),
 }  # fmt: skip
 
@@ -153,15 +162,21 @@ def attacks() -> Iterator[Attack]:
     for k, (name, (change, expected)) in enumerate(STRUCTURES.items()):
         for command in dict.fromkeys(("agree", "check", OF_MASKS[2 + k % 10])):
             own = expected if expected != "accepted" or command in ("agree", "check", "fuse") else "either"
-            yield Attack(f"structure/{name}-{command}", partial(_changed, change=change), line(command), own, earlier=k % 3 == 0)
+            yield Attack(
+                f"structure/{name}-{command}", partial(_changed, change=change), line(command), own, earlier=k % 3 == 0
+            )
     for k, (name, template) in enumerate(TEMPLATES.items()):
         command = OF_MASKS[k % len(OF_MASKS)]
-        yield Attack(f"structure/template-{name}-{command}", partial(_changed, change=lambda _: None), line(command, template),
+        yield Attack(f"structure/template-{name}-{command}", partial(_changed, change=lambda _: None), line(command,
+        template),
                      "either" if name in OPEN else "refused")  # fmt: skip
         if command != "agree":
-            yield Attack(f"structure/template-{name}-agree", partial(_changed, change=lambda _: None), line("agree", template),
+            yield Attack(f"structure/template-{name}-agree", partial(_changed, change=lambda _: None), line("agree",
+            template),
                          "either" if name in OPEN else "refused")  # fmt: skip
     for role, (template, command) in ROLES.items():
         for damage in ("missing", "damaged", "other-size", "colours", "fifo"):
             more = [] if role == "predictions" else [f"--{role}", template]
-            yield Attack(f"structure/{role}-{damage}", partial(_roles, role=template, damage=damage), line(command, MASKS, *more))
+            yield Attack(
+                f"structure/{role}-{damage}", partial(_roles, role=template, damage=damage), line(command, MASKS, *more)
+            )

@@ -19,7 +19,10 @@ from ..model import Attack, Expected
 TABLES = {
     "cases": ("case,subject,group\np1,s1,x\np2,s2,y\np3,s3,x\n", "--cases"),
     "raters": ("rater,group\nA,x\nB,y\nC,x\n", "--raters"),
-    "reads": ("case,rater,status,based_on\n" + "".join(f"{c},{r},done,\n" for c in USUAL.cases for r in RATERS), "--reads"),
+    "reads": (
+        "case,rater,status,based_on\n" + "".join(f"{c},{r},done,\n" for c in USUAL.cases for r in RATERS),
+        "--reads",
+    ),
 }
 
 Damage = Callable[[bytes], bytes]
@@ -100,7 +103,12 @@ def _of_study() -> Iterator[Attack]:
         "only-subjects": "subject\ns1\n",
     }.items():
         expected: Expected = "refused" if kind in ("two-subjects-of-a-case", "only-subjects") else "either"
-        yield Attack(f"tables/cases-{kind}", partial(_text, name="cases.csv", text=text), line("agree", MASKS, "--cases", "in/cases.csv"), expected)
+        yield Attack(
+            f"tables/cases-{kind}",
+            partial(_text, name="cases.csv", text=text),
+            line("agree", MASKS, "--cases", "in/cases.csv"),
+            expected,
+        )
     for kind, text in {
         "an-unknown-status": "case,rater,status\np1,A,perhaps\n",
         "based-on-himself": "case,rater,status,based_on\np1,A,done,A\n",
@@ -109,7 +117,11 @@ def _of_study() -> Iterator[Attack]:
         "done-without-a-mask": "case,rater,status\np9,A,done\n",
         "never-read-but-there": "case,rater,status\np1,A,unread\n",
     }.items():
-        yield Attack(f"tables/reads-{kind}", partial(_text, name="reads.csv", text=text), line("agree", MASKS, "--reads", "in/reads.csv"))
+        yield Attack(
+            f"tables/reads-{kind}",
+            partial(_text, name="reads.csv", text=text),
+            line("agree", MASKS, "--reads", "in/reads.csv"),
+        )
 
 
 def _no_file(folder: Path, chance: random.Random, path: str, kind: str) -> None:
@@ -134,15 +146,20 @@ def _text(folder: Path, chance: random.Random, name: str, text: str | bytes) -> 
 
 OWN = {
     "scores": (honest.scores, ("rank", "in/scores.csv", "--no-pictures", "--resamples", "50", "--out", "out")),
-    "ratings": (honest.ratings, ("reliability", "in/ratings.csv", "--no-pictures", "--resamples", "50", "--out", "out")),
+    "ratings": (
+        honest.ratings,
+        ("reliability", "in/ratings.csv", "--no-pictures", "--resamples", "50", "--out", "out"),
+    ),
     "grades": (honest.grades, line("evaluate", MASKS, "--grades", "in/grades.csv")),
 }
 
 VALUES: dict[str, dict[str, Expected]] = {
     "scores": {"nan": "either", "inf": "either", "-inf": "either", "1e400": "either", "x": "refused", "-1": "either",
                "1,5": "refused", "٣": "either", "0x10": "refused", "": "either", "1_000": "either", "1e308": "either"},
-    "ratings": {"nan": "either", "": "either", "=1+1": "either", "x" * 9999: "either", "😀": "accepted", " x ": "either"},
-    "grades": {"0": "refused", "5": "refused", "2.5": "refused", "nan": "refused", "x": "refused", "-1": "refused", "1e99": "refused",
+    "ratings": {"nan": "either", "": "either", "=1+1": "either", "x" * 9999: "either", "😀": "accepted",
+    " x ": "either"},
+    "grades": {"0": "refused", "5": "refused", "2.5": "refused", "nan": "refused", "x": "refused", "-1": "refused",
+    "1e99": "refused",
                "": "either"},
 }  # fmt: skip
 
@@ -167,16 +184,29 @@ def _of_their_own() -> Iterator[Attack]:
             own: Expected = expected if kind in ("empty", "only-blank", "nuls", "html", "binary") else "either"
             if kind in ("unclosed-quote", "contradiction"):
                 own = "refused"
-            yield Attack(f"tables/{name}-{kind}", partial(_own_table, name=name, damage=damage), call, own, earlier=k % 2 == 0)
+            yield Attack(
+                f"tables/{name}-{kind}", partial(_own_table, name=name, damage=damage), call, own, earlier=k % 2 == 0
+            )
         for value, expected in VALUES[name].items():
-            yield Attack(f"tables/{name}-value-{value[:9] or 'nothing'}", partial(_own_table, name=name, damage=partial(_cell, value=value)), call, expected)
+            yield Attack(
+                f"tables/{name}-value-{value[:9] or 'nothing'}",
+                partial(_own_table, name=name, damage=partial(_cell, value=value)),
+                call,
+                expected,
+            )
         for seed in range(8):
             damage = partial(mutated, seed=seed)
             yield Attack(f"tables/{name}-mutated-{seed}", partial(_own_table, name=name, damage=damage), call)
     for kind in ("fifo", "folder", "missing", "zeros", "loop"):
         limits = {"AS_ABOVE": 1 << 30}
         for name, (_, call) in OWN.items():
-            yield Attack(f"tables/{name}-is-{kind}", partial(_no_file, path=f"in/{name}.csv", kind=kind), call, "refused", limits=limits)
+            yield Attack(
+                f"tables/{name}-is-{kind}",
+                partial(_no_file, path=f"in/{name}.csv", kind=kind),
+                call,
+                "refused",
+                limits=limits,
+            )
 
 
 # -- spreadsheets ---------------------------------------------------------------------------------------
@@ -198,7 +228,8 @@ def _sheet(cells: dict[str, str]) -> bytes:
         f'"{kinds}.sheet.main+xml"/><Override PartName="/xl/s.xml" ContentType="{kinds}.worksheet+xml"/></Types>',
         "_rels/.rels": f'<Relationships {package}relationships"><Relationship Id="r1" Type="{office}/officeDocument" '
         'Target="xl/workbook.xml"/></Relationships>',
-        "xl/workbook.xml": f'<workbook {main} xmlns:r="{office}"><sheets><sheet name="s" sheetId="1" r:id="r1"/></sheets>'
+        "xl/workbook.xml": f'<workbook {main} xmlns:r="{office}"><sheets><sheet name="s" sheetId="1" r:id="r1"/>'
+        "</sheets>"
         "</workbook>",
         "xl/_rels/workbook.xml.rels": f'<Relationships {package}relationships"><Relationship Id="r1" '
         f'Type="{office}/worksheet" Target="s.xml"/></Relationships>',
@@ -313,7 +344,8 @@ STUDIES: dict[str, tuple[str | bytes, Expected]] = {
     "region-and-roi": (HEAD + 'region = "union"\nroi = "images/{case}.png"\n', "refused"),
     "exclude-text": (HEAD + 'exclude = { A = "p1" }\n', "refused"),
     "exclude-nobody": (HEAD + 'exclude = { Z = ["p1"] }\n', "either"),
-    "exclude-all": (HEAD + 'exclude = { A = ["p1", "p2", "p3"], B = ["p1", "p2", "p3"], C = ["p1", "p2", "p3"] }\n', "refused"),
+    "exclude-all": (HEAD + 'exclude = { A = ["p1", "p2", "p3"], B = ["p1", "p2", "p3"], C = ["p1", "p2", "p3"] }\n',
+    "refused"),
     "cases-outside": (HEAD + 'cases = "/etc/passwd"\n', "refused"),
     "images-missing": (HEAD + 'images = "nowhere/{case}.png"\n', "either"),
     "grey-text": (HEAD + 'grey = "yes"\n', "refused"),
@@ -332,12 +364,29 @@ def _studies() -> Iterator[Attack]:
     for k, (name, (text, expected)) in enumerate(STUDIES.items()):
         command = OF_MASKS[k % len(OF_MASKS)]
         for verb in dict.fromkeys(("check" if k % 2 else "agree", command)):
-            yield Attack(f"toml/{name}-{verb}", partial(_study_file, text=text), line(verb, "in/study.toml"), expected, earlier=k % 3 == 0)
+            yield Attack(
+                f"toml/{name}-{verb}",
+                partial(_study_file, text=text),
+                line(verb, "in/study.toml"),
+                expected,
+                earlier=k % 3 == 0,
+            )
     for seed in range(12):
-        text = mutated((HEAD + 'images = "images/{case}.png"\nvoid = 255\nspacing = [0.5, 0.5]\nlabels = { 1 = "gland" }\n').encode(), seed)
+        text = mutated(
+            (
+                HEAD + 'images = "images/{case}.png"\nvoid = 255\nspacing = [0.5, 0.5]\nlabels = { 1 = "gland" }\n'
+            ).encode(),
+            seed,
+        )
         yield Attack(f"toml/mutated-{seed}", partial(_study_file, text=text), line("agree", "in"))
     for kind in ("fifo", "folder", "zeros", "loop"):
-        yield Attack(f"toml/is-{kind}", partial(_no_file, path="in/study.toml", kind=kind), line("agree", "in/study.toml"), "refused", limits={"AS_ABOVE": 1 << 30})
+        yield Attack(
+            f"toml/is-{kind}",
+            partial(_no_file, path="in/study.toml", kind=kind),
+            line("agree", "in/study.toml"),
+            "refused",
+            limits={"AS_ABOVE": 1 << 30},
+        )
 
 
 def attacks() -> Iterator[Attack]:

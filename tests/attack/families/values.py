@@ -181,9 +181,7 @@ def attacks() -> Iterator[Attack]:
         make = partial(_write_volumes, change=change)
         template = "in/masks/{rater}/{case}.nii"
         yield Attack(f"values/space-{name}", make, line(command, template), expected, earlier=k % 2 == 0)
-        yield Attack(
-            f"values/space-{name}-resampled", make, line("agree", template, "--resample", "nearest"), "either"
-        )
+        yield Attack(f"values/space-{name}-resampled", make, line("agree", template, "--resample", "nearest"), "either")
     nrrd = partial(_write_volumes, change=lambda path, voxels: write_nrrd(path.with_suffix(".nrrd"), voxels))
     yield Attack("values/space-nrrd-beside-nifti", nrrd, line("agree", "in/masks/{rater}/{case}.*"), "either")
     yield from _options()
@@ -198,6 +196,10 @@ def _options() -> Iterator[Attack]:
     """Labels and voids that do not fit what the masks hold."""
     for value, expected in (("255", "accepted"), ("0", "refused"), ("-1", "refused"), ("1", "either"),
                             ("1000000000", "refused"), (str(2**70), "refused")):  # fmt: skip
-        yield Attack(f"values/void-{value}", _void, line("agree", "in/masks/{rater}/{case}.png", f"--void={value}"), expected)
+        yield Attack(
+            f"values/void-{value}", _void, line("agree", "in/masks/{rater}/{case}.png", f"--void={value}"), expected
+        )
     for labels in ("2=gland", "1=a,3=b"):
-        yield Attack(f"values/labels-{labels}", _void, line("fuse", "in/masks/{rater}/{case}.png", "--labels", labels), "refused")
+        yield Attack(
+            f"values/labels-{labels}", _void, line("fuse", "in/masks/{rater}/{case}.png", "--labels", labels), "refused"
+        )
