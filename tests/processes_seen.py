@@ -36,6 +36,13 @@ def started(*arguments: object) -> subprocess.Popen[str]:
     return process
 
 
+def half_way(process: subprocess.Popen[str], out: Path) -> None:
+    """Wait until a few pictures are written, wherever they lie until the run is whole."""
+    while process.poll() is None and sum(1 for _ in out.rglob("*.png")) < 3:
+        time.sleep(0.01)
+    assert process.poll() is None, "it was over before anything could be done to it"
+
+
 def ended(process: subprocess.Popen[str]) -> Run:
     """How it ended; only when nobody holds its pipes any more: no process is left behind."""
     out, err = process.communicate(timeout=30)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,7 @@ import pytest
 
 from manytruths.cli.memory import BYTES, too_large
 from manytruths.errors import TooLarge
-from processes_seen import ended, shell, started
+from processes_seen import ended, half_way, shell, started
 from study_folders import untidy, write_png, write_study
 
 SIZE = 3072
@@ -70,8 +69,7 @@ def helpers(process):
 def test_a_process_that_the_system_kills(tmp_path):
     template, out = write_study(tmp_path, "AB", [f"p{i:03}" for i in range(150)]), tmp_path / "out"
     process = started("agree", template, "--out", out, "--jobs", 2)
-    while process.poll() is None and len(list(out.glob("agree/.part-*/*.png"))) < 3:
-        time.sleep(0.01)
+    half_way(process, out)
     os.kill(helpers(process.pid)[0], signal.SIGKILL)
     done = ended(process)
     assert done.status == 1

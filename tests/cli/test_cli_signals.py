@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from processes_seen import ended, started
+from processes_seen import ended, half_way, started
 from study_folders import command, untidy, write_study
 
 SAID = {
@@ -34,8 +34,7 @@ def nobody_left(process):
 def test_half_way(sent, to, jobs, tmp_path):
     template, out = write_study(tmp_path, "AB", [f"p{i:03}" for i in range(150)]), tmp_path / "out"
     process = started("agree", template, "--out", out, "--jobs", jobs)
-    while process.poll() is None and len(list(out.glob("agree/.part-*/*.png"))) < 3:
-        time.sleep(0.01)
+    half_way(process, out)
     to(process.pid, sent)
     assert stopped(ended(process), sent)
     assert not untidy(out)
@@ -46,8 +45,7 @@ def test_many_at_once(tmp_path):
     """Who leans on Ctrl-C does not keep files from being cleared away."""
     template, out = write_study(tmp_path, "AB", [f"p{i:03}" for i in range(150)]), tmp_path / "out"
     process = started("agree", template, "--out", out, "--jobs", 2)
-    while process.poll() is None and len(list(out.glob("agree/.part-*/*.png"))) < 3:
-        time.sleep(0.01)
+    half_way(process, out)
     for _ in range(30):
         os.killpg(process.pid, signal.SIGINT)
         time.sleep(0.002)
