@@ -7,6 +7,7 @@ import gzip
 import io
 import random
 import struct
+import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -364,7 +365,8 @@ def _headers() -> Iterator[Attack]:
 
 def _zip(*entries: tuple[str, bytes]) -> bytes:
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of names that are there twice
         for name, data in entries:
             archive.writestr(name, data)
     return stream.getvalue()

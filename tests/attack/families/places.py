@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import random
@@ -121,6 +122,7 @@ def _mounted(folder: Path, path: str, size: int = 40_960) -> None:
     subprocess.run(["mount", *options], check=True)
 
 
+@functools.cache
 def can_mount() -> bool:
     """Whether small disks can be made here; as root of a machine of one's own they can."""
     if os.geteuid() != 0 or shutil.which("mount") is None:
