@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from json_exports import grafted
 from mutations import mutated
 
 from ..honest import TOOLS, exported, line
@@ -38,6 +37,8 @@ def _mutated(folder: Path, chance: random.Random, tool: str, seed: int) -> None:
 
 
 def _grafted(folder: Path, chance: random.Random, tool: str, seed: int) -> None:
+    from json_exports import grafted
+
     write(folder, chance, tool)
     path = folder / "in" / tool / _victim(tool, chance)
     path.write_bytes(grafted(json.loads(path.read_bytes()), seed))

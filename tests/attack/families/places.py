@@ -16,9 +16,21 @@ from .. import honest
 from ..honest import MASKS, line
 from ..model import Attack, Expected
 
-COMMANDS = ("check", "agree", "fuse", "evaluate", "report", "rank", "reliability", "plan", "export coco",
-"export nnunet",
-            "import cvat", "demo", "phantom")  # fmt: skip
+COMMANDS = (
+    "check",
+    "agree",
+    "fuse",
+    "evaluate",
+    "report",
+    "rank",
+    "reliability",
+    "plan",
+    "export coco",
+    "export nnunet",
+    "import cvat",
+    "demo",
+    "phantom",
+)
 NAMED = ("export coco", "import cvat", "phantom")
 """Commands whose folder is the one that the user names: a link there is meant."""
 Place = Callable[[Path, str], object]
@@ -169,18 +181,25 @@ def attacks() -> Iterator[Attack]:
             # each file may have so many bytes: what is larger cannot be written
             build = partial(make, command=command, place=_nothing)
             more = ["--quiet", *["--replace"] * command.startswith("import")]
-            yield Attack(f"places/files-of-{size}-{command}", build, [*_call(command, ""), *more],
-                         "either", earlier=k % 2 == 0, limits={"FSIZE": size})  # fmt: skip
+            yield Attack(
+                f"places/files-of-{size}-{command}",
+                build,
+                [*_call(command, ""), *more],
+                "either",
+                earlier=k % 2 == 0,
+                limits={"FSIZE": size},
+            )
         if can_mount():
             yield Attack(
                 f"places/full-disk-{command}", partial(make, command=command, place=_mounted), _call(command, "")
             )
         for event in (3, 12, 30):
             yield Attack(
-                f"places/deleted-midway-{event}-{command}", partial(make, command=command, place=_nothing),
+                f"places/deleted-midway-{event}-{command}",
+                partial(make, command=command, place=_nothing),
                 _call(command, ""),
                 remove={"folder": "out", "event": event},
-            )  # fmt: skip
+            )
     study = partial(make, command="agree", place=_nothing)
     for name, out, expected in (
         ("a-device", "/dev/null", "refused"), ("full-device", "/dev/full", "refused"), ("proc", "/proc/out", "refused"),
