@@ -37,9 +37,6 @@ def main() -> int:
         return 0
     with tempfile.TemporaryDirectory(prefix="manytruths-attack-") as folder:
         failures, counts = _run(chosen, asked.keep or Path(folder), asked.seed, bool(asked.keep), asked.jobs)
-    for failure in failures:
-        print(f"{failure.kind:10} {failure.attack} ({failure.command}): {failure.said}")
-        print(f"           {repeat(failure.attack, asked.seed)}")
     print(table(counts))
     return 1 if failures else 0
 
@@ -61,6 +58,9 @@ def _run(chosen: list, folder: Path, seed: int, keep: bool, jobs: int) -> tuple[
             row = counts.setdefault(attack.family, Counter())
             row.update({"attacks": 1}, **Counter(failure.kind for failure in found))
             failures += found
+            for failure in found:
+                print(f"{failure.kind:10} {failure.attack} ({failure.command}): {failure.said}")
+                print(f"           {repeat(failure.attack, seed)}", flush=True)
     for runner in runners:
         runner.close()
     print(f"{len(chosen)} attacks in {time.monotonic() - begun:.0f} s")

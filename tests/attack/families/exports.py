@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from json_exports import grafted
 from mutations import mutated
 
 from ..honest import TOOLS, exported, line
@@ -38,6 +37,8 @@ def _mutated(folder: Path, chance: random.Random, tool: str, seed: int) -> None:
 
 
 def _grafted(folder: Path, chance: random.Random, tool: str, seed: int) -> None:
+    from json_exports import grafted
+
     write(folder, chance, tool)
     path = folder / "in" / tool / _victim(tool, chance)
     path.write_bytes(grafted(json.loads(path.read_bytes()), seed))
@@ -66,9 +67,9 @@ def _zipped(*entries: tuple[str, bytes], links: tuple[str, ...] = ()) -> bytes:
     return stream.getvalue()
 
 
-def _archive(folder: Path, chance: random.Random, content: bytes) -> None:
+def _archive(folder: Path, chance: random.Random, content: Callable[[bytes], bytes]) -> None:
     (folder / "in/cvat").mkdir(parents=True)
-    (folder / "in/cvat/anna.zip").write_bytes(content)
+    (folder / "in/cvat/anna.zip").write_bytes(content(exported("cvat")["anna.xml"]))
 
 
 LAUGHS = b"<!DOCTYPE a [<!ENTITY a 'x'>" + b"".join(
@@ -104,21 +105,20 @@ NAMES: dict[str, bytes] = {
 }
 
 
-def _archives() -> dict[str, tuple[bytes, Expected]]:
-    xml = exported("cvat")["anna.xml"]
-    return {
-        "fine": (_zipped(("annotations.xml", xml)), "either"),
-        "outside": (_zipped(("../../elsewhere/annotations.xml", xml)), "either"),
-        "absolute": (_zipped(("/tmp/annotations.xml", xml)), "either"),
-        "link": (_zipped(("annotations.xml", b"/etc/passwd"), links=("annotations.xml",)), "refused"),
-        "bomb": (_zipped(("annotations.xml", xml[:-20] + b" " * (1 << 29))), "refused"),
-        "nested": (_zipped(("a.zip", _zipped(("annotations.xml", xml)))), "refused"),
-        "empty": (_zipped(), "refused"),
-        "cut": (_zipped(("annotations.xml", xml))[:200], "refused"),
-        "text": (b"PK\3\4 and no more", "refused"),
-        "30000-entries": (_zipped(*((f"{k}.txt", b"") for k in range(30_000))), "refused"),
-        "twice": (_zipped(("annotations.xml", xml), ("Annotations.xml", xml)), "either"),
-    }
+ARCHIVES: dict[str, tuple[Callable[[bytes], bytes], Expected]] = {
+    "fine": (lambda xml: _zipped(("annotations.xml", xml)), "either"),
+    "outside": (lambda xml: _zipped(("../../elsewhere/annotations.xml", xml)), "either"),
+    "absolute": (lambda xml: _zipped(("/tmp/annotations.xml", xml)), "either"),
+    "link": (lambda xml: _zipped(("annotations.xml", b"/etc/passwd"), links=("annotations.xml",)), "refused"),
+    "bomb": (lambda xml: _zipped(("annotations.xml", xml[:-20] + b" " * (1 << 29))), "refused"),
+    "nested": (lambda xml: _zipped(("a.zip", _zipped(("annotations.xml", xml)))), "refused"),
+    "empty": (lambda xml: _zipped(), "refused"),
+    "cut": (lambda xml: _zipped(("annotations.xml", xml))[:200], "refused"),
+    "text": (lambda xml: b"PK\3\4 and no more", "refused"),
+    "30000-entries": (lambda xml: _zipped(*((f"{k}.txt", b"") for k in range(30_000))), "refused"),
+    "twice": (lambda xml: _zipped(("annotations.xml", xml), ("Annotations.xml", xml)), "either"),
+}
+"""Made of one rater's annotations."""
 
 
 def attacks() -> Iterator[Attack]:
@@ -168,7 +168,7 @@ def attacks() -> Iterator[Attack]:
         yield Attack(
             f"exports/cvat-{name}", partial(_replaced, tool="cvat", content=content), line("import cvat"), "refused"
         )
-    for name, (content, expected) in _archives().items():
+    for name, (content, expected) in ARCHIVES.items():
         call = ["import", "cvat", "in/cvat", "--to", "out/study"]
         yield Attack(
             f"exports/zip-{name}", partial(_archive, content=content), call, expected, limits={"AS_ABOVE": 3 << 30}

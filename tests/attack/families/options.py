@@ -183,9 +183,13 @@ def attacks() -> Iterator[Attack]:
             number += 1
             expected: Expected = FINE.get(option, "refused")
             yield Attack(
-                f"options/{command}-{option[2:40]}", _make, _merged(call, option), expected,
-                earlier=number % 3 == 0 and command != "export dicomseg", limits={"AS_ABOVE": 4 << 30},
-            )  # fmt: skip
+                f"options/{command}-{ascii(option[2:40])[1:-1]}",
+                _make,
+                _merged(call, option),
+                expected,
+                earlier=number % 3 == 0 and command != "export dicomseg",
+                limits={"AS_ABOVE": 4 << 30},
+            )
     for k, words in enumerate(
         (["nobody"], ["--nobody"], ["agree"], ["rank"], ["import"], ["import", "nobody", "x", "--to", "out"],
         ["export"],

@@ -7,6 +7,7 @@ import gzip
 import io
 import random
 import struct
+import warnings
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -240,10 +241,15 @@ def _of(
 ) -> Attack:
     more = ["--quiet"] * (k % 3 == 0) + ["--jobs", "1"] * (k % 4 > 0 and command not in ("plan", "reliability"))
     return Attack(
-        f"pixels/{name}-{kind}", make, line_for(command, form.suffix, *more), expected,
-        pixels=[f"{VICTIM}{form.suffix}"], original=partial(write, form=form), earlier=k % 3 == 1,
+        f"pixels/{name}-{kind}",
+        make,
+        line_for(command, form.suffix, *more),
+        expected,
+        pixels=[f"{VICTIM}{form.suffix}"],
+        original=partial(write, form=form),
+        earlier=k % 3 == 1,
         agreement=f"in/masks/{{rater}}/{{case}}{form.suffix}" if command == "agree" else "",
-    )  # fmt: skip
+    )
 
 
 # -- another format under the name --------------------------------------------------------------------
@@ -261,9 +267,12 @@ def _swaps() -> Iterator[Attack]:
     for k, (name, other) in enumerate(pairs):
         form, make = FORMATS[name], partial(_swapped, form=FORMATS[name], other=FORMATS[other])
         yield Attack(
-            f"pixels/{name}-is-{other}", make, line_for(("agree", "fuse", "check")[k % 3], form.suffix),
-            pixels=[f"{VICTIM}{form.suffix}"], earlier=k % 2 == 0,
-        )  # fmt: skip
+            f"pixels/{name}-is-{other}",
+            make,
+            line_for(("agree", "fuse", "check")[k % 3], form.suffix),
+            pixels=[f"{VICTIM}{form.suffix}"],
+            earlier=k % 2 == 0,
+        )
 
 
 # -- sizes that are lies, and files that grow --------------------------------------------------------
@@ -356,15 +365,19 @@ def _headers() -> Iterator[Attack]:
         form = FORMATS[name]
         commands = OF_VOLUMES if form.volume else OF_MASKS
         yield Attack(
-            f"pixels/lie-{lie}", partial(_replaced, form=form, content=content),
-            line_for(commands[k % len(commands)], form.suffix), "refused", limits={"AS_ABOVE": 2 * GIB},
+            f"pixels/lie-{lie}",
+            partial(_replaced, form=form, content=content),
+            line_for(commands[k % len(commands)], form.suffix),
+            "refused",
+            limits={"AS_ABOVE": 2 * GIB},
             earlier=k % 2 == 0,
-        )  # fmt: skip
+        )
 
 
 def _zip(*entries: tuple[str, bytes]) -> bytes:
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of names that are there twice
         for name, data in entries:
             archive.writestr(name, data)
     return stream.getvalue()
@@ -397,10 +410,12 @@ def _bombs() -> Iterator[Attack]:
     for k, (name, bomb, content, expected) in enumerate(bombs):
         form = FORMATS[name]
         yield Attack(
-            f"pixels/bomb-{bomb}", partial(_replaced, form=form, content=content),
-            line_for(("agree", "fuse", "report")[k % 3], form.suffix, "--jobs", "1"), expected,
+            f"pixels/bomb-{bomb}",
+            partial(_replaced, form=form, content=content),
+            line_for(("agree", "fuse", "report")[k % 3], form.suffix, "--jobs", "1"),
+            expected,
             limits={"AS_ABOVE": 2 * GIB},
-        )  # fmt: skip
+        )
 
 
 # -- files that point or run ----------------------------------------------------------------------------
@@ -437,15 +452,20 @@ def _detached(folder: Path, chance: random.Random, target: str, extra: Sequence[
 def _objects() -> Iterator[Attack]:
     for name, content in (("npy", _object_array), ("npz", lambda: _zip(("mask.npy", _object_array())))):
         form = FORMATS["npy-u1" if name == "npy" else "npz"]
-        yield Attack(f"pixels/pickle-in-{name}", partial(_replaced, form=form, content=content),
-                     line_for("agree", form.suffix), "refused")  # fmt: skip
+        yield Attack(
+            f"pixels/pickle-in-{name}",
+            partial(_replaced, form=form, content=content),
+            line_for("agree", form.suffix),
+            "refused",
+        )
     targets = ["data.raw", "../../../elsewhere/data.raw", "/etc/passwd", "/dev/zero", "/dev/stdin", "", ".", "no.raw",
                "data-%03d.raw 1 4 1", "LIST", "B/p2.nrrd", "p2.nrrd", "~/.bashrc",
                "http://localhost/data.raw"]  # fmt: skip
     for k, target in enumerate(targets):
         yield Attack(
-            f"pixels/nrrd-data-file-{target or 'empty'}", partial(_detached, target=target),
+            f"pixels/nrrd-data-file-{target or 'empty'}",
+            partial(_detached, target=target),
             line_for(("agree", "check", "fuse")[k % 3], ".nrrd", "--jobs", "1"),
             "either" if target == "data.raw" else "refused",
             pixels=[f"{VICTIM}.nrrd"] if target == "data.raw" else (),
-        )  # fmt: skip
+        )

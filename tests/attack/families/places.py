@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import random
@@ -15,9 +16,21 @@ from .. import honest
 from ..honest import MASKS, line
 from ..model import Attack, Expected
 
-COMMANDS = ("check", "agree", "fuse", "evaluate", "report", "rank", "reliability", "plan", "export coco",
-"export nnunet",
-            "import cvat", "demo", "phantom")  # fmt: skip
+COMMANDS = (
+    "check",
+    "agree",
+    "fuse",
+    "evaluate",
+    "report",
+    "rank",
+    "reliability",
+    "plan",
+    "export coco",
+    "export nnunet",
+    "import cvat",
+    "demo",
+    "phantom",
+)
 NAMED = ("export coco", "import cvat", "phantom")
 """Commands whose folder is the one that the user names: a link there is meant."""
 Place = Callable[[Path, str], object]
@@ -121,6 +134,7 @@ def _mounted(folder: Path, path: str, size: int = 40_960) -> None:
     subprocess.run(["mount", *options], check=True)
 
 
+@functools.cache
 def can_mount() -> bool:
     """Whether small disks can be made here; as root of a machine of one's own they can."""
     if os.geteuid() != 0 or shutil.which("mount") is None:
@@ -167,18 +181,25 @@ def attacks() -> Iterator[Attack]:
             # each file may have so many bytes: what is larger cannot be written
             build = partial(make, command=command, place=_nothing)
             more = ["--quiet", *["--replace"] * command.startswith("import")]
-            yield Attack(f"places/files-of-{size}-{command}", build, [*_call(command, ""), *more],
-                         "either", earlier=k % 2 == 0, limits={"FSIZE": size})  # fmt: skip
+            yield Attack(
+                f"places/files-of-{size}-{command}",
+                build,
+                [*_call(command, ""), *more],
+                "either",
+                earlier=k % 2 == 0,
+                limits={"FSIZE": size},
+            )
         if can_mount():
             yield Attack(
                 f"places/full-disk-{command}", partial(make, command=command, place=_mounted), _call(command, "")
             )
         for event in (3, 12, 30):
             yield Attack(
-                f"places/deleted-midway-{event}-{command}", partial(make, command=command, place=_nothing),
+                f"places/deleted-midway-{event}-{command}",
+                partial(make, command=command, place=_nothing),
                 _call(command, ""),
                 remove={"folder": "out", "event": event},
-            )  # fmt: skip
+            )
     study = partial(make, command="agree", place=_nothing)
     for name, out, expected in (
         ("a-device", "/dev/null", "refused"), ("full-device", "/dev/full", "refused"), ("proc", "/proc/out", "refused"),

@@ -151,8 +151,26 @@ def _training(folder: Path, chance: random.Random, what: str) -> None:
 
 
 def _networks() -> Iterator[Attack]:
-    small = ("--networks", "unet", "--seeds", "1", "--size", "32", "--width", "4", "--jobs", "1", "--epochs", "1",
-             "--strategies", "majority", "--device", "cpu", "--resamples", "50")  # fmt: skip
+    small = (
+        "--networks",
+        "unet",
+        "--seeds",
+        "1",
+        "--size",
+        "32",
+        "--width",
+        "4",
+        "--jobs",
+        "1",
+        "--epochs",
+        "1",
+        "--strategies",
+        "majority",
+        "--device",
+        "cpu",
+        "--resamples",
+        "50",
+    )
     train = ["train", MASKS, "--images", honest.IMAGES, "--cases", "in/cases.csv", "--out", "out", *small]
     yield Attack("networks/train-image-cut", partial(_training, what="image-cut"), train)
     for option in ("--epochs=0", "--strategies=nobody", "--test=2", "--device=tpu", "--learning-rate=nan"):

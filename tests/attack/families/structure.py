@@ -160,20 +160,19 @@ ROLES = {
 
 def attacks() -> Iterator[Attack]:
     for k, (name, (change, expected)) in enumerate(STRUCTURES.items()):
-        for command in dict.fromkeys(("agree", "check", OF_MASKS[2 + k % 10])):
+        for command in dict.fromkeys((("agree", "check")[k % 2], OF_MASKS[2 + k % 10])):
             own = expected if expected != "accepted" or command in ("agree", "check", "fuse") else "either"
             yield Attack(
                 f"structure/{name}-{command}", partial(_changed, change=change), line(command), own, earlier=k % 3 == 0
             )
     for k, (name, template) in enumerate(TEMPLATES.items()):
         command = OF_MASKS[k % len(OF_MASKS)]
-        yield Attack(f"structure/template-{name}-{command}", partial(_changed, change=lambda _: None), line(command,
-        template),
-                     "either" if name in OPEN else "refused")  # fmt: skip
-        if command != "agree":
-            yield Attack(f"structure/template-{name}-agree", partial(_changed, change=lambda _: None), line("agree",
-            template),
-                         "either" if name in OPEN else "refused")  # fmt: skip
+        yield Attack(
+            f"structure/template-{name}-{command}",
+            partial(_changed, change=lambda _: None),
+            line(command, template),
+            "either" if name in OPEN else "refused",
+        )
     for role, (template, command) in ROLES.items():
         for damage in ("missing", "damaged", "other-size", "colours", "fifo"):
             more = [] if role == "predictions" else [f"--{role}", template]

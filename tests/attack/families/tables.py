@@ -88,14 +88,20 @@ def _of_study() -> Iterator[Attack]:
             command = ("agree", "check", "fuse", "evaluate", "report", "export coco")[number % 6]
             own: Expected = "either" if kind in ("contradiction", "unknown-names") else expected
             yield Attack(
-                f"tables/{name}-{kind}", partial(_study_table, name=name, damage=damage),
-                line(command, MASKS, option, f"in/{name}.csv"), own, earlier=number % 2 == 0,
-            )  # fmt: skip
+                f"tables/{name}-{kind}",
+                partial(_study_table, name=name, damage=damage),
+                line(command, MASKS, option, f"in/{name}.csv"),
+                own,
+                earlier=number % 2 == 0,
+            )
         for kind in ("fifo", "folder", "missing", "zeros", "loop"):
             yield Attack(
-                f"tables/{name}-is-{kind}", partial(_no_file, path=f"in/{name}.csv", kind=kind),
-                line("agree", MASKS, option, f"in/{name}.csv"), "refused", limits={"AS_ABOVE": 1 << 30},
-            )  # fmt: skip
+                f"tables/{name}-is-{kind}",
+                partial(_no_file, path=f"in/{name}.csv", kind=kind),
+                line("agree", MASKS, option, f"in/{name}.csv"),
+                "refused",
+                limits={"AS_ABOVE": 1 << 30},
+            )
     for kind, text in {
         "two-subjects-of-a-case": "case,subject\np1,s1\np1,s2\np2,s2\np3,s3\n",
         "cases-that-are-not-listed": "case,subject\np1,s1\np2,s1\n",

@@ -165,9 +165,14 @@ def attacks() -> Iterator[Attack]:
             # what a command does with several labels is its own business; that a mask is none is everybody's
             own = expected if command in ("agree", "fuse", "check") or expected == "refused" else "either"
             yield Attack(
-                f"values/{name}-{command}", partial(_write_npy, change=change), line(command, template), own,
-                pixels=[f"{VICTIM}.npy"], earlier=k % 2 == 0, agreement=template if command == "agree" else "",
-            )  # fmt: skip
+                f"values/{name}-{command}",
+                partial(_write_npy, change=change),
+                line(command, template),
+                own,
+                pixels=[f"{VICTIM}.npy"],
+                earlier=k % 2 == 0,
+                agreement=template if command == "agree" else "",
+            )
     for k, (name, make) in enumerate(IN_PICTURES.items()):
         expected = "refused" if name in ("rgb", "rgba", "grey-and-alpha") else "either"
         pixels = [] if expected == "refused" else [f"{VICTIM}.png"]
