@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import struct
+import subprocess
+import sys
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -471,3 +473,22 @@ def test_quiet_check_says_only_the_errors(tmp_path, capsys):
     done = run(capsys, "check", *truncated(tmp_path), "--out", tmp_path / "out", "--jobs", 1, "--quiet")
     assert (done.status, done.out) == (1, "")
     assert "case p2, rater B" in done.line
+
+
+def test_what_a_library_of_c_prints_is_not_shown(tmp_path):
+    """libtiff tells standard error by itself that a tag has a bad value."""
+    template = write_study(tmp_path).replace(".png", ".tif")
+    for path in sorted((tmp_path / "masks").rglob("*.png")):
+        Image.open(path).save(path.with_suffix(".tif"), compression="tiff_lzw")
+        path.unlink()
+    path = tmp_path / "masks/B/p2.tif"
+    data = bytearray(path.read_bytes())
+    planar = data.index(b"\x1c\x01\x03\x00\x01\x00\x00\x00")
+    data[planar + 8] = 33
+    path.write_bytes(bytes(data))
+    code = f"from PIL import Image; Image.open({str(path)!r}).load()"
+    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False).stderr
+    assert "PlanarConfiguration" in printed, "it prints so by itself"
+    done = command("agree", template, "--out", tmp_path / "out", "--jobs", 1, "--quiet")
+    assert "PlanarConfiguration" not in done.err
+    assert all(line.startswith("manytruths:") for line in done.err.splitlines())

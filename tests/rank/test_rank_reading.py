@@ -219,3 +219,8 @@ def test_the_order_of_rows_does_not_matter(tmp_path):
         ) if a != "dice"], [0],
     )  # fmt: skip
     assert (one.values == other.values[pick]).all()
+
+
+def test_numbers_beyond_all_scores(tmp_path):
+    text = "case,algorithm,dice\np1,a,1e308\np1,b,0.5\np2,a,inf\np2,b,0.5\n"
+    assert "line 2: dice '1e308' is larger than any score" in refused(tmp_path, text)

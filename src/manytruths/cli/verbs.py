@@ -42,6 +42,7 @@ def check(template: Template = ".", /, *, input: Input | None = None, common: Co
     from ..analyses.check import check as run
     from ..analyses.check import write
     from ..analyses.printing import print_check, print_files
+    from ..errors import one_line
     from ..formats.replacing import replacing
 
     input, common = input or Input(), common or Common()
@@ -55,7 +56,7 @@ def check(template: Template = ".", /, *, input: Input | None = None, common: Co
     print_check(found, shown)
     print_files(paths, stage, folder, shown)
     for problem in found.errors if common.quiet else ():
-        print(f"manytruths: {problem.message}", file=sys.stderr)
+        print(f"manytruths: {one_line(problem.message)}", file=sys.stderr)
     return 1 if found.errors else 0
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
@@ -43,4 +45,23 @@ def _silence() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Standard error leads nowhere for a moment: libtiff prints there by itself what it thinks of a file."""
+    # only where the process is a command's own: elsewhere other threads may have something to say
+    if "manytruths.cli" not in sys.modules:
+        yield
+        return
+    sys.stderr.flush()
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
 quiet = Shared(_silence)
+deaf = Shared(_deaf)

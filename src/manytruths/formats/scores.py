@@ -21,6 +21,8 @@ from .aligning import MARK
 from .score_sheet import GAPS, MOST_TOLD, Problems, Sheet, has_decimal_comma, is_numeric, open_sheet, parsed
 from .tables import check_listed, read_table, subjects_of
 
+LARGEST = 1e100
+"""Of a score: sums over cases, and squares of them, are still numbers."""
 PERFECT = (
     "both marked nothing",
     "both raters gave one and the same label to every item",
@@ -200,6 +202,8 @@ def _number(text: str, reason: str, line: int, column: str, problems: Problems) 
         )
         problems.add(line, f"{column} {cell!r} {told}")
         return math.nan, gap
+    if LARGEST < abs(value) < math.inf:
+        problems.add(line, f"{column} {cell!r} is larger than any score; correct it, or leave it empty if unknown")
     return (value, PRESENT) if math.isfinite(value) else (math.nan, gap)
 
 

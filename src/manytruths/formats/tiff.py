@@ -14,6 +14,7 @@ from .directories import check_directories
 from .grid import Grid
 from .location import Location
 from .opening import Content, Use, check_shape, grid_of, needs, start_of
+from .quiet import deaf
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -38,7 +39,7 @@ def probe(location: Location) -> Grid:
 def read(location: Location, use: Use) -> Content:
     check_directories(location, decode=True)
     try:
-        with pillow.opened(location, decode=True) as image:
+        with pillow.opened(location, decode=True) as image, deaf:
             return _read_pages(image, location, use)
     except pillow.UnknownKind as error:
         shape, array = _by_tifffile(location, error, decode=True, turn=use == "picture")
