@@ -28,7 +28,8 @@ class Server:
     """The process that forks; one request at a time."""
 
     def __init__(self) -> None:
-        places = [str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])]
+        given = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+        places = [str(ROOT / "src"), *map(os.path.abspath, given)]
         quiet = {"PYTHONPATH": os.pathsep.join(places), "LC_ALL": "C.UTF-8", "MANYTRUTHS": MANYTRUTHS}
         one_thread = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         dropped = ("PYTEST_CURRENT_TEST", "PYTHONIOENCODING", "PYTHONWARNINGS", "FORCE_COLOR")

@@ -43,7 +43,7 @@ DAMAGES: dict[str, tuple[Damage, Expected]] = {
     "nuls": (lambda data: bytes(len(data)), "refused"),
     "utf-16": (lambda data: data.decode().encode("utf-16"), "refused"),
     "utf-32": (lambda data: data.decode().encode("utf-32"), "refused"),
-    "latin-1": (lambda data: data.replace(b"x", b"\xe9"), "refused"),
+    "latin-1": (lambda data: _line(data, 2, lambda row: row + b"\xe9"), "refused"),
     "byte-order-mark": (lambda data: b"\xef\xbb\xbf" + data, "accepted"),
     "crlf": (lambda data: data.replace(b"\n", b"\r\n"), "accepted"),
     "cr": (lambda data: data.replace(b"\n", b"\r"), "either"),
