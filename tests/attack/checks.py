@@ -153,9 +153,9 @@ def _leftovers(attack: Attack, before: Snapshot, now: Snapshot, done: Outcome) -
     left = [
         path for path in now.keys() - before.keys() if any(part.startswith(".part-") for part in path.split(os.sep))
     ]
-    if attack.command == "fuse" and done.status != 0:
+    if attack.command in ("fuse", "phantom") and done.status != 0:
         # a run that failed goes on from there
-        left = [path for path in left if ".part-fuse" not in path.split(os.sep)]
+        left = [path for path in left if f".part-{attack.command}" not in path.split(os.sep)]
     return [("left", f"{', '.join(map(ascii, sorted(left)[:5]))}")] if left else []
 
 

@@ -121,6 +121,7 @@ WRONG = {
     "masks = 'a'\nvoid = 'x'": "void is written as 255",
     "masks = 'a'\nvoid = true": "void is written as 255",
     "masks = 'a'\nvoid = 0": "void is 0; it must be a value of the masks from 1 to 4294967295, and not 0",
+    "masks = 'a'\nlabels = {1 = ''}": "the name of label 1 is empty; give it one",
     "masks = 'a'\nvoid = -1": "void is -1; it must be",
     "masks = 'a'\nvoid = 99999999999": "void is 99999999999; it must be",
     "masks = 'a'\nvoid = 2\nlabels = {1 = 'b', 2 = 'c'}": "void is 2, which labels calls 'c'; take it out of one",

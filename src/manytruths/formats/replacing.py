@@ -62,6 +62,10 @@ class _Place:
         return self.home / f"{PART}{self.name}-old"
 
     @property
+    def gone(self) -> Path:
+        return self.home / f"{PART}{self.name}-gone"
+
+    @property
     def staged(self) -> tuple[Path, ...]:
         return (self.stage,) if self.inside else tuple(self.stage / name for name in (*self.folders, *self.files))
 
@@ -278,12 +282,15 @@ def _write_run(place: _Place, run: MutableMapping[str, Any] | None, began: datet
 
 
 def _abandon(place: _Place, goes_on: bool) -> None:
-    if not goes_on or not any(path.is_file() for staged in place.staged for path in staged.rglob("*")):
+    done = (path for staged in place.staged for path in staged.rglob("*") if path.is_file())
+    # without its list somebody has removed it meanwhile, and what is there is a rest
+    if not goes_on or not (place.stage / WRITTEN).is_file() or not any(done):
         _remove(place.stage)
 
 
 def _finish(place: _Place) -> None:
     """Put complete results into their place, and clear away what was there."""
+    _remove(place.gone)
     for path in (place.whole, place.old):
         if not _is_folder(path):
             _remove(path)
@@ -307,7 +314,9 @@ def _finish(place: _Place) -> None:
                 remove_inside(place.home, name)
         for name in [] if place.inside else os.listdir(place.old):
             _carry(place.old / name, place.home / name, ours)
-        _remove(place.old)
+        # what is left can go: half of it must not be taken for somebody's own
+        os.rename(place.old, place.gone)
+        _remove(place.gone)
 
 
 def _change_places(place: _Place, name: str) -> None:

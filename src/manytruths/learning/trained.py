@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -138,7 +139,10 @@ def save(path: Path, whole: dict[str, Any]) -> None:
 def load(path: Path, device: torch.device | str = "cpu") -> Any:
     """A file of tensors; anything else that a pickle could hold is refused."""
     try:
-        return torch.load(path, map_location=device, weights_only=True)
+        with warnings.catch_warnings():
+            # PyTorch warns of what a pickle holds, and then refuses it
+            warnings.simplefilter("ignore")
+            return torch.load(path, map_location=device, weights_only=True)
     except FileNotFoundError:
         raise FormatError(f"{path}: is not there; give the network.pt that train wrote") from None
     except Exception as error:
