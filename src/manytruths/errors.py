@@ -21,6 +21,7 @@ _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udff
 """Ends of lines, what a terminal obeys, what turns the direction of what follows, and bytes that are no text."""
 
 NOT_TEXT = "is not UTF-8"
+OTHER_LOCALE = "cannot be read in this locale (set PYTHONUTF8=1)"
 
 
 class ManytruthsError(Exception):
@@ -101,12 +102,17 @@ def fault_of_name(name: str) -> str:
     """
     if not _UNSEEN.search(name):
         return ""
-    return "holds a sign that is not seen" if _encodes(name) else NOT_TEXT
-
-
-def _encodes(name: str) -> bool:
     try:
         name.encode()
+        return "holds a sign that is not seen"
     except UnicodeEncodeError:
+        return NOT_TEXT if not _is_utf_8(name) else OTHER_LOCALE
+
+
+def _is_utf_8(name: str) -> bool:
+    """Whether the bytes of a name are text, and only the system's settings hide it."""
+    try:
+        name.encode("utf-8", "surrogateescape").decode()
+    except UnicodeError:
         return False
     return True

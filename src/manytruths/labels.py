@@ -82,8 +82,6 @@ class Labels:
         numbers = tuple(float(x) for x in self.numbers) or tuple(float(v) for v in values)
         if not len(values) == len(names) == len(numbers) or len(set(names)) < len(names):
             raise LabelError(f"one distinct name and one number a label; got values {values}, {names}, {numbers}")
-        if "" in names:
-            raise LabelError(f"the name of label {values[names.index('')]} is empty; give it one")
         for field, value in (("values", values), ("names", names), ("numbers", numbers)):
             object.__setattr__(self, field, value)
 

@@ -47,7 +47,7 @@ def test_what_is_there_is_whole(jobs, sent, tmp_path):
     status, err = start_and_stop(template, out, jobs, sent)
     assert status == (130 if sent == signal.SIGINT else -signal.SIGKILL), err
     if sent == signal.SIGINT:
-        assert err == "manytruths: stopped; files that were written are whole\n"
+        assert err == "manytruths: stopped; no results were left half-written\n"
         assert not out.exists(), "what was interrupted is cleared away"
     time.sleep(0.5)
     assert not (out / "agree").exists()

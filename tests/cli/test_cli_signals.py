@@ -14,9 +14,9 @@ from processes_seen import ended, half_way, started
 from study_folders import command, untidy, write_study
 
 SAID = {
-    signal.SIGINT: "manytruths: stopped; files that were written are whole\n",
-    signal.SIGTERM: "manytruths: stopped by SIGTERM; files that were written are whole\n",
-    signal.SIGHUP: "manytruths: stopped by SIGHUP; files that were written are whole\n",
+    signal.SIGINT: "manytruths: stopped; no results were left half-written\n",
+    signal.SIGTERM: "manytruths: stopped by SIGTERM; no results were left half-written\n",
+    signal.SIGHUP: "manytruths: stopped by SIGHUP; no results were left half-written\n",
 }
 
 

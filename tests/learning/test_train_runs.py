@@ -212,7 +212,7 @@ def test_ctrl_c_ends_within_seconds_and_leaves_nobody_behind(tmp_path, folder, a
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
     assert time.monotonic() - began < 10
-    assert (process.returncode, err) == (130, "manytruths: stopped; files that were written are whole\n")
+    assert (process.returncode, err) == (130, "manytruths: stopped; run it again to go on where it stopped\n")
     left = ended(there)
     assert left == []
     assert untidy(tmp_path) == []

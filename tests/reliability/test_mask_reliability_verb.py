@@ -46,6 +46,7 @@ def test_items_and_lesions_of_a_study(masks, tmp_path, capsys):
         "detection.csv",
         "lesions.csv",
         "summary.json",
+        "run.json",
     }
     whole = mt.pool(mt.Study.open(masks).tally(region="union"))
     table = rows(folder / "mask_reliability.csv")

@@ -271,7 +271,7 @@ def test_what_is_no_pilot():
         Rule(cost_rater=1)
     with pytest.raises(CallError, match="not negative"):
         Rule(cost_rater=-1, cost_error=1)
-    with pytest.raises(CallError, match="three or more"):
+    with pytest.raises(CallError, match="three to 99"):
         Rule(most=2)
     with pytest.raises(CallError, match="no table"):
         plan_from_tallies({})

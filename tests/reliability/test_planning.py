@@ -393,7 +393,7 @@ def test_cases_for_a_width():
         (lambda: majority_accuracy(3, 0.8, correlation=0.1, spread=1), "not both"),
         (lambda: majority_accuracy(3, 0.8, correlation=-0.1), "from 0 to 1"),
         (lambda: majority_accuracy(3, 0.8, spread=99), "logits"),
-        (lambda: majority_accuracy(3, 0.8, labels=1), "two labels"),
+        (lambda: majority_accuracy(3, 0.8, labels=1), "two to 255 labels"),
         (lambda: slim_share(4, 0.5), "odd"),
         (lambda: raters_needed(1, 0.9), "between 0 and 1"),
         (lambda: majority_band([101]), "1 to 100"),

@@ -116,7 +116,7 @@ def test_words_that_are_cut_get_their_lines(ask):
 def test_an_open_quotation_mark_is_told_where_it_opens(ask):
     code, _, err = ask(lines().replace("p3,A", '"p3,A', 1))
     assert code == 1
-    assert "line 11: has" in err
+    assert 'line 11: a quote (") is opened here and never closed' in err
 
 
 @pytest.mark.parametrize(("text", "value"), [("90%", 0.9), ("55 %", 0.55), ("0%", 0.0), ("100%", 1.0)])

@@ -28,7 +28,7 @@ from manytruths.labels import reason
 from manytruths.reliability import Ratings, competence, rho, sigma
 from manytruths.reliability.rasch import rasch
 from manytruths.resampling import mean_intervals, pooled_intervals
-from study_folders import run, table, untidy, value
+from study_folders import files, run, table, untidy, value
 
 HEAD = ["scope", "case", "group", "label", "region"]
 TAIL = ["statistic", "value", "low", "high", "n", "n_undefined", "reason"]
@@ -96,10 +96,7 @@ def test_every_table_has_its_columns(rated):
 
 
 def test_the_same_ratings_give_the_same_bytes(rated):
-    one, two = (
-        {p.relative_to(rated / out): p.read_bytes() for p in (rated / out).rglob("*") if p.is_file()}
-        for out in ("one", "two")
-    )
+    one, two = ({p.relative_to(rated / out): p.read_bytes() for p in files(rated / out)} for out in ("one", "two"))
     assert one == two
     assert len(one) == 4 + 1 + 4
     assert untidy(rated) == []
@@ -244,8 +241,8 @@ def test_summary_has_the_same_numbers(rated):
         assert len(found["tables"][name]) == len(rows_of(rated, name))
     assert found["files"] == sorted(
         p.relative_to(rated / "one/reliability").as_posix()
-        for p in (rated / "one/reliability").rglob("*")
-        if p.is_file() and p.name != "summary.json"
+        for p in files(rated / "one/reliability")
+        if p.name != "summary.json"
     )
 
 

@@ -21,6 +21,8 @@ _SAID = {
 """What the parser says, and how it is said here."""
 LONGEST = 300
 """Signs of a message that is not ours."""
+GOING_ON = ("fuse", "train", "phantom")
+"""Commands that keep what they have done."""
 ALL_PROBLEMS = " (manytruths check lists all problems)"
 
 
@@ -37,7 +39,7 @@ def failure_of(error: BaseException, given: Sequence[str]) -> Failure:
     number = received()
     # whatever came of a signal, in the middle of an import for instance, came of the signal
     if number is not None or isinstance(error, KeyboardInterrupt):
-        return _stopped(number or signal.SIGINT)
+        return _stopped(number or signal.SIGINT, given)
     if isinstance(error, CallError):
         return Failure(str(error), 2)
     if isinstance(error, TooLarge):
@@ -49,9 +51,11 @@ def failure_of(error: BaseException, given: Sequence[str]) -> Failure:
     return _wrong_call(error) or _of_python(error, given)
 
 
-def _stopped(number: int) -> Failure:
+def _stopped(number: int, given: Sequence[str]) -> Failure:
     by = "" if number == signal.SIGINT else f" by {signal.Signals(number).name}"
-    return Failure(f"stopped{by}; files that were written are whole", 128 + number)
+    goes_on = given and given[0] in GOING_ON
+    what = "run it again to go on where it stopped" if goes_on else "no results were left half-written"
+    return Failure(f"stopped{by}; {what}", 128 + number)
 
 
 def _more(given: Sequence[str], error: Exception) -> bool:

@@ -13,6 +13,7 @@ from ..errors import CallError
 from .grid import Grid
 from .location import suffix_of
 from .opening import needs
+from .quiet import deaf
 from .writing import atomic
 
 if TYPE_CHECKING:
@@ -66,7 +67,8 @@ def _tif(path: Path, array: NDArray[Any], grid: Grid) -> None:
 
     array = _compact(array, path)
     first, *others = [Image.fromarray(np.ascontiguousarray(page)) for page in array.reshape(-1, *array.shape[-2:])]
-    first.save(path, format="TIFF", compression="tiff_adobe_deflate", save_all=True, append_images=others)
+    with deaf:
+        first.save(path, format="TIFF", compression="tiff_adobe_deflate", save_all=True, append_images=others)
 
 
 def _png(path: Path, array: NDArray[Any], grid: Grid) -> None:

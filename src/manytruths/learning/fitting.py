@@ -132,14 +132,14 @@ def fit(
     saved = -math.inf
     for epoch in range(len(state.history), schedule.epochs):
         _epoch(state, step, data, epoch, folder)
-        write_csv(folder / LOG, state.history, ("epoch", "learning_rate", "loss", "seconds"))
+        write_csv(folder / LOG, [row[:3] for row in state.history], ("epoch", "learning_rate", "loss"))
         if time.monotonic() - saved >= schedule.every and epoch + 1 < schedule.epochs:
             state.write(folder / CHECKPOINT, key)
             saved = time.monotonic()
         tick()
     if isinstance(state.loss, ConfusionMatrixLoss):
         write_csv(folder / CONFUSION, _matrices(state.loss, recipe), ("rater", "truth", "given", "rate"))
-    return Trained(recipe, state.net.eval())
+    return Trained(recipe, state.net.eval(), tuple(row[3] for row in state.history))
 
 
 def _matrices(loss: ConfusionMatrixLoss, recipe: Recipe) -> Iterator[tuple[str, str, str, float]]:

@@ -153,7 +153,8 @@ def work(bench: Bench, run: Run, device: torch.device, tick: Tick = lambda: None
     grids = dict(zip(test.names, test.grids, strict=True))
     for name, codes in predicted(trained, test, bench.schedule.batch):
         write_map(bench.prediction(run, name), values[codes], grids[name])
-    write_json(folder / DONE, {"key": key, "network": NETWORK, "predictions": run.name, "device": str(device)})
+    told = {"key": key, "network": NETWORK, "predictions": run.name, "device": str(device)}
+    write_json(folder / DONE, {**told, "seconds": trained.seconds})
     (folder / CHECKPOINT).unlink(missing_ok=True)
 
 

@@ -74,6 +74,8 @@ class Trained:
 
     recipe: Recipe
     net: nn.Module
+    seconds: tuple[float, ...] = ()
+    """That each epoch took, where it was trained just now."""
 
     def save(self, path: Path) -> None:
         """One file, whole or not at all; it holds numbers and names, nothing that runs."""

@@ -63,6 +63,9 @@ class Options:
                 shown = ", ".join(str(a) for a in allowed if a)
                 raise StudyError(f"{name} is {getattr(self, name)!r}; it must be one of {shown}")
         _check_void(self)
+        if isinstance(self.labels, Labels) and "" in self.labels.names:
+            nameless = self.labels.values[self.labels.names.index("")]
+            raise StudyError(f"the name of label {nameless} is empty; give it one")
         if self.spacing is not None and not (self.spacing and all(0 < s < math.inf for s in self.spacing)):
             raise StudyError(f"spacing is {self.spacing}; it must be positive and finite, in mm")
         if self.limits is not None and not -math.inf < self.limits[0] < self.limits[1] < math.inf:
