@@ -35,6 +35,7 @@ def test_estimates_come_close_to_the_truth(shown):
     assert shown.found.raters.differences.outliers == ("D",)
 
 
+@pytest.mark.slow
 def test_a_second_demo_in_the_same_folder_is_a_new_one(tmp_path):
     demo(tmp_path, cases=11, size=64, seed=3)
     again = demo(tmp_path, cases=10, size=64)

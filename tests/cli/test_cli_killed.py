@@ -40,6 +40,7 @@ def start_and_stop(template, out, jobs, sent):
     return process.returncode, err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGKILL], ids=["interrupted", "killed"])
 def test_what_is_there_is_whole(jobs, sent, tmp_path):

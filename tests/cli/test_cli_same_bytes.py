@@ -46,6 +46,7 @@ def results(folder):
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files(folder)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", COMMANDS)
 def test_only_run_json_differs(home, verb):
     found = []
@@ -77,6 +78,7 @@ def test_only_run_json_differs(home, verb):
         assert f"{today:%d %B %Y}".lstrip("0").encode() not in data, name
 
 
+@pytest.mark.slow
 def test_the_demo_and_what_goes_in_and_out(tmp_path):
     found = []
     for jobs in (1, 2):

@@ -28,6 +28,7 @@ def nobody_left(process):
     return subprocess.run(["pgrep", "-s", str(process)], capture_output=True, text=True, check=False).stdout == ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("sent", SAID, ids=lambda s: s.name)
 @pytest.mark.parametrize("to", [os.kill, os.killpg], ids=["one", "all"])

@@ -24,6 +24,7 @@ def whole(tmp_path):
     return len(files(tmp_path / "out/agree")) > 10 and (tmp_path / "out/agree/summary.json").stat().st_size > 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "closed", [">&-", "2>&-", "<&-", ">&- 2>&-", "<&- >&- 2>&-", "2>/dev/full", "--quiet >/dev/full"]
 )
@@ -34,6 +35,7 @@ def test_nothing_happens(closed, line, tmp_path):
     assert whole(tmp_path)
 
 
+@pytest.mark.slow
 def test_what_is_printed_does_not_end_up_in_files(line, tmp_path):
     """With descriptor 1 closed, the first file that is opened would be standard output."""
     assert shell(line).status == 0

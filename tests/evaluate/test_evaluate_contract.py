@@ -220,6 +220,7 @@ def test_options_less_and_their_files_go(capsys, tmp_path):
     assert not [name for name in left if name.endswith(".svg")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [1, 4, 8])
 def test_a_killed_run_leaves_nothing_half_written(everything, tmp_path, number):
     """Killed when so many files are there: each is what a whole run writes, and the next run completes."""

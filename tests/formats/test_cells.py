@@ -54,6 +54,7 @@ def computed(folder):
                 yield from ((path.name, cell) for cell in row if COMPUTED.match(cell) and not NUMBER.match(cell))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["check", "agree", "fuse", "reliability", "evaluate"])
 def test_tables_of_commands(tmp_path, verb):
     template = write_study(tmp_path, raters=NAMES, cases=("=case", "-c", "p3"))

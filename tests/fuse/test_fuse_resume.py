@@ -51,6 +51,7 @@ def large(tmp_path_factory):
     return template, folder / "whole"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_killed_and_started_again(large, jobs, tmp_path):
     template, whole = large

@@ -61,6 +61,7 @@ def dice(study, home, rater="B"):
     return np.mean([2 * (made[n] & t).sum() / (made[n].sum() + t.sum()) for n, t in truths.items()])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("network", ["unet", "deeplab"])
 @pytest.mark.parametrize("strategy", ["staple", "extended_dice", "confusion", "individuals"])
 def test_a_few_epochs_learn_what_the_images_show(tmp_path, folder, network, strategy):
@@ -116,6 +117,7 @@ def killed_after(epochs: int):
     return tick
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["majority", "confusion", "individuals", "extended_dice"])
 @pytest.mark.parametrize("epochs", [1, 3])
 def test_a_run_that_was_killed_goes_on_as_if_it_were_not(tmp_path, frames, name, epochs):

@@ -119,6 +119,7 @@ def test_folds_predict_every_case_once(tmp_path, folder):
     assert (tmp_path / "split.csv").read_text().count(",test\n") == 12
 
 
+@pytest.mark.slow
 def test_two_at_once_give_what_one_after_the_other_gives(tmp_path, folder):
     strategies = ("majority", "extended_dice", "confusion")
     for at_once in (1, 2):
@@ -126,6 +127,7 @@ def test_two_at_once_give_what_one_after_the_other_gives(tmp_path, folder):
     assert_same_runs(tmp_path / "1", tmp_path / "2")
 
 
+@pytest.mark.slow
 def test_an_error_of_a_run_beside_others_is_said_and_the_rest_is_kept(tmp_path, folder):
     plan = small_plan(strategies=("majority", "inner"), at_once=2, learning_rate=1e30)
     with pytest.raises(InputError, match=r"unet, (majority|inner), seed 0: the loss is nan in epoch 1"):

@@ -74,6 +74,7 @@ def rows(done, name, scope="mean"):
     return [row for row in table(done.home / f"{name}.csv") if row["scope"] == scope]
 
 
+@pytest.mark.slow
 def test_every_mean_is_that_of_evaluate_over_subjects_and_seeds(done):
     found = rows(done, "strategies")
     assert len(found) == len(STRATEGIES) * (len(KEYS) + 1)

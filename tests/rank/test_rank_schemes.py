@@ -217,6 +217,7 @@ def test_differences_that_rounding_splits_are_ties():
     assert apart[0] == apart[1] < apart[2]
 
 
+@pytest.mark.slow
 def test_holm_is_that_of_statsmodels():
     from statsmodels.stats.multitest import multipletests
 
@@ -268,6 +269,7 @@ def test_signed_ranks_of_resamples_are_those_of_scipy(subjects, digits):
             assert z[pair, number] == pytest.approx(wanted, rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("digits", [15, 1])
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_resamples_are_what_a_loop_over_repeated_subjects_gives(scheme, digits):

@@ -237,6 +237,7 @@ def test_thirty_large_cases_fit_into_a_mail(noisy, tmp_path):
 # --- again, at the same time, and half-way
 
 
+@pytest.mark.slow
 def test_jobs_and_the_order_of_sets_change_nothing(tmp_path):
     write_simulated(tmp_path / "study", 8, 64)
     pages, tables = set(), set()
@@ -266,6 +267,7 @@ def test_fewer_cases_leave_no_old_files(tmp_path):
     assert made(8) == {"mine"}
 
 
+@pytest.mark.slow
 def test_a_killed_run_leaves_the_old_page_whole(tmp_path):
     template = write_study(tmp_path, raters="ABC", cases=[f"p{number:03}" for number in range(60)])
     page = tmp_path / "r.html"
@@ -289,6 +291,7 @@ def test_a_killed_run_leaves_the_old_page_whole(tmp_path):
 # --- from Python, and studies of every kind
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(ODD))
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_odd_studies_have_a_report(name, tmp_path):

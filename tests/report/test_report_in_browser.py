@@ -262,6 +262,7 @@ def test_names_are_shown_as_text_and_nothing_runs(browser, wicked):
         assert shown.clean()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WICKED)
 def test_a_case_with_any_name_has_an_address(name, browser, wicked):
     with opened(browser, wicked.path) as shown:

@@ -114,6 +114,7 @@ def made(request: Any, tmp_path_factory: Any) -> Made:
     return Made(folder, write(folder), least)
 
 
+@pytest.mark.slow
 def test_every_number_is_that_of_its_line(made):
     assert len(held_against(made.page, made.folder)) >= made.least
     own = made.home / "demo"
@@ -170,6 +171,7 @@ def test_figures_without_a_line_are_counts_and_seconds(made):
             assert re.fullmatch(r"(\d|,)*|–", figure.shown.strip()), figure
 
 
+@pytest.mark.slow
 def test_other_verbs_write_the_same_tables(made, tmp_path):
     arguments = made.arguments
     run("agree", *arguments, "--out", tmp_path, *FEW)

@@ -23,6 +23,7 @@ def in_order(values: list[float], *, falling: bool) -> bool:
     return defined_first and known == sorted(known, reverse=falling)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("title", ["Fleiss' kappa", "Dice", "Size differs by", "Entropy"])
 def test_a_column_sorts_by_exact_values(title, home):
     table = home.table("cases")
@@ -185,6 +186,7 @@ def test_a_table_is_saved_as_it_is_shown_with_all_digits(home, report):
     assert {float(row[head.index("Dice")]) for row in rows} <= written
 
 
+@pytest.mark.slow
 def test_every_table_is_saved_exactly_and_copied_as_shown(browser, report):
     with opened(browser, report.path, permissions=["clipboard-read", "clipboard-write"]) as home:
         names = home.page.locator("table[data-name]").evaluate_all("all => all.map(one => one.dataset.name)")

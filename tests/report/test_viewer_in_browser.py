@@ -452,6 +452,7 @@ def test_without_images_a_map_is_shown_at_once(browser, labelled):
         assert shown.viewer.state["layer"] == "votes"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["forty_raters", "long_names", "one_pixel", "all_masks_full", "names_that_mean_something"]
 )

@@ -111,6 +111,7 @@ def depends(row):
     return row.get("group", "") != "left"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", CALLS)
 def test_every_table_is_marked_where_a_mask_was_resampled_and_nowhere_else(tmp_path, capsys, call):
     study_of(tmp_path / "off", 0.3 * SPACING[0])
