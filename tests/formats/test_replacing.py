@@ -14,6 +14,7 @@ from manytruths.errors import InputError
 from manytruths.formats import write_text
 from manytruths.formats.replacing import alone, replacing, take_over
 from manytruths.formats.results import write_summary
+from rights import obedient
 
 
 def content(folder: Path) -> dict[str, str]:
@@ -310,8 +311,9 @@ def test_the_folder_one_stands_in_stays_itself(tmp_path, monkeypatch):
             listed = [stage / name for name in names if name != "ours.txt"]
             write_summary(stage, {"verb": what}, listed)
         (home / "mine.txt").write_text("keep")
+        (home / "maps/mine.txt").write_text("keep")
     assert home.stat().st_ino == identity
-    assert content(home) == expected("new") | {"mine.txt": "keep"}
+    assert content(home) == expected("new") | {"mine.txt": "keep", "maps/mine.txt": "keep"}
     assert not hidden(home)
 
 
@@ -324,15 +326,28 @@ def test_a_file_taken_over_keeps_its_time_and_is_no_link(tmp_path):
     assert (tmp_path / "b/c").stat().st_mtime == 1
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_without_the_right_to_write(tmp_path):
-    out = tmp_path / "agree"
-    write(out, "old")
-    out.chmod(0o500)
-    with pytest.raises(InputError, match="cannot be written: Permission denied"):
-        write(out, "new")
-    out.chmod(0o700)
-    assert content(out) == expected("old")
+    line = (
+        "plan",
+        "--wanted",
+        "0.95",
+        "--rater-accuracy",
+        "0.85",
+        "--no-pictures",
+        "--quiet",
+        "--out",
+        tmp_path / "out",
+    )
+    assert obedient(*line).status == 0
+    before = content(tmp_path)
+    for folder in (tmp_path / "out/plan", tmp_path / "out"):
+        folder.chmod(0o500)
+        done = obedient(*line)
+        assert done.status == 1
+        assert "plan: cannot be written: Permission denied; free space or choose another folder" in done.line
+        folder.chmod(0o700)
+    assert content(tmp_path) == before
+    assert not hidden(tmp_path / "out")
 
 
 def test_many_at_once_leave_one_of_them(tmp_path):

@@ -265,7 +265,7 @@ def _refuse_clashes(place: _Place) -> None:
 
 def _tidy(folder: Path, goes_on: bool) -> None:
     """Remove empty folders, and what a run before left for this one to go on with and it did not need."""
-    wanted = {SUMMARY, *listed(folder)} if goes_on and (folder / SUMMARY).is_file() else None
+    wanted = {SUMMARY, WRITTEN, *listed(folder)} if goes_on and (folder / SUMMARY).is_file() else None
     for root, _, files in os.walk(folder, topdown=False):
         for name in files:
             if wanted is not None and (Path(root) / name).relative_to(folder).as_posix() not in wanted:
@@ -312,8 +312,10 @@ def _finish(place: _Place) -> None:
             stale |= set(ours) - {name.split("/")[0] for name in new}
             for name in stale:
                 remove_inside(place.home, name)
-        for name in [] if place.inside else os.listdir(place.old):
-            _carry(place.old / name, place.home / name, ours)
+            _carry(place.old, place.home, ours)
+        else:
+            for name in os.listdir(place.old):
+                _carry(place.old / name, place.home / name, ours)
         # what is left can go: half of it must not be taken for somebody's own
         os.rename(place.old, place.gone)
         _remove(place.gone)
@@ -345,7 +347,7 @@ def _carry(old: Path, new: Path, ours: Sequence[str]) -> None:
         for name in (*files, *links):
             path = Path(root) / name
             own = path.relative_to(old)
-            known = own.as_posix() in written or name.startswith(PART) or _within(own, ours)
+            known = own.as_posix() in written or name == WRITTEN or name.startswith(PART) or _within(own, ours)
             if not known and not os.path.lexists(new / own):
                 (new / own).parent.mkdir(parents=True, exist_ok=True)
                 os.rename(path, new / own)

@@ -37,7 +37,7 @@ def _blocks(found: Findings) -> Iterator[Block]:
     )  # fmt: skip
     yield checklist(found)
     yield settings(found)
-    yield versions()
+    yield versions(found)
     yield formulas(found)
     yield undefined(found)
     yield from _files(found)
