@@ -152,7 +152,13 @@ def tiff(path: Path) -> list[np.ndarray]:
     with tifffile.TiffFile(path) as file:
         if any(np.prod(page.shape) > 1 << 26 for page in file.pages):
             raise Unreadable("huge")
-        found = [np.asarray(file.series[0].asarray())]
+        try:
+            found = [np.asarray(file.series[0].asarray())]
+        except ValueError as error:
+            if "image description" not in str(error):
+                raise
+            # a comment in the words of tifffile that was damaged: the pages are as they are stored
+            found = [np.squeeze(np.stack([page.asarray() for page in file.pages]))]
         if file.pages[0].photometric == 0 or "Orientation" not in {tag.name for tag in file.pages[0].tags}:
             return found
     return [*found, pillow(path)]
