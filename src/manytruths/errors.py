@@ -16,6 +16,7 @@ Every message says where, what was found, what was wanted, and what to do.
 
 import errno
 import re
+from collections.abc import Sequence
 
 _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Ends of lines, what a terminal obeys, what turns the direction of what follows, and bytes that are no text."""
@@ -116,3 +117,12 @@ def _is_utf_8(name: str) -> bool:
     except UnicodeError:
         return False
     return True
+
+
+def few(names: Sequence[str], most: int = 12) -> str:
+    """The first names of a list that may be long.
+
+    >>> few(["a", "b"]), few(["a", "b", "c"], 2)
+    ('a, b', 'a, b and 1 more')
+    """
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -377,7 +377,7 @@ def cases_in_latin_1(folder: Path) -> list[str]:
     return [write_study(folder), "--cases", f"{folder}/cases.csv"]
 
 
-@mistake("raters.csv", "cannot be opened", "check the path")
+@mistake("raters.csv", "there is no such file", "correct the path")
 def raters_not_there(folder: Path) -> list[str]:
     return [write_study(folder), "--raters", f"{folder}/raters.csv"]
 

@@ -89,7 +89,7 @@ def test_json(tmp_path, monkeypatch):
     path.write_text('{"a": [1, 2, 3, 4]}')
     with pytest.raises(FormatError, match="export it in parts"):
         json_of(path, dict)
-    with pytest.raises(FormatError, match="cannot be opened: No such file"):
+    with pytest.raises(FormatError, match="there is no such file; correct the path"):
         json_of(tmp_path / "none.json", dict)
 
 

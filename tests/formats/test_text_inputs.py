@@ -121,11 +121,11 @@ OPENERS = [*(reader for reader, *_ in READERS.values()), toml, load]
 def test_pipes_and_devices_are_not_opened(tmp_path, opened):
     os.mkfifo(tmp_path / "pipe.csv")
     for path in (tmp_path / "pipe.csv", "/dev/null", "/dev/zero", "/dev/stdin"):
-        with pytest.raises(FormatError, match=r"is no regular file but a pipe, a device or the like; copy its content"):
+        with pytest.raises(FormatError, match=r"is no regular file but a \w+; copy its content into one"):
             opened(path)
     with pytest.raises(FormatError, match="is a folder, not a file"):
         opened(tmp_path)
-    with pytest.raises(FormatError, match="cannot be opened: No such file"):
+    with pytest.raises(FormatError, match=r"^\S+none: there is no such file; correct the path"):
         opened(tmp_path / "none")
 
 

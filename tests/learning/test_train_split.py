@@ -92,7 +92,7 @@ def test_a_split_that_cannot_be_used_says_why(tmp_path, study, changes, said):
 
 
 def test_a_split_that_is_not_there_or_has_other_columns(tmp_path, study):
-    with pytest.raises(FormatError, match=r"split.csv: cannot be opened"):
+    with pytest.raises(FormatError, match=r"split.csv: there is no such file"):
         read_split(study, tmp_path / "split.csv")
     (tmp_path / "split.csv").write_text("image,part\na,train\n")
     with pytest.raises(FormatError, match="has no column 'case'"):

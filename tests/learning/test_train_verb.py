@@ -114,7 +114,7 @@ def test_several_labels_have_lines_of_their_own(tmp_path, capsys):
         (["--test", "1"], 2, "above 0 and below 1; got 1.0"),
         (["--folds", "5"], 2, "from 2 to the number of subjects, 4; got 5"),
         (["--folds", "2", "--split", "x.csv"], 2, "give one of --folds and --split"),
-        (["--split", "/nowhere.csv"], 1, "/nowhere.csv: cannot be opened"),
+        (["--split", "/nowhere.csv"], 1, "/nowhere.csv: there is no such file"),
         (["--learning-rate", "1e30"], 1, "unet, majority, seed 0: the loss is nan in epoch"),
     ],
     ids=lambda x: " ".join(x) if isinstance(x, list) else "",

@@ -201,7 +201,7 @@ def test_wrong_columns(tmp_path):
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(FormatError, match="cannot be opened"):
+    with pytest.raises(FormatError, match="there is no such file"):
         read_scores(tmp_path / "none.csv")
     with pytest.raises(FormatError, match="is a folder"):
         read_scores(tmp_path)

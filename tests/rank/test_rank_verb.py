@@ -372,7 +372,7 @@ def test_unusable_input(tmp_path, capsys, text, told):
 def test_a_file_that_is_not_there(tmp_path, capsys):
     done = run(capsys, "rank", tmp_path / "none.csv")
     assert done.status == 1
-    assert "cannot be opened" in done.line
+    assert "there is no such file" in done.line
 
 
 def test_what_evaluate_writes(tmp_path, capsys):

@@ -335,7 +335,7 @@ def test_parquet_and_excel_are_read_as_the_same_text(tmp_path, name):
 
 @pytest.mark.parametrize("name", ["ratings.parquet", "ratings.xlsx"])
 def test_what_is_no_parquet_or_excel(tmp_path, name):
-    with pytest.raises(FormatError, match="cannot be opened: No such file"):
+    with pytest.raises(FormatError, match="there is no such file; correct the path"):
         read_ratings(tmp_path / name)
     (tmp_path / name).write_text(LONG)
     with pytest.raises(FormatError, match="cannot be read"):

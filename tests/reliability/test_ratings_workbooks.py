@@ -10,13 +10,14 @@ import time
 import zipfile
 
 import numpy as np
+import openpyxl
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 from manytruths.errors import FormatError
 from manytruths.formats.ratings import open_ratings, read_ratings
 from manytruths.formats.ratings_workbook import LARGEST_REST, LARGEST_SHEET
-
-openpyxl = pytest.importorskip("openpyxl")
 
 
 def workbook(path, cells=()):
@@ -110,8 +111,6 @@ def test_wide_rows_without_end(tmp_path, bounded):
 
 
 def test_parquet_with_more_rows_than_anybody_rated(tmp_path, bounded):
-    pyarrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
     column = pyarrow.DictionaryArray.from_arrays(np.zeros(6_000_000, np.int8), ["x"])
     parquet.write_table(pyarrow.table(dict.fromkeys(("case", "A", "B"), column)), tmp_path / "r.parquet")
     with pytest.raises(FormatError, match=r"holds 6,000,000 rows of 3 columns, more than a table of ratings has"):
@@ -124,8 +123,6 @@ def test_mutated_files_are_refused_or_read(tmp_path, name):
     if name == "r.xlsx":
         workbook(tmp_path / name)
     else:
-        pyarrow = pytest.importorskip("pyarrow")
-        parquet = pytest.importorskip("pyarrow.parquet")
         parquet.write_table(pyarrow.table({"case": ["p1", "p2"], "A": ["x", "y"], "B": ["x", "x"]}), tmp_path / name)
     good, random = (tmp_path / name).read_bytes(), np.random.default_rng(0)
     for _ in range(60):

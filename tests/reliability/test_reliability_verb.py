@@ -328,7 +328,7 @@ def test_what_is_refused(tmp_path, capsys, options, code, told):
 
 
 def test_absent_files_and_lonely_raters(tmp_path, capsys):
-    assert "cannot be opened" in run(capsys, "reliability", tmp_path / "none.csv").line
+    assert "there is no such file" in run(capsys, "reliability", tmp_path / "none.csv").line
     (tmp_path / "apart.csv").write_text("case,A,B\np1,x,\np2,,y\n")
     done = run(capsys, "reliability", tmp_path / "apart.csv", "--out", tmp_path)
     assert done.status == 1

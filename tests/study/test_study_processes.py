@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from manytruths.errors import FormatError, TooLarge
+from manytruths.errors import FormatError, InputError, TooLarge
 from manytruths.study import Study
 from manytruths.study.parallel import in_order
 from manytruths.study.processes import Elsewhere
@@ -114,9 +114,16 @@ def allocating(case):
     raise MemoryError
 
 
-@pytest.mark.parametrize(("item", "how"), [("die", "by signal 9"), ("leave", "with status 3")])
-def test_a_process_that_ends(item, how):
-    with pytest.raises(TooLarge, match=f"its process was killed {how}, probably for memory"):
+@pytest.mark.parametrize(
+    ("item", "error", "told"),
+    [
+        ("die", TooLarge, "its process was killed by signal 9, probably for memory"),
+        ("leave", InputError, "its process ended with status 3, without saying why; run it again with --jobs 1"),
+    ],
+)
+def test_a_process_that_ends(item, error, told):
+    """Memory is suspected only where the system would kill for it."""
+    with pytest.raises(error, match=told):
         squares([1, item, *range(40)])
     assert not active_children()
 

@@ -134,7 +134,7 @@ def test_a_register_without_its_columns_or_its_file(tmp_path):
     write_study(tmp_path)
     with pytest.raises(FormatError, match="has no column 'rater'"):
         opened(tmp_path, ["p1"], header="case")
-    with pytest.raises(FormatError, match="cannot be opened"):
+    with pytest.raises(FormatError, match="there is no such file"):
         mt.Study.open(f"{tmp_path}/masks/{{rater}}/{{case}}.png", reads=str(tmp_path / "none.csv"))
 
 

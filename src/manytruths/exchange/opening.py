@@ -16,7 +16,7 @@ import msgspec
 
 from ..errors import FormatError, InputError, ManytruthsError
 from ..formats import Grid
-from ..formats.plain_text import check_regular
+from ..formats.opening import regular_file
 
 if TYPE_CHECKING:
     from .reads import Stored
@@ -86,7 +86,7 @@ def about(where: object) -> Iterator[None]:
 def json_of(path: Path, kind: type[T], data: bytes | None = None) -> T:
     """A JSON file as objects of a kind."""
     if data is None:
-        check_regular(path)
+        regular_file(path)
     with about(path):
         data = _whole(path) if data is None else data
         if not data.strip():

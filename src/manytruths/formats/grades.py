@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import FormatError
+from ..errors import FormatError, few
 from ..evaluation.grading.grades import Grade, GradeScale
-from .plain_text import check_names, csv_lines, few, read_text
+from .plain_text import check_names, csv_lines, read_text
 from .tables import NAMES, read_table
 
 KEY = "key.csv"

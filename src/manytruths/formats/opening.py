@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 import os
+import re
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -25,6 +26,8 @@ MAX_ITEMS = 2**30
 Use = Literal["mask", "picture", "response"]
 """What is read: labels as they are stored; something to look at; or numbers between no and yes, stored as they are."""
 
+_STREAMS = re.compile(r"/dev/(stdin|fd/\d+)|/proc/(self|\d+)/fd/\d+")
+"""What a shell puts in the place of a file; it can be read once at most, and by no second process."""
 _OTHERS = (
     (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device"),
 )  # fmt: skip
@@ -59,19 +62,30 @@ def check_file(location: Location) -> None:
         raise FormatError(f"{location}: is empty (0 bytes); export it again")
 
 
-def regular_file(path: Path, name: str) -> int:
-    """The size of a file, links followed; whatever else is there is refused without being opened, which may hang."""
+def regular_file(path: Path | str, name: str = "", most: int | None = None) -> int:
+    """The size of a file, links followed; whatever else is there is refused without being opened, which may hang.
+
+    ``most`` is how many bytes are read at all.
+    """
+    name = name or str(path)
     try:
-        found = path.stat()
+        found = os.stat(path)
     except FileNotFoundError:
         raise FormatError(f"{name}: there is no such file; correct the path") from None
     except OSError as error:
         raise FormatError(f"{name}: cannot be opened: {error.strerror}; check the path and its rights") from None
+    except ValueError:
+        raise FormatError(f"{name}: is no name of a file; correct the path") from None
     if stat.S_ISDIR(found.st_mode):
-        raise FormatError(f"{name}: is a folder, not a file; name the files inside it")
-    if not stat.S_ISREG(found.st_mode):
-        what = next((what for is_one, what in _OTHERS if is_one(found.st_mode)), "something else")
+        raise FormatError(f"{name}: is a folder, not a file; name the file inside it")
+    if not stat.S_ISREG(found.st_mode) or _STREAMS.fullmatch(str(path)):
+        what = next((what for is_one, what in _OTHERS if is_one(found.st_mode)), "a stream")
         raise FormatError(f"{name}: is no regular file but {what}; copy its content into one")
+    if most is not None and found.st_size > most:
+        raise FormatError(
+            f"{name}: has {found.st_size / 1e6:,.1f} MB, more than the {most / 1e6:,.1f} MB that are read; split it, "
+            "or check that it is the right file"
+        )
     return found.st_size
 
 

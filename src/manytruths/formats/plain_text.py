@@ -5,20 +5,16 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-import os
-import re
-import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from ..errors import FormatError, fault_of_name
 from ..tallies.cells import read_cell
+from .opening import regular_file
 
 LARGEST = 1 << 28
 """Bytes of a text file, unless told otherwise."""
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-STREAMS = re.compile(r"/dev/(stdin|fd/\d+)|/proc/(self|\d+)/fd/\d+")
-"""What a shell puts in the place of a file; it can be read once at most, and by no second process."""
 SHOWN = 40
 """So many signs of a cell are enough in a message."""
 
@@ -26,28 +22,9 @@ Lines = list[tuple[int, list[str]]]
 """The numbers of the lines in which rows begin, and their cells."""
 
 
-def check_regular(path: Path | str, most: int | None = None) -> None:
-    """Refuse, before it is opened, what is no regular file: a pipe would wait for ever, a device never end."""
-    try:
-        found = os.stat(path)
-    except OSError as error:
-        raise FormatError(f"{path}: cannot be opened: {error.strerror}; check the path") from None
-    except ValueError:
-        raise FormatError(f"{path}: is no name of a file; check the path") from None
-    if stat.S_ISDIR(found.st_mode):
-        raise FormatError(f"{path}: is a folder, not a file; name the file inside it")
-    if not stat.S_ISREG(found.st_mode) or STREAMS.fullmatch(str(path)):
-        raise FormatError(f"{path}: is no regular file but a pipe, a device or the like; copy its content into a file")
-    if most is not None and found.st_size > most:
-        raise FormatError(
-            f"{path}: has {found.st_size / 1e6:,.1f} MB, more than the {most / 1e6:,.1f} MB that are read; split it, "
-            "or check that it is the right file"
-        )
-
-
 def read_text(path: Path | str, most: int = LARGEST) -> str:
     """A text file in UTF-8, its lines ended by ``\\n`` whatever ended them in the file."""
-    check_regular(path, most)
+    regular_file(path, most=most)
     try:
         data = Path(path).read_bytes()
         text = data.decode("utf-8-sig")
@@ -97,12 +74,3 @@ def check_names(path: Path | str, line: int, names: Mapping[str, str]) -> None:
             shown = name if len(name) <= SHOWN else f"{name[:SHOWN]}…"
             hint = 'is a quote (") not closed?' if "\n" in name else "type it again"
             raise FormatError(f"{path}, line {line}: {column} {shown!r} {fault}; {hint}")
-
-
-def few(names: Sequence[str], most: int = 12) -> str:
-    """The first names of a list that may be long.
-
-    >>> few(["a", "b"]), few(["a", "b", "c"], 2)
-    ('a, b', 'a, b and 1 more')
-    """
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

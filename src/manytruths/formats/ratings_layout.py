@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..errors import CallError, FormatError, fault_of_name
-from .plain_text import check_names, few
+from ..errors import CallError, FormatError, fault_of_name, few
+from .plain_text import check_names
 from .ratings_sheet import Cells, Faults, places
 
 CONFIDENCE = re.compile(r"(.+?)[ :_.-]+confidence", re.IGNORECASE)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ..errors import CallError, FormatError
-from .plain_text import csv_lines, few, read_text
+from ..errors import CallError, FormatError, few
+from .plain_text import csv_lines, read_text
 from .ratings_workbook import Rows, excel_rows, parquet_rows
 from .score_sheet import MOST_TOLD, parsed
 

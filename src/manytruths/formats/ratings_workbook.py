@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..errors import FormatError, ManytruthsError
-from .opening import needs
-from .plain_text import check_regular, few
+from ..errors import FormatError, ManytruthsError, few
+from .opening import needs, regular_file
 from .quiet import quiet
 
 MOST_CELLS = 1 << 24
@@ -30,7 +29,7 @@ def parquet_rows(path: Path | str) -> Rows:
     for name in ("pandas", "pyarrow"):
         needs(name, "tables", Path(path))
     parquet = needs("pyarrow.parquet", "tables", Path(path))
-    check_regular(path)
+    regular_file(path)
     with _readable(path):
         with parquet.ParquetFile(path) as file:
             about = file.metadata
@@ -47,7 +46,7 @@ def parquet_rows(path: Path | str) -> Rows:
 def excel_rows(path: Path | str) -> tuple[Rows, tuple[str, ...]]:
     """The rows of the first sheet that hold anything, and a note on the others."""
     openpyxl = needs("openpyxl", "tables", Path(path))
-    check_regular(path)
+    regular_file(path)
     lines: list[int] = []
     rows: list[list[str]] = []
     with _readable(path):

@@ -29,6 +29,8 @@ from .writing import PART, WRITTEN, atomic, cannot_write, write_json
 RUN = "run.json"
 """What differs from run to run: when, how long, in how many processes. Nothing else does."""
 
+WHOLE, OLD, GONE, LOCK = "-whole", "-old", "-gone", "-lock"
+
 _ACTIVE: list[Path] = []
 """The hidden folders that this process writes into."""
 
@@ -49,21 +51,13 @@ class _Place:
     def name(self) -> str:
         return (*self.folders, *self.files)[0]
 
+    def hidden(self, state: str) -> Path:
+        """A folder beside the results: what is being written, complete, old, or on its way out."""
+        return self.home / f"{PART}{self.name}{state}"
+
     @property
     def stage(self) -> Path:
-        return self.home / f"{PART}{self.name}"
-
-    @property
-    def whole(self) -> Path:
-        return self.home / f"{PART}{self.name}-whole"
-
-    @property
-    def old(self) -> Path:
-        return self.home / f"{PART}{self.name}-old"
-
-    @property
-    def gone(self) -> Path:
-        return self.home / f"{PART}{self.name}-gone"
+        return self.hidden("")
 
     @property
     def staged(self) -> tuple[Path, ...]:
@@ -113,7 +107,7 @@ def replacing(
             with cannot_write(paths[0]):
                 _check_whole(place, paths[0], goes_on)
                 _write_run(place, run, began, time.perf_counter() - clock)
-                os.rename(place.stage, place.whole)
+                os.rename(place.stage, place.hidden(WHOLE))
         except BaseException:
             _abandon(place, goes_on)
             raise
@@ -200,7 +194,7 @@ def alone(shown: Path, place: _Place | None = None) -> Iterator[None]:
         return
     import fcntl
 
-    lock = place.home / f"{PART}{place.name}-lock"
+    lock = place.hidden(LOCK)
     with cannot_write(shown):
         if lock.is_symlink() or lock.is_file():
             lock.unlink()
@@ -211,7 +205,9 @@ def alone(shown: Path, place: _Place | None = None) -> Iterator[None]:
             if not os.path.samestat(os.fstat(descriptor), os.stat(lock)):
                 raise FileNotFoundError
         except (BlockingIOError, FileNotFoundError):
-            raise InputError(f"{shown}: another run writes there right now; wait for it, or choose another") from None
+            raise InputError(
+                f"{shown}: another run writes there right now; wait for it, or choose another folder"
+            ) from None
         try:
             yield
         finally:
@@ -290,39 +286,40 @@ def _abandon(place: _Place, goes_on: bool) -> None:
 
 def _finish(place: _Place) -> None:
     """Put complete results into their place, and clear away what was there."""
-    _remove(place.gone)
-    for path in (place.whole, place.old):
+    whole, old, gone = (place.hidden(state) for state in (WHOLE, OLD, GONE))
+    _remove(gone)
+    for path in (whole, old):
         if not _is_folder(path):
             _remove(path)
-    if _is_folder(place.whole):
-        log = place.whole / WRITTEN
+    if _is_folder(whole):
+        log = whole / WRITTEN
         if log.is_file():
             # kept until the end: it says what of the old results is ours
-            place.old.mkdir(exist_ok=True)
-            os.replace(log, place.old / WRITTEN)
+            old.mkdir(exist_ok=True)
+            os.replace(log, old / WRITTEN)
         # a page comes last, so that the files that it refers to are there
-        for name in sorted(os.listdir(place.whole), key=lambda name: ((place.whole / name).is_file(), name)):
+        for name in sorted(os.listdir(whole), key=lambda name: ((whole / name).is_file(), name)):
             if place.inside or name in (*place.folders, *place.files):
                 _change_places(place, name)
-        _remove(place.whole)
-    if _is_folder(place.old):
-        ours, *new = _read_log(place.old) or [[]]
+        _remove(whole)
+    if _is_folder(old):
+        ours, *new = _read_log(old) or [[]]
         if place.inside:
-            stale = set(listed(place.old)) - set(listed(place.home))
+            stale = set(listed(old)) - set(listed(place.home))
             stale |= set(ours) - {name.split("/")[0] for name in new}
             for name in stale:
                 remove_inside(place.home, name)
-            _carry(place.old, place.home, ours)
+            _carry(old, place.home, ours)
         else:
-            for name in os.listdir(place.old):
-                _carry(place.old / name, place.home / name, ours)
+            for name in os.listdir(old):
+                _carry(old / name, place.home / name, ours)
         # what is left can go: half of it must not be taken for somebody's own
-        os.rename(place.old, place.gone)
-        _remove(place.gone)
+        os.rename(old, gone)
+        _remove(gone)
 
 
 def _change_places(place: _Place, name: str) -> None:
-    there, new, kept = place.home / name, place.whole / name, place.old / name
+    there, new, kept = place.home / name, place.hidden(WHOLE) / name, place.hidden(OLD) / name
     if os.path.lexists(there):
         _remove(kept)
         os.rename(there, kept)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..errors import CallError, FormatError
-from .plain_text import check_names, csv_lines, few, read_text
+from ..errors import CallError, FormatError, few
+from .plain_text import check_names, csv_lines, read_text
 
 ROLES: dict[str, tuple[str, ...]] = {
     "case": ("case",),

@@ -8,9 +8,9 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from pathlib import Path
 from typing import Any
 
-from ..errors import FormatError, insist
+from ..errors import FormatError, few, insist
 from ..tallies import Tally
-from .plain_text import check_names, csv_lines, few, read_text
+from .plain_text import check_names, csv_lines, read_text
 from .writing import write_text
 
 LARGEST_TOML = 1 << 20
@@ -105,7 +105,8 @@ def save(tally: Tally, path: Path | str) -> None:
 
 def load(path: Path | str) -> Tally:
     """Read a tally that :func:`save` wrote; equal in every field."""
+    text = read_text(path)
     try:
-        return Tally.from_csv(read_text(path))
+        return Tally.from_csv(text)
     except FormatError as error:
         raise FormatError(f"{path}: {error}") from None

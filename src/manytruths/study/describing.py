@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from ..errors import FormatError, StudyError, fault_of_name
-from ..formats.plain_text import few
+from ..errors import FormatError, StudyError, fault_of_name, few
 from ..formats.tables import check_listed, read_table, subjects_of
 from ..formats.walking import Complain
 

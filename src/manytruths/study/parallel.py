@@ -6,13 +6,15 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn, TypeVar
 
-from ..errors import CallError, ManytruthsError, TooLarge, of_memory
+from ..errors import CallError, InputError, ManytruthsError, TooLarge, of_memory
 from ..formats.reading import probe
 from .processes import Elsewhere, Failure, failure_of, spread
 
 T = TypeVar("T")
 R = TypeVar("R")
 
+KILLED = "by signal 9"
+"""How the system ends a process where memory runs out."""
 Progress = Callable[[int, int], None]
 """Called with how many are done, and of how many."""
 
@@ -54,6 +56,10 @@ def _results(work: Callable[[T], R], items: Sequence[T], jobs: int) -> Iterator[
 def _raise(failure: Failure, item: Any, jobs: int) -> NoReturn:
     """The error of an item, with how large it is where it was too large."""
     error = failure.error
+    if failure.killed and failure.killed != KILLED:
+        case = getattr(item, "name", "")
+        where = f"case {case}: " if case else ""
+        raise InputError(f"{where}its process ended {failure.killed}, without saying why; run it again with --jobs 1")
     if error is None or isinstance(error, MemoryError):
         raise _too_large(item, jobs, failure) from (Elsewhere(failure.traceback) if failure.traceback else None)
     raise error from Elsewhere(f"in another process:\n{failure.traceback}")

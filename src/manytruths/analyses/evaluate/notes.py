@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ...agreement import contingency
+from ...errors import few
 from ...evaluation.extended_dice import SATURATED
 from ...labels import VOID, reason
 from ...study import Study
@@ -61,17 +62,12 @@ def _few(study: Study, plan: EvaluatePlan) -> Iterator[str]:
         yield "no subjects are named: every case counts as a patient of its own (--cases with a column subject)"
 
 
-def named(names: Sequence[str], most: int = 3) -> str:
-    """``p1, p2, p3 and 4 more``."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
 def _missing(study: Study, missing: Missing) -> Iterator[str]:
     for algorithm in study.algorithms:
         gone = [case.name for case in study if algorithm not in case.predictions]
         if gone:
             yield (
-                f"{algorithm} has no prediction of {len(gone)} of {counted(len(study), 'case')} ({named(gone)}): "
+                f"{algorithm} has no prediction of {len(gone)} of {counted(len(study), 'case')} ({few(gone, 3)}): "
                 + (COUNTED[missing])
             )
 
@@ -81,7 +77,7 @@ def _strangers(study: Study) -> Iterator[str]:
     # under codes no name would be known, and none is to be told
     others = [] if study.coded else strangers(study.options, [case.name for case in study])
     if others:
-        told = named(list(map(str, others)))
+        told = few(list(map(str, others)), 3)
         yield f"predictions of {counted(len(others), 'case')} that nobody marked are not used ({told})"
 
 
@@ -90,7 +86,7 @@ def _absent(study: Study) -> Iterator[str]:
     for rater in study.rater_names:
         gone = [case.name for case in study if rater not in {column.name for column in case.masks}]
         if gone:
-            yield f"rater {rater} did not mark {len(gone)} of {counted(len(study), 'case')} ({named(gone)})"
+            yield f"rater {rater} did not mark {len(gone)} of {counted(len(study), 'case')} ({few(gone, 3)})"
 
 
 def _copies(part: Part) -> Iterator[str]:
@@ -104,7 +100,7 @@ def _copies(part: Part) -> Iterator[str]:
     for (name, rater), cases in found.items():
         yield (
             f"{name} is identical to rater {rater} in {len(cases)} of {counted(len(part.tallies), 'case')} "
-            f"({named(cases)}): it will look too good"
+            f"({few(cases, 3)}): it will look too good"
         )
 
 
@@ -121,10 +117,10 @@ def _empty(part: Part) -> Iterator[str]:
         if column.role == "algorithm":
             for what, cases in (("nothing", nothing), ("everything", everything)):
                 if cases:
-                    yield f"{column} marks {what} in {counted(len(cases), 'case')} ({named(cases)})"
+                    yield f"{column} marks {what} in {counted(len(cases), 'case')} ({few(cases, 3)})"
         elif nothing:
             yield (
-                f"{column} has nothing marked in {counted(len(nothing), 'case')} ({named(nothing)}): what is then "
+                f"{column} has nothing marked in {counted(len(nothing), 'case')} ({few(nothing, 3)}): what is then "
                 "undefined is left out, and counted"
             )
 
@@ -134,7 +130,7 @@ def _excluded(study: Study, part: Part) -> Iterator[str]:
     for algorithm in study.algorithms:
         cases = [case for case in _cases(part, algorithm, set()) if algorithm in study[case].predictions]
         if cases:
-            where = f"{counted(len(cases), 'case')} ({named(cases)})"
+            where = f"{counted(len(cases), 'case')} ({few(cases, 3)})"
             yield f"{algorithm} is not judged in {where}: all that counts is excluded"
 
 
@@ -189,4 +185,4 @@ def _consensus(parts: Sequence[Part]) -> Iterator[str]:
                 told.setdefault(line, []).append(case)
     for line, cases in told.items():
         if not line.endswith("marked nothing"):
-            yield f"{line} ({named(list(dict.fromkeys(cases)))})"
+            yield f"{line} ({few(list(dict.fromkeys(cases)), 3)})"

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from ...errors import few
 from ...evaluation.ranking.directions import direction
 from ..printing import counted, grid, number, with_interval
 from ..rows import Row
 from .grading import graded_grids
 from .hard import Part
 from .human_range import OTHERS, HumanRange
-from .notes import named, unit_of
+from .notes import unit_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -167,7 +168,7 @@ def order_grids(found: Evaluation) -> Iterator[Any]:
     for (label, metric), orders in found.orders.items():
         if metric not in ("dice", "pbar_area") or not orders.rankings:
             continue
-        rows = [[str(r), str(len(r.truths)), named(r.truths, 8)] for r in orders.rankings]
+        rows = [[str(r), str(len(r.truths)), few(r.truths, 8)] for r in orders.rankings]
         way = "" if direction(metric) == "higher" else " (lower is better)"
         title = f"{label + ': ' if label else ''}Rankings by {NAMES[metric]}{way}, and under which truths"
         yield grid(title, ["", "truths", ""], rows)

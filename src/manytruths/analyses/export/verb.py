@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from ...errors import CallError
+from ...errors import CallError, few
 from ...formats import write_csv
 from ...formats.replacing import replacing, written_files
 from ...formats.results import write_summary
@@ -178,10 +178,10 @@ def _notes(found: Exported) -> Iterator[str]:
         yield "there is one subject, so that nothing can be held back: train on all (fold all)"
     moved = [case.name for case in found.study if resampled(case)]
     if moved:
-        yield f"masks of {_some(moved)} were resampled by nearest neighbour: their edges are off by up to half a voxel"
+        yield f"masks of {few(moved, 5)} were resampled by nearest neighbour: their edges are off by up to half a voxel"
     alone = [name for name, one in found.made.items() if len(one.raters) == 1]
     if alone:
-        yield f"only one rater marked {_some(alone)}: nothing is disputed there, and he alone is the reference"
+        yield f"only one rater marked {few(alone, 5)}: nothing is disputed there, and he alone is the reference"
     for number, name in enumerate(numbering.names, start=1):
         if not any(one.counts[number] for one in found.made.values()):
             yield f"label {name} occurs in no training label: nothing can be learnt of it"
@@ -190,7 +190,3 @@ def _notes(found: Exported) -> Iterator[str]:
     changed = [item.case for item in job.items if item.name != "__".join(filter(None, (item.case, item.rater)))]
     if changed:
         yield f"names that not every program takes were changed, such as {changed[0]!r}; cases.csv says which is which"
-
-
-def _some(names: Sequence[str], most: int = 5) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
+from ...errors import few
 from ...exchange.gathering import Gathered
 from ...exchange.reads import Read
 from .drawing import Drawn
@@ -24,7 +25,7 @@ def notes_of(
         f"{read.rater} in {read.case}" for read in found.reads if read.status == "empty" and read.tool not in SAYING
     ]
     if blank:
-        yield f"no mark of {few(blank)}: counted as read and found empty (--blank unread, if nobody opened them)"
+        yield f"no mark of {few(blank, 3)}: counted as read and found empty (--blank unread, if nobody opened them)"
     same = _identical(reads, drawn)
     if same:
         pair, count = same.most_common(1)[0]
@@ -34,10 +35,10 @@ def notes_of(
         )
     edits = [f"{read.rater} in {read.case}" for read in reads if read.based_on]
     if edits:
-        yield f"edits of another's read are left out of agreement and consensus: {few(edits)} (--edited keep, later)"
+        yield f"edits of another's read are left out of agreement and consensus: {few(edits, 3)} (--edited keep, later)"
     models = list(models_of(found))
     if models:
-        yield f"models that reads started from are no raters: {few(models)} ([exclude] in study.toml)"
+        yield f"models that reads started from are no raters: {few(models, 3)} ([exclude] in study.toml)"
     yield from _given_to_one(found)
     there = sum(not why for why in pictures.values())
     if not elsewhere and not pictures:
@@ -56,7 +57,7 @@ def _given_to_one(found: Gathered) -> Iterator[str]:
     alone = [case for case, of in raters.items() if len(of) == 1]
     if alone and len(found.raters) > 1:
         yield (
-            f"{len(alone)} of {len(found.cases)} cases are in the files of one rater alone ({few(alone)}): is an "
+            f"{len(alone)} of {len(found.cases)} cases are in the files of one rater alone ({few(alone, 3)}): is an "
             "image called differently in another file? (--cases OLD=NEW)"
         )
 
@@ -69,10 +70,6 @@ def models_of(found: Gathered) -> dict[str, list[str]]:
         if read.automatic and (read.case, read.rater) in parents:
             by.setdefault(read.rater, []).append(read.case)
     return by
-
-
-def few(names: Sequence[str], most: int = 3) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def _pictureless(reasons: Mapping[str, str]) -> Iterator[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from ...errors import GridError, InputError, StudyError
+from ...errors import GridError, InputError, StudyError, few
 from ...exchange.gathering import Gathered
 from ...exchange.reads import NoPicture, Read
 from ...formats import Template, probe, write_csv, write_text
@@ -20,7 +20,7 @@ from ...study import Progress
 from ...study.parallel import in_order
 from .drawing import Drawn, Overlap, draw
 from .layout import FIRST, Layout, on_disk
-from .notes import few, models_of, notes_of
+from .notes import models_of, notes_of
 
 PICTURES = "images/{case}.*"
 AT_ONCE = 1 << 28
@@ -233,6 +233,6 @@ def _some_images(found: Gathered, layout: Layout, template: str | None) -> None:
     there = {one.fields["case"] for one in Template(template).find()}
     if not there & set(layout.cases.values()):
         raise StudyError(
-            f"--images {template!r} finds {few(sorted(there))}, and cases are called {few(found.cases)}; name the "
-            "images, or the cases (--cases OLD=NEW), alike"
+            f"--images {template!r} finds {few(sorted(there), 3)}, and cases are called {few(found.cases, 3)}; "
+            "name the images, or the cases (--cases OLD=NEW), alike"
         )

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...errors import FormatError, ManytruthsError
 from ...formats import Grid
-from ...formats.plain_text import check_regular
+from ...formats.opening import regular_file
 from ..opening import about, json_of
 from ..volumes import nifti_volume, telling
 
@@ -109,7 +109,7 @@ def label_names(dataset: Dataset, path: Path, name: Name) -> dict[int, str] | No
 
 
 def _table(path: Path) -> dict[int, str]:
-    check_regular(path)
+    regular_file(path)
     with about(path):
         with open(path, "rb") as stream:
             data = stream.read(LARGEST_TABLE + 1)

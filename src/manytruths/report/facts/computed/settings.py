@@ -35,7 +35,7 @@ def versions(found: Findings) -> PageTable:
     rows = [("manytruths", manytruths.__version__), ("Python", platform.python_version())]
     rows += [(title, version(name)) for title, name in (("NumPy", "numpy"), ("SciPy", "scipy"), ("Pillow", "pillow"))]
     rows += [("Platform", f"{platform.system()}, {platform.machine()}")]
-    same = "data, key of codes and versions" if found.coded else "data and versions"
+    same = "data, options, key of codes and versions" if found.coded else "data, options and versions"
     note = f"The same {same} give the same page; when it was made, and how long it took, stands in run.json."
     return _table("versions", "Versions", ("Software", "Version"), rows, note)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ....analyses.rows import Row
+from ....errors import few
 from ....labels import reason
 from ...findings import Findings
 from ...parts import Block, Cell, Column, PageTable, Paragraphs, words
@@ -84,13 +85,8 @@ def _missing(row: Row) -> Iterator[tuple[str, str]]:
 
 def _line(file: str, missing: str, why: str, gap: _Gap) -> tuple[Cell, ...]:
     titles = list(gap.statistics)
-    where = [*([_some(list(gap.cases), FEW)] if gap.cases else []), *gap.scopes]
+    where = [*([few(list(gap.cases), FEW)] if gap.cases else []), *gap.scopes]
     return (
-        words(_some(titles, MOST), why=", ".join(titles) if len(titles) > MOST else ""), words(missing), words(why),
+        words(few(titles, MOST), why=", ".join(titles) if len(titles) > MOST else ""), words(missing), words(why),
         words(f"{gap.count:,}"), words("; ".join(where)), words(file),
     )  # fmt: skip
-
-
-def _some(names: list[str], most: int) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
