@@ -11,10 +11,10 @@ import numpy as np
 
 from manytruths.analyses.reliability.intervals import beyond_chance
 from manytruths.analyses.reliability.verb import Reliability, ReliabilitySettings, reliability
-from manytruths.formats.ratings import read_ratings
-from manytruths.reliability import Ratings, genuineness
-from manytruths.reliability.rasch import Rasch, rasch
-from manytruths.resampling import drawn_subjects
+from manytruths.inference.intervals import drawn_subjects
+from manytruths.io.ratings import read_ratings
+from manytruths.ratings import Ratings, genuineness
+from manytruths.ratings.rasch import Rasch, rasch
 
 from .measuring import Result, at_least, at_most, best, peak
 

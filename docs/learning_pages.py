@@ -15,9 +15,9 @@ import numpy as np
 from PIL import Image
 
 import manytruths as mt
-from manytruths.pictures import contour_overlay
-from manytruths.pictures.dotted import dotted
-from manytruths.pictures.svg import figure
+from manytruths.charts import contour_overlay
+from manytruths.charts.dotted import dotted
+from manytruths.charts.svg import figure
 
 HERE = Path(__file__).parent / "learning"
 STUDIES = {"echo": "Contrast-echo phantom", "chase": "CHASE_DB1"}

@@ -11,8 +11,8 @@ import numpy as np
 from PIL import Image
 
 import manytruths as mt
+from manytruths.charts import contour_overlay, heat_overlay
 from manytruths.cli import status
-from manytruths.pictures import contour_overlay, heat_overlay
 
 CASE, SIZE = "p08", 512
 SHOWN = "p08"

@@ -13,8 +13,8 @@ team gains by not handing in its failures.
 import numpy as np
 
 import manytruths as mt
-from manytruths.pictures import lines
-from manytruths.pictures.rankings import rank_blobs, significance_map
+from manytruths.charts import lines
+from manytruths.charts.rankings import rank_blobs, significance_map
 
 TRUE = {"atlas": 0.84, "blend": 0.83, "cascade": 0.80, "dummy": 0.60, "edge": 0.80}
 rng = np.random.default_rng(4)

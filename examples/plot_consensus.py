@@ -18,7 +18,7 @@ import numpy as np
 from PIL import Image
 
 import manytruths as mt
-from manytruths.pictures import heat_overlay, matrix, strip
+from manytruths.charts import heat_overlay, matrix, strip
 
 METHODS = ("vote:0.5", "staple", "simple", "lsml", "lsmlp")
 

@@ -8,7 +8,7 @@ see every image. The study needs no files; ``manytruths demo`` writes the same o
 # sphinx_gallery_thumbnail_number = 1
 
 import manytruths as mt
-from manytruths.pictures import contour_overlay, heat_overlay, strip
+from manytruths.charts import contour_overlay, heat_overlay, strip
 
 
 def first_session(case):

@@ -22,7 +22,7 @@ import numpy as np
 from PIL import Image
 
 import manytruths as mt
-from manytruths.pictures import beside_raters, contour_overlay, lines
+from manytruths.charts import beside_raters, contour_overlay, lines
 
 data = Path(os.environ.get("MANYTRUTHS_DATA") or "../../shared/data") / "fissure"
 if not data.is_dir():

@@ -16,8 +16,8 @@ from PIL import Image, ImageDraw
 from scipy.ndimage import gaussian_filter, shift
 
 import manytruths as mt
+from manytruths.charts import contour_overlay, heat_overlay
 from manytruths.learning import AverageCrossEntropy, ExtendedDiceLoss
-from manytruths.pictures import contour_overlay, heat_overlay
 
 WINDOW = slice(40, 460), slice(95, 445)
 frame = mt.simulate_echo(size=512)["s003-f02"]

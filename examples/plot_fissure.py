@@ -18,7 +18,7 @@ import os
 from pathlib import Path
 
 import manytruths as mt
-from manytruths.pictures import curve, dendrogram, heat_overlay, matrix
+from manytruths.charts import curve, dendrogram, heat_overlay, matrix
 
 data = Path(os.environ.get("MANYTRUTHS_DATA") or "../../shared/data") / "fissure"
 if not data.is_dir():

@@ -16,7 +16,7 @@ import numpy as np
 from PIL import Image
 
 import manytruths as mt
-from manytruths.pictures import contour_overlay, heat_overlay
+from manytruths.charts import contour_overlay, heat_overlay
 
 SIDE = 512
 ELLIPSES = {  # centre (x, y), half axes, and turn in radians, on a square of side 1

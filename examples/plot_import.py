@@ -22,9 +22,9 @@ from PIL import Image
 from scipy import ndimage
 
 import manytruths as mt
+from manytruths.charts import contour_overlay, heat_overlay
 from manytruths.cli import status
 from manytruths.exchange import Bitmap, Mark, Read, read_cvat, write_cvat
-from manytruths.pictures import contour_overlay, heat_overlay
 
 
 def marks(drawn):

@@ -11,9 +11,9 @@ share of agreement that is genuine. The page computes them all, and says where t
 import numpy as np
 
 import manytruths as mt
-from manytruths.pictures import lines
-from manytruths.reliability import Ratings, sigma
-from manytruths.reliability.masks import ratings_of
+from manytruths.charts import lines
+from manytruths.ratings import Ratings, sigma
+from manytruths.ratings.masks import ratings_of
 
 COLUMNS = {
     "agreement": mt.percent_agreement,

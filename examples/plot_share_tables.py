@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 import manytruths as mt
-from manytruths.pictures import contour_overlay
+from manytruths.charts import contour_overlay
 
 
 def first_session(case):

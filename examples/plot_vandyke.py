@@ -21,8 +21,8 @@ from pathlib import Path
 import numpy as np
 
 import manytruths as mt
-from manytruths.pictures import strip
-from manytruths.pictures.reliability import confidence_errors
+from manytruths.charts import strip
+from manytruths.charts.reliability import confidence_errors
 
 data = Path(os.environ.get("MANYTRUTHS_DATA") or "../../shared/data") / "ratings" / "VanDyke.csv"
 if not data.is_file():

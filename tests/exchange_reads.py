@@ -6,7 +6,7 @@ import numpy as np
 
 from manytruths.exchange.outlines import Bitmap, Polygon
 from manytruths.exchange.reads import Mark, Read
-from manytruths.formats import Grid
+from manytruths.io import Grid
 
 
 def square(x, y, side, label="lesion", **more):

@@ -59,44 +59,14 @@ from .complexity import (
     fit_groups,
     fit_threshold,
 )
-from .consensus import (
-    Consensus,
-    LevelSet,
-    Plurality,
-    Simple,
-    Staple,
-    Vote,
-    acceptable_region,
-    balanced_accuracy,
-    consensus,
-    cooke_weights,
-    excluded_vote,
-    gordon_f,
-    inner_outer_ratio,
-    inner_region,
-    lsml,
-    lsmlp,
-    methods,
-    outer_region,
-    plurality,
-    simple,
-    soft_accuracy,
-    soft_sensitivity,
-    soft_specificity,
-    staple,
-    staple_each,
-    staple_map,
-    vote,
-)
-from .errors import (
-    CallError,
-    FormatError,
-    GridError,
-    InputError,
-    LabelError,
-    ManytruthsError,
-    StudyError,
-)
+from .core.columns import Column, Unit
+from .core.counting import tally
+from .core.errors import CallError, FormatError, GridError, InputError, LabelError, ManytruthsError, StudyError
+from .core.labels import VOID, Labels, Undefined, reason
+from .core.painting import paint
+from .core.pooling import Tallies, pool
+from .core.tally import Tally
+from .core.values import PatternValues
 from .evaluation import (
     Acceptance,
     BoundaryPoint,
@@ -137,29 +107,40 @@ from .evaluation import (
     truths,
     with_truths,
 )
-from .formats import (
-    Grid,
+from .fusion import (
+    Consensus,
+    LevelSet,
+    Plurality,
+    Simple,
+    Staple,
+    Vote,
+    acceptable_region,
+    balanced_accuracy,
+    consensus,
+    cooke_weights,
+    excluded_vote,
+    gordon_f,
+    inner_outer_ratio,
+    inner_region,
+    lsml,
+    lsmlp,
+    methods,
+    outer_region,
+    plurality,
+    simple,
+    soft_accuracy,
+    soft_sensitivity,
+    soft_specificity,
+    staple,
+    staple_each,
+    staple_map,
+    vote,
 )
-from .formats.ratings import (
-    read_ratings,
-)
-from .formats.scores import (
-    read_scores,
-)
-from .formats.tables import (
-    load,
-    save,
-)
-from .labels import (
-    VOID,
-    Labels,
-    Undefined,
-    reason,
-)
-from .pixels import (
-    paint,
-    tally,
-)
+from .inference.intervals import Interval, interval
+from .io import Grid
+from .io.ratings import read_ratings
+from .io.scores import read_scores
+from .io.tables import load, save
 from .raters import (
     Clustering,
     Dependence,
@@ -174,7 +155,7 @@ from .raters import (
     rater_tendency,
     williams_index,
 )
-from .reliability import (
+from .ratings import (
     Band,
     Competence,
     Concordance,
@@ -214,14 +195,7 @@ from .reliability import (
     sigma,
     slim_share,
 )
-from .report import (
-    Report,
-    report,
-)
-from .resampling import (
-    Interval,
-    interval,
-)
+from .reporting import Report, report
 from .shape import (
     BoundaryMatch,
     Region,
@@ -249,14 +223,6 @@ from .simulate import (
 from .study import (
     Case,
     Study,
-)
-from .tallies import (
-    Column,
-    PatternValues,
-    Tallies,
-    Tally,
-    Unit,
-    pool,
 )
 
 __version__: str

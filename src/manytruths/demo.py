@@ -19,18 +19,20 @@ from .analyses.evaluate.verb import Evaluation
 from .analyses.printing import grid, number
 from .analyses.rows import Row, Table
 from .analyses.summaries import Settings
-from .consensus import staple, vote
-from .errors import CallError, InputError
-from .formats import write_csv, write_map, write_picture, write_text
-from .formats.replacing import RUN, replacing
+from .core.columns import Column
+from .core.errors import CallError, InputError
+from .core.pooling import pool
+from .core.tally import Tally
+from .fusion import staple, vote
+from .io import write_csv, write_map, write_picture, write_text
+from .io.replacing import RUN, replacing
 from .raters import rater_performance, rater_tendency
-from .report.findings import Findings
-from .report.making import ReportPlan, find
-from .report.writing import html, write_tables
+from .reporting.findings import Findings
+from .reporting.making import ReportPlan, find
+from .reporting.writing import html, write_tables
 from .simulate import SimulatedRater, SimulatedStudy, simulate_study
 from .simulate.studies import SimulatedCase
 from .study import Progress, Study
-from .tallies import Column, Tally, pool
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -132,7 +134,7 @@ def _reported(folder: Path, settings: Settings, progress: Progress | None) -> Fi
 def _write_case(case: SimulatedCase, folder: Path) -> None:
     from PIL import Image
 
-    from .pictures import contour_overlay, rater_colours
+    from .charts import contour_overlay, rater_colours
 
     study = folder / "study"
     write_picture(study / "images" / f"{case.name}.png", Image.fromarray(case.image))

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 import manytruths as mt
 import naive
 from manytruths.agreement import contingency
-from manytruths.labels import Labels, reason
-from manytruths.tallies import Column, Tally
+from manytruths.core.columns import Column
+from manytruths.core.labels import Labels, reason
+from manytruths.core.tally import Tally
 from panels import VOID, Panel, panels
 
 MANY = [

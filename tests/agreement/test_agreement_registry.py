@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import manytruths as mt
 from manytruths import agreement
-from manytruths.errors import CallError
-from manytruths.labels import Labels
+from manytruths.core.errors import CallError
+from manytruths.core.labels import Labels
 from panels import VOID, panels
 
 ANY_NUMBER = {

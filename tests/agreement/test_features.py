@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from manytruths.agreement.features import feature_correlation, image_features
-from manytruths.errors import GridError
-from manytruths.labels import reason
+from manytruths.core.errors import GridError
+from manytruths.core.labels import reason
 
 
 @pytest.mark.parametrize("n", [3, 10, 1000])

@@ -209,7 +209,7 @@ def test_heatmaps_of_volumes(tmp_path, capsys):
     for x, rater in enumerate("ABC"):
         write_nifti(tmp_path / f"masks/{rater}/p1.nii.gz", volume(x=2 * x))
     agreed(capsys, tmp_path, f"{tmp_path}/masks/{{rater}}/{{case}}.nii.gz")
-    from manytruths.formats import read_mask
+    from manytruths.io import read_mask
 
     heat = read_mask(tmp_path / "out/agree/heatmaps/p1.tif").array
     assert (heat == sum(volume(x=2 * x) for x in range(3))).all()

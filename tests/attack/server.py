@@ -254,7 +254,7 @@ def _at_event(request: dict[str, Any]) -> Callable[[str, tuple[Any, ...]], None]
 
 def read_pixels(paths: list[str], to: str) -> None:
     """What manytruths sees in masks, for comparison with what others see."""
-    from manytruths.formats import read_mask
+    from manytruths.io import read_mask
 
     np.savez(to, *(np.asarray(read_mask(path).array) for path in paths))
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from manytruths.cli.memory import BYTES, too_large
-from manytruths.errors import TooLarge
+from manytruths.core.errors import TooLarge
 from processes_seen import ended, half_way, shell, started
 from study_folders import untidy, write_png, write_study
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from manytruths.formats import read_mask
+from manytruths.io import read_mask
 from study_folders import run, table, write_png, write_study
 
 

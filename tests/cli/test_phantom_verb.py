@@ -12,7 +12,7 @@ import pytest
 
 import manytruths as mt
 from manytruths.analyses.phantom import write_echo
-from manytruths.errors import InputError
+from manytruths.core.errors import InputError
 from manytruths.simulate import simulate_echo
 from study_folders import MANYTRUTHS, command, files, pixels, run, table, untidy
 

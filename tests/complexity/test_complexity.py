@@ -14,9 +14,9 @@ import manytruths as mt
 import naive
 from manytruths.complexity import NO_OVERLAP, STATISTICS, Complexity, case_complexity
 from manytruths.complexity.descriptors import ALONE, NO_TRUTH, NOBODY, UPSIDE_DOWN
-from manytruths.consensus import staple
-from manytruths.errors import CallError
-from manytruths.labels import reason
+from manytruths.core.errors import CallError
+from manytruths.core.labels import reason
+from manytruths.fusion import staple
 
 VOID = 9
 EDGES = np.arange(101) / 100

@@ -14,8 +14,8 @@ from manytruths.complexity import Complexity, GroupClassifier, ThresholdClassifi
 from manytruths.complexity.groups import OTHER_SHAPE
 from manytruths.complexity.means import k_means
 from manytruths.complexity.thresholds import CHANCE
-from manytruths.errors import CallError, InputError
-from manytruths.labels import Undefined
+from manytruths.core.errors import CallError, InputError
+from manytruths.core.labels import Undefined
 
 NOTHING = Undefined("no item was marked by two raters")
 APART = Complexity(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, raters=2, items=8)

@@ -7,8 +7,8 @@ import pytest
 
 from manytruths.complexity import NO_OVERLAP, Complexity, compare_tasks
 from manytruths.complexity.tasks import DEPENDENT, EMPTY
-from manytruths.errors import CallError
-from manytruths.labels import Undefined, reason
+from manytruths.core.errors import CallError
+from manytruths.core.labels import Undefined, reason
 
 
 def task(esm: np.ndarray | list[float], raters: int = 2) -> list[Complexity]:

@@ -22,11 +22,11 @@ from manytruths.analyses.evaluate.grading_sheet import (
     write_sheet,
 )
 from manytruths.analyses.summaries import Settings
-from manytruths.errors import CallError, InputError
+from manytruths.core.errors import CallError, InputError
 from manytruths.evaluation.grading.blinding import drawn_cases, tickets
 from manytruths.evaluation.grading.grades import Grade, GradeScale
-from manytruths.formats.grades import read_grades
-from manytruths.formats.replacing import replacing
+from manytruths.io.grades import read_grades
+from manytruths.io.replacing import replacing
 from manytruths.study import Study
 from study_folders import disc, files, pixels, table, untidy, write_png, write_study
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from data_folder import data
-from manytruths.errors import CallError, GridError, InputError, LabelError
+from manytruths.core.errors import CallError, GridError, InputError, LabelError
+from manytruths.core.labels import reason
 from manytruths.evaluation.boundaries import boundary_scores
 from manytruths.evaluation.boundary_curve import BoundaryCounts, BoundaryCurve, BoundaryScores, pooled_boundaries
-from manytruths.labels import reason
 from manytruths.shape.matching import match_boundaries
 from manytruths.shape.thinning import boundary_of, thin
 

@@ -12,9 +12,9 @@ from hypothesis.extra.numpy import arrays
 
 import manytruths as mt
 from data_folder import data
-from manytruths.errors import CallError
+from manytruths.core.errors import CallError
+from manytruths.core.labels import reason
 from manytruths.evaluation.extended_dice import acceptance
-from manytruths.labels import reason
 from panels import VOID, panels
 
 SIZE = 12

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score, roc_auc_score, roc_curve
 
-from manytruths.errors import CallError, FormatError
+from manytruths.core.errors import CallError, FormatError
+from manytruths.core.labels import Undefined, reason
 from manytruths.evaluation.grading.agreement import grader_agreement
 from manytruths.evaluation.grading.grades import NONE_WITHIN, Grade, GradeScale, grade_counts, metric_roc
 from manytruths.evaluation.ranking.stability import draws
-from manytruths.formats.grades import read_grades
-from manytruths.labels import Undefined, reason
+from manytruths.io.grades import read_grades
 
 TABLE_4 = {
     "Consensus": (25, 11, 56, 58),

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from manytruths.analyses.evaluate.frames import frame_curves
 from manytruths.analyses.summaries import Settings
-from manytruths.errors import CallError, GridError
+from manytruths.core.columns import Column
+from manytruths.core.errors import CallError, GridError
+from manytruths.core.labels import reason
 from manytruths.evaluation.intensity import FrameCurves, curve_distance, frame_intensity
-from manytruths.labels import reason
-from manytruths.tallies import Column
 
 A, B, C, UNET = Column("A"), Column("B"), Column("C"), Column("unet", "algorithm")
 # no numbers so small that scaling them underflows

@@ -15,7 +15,8 @@ from sklearn import metrics
 
 import manytruths as mt
 from manytruths import Undefined
-from manytruths.errors import CallError, GridError, InputError, LabelError
+from manytruths.core.columns import Column
+from manytruths.core.errors import CallError, GridError, InputError, LabelError
 from manytruths.evaluation.grey import indexing
 from manytruths.evaluation.grey import levels as response_levels
 from manytruths.evaluation.grey.correlation import cci, cco
@@ -23,7 +24,6 @@ from manytruths.evaluation.grey.counting import count_responses, responses
 from manytruths.evaluation.grey.counts import ResponseCounts, added
 from manytruths.evaluation.grey.indexing import indexed, pattern_index
 from manytruths.evaluation.grey.truths import Truths, truths
-from manytruths.tallies import Column
 from panels import VOID, Panel, panels
 
 room = import_module("manytruths.evaluation.grey.counting")  # the room of that name, not the function
@@ -216,7 +216,7 @@ def test_every_number_type(dtype: type, dense: int, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_memory_order_and_blocks_do_not_matter(order: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from manytruths.pixels import blocks
+    from manytruths.core import blocks
 
     masks, field = noisy(3)
     plain = responses(field, masks).against(truths(mt.tally(masks)))

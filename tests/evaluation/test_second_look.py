@@ -12,9 +12,9 @@ from hypothesis.extra.numpy import arrays
 
 from data_folder import data
 from manytruths.analyses.evaluate.second_look_table import Look, draw_places, second_looks
-from manytruths.errors import CallError, GridError
+from manytruths.core.errors import CallError, GridError
+from manytruths.core.labels import reason
 from manytruths.evaluation.second_look import SecondLook, place_items, second_look, wanted_items
-from manytruths.labels import reason
 from study_folders import pixels
 
 stacks = arrays(np.bool_, st.tuples(st.integers(1, 4), st.just(6), st.just(7)))

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from manytruths.errors import InputError
+from manytruths.core.errors import InputError
 from manytruths.exchange.bids.reading import read_bids
 from manytruths.exchange.gathering import gathered
 from manytruths.exchange.reads import Choices, Read

@@ -9,12 +9,12 @@ from collections import defaultdict
 import pytest
 
 from data_folder import data
-from manytruths.errors import InputError
+from manytruths.core.errors import InputError
 from manytruths.exchange.coco.reading import read_coco
 from manytruths.exchange.coco.writing import write_coco
 from manytruths.exchange.outlines import Polygon
 from manytruths.exchange.reads import Mark, Read
-from manytruths.formats import Grid
+from manytruths.io import Grid
 
 
 def table(name):

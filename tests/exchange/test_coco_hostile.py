@@ -8,7 +8,7 @@ import pytest
 from test_coco_reading import annotation, document, written
 
 from json_exports import memory, refused
-from manytruths.errors import InputError
+from manytruths.core.errors import InputError
 from manytruths.exchange.coco.reading import MOST_ANNOTATIONS, read_coco
 from manytruths.exchange.gathering import gathered
 from manytruths.exchange.reads import Choices

@@ -10,7 +10,7 @@ from PIL import Image
 from pycocotools import mask as peer
 
 from json_exports import refused
-from manytruths.errors import CallError, InputError
+from manytruths.core.errors import CallError, InputError
 from manytruths.exchange.coco.reading import read_coco
 from manytruths.exchange.gathering import gathered
 from manytruths.exchange.reads import Choices

@@ -15,12 +15,12 @@ from pycocotools.coco import COCO
 
 from exchange_reads import bits, read, square
 from json_exports import SHAPE, come_back, marks, panels
-from manytruths.errors import GridError, InputError
+from manytruths.core.errors import GridError, InputError
 from manytruths.exchange.coco.reading import read_coco
 from manytruths.exchange.coco.writing import write_coco
 from manytruths.exchange.outlines import Polygon
 from manytruths.exchange.reads import Choices, Mark, Read
-from manytruths.formats import Grid
+from manytruths.io import Grid
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 again = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

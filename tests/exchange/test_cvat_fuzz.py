@@ -11,12 +11,12 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from manytruths.errors import ManytruthsError
+from manytruths.core.errors import ManytruthsError
 from manytruths.exchange.cvat.reading import read_cvat
 from manytruths.exchange.cvat.writing import write_cvat
 from manytruths.exchange.outlines import Bitmap, Polygon
 from manytruths.exchange.reads import Choices, Mark, Read
-from manytruths.formats import Grid
+from manytruths.io import Grid
 from mutations import HOSTILE, mutated
 
 MORE = """<box label="b" occluded="1" source="auto"

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from manytruths.errors import InputError
+from manytruths.core.errors import InputError
 from manytruths.exchange import opening
 from manytruths.exchange.cvat.reading import read_cvat
 from manytruths.exchange.outlines import Ellipse, Line, Polygon
 from manytruths.exchange.reads import Mark, Read
-from manytruths.formats import Grid
+from manytruths.io import Grid
 from manytruths.shape import polygons
 
 HEAD = '<?xml version="1.0" encoding="utf-8"?>\n'

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from pycocotools import mask as coco
 
-from manytruths.errors import CallError, InputError, LabelError
+from manytruths.core.errors import CallError, InputError, LabelError
 from manytruths.exchange.cvat.reading import read_cvat
 from manytruths.exchange.gathering import gathered
 from manytruths.exchange.reads import Choices, Read, Stored

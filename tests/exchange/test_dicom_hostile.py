@@ -11,7 +11,7 @@ import pydicom
 import pytest
 
 from dicom_files import image, images, masks, segmentation, series_folder
-from manytruths.errors import FormatError, InputError
+from manytruths.core.errors import FormatError, InputError
 from manytruths.exchange.dicom import opening as dicom_opening
 from manytruths.exchange.dicom.reading import read_dicom_seg
 

@@ -15,10 +15,10 @@ from pydicom.pixels import get_decoder
 from test_dicom_seg import hd_enhanced
 
 from dicom_files import COLUMNS, ROWS, SLICES, image, images, masks, segmentation, series_folder
-from manytruths.errors import InputError
+from manytruths.core.errors import InputError
 from manytruths.exchange import read_dicom_seg
 from manytruths.exchange.reads import NoPicture
-from manytruths.formats import probe, read_image
+from manytruths.io import probe, read_image
 from mutations import mutated
 
 RLE, JPEG_LS, JPEG_2000 = "1.2.840.10008.1.2.5", "1.2.840.10008.1.2.4.80", "1.2.840.10008.1.2.4.90"

@@ -15,12 +15,12 @@ import pytest
 from PIL import Image
 
 from dicom_files import COLUMNS, OBLIQUE, ROWS, SLICES, SPACING, STEP, image, images, masks, segmentation, series_folder
-from manytruths.errors import FormatError, GridError
+from manytruths.core.errors import FormatError, GridError
 from manytruths.exchange.dicom.frames import unpacked_bytes
 from manytruths.exchange.dicom.reading import read_dicom_seg
 from manytruths.exchange.dicom.segments import person
 from manytruths.exchange.gathering import gathered
-from manytruths.formats.aligning import align
+from manytruths.io.aligning import align
 
 pytestmark = pytest.mark.filterwarnings("default")
 """highdicom and pydicom warn of their own; what the readers do is looked at in test_nothing_is_said."""

@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dicom_files import COLUMNS, ROWS, SLICES, image, images, masks, segmentation, series_folder, uid
-from manytruths.errors import GridError, InputError, LabelError
+from manytruths.core.errors import GridError, InputError, LabelError
 from manytruths.exchange.dicom.reading import read_dicom_seg
 from manytruths.exchange.dicom.writing import dicom_sources, write_dicom_seg
 from manytruths.exchange.outlines import Whole
 from manytruths.exchange.reads import Mark, Read
-from manytruths.formats import Grid
+from manytruths.io import Grid
 
 pytestmark = pytest.mark.filterwarnings("default")
 

@@ -6,7 +6,7 @@ import zipfile
 
 import pytest
 
-from manytruths.errors import CallError, FormatError, InputError
+from manytruths.core.errors import CallError, FormatError, InputError
 from manytruths.exchange import opening
 from manytruths.exchange.opening import about, archive_or_file, copy_picture, elements, image_grid, json_of
 from manytruths.exchange.reads import Stored

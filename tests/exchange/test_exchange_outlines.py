@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from manytruths.errors import InputError
+from manytruths.core.errors import InputError
 from manytruths.exchange.outlines import MOST_POINTS, Bitmap, Ellipse, Line, Polygon, Whole, box
 from manytruths.shape.polygons import rasterise
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from pycocotools import mask as coco
 
-from manytruths.errors import FormatError
+from manytruths.core.errors import FormatError
 from manytruths.exchange.run_lengths import filled, lengths_of, packed, unpacked
 
 masks = arrays(bool, st.tuples(st.integers(1, 30), st.integers(1, 30)))

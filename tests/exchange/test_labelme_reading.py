@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from json_exports import grafted, refused, survives
-from manytruths.errors import InputError
+from manytruths.core.errors import InputError
 from manytruths.exchange.gathering import gathered
 from manytruths.exchange.labelme.reading import read_labelme
 from manytruths.exchange.reads import Choices

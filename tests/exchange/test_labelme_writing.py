@@ -17,7 +17,7 @@ from PIL import Image
 
 from exchange_reads import bits, read, square
 from json_exports import come_back, panels
-from manytruths.errors import CallError, InputError
+from manytruths.core.errors import CallError, InputError
 from manytruths.exchange.coco.reading import read_coco
 from manytruths.exchange.coco.writing import write_coco
 from manytruths.exchange.labelme.reading import read_labelme

@@ -9,7 +9,7 @@ import pytest
 from test_labelstudio_reading import annotation, export, polygon, result, task
 
 from json_exports import memory, refused
-from manytruths.errors import InputError
+from manytruths.core.errors import InputError
 from manytruths.exchange.gathering import gathered
 from manytruths.exchange.labelstudio.brush import brush_bytes
 from manytruths.exchange.labelstudio.reading import read_labelstudio

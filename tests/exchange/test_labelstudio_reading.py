@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from json_exports import refused
-from manytruths.errors import InputError, StudyError
+from manytruths.core.errors import InputError, StudyError
 from manytruths.exchange.gathering import gathered
 from manytruths.exchange.labelstudio.brush import brush_bytes
 from manytruths.exchange.labelstudio.reading import read_labelstudio

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from manytruths.errors import InputError, ManytruthsError
+from manytruths.core.errors import InputError, ManytruthsError
 from manytruths.exchange.slicer.reading import read_slicer
 from segmentations import IMAGE, layered, seg_nrrd, segment
 

@@ -13,8 +13,8 @@ from manytruths.analyses.export.folds import folds_of
 from manytruths.analyses.export.names import plain_names
 from manytruths.analyses.export.numbering import Numbering
 from manytruths.analyses.export.plan import ExportPlan
-from manytruths.errors import CallError, LabelError
-from manytruths.labels import Labels
+from manytruths.core.errors import CallError, LabelError
+from manytruths.core.labels import Labels
 
 SIZES = st.dictionaries(st.text(min_size=1, max_size=4), st.integers(1, 9), min_size=1, max_size=12)
 

@@ -107,7 +107,7 @@ def test_names_that_need_care(capsys, tmp_path):
 def test_level_sets_know_the_size_of_a_voxel(capsys, tmp_path):
     import nibabel
 
-    from manytruths.consensus import lsml
+    from manytruths.fusion import lsml
 
     rng, masks = np.random.default_rng(0), {}
     for rater, x in SPREAD.items():

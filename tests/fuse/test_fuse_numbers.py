@@ -9,8 +9,8 @@ import pytest
 
 import manytruths as mt
 from manytruths.complexity import GroupClassifier, case_complexity
-from manytruths.consensus import staple
-from manytruths.tallies import pool
+from manytruths.core.pooling import pool
+from manytruths.fusion import staple
 from study_folders import disc, pixels, run, table, value, write_png
 
 # ten items a case

@@ -8,7 +8,7 @@ import SimpleITK
 import manytruths as mt
 from dicom_files import COLUMNS, ROWS, SLICES, image, images, masks, segmentation
 from manytruths.cli import status
-from manytruths.formats import read_image
+from manytruths.io import read_image
 
 PATIENTS = ("p01", "p02")
 

@@ -13,10 +13,10 @@ import manytruths as mt
 from exchange_reads import read, square
 from manytruths.analyses.intake.verb import IntakePlan, write_study
 from manytruths.cli import status
-from manytruths.errors import InputError, StudyError, one_line
+from manytruths.core.errors import InputError, StudyError, one_line
 from manytruths.exchange import write_cvat
 from manytruths.exchange.gathering import gathered
-from manytruths.formats.replacing import alone
+from manytruths.io.replacing import alone
 
 NAMES = [
     "a\nb",
@@ -65,7 +65,7 @@ def test_parents_are_called_as_their_files(tmp_path):
 
 
 def test_names_that_would_be_one_file_are_refused(tmp_path):
-    from manytruths.formats import safe_name
+    from manytruths.io import safe_name
 
     for one, other in ((".a", safe_name(".a")), ("Anna", "anna"), ("a\u2028b", "a\u2029b")):
         reads = [read("p.png", rater, [square(3, 4, 9)], (20, 30)) for rater in (one, other)]

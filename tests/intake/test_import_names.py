@@ -14,7 +14,7 @@ import manytruths as mt
 from exchange_reads import read, square
 from manytruths.analyses.intake.layout import on_disk
 from manytruths.analyses.intake.verb import write_study
-from manytruths.errors import InputError
+from manytruths.core.errors import InputError
 from manytruths.exchange import write_cvat
 from manytruths.exchange.gathering import composed, gathered
 from rights import obedient

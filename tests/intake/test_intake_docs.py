@@ -9,7 +9,7 @@ import pytest
 import manytruths as mt
 from exchange_reads import read, square
 from manytruths.cli import status
-from manytruths.errors import LabelError
+from manytruths.core.errors import LabelError
 from manytruths.exchange import gathered, write_cvat, write_labelstudio
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ from PIL import Image
 import manytruths as mt
 from exchange_reads import read, square
 from manytruths.cli import status
-from manytruths.errors import FormatError, StudyError
+from manytruths.core.errors import FormatError, StudyError
 from manytruths.exchange import (
     gathered,
     read_coco,

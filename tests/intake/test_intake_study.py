@@ -11,10 +11,10 @@ from PIL import Image
 import manytruths as mt
 from exchange_reads import bits, read, square
 from manytruths.analyses.intake.verb import READS, IntakePlan, write_study
-from manytruths.errors import GridError, InputError, StudyError
+from manytruths.core.errors import GridError, InputError, StudyError
 from manytruths.exchange.gathering import gathered
 from manytruths.exchange.reads import Stored
-from manytruths.formats import Grid, read_mask
+from manytruths.io import Grid, read_mask
 
 
 def rows(path):

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from batches import DEVICES, drawn, everywhere
-from manytruths.errors import CallError
+from manytruths.core.errors import CallError
 from manytruths.learning.confusion import ConfusionMatrixLoss
 from manytruths.learning.cross_entropy import AverageCrossEntropy, ReferenceCrossEntropy
 from manytruths.learning.extended_dice import ExtendedDiceLoss

@@ -8,7 +8,7 @@ from torch.nn import functional
 
 import manytruths as mt
 from batches import drawn, everywhere, painted, tally
-from manytruths.errors import CallError
+from manytruths.core.errors import CallError
 from manytruths.learning.cross_entropy import AverageCrossEntropy, ReferenceCrossEntropy
 
 

@@ -13,7 +13,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 import manytruths as mt
 from batches import DEVICES, batches, drawn, everywhere, masks
-from manytruths.errors import CallError
+from manytruths.core.errors import CallError
 from manytruths.learning.extended_dice import ExtendedDiceLoss
 
 SURE = 200.0

@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional
 
 from batches import drawn
-from manytruths.errors import CallError
+from manytruths.core.errors import CallError
 from manytruths.learning.confusion import ConfusionMatrixLoss
 from manytruths.learning.cross_entropy import AverageCrossEntropy
 from manytruths.learning.individuals import ConsensusIndividualsLoss

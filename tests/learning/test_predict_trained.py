@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from manytruths.errors import FormatError, InputError
+from manytruths.core.errors import FormatError, InputError
 from manytruths.learning.trained import FORMAT, Recipe, Trained, save
 from manytruths.learning.training import train
 from study_folders import pixels

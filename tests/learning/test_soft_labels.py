@@ -8,7 +8,7 @@ from hypothesis import given
 
 import manytruths as mt
 from batches import batches, drawn, painted, tally
-from manytruths.errors import CallError
+from manytruths.core.errors import CallError
 from manytruths.learning.soft_labels import inner, majority, outer, vote_share
 
 

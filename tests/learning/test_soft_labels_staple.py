@@ -11,7 +11,7 @@ from hypothesis import given, settings
 
 import manytruths as mt
 from batches import DEVICES, batches, drawn, everywhere, painted, tally
-from manytruths.errors import CallError
+from manytruths.core.errors import CallError
 from manytruths.learning import pattern_codes, table_em
 from manytruths.learning.pattern_codes import coded
 from manytruths.learning.staple import staple

@@ -9,8 +9,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from manytruths.errors import CallError
-from manytruths.labels import VOID
+from manytruths.core.errors import CallError
+from manytruths.core.labels import VOID
 from manytruths.learning import Augmentation
 
 WIDE = (48, 96)

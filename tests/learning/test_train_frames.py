@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from manytruths.errors import InputError
-from manytruths.labels import VOID
+from manytruths.core.errors import InputError
+from manytruths.core.labels import VOID
 from manytruths.learning.frames import read_frames
 from manytruths.learning.training import train
 from manytruths.study import Study

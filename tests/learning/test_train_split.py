@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from manytruths.errors import CallError, FormatError, InputError
+from manytruths.core.errors import CallError, FormatError, InputError
 from manytruths.learning.splitting import folds_by_subject, read_split, split_by_subject
 from training_folders import write_training
 

@@ -13,11 +13,11 @@ import pytest
 
 from manytruths.analyses.summaries import Settings
 from manytruths.cli import status
+from manytruths.inference.intervals import drawn_subjects
 from manytruths.learning.comparing import Draws, drawn_seeds
 from manytruths.learning.printing import fitting, told
 from manytruths.learning.tables import Compared, claims, compare, write
 from manytruths.learning.training import train
-from manytruths.resampling import drawn_subjects
 from study_folders import table
 from training_folders import small_plan, write_training
 

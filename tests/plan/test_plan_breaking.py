@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from manytruths.cli import status
-from manytruths.reliability import Ratings, majority_accuracy, nomogram, nomogram_for, plan_from_ratings
-from manytruths.reliability.planning.pilot import Rule
+from manytruths.ratings import Ratings, majority_accuracy, nomogram, nomogram_for, plan_from_ratings
+from manytruths.ratings.planning.pilot import Rule
 from study_folders import write_study
 
 

@@ -15,8 +15,8 @@ from manytruths.analyses.plan.topics import Wish
 from manytruths.analyses.plan.verb import plan as run
 from manytruths.cli import app, status
 from manytruths.cli.plan_verb import plan as verb
-from manytruths.errors import CallError
-from manytruths.reliability import Ratings
+from manytruths.core.errors import CallError
+from manytruths.ratings import Ratings
 from study_folders import table
 
 HEADER = [

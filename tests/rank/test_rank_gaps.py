@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from manytruths.errors import CallError, InputError
+from manytruths.core.errors import CallError, InputError
 from manytruths.evaluation.ranking.directions import best, direction, worst
 from manytruths.evaluation.ranking.gaps import boards, means_by_truth
 from manytruths.evaluation.ranking.rank import rank

@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from manytruths.pictures.rankings import rank_blobs, rank_whiskers, significance_map
+from manytruths.charts.rankings import rank_blobs, rank_whiskers, significance_map
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from manytruths.errors import CallError, FormatError
+from manytruths.core.errors import CallError, FormatError
 from manytruths.evaluation.ranking.scores import BOTH_EMPTY, MISSING, PRESENT, UNDEFINED
-from manytruths.formats.scores import read_scores
+from manytruths.io.scores import read_scores
 
 OURS = "scope,case,group,label,region,algorithm,against,statistic,value,low,high,n,n_undefined,reason"
 

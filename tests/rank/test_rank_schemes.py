@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from manytruths.errors import CallError, InputError
+from manytruths.core.errors import CallError, InputError
+from manytruths.core.labels import reason
 from manytruths.evaluation.ranking.effects import mean_differences
 from manytruths.evaluation.ranking.gaps import boards
 from manytruths.evaluation.ranking.rank import rank
@@ -29,7 +30,6 @@ from manytruths.evaluation.ranking.stability import (
     resamples_of_tests,
 )
 from manytruths.evaluation.ranking.wilcoxon import Redrawn, differences, holm, pair_tests, resampled_wins
-from manytruths.labels import reason
 
 SMALL = [[0.9, 0.8, 0.7, 0.6], [0.8, 0.9, 0.6, 0.9], [0.9, 0.1, 0.8, 0.7]]
 """Means .75, .8, .625; ranks in the cases (1.5, 2, 2, 3), (3, 1, 3, 1), (1.5, 3, 1, 2)."""

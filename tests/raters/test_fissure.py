@@ -12,9 +12,9 @@ from PIL import Image
 import manytruths as mt
 from data_folder import data
 from manytruths.agreement.features import image_features
-from manytruths.consensus import staple, vote
+from manytruths.core.tally import Tally
+from manytruths.fusion import staple, vote
 from manytruths.raters import cluster, rater_dependence, rater_differences, rater_performance, rater_tendency
-from manytruths.tallies import Tally
 
 RATERS = [f"A{i}" for i in range(1, 14)]
 

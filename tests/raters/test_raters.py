@@ -13,8 +13,9 @@ from hypothesis.extra.numpy import arrays
 from scipy.cluster import hierarchy
 
 import manytruths as mt
-from manytruths.errors import CallError
-from manytruths.labels import reason
+from manytruths.core.errors import CallError
+from manytruths.core.labels import reason
+from manytruths.core.tally import Tally
 from manytruths.raters import (
     cluster,
     rater_dependence,
@@ -23,7 +24,6 @@ from manytruths.raters import (
     rater_tendency,
     williams_index,
 )
-from manytruths.tallies import Tally
 
 VOID = 9
 gappy = arrays(np.uint8, (4, 25), elements=st.sampled_from([0, 1, 1, VOID]))

@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from scipy import optimize
 
-from manytruths.errors import CallError, GridError
+from manytruths.core.errors import CallError, GridError
 from manytruths.shape.assignment import largest, left_out
 from manytruths.shape.matching import BoundaryMatch, Nearby, match_boundaries, tolerance_in_pixels
 

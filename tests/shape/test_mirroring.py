@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from data_folder import data
-from manytruths.errors import GridError
+from manytruths.core.errors import GridError
 from manytruths.shape.mirroring import turned
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pycocotools import mask as coco
 from rasterio.features import rasterize
 
-from manytruths.errors import CallError, InputError
+from manytruths.core.errors import CallError, InputError
 from manytruths.shape.polygons import rasterise
 
 COORDINATES = st.one_of(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from manytruths.errors import CallError, GridError
+from manytruths.core.errors import CallError, GridError
 from manytruths.shape import regions, smaller_out_of_larger, united
 
 heats = arrays(np.int64, array_shapes(min_dims=1, max_dims=3, max_side=6), elements=st.sampled_from([0, 0, 0, 1, 2, 5]))

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import cdist
 
-from manytruths.errors import CallError, GridError, LabelError
-from manytruths.labels import Undefined
+from manytruths.core.errors import CallError, GridError, LabelError
+from manytruths.core.labels import Undefined
 from manytruths.shape import (
     hausdorff,
     mean_surface_distance,

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from manytruths.errors import CallError, InputError, LabelError
+from manytruths.core.errors import CallError, InputError, LabelError
 from manytruths.shape.thinning import boundary_of, thin
 
 Mask = NDArray[np.bool_]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import ndimage
 
-from manytruths.errors import CallError
+from manytruths.core.errors import CallError
 from manytruths.simulate import EchoFrame, simulate_echo
 from manytruths.simulate.echo_heart import ANGLES, heart, wave
 from manytruths.simulate.echo_sector import echoes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from manytruths.errors import CallError
+from manytruths.core.errors import CallError
 from manytruths.simulate import GROUPS, Phantom, SimulatedRater, phantom, simulate_study
 from manytruths.simulate.randomness import derive, generator, smooth_noise
 

@@ -5,7 +5,7 @@ import pytest
 
 import manytruths as mt
 from manytruths.analyses.check import check
-from manytruths.errors import LabelError
+from manytruths.core.errors import LabelError
 from study_folders import disc
 
 CASES = tuple(f"p{n}" for n in range(1, 6))

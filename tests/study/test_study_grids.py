@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import manytruths as mt
-from manytruths.formats import Location
-from manytruths.formats.maps import _LPS
+from manytruths.io import Location
+from manytruths.io.maps import _LPS
 from manytruths.study import placing
 from study_folders import files, run, table, volume, write_png
 

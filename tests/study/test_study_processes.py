@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from manytruths.errors import FormatError, InputError, TooLarge
+from manytruths.core.errors import FormatError, InputError, TooLarge
 from manytruths.study import Study
 from manytruths.study.parallel import in_order
 from manytruths.study.processes import Elsewhere

@@ -8,8 +8,8 @@ import time
 import pytest
 
 import manytruths as mt
-from manytruths.errors import StudyError
-from manytruths.formats import Template
+from manytruths.core.errors import StudyError
+from manytruths.io import Template
 from rights import obedient
 from study_folders import disc, files, run, table, write_png, write_study
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 import manytruths as mt
 from manytruths.agreement import condition
-from manytruths.errors import FormatError, StudyError
+from manytruths.core.columns import Column
+from manytruths.core.errors import FormatError, StudyError
 from manytruths.study.coding import Codes, coded
 from manytruths.study.edits import edit_tally
 from manytruths.study.reads import STATUSES, Names, cycles, read_register
-from manytruths.tallies import Column
 from study_folders import disc, write_nifti, write_npy, write_png, write_study
 
 HEADER = "case,rater,session,status,based_on,tool,started,seconds,checksum"

@@ -14,8 +14,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..labels import VOID
-from ..tallies import Tally
+from ..core.labels import VOID
+from ..core.tally import Tally
 from .votes import Sums, Values, vote_statistic
 
 SMYTH_LIMIT = 0.1

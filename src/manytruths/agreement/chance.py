@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..tallies import Tally
+from ..core.tally import Tally
 from .votes import ONE_LABEL, Sums, Values, sums, vote_statistic
 
 NOT_RATED = "no item was rated"

@@ -14,9 +14,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import CallError
-from ..labels import Labels
-from ..tallies import Tally
+from ..core.errors import CallError
+from ..core.labels import Labels
+from ..core.tally import Tally
 from .pairs import PairStatistic, Tables, pair_statistic
 
 SAME = "both raters gave one and the same label to every item, so that chance agreement is complete"

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import GridError
-from ..labels import Undefined
+from ..core.errors import GridError
+from ..core.labels import Undefined
 from ..shape import channels, intensity, lightness, local_maximum, michelson_contrast
 
 

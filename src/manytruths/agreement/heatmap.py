@@ -16,9 +16,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import CallError, LabelError
-from ..labels import ratio
-from ..tallies import PatternValues, Tally
+from ..core.errors import CallError, LabelError
+from ..core.labels import ratio
+from ..core.tally import Tally
+from ..core.values import PatternValues
 
 Values = NDArray[np.float64]
 

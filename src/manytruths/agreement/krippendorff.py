@@ -18,9 +18,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import CallError
-from ..labels import Undefined
-from ..tallies import Tally
+from ..core.errors import CallError
+from ..core.labels import Undefined
+from ..core.tally import Tally
 from .votes import ALONE, ONE_LABEL
 
 Level = Literal["nominal", "ordinal", "interval", "ratio"]

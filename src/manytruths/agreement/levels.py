@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from ..errors import CallError
+from ..core.errors import CallError
 
 SCALES: dict[str, tuple[tuple[float, str], ...]] = {
     "landis_koch": (

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..labels import Labels
+from ..core.labels import Labels
 from .pairs import Tables, binary, pair_statistic
 
 NOTHING = "both marked nothing"

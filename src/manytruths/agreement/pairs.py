@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import CallError
-from ..labels import Labels, Undefined
-from ..tallies import Tally
-from ..tallies.crossing import crossed
+from ..core.crossing import crossed
+from ..core.errors import CallError
+from ..core.labels import Labels, Undefined
+from ..core.tally import Tally
 from .votes import SIGNATURE
 
 Tables = NDArray[np.float64]

@@ -14,9 +14,9 @@ from inspect import Parameter, Signature
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import CallError
-from ..labels import Labels, Undefined
-from ..tallies import Tally
+from ..core.errors import CallError
+from ..core.labels import Labels, Undefined
+from ..core.tally import Tally
 
 Values = NDArray[np.float64]
 

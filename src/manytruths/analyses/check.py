@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 import manytruths
 
-from ..errors import ManytruthsError
-from ..formats import write_csv
-from ..formats.aligning import MARK
-from ..formats.results import write_summary
+from ..core.errors import ManytruthsError
+from ..io import write_csv
+from ..io.aligning import MARK
+from ..io.results import write_summary
 from ..study import Progress, Study
 from ..study.checking import Checked, Problem, check_case
 from ..study.other_values import other_values

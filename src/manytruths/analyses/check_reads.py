@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ..formats import Location
-from ..formats.tables import read_rows
-from ..formats.writing import checksum
+from ..core.columns import Column
+from ..io import Location
+from ..io.tables import read_rows
+from ..io.writing import checksum
 from ..study import Case, Study
 from ..study.checking import Checked, Problem
 from ..study.reads import written
-from ..tallies import Column
 
 REGISTERED = ("status", "based_on")
 """The columns of ``coverage.csv`` where there is a register."""

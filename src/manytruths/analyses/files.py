@@ -9,7 +9,7 @@ from typing import Any
 
 import manytruths
 
-from ..formats import write_text
+from ..io import write_text
 from .rows import Table
 
 SCHEMA = 1

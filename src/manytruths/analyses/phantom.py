@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import CallError, InputError
-from ..formats import write_csv, write_map, write_text
-from ..formats.replacing import replacing, take_over
-from ..formats.results import remove_inside
-from ..formats.writing import PART
+from ..core.errors import CallError, InputError
+from ..io import write_csv, write_map, write_text
+from ..io.replacing import replacing, take_over
+from ..io.results import remove_inside
+from ..io.writing import PART
 from ..simulate import EchoStudy
 from ..study import Progress
 from ..study.parallel import in_order

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import GridError
-from ..formats import write_csv
-from ..formats.aligning import MARK
-from ..formats.grid import TOLERANCE
+from ..core.errors import GridError
+from ..io import write_csv
+from ..io.aligning import MARK
+from ..io.grid import TOLERANCE
 from ..study import Case, Study
 from ..study.placing import Move, moves, target_of
 from .printing import counted

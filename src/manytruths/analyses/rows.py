@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..formats import write_csv
-from ..labels import reason
+from ..core.labels import reason
+from ..io import write_csv
 
 HEAD = ("scope", "case", "group", "label", "region")
 TAIL = ("statistic", "value", "low", "high", "n", "n_undefined", "reason")

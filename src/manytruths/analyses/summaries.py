@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import CallError
-from ..labels import Undefined
-from ..resampling import check_resamples, mean_intervals, subject_values
-from ..tallies import Tallies
+from ..core.errors import CallError
+from ..core.labels import Undefined
+from ..core.pooling import Tallies
+from ..inference.intervals import check_resamples, mean_intervals, subject_values
 from .rows import Row
 
 

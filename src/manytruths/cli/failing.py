@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..errors import CallError, ManytruthsError, StudyError, TooLarge, of_memory, one_line
+from ..core.errors import CallError, ManytruthsError, StudyError, TooLarge, of_memory, one_line
 from .stopping import received
 
 CHECKED = ("agree", "fuse", "evaluate", "reliability", "plan", "report", "train")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..errors import TooLarge
+from ..core.errors import TooLarge
 
 BYTES = {
     "check": (1, 1, 0),

@@ -61,7 +61,7 @@ class Input:
 
     def open(self, template: str, complain: Callable[[Any], None] | None = None) -> Study:
         """The study; ``complain`` gets the problems that do not keep it from being opened."""
-        from ..errors import insist
+        from ..core.errors import insist
         from ..study import Study
         from .parsing import areas, excluded, labels, numbers, two_numbers
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..errors import CallError
+from ..core.errors import CallError
 
 if TYPE_CHECKING:
-    from ..labels import Labels
-    from ..reliability.concordance import Chance
+    from ..core.labels import Labels
+    from ..ratings.concordance import Chance
 
 
 def labels(text: str | None) -> Labels | None:
-    from ..errors import CallError, LabelError
-    from ..labels import Labels
+    from ..core.errors import CallError, LabelError
+    from ..core.labels import Labels
 
     if text is None:
         return None

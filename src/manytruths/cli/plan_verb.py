@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from ..errors import CallError
+from ..core.errors import CallError
 from .mask_options import is_study
 from .parsing import pairs
 from .terminal import console
@@ -119,7 +119,7 @@ def plan(
     from ..analyses.plan.verb import plan as run
     from ..analyses.plan.verb import print_plan, write
     from ..analyses.printing import print_files
-    from ..formats.replacing import replacing
+    from ..io.replacing import replacing
 
     wish = Wish(
         wanted, shares(rater_accuracy), rater_std, correlation, spread, labels, raters, agreement, rho,
@@ -161,7 +161,7 @@ def ratings_of(path: str | None, given: Mapping[str, Any]) -> tuple[Any, Moved]:
 
         study = Study.open(path, foreground="any")
         return study.tally(region="union"), mark_resampled(study, ())
-    from ..formats.ratings import RatingsOptions, open_ratings
+    from ..io.ratings import RatingsOptions, open_ratings
 
     return open_ratings(path, RatingsOptions(**given, sure=False)).ratings, NOTHING_MOVED
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from ..errors import CallError
+from ..core.errors import CallError
 from .parsing import names, pairs
 from .terminal import console
 
@@ -78,8 +78,8 @@ def rank(
     from ..analyses.rank.printing import print_ranking
     from ..analyses.rank.verb import RankSettings, ranked, write
     from ..evaluation.ranking.rank import rank as run
-    from ..formats.replacing import replacing
-    from ..formats.scores import read_scores
+    from ..io.replacing import replacing
+    from ..io.scores import read_scores
 
     given = missing_of(missing)
     table = read_scores(scores, columns=pairs("--columns", columns), cases=cases, labels=names(label))

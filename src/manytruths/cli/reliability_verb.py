@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from ..errors import CallError
+from ..core.errors import CallError
 from .mask_options import MaskCall, Masks, is_study
 from .parsing import chance_of, names, pairs, shares, two_numbers
 from .terminal import console
@@ -99,8 +99,8 @@ def reliability(
     from ..analyses.reliability.printing import print_reliability
     from ..analyses.reliability.verb import ReliabilitySettings, write
     from ..analyses.reliability.verb import reliability as run
-    from ..formats.ratings import RatingsOptions, open_ratings
-    from ..formats.replacing import replacing
+    from ..io.ratings import RatingsOptions, open_ratings
+    from ..io.replacing import replacing
 
     chosen = masks or Masks()
     if is_study(ratings):

@@ -82,7 +82,7 @@ def report(
         Print nothing but errors.
     """
     from ..analyses.summaries import Settings
-    from ..report import ReportPlan, make_report
+    from ..reporting import ReportPlan, make_report
     from .parsing import methods_of, names, prior_of
 
     study = (input or Input()).open(template)

@@ -64,7 +64,7 @@ def torch_or_error(verb: str) -> None:
     """Say what to install where PyTorch is not there."""
     from importlib.util import find_spec
 
-    from ..errors import InputError
+    from ..core.errors import InputError
 
     if find_spec("torch") is None:
         raise InputError(f'{verb} needs PyTorch; install it with pip install "manytruths[torch]"')

@@ -90,7 +90,7 @@ def train(
     from .terminal import torch_or_error
 
     torch_or_error("train")
-    from ..formats.replacing import alone, replacing
+    from ..io.replacing import alone, replacing
     from ..learning.augmentation import Augmentation
     from ..learning.fitting import Schedule
     from ..learning.printing import print_training
@@ -152,7 +152,7 @@ def predict(
     from .terminal import torch_or_error
 
     torch_or_error("predict")
-    from ..formats.replacing import replacing
+    from ..io.replacing import replacing
     from ..learning.predicting import predict as run
 
     with replacing(out / "predict") as (stage,), progress(quiet, "predicting") as bar:

@@ -29,10 +29,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..consensus import Staple, staple
-from ..errors import CallError
-from ..labels import VOID, Undefined, ratio, reason
-from ..tallies import Tally
+from ..core.errors import CallError
+from ..core.labels import VOID, Undefined, ratio, reason
+from ..core.tally import Tally
+from ..fusion import Staple, staple
 
 Values = NDArray[np.float64]
 

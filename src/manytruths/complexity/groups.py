@@ -22,7 +22,7 @@ from string import ascii_uppercase
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import CallError, InputError
+from ..core.errors import CallError, InputError
 from .descriptors import Complexity, rater_note
 from .means import Means, k_means, nearest
 from .text import from_text, to_text

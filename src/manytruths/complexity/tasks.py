@@ -19,9 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import CallError
-from ..labels import Undefined, reason
-from ..resampling import LEAST_SUBJECTS, TOO_FEW, Interval, check_resamples
+from ..core.errors import CallError
+from ..core.labels import Undefined, reason
+from ..inference.intervals import LEAST_SUBJECTS, TOO_FEW, Interval, check_resamples
 from .descriptors import NO_OVERLAP, STATISTICS, Complexity, rater_note
 
 Values = NDArray[np.float64]

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import CallError, InputError
+from ..core.errors import CallError, InputError
 from .descriptors import STATISTICS, Complexity, rater_note
 from .text import from_text, to_text
 

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import CallError, GridError, InputError
+from ..core.errors import CallError, GridError, InputError
 from ..shape import thinning
 from ..shape.assignment import Reach, chosen, largest, left_out
 from ..shape.matching import SHARE, Nearby, tolerance_in_pixels

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import CallError
-from ..labels import Undefined
+from ..core.errors import CallError
+from ..core.labels import Undefined
 
 Numbers = NDArray[np.float64]
 Integers = NDArray[np.int64]

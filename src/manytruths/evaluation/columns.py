@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..consensus import Consensus, consensus
-from ..consensus.door import estimator
-from ..errors import CallError
-from ..labels import VOID
-from ..tallies import Column, Tally
-from ..tallies.pooling import find_rows
+from ..core.columns import Column
+from ..core.errors import CallError
+from ..core.labels import VOID
+from ..core.pooling import find_rows
+from ..core.tally import Tally
+from ..fusion import Consensus, consensus
+from ..fusion.door import estimator
 
 Options = Mapping[str, Mapping[str, Any]]
 

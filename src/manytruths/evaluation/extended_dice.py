@@ -20,9 +20,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import CallError
-from ..labels import VOID, ratio
-from ..tallies import Column, Tally
+from ..core.columns import Column
+from ..core.errors import CallError
+from ..core.labels import VOID, ratio
+from ..core.tally import Tally
 
 SATURATED = 1 / 3
 """Below this |I| / |O| the raters differ so much that nearly anything between them scores 1."""

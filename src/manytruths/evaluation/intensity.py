@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import CallError, GridError
-from ..labels import Undefined, reason
+from ..core.columns import Column
+from ..core.errors import CallError, GridError
+from ..core.labels import Undefined, reason
 from ..shape import intensity
-from ..tallies import Column
 
 Values = NDArray[np.float64]
 

@@ -20,9 +20,10 @@ from ..agreement import (
     specificity,
     volume_difference,
 )
-from ..errors import CallError
-from ..labels import Labels
-from ..tallies import Column, Tally
+from ..core.columns import Column
+from ..core.errors import CallError
+from ..core.labels import Labels
+from ..core.tally import Tally
 
 OVERLAPS: tuple[PairStatistic, ...] = (dice, iou, sensitivity, specificity, ppv, cohen_kappa, volume_difference)
 """What is said of a prediction and a truth."""

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import CallError, GridError
-from ..labels import Undefined
+from ..core.errors import CallError, GridError
+from ..core.labels import Undefined
 
 Array = NDArray[Any]
 Flags = NDArray[np.bool_]

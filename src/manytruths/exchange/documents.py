@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FormatError, InputError
-from ..formats import atomic
+from ..core.errors import FormatError, InputError
+from ..io import atomic
 from .outlines import MOST_POINTS, Polygon, few_enough
 from .reads import Mask, Outline, Stored
 

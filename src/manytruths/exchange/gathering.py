@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import PurePosixPath, PureWindowsPath
 from unicodedata import normalize
 
-from ..errors import FormatError, GridError, InputError, LabelError, StudyError
-from ..formats import Grid
-from ..tallies import natural
+from ..core.columns import natural
+from ..core.errors import FormatError, GridError, InputError, LabelError, StudyError
+from ..io import Grid
 from .reads import Read
 
 composed = partial(normalize, "NFC")

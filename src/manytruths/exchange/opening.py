@@ -14,9 +14,9 @@ from xml.parsers import expat
 
 import msgspec
 
-from ..errors import FormatError, InputError, ManytruthsError
-from ..formats import Grid
-from ..formats.opening import regular_file
+from ..core.errors import FormatError, InputError, ManytruthsError
+from ..io import Grid
+from ..io.opening import regular_file
 
 if TYPE_CHECKING:
     from .reads import Stored

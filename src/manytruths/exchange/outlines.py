@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InputError
+from ..core.errors import InputError
 from ..shape.polygons import LARGEST, Points, Rule, rasterise, ring_of
 from .reads import Mask, Window
 

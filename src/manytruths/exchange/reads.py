@@ -14,9 +14,9 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FormatError
-from ..formats import Grid
-from ..formats.location import suffix_of
+from ..core.errors import FormatError
+from ..io import Grid
+from ..io.location import suffix_of
 from ..shape.polygons import Rule
 from .opening import copy_picture
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import FormatError
+from ..core.errors import FormatError
 
 Lengths = NDArray[np.int64]
 

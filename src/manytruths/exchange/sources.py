@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..errors import NOT_TEXT, CallError, FormatError, fault_of_name, one_line
-from ..formats import Template
-from ..formats.opening import regular_file
-from ..formats.results import SUMMARY
+from ..core.errors import NOT_TEXT, CallError, FormatError, fault_of_name, one_line
+from ..io import Template
+from ..io.opening import regular_file
+from ..io.results import SUMMARY
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 
-from ..errors import CallError
+from ..core.errors import CallError
 from .reads import Choices, Read
 
 Reader = Callable[[Sequence[Path | str], Choices], list[Read]]

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import FormatError, LabelError, ManytruthsError
-from ..formats import Grid, Location
-from ..formats.nifti import layout
-from ..formats.opening import guarded
-from ..formats.values import whole_numbers
+from ..core.errors import FormatError, LabelError, ManytruthsError
+from ..io import Grid, Location
+from ..io.nifti import layout
+from ..io.opening import guarded
+from ..io.values import whole_numbers
 from .opening import Stream
 from .reads import Mask, Window
 

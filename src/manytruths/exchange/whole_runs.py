@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import FormatError
+from ..core.errors import FormatError
 from .outlines import NOWHERE
 from .reads import Mask, Outline, Window
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from ..errors import CallError
+from ..core.errors import CallError
 
 REDUCTIONS = ("mean", "sum", "none")
 UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)

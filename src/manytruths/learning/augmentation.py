@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from ..errors import CallError
-from ..labels import VOID
+from ..core.errors import CallError
+from ..core.labels import VOID
 
 GREY = (0.299, 0.587, 0.114)
 """How bright red, green and blue look."""

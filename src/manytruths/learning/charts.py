@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analyses.rows import Row
-from ..formats import safe_name
-from ..pictures.dotted import Value, dotted
+from ..charts.dotted import Value, dotted
+from ..io import safe_name
 from .tables import Compared, labels_of
 
 WORDS = {"extended_dice": "extended Dice", "dice": "Dice"}

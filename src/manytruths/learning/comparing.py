@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..labels import Undefined
-from ..resampling import LEAST_SUBJECTS, TOO_FEW, Interval, drawn_subjects
+from ..core.labels import Undefined
+from ..inference.intervals import LEAST_SUBJECTS, TOO_FEW, Interval, drawn_subjects
 from .runs import Run
 from .scoring import Scores
 

@@ -19,7 +19,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-from ..errors import CallError
+from ..core.errors import CallError
 from .annotations import fit_together, known_reduction, labels_of, looked_at, spread, values_in_order, wide
 
 LEAST = 1e-20

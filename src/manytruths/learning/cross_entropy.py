@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ..errors import CallError
+from ..core.errors import CallError
 from .annotations import (
     averaged,
     fit_together,

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..errors import CallError
+from ..core.errors import CallError
 from .annotations import (
     averaged,
     fit_together,

@@ -18,9 +18,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..errors import CallError, FormatError, InputError
-from ..formats import write_csv
-from ..labels import VOID
+from ..core.errors import CallError, FormatError, InputError
+from ..core.labels import VOID
+from ..io import write_csv
 from .augmentation import Augmentation
 from .confusion import ConfusionMatrixLoss
 from .frames import Frames

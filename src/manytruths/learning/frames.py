@@ -13,12 +13,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ..errors import InputError
-from ..formats import Grid
-from ..labels import VOID, Labels
+from ..core.errors import InputError
+from ..core.labels import VOID, Labels
+from ..core.tally import Tally
+from ..io import Grid
 from ..study import Case, Progress, Study
 from ..study.case import Reading
-from ..tallies import Tally
 from .scaling import Scaling, reduced, reduced_labels
 
 Array = NDArray[Any]

@@ -14,7 +14,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from ..errors import CallError
+from ..core.errors import CallError
 from .annotations import averaged, fit_together, known_reduction, looked_at, rated, sizes, spread, values_in_order, wide
 from .confusion import chances
 from .cross_entropy import against_labels, against_shares

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ..errors import CallError
+from ..core.errors import CallError
 
 
 def convolution(inputs: int, outputs: int, size: int = 3, *, stride: int = 1, spread: int = 1) -> nn.Sequential:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import InputError, ManytruthsError
-from ..formats import Location, Template, read_image, safe_name, write_map
-from ..formats.template import Found
+from ..core.errors import InputError, ManytruthsError
+from ..io import Location, Template, read_image, safe_name, write_map
+from ..io.template import Found
 from ..study import Progress
 from .runs import device_of
 from .trained import Trained

@@ -18,8 +18,8 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from ..errors import CallError, InputError
-from ..formats import safe_name, write_json, write_map
+from ..core.errors import CallError, InputError
+from ..io import safe_name, write_json, write_map
 from ..study.starting import begin_process, held
 from .fitting import CHECKPOINT, Schedule, Tick, fit
 from .frames import Frames

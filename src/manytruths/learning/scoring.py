@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from ..analyses.evaluate.hard import Part, by_case, measured_parts, truths_of
 from ..analyses.evaluate.measures import EVERYBODY
 from ..analyses.evaluate.scenes import EvaluatePlan
-from ..formats import Location
-from ..resampling import subject_values
+from ..core.columns import Column
+from ..inference.intervals import subject_values
+from ..io import Location
 from ..study import Progress, Study
 from ..study.options import merged
-from ..tallies import Column
 from .runs import Bench, Run
 
 MAJORITY = "vote:0.5"

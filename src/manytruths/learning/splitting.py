@@ -6,8 +6,8 @@ import random
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..errors import CallError, InputError
-from ..formats.tables import read_table
+from ..core.errors import CallError, InputError
+from ..io.tables import read_table
 from ..study import Study
 
 PARTS = ("train", "test")

@@ -17,8 +17,8 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from ..consensus.staple import TIE
-from ..errors import CallError
+from ..core.errors import CallError
+from ..fusion.staple import TIE
 from .annotations import fit_each_other, labels_in_order, spread
 from .fused_em import fits, fitted_at_once
 from .pattern_codes import Coded, coded

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ..errors import CallError
-from ..formats import safe_name
-from ..labels import VOID
+from ..core.errors import CallError
+from ..core.labels import VOID
+from ..io import safe_name
 from .confusion import ConfusionMatrixLoss
 from .cross_entropy import AverageCrossEntropy
 from .extended_dice import ExtendedDiceLoss

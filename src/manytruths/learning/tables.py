@@ -11,8 +11,8 @@ from ..analyses.files import summary_of, write_charts
 from ..analyses.printing import number
 from ..analyses.resampled import NOTHING_MOVED, Moved, mark_resampled, write_marked
 from ..analyses.rows import Row, Table
-from ..formats.results import write_summary
-from ..resampling import Interval
+from ..inference.intervals import Interval
+from ..io.results import write_summary
 from .comparing import Draws, best_single, spread, table
 from .scoring import MAJORITY, Scores
 from .strategies import KNOWN, SINGLE

@@ -15,9 +15,9 @@ from torch.nn import functional as F
 
 import manytruths
 
-from ..errors import FormatError, InputError
-from ..formats import atomic
-from ..labels import Labels
+from ..core.errors import FormatError, InputError
+from ..core.labels import Labels
+from ..io import atomic
 from .networks import NETWORKS, network
 from .scaling import Scaling, reduced, smaller
 

@@ -12,8 +12,8 @@ import msgspec
 
 from ..analyses.fuse.fusing import suffixes
 from ..analyses.summaries import Settings
-from ..errors import CallError, InputError
-from ..formats import write_csv, write_json
+from ..core.errors import CallError, InputError
+from ..io import write_csv, write_json
 from ..study import Progress, Study
 from .fitting import Schedule
 from .frames import Frames, read_frames

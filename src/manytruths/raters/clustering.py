@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..tallies import Tally
+from ..core.tally import Tally
 from .difference import rater_differences
 from .identity import refuse_exchangeable
 

@@ -32,10 +32,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..agreement import PairMatrix, contingency, dice, pairwise
-from ..consensus import Staple, staple
-from ..consensus.options import Prior
-from ..labels import VOID, Undefined
-from ..tallies import Tally
+from ..core.labels import VOID, Undefined
+from ..core.tally import Tally
+from ..fusion import Staple, staple
+from ..fusion.options import Prior
 from .identity import refuse_exchangeable
 
 Values = NDArray[np.float64]

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..agreement import PairMatrix, dice, pairwise
-from ..labels import Undefined
-from ..tallies import Tally
+from ..core.labels import Undefined
+from ..core.tally import Tally
 from .identity import refuse_exchangeable
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..errors import CallError
-from ..tallies import Tally
+from ..core.errors import CallError
+from ..core.tally import Tally
 
 
 def refuse_exchangeable(tally: Tally, what: str) -> None:

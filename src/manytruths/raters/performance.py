@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..agreement import PairStatistic, cohen_kappa, dice, iou, npv, ppv, sensitivity, specificity
-from ..consensus import others_share, vote
-from ..errors import CallError
-from ..labels import VOID, Labels
-from ..tallies import Column, Tally
+from ..core.columns import Column
+from ..core.errors import CallError
+from ..core.labels import VOID, Labels
+from ..core.tally import Tally
+from ..fusion import others_share, vote
 from .identity import refuse_exchangeable
 
 Values = NDArray[np.float64]

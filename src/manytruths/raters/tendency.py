@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..consensus import others_share
-from ..labels import VOID
-from ..tallies import Tally
+from ..core.labels import VOID
+from ..core.tally import Tally
+from ..fusion import others_share
 from .identity import refuse_exchangeable
 
 Values = NDArray[np.float64]

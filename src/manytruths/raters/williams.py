@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..agreement import PairStatistic, dice, pairwise
-from ..errors import CallError
-from ..labels import Undefined
-from ..tallies import Tally
+from ..core.errors import CallError
+from ..core.labels import Undefined
+from ..core.tally import Tally
 from .difference import mean_with_others
 from .identity import refuse_exchangeable
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import CallError
+from ..core.errors import CallError
 
 Map = NDArray[np.float64]
 

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import CallError, GridError
-from ..labels import ratio
+from ..core.errors import CallError, GridError
+from ..core.labels import ratio
 from .assignment import Reach, apart, largest, shortest
 from .thinning import Flags, Indices, boundary_map
 

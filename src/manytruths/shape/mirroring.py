@@ -9,7 +9,7 @@ from itertools import permutations, product
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import GridError
+from ..core.errors import GridError
 
 UNLIKE, ALIKE = 0.3, 0.5
 """Dice below which two masks do not fit, and from which they do."""

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import CallError
+from ..core.errors import CallError
 
 Values = NDArray[np.float64]
 Flags = NDArray[np.bool_]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import CallError, GridError
+from ..core.errors import CallError, GridError
 
 
 def smaller_out_of_larger(masks: Sequence[ArrayLike], labels: Sequence[int]) -> NDArray[Any]:

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import CallError, InputError
+from ..core.errors import CallError, InputError
 
 Points = NDArray[np.float64]
 Places = NDArray[np.int64]

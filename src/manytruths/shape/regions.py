@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import CallError
+from ..core.errors import CallError
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import CallError, GridError, LabelError
+from ..core.errors import CallError, GridError, LabelError
 from .surface_elements import element_sizes
 from .surface_search import Cells, Values, squared_distances
 from .surface_summaries import DirectedDistances, SurfaceDistances, summed, undefined

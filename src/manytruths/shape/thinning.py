@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import CallError, InputError, LabelError
+from ..core.errors import CallError, InputError, LabelError
 
 Flags = NDArray[np.bool_]
 Indices = NDArray[np.intp]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import CallError
+from ..core.errors import CallError
 from .echo_heart import heart
 from .echo_raters import ECHO_RATERS, EchoRater
 from .echo_sector import picture, pixel_grid

@@ -7,7 +7,7 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import CallError
+from ..core.errors import CallError
 
 Field = NDArray[np.float32]
 

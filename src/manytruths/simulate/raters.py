@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import CallError
+from ..core.errors import CallError
 from .phantoms import Lesion, Mask, Phantom, blob
 from .randomness import Field, generator, smooth_noise
 

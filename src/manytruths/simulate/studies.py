@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from ..errors import CallError
+from ..core.errors import CallError
 from .phantoms import GROUPS, Mask, Phantom, phantom
 from .randomness import derive
 from .raters import Marking, SimulatedRater

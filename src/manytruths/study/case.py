@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import GridError, InputError, LabelError, ManytruthsError, StudyError
-from ..formats import Grid, Location, Mask, read_image, read_mask, read_response
-from ..formats.aligning import Alignment, box
-from ..labels import Labels
-from ..pixels import paint, tally
+from ..core.columns import Column
+from ..core.counting import tally
+from ..core.errors import GridError, InputError, LabelError, ManytruthsError, StudyError
+from ..core.labels import Labels
+from ..core.painting import paint
+from ..core.tally import Tally
+from ..io import Grid, Location, Mask, read_image, read_mask, read_response
+from ..io.aligning import Alignment, box
 from ..shape.overlaps import smaller_out_of_larger
-from ..tallies import Column, Tally
 from .options import Options
 from .other_values import refuse_other_ranks
 from .placing import Placed, Target, put, target_of, together
@@ -220,7 +222,7 @@ class Reading:
     masks: Mapping[Column, Array]
     grid: Grid
     aligned: Mapping[Column, Alignment] = field(default_factory=dict)
-    """What was done to masks that lay on other grids; see :func:`manytruths.formats.aligning.align`."""
+    """What was done to masks that lay on other grids; see :func:`manytruths.io.aligning.align`."""
 
     @cached_property
     def picture(self) -> tuple[Array | None, str]:

@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
-from ..errors import InputError, LabelError, ManytruthsError
-from ..formats import Grid, probe
-from ..formats.aligning import obstacle
-from ..tallies import Column, Tally
+from ..core.columns import Column
+from ..core.errors import InputError, LabelError, ManytruthsError
+from ..core.tally import Tally
+from ..io import Grid, probe
+from ..io.aligning import obstacle
 from .case import Case, Reading
 from .edits import unreadable_edits
 from .placing import IMAGE, Misplaced, Move, Placed, Target, moves, target_of

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from random import SystemRandom
 from typing import Literal, TypeVar
 
-from ..tallies import Column, natural
+from ..core.columns import Column, natural
 from .case import Case
 from .study import Study
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from ..errors import FormatError, StudyError, fault_of_name, few
-from ..formats.tables import check_listed, read_table, subjects_of
-from ..formats.walking import Complain
+from ..core.errors import FormatError, StudyError, fault_of_name, few
+from ..io.tables import check_listed, read_table, subjects_of
+from ..io.walking import Complain
 
 MOST_COLUMNS = 64
 """Columns of groups."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from ..errors import ManytruthsError
-from ..tallies import Column, Tally
+from ..core.columns import Column
+from ..core.errors import ManytruthsError
+from ..core.tally import Tally
 from .case import Case, Source
 from .options import merged
 from .other_values import refuse_two_values

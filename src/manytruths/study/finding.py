@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..errors import ManytruthsError, StudyError, insist
-from ..formats import Found, Location, Template
-from ..formats.reading import read_mask
-from ..formats.walking import Complain
-from ..tallies import Column, natural
-from ..tallies.columns import Role
+from ..core.columns import Column, Role, natural
+from ..core.errors import ManytruthsError, StudyError, insist
+from ..io import Found, Location, Template
+from ..io.reading import read_mask
+from ..io.walking import Complain
 from .case import Case, Source
 from .describing import described, group_names
 from .edits import Edit

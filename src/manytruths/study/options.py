@@ -9,10 +9,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from ..errors import ManytruthsError, StudyError
-from ..formats.tables import read_toml
-from ..labels import Labels
-from ..tallies import REGIONS
+from ..core.errors import ManytruthsError, StudyError
+from ..core.labels import Labels
+from ..core.tally import REGIONS
+from ..io.tables import read_toml
 
 PATHS = ("masks", "images", "roi", "ranks", "predictions", "references", "training", "cases", "raters", "reads")
 

@@ -18,8 +18,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from ..errors import LabelError
-from ..tallies import Column, Tallies, Tally
+from ..core.columns import Column
+from ..core.errors import LabelError
+from ..core.pooling import Tallies
+from ..core.tally import Tally
 
 K = TypeVar("K", bound=Hashable)
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn, TypeVar
 
-from ..errors import CallError, InputError, ManytruthsError, TooLarge, of_memory
-from ..formats.reading import probe
+from ..core.errors import CallError, InputError, ManytruthsError, TooLarge, of_memory
+from ..io.reading import probe
 from .processes import Elsewhere, Failure, failure_of, spread
 
 T = TypeVar("T")

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..errors import GridError, ManytruthsError
-from ..formats import Grid, Location, Mask, probe
-from ..formats.aligning import Alignment, align, alignment, box, can_resample, obstacle, steps
-from ..formats.location import suffix_of
+from ..core.errors import GridError, ManytruthsError
+from ..io import Grid, Location, Mask, probe
+from ..io.aligning import Alignment, align, alignment, box, can_resample, obstacle, steps
+from ..io.location import suffix_of
 
 if TYPE_CHECKING:
     from .case import Case

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import InputError, LabelError
-from ..tallies import Column, Tally
+from ..core.columns import Column
+from ..core.errors import InputError, LabelError
+from ..core.tally import Tally
 from .case import Array, Case
 from .other_values import in_other_units
 

@@ -22,7 +22,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Generic, TypeVar
 
-from ..errors import of_memory
+from ..core.errors import of_memory
 from .starting import begin_process, context_for, held, main_hidden
 
 T = TypeVar("T")

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TypeVar
 
-from ..errors import StudyError
-from ..formats.tables import read_rows
-from ..formats.walking import Complain
-from ..tallies import Column
+from ..core.columns import Column
+from ..core.errors import StudyError
+from ..io.tables import read_rows
+from ..io.walking import Complain
 from .strangers import near
 
 T = TypeVar("T")

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError, LabelError, ManytruthsError
-from ..formats import looks_compressed
+from ..core.errors import InputError, LabelError, ManytruthsError
+from ..io import looks_compressed
 
 Array = NDArray[Any]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..errors import StudyError
-from ..formats import Found, Location
-from ..formats.walking import Complain
-from ..tallies import Column
+from ..core.columns import Column
+from ..core.errors import StudyError
+from ..io import Found, Location
+from ..io.walking import Complain
 from .case import Source
 from .edits import Edit
 from .reads import Names, Place, Read, Reads, composed, read_register, steps_of

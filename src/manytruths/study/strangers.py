@@ -10,9 +10,9 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Literal
 
-from ..errors import StudyError
-from ..formats import Template
-from ..tallies import natural
+from ..core.columns import natural
+from ..core.errors import StudyError
+from ..io import Template
 from .options import Options
 
 

@@ -11,11 +11,13 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..errors import CallError, StudyError, insist
-from ..formats.tables import read_table
-from ..formats.walking import Complain
-from ..labels import Labels
-from ..tallies import Column, Tallies, Tally, natural
+from ..core.columns import Column, natural
+from ..core.errors import CallError, StudyError, insist
+from ..core.labels import Labels
+from ..core.pooling import Tallies
+from ..core.tally import Tally
+from ..io.tables import read_table
+from ..io.walking import Complain
 from .case import Case
 from .finding import check_void, find_cases, need_two_raters
 from .options import Options, merged, read_options

@@ -27,10 +27,11 @@ from ...agreement import (
     unanimous,
     volume_difference,
 )
-from ...errors import InputError
-from ...labels import Undefined
-from ...resampling import LEAST_SUBJECTS, TOO_FEW, interval, pooled_intervals
-from ...tallies import Tallies, Tally, pool
+from ...core.errors import InputError
+from ...core.labels import Undefined
+from ...core.pooling import Tallies, pool
+from ...core.tally import Tally
+from ...inference.intervals import LEAST_SUBJECTS, TOO_FEW, interval, pooled_intervals
 from ..rows import Row, Table
 from ..summaries import Series, Settings, groups_of, mean_rows, region_of, summarise
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ...agreement import SCALES
-from ...pictures import curve, dendrogram, matrix, strip
+from ...charts import curve, dendrogram, matrix, strip
 from ...raters import Clustering
 
 if TYPE_CHECKING:

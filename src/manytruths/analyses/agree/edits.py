@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...agreement import contingency, dice
-from ...labels import Undefined, ratio
+from ...core.labels import Undefined, ratio
+from ...core.pooling import Tallies, pool
+from ...core.tally import Tally
 from ...study import Case, Study
 from ...study.edits import edit_tally
-from ...tallies import Tallies, Tally, pool
 from ..printing import counted
 from ..rows import Row, Table
 from ..summaries import Series, Settings, region_of, summarise

@@ -19,15 +19,16 @@ from ...agreement import (
     pairwise,
     ranking_heatmap,
 )
-from ...errors import CallError
-from ...formats import safe_name, write_map, write_picture
-from ...pixels import paint
+from ...core.columns import Column
+from ...core.errors import CallError
+from ...core.painting import paint
+from ...core.tally import Tally
+from ...io import safe_name, write_map, write_picture
 from ...shape import Region, regions
 from ...shape.mirroring import UNLIKE, turned
 from ...study import Case
 from ...study.case import Reading
 from ...study.refusals import about
-from ...tallies import Column, Tally
 from .edits import Edited, edits_of
 
 Array = NDArray[Any]
@@ -161,7 +162,7 @@ def _saved(reading: Reading, plan: Plan, heat: Array, ranked: Array | None) -> t
 
 
 def _save(folder: Path, reading: Reading, heat: Array, most: int, caption: str, *, discrete: bool) -> tuple[Path, ...]:
-    from ...pictures import heat_overlay, montage
+    from ...charts import heat_overlay, montage
 
     case, grid, (image, _) = reading.case, reading.grid, reading.picture
     exact, seen = _files(folder, case)

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...agreement import PairStatistic, bias_index, cohen_kappa, contingency, dice, iou, volume_difference
-from ...labels import Labels
-from ...tallies import Column, Tallies, Tally, pool
+from ...core.columns import Column
+from ...core.labels import Labels
+from ...core.pooling import Tallies, pool
+from ...core.tally import Tally
 from ..rows import Row, Table
 from ..summaries import Series, Settings, region_of, summarise
 

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...agreement import PairStatistic, cohen_kappa, dice, iou, npv, ppv, sensitivity, specificity
-from ...labels import Undefined
+from ...core.labels import Undefined
+from ...core.pooling import Tallies, pool
+from ...core.tally import Tally
 from ...raters import (
     Clustering,
     Dependence,
@@ -22,7 +24,6 @@ from ...raters import (
     rater_tendency,
     williams_index,
 )
-from ...tallies import Tallies, Tally, pool
 from ..rows import Row, Table
 from ..summaries import Series, Settings, region_of, summarise
 

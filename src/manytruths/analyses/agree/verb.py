@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from ...agreement import SMYTH_LIMIT, krippendorff_rule, level
-from ...formats.replacing import replacing
-from ...formats.results import write_summary
-from ...labels import reason
+from ...core.labels import reason
+from ...core.pooling import Tallies
+from ...io.replacing import replacing
+from ...io.results import write_summary
 from ...study import Progress, Study
-from ...tallies import Tallies
 from ..files import summary_of, write_charts
 from ..resampled import NOTHING_MOVED, Moved, mark_resampled
 from ..rows import Row, Table, write_all

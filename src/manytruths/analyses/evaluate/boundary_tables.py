@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from ...errors import CallError, ManytruthsError
+from ...core.errors import CallError, ManytruthsError
 from ...evaluation.boundaries import boundary_scores
 from ...evaluation.boundary_curve import BoundaryPoint, BoundaryScores, pooled_boundaries
 from ...evaluation.columns import estimates

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from ...charts import beside_raters, lines
 from ...evaluation.grey.mean_precision import mean_precision
 from ...evaluation.ranking.directions import is_distance
-from ...formats import safe_name
-from ...pictures import beside_raters, lines
+from ...io import safe_name
 from .grading import grading_chart
 from .grey import GreyScores
 from .human_range import OTHERS

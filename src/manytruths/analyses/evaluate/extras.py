@@ -9,14 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from ...errors import CallError, ManytruthsError
+from ...core.columns import Column
+from ...core.errors import CallError, ManytruthsError
 from ...evaluation.grading.blinding import Ticket
 from ...evaluation.grading.grades import GradeScale
 from ...evaluation.intensity import frame_intensity
 from ...evaluation.second_look import SecondLook, second_look
-from ...formats.grades import read_grades
+from ...io.grades import read_grades
 from ...study import Case, Progress, Study
-from ...tallies import Column
 from ..printing import counted
 from ..summaries import Settings
 from .frames import Frames, frame_curves

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...core.columns import Column, natural
+from ...core.labels import Undefined
 from ...evaluation.intensity import LEAST_FRAMES, MEAN, CurveDistance, FrameCurves
-from ...labels import Undefined
-from ...resampling import mean_intervals
-from ...tallies import Column, natural
+from ...inference.intervals import mean_intervals
 from ..rows import Row, Table
 from ..summaries import Settings
 
@@ -118,7 +118,7 @@ def _notes(
 
 def frames_chart(subject: str, one: FrameCurves) -> str:
     """Raters at the left, algorithms and the raters' mean at the right, with each algorithm's distance to it."""
-    from ...pictures.frames import frame_chart
+    from ...charts.frames import frame_chart
 
     notes = {d.column.name: f"{d.rms:.3g}" for d in one.distances() if d.column.role == "algorithm" and d.rms == d.rms}
     return frame_chart(

@@ -8,9 +8,9 @@ from typing import Literal
 
 import numpy as np
 
+from ...core.labels import Undefined, reason
 from ...evaluation.ranking.directions import best, describes_the_case, direction, is_distance, worst
-from ...formats.scores import PERFECT
-from ...labels import Undefined, reason
+from ...io.scores import PERFECT
 
 Missing = Literal["worst", "exclude"]
 

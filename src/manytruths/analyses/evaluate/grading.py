@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from ...charts.rocs import lines
+from ...core.labels import Undefined, ratio, reason
 from ...evaluation.grading.agreement import GraderAgreement, grader_agreement
 from ...evaluation.grading.grades import (
     NONE_WITHIN,
@@ -19,9 +21,7 @@ from ...evaluation.grading.grades import (
     metric_roc,
 )
 from ...evaluation.ranking.directions import NONE_GIVEN
-from ...labels import Undefined, ratio, reason
-from ...pictures.rocs import lines
-from ...resampling import Interval
+from ...inference.intervals import Interval
 from ..printing import counted, grid, number
 from ..rows import Row, Table
 from ..summaries import Settings

@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import FormatError, InputError
+from ...core.columns import natural
+from ...core.errors import FormatError, InputError
 from ...evaluation.grading.blinding import Ticket, drawn_cases, tickets
 from ...evaluation.grading.grades import GradeScale
-from ...formats import write_csv, write_picture, write_text
-from ...formats.grades import KEY
-from ...formats.tables import read_table
+from ...io import write_csv, write_picture, write_text
+from ...io.grades import KEY
+from ...io.tables import read_table
 from ...study import Study
-from ...tallies import natural
 
 Array = NDArray[Any]
 
@@ -107,7 +107,7 @@ def draw_tickets(
         Of a volume, what decides which slices are shown: all raters' and all algorithms' marks together, so that
         every algorithm is seen in the same slices, and what it missed too.
     """
-    from ...pictures.contours import contour_slices
+    from ...charts.contours import contour_slices
 
     if where is None:
         where = np.sum([np.ma.filled(m, 0) != 0 for by in predictions.values() for m in by.values()], axis=0)

@@ -10,15 +10,17 @@ from functools import partial
 import numpy as np
 
 from ...agreement import Correlation
-from ...errors import CallError, InputError
+from ...core.columns import Column
+from ...core.errors import CallError, InputError
+from ...core.labels import VOID, Undefined
+from ...core.pooling import Tallies
+from ...core.tally import Tally
 from ...evaluation.grey.correlation import cci, cco
 from ...evaluation.grey.counts import ResponseCounts
 from ...evaluation.grey.curves import Curve
 from ...evaluation.grey.mean_precision import skew_limits
 from ...evaluation.grey.truth_rankings import TruthRankings, truth_rankings
-from ...labels import VOID, Undefined
 from ...study import Case, Progress, Study
-from ...tallies import Column, Tallies, Tally
 from ..rows import Row, Table
 from ..summaries import Series, Settings, region_of, summarise
 from .gaps import NO_PREDICTION, Missing, filled

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...errors import ManytruthsError
+from ...core.columns import Column
+from ...core.errors import ManytruthsError
+from ...core.labels import Undefined
+from ...core.tally import Tally
 from ...evaluation.columns import appended, estimates
 from ...evaluation.grey.counting import count_responses
 from ...evaluation.grey.counts import ResponseCounts
 from ...evaluation.grey.curves import NO_NEGATIVES, NO_POSITIVES
 from ...evaluation.grey.indexing import pattern_index
 from ...evaluation.grey.truths import Truths, truths
-from ...labels import Undefined
 from ...study import Case
-from ...tallies import Column, Tally
 from .scenes import Array, EvaluatePlan, Scene, binary, counted, spatial
 
 AREAS = ("pbar_area", "pr_area", "roc_area")

@@ -9,12 +9,14 @@ from functools import partial
 
 import numpy as np
 
-from ...errors import LabelError
+from ...core.columns import Column
+from ...core.errors import LabelError
+from ...core.labels import Undefined
+from ...core.pooling import Tallies
+from ...core.tally import Tally
 from ...evaluation.ranking.directions import describes_the_case
-from ...labels import Undefined
 from ...shape import rater_tolerance
 from ...study import Progress, Study
-from ...tallies import Column, Tallies, Tally
 from ..rows import Row, Table
 from ..summaries import Series, Settings, mean_rows, region_of, summarise
 from .gaps import Missing, average, filled, left_out

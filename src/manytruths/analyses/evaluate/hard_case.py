@@ -10,14 +10,15 @@ from itertools import combinations
 
 import numpy as np
 
-from ...consensus import balanced_accuracy, gordon_f, soft_accuracy
-from ...errors import ManytruthsError
+from ...core.columns import Column
+from ...core.errors import ManytruthsError
+from ...core.labels import Undefined
+from ...core.tally import Tally
 from ...evaluation.columns import Estimated, appended, estimates, first_readings
-from ...labels import Undefined
+from ...fusion import balanced_accuracy, gordon_f, soft_accuracy
 from ...shape import Surface, SurfaceDistances, surface, surface_distances
 from ...shape.surface_summaries import undefined
 from ...study import Case
-from ...tallies import Column, Tally
 from .scenes import Array, EvaluatePlan, Scene, binary, counted, painted, spatial
 
 Pair = tuple[Column, Column]

@@ -17,11 +17,12 @@ from functools import cached_property
 
 import numpy as np
 
+from ...core.columns import Column
+from ...core.labels import Undefined, reason
+from ...core.pooling import Tallies
 from ...evaluation.ranking.directions import best, direction
-from ...formats.scores import PERFECT
-from ...labels import Undefined, reason
-from ...resampling import Interval, mean_intervals, subject_values
-from ...tallies import Column, Tallies
+from ...inference.intervals import Interval, mean_intervals, subject_values
+from ...io.scores import PERFECT
 from ..summaries import Settings
 from .gaps import NO_PREDICTION, average, worst_value
 from .measures import EVERYBODY, Key, Values

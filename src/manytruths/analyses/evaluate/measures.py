@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from ...core.columns import Column
+from ...core.labels import Undefined
+from ...core.tally import Tally
 from ...evaluation.extended_dice import acceptance
 from ...evaluation.overlaps import OVERLAPS, overlaps
-from ...labels import Undefined
 from ...shape import SurfaceDistances
-from ...tallies import Column, Tally
 from .gaps import NO_PREDICTION
 from .hard_case import SOFT, Judged
 

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ...agreement import contingency
-from ...errors import few
+from ...core.columns import Column
+from ...core.errors import few
+from ...core.labels import VOID, reason
+from ...core.tally import Tally
 from ...evaluation.extended_dice import SATURATED
-from ...labels import VOID, reason
 from ...study import Study
 from ...study.strangers import strangers
-from ...tallies import Column, Tally
 from ..printing import counted
 from .gaps import Missing
 from .grey import GreyScores

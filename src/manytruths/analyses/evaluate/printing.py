@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from ...errors import few
+from ...core.errors import few
 from ...evaluation.ranking.directions import direction
 from ..printing import counted, grid, number, with_interval
 from ..rows import Row

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ...errors import InputError
+from ...core.errors import InputError
+from ...core.labels import reason
 from ...evaluation.grey.truth_rankings import TruthRankings, truth_rankings
 from ...evaluation.ranking.directions import describes_the_case, direction
 from ...evaluation.ranking.gaps import Board, boards
 from ...evaluation.ranking.schemes import DIGITS
 from ...evaluation.ranking.scores import MISSING, PRESENT, Scores
-from ...formats.scores import gap_of
-from ...labels import reason
+from ...io.scores import gap_of
 from ..rows import Row
 from .gaps import Missing
 from .hard import HardScores, Part, algorithms_of, truths_of

@@ -9,14 +9,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...consensus import consensus
-from ...consensus.door import LEVEL_SETS, estimator
+from ...core.columns import Column
+from ...core.counting import tally
+from ...core.labels import Labels
+from ...core.painting import paint
+from ...core.tally import Tally
 from ...evaluation.columns import Estimated, truth_column
-from ...labels import Labels
-from ...pixels import paint, tally
+from ...fusion import consensus
+from ...fusion.door import LEVEL_SETS, estimator
 from ...study.case import Reading
 from ...study.predicted import refuse_grey_references, refuse_other_values
-from ...tallies import Column, Tally
 
 Array = NDArray[Any]
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...evaluation.second_look import Place, SecondLook, place_items, wanted_items
-from ...formats import write_picture
+from ...io import write_picture
 from ..printing import counted
 from ..rows import Row, Table
 
@@ -155,8 +155,8 @@ def _size(place: Place) -> str:
 
 def place_picture(one: Ranked, look: Look, wanted: NDArray[np.bool_]) -> Any:
     """One place, bare and with outlines."""
-    from ...pictures import rater_colours
-    from ...pictures.closeups import closeup
+    from ...charts import rater_colours
+    from ...charts.closeups import closeup
 
     place = one.place
     everybody = list(dict.fromkeys((*look.everybody, *look.masks)))

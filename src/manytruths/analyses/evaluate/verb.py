@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...consensus.door import estimator
-from ...errors import CallError, InputError
-from ...formats.results import write_summary
+from ...core.errors import CallError, InputError
+from ...fusion.door import estimator
+from ...io.results import write_summary
 from ...study import Progress, Study
 from ..files import summary_of, write_charts
 from ..resampled import NOTHING_MOVED, Moved, mark_resampled, write_marked

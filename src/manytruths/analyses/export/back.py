@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...consensus.door import estimator
-from ...errors import CallError, InputError
+from ...core.errors import CallError, InputError
 from ...exchange.outlines import Bitmap, Whole
 from ...exchange.reads import Mark, Outline, Read
-from ...formats import safe_name, write_text
-from ...formats.replacing import replacing, written_files
-from ...formats.results import SUMMARY, write_summary
-from ...formats.tables import read_table
+from ...fusion.door import estimator
+from ...io import safe_name, write_text
+from ...io.replacing import replacing, written_files
+from ...io.results import SUMMARY, write_summary
+from ...io.tables import read_table
 from ...study import Case, Progress, Study
 from ...study.placing import resampled
 from ..files import summary_of

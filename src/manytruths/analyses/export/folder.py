@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ...errors import InputError
-from ...formats.results import SUMMARY
-from ...formats.writing import PART
+from ...core.errors import InputError
+from ...io.results import SUMMARY
+from ...io.writing import PART
 
 
 def check_folder(folder: Path, target: str) -> None:

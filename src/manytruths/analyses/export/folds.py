@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ...errors import CallError
-from ...tallies import natural
+from ...core.columns import natural
+from ...core.errors import CallError
 
 USUAL = 5
 """Folds where nobody asks for another number."""

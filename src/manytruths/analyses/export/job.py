@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...formats import Picture, read_image
+from ...io import Picture, read_image
 from ...study import Case, Study
 from .folds import folds_of
 from .looking import Survey

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import CallError, InputError, ManytruthsError
-from ...formats import Grid, Picture, read_image
+from ...core.errors import CallError, InputError, ManytruthsError
+from ...core.tally import Tally
+from ...io import Grid, Picture, read_image
 from ...study import Case, Progress, Study
 from ...study.checking import check_case
-from ...tallies import Tally
 from .numbering import Numbering
 from .targets import first_readings
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...errors import CallError
-from ...formats import write_json, write_map
+from ...core.errors import CallError
+from ...io import write_json, write_map
 from ...study import Case
 from .job import Item, Job, Made, made_of, read_case
 from .looking import placed

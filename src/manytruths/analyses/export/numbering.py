@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import LabelError
-from ...labels import Labels
+from ...core.errors import LabelError
+from ...core.labels import Labels
 from ...study import Case
 
 Codes = NDArray[np.uint8]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from ...consensus.door import estimator
-from ...errors import CallError
+from ...core.errors import CallError
+from ...fusion.door import estimator
 
 Disputed = Literal["reference", "ignore", "soft", "replicate"]
 """What becomes of pixels on which raters disagree."""

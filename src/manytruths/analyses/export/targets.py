@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...consensus import Consensus, consensus
-from ...consensus.door import LEVEL_SETS, estimator
-from ...consensus.result import BINARY
-from ...errors import CallError, ManytruthsError
-from ...pixels import paint, tally
+from ...core.columns import Column
+from ...core.counting import tally
+from ...core.errors import CallError, ManytruthsError
+from ...core.painting import paint
+from ...fusion import Consensus, consensus
+from ...fusion.door import LEVEL_SETS, estimator
+from ...fusion.result import BINARY
 from ...study import Case
 from ...study.case import Reading
-from ...tallies import Column
 from .numbering import NOT_RATED, Codes, Numbering
 
 Soft = NDArray[np.float32]

@@ -9,10 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from ...errors import CallError, few
-from ...formats import write_csv
-from ...formats.replacing import replacing, written_files
-from ...formats.results import write_summary
+from ...core.errors import CallError, few
+from ...io import write_csv
+from ...io.replacing import replacing, written_files
+from ...io.results import write_summary
 from ...study import Case, Progress, Study
 from ...study.placing import resampled
 from ..files import summary_of

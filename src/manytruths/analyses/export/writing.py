@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...formats import Grid, Picture, atomic, write_map, write_picture
+from ...io import Grid, Picture, atomic, write_map, write_picture
 
 
 def write_image(path: Path, picture: Picture, grid: Grid) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...pictures.planes import histograms, plane
+from ...charts.planes import histograms, plane
 
 if TYPE_CHECKING:
     from .verb import Fusion

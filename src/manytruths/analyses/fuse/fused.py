@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from ...complexity import STATISTICS, Complexity
-from ...labels import Undefined, reason
-from ...tallies import Column, Tally
+from ...core.columns import Column
+from ...core.labels import Undefined, reason
+from ...core.tally import Tally
 
 
 @dataclass(frozen=True)

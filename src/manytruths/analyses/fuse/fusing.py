@@ -13,21 +13,22 @@ from numpy.typing import NDArray
 import manytruths
 
 from ...complexity import Complexity, case_complexity
-from ...consensus import Consensus, balanced_accuracy, consensus, gordon_f, soft_accuracy
-from ...consensus.door import LEVEL_SETS, estimator
-from ...consensus.result import BINARY
-from ...errors import CallError, ManytruthsError
-from ...formats import Location, safe_name, write_map
-from ...formats.ledger import fingerprint, recall, remember
-from ...formats.location import suffix_of
-from ...formats.replacing import take_over
-from ...labels import Undefined
-from ...pixels import tally
+from ...core.counting import tally
+from ...core.errors import CallError, ManytruthsError
+from ...core.labels import Undefined
+from ...core.pooling import find_rows
+from ...core.tally import Tally
+from ...core.values import PatternValues
+from ...fusion import Consensus, balanced_accuracy, consensus, gordon_f, soft_accuracy
+from ...fusion.door import LEVEL_SETS, estimator
+from ...fusion.result import BINARY
+from ...io import Location, safe_name, write_map
+from ...io.ledger import fingerprint, recall, remember
+from ...io.location import suffix_of
+from ...io.replacing import take_over
 from ...study import Case
 from ...study.case import Reading
 from ...study.options import PATHS
-from ...tallies import PatternValues, Tally
-from ...tallies.pooling import find_rows
 from .fused import Ending, Fused, column_of, kept, restored
 from .pictures import draw_probability, draw_sorted
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...formats import write_picture
+from ...io import write_picture
 from ...study.case import Reading
 
 Array = NDArray[Any]
@@ -20,7 +20,7 @@ FAINT = 0.05
 
 def draw_probability(path: Path, reading: Reading, method: str, chance: Array) -> None:
     """A probability in colours over the image."""
-    from ...pictures import heat_overlay, montage
+    from ...charts import heat_overlay, montage
 
     image, _ = reading.picture
     options: dict[str, Any] = {"most": 1.0, "discrete": False, "title": reading.case.name, "subtitle": method}
@@ -34,7 +34,7 @@ def draw_probability(path: Path, reading: Reading, method: str, chance: Array) -
 
 def draw_sorted(path: Path, reading: Reading, method: str, soft: Iterable[tuple[str, str, str, float]]) -> None:
     """Gordon's Fig. 7: the raters' masks from the best to the worst, by each of his measures."""
-    from ...pictures import sorted_masks
+    from ...charts import sorted_masks
 
     scores: dict[str, dict[str, float]] = {}
     for of, rater, measure, value in soft:

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from ...complexity import STATISTICS
-from ...labels import reason
+from ...core.labels import reason
 from ..printing import counted, grid, number
 from ..rows import Row
 

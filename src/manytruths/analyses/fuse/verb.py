@@ -14,15 +14,16 @@ import numpy as np
 from ...agreement import PairStatistic, contingency, dice, iou, sensitivity, specificity, volume_difference
 from ...agreement.pairs import Tables
 from ...complexity import STATISTICS, GroupClassifier, fit_groups
-from ...consensus import Consensus, consensus
-from ...consensus.door import estimator
-from ...errors import CallError, InputError
-from ...formats import write_text
-from ...formats.results import write_summary
-from ...labels import Undefined, ratio
+from ...core.errors import CallError, InputError
+from ...core.labels import Undefined, ratio
+from ...core.pooling import Tallies, pool
+from ...core.tally import Tally
+from ...fusion import Consensus, consensus
+from ...fusion.door import estimator
+from ...io import write_text
+from ...io.results import write_summary
 from ...raters import RaterPerformance, rater_dependence, rater_performance
 from ...study import Progress, Study
-from ...tallies import Tallies, Tally, pool
 from ..files import summary_of
 from ..resampled import NOTHING_MOVED, Moved, mark_resampled, write_marked
 from ..rows import Row, Table, write_all

@@ -10,11 +10,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InputError
+from ...core.errors import InputError
 from ...exchange.opening import about
 from ...exchange.reads import Mark, Mask, Read, Window
-from ...formats import write_map
-from ...formats.writing import checksum
+from ...io import write_map
+from ...io.writing import checksum
 from .layout import Layout
 
 Overlap = Literal["smaller", "z", "union"]

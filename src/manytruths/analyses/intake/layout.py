@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...errors import StudyError
+from ...core.errors import StudyError
 from ...exchange.gathering import Gathered
 from ...exchange.reads import Read
-from ...formats import safe_name
+from ...io import safe_name
 
 FIRST = "1"
 """The session of reads without one, where others have one."""

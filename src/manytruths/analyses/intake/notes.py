@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from ...errors import few
+from ...core.errors import few
 from ...exchange.gathering import Gathered
 from ...exchange.reads import Read
 from .drawing import Drawn

@@ -5,7 +5,7 @@ from __future__ import annotations
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from ...errors import one_line
+from ...core.errors import one_line
 from ..printing import counted
 from .verb import WRITTEN, Imported
 

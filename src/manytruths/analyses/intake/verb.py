@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from ...errors import GridError, InputError, StudyError, few
+from ...core.errors import GridError, InputError, StudyError, few
 from ...exchange.gathering import Gathered
 from ...exchange.reads import NoPicture, Read
-from ...formats import Template, probe, write_csv, write_text
-from ...formats.location import SUFFIXES
-from ...formats.replacing import replacing
-from ...formats.writing import PART
+from ...io import Template, probe, write_csv, write_text
+from ...io.location import SUFFIXES
+from ...io.replacing import replacing
+from ...io.writing import PART
 from ...study import Progress
 from ...study.parallel import in_order
 from .drawing import Drawn, Overlap, draw

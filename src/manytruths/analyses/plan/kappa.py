@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...errors import CallError
-from ...reliability.planning.kappa_width import KappaWidth, cases_for_width, kappa_width
+from ...core.errors import CallError
+from ...ratings.planning.kappa_width import KappaWidth, cases_for_width, kappa_width
 from ..rows import Row
 from .topics import Grid, Topic, Wish, plan_row, raters_of, sentence
 
@@ -74,7 +74,7 @@ def _width_grid(wish: Wish, widths: list[KappaWidth] | tuple[()]) -> Grid:
 
 
 def _charts(wish: Wish, needed: tuple[KappaWidth, ...], widths: list[KappaWidth] | tuple[()]) -> dict[str, str]:
-    from ...pictures.charts import bars
+    from ...charts.charts import bars
 
     drawn = {}
     expected = f"kappa {wish.kappa:g}, prevalence {wish.prevalence:g}"

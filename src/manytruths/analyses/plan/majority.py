@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...labels import Undefined
-from ...reliability.planning.majority import majority_accuracy, spread_for, wins
-from ...reliability.planning.panel_size import RatersNeeded, ceiling, drawn_votes, majority_band, raters_needed
-from ...reliability.ratings import Values
+from ...core.labels import Undefined
+from ...ratings.planning.majority import majority_accuracy, spread_for, wins
+from ...ratings.planning.panel_size import RatersNeeded, ceiling, drawn_votes, majority_band, raters_needed
+from ...ratings.ratings import Values
 from ..printing import number
 from ..rows import Row
 from .topics import Grid, Topic, Wish, plan_row, raters_of, sentence, word
@@ -184,7 +184,7 @@ def _notes(wish: Wish, model: Model) -> Iterator[str]:
 
 
 def _charts(wish: Wish, model: Model, needed: RatersNeeded | None) -> dict[str, str]:
-    from ...pictures.panel_charts import panel_chart
+    from ...charts.panel_charts import panel_chart
 
     step = 2 if wish.labels == 2 else 1
     ks = range(1, max(wish.most, _last(needed), _shown(wish.raters)) + 1, step)
@@ -221,7 +221,7 @@ def _shown(raters: int | None) -> int:
 
 
 def _needed_chart(wish: Wish, model: Model) -> str:
-    from ...pictures.panel_charts import ratio_chart
+    from ...charts.panel_charts import ratio_chart
 
     wanted, accuracy = float(wish.wanted or 0), np.linspace(0.55, 0.99, 177)
     curves = {"independent": _needs(wanted, accuracy, 0.0)}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...labels import reason
-from ...reliability.competence import Competence, competence
-from ...reliability.masks import ratings_of
-from ...reliability.planning.pilot import Panel, PilotPlan, Rule, plan_from_ratings, plan_from_tallies
-from ...reliability.ratings import Ratings
-from ...resampling import Interval
-from ...tallies import Tallies, pool
+from ...core.labels import reason
+from ...core.pooling import Tallies, pool
+from ...inference.intervals import Interval
+from ...ratings.competence import Competence, competence
+from ...ratings.masks import ratings_of
+from ...ratings.planning.pilot import Panel, PilotPlan, Rule, plan_from_ratings, plan_from_tallies
+from ...ratings.ratings import Ratings
 from ..printing import number
 from ..rows import Row
 from .topics import Grid, Topic, Wish, plan_row, raters_of, sentence, word
@@ -112,7 +112,7 @@ def _notes(found: PilotPlan) -> Iterator[str]:
 
 
 def _charts(found: PilotPlan, wish: Wish) -> dict[str, str]:
-    from ...pictures.panel_charts import panel_chart
+    from ...charts.panel_charts import panel_chart
 
     shown = [p for p in found.panels if p.raters % 2 or found.labels > 2]
     ks = [p.raters for p in shown]

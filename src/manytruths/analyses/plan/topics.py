@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from ...errors import CallError
-from ...labels import MOST_LABELS
-from ...reliability.planning.panel_size import MOST_PLURALITY
-from ...resampling import MOST_RESAMPLES
+from ...core.errors import CallError
+from ...core.labels import MOST_LABELS
+from ...inference.intervals import MOST_RESAMPLES
+from ...ratings.planning.panel_size import MOST_PLURALITY
 from ..rows import Row
 
 MOST_RATERS = 999

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...errors import CallError
-from ...formats.results import write_summary
-from ...reliability.ratings import Ratings
-from ...tallies import Tallies
+from ...core.errors import CallError
+from ...core.pooling import Tallies
+from ...io.results import write_summary
+from ...ratings.ratings import Ratings
 from ..files import summary_of, write_charts
 from ..printing import grid
 from ..resampled import NOTHING_MOVED, Moved, mark_all

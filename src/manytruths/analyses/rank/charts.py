@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...charts.rankings import rank_blobs, rank_table, rank_whiskers, significance_map
 from ...evaluation.ranking.rank import Ranking
 from ...evaluation.ranking.standings import Standing
 from ...evaluation.ranking.words import Group, ordered
-from ...formats import safe_name
-from ...pictures.rankings import rank_blobs, rank_table, rank_whiskers, significance_map
+from ...io import safe_name
 
 MOST_BOARDS = 24
 """With more metrics × truths, only the overall charts are drawn."""

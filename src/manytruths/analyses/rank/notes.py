@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ...core.labels import reason
 from ...evaluation.ranking.gaps import Missing
 from ...evaluation.ranking.rank import Ranking
 from ...evaluation.ranking.words import listed, ranking_text
-from ...labels import reason
 from ..printing import counted
 
 

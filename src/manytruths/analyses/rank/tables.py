@@ -10,12 +10,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ...core.labels import Undefined
 from ...evaluation.ranking.gaps import Board
 from ...evaluation.ranking.rank import Ranking
 from ...evaluation.ranking.schemes import places
 from ...evaluation.ranking.standings import Standing
 from ...evaluation.ranking.words import ordered
-from ...labels import Undefined
 from ..rows import Row, Table
 
 SCORES = {"rank": "mean_rank", "test": "wins"}

@@ -27,8 +27,8 @@ from typing import Any
 
 from ...evaluation.ranking.gaps import Missing
 from ...evaluation.ranking.rank import Ranking
-from ...formats import write_json
-from ...formats.results import write_summary
+from ...io import write_json
+from ...io.results import write_summary
 from ..files import SCHEMA, summary_of, write_charts
 from ..resampled import mark_all
 from ..rows import Table, write_all

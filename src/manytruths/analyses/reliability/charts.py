@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...pictures.matrices import matrix
-from ...pictures.reliability import confidence_errors, confidence_ridges, roc_space
+from ...charts.matrices import matrix
+from ...charts.reliability import confidence_errors, confidence_ridges, roc_space
 from .confidence import ConfidenceLevels
 from .raters import operating_points
 from .sources import TITLES

@@ -9,9 +9,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ...labels import ratio
-from ...reliability.competence import answers
-from ...reliability.ratings import MISSING, Ratings, Values
+from ...core.labels import ratio
+from ...ratings.competence import answers
+from ...ratings.ratings import MISSING, Ratings, Values
 from ..rows import Row, Table
 
 MOST_LEVELS = 12

@@ -16,11 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...agreement import fleiss_kappa, gwet_ac1, krippendorff_alpha, percent_agreement
-from ...labels import VOID, Labels, Undefined, ratio
-from ...reliability.ratings import Kind, Ratings, Values
-from ...resampling import LEAST_SUBJECTS, TOO_FEW, Interval, drawn_subjects, interval_of, of_all, pooled_intervals
-from ...tallies import Column, Tallies, Tally
-from ...tallies.pooling import find_rows
+from ...core.columns import Column
+from ...core.labels import VOID, Labels, Undefined, ratio
+from ...core.pooling import Tallies, find_rows
+from ...core.tally import Tally
+from ...inference.intervals import (
+    LEAST_SUBJECTS,
+    TOO_FEW,
+    Interval,
+    drawn_subjects,
+    interval_of,
+    of_all,
+    pooled_intervals,
+)
+from ...ratings.ratings import Kind, Ratings, Values
 from ..summaries import Settings
 
 LEVELS: dict[Kind, Literal["nominal", "ordinal", "interval"]] = {

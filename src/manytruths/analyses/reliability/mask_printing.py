@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ...formats.results import write_summary
+from ...io.results import write_summary
 from ..files import summary_of
 from ..printing import counted, grid, number, with_interval
 from ..rows import Row, Table, write_all

@@ -13,16 +13,17 @@ from functools import partial
 import numpy as np
 
 from ...agreement import fleiss_kappa, gwet_ac1, krippendorff_alpha, percent_agreement, positive_agreement
-from ...labels import Undefined
-from ...reliability.competence import Competence, competence
-from ...reliability.concordance import Chance, rho, sigma
-from ...reliability.findings import FLOOR, LesionRatings, pool_lesions
-from ...reliability.lesions import lesion_ratings
-from ...reliability.masks import Confidence, ratings_of
-from ...reliability.statistics import RhoStatistic, SigmaStatistic
-from ...resampling import LEAST_SUBJECTS, TOO_FEW, pooled_intervals
+from ...core.labels import Undefined
+from ...core.pooling import Tallies, pool
+from ...core.tally import Tally
+from ...inference.intervals import LEAST_SUBJECTS, TOO_FEW, pooled_intervals
+from ...ratings.competence import Competence, competence
+from ...ratings.concordance import Chance, rho, sigma
+from ...ratings.findings import FLOOR, LesionRatings, pool_lesions
+from ...ratings.lesions import lesion_ratings
+from ...ratings.masks import Confidence, ratings_of
+from ...ratings.statistics import RhoStatistic, SigmaStatistic
 from ...study import Case, Progress, Study
-from ...tallies import Tallies, Tally, pool
 from ..resampled import mark_resampled
 from ..rows import Row, Table
 from ..summaries import Series, Settings, groups_of, region_of, summarise
@@ -74,7 +75,7 @@ class Assumptions:
 
 @dataclass(frozen=True)
 class LesionRule:
-    """What is a lesion, and who has found it; see :func:`manytruths.reliability.lesion_ratings`."""
+    """What is a lesion, and who has found it; see :func:`manytruths.ratings.lesion_ratings`."""
 
     connectivity: int | None = None
     least: int = 1

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...agreement import krippendorff_rule
-from ...labels import reason
-from ...reliability.majorities import Majorities, tail
+from ...core.labels import reason
+from ...ratings.majorities import Majorities, tail
 from ..printing import counted
 from .raters import strange
 from .verb import Reliability

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...labels import reason
-from ...pictures.svg import shorten
-from ...resampling import Interval
+from ...charts.svg import shorten
+from ...core.labels import reason
+from ...inference.intervals import Interval
 from ..printing import counted, grid, number
 from .intervals import LEVELS
 from .notes import majorities_text

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...labels import Undefined, ratio
-from ...reliability.ratings import MISSING, Ratings, Values
+from ...core.labels import Undefined, ratio
+from ...ratings.ratings import MISSING, Ratings, Values
 from ..rows import Row, Table
 from .sources import Source
 

@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ...labels import Undefined
-from ...reliability.competence import answers
-from ...reliability.concordance import Chance, Concordance, Partial, correct, genuineness, near
-from ...reliability.ratings import MISSING, Ratings, Values
-from ...resampling import LEAST_SUBJECTS, TOO_FEW, Interval, drawn_subjects, interval_of
+from ...core.labels import Undefined
+from ...inference.intervals import LEAST_SUBJECTS, TOO_FEW, Interval, drawn_subjects, interval_of
+from ...ratings.competence import answers
+from ...ratings.concordance import Chance, Concordance, Partial, correct, genuineness, near
+from ...ratings.ratings import MISSING, Ratings, Values
 from ..summaries import Settings
 
 Total = Callable[[Values], Values]

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...errors import InputError
-from ...labels import Undefined
-from ...reliability.competence import competence
-from ...reliability.concordance import Chance, Concordance, Partial, rho
-from ...reliability.rasch import Rasch, rasch
-from ...reliability.ratings import Ratings, Values
+from ...core.errors import InputError
+from ...core.labels import Undefined
+from ...ratings.competence import competence
+from ...ratings.concordance import Chance, Concordance, Partial, rho
+from ...ratings.rasch import Rasch, rasch
+from ...ratings.ratings import Ratings, Values
 
 TITLES = {
     "reference": "the reference",

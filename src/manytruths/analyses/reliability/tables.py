@@ -13,10 +13,10 @@ from itertools import combinations
 import numpy as np
 
 from ...agreement import cohen_kappa, contingency
-from ...labels import VOID, Undefined
-from ...reliability.concordance import ALONE, CONTRADICTION, Concordance
-from ...reliability.ratings import MISSING, Ratings, Values
-from ...resampling import Interval
+from ...core.labels import VOID, Undefined
+from ...inference.intervals import Interval
+from ...ratings.concordance import ALONE, CONTRADICTION, Concordance
+from ...ratings.ratings import MISSING, Ratings, Values
 from ..rows import Row, Table
 from .raters import raters_table
 from .verb import KINDS, Reliability

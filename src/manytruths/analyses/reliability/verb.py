@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import CallError, InputError
-from ...formats.results import write_summary
-from ...labels import Undefined
-from ...reliability.concordance import ALONE, Chance, Concordance, Partial, sigma
-from ...reliability.majorities import Majorities, majorities
-from ...reliability.ratings import Ratings, Values
-from ...resampling import Interval
+from ...core.errors import CallError, InputError
+from ...core.labels import Undefined
+from ...inference.intervals import Interval
+from ...io.results import write_summary
+from ...ratings.concordance import ALONE, Chance, Concordance, Partial, sigma
+from ...ratings.majorities import Majorities, majorities
+from ...ratings.ratings import Ratings, Values
 from ..files import summary_of, write_charts
 from ..rows import Table, write_all
 from ..summaries import Settings

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from ...agreement import weighted_kappa
-from ...labels import Labels, Undefined
-from ...pixels import tally
+from ...core.counting import tally
+from ...core.labels import Labels, Undefined
 from .grades import Grade, GradeScale, Item, firsts
 
 NONE_TWICE = "nothing was graded twice"

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...labels import Undefined
-from ...resampling import LEAST_SUBJECTS, TOO_FEW, Interval
+from ...core.labels import Undefined
+from ...inference.intervals import LEAST_SUBJECTS, TOO_FEW, Interval
 from ..grey.curves import Curve, cumulated, descending
 from ..ranking.stability import draws
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...errors import CallError
+from ...core.errors import CallError
 from .grades import Item
 
 LETTERS = "BCDFGHJKMNPQRTVWXZ"

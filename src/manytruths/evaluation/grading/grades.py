@@ -28,8 +28,8 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import CallError
-from ...resampling import Interval
+from ...core.errors import CallError
+from ...inference.intervals import Interval
 from ..grey.curves import Curve
 from ..ranking.directions import NONE_GIVEN, Direction, direction
 from .areas import Layer, layered_area

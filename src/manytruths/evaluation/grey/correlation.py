@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...agreement import Correlation
-from ...labels import Undefined
+from ...core.labels import Undefined
 from .counts import ResponseCounts
 
 Values = NDArray[np.float64]

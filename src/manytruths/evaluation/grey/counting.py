@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...errors import CallError, GridError
-from ...pixels.blocks import flat_blocks
-from ...pixels.inputs import Masks, size
-from ...tallies import Tally
+from ...core.blocks import flat_blocks
+from ...core.errors import CallError, GridError
+from ...core.inputs import Masks, size
+from ...core.tally import Tally
 from .counts import ResponseCounts
 from .indexing import Index, indexed, pattern_index
 from .levels import Levels, levels

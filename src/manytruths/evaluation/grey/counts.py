@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import CallError
+from ...core.errors import CallError
 from .curves import Curve, cumulated, descending, over, pbar_areas, pr_areas, roc_areas
 
 Counts = NDArray[np.int64]

@@ -22,8 +22,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import CallError
-from ...labels import Undefined, ratio
+from ...core.errors import CallError
+from ...core.labels import Undefined, ratio
 from .mean_precision import check_limits, mean_precision
 
 Values = NDArray[np.float64]

@@ -13,11 +13,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...labels import Labels
-from ...pixels import paint, tally
-from ...pixels.blocks import flat_blocks
-from ...pixels.inputs import Inputs, Masks, gather
-from ...tallies import Column, Tally
+from ...core.blocks import flat_blocks
+from ...core.columns import Column
+from ...core.counting import tally
+from ...core.inputs import Inputs, Masks, gather
+from ...core.labels import Labels
+from ...core.painting import paint
+from ...core.tally import Tally
 
 Array = NDArray[Any]
 Index = NDArray[np.integer[Any]]

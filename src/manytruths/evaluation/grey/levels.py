@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InputError, LabelError
+from ...core.errors import InputError, LabelError
 
 Array = NDArray[Any]
 Blocks = Callable[[], Iterator[Array]]

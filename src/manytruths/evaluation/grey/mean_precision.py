@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...errors import CallError
+from ...core.errors import CallError
 
 Values = NDArray[np.float64]
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...errors import CallError
-from ...labels import Undefined
+from ...core.errors import CallError
+from ...core.labels import Undefined
 
 Values = NDArray[np.float64]
 

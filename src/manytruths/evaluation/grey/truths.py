@@ -13,11 +13,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...consensus import Consensus
-from ...errors import CallError
-from ...labels import VOID
-from ...tallies import Tally
-from ...tallies.pooling import find_rows
+from ...core.errors import CallError
+from ...core.labels import VOID
+from ...core.pooling import find_rows
+from ...core.tally import Tally
+from ...fusion import Consensus
 from .curves import over
 
 Flags = NDArray[np.bool_]

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal
 
-from ...errors import CallError
+from ...core.errors import CallError
 
 Direction = Literal["higher", "lower"]
 

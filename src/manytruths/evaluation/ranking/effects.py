@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...resampling import LEAST_SUBJECTS, TOO_FEW, mean_intervals
+from ...inference.intervals import LEAST_SUBJECTS, TOO_FEW, mean_intervals
 from .scores import Values
 
 

@@ -25,7 +25,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import CallError, InputError
+from ...core.errors import CallError, InputError
 from .directions import NONE_GIVEN, direction
 from .fills import Ends, ends_of, fills_of
 from .scores import BOTH_EMPTY, MISSING, PRESENT, UNDEFINED, Scores, Values

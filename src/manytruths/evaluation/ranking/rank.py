@@ -14,8 +14,8 @@ from itertools import combinations
 
 import numpy as np
 
-from ...errors import CallError, InputError
-from ...resampling import check_resamples
+from ...core.errors import CallError, InputError
+from ...inference.intervals import check_resamples
 from .directions import NONE_GIVEN, describes_the_case, direction, has_direction, plain
 from .effects import Differences, mean_differences
 from .gaps import Board, Missing, boards

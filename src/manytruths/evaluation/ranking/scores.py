@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...errors import CallError
+from ...core.errors import CallError
 from .directions import written
 
 PRESENT, MISSING, UNDEFINED, BOTH_EMPTY = 0, 1, 2, 3

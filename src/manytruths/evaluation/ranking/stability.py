@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...labels import Undefined
+from ...core.labels import Undefined
 from .gaps import Board
 from .schemes import Aggregate, Scheme, case_ranks, places, ranks, settled
 from .scores import Values

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ...resampling import LEAST_SUBJECTS, TOO_FEW, mean_intervals
+from ...inference.intervals import LEAST_SUBJECTS, TOO_FEW, mean_intervals
 from .gaps import Board
 from .schemes import SCHEMES, Aggregate, Scheme, aggregated, places, ranks, scheme_ranks, score, settled
 from .scores import Values

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ...errors import FormatError, ManytruthsError
-from ...formats import Grid
-from ...formats.opening import regular_file
+from ...core.errors import FormatError, ManytruthsError
+from ...io import Grid
+from ...io.opening import regular_file
 from ..opening import about, json_of
 from ..volumes import nifti_volume, telling
 

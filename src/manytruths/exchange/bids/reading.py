@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ...errors import FormatError, GridError, LabelError
-from ...formats import Grid
+from ...core.errors import FormatError, GridError, LabelError
+from ...io import Grid
 from ..opening import about
 from ..reads import Choices, Mark, Outline, Read, Status, Stored
 from ..sources import Source, sources

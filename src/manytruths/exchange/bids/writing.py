@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ...errors import CallError, StudyError
-from ...formats import write_json, write_map
+from ...core.errors import CallError, StudyError
+from ...io import write_json, write_map
 from ..reads import Mask, Read
 
 OWN = "manytruths"

@@ -12,8 +12,8 @@ from typing import Any, cast
 
 import msgspec
 
-from ...errors import CallError, FormatError
-from ...formats import Grid
+from ...core.errors import CallError, FormatError
+from ...io import Grid
 from ..documents import NOTHING, decoded, given, notes_of, person_of, picture_beside, ranked, rings_of, text_of
 from ..opening import about, image_grid, json_of
 from ..outlines import Polygon

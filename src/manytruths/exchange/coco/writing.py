@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import GridError
+from ...core.columns import natural
+from ...core.errors import GridError
 from ...shape.polygons import Rule
-from ...tallies import natural
 from ..documents import flat_shape, score_of, single_rings, whole_of, write_document
 from ..outlines import Polygon
 from ..reads import Mark, Mask, Outline, Read

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from zipfile import ZipFile
 
-from ...errors import FormatError
+from ...core.errors import FormatError
 from ..opening import Element, about, archive_or_file, elements, image_grid
 from ..reads import Choices, Mark, Read, Status, Stored
 from ..sources import Source, sources

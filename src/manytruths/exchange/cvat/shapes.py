@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import FormatError, InputError, LabelError
-from ...formats import Grid
+from ...core.errors import FormatError, InputError, LabelError
+from ...io import Grid
 from ..opening import Element
 from ..outlines import Bitmap, Ellipse, Line, Polygon, box, few_enough, finite
 from ..reads import Choices, Mark, Mask, Outline, Window

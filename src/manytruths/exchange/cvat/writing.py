@@ -20,8 +20,8 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
-from ...errors import CallError, InputError
-from ...formats import atomic, safe_name
+from ...core.errors import CallError, InputError
+from ...io import atomic, safe_name
 from ..outlines import Polygon
 from ..reads import Mark, Outline, Read
 from ..run_lengths import lengths_of

@@ -11,8 +11,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import FormatError
-from ...formats.opening import needs
+from ...core.errors import FormatError
+from ...io.opening import needs
 from ..opening import PIECE
 from ..reads import Mask, Window
 from .opening import EXPLICIT, IMPLICIT, Bounded, PixelData, decoding, opened

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import FormatError
+from ...core.errors import FormatError
 from .frames import Pixels
 from .opening import EXPLICIT, IMPLICIT, header
 from .planes import first, whole

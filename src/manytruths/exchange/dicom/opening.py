@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
-from ...errors import FormatError, ManytruthsError
-from ...formats.opening import needs
-from ...formats.quiet import quiet
+from ...core.errors import FormatError, ManytruthsError
+from ...io.opening import needs
+from ...io.quiet import quiet
 from ..opening import PIECE, about
 
 LARGEST_HEADER = 1 << 24

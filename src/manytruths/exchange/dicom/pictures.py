@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import FormatError, ManytruthsError
-from ...formats import Grid, atomic, write_map, write_picture
-from ...formats.opening import needs
+from ...core.errors import FormatError, ManytruthsError
+from ...io import Grid, atomic, write_map, write_picture
+from ...io.opening import needs
 from ..reads import NoPicture
 from .greys import Greys, greys_of
 from .opening import decoding

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import FormatError, GridError
+from ...core.errors import FormatError, GridError
 from ..opening import LARGEST_SIDE
 
 LARGEST_VOLUME = 1 << 29

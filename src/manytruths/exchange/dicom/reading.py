@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import FormatError, GridError
-from ...formats import Grid
+from ...core.errors import FormatError, GridError
+from ...io import Grid
 from ..reads import Choices, Mark, Read, Status
 from ..sources import Source, sources
 from .frames import Frames, marked, of_two_values

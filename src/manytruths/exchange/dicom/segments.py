@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import FormatError
+from ...core.errors import FormatError
 from ..sources import Source
 from .frames import Pixels
 from .opening import Header, PixelData

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import GridError
-from ...formats import Grid
-from ...formats.grid import TOLERANCE
+from ...core.errors import GridError
+from ...io import Grid
+from ...io.grid import TOLERANCE
 from ..opening import LARGEST_SIDE
 from .planes import LARGEST_VOLUME, Numbers, Planes
 

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import GridError, InputError, LabelError, ManytruthsError
-from ...formats import Grid, atomic
-from ...formats.aligning import align, obstacle
-from ...formats.opening import needs
-from ...formats.quiet import quiet
+from ...core.errors import GridError, InputError, LabelError, ManytruthsError
+from ...io import Grid, atomic
+from ...io.aligning import align, obstacle
+from ...io.opening import needs
+from ...io.quiet import quiet
 from ..reads import Mask, Read
 from .opening import decoding
 from .reading import Series, sorted_out

@@ -16,10 +16,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import FormatError, InputError, LabelError
-from ...formats import Grid, probe
-from ...formats.png import opened
-from ...formats.quiet import quiet
+from ...core.errors import FormatError, InputError, LabelError
+from ...io import Grid, probe
+from ...io.png import opened
+from ...io.quiet import quiet
 from ..documents import LONGEST, NOTHING, anything, decoded, given, notes_of, picture_beside, points_of, ranked, text_of
 from ..opening import about, image_grid, json_of
 from ..outlines import Bitmap, Ellipse, Line, Polygon, finite

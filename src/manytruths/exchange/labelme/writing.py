@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import CallError
-from ...formats import safe_name
+from ...core.errors import CallError
+from ...io import safe_name
 from ..documents import flat_shape, single_rings, whole_of, write_document
 from ..outlines import Polygon
 from ..reads import Mark, Mask, Read

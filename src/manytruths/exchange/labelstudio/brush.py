@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import FormatError
+from ...core.errors import FormatError
 from ..reads import Mask
 from ..run_lengths import lengths_of
 

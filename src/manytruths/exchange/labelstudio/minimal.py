@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ...errors import FormatError
+from ...core.errors import FormatError
 from ..documents import NOTHING, decoded, given
 from ..opening import about, json_of
 from .regions import Result

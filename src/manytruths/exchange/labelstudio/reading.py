@@ -15,9 +15,9 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from ...errors import FormatError, InputError
-from ...formats import Grid, probe
-from ...formats.location import SUFFIXES
+from ...core.errors import FormatError, InputError
+from ...io import Grid, probe
+from ...io.location import SUFFIXES
 from ..documents import NOTHING, decoded, given, person_of, picture_beside, text_of
 from ..opening import about, image_grid, json_of
 from ..reads import Choices, Mark, Read, Stored

@@ -14,8 +14,8 @@ from typing import Annotated
 import msgspec
 import numpy as np
 
-from ...errors import FormatError, GridError
-from ...formats import Grid
+from ...core.errors import FormatError, GridError
+from ...io import Grid
 from ..documents import LONGEST_NOTE, NOTHING, anything, decoded, given, points_of, ranked, text_of
 from ..opening import about, image_grid
 from ..outlines import Ellipse, Line, Polygon, box, finite

@@ -9,9 +9,9 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from ...errors import CallError
-from ...formats import Grid
-from ...tallies import natural
+from ...core.columns import natural
+from ...core.errors import CallError
+from ...io import Grid
 from ..documents import flat_shape, score_of, single_rings, whole_of, write_document
 from ..outlines import Polygon
 from ..reads import Mark, Mask, Outline, Read

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import FormatError, GridError
-from ...formats import Grid
-from ...formats.nrrd_file import affine_of
-from ...formats.opening import needs
+from ...core.errors import FormatError, GridError
+from ...io import Grid
+from ...io.nrrd_file import affine_of
+from ...io.opening import needs
 from ..volumes import LARGEST_VOLUME, Volume
 
 LONGEST_HEADER = 1 << 22

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ...errors import FormatError
-from ...formats import Grid
+from ...core.errors import FormatError
+from ...io import Grid
 from ..opening import about
 from ..reads import Choices, Mark, Outline, Read, Status, Window
 from ..sources import Source, sources

@@ -10,8 +10,8 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import CallError, LabelError
-from ...formats import Grid, atomic
+from ...core.errors import CallError, LabelError
+from ...io import Grid, atomic
 from ..reads import Mark, Mask, Read
 from .file import GEOMETRY, tags_of
 from .reading import OWN, STATUS

@@ -1,0 +1,58 @@
+"""Who decided (a column of a tally), and how large an item is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from .errors import CallError
+
+Role = Literal["rater", "algorithm", "reference"]
+ROLES: tuple[Role, ...] = ("rater", "algorithm", "reference")
+
+
+def natural(text: str) -> tuple[tuple[int, int, str], ...]:
+    """A sort key under which A2 comes before A10.
+
+    >>> sorted(["A10", "A2", "A1"], key=natural)
+    ['A1', 'A2', 'A10']
+    """
+    parts = re.split(r"(\d+)", text)
+    return tuple((1, int(p), p) if p.isdecimal() else (0, 0, p) for p in parts if p)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One source of decisions: a rater (perhaps in one of several sessions), an algorithm or a reference."""
+
+    name: str
+    role: Role = "rater"
+    session: str = ""
+
+    def __post_init__(self) -> None:
+        if self.role not in ROLES:
+            raise CallError(f"role of column {self.name!r} is {self.role!r}; it must be one of {', '.join(ROLES)}")
+
+    def __str__(self) -> str:
+        return f"{self.name}@{self.session}" if self.session else self.name
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        """Raters first, then algorithms, then references; names in natural order."""
+        return ROLES.index(self.role), natural(self.name), natural(self.session)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The size of one item: ``Unit(0.25, "mm²")``."""
+
+    size: float
+    name: str
+
+    def __post_init__(self) -> None:
+        if not 0 < self.size < float("inf"):
+            raise CallError(f"an item has a positive, finite size; got {self.size!r} {self.name}")
+
+    def __str__(self) -> str:
+        return f"{self.size:g} {self.name}"

@@ -1,0 +1,143 @@
+"""Masks to a tally, in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .blocks import flat_blocks, run_starts
+from .coding import Coder
+from .columns import Unit
+from .dense import dense_patterns
+from .errors import CallError, GridError, InputError
+from .inputs import Inputs, Masks, filled, gather, size
+from .labels import VOID, Labels
+from .rows import merge
+from .tally import REGIONS, Tally
+
+Array = NDArray[Any]
+
+_PENDING = 1 << 19
+"""Runs that may wait before they are merged: bounds the memory of noisy masks."""
+
+
+def tally(
+    masks: Masks,
+    *,
+    raters: Sequence[str] | str | None = None,
+    labels: Labels | Mapping[int, str] | Iterable[int] | None = None,
+    predictions: Mapping[Any, ArrayLike | None] | None = None,
+    references: Mapping[Any, ArrayLike | None] | None = None,
+    region: str | ArrayLike = "whole",
+    unit: Unit | tuple[float, str] | None = None,
+    void: int | None = None,
+    foreground: str | None = None,
+) -> Tally:
+    """Count how often each pattern of decisions occurs in masks of the same image.
+
+    Parameters
+    ----------
+    masks
+        One array a rater, of any dimension and memory order: a list, a stack, or ``{rater: mask}``;
+        ``{(rater, session): mask}`` for repeated readings. None stands for a rater who was absent.
+        Where a masked array is masked, the rater did not rate.
+    raters
+        Names, in the order of the masks; or ``"exchangeable"`` where slots are not people.
+    labels
+        The values allowed, ``{1: "gland"}`` or a :class:`Labels`; by default those that occur.
+    predictions, references
+        Further columns by name. A prediction is scored by being one more column.
+    region
+        ``"whole"``, ``"union"``, ``"modified_background"``, or a mask of the items to count.
+    unit
+        The size of an item, ``(0.25, "mm²")``.
+    void
+        The value that means "not rated".
+    foreground
+        ``"any"`` unites all labels but 0.
+
+    >>> a, b = [[1, 1, 0, 0]], [[1, 0, 0, 0]]
+    >>> print(tally({"A": a, "B": b}).to_csv().partition("\\n")[2])
+    A,B,count
+    0,0,2
+    1,0,1
+    1,1,1
+    """
+    if foreground not in (None, "any"):
+        raise CallError(f"foreground is None or 'any'; got {foreground!r}")
+    inputs = gather(masks, raters, predictions, references)
+    if len([c for c in inputs.columns if c.role == "rater"]) < 1:
+        raise CallError("a tally needs at least one rater")
+    declared = None if labels is None else Labels.of(labels)
+    coder = Coder([str(inputs.columns[i]) for i in inputs.present], declared, void, foreground == "any")
+    rows, counts, found = _count(inputs, coder, _region_mask(region, inputs))
+    unit = Unit(*unit) if isinstance(unit, tuple | list) else unit
+    name = "whole" if isinstance(region, str) else "mask"
+    table = Tally(inputs.columns, found, rows, counts, name, unit, isinstance(raters, str) and raters == "exchangeable")
+    return _restricted(table, region) if isinstance(region, str) else table
+
+
+def _region_mask(region: str | ArrayLike, inputs: Inputs) -> Array | None:
+    if isinstance(region, str):
+        if region not in REGIONS:
+            raise CallError(f"region is one of {', '.join(REGIONS)}, or a mask; got {region!r}")
+        return None
+    mask: Array = np.asarray(region).astype(bool)
+    if mask.shape != inputs.shape:
+        raise GridError(f"the region is {size(mask.shape)} but the masks are {size(inputs.shape)}")
+    if not mask.any():
+        raise InputError("the region is empty: no item of it is set, so that there is nothing to count")
+    return mask
+
+
+def _restricted(table: Tally, region: str) -> Tally:
+    if region == "modified_background" and (table.role("algorithm") or table.role("reference")):
+        raise CallError("modified_background with predictions needs a band of pixels; give it as a mask region")
+    return table if region == "whole" else table.restrict(region)
+
+
+def _count(inputs: Inputs, coder: Coder, region: Array | None) -> tuple[NDArray[np.uint8], NDArray[np.int64], Labels]:
+    """Rows over all columns, in final codes."""
+    present = inputs.present
+    arrays = [filled(inputs.arrays[i]) for i in present]
+    parts = list(_parts(arrays + ([region] if region is not None else []), len(present), coder))
+    codes = np.concatenate([p for p, _ in parts]) if parts else np.empty((0, len(present)), np.uint8)
+    counts = np.concatenate([c for _, c in parts]) if parts else np.empty(0, np.int64)
+    found = coder.labels()
+    rows = np.full((len(codes), len(inputs.columns)), VOID, np.uint8)
+    rows[:, present] = coder.table(found)[codes]
+    return rows, counts, found
+
+
+def _parts(arrays: list[Array], columns: int, coder: Coder) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int64]]]:
+    """Rows, a batch of blocks at a time; all but the last batch merged, since the tally merges again."""
+    codes: list[NDArray[np.uint8]] = []
+    lengths: list[NDArray[np.int64]] = []
+    waiting = 0
+    for block in flat_blocks(arrays):
+        values, length = dense_patterns(block) or _runs(block)
+        if len(arrays) > columns:
+            inside = values[-1].astype(bool)
+            values, length = [v[inside] for v in values[:-1]], length[inside]
+        codes.append(coder.encode(values))
+        lengths.append(length)
+        waiting += len(length)
+        if waiting > _PENDING:
+            yield _merged(codes, lengths, coder)
+            codes, lengths, waiting = [], [], 0
+    if waiting:
+        yield np.concatenate(codes, axis=1).T, np.concatenate(lengths)
+
+
+def _runs(block: list[Array]) -> tuple[list[Array], NDArray[np.int64]]:
+    starts = run_starts(block)
+    return [a[starts] for a in block], np.diff(starts, append=len(block[0]))
+
+
+def _merged(
+    codes: list[NDArray[np.uint8]], lengths: list[NDArray[np.int64]], coder: Coder
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    return merge(np.concatenate(codes, axis=1).T, np.concatenate(lengths), len(coder.codes))

@@ -1,0 +1,268 @@
+"""The table that everything else reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .columns import Column, Role, Unit
+from .crossing import crossed
+from .errors import CallError
+from .labels import VOID, Labels
+from .rows import Counts, Rows, merge
+
+REGIONS = ("whole", "union", "modified_background")
+"""The regions that a table can be restricted to without going back to the pixels."""
+
+_OF_PATTERNS = ("raters", "votes", "rated", "marked")
+"""Cached values that depend on the patterns alone, and so survive a change of counts."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Distinct patterns of decisions and how often each occurs.
+
+    Made by :func:`manytruths.tally` from masks; read by every statistic. Tables add, exactly.
+
+    Parameters
+    ----------
+    columns
+        Who decided.
+    labels
+        What the codes in the patterns stand for.
+    patterns
+        (patterns, columns) codes, :data:`~manytruths.VOID` where somebody did not rate.
+    counts
+        How many items show each pattern.
+    region
+        The kind of region that was counted. Chance-corrected numbers depend on it.
+    unit
+        The size of an item, where known.
+    exchangeable
+        Columns are slots, not people: nothing may be said about one of them.
+    """
+
+    columns: tuple[Column, ...]
+    labels: Labels
+    patterns: Rows
+    counts: Counts
+    region: str = "whole"
+    unit: Unit | None = None
+    exchangeable: bool = False
+
+    def __post_init__(self) -> None:
+        if len(set(self.columns)) < len(self.columns):
+            raise CallError(f"two columns are the same: {', '.join(map(str, self.columns))}")
+        rows = np.ascontiguousarray(self.patterns, np.uint8).reshape(len(self.counts), len(self.columns))
+        strange = rows[(rows >= len(self.labels)) & (rows != VOID)]
+        if strange.size:
+            raise CallError(f"a pattern holds the code {strange[0]}, but there are only {len(self.labels)} labels")
+        rows, counts = merge(rows, np.asarray(self.counts, np.int64), len(self.labels))
+        object.__setattr__(self, "patterns", rows)
+        object.__setattr__(self, "counts", counts)
+
+    # -- what is in it -------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        who = ", ".join(map(str, self.columns[:6])) + (", …" if len(self.columns) > 6 else "")
+        return (
+            f"<Tally of {self.items:,} items: {len(self.counts):,} patterns of {len(self.columns)} columns "
+            f"({who}), labels {', '.join(self.labels.describe()[:6])}, region {self.region}>"
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Tally)
+            and (self.columns, self.labels, self.region, self.unit, self.exchangeable)
+            == (other.columns, other.labels, other.region, other.unit, other.exchangeable)
+            and np.array_equal(self.patterns, other.patterns)
+            and np.array_equal(self.counts, other.counts)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def items(self) -> int:
+        """How many items were counted."""
+        return int(self.counts.sum())
+
+    @cached_property
+    def raters(self) -> tuple[int, ...]:
+        """Positions of the raters' columns, each rater in the first session only."""
+        first: dict[str, int] = {}
+        for i in sorted(range(len(self.columns)), key=lambda i: self.columns[i].order):
+            if self.columns[i].role == "rater":
+                first.setdefault(self.columns[i].name, i)
+        return tuple(sorted(first.values()))
+
+    @property
+    def rater_names(self) -> tuple[str, ...]:
+        """The raters, once each."""
+        return tuple(self.columns[i].name for i in self.raters)
+
+    @cached_property
+    def votes(self) -> NDArray[np.int64]:
+        """(patterns, labels): how many raters gave each label."""
+        rows = self.patterns[:, self.raters]
+        return np.stack([(rows == code).sum(axis=1) for code in range(len(self.labels))], axis=1)
+
+    @cached_property
+    def rated(self) -> NDArray[np.int64]:
+        """m: how many raters rated the items of each pattern at all."""
+        return np.asarray(self.votes.sum(axis=1), np.int64)
+
+    @cached_property
+    def marked(self) -> NDArray[np.int64]:
+        """A: how many raters gave a label other than background."""
+        return np.asarray(self.votes[:, list(self.labels.marks)].sum(axis=1), np.int64)
+
+    @cached_property
+    def contingency(self) -> NDArray[np.float64]:
+        """(R, R, L, L) items by the labels that two raters gave, for every two raters."""
+        return crossed(self.patterns, self.counts, self.raters, len(self.labels))
+
+    # -- columns -------------------------------------------------------------------------------
+
+    def position(self, column: str | Column) -> int:
+        """Where a column stands, by name (``"B"``, ``"B@2"``); a bare name means a rater's first session."""
+        if isinstance(column, Column):
+            if column in self.columns:
+                return self.columns.index(column)
+        else:
+            exact = [i for i, c in enumerate(self.columns) if str(c) == column]
+            named = [i for i in (*self.raters, *range(len(self.columns))) if self.columns[i].name == column]
+            if exact or named:
+                return (exact or named)[0]
+        raise CallError(f"no column {str(column)!r}; there are {', '.join(map(str, self.columns))}")
+
+    def project(self, columns: Iterable[str | Column]) -> Tally:
+        """The table of some columns alone."""
+        where = [self.position(c) for c in columns]
+        return replace(self, columns=tuple(self.columns[i] for i in where), patterns=self.patterns[:, where])
+
+    def pair(self, a: str | Column, b: str | Column) -> Tally:
+        """The table of two columns, both read as raters, so that pair statistics apply to any two."""
+        where = [self.position(a), self.position(b)]
+        first, second = (str(self.columns[i]) for i in where)
+        # a column with itself, or a rater and an algorithm of one name
+        names = (first, second) if first != second else (first, f"{second} (2)")
+        return replace(self, columns=tuple(map(Column, names)), patterns=self.patterns[:, where])
+
+    def without(self, *columns: str | Column) -> Tally:
+        """The table with some columns left out."""
+        gone = {self.position(c) for c in columns}
+        return self.project(c for i, c in enumerate(self.columns) if i not in gone)
+
+    def append(self, column: Column, codes: ArrayLike) -> Tally:
+        """The table with one more column, given as one code a pattern: a consensus, say."""
+        added = np.asarray(codes, np.uint8).reshape(-1, 1)
+        return replace(self, columns=(*self.columns, column), patterns=np.hstack([self.patterns, added]))
+
+    def role(self, role: Role) -> tuple[Column, ...]:
+        """The columns that have a role."""
+        return tuple(c for c in self.columns if c.role == role)
+
+    # -- rows ----------------------------------------------------------------------------------
+
+    def restrict(self, to: str | NDArray[np.bool_], region: str | None = None) -> Tally:
+        """Count fewer items.
+
+        ``"union"`` keeps what anybody marked; ``"modified_background"`` keeps that and as much background,
+        or all there is (Gordon 2009): meant for the table of one case, so restrict, then pool; an array of one
+        boolean a pattern keeps those, under the region name given.
+        """
+        if not isinstance(to, str):
+            keep = np.asarray(to, bool)
+            if keep.shape != self.counts.shape:
+                raise CallError(f"restrict wants one boolean a pattern, {len(self.counts)}; got shape {keep.shape}")
+            return replace(self, counts=np.where(keep, self.counts, 0), region=region or f"part of {self.region}")
+        if to == "whole" and self.region == "whole":
+            return self
+        if to == "union":
+            return replace(self, counts=np.where(self.marked > 0, self.counts, 0), region="union")
+        if to == "modified_background" and self.region != "union":
+            return replace(self, counts=self._less_background(), region="modified_background")
+        raise CallError(f"cannot restrict a table of region {self.region!r} to {to!r}; regions: {', '.join(REGIONS)}")
+
+    def _less_background(self) -> Counts:
+        """Background cut down to the size of the union, separately for each set of raters present."""
+        counts = self.counts.copy()
+        present = self.patterns[:, self.raters] != VOID
+        _, group = np.unique(present, axis=0, return_inverse=True)
+        for g in range(int(group.max(initial=-1)) + 1):
+            empty = np.flatnonzero((group == g) & (self.marked == 0))
+            if len(empty) > 1:
+                raise CallError(
+                    "modified_background depends on where the pixels lie as soon as a table has algorithms or second "
+                    "sessions: leave {session} and predictions out, or project the table to its raters first"
+                )
+            union = int(counts[(group == g) & (self.marked > 0)].sum())
+            counts[empty] = np.minimum(counts[empty], union)
+        return counts
+
+    def recount(self, counts: ArrayLike) -> Tally:
+        """The same patterns with other counts (zeros may stand); what resampling uses."""
+        other = object.__new__(Tally)
+        state: dict[str, Any] = {k: v for k, v in self.__dict__.items() if k in _OF_PATTERNS}
+        fields = ("columns", "labels", "patterns", "region", "unit", "exchangeable")
+        state.update({k: self.__dict__[k] for k in fields}, counts=np.asarray(counts, np.int64))
+        other.__dict__.update(state)
+        return other
+
+    # -- labels --------------------------------------------------------------------------------
+
+    def relabel(self, labels: Labels) -> Tally:
+        """The same decisions over a label set that holds all of the present one."""
+        if labels == self.labels:
+            return self
+        table = np.full(256, VOID, np.uint8)
+        table[: len(self.labels)] = [labels.values.index(v) for v in self.labels.values]
+        return replace(self, labels=labels, patterns=table[self.patterns])
+
+    def only(self, label: int | str) -> Tally:
+        """One label against all the rest, as a table of two labels."""
+        code = self.labels.index(label)
+        return self._binary([code], self.labels.names[code])
+
+    def foreground(self) -> Tally:
+        """All labels but background united."""
+        marks = self.labels.marks
+        own = self.labels.names[marks[0]] if len(marks) == 1 else "any"
+        return self._binary(marks, "any" if own.isdecimal() else own)
+
+    def _binary(self, codes: Sequence[int], name: str) -> Tally:
+        table = np.zeros(256, np.uint8)
+        table[list(codes)] = 1
+        table[VOID] = VOID
+        rest = "background" if name != "background" else "rest"
+        return replace(self, labels=Labels((0, 1), (rest, name)), patterns=table[self.patterns])
+
+    # -- sums ----------------------------------------------------------------------------------
+
+    def __add__(self, other: Tally) -> Tally:
+        from .pooling import pool
+
+        return pool([self, other]) if isinstance(other, Tally) else NotImplemented
+
+    def __radd__(self, other: object) -> Tally:
+        return self if other == 0 else NotImplemented
+
+    # -- text ----------------------------------------------------------------------------------
+
+    def to_csv(self) -> str:
+        """The table as text: a site can share it without sharing pixels. See :func:`manytruths.save`."""
+        from .text import to_csv
+
+        return to_csv(self)
+
+    @classmethod
+    def from_csv(cls, text: str) -> Tally:
+        """The table back from :meth:`to_csv`, equal in every field."""
+        from .text import from_csv
+
+        return from_csv(text)

@@ -1,0 +1,75 @@
+"""A tally as CSV text: one line of JSON that says what it is, then a row a pattern."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import Any
+
+import numpy as np
+
+from .cells import shown_cell
+from .columns import Column, Unit
+from .errors import FormatError, ManytruthsError
+from .labels import VOID, Labels
+from .rows import Counts, Rows
+from .tally import Tally
+
+VERSION = 1
+
+
+def to_csv(tally: Tally) -> str:
+    """See :meth:`Tally.to_csv`."""
+    out = io.StringIO()
+    out.write("# " + json.dumps(_head(tally), ensure_ascii=False) + "\n")
+    write = csv.writer(out, lineterminator="\n")
+    write.writerow([*(shown_cell(str(c).replace("\r", "\n")) for c in tally.columns), "count"])
+    value = dict(enumerate(tally.labels.values)) | {VOID: ""}
+    for row, count in zip(tally.patterns.tolist(), tally.counts.tolist(), strict=True):
+        write.writerow([*(value[code] for code in row), count])
+    return out.getvalue()
+
+
+def _head(tally: Tally) -> dict[str, Any]:
+    return {
+        "manytruths_tally": VERSION,
+        "columns": [[c.name, c.role, c.session] for c in tally.columns],
+        "labels": [list(tally.labels.values), list(tally.labels.names), list(tally.labels.numbers)],
+        "region": tally.region,
+        "unit": [tally.unit.size, tally.unit.name] if tally.unit else None,
+        "exchangeable": tally.exchangeable,
+    }
+
+
+def from_csv(text: str) -> Tally:
+    """See :meth:`Tally.from_csv`."""
+    first, _, rest = text.partition("\n")
+    try:
+        head = json.loads(first.removeprefix("# "))
+        if head["manytruths_tally"] != VERSION:
+            raise FormatError(f"a tally of version {head['manytruths_tally']}; this release reads version {VERSION}")
+        columns = tuple(Column(*c) for c in head["columns"])
+        labels = Labels(*map(tuple, head["labels"]))
+        unit = Unit(*head["unit"]) if head["unit"] else None
+        rows, counts = _rows(rest, columns, labels)
+        return Tally(columns, labels, rows, counts, head["region"], unit, head["exchangeable"])
+    except ManytruthsError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError, csv.Error) as error:
+        raise FormatError(
+            f"not a tally written by manytruths: {error}; the first line wants '# {{\"manytruths_tally\": 1, …}}'"
+        ) from None
+
+
+def _rows(text: str, columns: tuple[Column, ...], labels: Labels) -> tuple[Rows, Counts]:
+    code = {str(v): c for c, v in enumerate(labels.values)} | {"": VOID}
+    lines = list(csv.reader(io.StringIO(text)))[1:]
+    for number, line in enumerate(lines, start=3):
+        if len(line) != len(columns) + 1 or any(cell not in code for cell in line[:-1]) or not line[-1].isdecimal():
+            raise FormatError(
+                f"line {number} of the tally: wanted {len(columns)} labels of {', '.join(code)[:60]} and a count; "
+                f"got {','.join(line)[:80]!r}"
+            )
+    rows = np.array([[code[cell] for cell in line[:-1]] for line in lines], np.uint8).reshape(-1, len(columns))
+    return rows, np.array([int(line[-1]) for line in lines], np.int64)

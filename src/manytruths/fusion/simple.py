@@ -1,0 +1,147 @@
+"""SIMPLE: a weighted vote of the raters who fit it.
+
+From the vote of all, repeat until the raters kept and the estimate stand still ::
+
+    score   s_j = Dice (or IoU) of rater j and the estimate, over the items that he rated
+    drop    raters with s_j < mean s − α · std s, over those kept; std divides by their number
+    vote    Σ s_j D_j / Σ s_j ≥ 0.5 over those kept
+
+A rater dropped does not come back. A tie is marked, as in a vote.
+
+Langerak TR et al. Label fusion in atlas-based segmentation using a selective and iterative method for performance level
+estimation (SIMPLE). IEEE Trans Med Imaging 2010;29:2000–2008. doi:10.1109/TMI.2010.2057442
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.errors import CallError
+from ..core.labels import VOID
+from ..core.tally import Tally
+from ..core.values import PatternValues
+from .notes import left_out, notes
+from .result import Consensus, Values, binary_labels
+from .vote import decided, divided
+
+Flags = NDArray[np.bool_]
+Score = Literal["dice", "iou"]
+
+SLOTS = "raters are exchangeable: those kept and dropped are slots, within one case only"
+ROUNDING = 1e-12
+"""So that raters of equal scores are not dropped for the last digit of their mean."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Simple(Consensus):
+    """What SIMPLE found; ``probability`` is the weighted share of the raters kept, 0 where none of them rated."""
+
+    kept: tuple[str, ...]
+    """The raters who vote at the end."""
+    dropped: tuple[str, ...]
+    """Those who do not, in the order in which they were dropped."""
+    scores: Values
+    """Of every rater against the last estimate, in the order of ``raters``; nan where it cannot be told."""
+    weights: Values
+    """Of every rater in the last vote; 0 for those dropped."""
+    rounds: int
+    """How many times raters were scored."""
+    alpha: float
+    """α, as given."""
+
+
+@dataclass(frozen=True)
+class _State:
+    """One vote, and the raters scored by it."""
+
+    weights: Values
+    share: Values
+    hard: Flags
+    scores: Values
+
+    @property
+    def kept(self) -> Flags:
+        return self.weights > 0
+
+    def same(self, other: _State) -> bool:
+        return bool((self.kept == other.kept).all() and (self.hard == other.hard).all())
+
+
+def simple(tally: Tally, alpha: float = 1.5, score: Score = "dice", *, most: int = 100) -> Simple:
+    """The weighted vote of the raters who agree with it; all labels but background count as marked.
+
+    Parameters
+    ----------
+    alpha
+        How many standard deviations below the mean score a rater may be.
+    score
+        ``"dice"`` or ``"iou"``.
+    most
+        Stop after so many rounds.
+
+    >>> import manytruths as mt
+    >>> t = mt.tally({"A": [1, 1, 1, 0, 0], "B": [1, 1, 1, 0, 0], "C": [1, 1, 0, 0, 0], "D": [0, 0, 0, 1, 1]})
+    >>> found = simple(t)
+    >>> found.dropped, found.hard
+    (('D',), array([False,  True,  True]))
+    """
+    if not alpha > 0 or score not in ("dice", "iou") or most < 1:
+        raise CallError(
+            f"simple wants alpha above 0, score 'dice' or 'iou', most at least 1; got {alpha!r}, {score!r}, {most!r}"
+        )
+    state, ended, gone = _voted(tally, np.ones(len(tally.raters)), score), "stopped", list[int]()
+    rounds = 0
+    while rounds < most and ended == "stopped":
+        rounds += 1
+        weights = _weights(state, alpha)
+        gone += np.flatnonzero(state.kept & (weights == 0)).tolist()
+        last, state = state, _voted(tally, weights, score)
+        if state.same(last):
+            ended = "converged"
+    if not state.hard[tally.counts > 0].any():
+        ended = "nothing marked"
+    return _result(tally, state, gone, ended, rounds, alpha)
+
+
+def _voted(tally: Tally, weights: Values, score: Score) -> _State:
+    share, hard = decided(tally, 0.5, weights)
+    rows = tally.patterns[:, tally.raters]
+    marked, truth = np.isin(rows, tally.labels.marks), hard[:, None] & (rows != VOID)
+    both = (tally.counts @ (marked & truth)).astype(np.float64)
+    total = tally.counts @ marked + tally.counts @ truth
+    return _State(weights, share, hard, divided(2 * both, total) if score == "dice" else divided(both, total - both))
+
+
+def _weights(state: _State, alpha: float) -> Values:
+    """The scores of those who stay, 0 for the rest; who cannot be scored, having seen nothing, stays as one of many."""
+    known = state.kept & ~np.isnan(state.scores)
+    scores = state.scores[known]
+    if len(scores) < 2 or not scores.any():
+        return state.weights
+    limit = scores.mean() - alpha * scores.std() - ROUNDING
+    each = np.where(np.isnan(state.scores), scores.mean(), state.scores)
+    return np.where(state.kept & (each >= limit), each, 0.0)
+
+
+def _result(tally: Tally, state: _State, gone: list[int], ended: str, rounds: int, alpha: float) -> Simple:
+    names = tally.rater_names
+    few = [SLOTS] if tally.exchangeable else left_out(tally, state.kept)
+    return Simple(
+        method="simple",
+        raters=names,
+        labels=binary_labels(tally),
+        probability=PatternValues(np.nan_to_num(state.share), tally),
+        hard=PatternValues(state.hard, tally),
+        ended=ended,
+        note="; ".join(notes(tally) + (few if len(names) > 1 else [])),
+        kept=tuple(n for n, k in zip(names, state.kept, strict=True) if k),
+        dropped=tuple(names[i] for i in gone),
+        scores=state.scores,
+        weights=state.weights,
+        rounds=rounds,
+        alpha=alpha,
+    )

@@ -1,0 +1,138 @@
+"""STAPLE of every case on its own, all cases at once.
+
+EM on a small table takes microseconds, and most of those are spent on the way in and out of NumPy. Tables that share
+their raters and labels are laid side by side over the union of their patterns, the steps of :mod:`.em` are done for all
+of them together, and each leaves when it has converged: the numbers are those of :func:`staple`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.pooling import Tallies, aligned
+from ..core.tally import Tally
+from .em import Decisions, Fit, Values, e_step, log, m_step, of_rates
+from .options import Prior, StapleOptions, pseudo_counts, starting_prior
+from .staple import Staple, decisions_of, finished, staple
+
+LARGEST = 256
+"""Patterns beyond which a table is better off alone."""
+MOST_CELLS = 1 << 22
+"""Tables × patterns that are held at once."""
+
+
+def staple_each(
+    tallies: Mapping[str, Tally] | Iterable[Tally], prior: Prior = "prevalence", **options: Any
+) -> dict[str, Staple]:
+    """:func:`staple` of each table, by case; ``options`` are its.
+
+    >>> import manytruths as mt
+    >>> one = mt.tally({"A": [1, 1, 0, 0], "B": [1, 0, 0, 0], "C": [1, 1, 0, 1]})
+    >>> two = mt.tally({"A": [1, 1, 0, 0], "B": [0, 1, 0, 0], "C": [0, 1, 1, 0]})
+    >>> {case: found.iterations for case, found in staple_each({"p1": one, "p2": two}).items()}
+    {'p1': 22, 'p2': 9}
+    """
+    tables = Tallies.of(tallies)
+    together: dict[object, list[str]] = {}
+    for case, table in tables.items():
+        if _plain(table) and not (options.get("like") and len(table.labels) > 2):
+            together.setdefault((table.columns, table.labels, table.region, table.exchangeable), []).append(case)
+    found = {}
+    for cases in together.values():
+        whole, counts = aligned([tables[case] for case in cases])
+        if len(cases) > 1 and counts.size <= MOST_CELLS:
+            found.update(_side_by_side(tables, cases, whole, counts, prior, options))
+    return {case: found[case] if case in found else staple(table, prior, **options) for case, table in tables.items()}
+
+
+def _plain(table: Tally) -> bool:
+    """Few patterns, all with items, and at least two labels given."""
+    given = (table.votes > 0).any(axis=0).sum()
+    return 0 < len(table.counts) <= LARGEST and bool(table.counts.all()) and given > 1
+
+
+def _side_by_side(
+    tables: Mapping[str, Tally], cases: list[str], whole: Tally, counts: NDArray[np.int64], prior: Prior, options: Any
+) -> dict[str, Staple]:
+    settings = StapleOptions.of(whole, prior, **options)
+    decisions, agreed = decisions_of(whole, settings)
+    left = np.where(agreed | (whole.rated == 0), 0.0, counts.astype(np.float64))
+    there = np.flatnonzero(left.any(axis=1))
+    fits = _fitted(decisions, left[there], whole, settings) if len(there) else []
+    return {
+        cases[t]: finished(tables[cases[t]], _own(fit, counts[t] > 0), agreed[counts[t] > 0], settings)
+        for t, fit in zip(there.tolist(), fits, strict=True)
+    }
+
+
+def _own(fit: Fit, rows: NDArray[np.bool_]) -> Fit:
+    return replace(fit, weight=fit.weight[rows])
+
+
+def _fitted(decisions: Decisions, counts: Values, whole: Tally, options: StapleOptions) -> list[Fit]:
+    """One fit a row of counts; what has converged leaves."""
+    pseudo = pseudo_counts(options.map_prior, decisions.labels)
+    prior = np.stack([starting_prior(replace(decisions, counts=row), whole, options.prior) for row in counts])
+    run = _Run(np.arange(len(counts)), replace(decisions, counts=counts), prior, decisions.share[None])
+    fits, history = [_NOTHING] * len(counts), np.full((0, len(counts)), np.nan)
+    for step in range(options.most):
+        run, likelihood = run.stepped(pseudo, options.estimate)
+        if step == len(history):
+            history = np.concatenate([history, np.full((max(64, step), len(counts)), np.nan)])
+        history[step, run.case] = likelihood
+        leaving = (run.moved <= options.tolerance) | (step + 1 == options.most)
+        for i in np.flatnonzero(leaving):
+            past = history[: step + 1, run.case[i]].copy()
+            fits[run.case[i]] = Fit(run.confusion[i], run.prior[i], run.weight[i], past, float(run.moved[i]))
+        if leaving.all():
+            break
+        run = run.without(leaving)
+    return fits
+
+
+_NOTHING = Fit(*(np.zeros(0),) * 4, np.inf)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """The tables that have not converged yet, and where they stand."""
+
+    case: NDArray[np.intp]
+    decisions: Decisions
+    prior: Values
+    weight: Values
+    confusion: Values = field(default_factory=lambda: np.zeros(0))
+    moved: Values = field(default_factory=lambda: np.zeros(0))
+
+    def stepped(self, pseudo: Values, estimate: bool) -> tuple[_Run, Values]:
+        """Both steps, and the log-likelihoods."""
+        confusion, prior, counts = m_step(self.decisions, self.weight, pseudo), self.prior, self.decisions.counts
+        if estimate:
+            prior = np.einsum("tp,tpk->tk", counts, np.broadcast_to(self.weight, (*counts.shape, prior.shape[1])))
+            prior /= counts.sum(axis=1, keepdims=True)
+        weight, likelihood = e_step(self.decisions, confusion, log(prior)[:, None, :])
+        if pseudo.any():
+            likelihood = likelihood + of_rates(confusion, pseudo)
+        moved = np.full(len(prior), np.inf)
+        if len(self.confusion):
+            moved = np.maximum(_largest(confusion - self.confusion), _largest(prior - self.prior))
+        return _Run(self.case, self.decisions, prior, weight, confusion, moved), likelihood
+
+    def without(self, gone: NDArray[np.bool_]) -> _Run:
+        """The tables that stay."""
+        if not gone.any():
+            return self
+        stay = ~gone
+        left = replace(self.decisions, counts=self.decisions.counts[stay])
+        parts = (x[stay] for x in (self.prior, self.weight, self.confusion, self.moved))
+        return _Run(self.case[stay], left, *parts)
+
+
+def _largest(steps: Values) -> Values:
+    """Of each table, the largest step of what can be told."""
+    return np.asarray(np.where(np.isnan(steps), 0, np.abs(steps)).reshape(len(steps), -1).max(axis=1))

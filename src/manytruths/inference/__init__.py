@@ -1,0 +1,1 @@
+"""Intervals over cases and raters."""

@@ -1,0 +1,260 @@
+"""Intervals for any statistic of a tally.
+
+Subjects are drawn again, never pixels: tables are re-added with other weights and the statistic is read off each
+sum. Raters are left out one at a time, since drawing them with replacement makes copies that agree with themselves.
+
+Efron B, Tibshirani RJ. An Introduction to the Bootstrap. 1993, ch. 11 (jackknife), 13 (percentile), 14 (BCa).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from statistics import NormalDist
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..core.errors import CallError, InputError
+from ..core.labels import Undefined, reason
+from ..core.pooling import Tallies, aligned, pool
+from ..core.tally import Tally
+
+Statistic = Callable[[Tally], float]
+Values = NDArray[np.float64]
+
+MOST_RESAMPLES = 100_000
+"""Beyond it intervals do not change any more, and take memory and hours."""
+LEAST_SUBJECTS = 10
+TOO_FEW = f"an interval over subjects needs at least {LEAST_SUBJECTS} of them"
+
+
+def check_resamples(resamples: int) -> None:
+    """Refuse none, and more than anybody waits for."""
+    if not 1 <= resamples <= MOST_RESAMPLES:
+        raise CallError(f"resamples is from 1 to {MOST_RESAMPLES:,}; got {resamples:,}")
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A value and how far it can be trusted.
+
+    ``n`` counts subjects (or raters), ``n_undefined`` the resamples in which the statistic had no value.
+    """
+
+    value: float
+    low: float
+    high: float
+    level: float
+    method: str
+    n: int
+    n_undefined: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} ({self.low:.3f}–{self.high:.3f})"
+
+
+def interval(
+    statistic: Statistic,
+    tallies: Mapping[str, Tally] | Iterable[Tally],
+    *,
+    over: Literal["subjects", "raters"] = "subjects",
+    of: Literal["pooled", "mean"] = "pooled",
+    method: Literal["bca", "percentile"] = "bca",
+    resamples: int = 2000,
+    level: float = 0.95,
+    seed: int = 0,
+    mixed: bool = False,
+) -> Interval:
+    """An interval for a statistic over a study.
+
+    Parameters
+    ----------
+    statistic
+        Any function of a tally.
+    tallies
+        Tables by case, as :meth:`Study.tally` gives them; cases of one subject are drawn together.
+    over
+        ``"subjects"``: bootstrap. ``"raters"``: leave-one-rater-out jackknife with Student's t.
+    of
+        ``"pooled"``: the statistic of the summed table. ``"mean"``: its mean over subjects.
+    method
+        ``"bca"`` (bias-corrected and accelerated) or ``"percentile"``.
+    mixed
+        Whether tables whose region or item size differ may be pooled, as in :func:`manytruths.pool`.
+
+    Raises
+    ------
+    InputError
+        With fewer than ten subjects, or fewer than three raters.
+    """
+    tables = Tallies.of(tallies)
+    if not tables:
+        raise CallError("there is no table")
+    _one_of("over", over, ("subjects", "raters"))
+    _one_of("of", of, ("pooled", "mean"))
+    _one_of("method", method, ("bca", "percentile"))
+    check_resamples(resamples)
+    if not 0 < level < 1:
+        raise CallError(f"level lies between 0 and 1; got {level}")
+    if of == "pooled":
+        pool(tables, mixed=mixed)  # refuses what does not add
+    if over == "raters":
+        return _over_raters(statistic, tables, of, level)
+    if len(tables.by_subject()) < LEAST_SUBJECTS:
+        raise InputError(f"{TOO_FEW}; there are {len(tables.by_subject())}")
+    if of == "mean":
+        values = subject_values(tables, [statistic(t) for t in tables.values()])
+        found = mean_intervals(values[:, None], method, resamples, level, seed)[0]
+        if found.n < LEAST_SUBJECTS:
+            raise InputError(reason(found.low))
+        return found
+    return pooled_intervals([statistic], tables, method, resamples, level, seed)[0]
+
+
+def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise CallError(f"{name} is {' or '.join(map(repr, allowed))}; got {value!r}")
+
+
+def subject_values(tables: Tallies, values: ArrayLike) -> Values:
+    """(cases, …) values to (subjects, …): the mean of a subject's cases that are defined, nan where none is."""
+    by_case = np.asarray(values, np.float64)
+    subjects = {subject: i for i, subject in enumerate(tables.by_subject())}
+    owner = [subjects[tables.subjects[case]] for case in tables]
+    total, known = np.zeros((2, len(subjects), *by_case.shape[1:]))
+    np.add.at(total, owner, np.nan_to_num(by_case))
+    np.add.at(known, owner, ~np.isnan(by_case))
+    return np.asarray(np.divide(total, known, out=np.full_like(total, np.nan), where=known > 0))
+
+
+def mean_intervals(
+    values: Values, method: str = "bca", resamples: int = 2000, level: float = 0.95, seed: int = 0
+) -> list[Interval]:
+    """Intervals for the means of (subjects, statistics) values, all from the same draws.
+
+    Subjects for whom a statistic is undefined are left out of its means; with fewer than ten others, its
+    interval is undefined.
+    """
+    known = ~np.isnan(values)
+    filled, n = np.nan_to_num(values), known.sum(axis=0)
+    if len(values) < LEAST_SUBJECTS:
+        return [_of_mean(filled[known[:, k], k], values[:0, k], method, level) for k in range(len(n))]
+    weights = drawn_subjects(len(values), resamples, seed)
+    drawn = weights @ known
+    replicates = np.divide(weights @ filled, drawn, out=np.full(drawn.shape, np.nan), where=drawn > 0)
+    return [_of_mean(filled[known[:, k], k], replicates[:, k], method, level) for k in range(len(n))]
+
+
+def _of_mean(defined: Values, replicates: Values, method: str, level: float) -> Interval:
+    n = len(defined)
+    if n < LEAST_SUBJECTS:
+        value = float(defined.mean()) if n else Undefined("undefined for every subject")
+        refused = Undefined(f"{TOO_FEW}; it is defined for {n}")
+        return Interval(value, refused, refused, level, method, n)
+    left_out = (defined.sum() - defined) / (n - 1)
+    return interval_of(float(defined.mean()), replicates, left_out, method, level, n)
+
+
+def pooled_intervals(
+    statistics: Sequence[Statistic],
+    tables: Tallies,
+    method: str = "bca",
+    resamples: int = 2000,
+    level: float = 0.95,
+    seed: int = 0,
+) -> list[Interval]:
+    """Intervals for several statistics of the summed table, all from the same draws."""
+    subjects = {subject: i for i, subject in enumerate(tables.by_subject())}
+    whole, by_case = aligned(list(tables.values()))
+    counts = np.zeros((len(subjects), by_case.shape[1]), np.int64)
+    np.add.at(counts, [subjects[tables.subjects[case]] for case in tables], by_case)
+    drawn = _products(drawn_subjects(len(subjects), resamples, seed), counts)
+    one_less = whole.counts - counts if method == "bca" else counts[:0]
+    found = []
+    for statistic in statistics:
+        replicates, left_out = of_all(statistic, whole, drawn), of_all(statistic, whole, one_less)
+        found.append(interval_of(statistic(whole), replicates, left_out, method, level, len(subjects)))
+    return found
+
+
+def of_all(statistic: Statistic, whole: Tally, counts: NDArray[np.int64]) -> Values:
+    """A statistic of many tables that share their patterns: at once where it can, else one by one."""
+    batch = getattr(statistic, "batch", None)
+    if batch is not None:
+        return np.asarray(batch(whole, counts), np.float64)
+    whole.votes, whole.rated, whole.marked  # noqa: B018  made once, shared by every recount
+    return np.array([statistic(whole.recount(c)) for c in counts], np.float64)
+
+
+@lru_cache(maxsize=4)
+def drawn_subjects(n: int, resamples: int, seed: int) -> Values:
+    """How often each subject is drawn in each resample; the same draws serve every statistic."""
+    return np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=resamples).astype(np.float64)
+
+
+def _products(weights: Values, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    # whole numbers below 2^53 are exact in float64, whose product is the fast one
+    return np.asarray(weights @ counts.astype(np.float64)).astype(np.int64)
+
+
+def interval_of(value: float, replicates: Values, left_out: Values, method: str, level: float, n: int) -> Interval:
+    """The interval of a value from its replicates and, for BCa, from its values with one subject left out."""
+    defined = replicates[~np.isnan(replicates)]
+    undefined = len(replicates) - len(defined)
+    if reason(value) or not len(defined):
+        nothing = Undefined(reason(value) or "undefined in every resample")
+        return Interval(value, nothing, nothing, level, method, n, undefined)
+    tails = np.array([(1 - level) / 2, (1 + level) / 2])
+    if method == "bca":
+        tails = _bca(tails, value, defined, left_out[~np.isnan(left_out)])
+    low, high = np.quantile(defined, tails)
+    return Interval(float(value), float(low), float(high), level, method, n, undefined)
+
+
+def _bca(tails: Values, value: float, replicates: Values, left_out: Values) -> Values:
+    """Tails shifted for bias (the share of replicates below the value) and for skewness (acceleration)."""
+    normal, size = NormalDist(), len(replicates)
+    # a draw that ties with the value may miss it by the last bit, as the order of the sum has it
+    tied = np.isclose(replicates, value, rtol=1e-12, atol=1e-12)
+    below = ((replicates[~tied] < value).sum() + tied.sum() / 2) / size
+    bias = normal.inv_cdf(min(max(below, 1 / (size + 1)), size / (size + 1)))
+    apart = left_out.mean() - left_out
+    spread = float((apart**2).sum())
+    acceleration = float((apart**3).sum()) / (6 * spread**1.5) if spread else 0.0
+    z = [bias + normal.inv_cdf(t) for t in tails]
+    return np.array([normal.cdf(bias + x / (1 - acceleration * x)) for x in z])
+
+
+def _over_raters(statistic: Statistic, tables: Tallies, of: str, level: float) -> Interval:
+    if any(t.exchangeable for t in tables.values()):
+        raise CallError("raters are exchangeable: a slot is not a person and cannot be left out of a study")
+    names = sorted({name for t in tables.values() for name in t.rater_names})
+    if len(names) < 3:
+        raise InputError(f"leaving raters out one at a time needs at least three of them; there are {len(names)}")
+    value = _whole(statistic, tables, of)
+    left_out = np.array([_whole(statistic, tables.map(lambda t, n=name: _without(t, n)), of) for name in names])
+    if reason(value) or np.isnan(left_out).any():
+        nothing = Undefined(reason(value) or "undefined when one of the raters is left out")
+        return Interval(value, nothing, nothing, level, "jackknife", len(names), int(np.isnan(left_out).sum()))
+    from scipy.special import stdtrit
+
+    count = len(names)
+    error = math.sqrt((count - 1) / count * float(((left_out - left_out.mean()) ** 2).sum()))
+    reach = float(stdtrit(count - 1, (1 + level) / 2)) * error
+    return Interval(float(value), value - reach, value + reach, level, "jackknife", count)
+
+
+def _whole(statistic: Statistic, tables: Tallies, of: str) -> float:
+    if of == "pooled":
+        return statistic(pool(tables, mixed=True))
+    values = subject_values(tables, [statistic(t) for t in tables.values()])
+    defined = values[~np.isnan(values)]
+    return float(defined.mean()) if len(defined) else Undefined("undefined for every subject")
+
+
+def _without(tally: Tally, name: str) -> Tally:
+    return tally.without(*[c for c in tally.columns if c.role == "rater" and c.name == name])

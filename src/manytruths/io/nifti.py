@@ -1,0 +1,135 @@
+"""NIfTI-1 and NIfTI-2, packed or not, through nibabel's headers."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.errors import FormatError, GridError
+from .grid import Grid
+from .location import Location
+from .opening import MAX_ITEMS, Content, Use, check_bytes, check_shape, damaged, grid_of, needs, start_of
+
+_GZIP = b"\x1f\x8b"
+_LONGEST = 1 << 22
+"""Bytes of a header with its extensions."""
+_MM = {"micron": 1e-3, "meter": 1e3}
+
+_log = logging.getLogger("manytruths.io.nifti")
+_log.propagate = False
+_log.addHandler(logging.NullHandler())
+
+
+def probe(location: Location) -> Grid:
+    with _opened(location) as stream:
+        header = _header(stream, location)
+        return _grid(header, location)
+
+
+def read(location: Location, use: Use) -> Content:
+    with _opened(location) as stream:
+        header = _header(stream, location)
+        grid = _grid(header, location)
+        if not _is_packed(location):
+            check_bytes(location, _end(header))
+        array = _scaled(header.raw_data_from_fileobj(stream), header)
+        _drain(stream, location)
+    return Content(array.reshape(grid.shape, order="F"), grid, "nifti")
+
+
+def layout(location: Location) -> tuple[Any, Grid, bool]:
+    """The header, the grid, and whether the file is packed: for those who read the voxels a few slices at a time."""
+    with _opened(location) as stream:
+        # an extension may say that it is as long as it likes
+        header = _header(io.BytesIO(stream.read(_LONGEST)), location)
+        return header, _grid(header, location), _is_packed(location)
+
+
+def _is_packed(location: Location) -> bool:
+    return start_of(location.path).startswith(_GZIP)
+
+
+@contextmanager
+def _opened(location: Location) -> Iterator[IO[bytes]]:
+    needs("nibabel", "medical", location)
+    with open(location.path, "rb") as plain:
+        if not _is_packed(location):
+            yield plain
+        else:
+            with gzip.GzipFile(fileobj=plain) as unpacked:
+                yield unpacked  # type: ignore[misc]
+
+
+def _drain(stream: IO[bytes], location: Location) -> None:
+    """Read a packed file to its end, where its checksum stands."""
+    more = 0
+    while _is_packed(location) and (piece := stream.read(1 << 20)):
+        more += len(piece)
+        if more > MAX_ITEMS:
+            damaged(location, f"more than {MAX_ITEMS} bytes behind its voxels")
+
+
+def _header(stream: IO[bytes], location: Location) -> Any:
+    nibabel = needs("nibabel", "medical", location)
+    start = stream.read(4)
+    stream.seek(0)
+    sizes = {int.from_bytes(start, "little"), int.from_bytes(start, "big")}
+    if not sizes & {348, 540}:
+        raise FormatError(f"{location}: is not a NIfTI file: it starts with {start!r}; export it again")
+    kind = nibabel.Nifti1Header if 348 in sizes else nibabel.Nifti2Header
+    header = kind.from_fileobj(stream, check=False)
+    if bytes(header["magic"].item())[:2] != b"n+":
+        raise FormatError(f"{location}: is half of an .hdr and .img pair; save it as one .nii file")
+    _check_spacing(header, location)
+    header.check_fix(logger=_log, error_level=40)
+    return header
+
+
+def _check_spacing(header: Any, location: Location) -> None:
+    # Before nibabel mends them: it would put 1 mm in place of 0.
+    spacing = header["pixdim"][1 : 1 + min(3, _axes(header, location))]
+    if not (np.isfinite(spacing) & (spacing != 0)).all():
+        shown = "×".join(f"{s:.6g}" for s in spacing)
+        raise GridError(f"{location}: spacing {shown} mm in its header; write the true spacing into pixdim")
+
+
+def _axes(header: Any, location: Location) -> int:
+    axes = int(header["dim"][0])
+    if not 1 <= axes <= 7:
+        raise FormatError(f"{location}: has {axes} axes by its header, wanted are 2 or 3; export it again")
+    return axes
+
+
+def _grid(header: Any, location: Location) -> Grid:
+    shape = check_shape(location, header.get_data_shape())
+    while len(shape) > 3 and shape[-1] == 1:
+        shape = shape[:-1]
+    if len(shape) > 3:
+        raise FormatError(f"{location}: has {len(shape)} axes ({'×'.join(map(str, shape))}); save one volume a file")
+    if header.get_data_dtype().kind not in "buif":
+        raise FormatError(f"{location}: holds {header.get_data_dtype()}, wanted is one number a voxel; save it so")
+    affine = np.array(header.get_best_affine(), dtype=np.float64)
+    affine[:3] *= _MM.get(header.get_xyzt_units()[0], 1.0)
+    grid = grid_of(location, shape, affine=affine.tolist())
+    # without either code, nibabel's affine is a guess
+    return replace(grid, oriented=bool(header["qform_code"] or header["sform_code"]))
+
+
+def _end(header: Any) -> int:
+    items = int(np.prod(header.get_data_shape(), dtype=np.int64))
+    return int(header.get_data_offset()) + items * int(header.get_data_dtype().itemsize)
+
+
+def _scaled(array: NDArray[Any], header: Any) -> NDArray[Any]:
+    slope, intercept = header.get_slope_inter()
+    if slope is None or (slope == 1 and not intercept):
+        return array
+    return array * np.float64(slope) + np.float64(intercept or 0)

@@ -1,0 +1,162 @@
+"""Write files whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..core.cells import may_be_computed, shown_cell
+from ..core.errors import InputError
+from ..core.labels import Undefined
+
+LONGEST = 200
+"""Bytes of a name; file systems take 255, with the ending and what stands before it while it is written."""
+
+PART = ".part-"
+"""How names begin of what is not complete yet."""
+WRITTEN = ".written"
+"""The list of what a run has written into a folder that is not complete yet, to see at the end that all is there."""
+
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f/\\]|^\.")
+
+
+@contextmanager
+def atomic(path: Path | str) -> Iterator[Path]:
+    """A temporary path beside ``path``, which takes its place when the block ends well and vanishes when not."""
+    path = Path(path)
+    # the same name each time: what a killed run leaves behind, the next one overwrites
+    temporary = path.with_name(f"{PART}{path.name}")
+    with cannot_write(path):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # a link that somebody put there would be written through
+            temporary.unlink(missing_ok=True)
+            yield temporary
+            temporary.replace(path)
+            _list(path)
+        finally:
+            _forget(temporary)
+
+
+@contextmanager
+def cannot_write(path: Path | str) -> Iterator[None]:
+    """What the system refuses, as one line about the path."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        path = Path(*(part for part in Path(path).parts if not part.startswith(PART)))
+        raise InputError(f"{path}: cannot be written: {reason}; free space or choose another folder") from error
+
+
+def _list(path: Path) -> None:
+    """Add a file to the list of the folder that it was written for, if that is still to be completed."""
+    for folder in path.parents:
+        if folder.name.startswith(PART):
+            try:
+                log = os.open(folder / WRITTEN, os.O_WRONLY | os.O_APPEND)
+            except FileNotFoundError:
+                continue
+            with open(log, "ab", buffering=0) as stream:
+                stream.write(json.dumps(path.relative_to(folder).as_posix()).encode() + b"\n")
+            return
+
+
+def _forget(path: Path) -> None:
+    # Where the folder itself could not be made there is nothing to remove.
+    try:
+        path.unlink(missing_ok=True)
+    except OSError:
+        return
+
+
+def write_text(path: Path | str, text: str) -> None:
+    """Text as UTF-8, its line ends as they are."""
+    with atomic(path) as temporary:
+        temporary.write_bytes(text.encode("utf-8", "surrogateescape"))
+
+
+def write_csv(path: Path | str, rows: Iterable[Sequence[object]], header: Sequence[str]) -> None:
+    """A table; None is an empty cell and an undefined number is ``nan``."""
+    lines = [header, *(row if Undefined not in map(type, row) else [_number(value) for value in row] for row in rows)]
+    text = _csv(lines, "\n")
+    # looked for in the whole text, which is quicker than in every cell
+    write_text(path, _csv(map(_shown, lines), "\n") if may_be_computed(text) else text)
+
+
+def csv_line(cells: Sequence[object]) -> str:
+    """A line as it stands in a table, without its end."""
+    return _csv([_shown([_number(value) for value in cells])], "")
+
+
+def _csv(rows: Iterable[Iterable[object]], end: str) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator=end).writerows(rows)
+    return text.getvalue()
+
+
+def _shown(row: Sequence[object]) -> list[object]:
+    return [shown_cell(value) if isinstance(value, str) else value for value in row]
+
+
+def _number(value: object) -> object:
+    # The text of an undefined number would be its reason.
+    return float.__repr__(value) if isinstance(value, float) else value
+
+
+def write_json(path: Path | str, value: object) -> None:
+    """JSON with dataclasses as objects and numbers that are not finite as null."""
+    import msgspec
+
+    write_text(path, msgspec.json.format(json_text(value), indent=2) + "\n")
+
+
+def json_text(value: object) -> str:
+    """The same, in one line."""
+    import msgspec
+
+    return msgspec.json.encode(value, enc_hook=_plain).decode()
+
+
+def _plain(value: Any) -> Any:
+    """What the encoder does not know: NumPy's numbers and arrays, paths, floats that carry a reason."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    return str(value)
+
+
+def checksum(files: Mapping[str, Path]) -> str:
+    """Of the bytes of files, in the order of their names: the first 16 digits of SHA-256."""
+    digest = hashlib.sha256()
+    for name in sorted(files):
+        digest.update(files[name].read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def safe_name(name: str) -> str:
+    """A name of a case that can be a file's: not too long, without separators, control signs or a leading dot.
+
+    A changed name carries a digest, so that ``a/b`` and ``a_b`` stay two files.
+
+    >>> safe_name("p01 left"), safe_name("a/b")
+    ('p01 left', 'a_b-c14cdd')
+    """
+    safe = _UNSAFE.sub("_", name) or "_"
+    safe = safe.encode("utf-8", "surrogateescape")[:LONGEST].decode("utf-8", "ignore")
+    if safe == name:
+        return name
+    return f"{safe}-{hashlib.sha256(name.encode('utf-8', 'surrogateescape')).hexdigest()[:6]}"

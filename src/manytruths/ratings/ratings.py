@@ -1,0 +1,214 @@
+"""Ratings: who gave which label to which case, and how sure he was."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..core.columns import Column
+from ..core.errors import CallError
+from ..core.labels import VOID, Labels
+from ..core.tally import Tally
+
+Kind = Literal["nominal", "ordinal", "numeric"]
+Values = NDArray[np.float64]
+
+MISSING = -1
+"""The code of a rating that was not given."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Ratings:
+    """A table of ratings, cases by raters.
+
+    ``weights`` says how many items a row stands for: 1 for a case, many for a pattern of a table of masks.
+    """
+
+    cases: tuple[str, ...]
+    raters: tuple[str, ...]
+    labels: tuple[str, ...]
+    """In their order, where they have one."""
+    codes: NDArray[np.int16]
+    """(cases, raters) positions in ``labels``; −1 where somebody did not rate."""
+    confidence: Values
+    """(cases, raters) from 0 to 1; nan where none was given."""
+    kind: Kind = "nominal"
+    reference: NDArray[np.int16] | None = None
+    """The true label of each case, −1 where it is not known."""
+    subjects: tuple[str, ...] = ()
+    """Of each case; by default every case is its own."""
+    weights: NDArray[np.int64] | None = None
+
+    def __post_init__(self) -> None:
+        shape = (len(self.cases), len(self.raters))
+        if self.codes.shape != shape or self.confidence.shape != shape:
+            raise CallError(f"codes and confidence are cases × raters, {shape}; got {self.codes.shape} and "
+                            f"{self.confidence.shape}")  # fmt: skip
+        for name, given in (("case", self.cases), ("rater", self.raters), ("label", self.labels)):
+            if len(set(given)) < len(given):
+                raise CallError(f"a {name} is named twice; each once")
+        if self.kind not in get_args(Kind):
+            raise CallError(f"kind is {', '.join(get_args(Kind))}; got {self.kind!r}")
+        if self.codes.size and not -1 <= self.codes.min() <= self.codes.max() < len(self.labels):
+            raise CallError(f"codes run from −1 to {len(self.labels) - 1}")
+        known = self.confidence[~np.isnan(self.confidence)]
+        if known.size and not 0 <= known.min() <= known.max() <= 1:
+            raise CallError(f"confidence runs from 0 to 1; got {known.min():g} to {known.max():g}")
+        if not self.subjects:
+            object.__setattr__(self, "subjects", self.cases)
+
+    @classmethod
+    def of(
+        cls,
+        ratings: Mapping[str, Sequence[Hashable]] | ArrayLike,
+        confidence: ArrayLike | float | None = None,
+        *,
+        raters: Sequence[str] | None = None,
+        cases: Sequence[str] | None = None,
+        subjects: Sequence[str] | None = None,
+        labels: Sequence[Hashable] | None = None,
+        kind: Kind = "nominal",
+        reference: Sequence[Hashable] | None = None,
+    ) -> Ratings:
+        """Ratings by rater, ``{"A": ["normal", "ill", None]}``, or a table of cases × raters; None and nan are missing.
+
+        ``confidence`` is one number for all, one a rater, or a table like the ratings (by rater, where they are).
+
+        >>> Ratings.of({"A": [1, 0, 1], "B": [1, 1, None]})
+        <Ratings of 3 cases by 2 raters, labels 0, 1>
+        """
+        table, names = _table(ratings, raters)
+        truth = [None] * len(table) if reference is None else list(reference)
+        if len(truth) != len(table):
+            raise CallError(f"the reference has {len(truth)} labels, the ratings {len(table)} cases")
+        known = _labels(table, truth, labels)
+        place = {label: i for i, label in enumerate(known)}
+        codes = np.array([[_code(place, x) for x in row] for row in table], np.int16).reshape(len(table), len(names))
+        return cls(
+            tuple(map(str, cases)) if cases is not None else tuple(str(i + 1) for i in range(len(table))),
+            names,
+            tuple(map(str, known)),
+            codes,
+            _confidence(confidence, names, codes, by_rater=isinstance(ratings, Mapping)),
+            kind,
+            None if reference is None else np.array([_code(place, x) for x in truth], np.int16),
+            tuple(map(str, subjects)) if subjects is not None else (),
+        )
+
+    def __repr__(self) -> str:
+        shown = ", ".join(self.labels[:6]) + (", …" if len(self.labels) > 6 else "")
+        return f"<Ratings of {len(self.cases)} cases by {len(self.raters)} raters, labels {shown}>"
+
+    def __len__(self) -> int:
+        return len(self.cases)
+
+    @property
+    def items(self) -> NDArray[np.int64]:
+        """How many items each row stands for."""
+        return np.ones(len(self.cases), np.int64) if self.weights is None else self.weights
+
+    @cached_property
+    def given(self) -> NDArray[np.bool_]:
+        """(cases, raters): whether there is a rating."""
+        return np.asarray(self.codes != MISSING)
+
+    @cached_property
+    def rated(self) -> NDArray[np.int64]:
+        """m: how many raters rated each case."""
+        return np.asarray(self.given.sum(axis=1), np.int64)
+
+    @cached_property
+    def votes(self) -> NDArray[np.int64]:
+        """(cases, labels): how many raters gave each label."""
+        return np.stack([(self.codes == k).sum(axis=1) for k in range(len(self.labels))], axis=1).astype(np.int64)
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """The labels as numbers: their own where they are numeric, else their ranks."""
+        return tuple(map(float, self.labels)) if self.kind == "numeric" else tuple(map(float, range(len(self.labels))))
+
+    def select(self, cases: ArrayLike | None = None, raters: Sequence[str] | None = None) -> Ratings:
+        """Some of the cases (positions or a boolean each) and raters."""
+        rows = np.arange(len(self.cases))[slice(None) if cases is None else np.asarray(cases)]
+        columns = np.array([self.position(r) for r in (self.raters if raters is None else raters)], np.intp)
+        return replace(
+            self,
+            cases=tuple(self.cases[i] for i in rows),
+            raters=tuple(self.raters[j] for j in columns),
+            codes=self.codes[np.ix_(rows, columns)],
+            confidence=self.confidence[np.ix_(rows, columns)],
+            reference=None if self.reference is None else self.reference[rows],
+            subjects=tuple(self.subjects[i] for i in rows),
+            weights=None if self.weights is None else self.weights[rows],
+        )
+
+    def position(self, rater: str) -> int:
+        """Where a rater stands."""
+        if rater not in self.raters:
+            raise CallError(f"no rater {rater!r}; there are {', '.join(self.raters)}")
+        return self.raters.index(rater)
+
+    def tally(self) -> Tally:
+        """The same ratings as a table of patterns, for kappa, alpha and their like; no label is background."""
+        codes = np.where(self.given, self.codes, VOID).astype(np.uint8)
+        if len(self.labels) >= VOID:
+            raise CallError(f"kappa and alpha want fewer than {VOID} labels; there are {len(self.labels)}: group them")
+        names = tuple(self.labels)
+        labels = Labels(tuple(range(1, len(names) + 1)), names, self.numbers)
+        return Tally(tuple(map(Column, self.raters)), labels, codes, self.items)
+
+
+def _table(ratings: Any, raters: Sequence[str] | None) -> tuple[list[list[Any]], tuple[str, ...]]:
+    if isinstance(ratings, Mapping):
+        columns = [list(column) for column in ratings.values()]
+        if len({len(c) for c in columns}) > 1:
+            raise CallError("every rater has one rating a case, None where he gave none; the lengths differ")
+        return [list(row) for row in zip(*columns, strict=True)], tuple(map(str, ratings))
+    rows = [list(row) for row in ratings]
+    width = len(rows[0]) if rows else 0
+    if any(len(row) != width for row in rows):
+        raise CallError("ratings are a table of cases × raters; the rows differ in length")
+    names = tuple(map(str, raters)) if raters is not None else tuple(str(i + 1) for i in range(width))
+    if len(names) != width:
+        raise CallError(f"raters= names {len(names)}, the table has {width} columns")
+    return rows, names
+
+
+def _absent(value: Any) -> bool:
+    return value is None or (isinstance(value, float | np.floating) and np.isnan(value))
+
+
+def _labels(table: list[list[Any]], truth: list[Any], labels: Sequence[Hashable] | None) -> list[Any]:
+    met = {x for row in table for x in row if not _absent(x)} | {x for x in truth if not _absent(x)}
+    if labels is None:
+        try:
+            return sorted(met)
+        except TypeError:
+            return sorted(met, key=str)
+    unknown = met - set(labels)
+    if unknown:
+        raise CallError(f"{sorted(map(str, unknown))[0]!r} is no label; labels are {', '.join(map(str, labels))}")
+    return list(labels)
+
+
+def _code(place: Mapping[Any, int], value: Any) -> int:
+    return MISSING if _absent(value) else place[value]
+
+
+def _confidence(given: Any, names: tuple[str, ...], codes: NDArray[np.int16], *, by_rater: bool) -> Values:
+    if given is None:
+        return np.full(codes.shape, np.nan)
+    if isinstance(given, Mapping):
+        missing = [name for name in names if name not in given]
+        if missing:
+            raise CallError(f"there is no confidence of {missing[0]}; give one for each of {', '.join(names)}")
+        columns = [np.broadcast_to(np.asarray(given[name], np.float64), len(codes)) for name in names]
+        return np.where(codes == MISSING, np.nan, np.stack(columns, axis=1))
+    values = np.asarray(given, np.float64)
+    values = values.T if by_rater and values.ndim == 2 else values
+    return np.where(codes == MISSING, np.nan, np.broadcast_to(values, codes.shape))

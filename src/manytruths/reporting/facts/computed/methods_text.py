@@ -1,0 +1,277 @@
+"""Paragraphs for the methods section of a paper: what was really done, and nothing else."""
+
+from __future__ import annotations
+
+import math
+import platform
+from collections.abc import Collection, Iterator
+from importlib.metadata import version
+
+import manytruths
+
+from ....analyses.evaluate.verb import Evaluation
+from ....analyses.plan.topics import word
+from ....analyses.printing import counted
+from ....analyses.rank.verb import Ranked
+from ....analyses.summaries import region_of
+from ....core.labels import reason
+from ....evaluation.ranking.wilcoxon import EXACT
+from ....inference.intervals import LEAST_SUBJECTS
+from ....io.scores import PERFECT
+from ...findings import Findings
+from ..algorithms.tables import empty_masks
+from ..numbers import bounded, known, numbers
+from ..standards import in_words
+from ..wording import item, listed, unit
+from .counts import Counts
+from .formula_list import FORMULAS
+from .formulas import used
+from .references import SOFTWARE, cite, cited_in, once
+from .settings import tolerances
+
+REGIONS = {
+    "whole": "over all {item}s that were rated",
+    "mask": "over the {item}s of each case's region of interest",
+    "union": "over the {item}s that any rater marked",
+    "modified_background": "over the {item}s that any rater marked and as many of the background [Gordon 2009]",
+    "mixed": "over a region that differs between cases",
+}
+OF_ALL = {
+    "fleiss_kappa": "Fleiss' kappa",
+    "krippendorff_alpha": "Krippendorff's alpha",
+    "gwet_ac1": "Gwet's AC1",
+    "pabak": "PABAK",
+    "prevalence_index": "prevalence index",
+    "percent_agreement": "percent agreement",
+    "positive_agreement": "percent, positive and negative agreement",
+    "smyth_bound": "Smyth's lower bound of the error rate",
+    "unanimous": "the share of marked {item}s that all marked",
+    "heatmap_score": "heatmap score",
+}
+"""In the order in which they are told."""
+OF_PAIRS = {
+    "cohen_kappa": "Cohen's kappa",
+    "dice": "the Dice coefficient",
+    "iou": "intersection over union (IoU)",
+    "volume_difference": "relative difference in size",
+}
+JUDGED = {
+    "dice": "Dice",
+    "iou": "IoU",
+    "sensitivity": "sensitivity",
+    "specificity": "specificity",
+    "ppv": "PPV",
+    "cohen_kappa": "Cohen's kappa",
+    "volume_difference": "difference in size",
+    "hausdorff": "Hausdorff distance",
+    "hausdorff_95": "95% Hausdorff distance",
+    "mean_surface_distance": "mean surface distance",
+    "surface_dice": "surface Dice",
+    "extended_dice": "extended Dice",
+    "soft_accuracy": "accuracy against probabilities",
+    "pbar_area": "area under the P̄-R curve",
+    "pr_area": "area under the precision-recall curve",
+    "roc_area": "area under the ROC curve",
+}
+SCALE_SOURCES = {
+    "landis_koch": "Landis 1977",
+    "fleiss": "Fleiss 1981",
+    "altman": "Altman 1991",
+    "shrout": "Shrout 1998",
+}
+CITED = {name: one.cited for by in FORMULAS.values() for name, one in by.items()}
+
+
+def methods_text(found: Findings) -> str:
+    """Paragraphs that start with what they are about; whatever the formulas cite, they cite, each once."""
+    parts = {
+        "Agreement": " ".join([*_material(found, Counts(found)), *_agreement(found), *_raters(found)]),
+        "Reference standard": " ".join(_standards(found)),
+        "Algorithms": " ".join(_evaluation(found, found.evaluation, Counts(found))) if found.evaluation else "",
+        "Statistics": " ".join(_statistics(found)),
+    }
+    text = "\n\n".join(f"{about}. {told}" for about, told in parts.items() if told)
+    left = {one for formula in used(found).values() for one in formula.cited} - set(cited_in(text))
+    more = [f"Further measures were computed as published{cite(*sorted(left))}."] if left else []
+    return once(" ".join([text, *more, _software(found)]))
+
+
+def _statistics(found: Findings) -> Iterator[str]:
+    yield from _averages(found, Counts(found))
+    if found.ranking is not None:
+        yield _ranking(found, found.ranking)
+    if found.plan is not None:
+        drawn = any(bounded(row) for row in found.plan.table.rows)
+        sure = f", with percentile bootstrap intervals ({found.plan.wish.resamples:,} resamples)" if drawn else ""
+        yield (f"The benefit of more raters was estimated by a Dirichlet-multinomial model of the votes on "
+               f"{item(found)}s that any rater marked{_of('majority_accuracy')}{sure}.")  # fmt: skip
+
+
+def _of(name: str) -> str:
+    return cite(*CITED[name])
+
+
+def _material(found: Findings, counts: Counts) -> Iterator[str]:
+    exchangeable = found.study.options.exchangeable
+    who = f"up to {counts.raters} raters a case" if exchangeable else f"{counts.raters} raters"
+    subjects = f" of {counted(counts.subjects, 'patient')}" if unit(found) == "patient" else ""
+    gaps = f" ({counts.missing} of {counts.wanted} masks missing; absent raters were left out{cite('Gwet 2014')})"
+    start = f"Segmentations of {counted(counts.cases, 'case')}{subjects} by {who} were analysed"
+    yield f"{start}{gaps if counts.missing else ''}."
+    if exchangeable:
+        yield "Raters were taken as exchangeable: no rater was followed from case to case."
+    if counts.repeated and not exchangeable:
+        often = sorted(set(counts.repeated.values()))
+        cases = counted(often[0], "case") if len(often) == 1 else f"{often[0]} to {often[-1]} cases"
+        each = " each" if len(counts.repeated) > 1 else ""
+        who = counted(len(counts.repeated), "rater")
+        yield f"For repeatability, {who} marked {cases}{each} more than once."
+
+
+def _agreement(found: Findings) -> Iterator[str]:
+    here = {row.statistic for row in numbers(found, "agree", "agreement").table.rows if known(row)}
+    region = region_of(found.agreement.tallies)
+    where = REGIONS.get(region, f"over the region {region}")
+    kappa = f"Fleiss' kappa{_of('fleiss_kappa')} (in words after{cite(SCALE_SOURCES[found.settings.scale])})"
+    told = OF_ALL | {"fleiss_kappa": kappa}
+    if "positive_agreement" in here:
+        del told["percent_agreement"]
+    of_all = _told(told, here)
+    of_pairs = _told(OF_PAIRS, here)
+    pairs = f"; of pairs, averaged, by {of_pairs}" if of_pairs else ""
+    yield f"Agreement was measured {where}: of all raters by {of_all}{pairs}.".format(item=item(found))
+    marks = len(next(iter(found.agreement.tallies.values())).labels.marks)
+    if marks > 1:
+        yield f"The {marks} labels were analysed together and each on its own."
+
+
+def _told(names: dict[str, str], here: Collection[str]) -> str:
+    """Names with their references, a reference that neighbours share once after the last of them."""
+    chosen = [name for name in names if name in here]
+    parts = []
+    for name, after in zip(chosen, [*chosen, ""][1:], strict=True):
+        shared = bool(after) and CITED[after] == CITED[name]
+        parts.append(names[name] + ("" if shared else _of(name)))
+    return listed(parts, len(parts))
+
+
+def _averages(found: Findings, counts: Counts) -> Iterator[str]:
+    each = unit(found)
+    if counts.cases > 1:
+        means = f"over each {each}'s cases, then over {each}s" if counts.grouped else f"over {each}s"
+        yield f"Values by case were averaged {means}, leaving out undefined ones; pooled values count all cases as one."
+    if counts.resampled:
+        yield (
+            f"Means that are defined for {word(LEAST_SUBJECTS)} {each}s or more, and pooled values, have "
+            f"{found.settings.level:.0%} bias-corrected and accelerated bootstrap confidence intervals over {each}s "
+            f"({found.settings.resamples:,} resamples){cite('Efron 1993')}."
+        )
+    else:
+        were, few = "was" if counts.subjects == 1 else "were", counted(counts.subjects, each)
+        why = f"there {were} only {few}" if counts.subjects < LEAST_SUBJECTS else f"too few {each}s have a value"
+        yield f"No confidence intervals over {each}s were made, as {why}."
+    if "over_raters" in used(found):
+        also = " also" if counts.resampled else ""
+        yield f"Pooled values{also} have jackknife intervals over raters{_of('over_raters')}."
+
+
+def _raters(found: Findings) -> Iterator[str]:
+    """By all cases pooled; nothing where no two raters can be compared."""
+    here, raters = used(found), found.agreement.raters
+    if raters is None or len(raters.differences.raters) < 3 or "mean_difference" not in here:
+        return
+    yield (
+        "With all cases pooled, outliers were raters whose mean of 1 − Dice to the others lay more than one standard "
+        f"deviation above the raters' mean{_of('outlier')}."
+    )
+    more = [f"Ward clustering{cite('Ward 1963')}"]
+    more += [f"Williams' index{_of('williams_index')}"] if "williams_index" in here else []
+    yield f"{listed(more)} went by the same Dice."
+    rates = ["raters' sensitivity and specificity"] if "staple_sensitivity" in here else []
+    if "effective_raters" in here:
+        rates.append(f"the effective number of independent raters{_of('effective_raters')}")
+    if rates:
+        yield f"Pooled STAPLE{cite('Warfield 2004')}, prior estimated, gave {listed(rates)}."
+
+
+def _standards(found: Findings) -> Iterator[str]:
+    told = [in_words(found, method, item(found)) for method in found.fusion.methods]
+    if told:
+        start = "Reference standards were" if len(told) > 1 else "The reference standard was"
+        yield f"{start} made case by case: {listed(told, len(told))}."
+    if any(ending.united for one in found.fusion.cases.values() for ending in one.endings):
+        yield "A vote unites all labels."
+    if "complexity.esm" in used(found):
+        # STAPLE it is, whatever the reference standard
+        groups = f", and cases were grouped by k-means{cite('Arthur 2007')}" if found.fusion.groups else ""
+        yield (
+            "Complexity of a case was the entropy (100 bins) over the squared mean of STAPLE's probability"
+            f"{cite('Warfield 2004')} on the modified background, stretched to 0–1{_of('complexity.esm')}{groups}."
+        )
+
+
+def _evaluation(found: Findings, judged: Evaluation, counts: Counts) -> Iterator[str]:
+    scored = {row.statistic for row in judged.table("scores").rows}
+    kind = "Grey-valued predictions" if found.study.options.grey else "Segmentations"
+    who, by = counted(len(found.study.algorithms), "algorithm"), _told(JUDGED, scored)
+    yield f"{kind} of {who} were judged against {listed(_truths(found, judged), 9)} by {by}."
+    apart = tolerances(found)
+    if apart and "surface_dice" in scored:
+        given = found.asked.get("tolerance") is not None
+        how = "" if given else ", the median distance within which 95% of two raters' outlines lay"
+        yield f"The tolerance of surface Dice was {listed(apart)}{how}."
+    if judged.grey is not None:
+        low, high = judged.grey.skew
+        yield f"P̄ averaged precision over prevalences from {low:.3g} to {high:.3g}."
+    if judged.plan.threshold is not None:
+        yield f"Grey values were cut at {judged.plan.threshold:g}."
+    if counts.predictions_missing:
+        how = "counted as the worst score" if judged.missing == "worst" else "excluded the case for all algorithms"
+        yield f"A missing prediction {how}."
+    if empty_masks(found):
+        yield "Distances to or from an empty mask counted as the image's diagonal."
+    if any(row.extra[4] for row in judged.table("verdicts").rows):
+        sure = ", with bootstrap intervals of the differences" if _ranged(judged) else ""
+        yield f"Each algorithm was compared with each rater, both judged by the same other raters (human range){sure}."
+
+
+def _ranged(judged: Evaluation) -> bool:
+    """Whether differences from raters have intervals."""
+    ranges = judged.hard.ranges.values() if judged.hard else ()
+    return any(not math.isnan(d.low) for one in ranges for by in one.differences.values() for d in by.values())
+
+
+def _truths(found: Findings, judged: Evaluation) -> list[str]:
+    """By what algorithms were judged; what was told before is not told again."""
+    told = found.fusion.methods
+    given = {c.name for case in found.study for c in case.references}
+    truths = [] if found.study.options.exchangeable else ["each rater"]
+    truths += ["these reference standards"] if set(judged.plan.truths) & set(told) else []
+    truths += [in_words(found, method, item(found)) for method in judged.plan.truths if method not in told]
+    return truths + ([counted(len(given), "reference") + " from elsewhere"] if given else [])
+
+
+def _ranking(found: Findings, ranked: Ranked) -> str:
+    ranking = ranked.ranking
+    metrics = listed([JUDGED.get(metric, metric) for metric in ranking.metrics])
+    exact = "exact " if ranking.subjects <= EXACT else ""
+    by = {"mean": ranking.aggregate, "rank": "mean rank of", "test": "significant wins in"}[ranking.scheme]
+    drawn = f" with {ranking.resamples:,} bootstrap resamples" if not ranking.overall.refusal else ""
+    silent = ", finding nothing where nothing was marked counting as best" if _silent(found) else ""
+    return (
+        f"Algorithms were ranked by {by} {metrics}{drawn}{_of('rank')}{silent}, with Kendall's τ_b{_of('kendall_tau')} "
+        f"between rankings, and compared in pairs by one-sided {exact}Wilcoxon signed-rank tests"
+        f"{_of('pairs.p_value')} with Holm's adjustment{_of('p_holm')}, α = {ranking.alpha:g}."
+    )
+
+
+def _silent(found: Findings) -> bool:
+    """Whether anybody marked nothing where there is nothing."""
+    rows = numbers(found, "evaluate", "scores").table.rows
+    return any(row.scope == "case" and reason(row.value).startswith(PERFECT) for row in rows)
+
+
+def _software(found: Findings) -> str:
+    parts = f"Python {platform.python_version()}, NumPy {version('numpy')}, SciPy {version('scipy')}"
+    used_for = f"manytruths {manytruths.__version__}{cite(SOFTWARE)}"
+    return f"All computations were done with {used_for} ({parts}; seed {found.settings.seed})."

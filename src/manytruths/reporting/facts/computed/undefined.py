@@ -1,0 +1,92 @@
+"""Numbers without a value, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from ....analyses.rows import Row
+from ....core.errors import few
+from ....core.labels import reason
+from ...findings import Findings
+from ...parts import Block, Cell, Column, PageTable, Paragraphs, words
+from ..numbers import all_tables
+from ..wording import unit
+
+FEW, MOST = 3, 8
+"""So many cases, and so many statistics, are named."""
+MANY = 12
+"""With more lines the table is closed, and can be filtered."""
+
+Key = tuple[str, str, str]
+"""File, what is missing, why."""
+
+WHERE = {
+    "pooled": "all cases together",
+    "mean": "mean over {}s",
+    "std": "standard deviation",
+    "group": "all cases together",
+    "subject": "a patient",
+    "ranking": "a ranking",
+    "overall": "the overall ranking",
+}
+
+
+@dataclass
+class _Gap:
+    """Values of one file that lack for one reason."""
+
+    count: int = 0
+    statistics: dict[str, None] = field(default_factory=dict)
+    cases: dict[str, None] = field(default_factory=dict)
+    scopes: dict[str, None] = field(default_factory=dict)
+
+    def add(self, row: Row, unit: str) -> None:
+        self.count += 1
+        self.statistics[row.statistic] = None
+        if row.scope == "case":
+            self.cases[row.case] = None
+        else:
+            where = WHERE.get(row.scope, row.scope).format(unit)
+            self.scopes[where + (", by group" if row.group else "")] = None
+
+
+def undefined(found: Findings) -> Block:
+    """A line for every file and reason, with the numbers and cases that it is true of."""
+    gaps = dict(_gaps(found))
+    if not gaps:
+        return Paragraphs((("Every value and every interval is defined.",),), "Undefined values")
+    columns = (
+        Column("Numbers", "By their names in the file.", number=False), Column("Missing", number=False),
+        Column("Why", number=False), Column("How many"), Column("Where", number=False), Column("File", number=False),
+    )  # fmt: skip
+    rows = tuple(_line(*key, gap) for key, gap in gaps.items())
+    note = "Undefined values are left out of means and counted; nothing is put in their place."
+    many = len(rows) > MANY
+    return PageTable("undefined", "Undefined values and why", columns, rows, note, filter=many, closed=many)
+
+
+def _gaps(found: Findings) -> Iterable[tuple[Key, _Gap]]:
+    gaps: dict[Key, _Gap] = {}
+    for file, table in all_tables(found):
+        for row in table.rows:
+            for missing, why in _missing(row):
+                gaps.setdefault((file, missing, why), _Gap()).add(row, unit(found))
+    return sorted(gaps.items(), key=lambda item: item[0][1] != "value")
+
+
+def _missing(row: Row) -> Iterator[tuple[str, str]]:
+    why = reason(row.value)
+    if why and row.scope != "subject":  # of a subject it follows from its cases
+        yield "value", why
+    elif not why and row.low is not None and reason(row.low):
+        yield "interval", reason(row.low).partition(";")[0]
+
+
+def _line(file: str, missing: str, why: str, gap: _Gap) -> tuple[Cell, ...]:
+    titles = list(gap.statistics)
+    where = [*([few(list(gap.cases), FEW)] if gap.cases else []), *gap.scopes]
+    return (
+        words(few(titles, MOST), why=", ".join(titles) if len(titles) > MOST else ""), words(missing), words(why),
+        words(f"{gap.count:,}"), words("; ".join(where)), words(file),
+    )  # fmt: skip

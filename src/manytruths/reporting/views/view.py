@@ -1,0 +1,179 @@
+"""A case as JSON that the viewer of the page reads, no larger than it may be."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...charts.overlay import heat_panel
+from ...charts.scaling import Scale, middle
+from ...core.columns import Column
+from ...core.tally import Tally
+from ...study.case import Reading
+from .layers import Layer, Layered
+from .orienting import Display
+from .packing import data_url, packed, picture
+
+Array = NDArray[Any]
+
+SIDES = (2048, 1400, 1000, 720, 512, 384, 256, 160)
+"""Pixels along the longest side of an image, from what is wanted to what will do."""
+MARGIN = 2
+"""Slices shown above and below what anybody marked."""
+MOST_ITEMS = 1 << 26
+"""Of a map: what a browser holds without effort."""
+WHITE = "#ffffff"
+"""Of reference standards, so that no rater's colour is theirs."""
+DIGITS = 6
+"""Significant ones of a layer's values."""
+
+
+@dataclass(frozen=True)
+class ViewPlan:
+    """What of a case is shown, and how large it may be."""
+
+    images: bool = True
+    """Whether the images themselves are shown, beneath the outlines."""
+    largest: int = 1 << 22
+    """Bytes of a case."""
+    thumbnail: int = 132
+    """Pixels along its side."""
+    colours: Mapping[str, str] | None = None
+
+
+def view(reading: Reading, made: Layered, plan: ViewPlan) -> dict[str, Any]:
+    """All that the viewer needs of a case."""
+    display = Display.of(reading.grid)
+    maps = [display.shown(each) for each in made.maps]
+    marked = display.shown(made.heat) > 0
+    slices = _slices(marked)
+    maps = [each[slices] for each in maps]
+    step, packs = _fitting(maps, plan.largest)
+    held = sum(len(pack["data"]) for pack in packs)
+    image, note = reading.picture if plan.images else (None, "")
+    shown = maps[0][:, ::step, ::step].shape
+    table = made.table
+    return {
+        "name": reading.case.name,
+        "shape": list(shown),
+        "axis": "slice",
+        "first": slices.start,
+        "of": len(marked),
+        "start": _fullest(marked[slices]),
+        "step": step,
+        "places": display.places(reading.grid.shape, slices.start, step),
+        "letters": display.letters,
+        "aspect": display.aspect,
+        "image": None if image is None else _image(display.shown(image)[slices], plan.largest - held),
+        "maps": packs,
+        "patterns": packed(table.patterns.T[None]),
+        "labels": list(table.labels.names),
+        "columns": [_column(table, c, plan.colours or {}) for c in table.columns],
+        "absent": sorted({c.name for c in reading.case.absent} - {c.name for c in reading.masks}),
+        "layers": [_layer(layer) for layer in made.layers],
+        "note": "; ".join(_notes(reading, display, step, f"without its image: {note}" if note else "")),
+    }
+
+
+def _notes(reading: Reading, display: Display, step: int, image: str) -> Iterator[str]:
+    if image:
+        yield image
+    if len(reading.grid.shape) == 3 and display.letters is None:
+        yield "the files do not say how the volume lies in the patient: left and right are unknown"
+    if step > 1:
+        yield f"every {_ordinal(step)} row and column is shown"
+
+
+def _ordinal(number: int) -> str:
+    return {2: "second", 3: "third"}.get(number, f"{number}th")
+
+
+def _slices(marked: NDArray[np.bool_]) -> slice:
+    """Of a volume, those around what anybody marked; all where nobody did."""
+    held = np.flatnonzero(marked.any(axis=(1, 2)))
+    if not len(held):
+        return slice(0, len(marked))
+    return slice(max(0, int(held[0]) - MARGIN), min(len(marked), int(held[-1]) + 1 + MARGIN))
+
+
+def _fullest(marked: NDArray[np.bool_]) -> int:
+    return int(marked.sum(axis=(1, 2)).argmax())
+
+
+def _fitting(maps: Sequence[Array], largest: int) -> tuple[int, list[dict[str, Any]]]:
+    """Every step-th row and column: the map of patterns as fine as may be, then the others, coarser if they must."""
+    step, patterns = _coarsened(maps[:1], 0.5 * largest, 1)
+    room = max(0.0, 0.7 * largest - len(patterns[0]["data"]))
+    further, others = _coarsened([each[:, ::step, ::step] for each in maps[1:]], room, 1)
+    return step, [{**pack, "step": k} for k, packs in ((1, patterns), (further, others)) for pack in packs]
+
+
+def _coarsened(maps: Sequence[Array], room: float, step: int) -> tuple[int, list[dict[str, str]]]:
+    while True:
+        cut = [each[:, ::step, ::step] for each in maps]
+        if all(each.size <= MOST_ITEMS for each in cut):
+            packs = [packed(each) for each in cut]
+            if sum(len(pack["data"]) for pack in packs) <= room or min(each.shape[2] for each in cut) < 128:
+                return step, packs
+        step += 1
+
+
+def _image(slices: Array, largest: int) -> dict[str, Any]:
+    """Every slice as a picture: as large and as good as there is room for all of them together."""
+    ends = middle(slices) if slices.dtype != np.uint8 and slices.dtype.kind != "b" else None
+    longest = max(slices.shape[1:3])
+    sides = [side for side in SIDES if side < 2 * longest] or [SIDES[-1]]
+    sizes = [(sides[0], 92), *((side, 80) for side in sides)]
+    half = slices[len(slices) // 2]
+    for side, quality in sizes:
+        if len(picture(half, ends, side, quality)) * len(slices) * 4 / 3 <= largest:
+            break
+    drawn = [picture(one, ends, side, quality) for one in slices]
+    return {"type": "image/webp", "slices": [b64encode(each).decode() for each in drawn]}
+
+
+def _column(table: Tally, column: Column, colours: Mapping[str, str]) -> dict[str, str | bool]:
+    name, role = column.name, column.role
+    colour = WHITE if role == "reference" else colours.get(f"algorithm {name}" if role == "algorithm" else name, WHITE)
+    marked = np.isin(table.patterns[:, table.position(column)], table.labels.marks).any()
+    return {"name": name, "role": role, "session": column.session, "colour": colour, "empty": not marked}
+
+
+def _layer(layer: Layer) -> dict[str, Any]:
+    rounded = [None if np.isnan(v) else float(f"{v:.{DIGITS}g}") for v in np.asarray(layer.values, float).tolist()]
+    values = [v if v is None or v % 1 else int(v) for v in rounded]
+    return {
+        "name": layer.name, "title": layer.title, "kind": layer.kind, "map": layer.map, "values": values,
+        "most": layer.most,
+    }  # fmt: skip
+
+
+def thumbnail(reading: Reading, made: Layered, plan: ViewPlan) -> str:
+    """How many raters marked what, over the image, around what was marked."""
+    display = Display.of(reading.grid)
+    heat = display.shown(made.heat)
+    at = _fullest(heat > 0)
+    image = reading.picture[0] if plan.images else None
+    rows, columns = _around(heat[at] > 0)
+    ground = None if image is None else display.shown(image)[at][rows, columns]
+    cut = heat[at][rows, columns]
+    drawn = heat_panel(ground, cut, max(1, len(made.table.raters)), True, 0.75, Scale.of(cut.shape, plan.thumbnail, 1))
+    return data_url(picture(drawn, None, plan.thumbnail, 55))
+
+
+def _around(marked: NDArray[np.bool_]) -> tuple[slice, slice]:
+    """A square around what was marked, with room; the whole where nothing was."""
+    if not marked.any():
+        return slice(None), slice(None)
+    ends = [np.flatnonzero(marked.any(axis=1 - axis))[[0, -1]] for axis in (0, 1)]
+    side = max(int(1.5 * max(int(b - a) + 1 for a, b in ends)), max(marked.shape) // 4)
+    cuts = []
+    for (a, b), length in zip(ends, marked.shape, strict=True):
+        start = int(np.clip((a + b + 1 - side) // 2, 0, max(0, length - side)))
+        cuts.append(slice(start, min(length, start + side)))
+    return cuts[0], cuts[1]

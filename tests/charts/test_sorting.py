@@ -1,0 +1,46 @@
+"""Masks in the order of their scores."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from manytruths.charts import rater_colours, sorted_masks
+from manytruths.charts.lettering import sheet
+from manytruths.core.errors import CallError
+
+MASKS = {"A": np.eye(40, dtype=bool), "B": np.ones((40, 40), bool), "C": np.zeros((40, 40), bool)}
+
+
+def columns_of(picture, colour) -> np.ndarray:
+    """Where along the width a rater's colour is seen."""
+    shown = np.asarray(picture).astype(int)
+    near = np.abs(shown - (0.35 * 32 + 0.65 * np.array(colour))).max(axis=2) < 4
+    return np.flatnonzero(near.any(axis=0))
+
+
+def test_the_best_comes_first():
+    colour = dict(zip(MASKS, rater_colours(3), strict=True))["B"]
+    scores = {"A": 0.9, "B": 0.5, "C": 0.7}
+    last = columns_of(sorted_masks(None, MASKS, {"accuracy": scores}), colour)
+    first = columns_of(sorted_masks(None, MASKS, {"accuracy": scores | {"B": 1.0}}), colour)
+    assert first.max() < last.min()
+
+
+def test_what_has_no_score_is_left_out():
+    colour = dict(zip(MASKS, rater_colours(3), strict=True))["B"]
+    picture = sorted_masks(None, MASKS, {"f": {"A": 0.9, "B": np.nan, "C": 0.1}, "pv": {"A": 0.1}}, title="p01")
+    assert not len(columns_of(picture, colour))
+    assert picture.size > sheet(10, 10).size
+
+
+def test_volumes_show_the_slice_with_most_marks():
+    volume = np.zeros((12, 40, 40), bool)
+    volume[7] = True
+    colour = rater_colours(1)[0]
+    assert len(columns_of(sorted_masks(None, {"A": volume}, {"accuracy": {"A": 1.0}}), colour)) > 100
+
+
+def test_nothing_to_draw():
+    with pytest.raises(CallError, match="empty"):
+        sorted_masks(None, {}, {"accuracy": {}})

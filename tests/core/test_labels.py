@@ -1,0 +1,86 @@
+"""Label sets, and numbers that are undefined."""
+
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from manytruths.core.errors import CallError, LabelError
+from manytruths.core.labels import MOST_LABELS, Labels, Undefined, ratio, reason
+
+VALUES = st.sets(st.integers(0, 70000), min_size=1, max_size=8)
+
+
+@given(values=VALUES)
+def test_values_in_rising_order_with_their_names(values):
+    labels = Labels.of(values)
+    assert labels.values == tuple(sorted(values))
+    assert labels.names == tuple("background" if v == 0 else str(v) for v in sorted(values))
+    assert labels.numbers == tuple(map(float, sorted(values)))
+    assert Labels.of(labels) is labels
+    assert [labels.index(v) for v in labels.values] == [labels.index(n) for n in labels.names]
+    assert {labels.values[c] for c in labels.marks} == values - {0}
+    assert (labels.background is None) == (0 not in values)
+
+
+@given(a=VALUES, b=VALUES, c=VALUES)
+def test_union_is_a_union(a, b, c):
+    a, b, c = map(Labels.of, (a, b, c))
+    assert a.union(b) == b.union(a) == Labels.of({*a.values, *b.values})
+    assert a.union(b).union(c) == a.union(b.union(c))
+    assert a.union(a) == a
+    assert Labels(()).union(a) == a
+
+
+def test_names_imply_background():
+    labels = Labels.of({2: "tumour", 1: "gland"})
+    assert labels == Labels((0, 1, 2), ("background", "gland", "tumour"))
+    assert labels.describe() == ["0=background", "1=gland", "2=tumour"]
+    assert Labels.of({0: "sky", 1: "sea"}).names == ("sky", "sea")
+    assert Labels.of(np.array([3, 0, 3])).values == (0, 3)
+    assert Labels.of([0.0, 2.0]).values == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        (((1, 0),), "rising order"),
+        (((0, 0),), "distinct"),
+        (((-1, 0),), "non-negative"),
+        (((0, 0.5),), "whole numbers"),
+        ((tuple(range(MOST_LABELS + 1)),), "at most 255"),
+        (((0, 1), ("a",)), "one distinct name"),
+        (((0, 1), ("a", "a")), "one distinct name"),
+        (((0, 1), ("a", "b"), (1.0,)), "one number"),
+    ],
+)
+def test_what_is_no_label_set(fields, words):
+    with pytest.raises(LabelError, match=words):
+        Labels(*fields)
+
+
+def test_unknown_label_names_those_there_are():
+    with pytest.raises(CallError, match="no label 'x'; there are 0=background, 1=gland"):
+        Labels.of({1: "gland"}).index("x")
+
+
+def test_undefined_is_a_nan_with_a_reason():
+    value = Undefined("nobody came")
+    assert isinstance(value, float)
+    assert math.isnan(value)
+    assert math.isnan(value + 1)
+    assert np.isnan(np.array([value])).all()
+    for copied in (pickle.loads(pickle.dumps(value)), copy.deepcopy(value), value):
+        assert reason(copied) == "nobody came"
+    assert repr(value) == "Undefined('nobody came')"
+    assert (reason(0.5), reason(math.nan)) == ("", "undefined")
+
+
+def test_ratio_is_defined_in_one_place():
+    assert ratio(1, 4, "why") == 0.25
+    assert reason(ratio(0, 0, "why")) == reason(ratio(1, 0, "why")) == "why"
+    assert type(ratio(np.int64(1), np.int64(2), "why")) is float

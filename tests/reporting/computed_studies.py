@@ -1,0 +1,118 @@
+"""Studies whose methods are told."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import numpy as np
+
+import manytruths as mt
+from manytruths.analyses.agree.examining import Plan
+from manytruths.analyses.agree.verb import agree
+from manytruths.analyses.evaluate.ranks import scores_of
+from manytruths.analyses.evaluate.scenes import EvaluatePlan
+from manytruths.analyses.evaluate.verb import evaluate
+from manytruths.analyses.fuse.fusing import FusePlan
+from manytruths.analyses.fuse.verb import fuse
+from manytruths.analyses.plan.topics import Wish
+from manytruths.analyses.plan.verb import plan
+from manytruths.analyses.rank.verb import ranked
+from manytruths.analyses.summaries import Settings
+from manytruths.evaluation.ranking.rank import rank
+from manytruths.io import write_csv, write_map
+from manytruths.reporting.facts import computed
+from manytruths.reporting.findings import FileRead, Findings
+from manytruths.reporting.parts import Beside, PageTable, Paragraphs, Section, Text
+from manytruths.simulate import simulate_study
+
+SETTINGS = Settings(resamples=50)
+
+
+def masks(cases=12, raters=3, size=12, **empty):
+    """Discs that differ by a column, in every case; cases named in ``empty`` have nothing."""
+    base = np.zeros((size, size), np.uint8)
+    base[3:9, 3:8] = 1
+    study = {}
+    for c in range(cases):
+        name = f"p{c + 1:02}"
+        drawn = [np.roll(base, (c % 3, (r * (1 + c % 2)) % 3), (0, 1)) for r in range(raters)]
+        study[name] = {chr(65 + r): drawn[r] * (name not in empty) for r in range(raters)}
+    return study
+
+
+def findings(study, methods=("vote:0.5",), **more) -> Findings:
+    made = mt.Study.from_arrays(study, **more) if isinstance(study, dict) else study
+    agreement = agree(made, settings=SETTINGS)
+    fusion = fuse(made, FusePlan(methods, {}, None), settings=SETTINGS)
+    return Findings(made, SETTINGS, agreement, fusion, seconds={"agreement": 1.25})
+
+
+def blocks(section: Section):
+    for block in section.blocks:
+        yield from block.blocks if isinstance(block, Beside) else (block,)
+
+
+def block(found: Findings, name: str):
+    return next(b for b in blocks(computed.section(found)) if getattr(b, "name", "") == name)
+
+
+def methods(found: Findings) -> str:
+    return block(found, "methods").text
+
+
+def said(found: Findings) -> str:
+    """Every word of the section."""
+    parts = []
+    for one in blocks(computed.section(found)):
+        if isinstance(one, Text):
+            parts.append(one.text)
+        elif isinstance(one, PageTable):
+            parts += [one.note, *(cell.shown + cell.why for row in one.rows for cell in row)]
+        elif isinstance(one, Paragraphs):
+            parts += [str(sentence) for sentence in one.sentences]
+    return "\n".join(parts)
+
+
+def texts():
+    return {
+        "two": findings(masks(raters=2)),
+        "three": findings(masks(), ("vote:any", "staple", "simple", "plurality", "excl:0.5", "lsml", "lsmlp")),
+        "exchangeable": findings(masks(), raters="exchangeable"),
+        "few": findings(masks(cases=3)),
+        "empty": findings(masks(cases=2, p01=0, p02=0)),
+        "union": findings(masks(), region="modified_background"),
+        "labels": findings({c: {r: m * (1 + (int(c[1:]) % 2)) for r, m in by.items()} for c, by in masks().items()}),
+    }
+
+
+STUDIES = texts()
+
+
+def simulated_findings(home: Path) -> Findings:
+    """The demo's study, small, with everything that a report is made of."""
+    simulated = simulate_study(12, 64, 3)
+    files = []
+    for one in simulated:
+        for (rater, session), marking in one.readings.items():
+            path = home / "masks" / rater / session / f"{one.name}.png"
+            write_map(path, marking.mask.astype(np.uint8))
+            content = path.read_bytes()
+            files.append(FileRead(str(path), "mask", one.name, len(content), hashlib.sha256(content).hexdigest()))
+        for algorithm, mask in one.predictions.items():
+            write_map(home / "predictions" / algorithm / f"{one.name}.png", mask.astype(np.uint8))
+    write_csv(home / "cases.csv", [(n, simulated.subjects[n], simulated.groups[n]) for n in simulated.names],
+              ("case", "subject", "histology"))  # fmt: skip
+    write_csv(home / "raters.csv", [(r.name, r.expertise) for r in simulated.raters], ("rater", "expertise"))
+    study = mt.Study.open(
+        str(home / "masks/{rater}/{session}/{case}.png"),
+        predictions=str(home / "predictions/{algorithm}/{case}.png"),
+        cases=str(home / "cases.csv"),
+        raters=str(home / "raters.csv"),
+    )
+    agreement = agree(study, settings=SETTINGS, plan=Plan(measured=True))
+    fusion = fuse(study, FusePlan(("vote:0.5", "staple"), {}, None), settings=SETTINGS)
+    evaluation = evaluate(study, EvaluatePlan(("vote:0.5", "staple")), settings=SETTINGS)
+    ranking = ranked(rank(scores_of(evaluation.hard.parts[0]), resamples=50))
+    planned = plan(Wish(resamples=20), agreement.tallies)
+    return Findings(study, SETTINGS, agreement, fusion, evaluation, ranking, planned, files=tuple(files))

@@ -1,0 +1,95 @@
+"""Findings of small studies in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from manytruths.analyses.agree.examining import Plan
+from manytruths.analyses.agree.verb import agree
+from manytruths.analyses.fuse.fusing import FusePlan
+from manytruths.analyses.fuse.verb import fuse
+from manytruths.analyses.plan.topics import Wish
+from manytruths.analyses.plan.verb import plan
+from manytruths.analyses.summaries import Settings
+from manytruths.core.errors import ManytruthsError
+from manytruths.reporting.facts import in_short
+from manytruths.reporting.findings import Findings
+from manytruths.reporting.parts import Beside, Cases, Cell, PageTable, Paragraphs, Section, plain
+from manytruths.study import Study
+
+METHODS = ("vote:0.5", "staple")
+
+
+def findings(cases: Any, methods: tuple[str, ...] = METHODS, **options: Any) -> Findings:
+    """Everything but predictions, with few resamples."""
+    study, settings = Study.from_arrays(cases, **options), Settings(resamples=60)
+    agreement = agree(study, settings=settings, plan=Plan(measured=False))
+    fusion = fuse(study, FusePlan(methods, {}, None), settings=settings)
+    try:
+        pilot = agreement.tallies.map(lambda t: t.foreground().restrict("union"))
+        planned = plan(Wish(resamples=60), pilot)
+    except ManytruthsError:
+        planned = None
+    return Findings(study, settings, agreement, fusion, plan=planned)
+
+
+def discs(count: int = 12, raters: str = "ABCDE", size: int = 24, seed: int = 0) -> dict[str, dict[str, np.ndarray]]:
+    """A disc a case; the last rater draws it elsewhere."""
+    rng = np.random.default_rng(seed)
+    y, x = np.mgrid[:size, :size]
+    cases = {}
+    for k in range(count):
+        radius = {r: 5 + rng.integers(0, 2) for r in raters}
+        shift = {r: (6 if r == raters[-1] and len(raters) > 2 else 0) for r in raters}
+        masks = {r: ((y - 11 - shift[r]) ** 2 + (x - 11) ** 2 < radius[r] ** 2) for r in raters}
+        cases[f"p{k + 1:02}"] = {r: m.astype(np.uint8) for r, m in masks.items()}
+    return cases
+
+
+def tables(section: Section) -> dict[str, PageTable]:
+    """Every table of a section by its name."""
+    found: dict[str, PageTable] = {}
+    todo = list(section.blocks)
+    for block in todo:
+        if isinstance(block, Beside):
+            todo += block.blocks
+        elif isinstance(block, Cases):
+            todo.append(block.table)
+        elif isinstance(block, PageTable):
+            found[block.name] = block
+    return found
+
+
+def cells(section: Section) -> list[Cell]:
+    """Every cell of a section."""
+    sentences = [*section.lead, *(s for b in section.blocks if isinstance(b, Paragraphs) for s in b.sentences)]
+    found = [part for sentence in sentences for part in sentence if isinstance(part, Cell)]
+    return found + [cell for table in tables(section).values() for row in table.rows for cell in row]
+
+
+def lead(section: Section) -> str:
+    """Its first sentences as text."""
+    return " ".join(map(plain, section.lead))
+
+
+def listed(section: Section, title: str) -> list[str]:
+    """The sentences of a list."""
+    blocks = [b for b in section.blocks if isinstance(b, Paragraphs) and b.title == title]
+    return [plain(s) for b in blocks for s in b.sentences]
+
+
+def mapped(change: Any, count: int = 12, who: str = "ABCDE") -> dict[str, dict[str, np.ndarray]]:
+    """Discs that are changed by rater, case and mask."""
+    return {case: {r: change(r, case, m) for r, m in own.items()} for case, own in discs(count, who).items()}
+
+
+def steps(found: Findings) -> list[str]:
+    """What to do next."""
+    return listed(in_short.section(found), "What to do next")
+
+
+def to_know(found: Findings) -> list[str]:
+    """Notes at the end of the first part."""
+    return listed(in_short.section(found), "To know")
