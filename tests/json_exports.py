@@ -95,7 +95,7 @@ def survives(reader, path, choices):
 
 LIMITED = """
 import sys
-from manytruths.errors import InputError
+from manytruths.core.errors import InputError
 from manytruths.exchange import {reader} as reader
 from manytruths.exchange.reads import Read
 try:

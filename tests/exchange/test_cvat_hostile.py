@@ -188,7 +188,7 @@ def test_an_archive_with_a_password(tmp_path):
 BOUNDED = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
-from manytruths.errors import InputError
+from manytruths.core.errors import InputError
 from manytruths.exchange.cvat.reading import read_cvat
 try:
     read_cvat(sys.argv[1])

@@ -75,7 +75,7 @@ def test_a_file_in_the_way_of_a_folder(tmp_path):
 def test_a_full_disk(tmp_path, name):
     """A limit on the size of files stands in for a disk that is full."""
     code = (
-        "import sys, numpy as np, manytruths.formats as f, manytruths.errors as e\n"
+        "import sys, numpy as np, manytruths.io as f, manytruths.core.errors as e\n"
         "try: f.write_map(sys.argv[1], np.random.default_rng(0).integers(0, 255, (300, 300), dtype=np.uint8))\n"
         "except e.InputError as error: sys.exit(7 if 'cannot be written' in str(error) else 8)\n"
     )

@@ -1,7 +1,7 @@
 """Votes on the device: what shares of the raters gave each label, and the truths made of them, for whole batches.
 
 With m the raters who rated a pixel and A those who gave it a label, the share is A / m, and 0 where nobody rated. The
-hard truths are those of :mod:`manytruths.consensus`; what nobody rated is background.
+hard truths are those of :mod:`manytruths.fusion`; what nobody rated is background.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The steps of STAPLE for many small tables at once: those of :mod:`manytruths.consensus.em`, in few operations.
+"""The steps of STAPLE for many small tables at once: those of :mod:`manytruths.fusion.em`, in few operations.
 
 Tables lie side by side as columns over the patterns that they share, so that either step is one small matrix product.
 Rates of several iterations are kept, and only then is looked who had converged when: each table ends at its own

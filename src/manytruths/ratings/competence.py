@@ -45,7 +45,7 @@ def competence(ratings: Ratings, by: str | Mapping[str, float] = "majority") -> 
         ``"reference"``: the share of a rater's labels that are the true ones. ``"majority"``: the share that the most
         frequent label of the others confirms; where they tie, cases do not count. Or accuracies by rater.
 
-    >>> from manytruths.reliability import Ratings
+    >>> from manytruths.ratings import Ratings
     >>> competence(Ratings.of({"A": [1, 0, 1, 1], "B": [1, 0, 1, 0], "C": [1, 1, 1, 0]})).accuracy
     array([0.66666667, 1.        , 0.66666667])
     """

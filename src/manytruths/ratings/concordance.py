@@ -96,7 +96,7 @@ def chance_distribution(ratings: Ratings, chance: Chance = "uniform") -> Values:
 def genuineness(ratings: Ratings, chance: Chance = "uniform") -> Values:
     """ĉ of every rating (eq. 1): 1 without any confidence; nan where it is missing, or 0 and p is 0.
 
-    >>> from manytruths.reliability import Ratings
+    >>> from manytruths.ratings import Ratings
     >>> genuineness(Ratings.of([["ill", "ill"], ["well", "ill"]], confidence=[0.5, 1.0])).round(4)
     array([[0.6667, 1.    ],
            [0.6667, 1.    ]])
@@ -113,7 +113,7 @@ def genuineness(ratings: Ratings, chance: Chance = "uniform") -> Values:
 def sigma(ratings: Ratings, chance: Chance = "uniform", partial: Partial = "none") -> Concordance:
     """The degree of concordance: the share of agreement that is genuine.
 
-    >>> from manytruths.reliability import Ratings
+    >>> from manytruths.ratings import Ratings
     >>> sigma(Ratings.of({"A": [1, 0, 1], "B": [1, 0, 0]}, confidence=0.8))
     <sigma 0.527 of 2 raters>
     """

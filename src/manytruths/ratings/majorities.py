@@ -149,7 +149,7 @@ def majorities(ratings: Ratings, level: float = 0.05, against: Literal["half", "
     against
         The probability of the binomial test: ``"half"``, ½, or ``"labels"``, 1 / L.
 
-    >>> from manytruths.reliability import Ratings
+    >>> from manytruths.ratings import Ratings
     >>> majorities(Ratings.of([[1] * 10 + [0] * 3, [1] * 7 + [0] * 6], reference=[0, 1]))
     <majorities of 2 items: 1 slim, 1 overwhelming, 0 tied, 1 wrong>
     """

@@ -55,7 +55,7 @@ def ratings_of(tally: Tally, confidence: Confidence = None, *, reference: str | 
     As rows are patterns, σ by row can be painted:
 
     >>> import manytruths as mt
-    >>> from manytruths.reliability import sigma
+    >>> from manytruths.ratings import sigma
     >>> masks = {"A": [[1, 1, 0, 0]], "B": [[1, 0, 0, 0]], "C": [[1, 0, 0, 1]]}
     >>> t = mt.tally(masks)
     >>> found = sigma(ratings_of(t))
@@ -106,7 +106,7 @@ def mask_ratings(
     σ can only fall below percent agreement. By how much depends on where raters are unsure: where they disagree, it
     costs nothing; spread evenly, the same mean confidence also makes doubtful what they agree about.
 
-    >>> from manytruths.reliability import sigma
+    >>> from manytruths.ratings import sigma
     >>> masks = {"A": [[0, 0, 1, 1, 1, 0]], "B": [[0, 1, 1, 1, 0, 0]]}
     >>> border, even = [[1.0, 0.2, 1.0, 1.0, 0.2, 1.0]], 4.4 / 6
     >>> for sure in (None, {"A": border, "B": border}, even):

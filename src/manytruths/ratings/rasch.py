@@ -125,7 +125,7 @@ def rasch(
     most
         Stop after so many iterations.
 
-    >>> from manytruths.reliability import Ratings
+    >>> from manytruths.ratings import Ratings
     >>> right = {"A": [1, 1, 1, 1, 0, 1, 0, 0], "B": [1, 1, 1, 0, 0, 1, 0, 0], "C": [1, 1, 0, 1, 0, 0, 1, 0]}
     >>> found = rasch(Ratings.of(right, reference=[1] * 8))
     >>> found.ability.round(2), round(found.spread, 2)

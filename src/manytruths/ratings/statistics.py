@@ -26,7 +26,7 @@ _AT_ONCE = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class SigmaStatistic:
-    """σ of a table; see :func:`manytruths.reliability.sigma`.
+    """σ of a table; see :func:`manytruths.ratings.sigma`.
 
     >>> import manytruths as mt
     >>> round(SigmaStatistic(confidence=0.8)(mt.tally({"A": [1, 0, 1], "B": [1, 0, 0]})), 3)

@@ -45,7 +45,7 @@ def curves(fit: Fit, source: str, labels: int, most: int, seed: int) -> Curves:
 def panel_curve(share: Values, correlation: Values, most: int) -> Values:
     """(fits, k): how often the majority of k says what most raters would; two labels.
 
-    The increments of :mod:`~manytruths.reliability.planning.panel_size` with |2q − 1| for 2p − 1: most are right.
+    The increments of :mod:`~manytruths.ratings.planning.panel_size` with |2q − 1| for 2p − 1: most are right.
     """
     from scipy.special import betainc
 
