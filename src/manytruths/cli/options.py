@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
-    from ..analyses.agree.examining import Plan
+    from ..analyses.agree.case import MapOptions
     from ..study import Study
 
 
@@ -107,11 +107,11 @@ class Maps:
     rank_largest: int = 10
     "The largest rank that occurs; values must stay distinct and positive up to it."
 
-    def plan(self, folder: Path) -> Plan:
+    def plan(self, folder: Path) -> MapOptions:
         """What to make of every case."""
-        from ..analyses.agree.examining import Plan
+        from ..analyses.agree.case import MapOptions
 
-        return Plan(
+        return MapOptions(
             folder if self.pictures else None, window=self.window, agreement_window=self.agreement_window,
             base=self.rank_base, shift=self.rank_shift, largest=self.rank_largest,
         )  # fmt: skip

@@ -86,9 +86,9 @@ def agree(
     resamples
         Resamples of the bootstrap.
     """
+    from ..analyses.agree.agree import compute_agreement as run
+    from ..analyses.agree.agree import write
     from ..analyses.agree.printing import print_agreement
-    from ..analyses.agree.verb import agree as run
-    from ..analyses.agree.verb import write
     from ..analyses.printing import print_files
     from ..analyses.summaries import Settings
     from ..io.replacing import replacing

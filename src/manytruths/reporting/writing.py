@@ -9,7 +9,7 @@ from typing import Any
 
 import manytruths
 
-from ..analyses.agree.verb import write as write_agreement
+from ..analyses.agree.agree import write as write_agreement
 from ..analyses.evaluate.verb import write as write_evaluation
 from ..analyses.files import summary_of
 from ..analyses.fuse.verb import write as write_fusion

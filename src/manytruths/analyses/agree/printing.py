@@ -13,7 +13,7 @@ from ..summaries import region_of
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from .verb import Agreement
+    from .agree import Agreement
 
 NAMES = {
     "fleiss_kappa": "Fleiss' kappa",

@@ -18,11 +18,11 @@ from ..files import summary_of, write_charts
 from ..resampled import NOTHING_MOVED, Moved, mark_resampled
 from ..rows import Row, Table, write_all
 from ..summaries import Series, Settings, region_of, summarise
-from .agreement import agreement_table, confusion_table, curve_table
-from .edits import declared, edit_notes, edits_table
-from .examining import Examined, Plan, examine
-from .pairs import pairs_table
-from .raters import Raters, raters_analysis
+from .agreement_table import agreement_table, confusion_table, curve_table
+from .case import CaseAgreement, MapOptions, analyse_case
+from .edits_table import declared, edit_notes, edits_table
+from .pairs_table import pairs_table
+from .raters_table import Raters, raters_analysis
 
 
 @dataclass(frozen=True)
@@ -48,19 +48,19 @@ class Agreement:
         return self.agreement.find(statistic, scope)
 
 
-def agree(
+def compute_agreement(
     study: Study,
     *,
     settings: Settings | None = None,
-    plan: Plan | None = None,
+    plan: MapOptions | None = None,
     progress: Progress | None = None,
 ) -> Agreement:
     """Analyse a study; heatmaps are written into ``plan.folder`` while the cases pass by, tables are returned."""
-    settings, plan = settings or Settings(), plan or Plan()
-    return agreement_of(study, _examined(study, plan, settings, progress), settings)
+    settings, plan = settings or Settings(), plan or MapOptions()
+    return tabulate_agreement(study, _examined(study, plan, settings, progress), settings)
 
 
-def agreement_of(study: Study, seen: Mapping[str, Examined], settings: Settings) -> Agreement:
+def tabulate_agreement(study: Study, seen: Mapping[str, CaseAgreement], settings: Settings) -> Agreement:
     """The tables of cases that were examined."""
     tallies = study.gathered({name: e.tally for name, e in seen.items()})
     agreement, curve = agreement_table(tallies, settings), curve_table(tallies)
@@ -84,18 +84,22 @@ def agreement_of(study: Study, seen: Mapping[str, Examined], settings: Settings)
     return Agreement(study, tallies, settings, agreement, curve, tables, raters, notes, files, turns, moved)
 
 
-def _without_image(seen: Mapping[str, Examined]) -> list[str]:
+def _without_image(seen: Mapping[str, CaseAgreement]) -> list[str]:
     """Cases whose heatmap lacks its image: each, or the first with how many more there are."""
     told = [e.note for e in seen.values() if e.note]
     return told if len(told) < 4 else [f"{told[0]}; and so {len(told) - 1} more cases"]
 
 
-def _examined(study: Study, plan: Plan, settings: Settings, progress: Progress | None) -> dict[str, Examined]:
+def _examined(
+    study: Study, plan: MapOptions, settings: Settings, progress: Progress | None
+) -> dict[str, CaseAgreement]:
     """Every case, its heatmaps moved into place when the last one is done."""
     if plan.folder is None:
-        return {c.name: e for c, e in study.map(partial(examine, plan=plan), jobs=settings.jobs, progress=progress)}
+        return {
+            c.name: e for c, e in study.map(partial(analyse_case, plan=plan), jobs=settings.jobs, progress=progress)
+        }
     with replacing(plan.folder) as (stage,):
-        work = partial(examine, plan=replace(plan, folder=stage))
+        work = partial(analyse_case, plan=replace(plan, folder=stage))
         seen = {c.name: e for c, e in study.map(work, jobs=settings.jobs, progress=progress)}
     home = plan.folder
     return {n: replace(e, files=tuple(home / f.relative_to(stage) for f in e.files)) for n, e in seen.items()}
@@ -127,14 +131,14 @@ def summary(found: Agreement) -> dict[str, Any]:
     )
 
 
-def _add_ranking(table: Table, seen: Mapping[str, Examined], tallies: Tallies, settings: Settings) -> None:
+def _add_ranking(table: Table, seen: Mapping[str, CaseAgreement], tallies: Tallies, settings: Settings) -> None:
     scored = {name: e.ranking_score for name, e in seen.items() if e.ranking_score is not None}
     if scored:
         chosen = tallies.select(scored)
         table.add(summarise([Series("ranking_heatmap_score", list(scored.values()))], chosen, settings))
 
 
-def _regions(seen: Mapping[str, Examined], tallies: Tallies) -> Table:
+def _regions(seen: Mapping[str, CaseAgreement], tallies: Tallies) -> Table:
     """The regions of each heatmap in order of score: where to take the biopsy."""
     table = Table("regions", ("rank", "centroid", "site"))
     for name, one in seen.items():
@@ -146,7 +150,7 @@ def _regions(seen: Mapping[str, Examined], tallies: Tallies) -> Table:
     return table
 
 
-def _features(seen: Mapping[str, Examined], tallies: Tallies) -> Table:
+def _features(seen: Mapping[str, CaseAgreement], tallies: Tallies) -> Table:
     """Correlation of the number of raters who marked a pixel with what the image shows there."""
     table = Table("features", ("feature",))
     for name, one in seen.items():
