@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...agreement import contingency, dice
+from ...core.notes import Note
 from ...core.pooling import Tallies, pool
 from ...core.tally import Tally
 from ...core.undefined import Undefined, ratio
@@ -109,9 +110,10 @@ def edit_notes(study: Study) -> Iterator[str]:
     if count:
         what = "1 read is an edit of another" if count == 1 else f"{count} reads are edits of another"
         if study.options.edited == "keep":
-            yield f"{what} and counted all the same (--edited keep): agreement looks better than it is; edits.csv"
+            told = "counted all the same (--edited keep): agreement looks better than it is; edits.csv"
         else:
-            yield f"{what} and left out of agreement: edits.csv"
+            told = "left out of agreement: edits.csv"
+        yield Note("edits", f"{what} and {told}")
     for case, why in list(study.left_out.items())[:3]:
         yield f"case {case} is left out: {why}"
     if len(study.left_out) > 3:

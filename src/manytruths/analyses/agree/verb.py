@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...agreement import SMYTH_LIMIT, krippendorff_rule, level
+from ...core.notes import Note
 from ...core.pooling import Tallies
 from ...core.undefined import reason
 from ...io.replacing import replacing
@@ -20,7 +21,7 @@ from ..rows import Row, Table, write_all
 from ..summaries import Series, Settings, region_of, summarise
 from .agreement import agreement_table, confusion_table, curve_table
 from .edits import declared, edit_notes, edits_table
-from .examining import Examined, Plan, examine
+from .examining import Examined, Plan, TurnedMask, examine
 from .pairs import pairs_table
 from .raters import Raters, raters_analysis
 
@@ -39,7 +40,7 @@ class Agreement:
     notes: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()
     """The heatmaps that were written on the way."""
-    turns: tuple[str, ...] = ()
+    turns: tuple[TurnedMask, ...] = ()
     """Masks that were probably saved the wrong way round."""
     moved: Moved = NOTHING_MOVED
 
@@ -76,10 +77,10 @@ def agreement_of(study: Study, seen: Mapping[str, Examined], settings: Settings)
     tables += [t for t in (_regions(seen, tallies), _features(seen, tallies)) if t.rows]
     edits = edits_table(study, {name: e.edits for name, e in seen.items()}, settings)
     tables += [edits] if edits.rows else []
-    turns = tuple(f"case {name}: {told}" for name, e in seen.items() for told in e.turns)
+    turns = tuple(turn for e in seen.values() for turn in e.turns)
     moved = mark_resampled(study, tables)
     others = (*_notes(study, tallies, agreement, raters), *_without_image(seen))
-    notes = (*edit_notes(study), *turns, *moved.notes, *others)
+    notes = (*edit_notes(study), *(turn.note for turn in turns), *moved.notes, *others)
     files = tuple(path for e in seen.values() for path in e.files)
     return Agreement(study, tallies, settings, agreement, curve, tables, raters, notes, files, turns, moved)
 
@@ -167,18 +168,20 @@ def _notes(study: Study, tallies: Tallies, table: Table, raters: Raters | None) 
     if raters_here == 2:
         yield "Smyth's bound: with two raters any disagreement counts fully, so do not compare it with other numbers"
     if raters is not None and raters.differences.outliers:
-        yield "somebody often lies above mean + one standard deviation, also among equals: look, do not drop"
+        told = "somebody often lies above mean + one standard deviation, also among equals: look, do not drop"
+        yield Note("outliers", told)
     if study.options.exchangeable:
-        yield "raters are exchangeable: nothing is said about one of them or about pairs"
+        yield Note("exchangeable", "raters are exchangeable: nothing is said about one of them or about pairs")
     if raters is not None:
-        told = declared(study)
-        for copy in (c for c in raters.dependence.copies if frozenset((c.rater_a, c.rater_b)) not in told):
+        known = declared(study)
+        for copy in (c for c in raters.dependence.copies if frozenset((c.rater_a, c.rater_b)) not in known):
             alike = f"{copy.rater_a} and {copy.rater_b} have a Dice of {copy.dice:.3f}: is one a copy or an edit? "
-            yield alike + "If so, say it under based_on in reads.csv (--reads)"
+            yield Note("possible_copy", alike + "If so, say it under based_on in reads.csv (--reads)")
     alpha = table.find("krippendorff_alpha")
     if alpha.low is not None and not reason(alpha.low):
         rule = krippendorff_rule(alpha.low)
-        yield f"Krippendorff's rule, stricter than such words, by the lower end of alpha ({alpha.low:.3f}): {rule}"
+        told = f"Krippendorff's rule, stricter than such words, by the lower end of alpha ({alpha.low:.3f}): {rule}"
+        yield Note("krippendorff_rule", told)
 
 
 def words(found: Agreement) -> str:

@@ -99,9 +99,9 @@ def _fingerprint(reading: Reading, plan: FusePlan) -> str:
     return fingerprint(settings, [*content, *(reading.picture if plan.pictures else ())])
 
 
-def _digest(pooled: Mapping[str, Consensus]) -> list[tuple[str, str, Any]]:
+def _digest(pooled: Mapping[str, Consensus]) -> list[tuple[str, tuple[str, ...], Any]]:
     """What of an estimate is painted, and said."""
-    return [(name, found.note, _content(found)) for name, found in pooled.items()]
+    return [(name, found.notes, _content(found)) for name, found in pooled.items()]
 
 
 def _content(found: Consensus) -> list[bytes]:
@@ -184,9 +184,9 @@ def _inside(reading: Reading) -> Reading:
 
 def _ending(method: str, found: Consensus, table: Tally) -> Ending:
     united = len(table.labels.marks) > 1 and found.labels == BINARY
-    note = "; ".join(filter(None, [found.note, UNITED if united else ""]))
+    notes = (*found.notes, UNITED) if united else found.notes
     rounds = getattr(found, "iterations", getattr(found, "rounds", 0))
-    return Ending(method, found.ended, int(rounds), note, united)
+    return Ending(method, found.ended, int(rounds), notes, united)
 
 
 def _decided(hard: Array, ending: Ending, table: Tally) -> Array:
