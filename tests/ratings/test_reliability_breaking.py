@@ -304,7 +304,7 @@ def test_pixels_one_by_one():
     rng = np.random.default_rng(3)
     masks = {name: rng.integers(0, 3, (9, 8)) for name in "ABCD"}
     sure = {"A": 0.9, "B": 0.5, "C": 1.0, "D": 0.3}
-    by_table = mt.reliability.ratings_of(mt.tally(masks), sure)
+    by_table = mt.ratings_of(mt.tally(masks), sure)
     by_pixel = Ratings.of({name: mask.ravel().tolist() for name, mask in masks.items()}, confidence=sure)
     assert sigma(by_table).value == pytest.approx(sigma(by_pixel).value, abs=1e-13)
     both = [rho(r, competence(r).accuracy).value for r in (by_table, by_pixel)]
