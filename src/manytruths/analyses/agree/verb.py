@@ -143,7 +143,7 @@ def _regions(seen: Mapping[str, Examined], tallies: Tallies) -> Table:
             extra = (r.rank, " ".join(f"{x:.1f}" for x in r.centroid), " ".join(map(str, r.site)))
             for statistic, value in (("peak", r.peak), ("mean", r.mean), ("area", float(r.area))):
                 group = "; ".join(tallies.groups[name])
-                table.rows.append(Row("case", statistic, value, name, group, "", "union", extra, n=r.area))
+                table.append(Row("case", statistic, value, name, group, "", "union", extra, n=r.area))
     return table
 
 
@@ -154,7 +154,7 @@ def _features(seen: Mapping[str, Examined], tallies: Tallies) -> Table:
         for feature, found in one.features.items():
             for statistic, value in (("correlation", found.r), ("p_value", found.p)):
                 group = "; ".join(tallies.groups[name])
-                table.rows.append(Row("case", statistic, value, name, group, "", "whole", (feature,), n=found.n))
+                table.append(Row("case", statistic, value, name, group, "", "whole", (feature,), n=found.n))
     return table
 
 
