@@ -38,6 +38,8 @@ from .agreement import (
     volume_difference,
     weighted_kappa,
 )
+from .analyses.agree.agree import Agreement, agree
+from .analyses.check import Check, check
 from .analyses.export.back import (
     BackPlan,
     Returned,
@@ -231,6 +233,7 @@ __version__: str
 __all__ = [
     "VOID",
     "Acceptance",
+    "Agreement",
     "AgreementCurve",
     "BackPlan",
     "Band",
@@ -239,6 +242,7 @@ __all__ = [
     "BoundaryScores",
     "CallError",
     "Case",
+    "Check",
     "Clustering",
     "Column",
     "Competence",
@@ -321,6 +325,7 @@ __all__ = [
     "WilliamsIndex",
     "acceptable_region",
     "acceptance",
+    "agree",
     "agreement_curve",
     "balanced_accuracy",
     "bias_index",
@@ -331,6 +336,7 @@ __all__ = [
     "cci",
     "cco",
     "chance_distribution",
+    "check",
     "cluster",
     "cohen_kappa",
     "common_heatmap",

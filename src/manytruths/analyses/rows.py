@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..core.undefined import code, reason
-from ..io import write_csv
+from .data_table import DataTable
 
 HEAD = ("scope", "case", "group", "label", "region")
 TAIL = ("statistic", "value", "low", "high", "n", "n_undefined", "reason", "code")
@@ -51,8 +51,8 @@ class Row:
         ]  # fmt: skip
 
 
-@dataclass
-class Table:
+@dataclass(repr=False)
+class Table(DataTable):
     """Rows of one file; ``extra`` names its own columns."""
 
     name: str
@@ -68,6 +68,13 @@ class Table:
         """The columns of the file."""
         return (*HEAD, *self.extra, *TAIL)
 
+    def records(self) -> Iterator[list[object]]:
+        """The cells of every row."""
+        return (row.cells() for row in self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
     def add(self, rows: Iterable[Row]) -> None:
         """More rows."""
         for row in rows:
@@ -75,7 +82,7 @@ class Table:
 
     def append(self, row: Row) -> None:
         """One more row."""
-        row.columns = self.extra
+        row.columns = self.extra or row.columns
         self.rows.append(row)
 
     def find(self, statistic: str, scope: str = "pooled", **fields: object) -> Row:
@@ -89,12 +96,6 @@ class Table:
     def _fits(self, row: Row, fields: dict[str, object]) -> bool:
         own = dict(zip(self.extra, row.extra, strict=True)) | {"case": row.case, "group": row.group, "label": row.label}
         return all(own.get(name) == fields.get(name, "") for name in own if name in fields or name in HEAD)
-
-    def write(self, folder: Path) -> Path:
-        """The file, whole or not at all."""
-        path = folder / f"{self.name}.csv"
-        write_csv(path, (row.cells() for row in self.rows), self.header)
-        return path
 
 
 def write_all(tables: Sequence[Table], folder: Path) -> list[Path]:

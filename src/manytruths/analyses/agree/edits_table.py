@@ -28,7 +28,7 @@ Extra = tuple[str, str, int]
 
 
 @dataclass(frozen=True)
-class Edited:
+class Edit:
     """A read beside what it started from."""
 
     rater: str
@@ -43,13 +43,13 @@ class Edited:
         return self.rater, self.based_on, self.step
 
 
-def edits_of(case: Case, region: str | None = None) -> Iterator[Edited]:
+def edits_of(case: Case, region: str | None = None) -> Iterator[Edit]:
     """Every edit of a case."""
     for column, edit in sorted(case.edits.items(), key=lambda item: (item[1].step, item[0].order)):
-        yield Edited(str(column), str(edit.parent), edit.step, edit_tally(case, column, region))
+        yield Edit(str(column), str(edit.parent), edit.step, edit_tally(case, column, region))
 
 
-def edits_table(study: Study, seen: Mapping[str, Sequence[Edited]], settings: Settings) -> Table:
+def edits_table(study: Study, seen: Mapping[str, Sequence[Edit]], settings: Settings) -> Table:
     """By case, subject and group, mean and deviation over subjects; sums (of shares and Dice, the whole) as pooled."""
     table = Table("edits", ("rater", "based_on", "step"))
     tables = [one.tally for edits in seen.values() for one in edits if one.tally is not None]
