@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ..core.undefined import code, reason
 from .data_table import DataTable
@@ -32,6 +33,12 @@ class Row:
     n_undefined: int | None = None
     mark: str = ""
     """What stands behind the region in the file: whether masks were resampled for it."""
+    columns: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    """The names of ``extra``, which the table sets."""
+
+    def __getitem__(self, column: str) -> Any:
+        """What stands in one of the table's own columns."""
+        return self.extra[self.columns.index(column)]
 
     def cells(self) -> list[object]:
         """In the order of the file; the reason is that of the value, else that of its missing interval."""
@@ -52,6 +59,10 @@ class Table(DataTable):
     extra: tuple[str, ...] = ()
     rows: list[Row] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self.rows, rows = [], self.rows
+        self.add(rows)
+
     @property
     def header(self) -> tuple[str, ...]:
         """The columns of the file."""
@@ -66,7 +77,13 @@ class Table(DataTable):
 
     def add(self, rows: Iterable[Row]) -> None:
         """More rows."""
-        self.rows.extend(rows)
+        for row in rows:
+            self.append(row)
+
+    def append(self, row: Row) -> None:
+        """One more row."""
+        row.columns = self.extra or row.columns
+        self.rows.append(row)
 
     def find(self, statistic: str, scope: str = "pooled", **fields: object) -> Row:
         """The one row of a statistic at a scope; fields that are not given must be empty."""

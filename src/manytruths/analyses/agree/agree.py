@@ -262,7 +262,7 @@ def _regions(cases: Mapping[str, CaseAgreement], tallies: Tallies) -> Table:
             extra = (r.rank, " ".join(f"{x:.1f}" for x in r.centroid), " ".join(map(str, r.site)))
             for statistic, value in (("peak", r.peak), ("mean", r.mean), ("area", float(r.area))):
                 group = "; ".join(tallies.groups[name])
-                table.rows.append(Row("case", statistic, value, name, group, "", "union", extra, n=r.area))
+                table.append(Row("case", statistic, value, name, group, "", "union", extra, n=r.area))
     return table
 
 
@@ -273,7 +273,7 @@ def _features(cases: Mapping[str, CaseAgreement], tallies: Tallies) -> Table:
         for feature, found in case.features.items():
             for statistic, value in (("correlation", found.r), ("p_value", found.p)):
                 group = "; ".join(tallies.groups[name])
-                table.rows.append(Row("case", statistic, value, name, group, "", "whole", (feature,), n=found.n))
+                table.append(Row("case", statistic, value, name, group, "", "whole", (feature,), n=found.n))
     return table
 
 
@@ -287,17 +287,17 @@ def _notes(study: Study, tallies: Tallies, table: Table, raters: RaterAnalysis |
     if raters_here == 2:
         yield "Smyth's bound: with two raters any disagreement counts fully, so do not compare it with other numbers"
     if raters is not None and raters.differences.outliers:
-        told = "somebody often lies above mean + one standard deviation, also among equals: look, do not drop"
-        yield Note("outliers", told)
+        text = "somebody often lies above mean + one standard deviation, also among equals: look, do not drop"
+        yield Note("outliers", text)
     if study.options.exchangeable:
         yield Note("exchangeable", "raters are exchangeable: nothing is said about one of them or about pairs")
     if raters is not None:
-        known = declared(study)
-        for copy in (c for c in raters.dependence.copies if frozenset((c.rater_a, c.rater_b)) not in known):
+        told = declared(study)
+        for copy in (c for c in raters.dependence.copies if frozenset((c.rater_a, c.rater_b)) not in told):
             alike = f"{copy.rater_a} and {copy.rater_b} have a Dice of {copy.dice:.3f}: is one a copy or an edit? "
             yield Note("possible_copy", alike + "If so, say it under based_on in reads.csv (--reads)")
     alpha = table.find("krippendorff_alpha")
     if alpha.low is not None and not reason(alpha.low):
         rule = krippendorff_rule(alpha.low)
-        told = f"Krippendorff's rule, stricter than such words, by the lower end of alpha ({alpha.low:.3f}): {rule}"
-        yield Note("krippendorff_rule", told)
+        text = f"Krippendorff's rule, stricter than such words, by the lower end of alpha ({alpha.low:.3f}): {rule}"
+        yield Note("krippendorff_rule", text)

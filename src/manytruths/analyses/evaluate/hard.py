@@ -289,13 +289,13 @@ def _judged(
     part: Part, algorithms: Sequence[Column], values: Sequence[Sequence[float]], human: HumanRange, settings: Settings
 ) -> Iterator[Row]:
     series = [Series(human.statistic, v, part.label, (a.name,)) for a, v in zip(algorithms, values, strict=True)]
-    for row in mean_rows(series, part.tallies, list(part.tallies), "", settings):
-        if row.scope == "mean":
-            name = str(row.extra[0])
-            certain = {True: "yes", False: "no", None: ""}[human.certain(name)]
-            ends = [None if np.isnan(end) else end for end in (human.low, human.high)]
-            row.extra = (name, human.against, *ends, human.verdict(name), certain)
-            yield row
+    rows = mean_rows(series, part.tallies, list(part.tallies), "", settings)
+    for algorithm, row in zip(algorithms, (r for r in rows if r.scope == "mean"), strict=True):
+        name = algorithm.name
+        certain = {True: "yes", False: "no", None: ""}[human.certain(name)]
+        ends = [None if np.isnan(end) else end for end in (human.low, human.high)]
+        row.extra = (name, human.against, *ends, human.verdict(name), certain)
+        yield row
 
 
 def _difference_rows(ranges: Mapping[tuple[str, str, str], HumanRange], region: str) -> Iterator[Row]:

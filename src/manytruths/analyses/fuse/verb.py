@@ -196,7 +196,7 @@ def _differences(seen: Mapping[str, Fused], tallies: Tallies, methods: Sequence[
         series.append(Series("changed", [_changed(p) for p in pairs], extra=(a, b)))
         table.add(summarise(series, tallies, settings))
         table.add(Row("pooled", s.__name__, s.value(whole, labels), region=region, extra=(a, b)) for s in BETWEEN)
-        table.rows.append(Row("pooled", "changed", _changed(whole), region=region, extra=(a, b)))
+        table.append(Row("pooled", "changed", _changed(whole), region=region, extra=(a, b)))
     for method in methods:
         table.add(summarise(_region_series(seen, method), tallies, settings))
     return table
@@ -267,7 +267,12 @@ def write(found: Fusion, folder: Path, *, pictures: bool = True) -> list[Path]:
     paths = write_all([found.performance, found.differences, found.complexity], folder)
     rows = [(c, e.method, e.ended, e.iterations, e.note) for c, f in found.cases.items() for e in f.endings]
     header = ("case", "method", "ended", "iterations", "note")
-    write_marked(folder / "endings.csv", rows, header, [row[0] in found.moved.cases for row in rows])
+    write_marked(
+        folder / "endings.csv",
+        rows,
+        header,
+        [c in found.moved.cases for c, f in found.cases.items() for _ in f.endings],
+    )
     paths.append(folder / "endings.csv")
     texts = {"complexity-groups.json": found.groups.to_json()} if found.groups else {}
     if pictures:

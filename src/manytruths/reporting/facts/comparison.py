@@ -60,5 +60,5 @@ def _method(found: Findings) -> str:
 
 def _points(found: Findings, group: str) -> dict[str, Entry]:
     rows = numbers(found, "fuse", "performance").all("iou", "mean")
-    values = [float(r.value) for r in rows if r.group == group and r.extra[0] == _method(found) and known(r)]
+    values = [float(r.value) for r in rows if r.group == group and r["method"] == _method(found) and known(r)]
     return {"IoU of each rater with STAPLE": values} if values else {}

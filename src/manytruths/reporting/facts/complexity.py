@@ -172,7 +172,7 @@ def _hard_table(found: Findings) -> PageTable | None:
         (
             case_cell(row.case),
             *(quoted(FILE, by[name][row.case]) for name in HEADS),
-            *((words(group_words(str(row.extra[0]))),) if grouped else ()),
+            *((words(group_words(str(row["class"]))),) if grouped else ()),
         )
         for row in rows
     )

@@ -236,15 +236,15 @@ def _rate_table(
 ) -> Iterator[PageTable]:  # fmt: skip
     rows = [r for r in table.table.rows if r.scope == scope and not r.group and r.statistic in rates]
     if len(found.study.rater_names) == 2:  # nobody marks more than the union
-        rows = [r for r in rows if called(str(r.extra[0]), 2) != UNION]
+        rows = [r for r in rows if called(str(r["method"]), 2) != UNION]
     shown = [name for name in rates if any(r.statistic == name for r in rows)]
     lines = tuple(
         (
-            _who(found, str(key[1])),
-            standard_cell(found, str(key[0])),
-            *(table.cell(name, scope, *key) for name in shown),
+            _who(found, rater),
+            standard_cell(found, method),
+            *(table.cell(name, scope, method, rater) for name in shown),
         )
-        for key in dict.fromkeys(r.extra for r in rows)
+        for method, rater in dict.fromkeys((str(r["method"]), str(r["rater"])) for r in rows)
     )
     if lines:
         heads = Column("Rater", "Who is compared", number=False), Column("with", "The reference standard", number=False)
