@@ -21,7 +21,8 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAMES", help=f"of {', '.join(STUDIES)}; all by default")
     parser.add_argument("--texts", action="store_true", help="compare sentences too: reasons, notes, answers")
     parser.add_argument("--at-once", type=int, default=2, help="studies that are computed at the same time")
-    asked = parser.parse_args()
+    parser.add_argument("--times", action="store_true", help="print how long each command takes")
+    asked = parser.parse_intermixed_args()
     if unknown := [name for name in asked.names if name not in STUDIES]:
         parser.error(f"no such study: {', '.join(unknown)}; there are {', '.join(STUDIES)}")
 
@@ -30,9 +31,9 @@ def main() -> int:
         if lacking := missing(name):
             return f"{name}: no real data at {lacking}: set MANYTRUTHS_DATA to the folder that holds it", False
         if asked.what == "make":
-            size = made(name)
+            size = made(name, asked.times)
             return f"{name}: written, {size / 1024:.0f} KiB, {time.monotonic() - begun:.0f} s", True
-        found = compared(name, asked.texts)
+        found = compared(name, asked.texts, asked.times)
         said = [*lines(found), f"{name}: {len(found) or 'no'} differences, {time.monotonic() - begun:.0f} s"]
         return "\n".join(said), not found
 

@@ -192,13 +192,15 @@ lidc = Study(
     inputs.lidc,
 )
 
+FEWER = "vote:any,vote:0.5,vote:all,excl:0.5,staple,simple,plurality,lsml"
+"""Without what takes long in a volume."""
 VOLUME = '"masks/{rater}/{case}.nii.gz"'
 
 volume = Study(
     {
         "check": f"check {VOLUME}",
         "agree": f"agree {VOLUME} {QUICK}",
-        "fuse": f"fuse {VOLUME} --method {METHODS} --no-pictures {QUICK}",
+        "fuse": f"fuse {VOLUME} --method {FEWER} --no-pictures {QUICK}",
         "evaluate": f'evaluate {VOLUME} --predictions "predictions/{{algorithm}}/{{case}}.nii.gz" '
         f"--no-pictures {QUICK}",
         "reliability": f"reliability {VOLUME} {QUICK}",
@@ -207,7 +209,7 @@ volume = Study(
         "export-bids": f"export bids {VOLUME}",
         "import-slicer": "import slicer out/export-slicer",
         "import-bids": "import bids out/export-bids",
-        "python": f"python consensus_calls.py {METHODS} out/fuse/fuse {VOLUME}",
+        "python": f"python consensus_calls.py {FEWER} out/fuse/fuse {VOLUME}",
     },
     ("volume",),
     inputs.volume,

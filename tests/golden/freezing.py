@@ -20,7 +20,7 @@ import numpy as np
 
 Entry = dict[str, Any]
 
-ROWS = 5000
+ROWS = 12000
 """A table with more rows is kept as digests, with its first rows."""
 FIRST = 200
 NUMBERS = 64
@@ -31,11 +31,13 @@ UNKNOWN = {"run.json"}
 NOT_NUMBERS = {".svg", ".txt", ".md", ".js", ".jsonl", ".webp"}
 PROSE = {"reason", "note", "notes", "message", "detail", "remark", "answers", "title", "description", "warning"}
 KEYS = (
-    "scope case group label region session subject frame who role code kind what severity topic scheme between a b "
-    "method method_a method_b algorithm algorithm_a algorithm_b rater rater_a rater_b raters rater_accuracy relation "
-    "based_on step label_a label_b feature source confidence grader grader_b lesion against metric truth threshold "
-    "name old new split fold id statistic at grade order"
-).split()  # noqa: SIM905
+    "scope", "case", "group", "label", "region", "session", "subject", "frame", "who", "role", "code", "kind",
+    "what", "severity", "topic", "scheme", "between", "a", "b", "method", "method_a", "method_b", "algorithm",
+    "algorithm_a", "algorithm_b", "rater", "rater_a", "rater_b", "raters", "rater_accuracy", "relation",
+    "based_on", "step", "label_a", "label_b", "feature", "source", "confidence", "grader", "grader_b", "lesion",
+    "against", "metric", "truth", "threshold", "name", "old", "new", "split", "fold", "id", "statistic", "at",
+    "grade", "order",
+)  # fmt: skip
 """Columns that say what a row is about, where a table has them. What is left over tells rows apart by their order."""
 
 

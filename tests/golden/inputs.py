@@ -10,8 +10,8 @@ import numpy as np
 from PIL import Image
 from scipy import ndimage
 
-CHASE = ("01L", "01R", "07L", "11R", "14R")
-NODULES = 40
+CHASE = ("01L", "01R", "11R")
+NODULES = 24
 
 
 def png(path: Path, array: np.ndarray) -> None:

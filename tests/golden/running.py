@@ -29,16 +29,16 @@ def missing(name: str) -> Path | None:
     return next((HOME / one for one in STUDIES[name].needs if not (HOME / one).exists()), None)
 
 
-def made(name: str) -> int:
-    keep(stored(name), computed(name))
+def made(name: str, times: bool = False) -> int:
+    keep(stored(name), computed(name, times))
     return stored(name).stat().st_size
 
 
-def compared(name: str, texts: bool = False) -> list[Difference]:
-    return compare(name, kept(stored(name)), computed(name), Renames.read(HERE / "renames.toml"), texts)
+def compared(name: str, texts: bool = False, times: bool = False) -> list[Difference]:
+    return compare(name, kept(stored(name)), computed(name, times), Renames.read(HERE / "renames.toml"), texts)
 
 
-def computed(name: str) -> dict[str, dict[str, Entry]]:
+def computed(name: str, times: bool = False) -> dict[str, dict[str, Entry]]:
     study = STUDIES[name]
     with tempfile.TemporaryDirectory(prefix="manytruths-golden-") as folder:
         home = Path(folder).resolve()
@@ -54,7 +54,7 @@ def computed(name: str) -> dict[str, dict[str, Entry]]:
                 "(status)": {"json": {"status": status}},
                 **freeze(out, {str(home): "@work", str(HOME.resolve()): "@data", str(HOME): "@data"}),
             }
-            if os.environ.get("GOLDEN_TIMES"):
+            if times:
                 print(f"{name} {command}: {time.monotonic() - begun:.1f} s", file=sys.stderr)
             if study.between:
                 study.between(command, home)
@@ -69,7 +69,7 @@ def _run(parts: list[str], home: Path) -> int:
     call = ["-m", "manytruths", *parts]
     if parts[0] == "python":
         call = [str(HERE / parts[1]), *parts[2:]]
-    environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    environment = {**os.environ, "PYTHONPATH": str(SOURCE), "OPENBLAS_NUM_THREADS": "1"}
     run = subprocess.run(
         [sys.executable, *call], cwd=home, env=environment, capture_output=True, text=True, check=False
     )
