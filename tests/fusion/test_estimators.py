@@ -283,9 +283,9 @@ def test_the_door_knows_who_is_there() -> None:
 
 
 def test_rooms_can_register(monkeypatch: pytest.MonkeyPatch) -> None:
-    from manytruths.fusion import door
+    from manytruths.fusion import registry
 
-    monkeypatch.setattr(door, "_REGISTER", dict(door._REGISTER))
+    monkeypatch.setattr(registry, "_REGISTER", dict(registry._REGISTER))
     register("lowest", lambda table, share=0.1: vote(table, share), argument="share", example="lowest:0.1")
     assert "lowest:0.1" in methods()
     assert consensus(mt.tally([[1, 0], [0, 0]]), "lowest:0.3").method == "vote:0.3"

@@ -15,7 +15,7 @@ from ..core.labels import VOID
 from ..core.pooling import find_rows
 from ..core.tally import Tally
 from ..fusion import Consensus, consensus
-from ..fusion.door import estimator
+from ..fusion.registry import estimator
 
 Options = Mapping[str, Mapping[str, Any]]
 

@@ -5,7 +5,7 @@ from types import ModuleType
 from typing import Any
 
 from .cooke import cooke_weights
-from .door import consensus, methods, register
+from .registry import consensus, methods, register
 from .excluded import excluded_vote
 from .information import RateErrors
 from .inner_outer import acceptable_region, inner_outer_ratio, inner_region, outer_region

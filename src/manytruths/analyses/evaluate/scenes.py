@@ -16,7 +16,7 @@ from ...core.painting import paint
 from ...core.tally import Tally
 from ...evaluation.columns import Estimated, truth_column
 from ...fusion import consensus
-from ...fusion.door import LEVEL_SETS, estimator
+from ...fusion.registry import LEVEL_SETS, estimator
 from ...study.case import Reading
 from ...study.predicted import refuse_grey_references, refuse_other_values
 

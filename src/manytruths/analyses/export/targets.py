@@ -14,7 +14,7 @@ from ...core.counting import tally
 from ...core.errors import CallError, ManytruthsError
 from ...core.painting import paint
 from ...fusion import Consensus, consensus
-from ...fusion.door import LEVEL_SETS, estimator
+from ...fusion.registry import LEVEL_SETS, estimator
 from ...fusion.result import BINARY
 from ...study import Case
 from ...study.case import Reading

@@ -20,7 +20,7 @@ from ...core.pooling import find_rows
 from ...core.tally import Tally
 from ...core.values import PatternValues
 from ...fusion import Consensus, balanced_accuracy, consensus, gordon_f, soft_accuracy
-from ...fusion.door import LEVEL_SETS, estimator
+from ...fusion.registry import LEVEL_SETS, estimator
 from ...fusion.result import BINARY
 from ...io import Location, safe_name, write_map
 from ...io.ledger import fingerprint, recall, remember

@@ -19,7 +19,7 @@ from ...core.labels import Undefined, ratio
 from ...core.pooling import Tallies, pool
 from ...core.tally import Tally
 from ...fusion import Consensus, consensus
-from ...fusion.door import estimator
+from ...fusion.registry import estimator
 from ...io import write_text
 from ...io.results import write_summary
 from ...raters import RaterPerformance, rater_dependence, rater_performance
