@@ -116,7 +116,6 @@ from .fusion import (
     Vote,
     acceptable_region,
     balanced_accuracy,
-    consensus,
     cooke_weights,
     excluded_vote,
     gordon_f,
@@ -224,6 +223,7 @@ from .study import (
     Case,
     Study,
 )
+from .study.consensus import CaseConsensus, consensus
 
 __version__: str
 
@@ -238,6 +238,7 @@ __all__ = [
     "BoundaryScores",
     "CallError",
     "Case",
+    "CaseConsensus",
     "Clustering",
     "Column",
     "Competence",

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import manytruths as mt
+from manytruths import consensus
 from manytruths import fusion as room
 from manytruths.core.errors import CallError, InputError
 from manytruths.core.labels import reason
@@ -18,7 +19,6 @@ from manytruths.core.values import PatternValues
 from manytruths.fusion import (
     Consensus,
     acceptable_region,
-    consensus,
     cooke_weights,
     excluded_vote,
     inner_outer_ratio,
@@ -263,11 +263,6 @@ def test_the_door_takes_masks_and_options() -> None:
     )
     smooth = consensus(masks, "staple_map", void=VOID, smoothing=0.1)
     assert (smooth.kind, smooth.hard.shape, smooth.tally) == ("map", (5,), None)
-
-
-def test_the_room_is_its_own_door() -> None:
-    """Whether or not the package has been imported before, ``mt.consensus`` can be called."""
-    assert mt.consensus([[1, 0], [1, 1]], "vote:all").hard.tolist() == [False, True]  # type: ignore[operator]
 
 
 def test_the_door_knows_who_is_there() -> None:
