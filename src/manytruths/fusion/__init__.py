@@ -7,7 +7,7 @@ from .inner_outer import acceptable_region, inner_outer_ratio, inner_region, out
 from .level_set import LevelSet, lsml, lsmlp
 from .plurality import Plurality, plurality
 from .potts import Smoothed, potts
-from .registry import consensus, estimate, methods, register
+from .registry import estimate, methods, register
 from .result import Consensus
 from .simple import Simple, simple
 from .soft import balanced_accuracy, gordon_f, soft_accuracy, soft_sensitivity, soft_specificity
@@ -27,7 +27,6 @@ __all__ = [
     "Vote",
     "acceptable_region",
     "balanced_accuracy",
-    "consensus",
     "cooke_weights",
     "estimate",
     "excluded_vote",

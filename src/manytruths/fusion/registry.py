@@ -118,6 +118,3 @@ register("plurality", plurality)
 register("staple_map", staple_map, spatial=True, settings=("labels",))
 register("lsml", lsml, argument="length", spatial=True, settings=("spacing",))
 register("lsmlp", lsmlp, argument="length", spatial=True, settings=("spacing",))
-
-LEVEL_SETS = ("lsml", "lsmlp")
-consensus = estimate
