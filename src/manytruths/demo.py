@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .agreement import dice
-from .analyses.agree.examining import Plan
+from .analyses.agree.agree import Agreement
+from .analyses.agree.case import MapOptions
 from .analyses.agree.printing import print_agreement
-from .analyses.agree.verb import Agreement
 from .analyses.evaluate.printing import order_grids, verdict_grids
 from .analyses.evaluate.verb import Evaluation
 from .analyses.printing import grid, number
@@ -125,7 +125,7 @@ def _reported(folder: Path, settings: Settings, progress: Progress | None) -> Fi
         predictions=str(folder / "study" / "predictions" / "{algorithm}" / "{case}.png"),
         references=str(folder / "known" / "{reference}" / "{case}.png"),
     )
-    plan = ReportPlan(examine=Plan(folder / "agree" / "heatmaps"), title="The demo: a simulated study")
+    plan = ReportPlan(examine=MapOptions(folder / "agree" / "heatmaps"), title="The demo: a simulated study")
     found = find(study, plan, folder / "report_files", settings=settings, progress=progress)
     write_tables(found, folder, pictures=True)
     return found

@@ -11,7 +11,7 @@ from ...charts import curve, dendrogram, matrix, strip
 from ...raters import Clustering
 
 if TYPE_CHECKING:
-    from .verb import Agreement
+    from .agree import Agreement
 
 
 def charts(found: Agreement) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...agreement import level
-from ...core.labels import reason
+from ...core.undefined import reason
 from ..printing import counted, grid, number, with_interval
 from ..rows import Row, Table
 from ..summaries import region_of
@@ -13,7 +13,7 @@ from ..summaries import region_of
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from .verb import Agreement
+    from .agree import Agreement
 
 NAMES = {
     "fleiss_kappa": "Fleiss' kappa",
@@ -92,7 +92,7 @@ def _raters(found: Agreement) -> Any:
 
 
 def _within(found: Agreement) -> Any:
-    pairs = next((t for t in found.tables if t.name == "pairs"), Table("pairs"))
+    pairs = found.tables.get("pairs", Table("pairs"))
     rows = [
         [f"{r.extra[0]} and {r.extra[1]}", number(r.value), number(pairs.find("cohen_kappa", **_same(r)).value)]
         for r in pairs.all("dice", "pooled")
@@ -103,7 +103,7 @@ def _within(found: Agreement) -> Any:
 
 def _edits(found: Agreement) -> Any:
     """The volume edited at each step."""
-    table = next((t for t in found.tables if t.name == "edits"), Table("edits"))
+    table = found.tables.get("edits", Table("edits"))
     rows = []
     for row in table.all("edited_volume", "pooled"):
         rater, parent, step = row.extra

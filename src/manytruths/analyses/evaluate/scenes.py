@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from ...core.columns import Column
 from ...core.counting import tally
 from ...core.labels import Labels
+from ...core.notes import code_of
 from ...core.tally import Tally
 from ...evaluation.columns import truth_column
 from ...fusion import Consensus
+from ...fusion.notes import MARKED_NOTHING
 from ...fusion.registry import estimator, options_of
 from ...study.case import Reading
 from ...study.consensus import FirstReadings, binary_mask
@@ -112,13 +114,19 @@ def spatial(readings: FirstReadings, plan: EvaluatePlan) -> tuple[dict[Column, A
     for method in plan.spatial:
         found = readings.estimate(method, plan.options_of(method))
         maps[truth_column(method)] = decided(readings, found)
-        notes += [f"{method}: {found.note}"] if found.note else []
+        notes += consensus_notes(method, found)
     return maps, notes
 
 
 def decided(readings: FirstReadings, found: Consensus) -> Array:
     """The map of what a consensus of one label marks."""
     return readings.map_of(found, np.asarray(found.hard)).astype(bool)
+
+
+def consensus_notes(method: str, found: Consensus) -> list[str]:
+    """What to know about a method, in one line; who left a mask empty, ``check`` tells."""
+    told = [note for note in found.notes if code_of(note) != MARKED_NOTHING]
+    return [f"{method}: {'; '.join(told)}"] if told else []
 
 
 def counted(scene: Scene, marks: Mapping[Column, Array]) -> Tally:

@@ -15,9 +15,9 @@ import manytruths
 from ...complexity import Complexity, case_complexity
 from ...core.counting import tally
 from ...core.errors import CallError
-from ...core.labels import Undefined
 from ...core.pooling import find_rows
 from ...core.tally import Tally
+from ...core.undefined import Undefined
 from ...fusion import Consensus, balanced_accuracy, estimate, gordon_f, soft_accuracy
 from ...fusion.registry import estimator, options_of
 from ...fusion.result import first_readings
@@ -37,7 +37,7 @@ Array = NDArray[Any]
 SOFT = {"accuracy": soft_accuracy, "gordon_f": gordon_f, "balanced_accuracy": balanced_accuracy}
 """Gordon's measures of a rater against a probability."""
 
-UNKNOWN = "the rates cannot be told: nothing is true, or nothing false, of what he rated"
+UNKNOWN = "rates_unknown"
 UNITED = "labels are united: 1 in its mask means any of them"
 SAME_SUFFIX = (".png", ".tif", ".tiff", ".npy", ".nii", ".nii.gz", ".nrrd")
 """Formats that a consensus can be written in; others become PNG, or NPY where there is no file."""
@@ -98,9 +98,9 @@ def _fingerprint(reading: Reading, plan: FusePlan) -> str:
     return fingerprint(settings, [*content, *(reading.picture if plan.pictures else ())])
 
 
-def _digest(pooled: Mapping[str, Consensus]) -> list[tuple[str, str, Any]]:
+def _digest(pooled: Mapping[str, Consensus]) -> list[tuple[str, tuple[str, ...], Any]]:
     """What of an estimate is painted, and said."""
-    return [(name, found.note, _content(found)) for name, found in pooled.items()]
+    return [(name, found.notes, _content(found)) for name, found in pooled.items()]
 
 
 def _content(found: Consensus) -> list[bytes]:
@@ -174,9 +174,9 @@ def _write_all(plan: FusePlan, made: Fusing) -> None:
 
 
 def _ending(method: str, found: Consensus, united: bool) -> Ending:
-    note = "; ".join(filter(None, [found.note, UNITED if united else ""]))
+    notes = (*found.notes, UNITED) if united else found.notes
     rounds = getattr(found, "iterations", getattr(found, "rounds", 0))
-    return Ending(method, found.ended, int(rounds), note, united)
+    return Ending(method, found.ended, int(rounds), notes, united)
 
 
 def _decided(hard: Array, ending: Ending, table: Tally) -> Array:
@@ -196,7 +196,7 @@ def _complexity(readings: FirstReadings) -> Complexity:
         whole = first_readings(reading.tally("whole", judged=False))
     if whole.labels.background is not None:
         return case_complexity(whole)
-    none = Undefined("no label is background")
+    none = Undefined("no_background")
     return Complexity(none, none, none, none, none, raters=len(reading.masks), items=whole.items)
 
 
@@ -242,7 +242,7 @@ def _regions(table: Tally, method: str, plan: FusePlan) -> list[tuple[str, float
     a, b = (_marked(found, table) for found in both)
     changed = float(table.counts[a != b].sum())
     size = float(table.counts @ (a.astype(np.int64) + b))
-    overlap = 1 - changed / size if size else Undefined("neither marks anything")
+    overlap = 1 - changed / size if size else Undefined("both_empty")
     return [(method, overlap, changed / table.items if table.items else 0.0)]
 
 

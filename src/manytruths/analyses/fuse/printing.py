@@ -6,9 +6,10 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from ...complexity import STATISTICS
-from ...core.labels import reason
+from ...core.undefined import reason
 from ..printing import counted, grid, number
 from ..rows import Row
+from .fused import on_modified_background
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -55,7 +56,7 @@ def _regions(found: Fusion) -> Any:
     rows = []
     for row in found.differences.all("dice", "mean"):
         a, b = map(str, row.extra)
-        if b.startswith(f"{a} on ") and not row.group:
+        if b == on_modified_background(a) and not row.group:
             changed = found.differences.find("changed", "mean", method_a=a, method_b=b).value
             rows.append([a, _spread(found, "dice", a, b), f"{changed:.3%}"])
     header = ["", "Dice ± std", "items changed"]

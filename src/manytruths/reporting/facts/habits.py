@@ -43,8 +43,7 @@ def draws(row: Row | None) -> str:
 
 def turned(found: Findings) -> list[str]:
     """Raters with a mask that was probably saved the wrong way round."""
-    starts = {(r, f"case {case.name}: rater {r}'s mask ") for r in found.study.rater_names for case in found.study}
-    wrong = {rater for rater, start in starts if any(turn.startswith(start) for turn in found.agreement.turns)}
+    wrong = {turn.rater for turn in found.agreement.turns}
     return [r for r in found.study.rater_names if r in wrong]
 
 
