@@ -92,7 +92,7 @@ def _fingerprint(reading: Reading, plan: FusePlan) -> str:
     case = reading.case
     who = (tuple(case.masks), case.absent, case.structures, suffixes(case), case.name)
     pooled = (_digest(plan.pooled), _digest(plan.pooled_cut))
-    options = [getattr(case.options, one.name) for one in fields(case.options) if one.name not in (*PATHS, "exclude")]
+    options = [getattr(case.options, one.name) for one in fields(case.options) if one.name not in (*PATHS, "exclude", "exclude_rater")]
     settings = (manytruths.__version__, plan.methods, plan.options, plan.pictures, options, who, pooled)
     content = [reading.grid, case.region(reading.grid), *reading.masks.values()]
     return fingerprint(settings, [*content, *(reading.picture if plan.pictures else ())])
