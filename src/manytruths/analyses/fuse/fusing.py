@@ -92,7 +92,8 @@ def _fingerprint(reading: Reading, plan: FusePlan) -> str:
     case = reading.case
     who = (tuple(case.masks), case.absent, case.structures, suffixes(case), case.name)
     pooled = (_digest(plan.pooled), _digest(plan.pooled_cut))
-    options = [getattr(case.options, one.name) for one in fields(case.options) if one.name not in (*PATHS, "exclude", "exclude_rater")]
+    elsewhere = (*PATHS, "exclude", "exclude_rater")  # seen in the masks themselves
+    options = [getattr(case.options, one.name) for one in fields(case.options) if one.name not in elsewhere]
     settings = (manytruths.__version__, plan.methods, plan.options, plan.pictures, options, who, pooled)
     content = [reading.grid, case.region(reading.grid), *reading.masks.values()]
     return fingerprint(settings, [*content, *(reading.picture if plan.pictures else ())])
