@@ -31,7 +31,7 @@ from manytruths.fusion import (
     staple,
     vote,
 )
-from manytruths.fusion.excluded import outlying
+from manytruths.fusion.vote import outlying
 from manytruths.raters import rater_differences
 
 VOID = 9

@@ -13,8 +13,7 @@ from scipy import ndimage
 import manytruths as mt
 from data_folder import data
 from manytruths.core.errors import CallError, GridError, InputError
-from manytruths.fusion.level_set import LevelSet, lsml, lsmlp
-from manytruths.fusion.level_set_scene import Scene
+from manytruths.fusion.level_set import LevelSet, Scene, lsml, lsmlp
 from manytruths.shape.narrow_band import FAR, Contour, outline_length
 
 VOID = 9

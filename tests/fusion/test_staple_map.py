@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 import manytruths as mt
 from manytruths.core.errors import CallError, GridError
 from manytruths.fusion import potts, staple, staple_map
-from manytruths.fusion.potts import potts_bound
+from manytruths.fusion.staple_map import potts_bound
 
 VOID = 9
 stacks = arrays(np.uint8, (3, 6, 7), elements=st.sampled_from([0, 0, 1]))

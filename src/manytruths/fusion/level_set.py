@@ -33,17 +33,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from ..core.counting import tally
 from ..core.errors import CallError
 from ..core.inputs import Masks
-from ..shape.narrow_band import Contour
-from .level_set_detail import Detail, detail_of
-from .level_set_motion import Plan, evolved
-from .level_set_scene import Scene, Values
-from .result import Consensus, binary_labels
+from ..core.painting import paint
+from ..core.tally import Tally
+from ..shape.narrow_band import Contour, outline_length
+from .result import Consensus, binary_labels, notes
+
+Values = NDArray[np.float64]
+
+Flags = NDArray[np.bool_]
+
+HALF = 0.5
+"""What a Beta(3/2, 3/2) prior adds to the right and to the wrong decisions before a rate is taken."""
+
+ROUND = 10
+"""Steps of the contour between two looks at rates, energy and end."""
+
+FOLLOW = 5
+"""Steps between two layings of the band: the contour moves less than the margin meanwhile."""
+
+QUIET = 3
+"""Rounds with next to no change that end it."""
+
+STALE = 10
+"""Rounds without a new lowest energy that end it too: single items may go to and fro for ever."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -173,3 +193,276 @@ def _found(scene: Scene, method: str, plan: Plan, detail: Detail | None) -> Leve
         price=run.price,
         detail=np.full_like(rates.sensitivity, np.nan) if detail is None else detail.each,
     )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The price of length, and when to end."""
+
+    length: float
+    spacing: Sequence[float] | None
+    tolerance: float
+    most: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.length < np.inf:
+            raise CallError(f"length is the price of a unit of it, at least 0; got {self.length!r}")
+        if not self.tolerance >= 0:
+            raise CallError(f"tolerance is a share of the inside, at least 0; got {self.tolerance!r}")
+        if self.most < 1:
+            raise CallError(f"most is at least one step; got {self.most!r}")
+
+
+@dataclass(frozen=True)
+class Run:
+    """How the contour came to where it is."""
+
+    steps: int
+    energy: Values
+    price: float
+    ended: str
+    note: str = ""
+
+
+def evolved(scene: Scene, contour: Contour, plan: Plan, detail: Detail | None) -> Run:
+    """Move the contour until it rests."""
+    hard, energy, steps, quiet = contour.hard, list[float](), 0, 0
+    while True:
+        inside = scene.inside(hard)
+        rates, length, size = scene.rates(inside), contour.length(), float(inside.sum())
+        price = plan.length * (detail.factor(length, size) if detail else 1)
+        energy.append(scene.misfit(inside, rates) + price * length / (detail.strength + 1 if detail else 1))
+        ended = _without_contour(scene, inside)
+        rests = quiet == QUIET or len(energy) - int(np.argmin(energy)) > STALE
+        if ended or rests or steps >= plan.most:
+            break
+        ratio = scene.log_a(rates) - scene.log_b(rates)
+        ratio += plan.length * (detail.pressure(length, size) if detail else 0)
+        todo = min(ROUND, plan.most - steps)
+        _move(contour, scene.pattern.ravel(), ratio, price, todo)
+        steps += todo
+        last, hard = hard, contour.hard
+        quiet = quiet + 1 if np.count_nonzero(hard != last) <= plan.tolerance * size else 0
+    return Run(steps, np.array(energy), price, *(ended or _verdict(rests, plan)))
+
+
+def _move(contour: Contour, pattern: NDArray[np.int32], ratio: Values, price: float, steps: int) -> None:
+    for step in range(steps):
+        if step % FOLLOW == 0:
+            contour.follow()
+            pressure = ratio[pattern[contour.band]]
+        contour.step(pressure, price)
+
+
+def _without_contour(scene: Scene, inside: Values) -> tuple[str, str] | None:
+    """Why there is nothing to move, if so."""
+    if not inside.any():
+        if not scene.threshold:
+            return "nothing marked", "the sensitivities cannot be told: no item is marked"
+        return "vanished", "no contour pays for its length; take a smaller length"
+    if inside.sum() < scene.counts.sum():
+        return None
+    if float(scene.share[scene.counts > 0].min()) == 1:
+        return "everything marked", "the specificities cannot be told: no item is background"
+    return "no contour", "everything that is counted lies inside; take a larger region"
+
+
+def _verdict(rests: bool, plan: Plan) -> tuple[str, str]:
+    if rests:
+        return "converged", ""
+    return "stopped", f"the contour still moves after {plan.most} steps; allow more with most="
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Of each rater, against a contour."""
+
+    sensitivity: Values
+    specificity: Values
+
+    @property
+    def log_density(self) -> float:
+        """Under their prior, up to a constant."""
+        each = np.concatenate([self.sensitivity, self.specificity])
+        return HALF * float(np.log(each).sum() + np.log1p(-each).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """Binary decisions, and the pattern of every item."""
+
+    tally: Tally
+    pattern: NDArray[np.int32]
+    """The pattern of every item; −1 where it is not in the table."""
+    counted: Flags
+    """In the region, and rated by somebody."""
+    marked: Values
+    """(patterns, raters): 1 where he marked."""
+    left: Values
+    """(patterns, raters): 1 where he did not, though he rated."""
+    counts: Values
+    """Items a pattern; 0 where nobody rated."""
+    prior: float
+
+    @classmethod
+    def of(
+        cls,
+        masks: Masks,
+        prior: float | str,
+        *,
+        raters: Sequence[str] | str | None,
+        region: str | ArrayLike,
+        void: int | None,
+        foreground: str | None,
+    ) -> Scene:
+        """From masks as a user has them."""
+        if isinstance(region, str) and region not in ("whole", "union"):
+            raise CallError(f"region is 'whole', 'union' or a mask of the items to count; got {region!r}: give a mask")
+        table = tally(masks, raters=raters, region=region, void=void, foreground=foreground)
+        _check(table)
+        numbers = np.arange(len(table.counts), dtype=np.int32)
+        pattern = paint(numbers, masks, table, raters=raters, void=void, foreground=foreground, fill=-1)
+        pattern = np.ascontiguousarray(pattern, np.int32)
+        counted = np.append(table.rated > 0, False)[pattern]
+        if not isinstance(region, str):
+            counted &= np.asarray(region).astype(bool)
+        rows = table.patterns[:, table.raters]
+        marked, left = (rows == 1).astype(np.float64), (rows == 0).astype(np.float64)
+        counts = np.where(table.rated > 0, table.counts, 0).astype(np.float64)
+        return cls(table, pattern, counted, marked, left, counts, _prior(table, counts, prior))
+
+    @property
+    def share(self) -> Values:
+        """A / m of each pattern; 0 where nobody rated."""
+        return np.asarray(self.tally.marked / np.maximum(self.tally.rated, 1))
+
+    @property
+    def threshold(self) -> float:
+        """The share of the raters from which on an item lies inside at the start; 0 where nothing is marked."""
+        return min(0.5, float(self.share.max(initial=0, where=self.counts > 0)))
+
+    @property
+    def start(self) -> Flags:
+        """The 50 % vote; where it is empty, what most raters marked."""
+        threshold = self.threshold
+        return self.painted((self.share >= threshold) & (threshold > 0)) & self.counted
+
+    @property
+    def notes(self) -> list[str]:
+        """What to know of the decisions, and of the start."""
+        found, threshold = notes(self.tally), self.threshold
+        if not self.counts.any():
+            found.append("nobody rated anything")
+        if 0 < threshold < 0.5:
+            found.append(f"no item has half of the votes: started from those that have the most, {threshold:.0%}")
+        return found
+
+    def inside(self, hard: Flags) -> Values:
+        """How many items of each pattern lie inside."""
+        return np.bincount(self.pattern[hard], minlength=len(self.counts)).astype(np.float64)
+
+    def rates(self, inside: Values, pseudo: float = HALF) -> Rates:
+        """The best for the items inside; nan where there is nothing to count."""
+        outside = self.counts - inside
+        hit, missed = inside @ self.marked + pseudo, inside @ self.left + pseudo
+        spared, extra = outside @ self.left + pseudo, outside @ self.marked + pseudo
+        return Rates(_ratio(hit, hit + missed), _ratio(spared, spared + extra))
+
+    def log_a(self, rates: Rates) -> Values:
+        """Of each pattern, were its items true."""
+        p = rates.sensitivity
+        return np.asarray(np.log(self.prior) + self.marked @ np.log(p) + self.left @ np.log1p(-p))
+
+    def log_b(self, rates: Rates) -> Values:
+        """Of each pattern, were its items false."""
+        q = rates.specificity
+        return np.asarray(np.log1p(-self.prior) + self.left @ np.log(q) + self.marked @ np.log1p(-q))
+
+    def misfit(self, inside: Values, rates: Rates) -> float:
+        """E without the price of length."""
+        likelihood = inside @ self.log_a(rates) + (self.counts - inside) @ self.log_b(rates)
+        return -float(likelihood) - rates.log_density
+
+    def probability(self, hard: Flags) -> Values:
+        """a / (a + b), but on the contour's side of ½; 0 where nothing is counted."""
+        rates = self.rates(self.inside(hard))
+        single = self.painted(np.exp(-np.logaddexp(0, self.log_b(rates) - self.log_a(rates))))
+        sided = np.where(hard, np.maximum(single, 0.5), np.minimum(single, 0.5))
+        return np.where(self.counted, sided, 0.0)
+
+    def painted(self, values: NDArray[Any]) -> NDArray[Any]:
+        """A value per pattern as a map; 0 where the pattern is not in the table."""
+        return np.asarray(np.append(values, values.dtype.type(0))[self.pattern])
+
+
+def _ratio(part: Values, whole: Values) -> Values:
+    return np.divide(part, whole, out=np.full_like(part, np.nan), where=whole > 0)
+
+
+def _check(table: Tally) -> None:
+    if table.labels.background is None or len(table.labels) > 2:
+        raise CallError(
+            f"a level set is for two labels, one of them background; there are {', '.join(table.labels.describe())}: "
+            "take foreground='any', or one label against the rest"
+        )
+
+
+def _prior(table: Tally, counts: Values, prior: float | str) -> float:
+    if prior in ("prevalence", "marked"):
+        each = table.marked / np.maximum(table.rated, 1) if prior == "prevalence" else np.sign(table.marked)
+        mean = float(counts @ each.astype(np.float64) / max(counts.sum(), 1))
+        return mean if 0 < mean < 1 else 0.5  # marked all or not at all: nothing is left to weigh
+    if isinstance(prior, str) or not 0 < prior < 1:
+        raise CallError(f"prior is 'prevalence', 'marked', or a number above 0 and below 1; got {prior!r}")
+    return float(prior)
+
+
+@dataclass(frozen=True)
+class Detail:
+    """The raters' detail, as a prior on that of the truth."""
+
+    each: Values
+    """g of each rater; nan where he marked nothing, or has no outline."""
+    mean: float
+    """m, of log g."""
+    strength: float
+    """k; 0 where no rater has an outline, and there is nothing to know."""
+    power: float
+    """(d − 1) / d."""
+
+    def factor(self, length: float, size: float) -> float:
+        """What λ is multiplied by: (g / eᵐ)ᵏ."""
+        if not (length > 0 and size > 0):
+            return 1.0
+        excess = np.log(length) - self.power * np.log(size) - self.mean
+        return float(np.exp(self.strength * excess))
+
+    def pressure(self, length: float, size: float) -> float:
+        """What growth by an item, at the same length, takes off E, in units of λ."""
+        share = self.strength / (self.strength + 1)
+        return share * self.power * length / size * self.factor(length, size) if size else 0.0
+
+
+def detail_of(scene: Scene, leeway: float, spacing: Sequence[float] | None) -> Detail:
+    """The detail of each rater, and its mean and spread, weighted by how well he agrees with the vote."""
+    power = 1 - 1 / scene.counted.ndim
+    each = np.array([_detail(scene, rater, power, spacing) for rater in range(scene.marked.shape[1])])
+    rates = scene.rates(scene.inside(scene.start))
+    weight = np.where(np.isnan(each), 0, np.maximum(rates.sensitivity + rates.specificity - 1, 0))
+    if not weight.any():
+        return Detail(each, 0.0, 0.0, power)
+    logs = np.log(np.where(weight > 0, each, 1))
+    mean = float(np.average(logs, weights=weight))
+    spread = float(np.average((logs - mean) ** 2, weights=weight))
+    return Detail(each, mean, 1 / (leeway**2 + spread), power)
+
+
+def _detail(scene: Scene, rater: int, power: float, spacing: Sequence[float] | None) -> float:
+    """Of a rater's mask in which every item is what most of the items around it are, so that specks do not count."""
+    from scipy import ndimage
+
+    marked = scene.painted(scene.marked[:, rater] > 0) & scene.counted
+    rated = scene.painted(scene.marked[:, rater] + scene.left[:, rater] > 0) & scene.counted
+    smooth = ndimage.uniform_filter(marked.astype(np.float32), 3, mode="nearest") > 0.5
+    length = outline_length(smooth & rated, rated, spacing)
+    return float(length / (smooth & rated).sum() ** power) if length else np.nan

@@ -15,14 +15,12 @@ from ..core.counting import tally
 from ..core.errors import CallError
 from ..core.inputs import Masks
 from ..core.tally import Tally
-from .excluded import excluded_vote
 from .level_set import lsml, lsmlp
-from .plurality import plurality
 from .result import Consensus
 from .simple import simple
 from .staple import staple
 from .staple_map import staple_map
-from .vote import vote
+from .vote import excluded_vote, plurality, vote
 
 COUNTING = ("raters", "labels", "void", "foreground", "region", "references", "unit")
 """Options that say how masks become a tally."""

@@ -24,8 +24,7 @@ from ..core.errors import CallError
 from ..core.labels import VOID
 from ..core.tally import Tally
 from ..core.values import PatternValues
-from .notes import left_out, notes
-from .result import Consensus, Values, binary_labels
+from .result import Consensus, Values, binary_labels, left_out, notes
 from .vote import decided, divided
 
 Flags = NDArray[np.bool_]

@@ -14,27 +14,50 @@ Warfield SK, Zou KH, Wells WM. Simultaneous truth and performance level estimati
 2004;23:903–921. doi:10.1109/TMI.2004.828354. Dawid AP, Skene AM. Appl Stat 1979;28:20–28. doi:10.2307/2346806.
 Commowick O, Warfield SK. MAP-STAPLE. MICCAI 2010, LNCS 6363:25–32. doi:10.1007/978-3-642-15711-0_4. Commowick O,
 Akhondi-Asl A, Warfield SK. IEEE Trans Med Imaging 2012;31:1593–1606 (consensus items). doi:10.1109/TMI.2012.2197406
+
+``like="itk"`` follows ITK where it differs from the papers. ``itk::STAPLEImageFilter`` (two labels) starts from vote
+fractions, holds the mean vote as prior, and stops when no rate moves more than 1e-7.
+``itk::MultiLabelSTAPLEImageFilter`` starts from the vote instead: with N_j[g, k] the items that rater j gave the label
+g and the vote the label k, its first E-step takes N_j[g, k] / Σ_k N_j[g, k] for the rates (the chance of k given g, not
+of g given k), and it stops when no rate moves more than 1e-5. Items whose vote is tied have no k: ITK writes them past
+the end of their row, where N_j[g + 1, 0] lies, and so must we, as the start decides between local maxima. Items that
+the first rates deem impossible are left out of the first M-step.
+
+Rohlfing T, Russakoff DB, Maurer CR. IEEE Trans Med Imaging 2004;23:983–994. doi:10.1109/TMI.2004.830803
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import CallError
 from ..core.labels import Labels
 from ..core.tally import Tally
 from ..core.values import PatternValues
-from .em import Decisions, Fit, Values, fitted
-from .itk import itk_start
-from .notes import SLOTS, notes
-from .options import Prior, StapleOptions, pseudo_counts, starting_prior
-from .result import Consensus, unrated_code, with_mark
+from .em import Decisions, Fit, Values, fitted, log, log_joint
+from .result import SLOTS, Consensus, notes, unrated_code, with_mark
 
 if TYPE_CHECKING:
-    from .information import RateErrors
+    from .staple_errors import RateErrors
+
+
+Prior = Literal["prevalence", "marked", "estimated"] | float | Sequence[float]
+
+ConsensusItems = Literal["keep", "leave_out"]
+
+MOST = 1000
+
+MOST_OF_ITK = 100_000
+"""ITK itself goes on for ever."""
+
+TOLERANCE = 1e-7
+
+TOLERANCE_OF_MANY = 1e-5
 
 TIE = 1e-9
 """W this near to ½ is a tie up to rounding; ties go to background, or to the label of the lower value."""
@@ -78,7 +101,7 @@ class Staple(Consensus):
 
     def standard_errors(self) -> RateErrors:
         """Of the rates, from the information matrix; right only for independent items (see :mod:`.information`)."""
-        from .information import rate_errors
+        from .staple_errors import rate_errors
 
         return rate_errors(self)
 
@@ -139,6 +162,137 @@ def staple(
     begin = itk_start(tally, decisions, start) if like == "itk" else decisions.share
     fit = fitted(decisions, begin, start, options.estimate, pseudo, options.tolerance, options.most)
     return finished(tally, fit, agreed, options)
+
+
+@dataclass(frozen=True)
+class StapleOptions:
+    """The arguments of :func:`staple`."""
+
+    prior: Prior | str = "prevalence"
+    like: Literal["itk"] | None = None
+    consensus_items: ConsensusItems = "keep"
+    map_prior: tuple[float, ...] | None = None
+    tolerance: float = 1e-7
+    most: int = MOST
+
+    @classmethod
+    def of(
+        cls,
+        tally: Tally,
+        prior: Prior | str = "prevalence",
+        like: Literal["itk"] | None = None,
+        consensus_items: ConsensusItems = "keep",
+        map_prior: tuple[float, ...] | None = None,
+        tolerance: float = 1e-7,
+        most: int | None = None,
+    ) -> StapleOptions:
+        """With ITK's own where it is asked for."""
+        if like == "itk":
+            tolerance, most = itk_tolerance(tally), MOST_OF_ITK if most is None else most
+        return cls(prior, like, consensus_items, map_prior, tolerance, MOST if most is None else most)
+
+    def __post_init__(self) -> None:
+        if self.like not in (None, "itk"):
+            raise CallError(f"like is None or 'itk'; got {self.like!r}")
+        if self.like == "itk" and (self.prior != "prevalence" or self.consensus_items != "keep" or self.map_prior):
+            raise CallError(
+                "like='itk' has the prior 'prevalence', keeps consensus items and has no map_prior; got "
+                f"{self.prior!r}, {self.consensus_items!r}, {self.map_prior!r}: leave them out, or leave out like="
+            )
+        if self.consensus_items not in ("keep", "leave_out"):
+            raise CallError(f"consensus_items is 'keep' or 'leave_out'; got {self.consensus_items!r}")
+        if self.most < 1:
+            raise CallError(f"most is at least one iteration; got {self.most!r}")
+
+    @property
+    def estimate(self) -> bool:
+        """Whether the prior follows W."""
+        return isinstance(self.prior, str) and self.prior == "estimated"
+
+
+def pseudo_counts(map_prior: tuple[float, ...] | None, labels: int) -> Values:
+    """(truth, given): what a prior of the rates adds to the counts of the M-step."""
+    if map_prior is None:
+        return np.zeros((labels, labels))
+    each = np.asarray(map_prior, np.float64)
+    if len(each) not in ((2, 4) if labels == 2 else (2,)) or not (np.isfinite(each) & (each >= 1)).all():
+        four = " or (a_p, b_p, a_q, b_q)" if labels == 2 else ""
+        raise CallError(f"map_prior is (a, b){four}, each at least 1; got {map_prior!r}")
+    if len(each) == 4:
+        return np.array([[each[2], each[3]], [each[1], each[0]]]) - 1
+    return np.asarray(np.where(np.eye(labels) > 0, each[0], each[1]) - 1)
+
+
+def starting_prior(decisions: Decisions, tally: Tally, prior: Prior | str) -> Values:
+    """(labels): π at the first step."""
+    if not isinstance(prior, str):
+        return _given(prior, tally.labels)
+    if prior not in ("prevalence", "marked", "estimated"):
+        raise CallError(f"prior is 'prevalence', 'marked', 'estimated', a number, or one a label; got {prior!r}")
+    mean = decisions.counts @ decisions.share / decisions.counts.sum()
+    return _marked(decisions, tally, mean) if prior == "marked" else mean
+
+
+def _given(prior: float | Sequence[float], labels: Labels) -> Values:
+    each = np.atleast_1d(np.asarray(prior, np.float64))
+    if len(each) == 1 and len(labels) == 2:
+        each = np.array([1 - each[0], each[0]])
+    if each.shape != (len(labels),) or not (each > 0).all() or abs(each.sum() - 1) > 1e-6:
+        one = "a number, or " if len(labels) == 2 else ""
+        raise CallError(
+            f"a prior is {one}one a label ({', '.join(labels.describe())}), above 0 and below 1, with the sum 1; "
+            f"got {prior!r}. A map of priors goes to staple_map, with the masks"
+        )
+    return each
+
+
+def _marked(decisions: Decisions, tally: Tally, mean: Values) -> Values:
+    """Background gets what nobody marked; the marks share the rest as they share the votes."""
+    ground = tally.labels.background
+    if ground is None:
+        raise CallError(f"prior 'marked' needs background (0) among {', '.join(tally.labels.describe())}")
+    share = float(decisions.counts @ (tally.marked > 0) / decisions.counts.sum())
+    if share == 1:
+        raise CallError(
+            f"every item of the region {tally.region!r} is marked by somebody, so that the prior 'marked' is 1; "
+            "take another prior, or a larger region"
+        )
+    marks = np.delete(mean, ground)
+    return np.insert(share * marks / marks.sum() if share else marks, ground, 1 - share)
+
+
+def itk_tolerance(tally: Tally) -> float:
+    """When ITK stops."""
+    return TOLERANCE if len(tally.labels) == 2 else TOLERANCE_OF_MANY
+
+
+def itk_start(tally: Tally, decisions: Decisions, prior: Values) -> Values:
+    """W before the first M-step."""
+    if len(tally.labels) == 2:
+        return decisions.share
+    joint = log_joint(decisions, _rates_of_the_vote(tally, decisions), log(prior))
+    top = joint.max(axis=1, keepdims=True)
+    weight = np.exp(joint - np.where(np.isneginf(top), 0, top))
+    total = weight.sum(axis=1, keepdims=True)
+    return np.asarray(np.divide(weight, total, out=np.zeros_like(weight), where=total > 0))
+
+
+def _rates_of_the_vote(tally: Tally, decisions: Decisions) -> Values:
+    """(raters, truth, given): N[g, k] / Σ_k N[g, k]."""
+    won = tally.votes == tally.votes.max(axis=1, initial=0)[:, None]
+    clear = won.sum(axis=1, keepdims=True) == 1
+    cells = _cells(won & clear, decisions)
+    if tally.labels.background is not None:
+        next_value = np.diff(tally.labels.values) == 1
+        cells[:, 0, 1:] += np.where(next_value, _cells(~clear, decisions)[:, 0, :-1], 0)
+    total = cells.sum(axis=1, keepdims=True)
+    return np.asarray(np.divide(cells, total, out=np.zeros_like(cells), where=total > 0))
+
+
+def _cells(chosen: NDArray[np.bool_], decisions: Decisions) -> Values:
+    """(raters, columns of ``chosen``, given) items."""
+    cells = (chosen * decisions.counts[:, None]).T @ decisions.chosen
+    return cells.reshape(-1, decisions.raters, decisions.labels).swapaxes(0, 1)
 
 
 def decisions_of(tally: Tally, options: StapleOptions) -> tuple[Decisions, NDArray[np.bool_]]:

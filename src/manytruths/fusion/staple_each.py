@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from ..core.pooling import Tallies, aligned
 from ..core.tally import Tally
 from .em import Decisions, Fit, Values, e_step, log, m_step, of_rates
-from .options import Prior, StapleOptions, pseudo_counts, starting_prior
-from .staple import Staple, decisions_of, finished, staple
+from .staple import Prior, Staple, StapleOptions, decisions_of, finished, pseudo_counts, staple, starting_prior
 
 LARGEST = 256
 """Patterns beyond which a table is better off alone."""

@@ -1,19 +1,30 @@
-"""Votes: what enough of the raters marked.
+"""Votes: what enough raters marked.
 
 With A the raters who marked an item and m those who rated it, the item belongs to the consensus where ::
 
     A / m ≥ τ
 
 so that a tie at τ = 0.5 is marked; with weights, A and m are sums of weights. An item that nobody rated is
-background.
+background [1]_.
 
-Lampert TA et al. IEEE Trans Image Process 2016;25:2557–2572, eq. 6. doi:10.1109/TIP.2016.2544703
+The vote without outliers (``excl:τ``) [1]_ first drops raters who differ from the others: with F_ij the F1 score
+(Dice) of two raters, a rater's Dice distance is the mean of 1 − F_ij over the *other* raters, and an outlier's exceeds
+the raters' mean plus one *sample* standard deviation.
+
+Plurality is the vote among several labels. The inner region I is what all raters marked, the outer region O what any
+rater marked; an acceptable segmentation holds I and stays within O [2]_.
+
+.. [1] Lampert TA, Stumpf A, Gançarski P. An empirical study into annotator agreement, ground truth estimation, and
+   algorithm evaluation. IEEE Trans Image Process 2016;25:2557–2572, eq. 6 and section 3.3.
+   doi:10.1109/TIP.2016.2544703
+.. [2] Zeng D et al. Segmentation with multiple acceptable annotations. IPMI 2021, LNCS 12729, eqs. 1–2.
+   doi:10.1007/978-3-030-78191-0_37
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +32,9 @@ from numpy.typing import NDArray
 from ..core.errors import CallError
 from ..core.labels import VOID
 from ..core.tally import Tally
+from ..core.undefined import ratio
 from ..core.values import PatternValues
-from .notes import left_out, notes
-from .result import Consensus, Values, binary_labels, refuse_slots
+from .result import Consensus, Values, binary_labels, left_out, notes, refuse_slots, unrated_code, with_mark
 
 TIE = 1e-9
 """Shares of weights that are not whole numbers meet a threshold up to so much."""
@@ -125,3 +136,119 @@ def others_share(tally: Tally) -> Values:
     rows = tally.patterns[:, tally.raters]
     marked = tally.marked[:, None] - np.isin(rows, tally.labels.marks)
     return divided(marked.astype(np.float64), (tally.rated[:, None] - (rows != VOID)).astype(np.float64))
+
+
+def excluded_vote(tally: Tally, threshold: float | str = 0.5, exclude: Iterable[str] | None = None) -> Vote:
+    """The vote of the raters who are no outliers, or of all but those named.
+
+    >>> import manytruths as mt
+    >>> t = mt.tally({"A": [1, 1, 1, 0, 0], "B": [1, 1, 1, 0, 0], "C": [1, 1, 0, 0, 0], "D": [0, 0, 0, 1, 1]})
+    >>> found = excluded_vote(t, "any")
+    >>> found.excluded, found.hard
+    (('D',), array([False,  True,  True]))
+    """
+    refuse_slots(tally, "be excluded")
+    names, gone = tally.rater_names, set(outlying(tally) if exclude is None else exclude)
+    if gone - set(names) or gone >= set(names):
+        raise CallError(f"exclude= takes some of {', '.join(names)}, and leaves one; got {', '.join(sorted(gone))}")
+    found = vote(tally, threshold, {name: float(name not in gone) for name in names})
+    left = tuple(name for name in names if name not in gone)
+    return replace(found, method=f"excl:{threshold}", raters=left, excluded=tuple(n for n in names if n in gone))
+
+
+def outlying(tally: Tally) -> tuple[str, ...]:
+    """The raters further from the others than most."""
+    each = _mean_differences(tally)
+    known = each[~np.isnan(each)]
+    if len(known) < 2:
+        return ()
+    limit = known.mean() + known.std(ddof=1)
+    return tuple(name for name, value in zip(tally.rater_names, each, strict=True) if value > limit)
+
+
+def _mean_differences(tally: Tally) -> Values:
+    """1 − F1 of every rater to the others with whom he can be compared; nan where there is none."""
+    marks = list(tally.labels.marks)
+    both = tally.contingency[:, :, marks][:, :, :, marks].sum(axis=(-1, -2))
+    first = tally.contingency[:, :, marks].sum(axis=(-1, -2))
+    difference = 1 - divided(2 * both, first + first.T)
+    known = ~np.isnan(difference) & ~np.eye(len(both), dtype=bool)
+    return divided(np.where(known, difference, 0).sum(axis=1), known.sum(axis=1).astype(np.float64))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Plurality(Consensus):
+    """The label that most raters gave, by pattern; ``probability`` has the share of the mark, or of every label."""
+
+    share: Values
+    """Of the raters of the item, those who gave the label; nan where nobody rated."""
+    tied: NDArray[np.bool_]
+    """Whether another label was given as often."""
+
+    @property
+    def label(self) -> NDArray[np.int64]:
+        """Its value, as in the masks; background where nobody rated, or −1 where no label is background."""
+        return self.values
+
+
+def plurality(tally: Tally) -> Plurality:
+    """The label that most raters gave; of labels given equally often, the one of the lower value.
+
+    >>> import manytruths as mt
+    >>> t = mt.tally({"A": [1, 1, 0], "B": [1, 2, 0], "C": [2, 0, 0]})
+    >>> plurality(t).label
+    array([0, 1, 0])
+    """
+    tally = with_mark(tally)
+    rated, votes = tally.rated, tally.votes
+    most = votes.max(axis=1, initial=0)
+    codes = votes.argmax(axis=1) if votes.size else np.zeros(len(votes), np.intp)
+    hard = np.where(rated > 0, codes, unrated_code(tally.labels)).astype(np.uint8)
+    share = votes / np.maximum(rated, 1)[:, None]
+    two = len(tally.labels) == 2 and tally.labels.background is not None
+    return Plurality(
+        method="plurality",
+        raters=tally.rater_names,
+        labels=tally.labels,
+        probability=PatternValues(share[:, 1] if two else share, tally),
+        hard=PatternValues(hard == 1 if two else hard, tally),
+        notes=tuple(notes(tally)),
+        share=PatternValues(divided(most.astype(np.float64), rated.astype(np.float64)), tally),
+        tied=PatternValues((rated > 0) & ((votes == most[:, None]).sum(axis=1) > 1), tally),
+    )
+
+
+def inner_region(tally: Tally) -> NDArray[np.bool_]:
+    """I: whether everybody who rated the items of a pattern marked them."""
+    return _region(tally, "all")
+
+
+def outer_region(tally: Tally) -> NDArray[np.bool_]:
+    """O: whether anybody marked the items of a pattern."""
+    return _region(tally, "any")
+
+
+def acceptable_region(tally: Tally) -> NDArray[np.bool_]:
+    """O \\ I: what some marked and some left, where a segmentation may do either.
+
+    >>> import manytruths as mt
+    >>> masks = {"A": [1, 1, 0, 0], "B": [1, 0, 1, 0]}
+    >>> mt.paint(acceptable_region(mt.tally(masks)), masks)
+    array([False,  True,  True, False])
+    """
+    return outer_region(tally) & ~inner_region(tally)
+
+
+def inner_outer_ratio(tally: Tally) -> float:
+    """|I| / |O|: the share of what anybody marked that all marked.
+
+    >>> import manytruths as mt
+    >>> inner_outer_ratio(mt.tally({"A": [1, 1, 1, 0], "B": [1, 0, 0, 0]}))
+    0.3333333333333333
+    """
+    inner, outer = tally.counts @ inner_region(tally), tally.counts @ outer_region(tally)
+    return ratio(float(inner), float(outer), "nobody_marked")
+
+
+def _region(tally: Tally, threshold: str) -> NDArray[np.bool_]:
+    return PatternValues(decided(tally, threshold, np.ones(len(tally.raters)))[1], tally)

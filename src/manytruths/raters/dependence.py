@@ -36,7 +36,7 @@ from ..core.labels import VOID
 from ..core.tally import Tally
 from ..core.undefined import Undefined
 from ..fusion import Staple, staple
-from ..fusion.options import Prior
+from ..fusion.staple import Prior
 from .identity import refuse_exchangeable
 
 Values = NDArray[np.float64]

@@ -17,8 +17,8 @@ from ...core.notes import code_of
 from ...core.tally import Tally
 from ...evaluation.columns import truth_column
 from ...fusion import Consensus
-from ...fusion.notes import MARKED_NOTHING
 from ...fusion.registry import estimator, options_of
+from ...fusion.result import MARKED_NOTHING
 from ...study.case import Reading
 from ...study.consensus import FirstReadings, binary_mask
 from ...study.predicted import refuse_grey_references, refuse_other_values

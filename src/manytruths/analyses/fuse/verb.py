@@ -20,9 +20,8 @@ from ...core.pooling import Tallies, pool
 from ...core.tally import Tally
 from ...core.undefined import Undefined, ratio
 from ...fusion import Consensus, estimate
-from ...fusion.notes import MARKED_NOTHING
 from ...fusion.registry import estimator
-from ...fusion.result import first_readings
+from ...fusion.result import MARKED_NOTHING, first_readings
 from ...io import write_text
 from ...io.results import write_summary
 from ...raters import RaterPerformance, rater_dependence, rater_performance

@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import CallError
 from .em import Decisions, Values, e_step, log
-from .options import pseudo_counts
-from .staple import Staple, decisions_of
+from .staple import Staple, decisions_of, pseudo_counts
 
 EDGE = 1e-6
 """A rate this near to 0 or 1 is held there."""
