@@ -15,7 +15,7 @@ from ..io.results import remove_inside
 from ..io.writing import PART
 from ..simulate import EchoStudy
 from ..study import Progress
-from ..study.parallel import in_order
+from ..study.processes import map_in_order
 from .printing import counted
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def write_echo(folder: Path | str, study: EchoStudy, *, jobs: int = 1, progress:
         write_text(stage / "study.toml", text)
         before = folder if _text_of(folder / "study.toml") == text else None
         missing = [i for i, name in enumerate(study.names) if not _is_there(study, stage, name, before)]
-        for _ in in_order(partial(_write_frame, study=study, folder=stage), missing, jobs, progress):
+        for _ in map_in_order(partial(_write_frame, study=study, folder=stage), missing, jobs, progress):
             pass
         rows = [(name, study.subject(i), study.quality(i)) for i, name in enumerate(study.names)]
         write_csv(stage / "cases.csv", rows, ("case", "subject", "quality"))

@@ -12,7 +12,7 @@ from ..io import write_csv
 from ..io.aligning import MARK
 from ..io.grid import TOLERANCE
 from ..study import Case, Study
-from ..study.placing import Move, moves, target_of
+from ..study.grids import Move, find_moves, find_target
 from .printing import counted
 from .rows import Row, Table
 
@@ -75,7 +75,7 @@ def write_marked(
 
 def _moves(case: Case, judged: bool) -> tuple[Move, ...]:
     try:
-        return tuple(moves(case, target_of(case), judged=judged))
+        return tuple(find_moves(case, find_target(case), judged=judged))
     except GridError:
         return ()  # refused where it is read
 

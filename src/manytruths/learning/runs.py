@@ -20,7 +20,7 @@ from torch.nn import functional as F
 
 from ..core.errors import CallError, InputError
 from ..io import safe_name, write_json, write_map
-from ..study.starting import begin_process, held
+from ..study.processes import begin_process, hold_signals
 from .fitting import CHECKPOINT, Schedule, Tick, fit
 from .frames import Frames
 from .scaling import Scaling, smaller
@@ -204,7 +204,7 @@ def _together(bench: Bench, runs: Sequence[Run], device: torch.device, at_once: 
     shared = (bench, str(device), ticks, stop)
     with _listening(heard, ticks, tick), ProcessPoolExecutor(at_once, context, _prepare, shared) as pool:
         try:
-            with held():
+            with hold_signals():
                 started = [pool.submit(_work, run) for run in runs]
                 # a pool looks after those processes alone that there were when something last happened to it
                 pool.submit(_nothing)

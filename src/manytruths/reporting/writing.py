@@ -21,7 +21,7 @@ from ..io.replacing import replacing
 from ..io.results import write_summary
 from ..io.tables import read_table
 from ..study import Progress, Study
-from ..study.coding import LETTERS, Codes, coded
+from ..study.deidentification import LETTERS, Codes, code_study
 from .facts import sections_of
 from .findings import Findings
 from .making import ReportPlan, find
@@ -136,7 +136,7 @@ def _under_codes(study: Study, key: Path, to: Path) -> Study:
         before.setdefault(row["kind"], {})[row["name"]] = code
     codes = Codes.of(study, Codes(before))
     write_csv(to, codes.rows(), ("kind", "code", "name"))
-    return coded(study, codes)
+    return code_study(study, codes)
 
 
 def html(found: Findings) -> str:

@@ -19,13 +19,12 @@ from ..core.tally import Tally
 from ..io import Grid, Location, Mask, read_image, read_mask, read_response
 from ..io.aligning import Alignment, box
 from ..shape.overlaps import smaller_out_of_larger
+from .grids import Placed, Target, combine_alignments, find_target, place
+from .mask_values import about, refuse_compressed, refuse_other_ranks, refuse_strange, values_found
 from .options import Options
-from .other_values import refuse_other_ranks
-from .placing import Placed, Target, put, target_of, together
-from .refusals import about, refuse_compressed, refuse_strange, values_found
 
 if TYPE_CHECKING:
-    from .edits import Edit
+    from .reading_log import Edit
 
 Array = NDArray[Any]
 Source = Location | Array
@@ -79,7 +78,7 @@ class Case:
     def read(self) -> Reading:
         """Every rater's mask on one grid: the image's, or one that holds them all."""
         with about(f"case {self.name}"):
-            target = target_of(self)
+            target = find_target(self)
         found: dict[Column, Placed] = {}
         for column in self.masks:
             found[column] = self.placed(column, target)
@@ -106,7 +105,8 @@ class Case:
         values = [self.structures.index(label) + 1 for label in parts]
         array = smaller_out_of_larger([np.asarray(p.mask.array) != 0 for p in parts.values()], values)
         one = next(iter(parts.values())).mask
-        return Placed(Mask(array, one.grid, one.format), together({label: p.done for label, p in parts.items()}))
+        done = combine_alignments({label: p.done for label, p in parts.items()})
+        return Placed(Mask(array, one.grid, one.format), done)
 
     @property
     def labels(self) -> Labels | None:
@@ -159,7 +159,7 @@ class Case:
     def _response(self, found: Mask, name: str, grid: Grid | None) -> Array:
         if grid is None:
             return found.array
-        placed = put(found, Target(grid, "the masks"), self.options.resample, name)
+        placed = place(found, Target(grid, "the masks"), self.options.resample, name)
         least = float(found.array.min()) if self.options.limits is None else self.options.limits[0]
         if least < 0 and placed.mask.array is not found.array and found.grid.shape != grid.shape:
             # 0 beyond its edge would be more than the least that it can say
@@ -192,7 +192,7 @@ class Case:
         """A mask, or several that are one; on the grid that is wanted where there is one."""
         if not isinstance(source, Mapping):
             mask = self._read(source)
-            return Placed(mask) if target is None else put(mask, target, self.options.resample, name, *advice)
+            return Placed(mask) if target is None else place(mask, target, self.options.resample, name, *advice)
         if "" in source:
             return self._load(source[""], target, name, *advice)
         parts = {label: self._read(one) for label, one in source.items()}
@@ -202,7 +202,7 @@ class Case:
             (first, one), *others = parts.items()
             target = Target(box(one.grid, [part.grid for _, part in others]), first)
         resample = self.options.resample
-        return self._together({label: put(part, target, resample, label, *advice) for label, part in parts.items()})
+        return self._together({label: place(part, target, resample, label, *advice) for label, part in parts.items()})
 
     def _read(self, source: Source) -> Mask:
         if isinstance(source, Location):

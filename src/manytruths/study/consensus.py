@@ -24,7 +24,7 @@ from ..core.tally import Tally
 from ..fusion.registry import estimate, estimator
 from ..fusion.result import BINARY, Consensus, first_readings
 from .case import Case, Reading
-from .parallel import Progress
+from .processes import Progress
 from .study import Study
 
 Array = NDArray[Any]

@@ -21,7 +21,7 @@ from ...shape import Region, regions
 from ...shape.mirroring import UNLIKE, Turn, turned
 from ...study import Case
 from ...study.case import Reading
-from ...study.refusals import about
+from ...study.mask_values import about
 from .edits_table import Edit, edits_of
 
 Array = NDArray[Any]

@@ -15,7 +15,7 @@ from ...core.tally import Tally
 from ...core.undefined import reason
 from ...evaluation.extended_dice import SATURATED
 from ...study import Study
-from ...study.strangers import strangers
+from ...study.case_names import find_unknown_cases
 from ..printing import counted
 from .gaps import Missing
 from .grey import GreyScores
@@ -83,7 +83,7 @@ def _missing(study: Study, missing: Missing) -> Iterator[str]:
 def _strangers(study: Study) -> Iterator[str]:
     """Predictions of cases that the study does not have: names that do not fit, perhaps."""
     # under codes no name would be known, and none is to be told
-    others = [] if study.coded else strangers(study.options, [case.name for case in study])
+    others = [] if study.coded else find_unknown_cases(study.options, [case.name for case in study])
     if others:
         told = few(list(map(str, others)), 3)
         yield f"predictions of {counted(len(others), 'case')} that nobody marked are not used ({told})"

@@ -21,7 +21,7 @@ from ...fusion.registry import estimator, options_of
 from ...fusion.result import MARKED_NOTHING
 from ...study.case import Reading
 from ...study.consensus import FirstReadings, binary_mask
-from ...study.predicted import refuse_grey_references, refuse_other_values
+from ...study.mask_values import refuse_grey_references, refuse_other_values_of_predictions
 
 Array = NDArray[Any]
 
@@ -75,7 +75,7 @@ class Scene:
         table = reading.tally("whole")
         found: dict[Column, Array] = {}
         if not case.options.grey:
-            refuse_other_values(case, table)
+            refuse_other_values_of_predictions(case, table)
             found = {c: case.prediction(c, grid) for c in case.predictions}
         elif threshold is not None:
             found = {c: case.response(c, grid) >= threshold for c in case.predictions}

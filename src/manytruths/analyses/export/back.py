@@ -20,7 +20,7 @@ from ...io.replacing import replacing, written_files
 from ...io.results import SUMMARY, write_summary
 from ...io.tables import read_table
 from ...study import Case, Progress, Study
-from ...study.placing import resampled
+from ...study.grids import is_resampled
 from ..files import summary_of
 from ..intake.verb import IMAGES
 from .folder import check_folder
@@ -99,7 +99,7 @@ def export_back(
 
 
 def _notes(study: Study) -> Iterator[str]:
-    moved = [case.name for case in study if resampled(case)]
+    moved = [case.name for case in study if is_resampled(case)]
     if moved:
         shown = ", ".join(moved[:4]) + (", …" if len(moved) > 4 else "")
         yield f"masks of {shown} were resampled by nearest neighbour: their edges are off by up to half a voxel"

@@ -13,7 +13,7 @@ from ...core.errors import CallError, InputError, ManytruthsError
 from ...core.tally import Tally
 from ...io import Grid, Picture, read_image
 from ...study import Case, Progress, Study
-from ...study.checking import check_case
+from ...study.problems import check_case
 from .numbering import Numbering
 from .targets import first_readings
 

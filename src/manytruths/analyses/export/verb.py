@@ -14,7 +14,7 @@ from ...io import write_csv
 from ...io.replacing import replacing, written_files
 from ...io.results import write_summary
 from ...study import Case, Progress, Study
-from ...study.placing import resampled
+from ...study.grids import is_resampled
 from ..files import summary_of
 from ..resampled import write_marked
 from . import datalist, nnunet
@@ -134,7 +134,7 @@ def _export(
         work = partial(write_case, job=there)
         made = {case.name: one for case, one in study.map(work, jobs=jobs, progress=progress)}
         write_lists(there, made)
-        moved = {case.name for case in study if resampled(case)}
+        moved = {case.name for case in study if is_resampled(case)}
         touched = [item.case in moved for item in job.items]
         write_marked(stage / "cases.csv", _rows(study, job, made), CASES, touched)
         write_csv(stage / "labels.csv", job.survey.numbering.rows(), ("number", "value", "name"))
@@ -176,7 +176,7 @@ def _notes(found: Exported) -> Iterator[str]:
     job, numbering = found.job, found.job.survey.numbering
     if job.folds == 1:
         yield "there is one subject, so that nothing can be held back: train on all (fold all)"
-    moved = [case.name for case in found.study if resampled(case)]
+    moved = [case.name for case in found.study if is_resampled(case)]
     if moved:
         yield f"masks of {few(moved, 5)} were resampled by nearest neighbour: their edges are off by up to half a voxel"
     alone = [name for name, one in found.made.items() if len(one.raters) == 1]

@@ -17,7 +17,7 @@ from ...io.location import SUFFIXES
 from ...io.replacing import replacing
 from ...io.writing import PART
 from ...study import Progress
-from ...study.parallel import in_order
+from ...study.processes import map_in_order
 from .drawing import Drawn, Overlap, draw
 from .layout import FIRST, Layout, on_disk
 from .notes import models_of, notes_of
@@ -91,7 +91,7 @@ def write_study(
         work = partial(draw, folder=stage, layout=layout, overlap=plan.overlap, ranked=ranked)
         _some_images(found, layout, plan.images)
         most = max(1, AT_ONCE // max(math.prod(read.grid.shape) for read in reads))
-        drawn = list(in_order(work, reads, min(jobs, most), progress))
+        drawn = list(map_in_order(work, reads, min(jobs, most), progress))
         pictures = _pictures(found, stage, layout) if plan.images is None else {}
         rows = tuple(_rows(found, layout, dict(zip(map(_key, reads), drawn, strict=True))))
         write_csv(stage / "reads.csv", rows, READS)

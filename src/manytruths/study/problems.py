@@ -12,9 +12,9 @@ from ..core.tally import Tally
 from ..io import Grid, probe
 from ..io.aligning import obstacle
 from .case import Case, Reading
-from .edits import unreadable_edits
-from .placing import IMAGE, Misplaced, Move, Placed, Target, moves, target_of
-from .predicted import grey_references, other_values
+from .grids import IMAGE, Misplaced, Move, Placed, Target, find_moves, find_target
+from .mask_values import find_other_values_of_predictions, grey_references
+from .reading_log import unreadable_edits
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ def check_case(case: Case) -> Checked:
         if items == 0
     ]
     moved = [Move("mask", str(c), placed.done) for c, placed in masks.items() if placed.done.how]
-    moved += moves(case, target, masks=False)
+    moved += find_moves(case, target, masks=False)
     problems += [_resampled(case, move) for move in moved if move.done.how == "resampled"]
     problems += [Problem("error", "edit", str(e), case.name, str(c)) for c, e in unreadable_edits(case)]
     return Checked(grid, marked, table, tuple(problems), tuple(moved))
@@ -89,7 +89,7 @@ def _masks(case: Case, problems: list[Problem]) -> tuple[dict[Column, Placed], T
     """Every mask that can be read and put where the others lie."""
     found: dict[Column, Placed] = {}
     try:
-        target = target_of(case)
+        target = find_target(case)
     except ManytruthsError as error:
         problems.append(Problem("error", "grid", f"case {case.name}: {error}", case.name))
         return found, None
@@ -173,7 +173,8 @@ def _other_values(reading: Reading, table: Tally) -> list[Problem]:
     if whole is None:
         return found
     given = {c: case.reference(c, reading.grid) for c in case.references}
-    for wrong in (*(() if case.options.grey else other_values(case, whole)), *grey_references(case, whole, given)):
+    predicted = () if case.options.grey else find_other_values_of_predictions(case, whole)
+    for wrong in (*predicted, *grey_references(case, whole, given)):
         kind = "prediction" if wrong.column.role == "algorithm" else "reference"
         found.append(Problem("error", kind, str(wrong.error), case.name, str(wrong.column)))
     return found

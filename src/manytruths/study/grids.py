@@ -55,7 +55,7 @@ class Move:
     done: Alignment
 
 
-def put(mask: Mask, target: Target, resample: str | None, name: str, advice: str = ADVICE) -> Placed:
+def place(mask: Mask, target: Target, resample: str | None, name: str, advice: str = ADVICE) -> Placed:
     """A mask on a grid; a refusal says how it differs and what to do."""
     grid, onto = mask.grid, target.grid
     able = can_resample(grid, onto)
@@ -71,14 +71,14 @@ def put(mask: Mask, target: Target, resample: str | None, name: str, advice: str
     return Placed(mask if found.array is mask.array else Mask(found.array, onto, mask.format), found.done)
 
 
-def together(parts: Mapping[str, Alignment]) -> Alignment:
+def combine_alignments(parts: Mapping[str, Alignment]) -> Alignment:
     """Of structures in files of their own: the most that was done to any, and what to each."""
     done = {label: one for label, one in parts.items() if one.how}
     how = max((one.how for one in done.values()), key=ORDER.index, default="")
     return Alignment(how, "; ".join(f"{label}: {one.detail}" for label, one in done.items()))
 
 
-def target_of(case: Case) -> Target | None:
+def find_target(case: Case) -> Target | None:
     """Where the masks are counted, by headers alone; None where none of them says where it lies.
 
     The image's grid where a mask shares its lattice, or masks may be resampled. Else the smallest box on the first
@@ -110,13 +110,13 @@ def _grids(sources: Mapping[str, Any]) -> Iterator[Grid]:
                 yield grid
 
 
-def moves(case: Case, target: Target | None, *, masks: bool = True, judged: bool = True) -> Iterator[Move]:
+def find_moves(case: Case, target: Target | None, *, masks: bool = True, judged: bool = True) -> Iterator[Move]:
     """What is done to the files of a case, by headers alone; ``judged``: also to predictions and given truths."""
     if target is None:
         return
     for what, name, sources in _sources(case, masks, judged):
-        parts = {label: _planned(source, target.grid, case) for label, source in sources.items()}
-        done = together(parts) if len(parts) > 1 else next(iter(parts.values()), NOTHING)
+        parts = {label: _plan_alignment(source, target.grid, case) for label, source in sources.items()}
+        done = combine_alignments(parts) if len(parts) > 1 else next(iter(parts.values()), NOTHING)
         if done.how:
             yield Move(what, name, done)
 
@@ -132,7 +132,7 @@ def _sources(case: Case, masks: bool, judged: bool) -> Iterator[tuple[str, str, 
             yield what, str(column), source if isinstance(source, Mapping) else {"": source}
 
 
-def _planned(source: object, onto: Grid, case: Case) -> Alignment:
+def _plan_alignment(source: object, onto: Grid, case: Case) -> Alignment:
     for grid in _grids({"": source}):
         try:
             return alignment(grid, onto, case.options.resample)
@@ -141,12 +141,12 @@ def _planned(source: object, onto: Grid, case: Case) -> Alignment:
     return NOTHING
 
 
-def resampled(case: Case, *, judged: bool = False) -> bool:
+def is_resampled(case: Case, *, judged: bool = False) -> bool:
     """Whether any mask of a case is resampled, by headers alone; ``judged``: or any prediction or given truth."""
     if case.options.resample is None:
         return False
     try:
-        found = moves(case, target_of(case), judged=judged)
+        found = find_moves(case, find_target(case), judged=judged)
         return any(move.done.how == "resampled" for move in found)
     except GridError:
         return False

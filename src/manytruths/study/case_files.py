@@ -1,27 +1,32 @@
-"""From templates to cases: which files belong together."""
+"""From templates to cases: which files belong together, and what ``cases.csv`` says about each case."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from ..core.columns import Column, Role, natural
-from ..core.errors import ManytruthsError, StudyError, insist
+from ..core.errors import FormatError, ManytruthsError, StudyError, fault_of_name, few, insist
 from ..io import Found, Location, Template
 from ..io.reading import read_mask
+from ..io.tables import check_listed, read_table, subjects_of
 from ..io.walking import Complain
 from .case import Case, Source
-from .describing import described, group_names
-from .edits import Edit
 from .options import Options
-from .reads import Place
-from .register import Register, place_of
+from .reading_log import Edit, Place, ReadingLog, place_of
+
+MOST_COLUMNS = 64
+"""Columns of groups."""
+
+MOST_GROUPS = 100
+"""Groups of one column."""
 
 EIGHT_BITS = 255
+
 UNNAMED: dict[Role, str] = {"rater": "", "algorithm": "prediction", "reference": "reference"}
 """Who it is where a template does not say."""
 
@@ -47,24 +52,6 @@ class FoundCases:
     left_out: Mapping[str, str]
 
 
-def check_void(cases: Iterable[Case], void: int | None) -> None:
-    """Refuse a value of "not rated" that no mask of the study can hold: 300 where all have 8 bits."""
-    if void is None or void <= EIGHT_BITS:
-        return
-    largest = 0.0
-    for source in (one for case in cases for by_label in case.masks.values() for one in by_label.values()):
-        if not isinstance(source, Location) or source.blank:
-            continue
-        try:
-            largest = max(largest, read_mask(source).largest)
-        except ManytruthsError:
-            continue  # what is wrong with it is said where it is read for its marks
-        if void <= largest:
-            return
-    if largest:
-        raise StudyError(f"void is {void}, and no mask can hold more than {largest:.0f}; correct or leave out void")
-
-
 def find_cases(options: Options, complain: Complain = insist) -> FoundCases:
     """Every case of a study, in natural order; ``complain`` gets what does not keep the rest from being found."""
     template = Template(options.masks, require=("rater", "case"))
@@ -86,7 +73,7 @@ def find_cases(options: Options, complain: Complain = insist) -> FoundCases:
         )
     columns = sorted({c for d in drafts.values() for c in d.masks}, key=lambda c: c.order)
     own = {name: draft.fields for name, draft in drafts.items()}
-    table = described(options.cases, own, [*_drafts(everything, {}), *register.cases()], complain)
+    table = read_case_table(options.cases, own, [*_drafts(everything, {}), *register.cases()], complain)
     _check_subjects(options, drafts)
     masks = bool(structures) and not options.grey
     algorithms = _by_case(options.predictions, "algorithm", drafts, complain, labels=masks)
@@ -122,23 +109,41 @@ def find_cases(options: Options, complain: Complain = insist) -> FoundCases:
     return FoundCases(cases, left_out)
 
 
-def _register(options: Options, template: Template, found: list[Found], complain: Complain) -> Register:
+def check_void(cases: Iterable[Case], void: int | None) -> None:
+    """Refuse a value of "not rated" that no mask of the study can hold: 300 where all have 8 bits."""
+    if void is None or void <= EIGHT_BITS:
+        return
+    largest = 0.0
+    for source in (one for case in cases for by_label in case.masks.values() for one in by_label.values()):
+        if not isinstance(source, Location) or source.blank:
+            continue
+        try:
+            largest = max(largest, read_mask(source).largest)
+        except ManytruthsError:
+            continue  # what is wrong with it is said where it is read for its marks
+        if void <= largest:
+            return
+    if largest:
+        raise StudyError(f"void is {void}, and no mask can hold more than {largest:.0f}; correct or leave out void")
+
+
+def _register(options: Options, template: Template, found: list[Found], complain: Complain) -> ReadingLog:
     """What is known of every read, with an empty mask for those that left nothing."""
     if options.reads is None:
-        return Register()
+        return ReadingLog()
 
     def image(place: Place) -> Location | None:
         if "subject" in template.fields and not place[0]:
             raise StudyError(f"case {place[1]!r} is of no subject that is known; write SUBJECT/{place[1]}")
         return _image(options.images, {"case": place[1]} | ({"subject": place[0]} if place[0] else {}))
 
-    return Register.read(options.reads, found, template.fields, complain).completed(
+    return ReadingLog.read(options.reads, found, template.fields, complain).completed(
         found, image, complain, options.exclude_rater
     )
 
 
 def _counting(
-    register: Register, drafts: Mapping[str, Draft], options: Options, complain: Complain
+    register: ReadingLog, drafts: Mapping[str, Draft], options: Options, complain: Complain
 ) -> tuple[dict[str, Draft], dict[str, str]]:
     """Drafts with the masks that count, and cases that have none, with the reason."""
     kept, left_out, aside = dict[str, Draft](), dict[str, str](), Counter[str]()
@@ -321,3 +326,54 @@ def _image(template: str | None, fields: Mapping[str, str]) -> Location | None:
         # a wildcard that finds nothing for this case, but something for others: told when it is read
         parsed.find()
         return Location(Path(re.sub(r"\{(\w+)\}", lambda name: fields[name[1]], template)))
+
+
+def read_case_table(
+    path: str | None, cases: Mapping[str, Mapping[str, str]], known: Collection[str], complain: Complain
+) -> dict[str, dict[str, str]]:
+    """The rows of ``cases.csv``: of all cases, here with what their paths say, and of no others that are not known."""
+    if path is None:
+        return {}
+    table = read_table(path, "case")
+    _check_groups(path, table)
+    unknown = [name for name in table if name not in known]
+    if unknown:
+        problem = (
+            f"{path}: has rows of cases without a mask, {len(unknown)} in all: {', '.join(unknown[:5])}; "
+            f"correct or remove them: cases are called {', '.join(list(known)[:5])}"
+        )
+        complain(StudyError(problem))
+    try:
+        check_listed(path, table, cases)
+        # a template may say whose a case is, too
+        subjects_of(path, table, [name for name, fields in cases.items() if "subject" not in fields])
+    except FormatError as error:
+        complain(StudyError(str(error)))
+    return table
+
+
+def _check_groups(path: str, table: Mapping[str, Mapping[str, str]]) -> None:
+    """Refuse more groups than anybody reads: each gets all of the numbers, and their intervals."""
+    columns = [column for column in next(iter(table.values()), {}) if column != "subject"]
+    if len(columns) > MOST_COLUMNS:
+        raise StudyError(
+            f"{path}: has {len(columns)} columns of groups ({few(columns, 3)}); at most {MOST_COLUMNS}: keep those "
+            "whose values are groups of cases"
+        )
+    for column in columns:
+        values = {row[column] for row in table.values()} - {""}
+        for value in values:
+            if fault := fault_of_name(value):
+                raise StudyError(f'{path}: {column} {value[:40]!r} {fault}; is a quote (") not closed?')
+        if len(values) > MOST_GROUPS:
+            raise StudyError(
+                f"{path}: column {column!r} has {len(values)} different values, and each would be a group; at most "
+                f"{MOST_GROUPS}: remove it, or write ranges"
+            )
+
+
+def group_names(row: Mapping[str, str]) -> tuple[str, ...]:
+    """What groups a row of ``cases.csv`` puts its case in: the value, or column=value where there are several."""
+    columns = {k: v for k, v in row.items() if k != "subject" and v}
+    alone = len([k for k in row if k != "subject"]) == 1
+    return tuple(v if alone else f"{k}={v}" for k, v in columns.items())

@@ -33,7 +33,7 @@ class Codes:
             "subject": study.subjects,
             "rater": sorted({column.name for column in _columns(study)}, key=natural),
         }
-        return cls({kind: _coded(old.get(kind, {}), names[kind], letter) for kind, letter in LETTERS.items()})
+        return cls({kind: _assign_codes(old.get(kind, {}), names[kind], letter) for kind, letter in LETTERS.items()})
 
     def rows(self) -> list[tuple[str, str, str]]:
         """Kind, code, name, in the order of the codes: the key."""
@@ -50,7 +50,7 @@ def _columns(study: Study) -> set[Column]:
     return edited.union(study.columns)
 
 
-def _coded(old: Mapping[str, str], names: Iterable[str], letter: str) -> dict[str, str]:
+def _assign_codes(old: Mapping[str, str], names: Iterable[str], letter: str) -> dict[str, str]:
     fresh = [name for name in names if name not in old]
     taken = {int(code[1:]) for code in old.values() if code[1:].isdecimal()}
     free = [n for n in range(1, len(fresh) + len(taken) + 1) if n not in taken][: len(fresh)]
@@ -59,16 +59,16 @@ def _coded(old: Mapping[str, str], names: Iterable[str], letter: str) -> dict[st
     return dict(old) | {name: f"{letter}{number:0{digits}}" for name, number in zip(fresh, free, strict=True)}
 
 
-def coded(study: Study, codes: Codes) -> Study:
+def code_study(study: Study, codes: Codes) -> Study:
     """The same study under codes, its cases in the codes' order; sessions are numbered, raters' properties left out."""
     named = sorted({c.session for c in _columns(study) if c.session}, key=natural)
     sessions = {name: str(number) for number, name in enumerate(named, start=1)} | {"": ""}
-    cases = sorted((_case(case, codes, sessions) for case in study), key=lambda case: case.name)
+    cases = sorted((_code_case(case, codes, sessions) for case in study), key=lambda case: case.name)
     # what is known about raters may be a name, too
     return Study(cases, study.options, {}, coded=True)
 
 
-def _case(case: Case, codes: Codes, sessions: Mapping[str, str]) -> Case:
+def _code_case(case: Case, codes: Codes, sessions: Mapping[str, str]) -> Case:
     raters = codes.names["rater"]
 
     def renamed(column: Column) -> Column:

@@ -1,4 +1,4 @@
-"""Files of cases that the study does not have: names that do not fit, perhaps."""
+"""Names of cases that nobody marked, and the case that may be meant."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .options import Options
 
 
 @dataclass(frozen=True)
-class Stranger:
+class UnknownCase:
     """A name that is no case's, and the case that may be meant."""
 
     case: str
@@ -27,9 +27,9 @@ class Stranger:
         return f"{self.case}: did you mean {self.near}?" if self.near else self.case
 
 
-def strangers(
+def find_unknown_cases(
     options: Options, names: Iterable[str], what: Literal["predictions", "references"] = "predictions"
-) -> list[Stranger]:
+) -> list[UnknownCase]:
     """Predictions (or given truths) of cases that nobody marked, those first that may be a misspelt name.
 
     ``names`` are those of the study's cases, with the subject in front where several subjects share them.
@@ -50,14 +50,14 @@ def strangers(
         full = f"{fields['subject']}/{fields['case']}" if "subject" in fields else fields["case"]
         if not {full, fields["case"]} & wanted:
             others[full if shared else fields["case"]] = None
-    listed = [Stranger(name, near(name, known)) for name in others]
+    listed = [UnknownCase(name, closest_name(name, known)) for name in others]
     return sorted(listed, key=lambda one: (not one.near, natural(one.case)))
 
 
-def near(name: str, known: Sequence[str]) -> str:
+def closest_name(name: str, known: Sequence[str]) -> str:
     """The known name that is meant, perhaps: one that stands in it as a word, or one written nearly alike.
 
-    >>> near("04R_pred", ["04L", "04R", "4R"]), near("P7", ["p07", "p08"]), near("p10", ["p1", "p2"])
+    >>> closest_name("04R_pred", ["04L", "04R", "4R"]), closest_name("P7", ["p07", "p08"]), closest_name("p10", ["p1"])
     ('04R', 'p07', '')
     """
     within = [one for one in known if one in name and _is_word(one, name)]
