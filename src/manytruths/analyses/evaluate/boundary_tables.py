@@ -90,11 +90,11 @@ def boundary_case(case: Case, plan: EvaluatePlan, thresholds: tuple[float, ...] 
         raise CallError(f"case {case.name}: boundaries are matched in images of two axes; leave --boundaries out")
     marks = {c: binary_mask(a, None, case.options.void) for c, a in scene.marks.items()}
     readings = scene.readings_of(None)
-    maps, _ = spatial(readings, plan)
+    maps, _ = spatial(readings, plan, everywhere=True)
     try:
         base = counted(scene, marks | maps)
         found = estimates(base, plan.by_pattern, plan.options, raters=readings.table)
-        drawn = {c: decided(readings, e.found) for c, e in found.items()}
+        drawn = {c: decided(readings, e.found, everywhere=True) for c, e in found.items()}
         lines = {c: _line(a, plan.boundaries) for c, a in (marks | maps | drawn).items()}
         first = [base.columns[i] for i in base.raters if base.columns[i] in lines]
         truths = {c.name: lines[c] for c in (*first, *(c for c in lines if c.role == "reference"))}

@@ -108,19 +108,21 @@ class Scene:
         return {**self.reading.masks, **self.predictions, **self.references}
 
 
-def spatial(readings: FirstReadings, plan: EvaluatePlan) -> tuple[dict[Column, Array], list[str]]:
+def spatial(
+    readings: FirstReadings, plan: EvaluatePlan, *, everywhere: bool = False
+) -> tuple[dict[Column, Array], list[str]]:
     """The maps of methods that look at neighbours, with what to know about them."""
     maps, notes = {}, []
     for method in plan.spatial:
         found = readings.estimate(method, plan.options_of(method))
-        maps[truth_column(method)] = decided(readings, found)
+        maps[truth_column(method)] = decided(readings, found, everywhere=everywhere)
         notes += consensus_notes(method, found)
     return maps, notes
 
 
-def decided(readings: FirstReadings, found: Consensus) -> Array:
-    """The map of what a consensus of one label marks."""
-    return readings.map_of(found, np.asarray(found.hard)).astype(bool)
+def decided(readings: FirstReadings, found: Consensus, *, everywhere: bool = False) -> Array:
+    """The map of what a consensus of one label marks; with ``everywhere``, also outside the region that counts."""
+    return readings.map_of(found, np.asarray(found.hard), everywhere=everywhere).astype(bool)
 
 
 def consensus_notes(method: str, found: Consensus) -> list[str]:

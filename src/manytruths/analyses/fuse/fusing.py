@@ -163,7 +163,7 @@ def fused(reading: Reading, plan: FusePlan) -> Fusing:
     soft = tuple(row for m, f in found.items() for row in _soft(table, m, f))
     regions = tuple(row for m in plan.methods for row in _regions(table, m, plan))
     kept = Fused(joint, endings, soft, regions, _complexity(readings))
-    return Fusing(kept, readings.reading, found, maps, decided)
+    return Fusing(kept, readings.inside, found, maps, decided)
 
 
 def _write_all(plan: FusePlan, made: Fusing) -> None:
@@ -192,7 +192,7 @@ def rater_table(case: Case) -> Tally:
 
 def _complexity(readings: FirstReadings) -> Complexity:
     """Of the image, or of the part of it that counts; a union alone lacks the background."""
-    reading, whole = readings.reading, readings.table
+    reading, whole = readings.inside, readings.table
     if whole.region not in ("whole", "mask"):
         whole = first_readings(reading.tally("whole", judged=False))
     if whole.labels.background is not None:
@@ -203,7 +203,7 @@ def _complexity(readings: FirstReadings) -> Complexity:
 
 def _joint(readings: FirstReadings, hard: Mapping[str, Array]) -> Tally:
     """Masks and consensuses in one table: everything about how they differ is read off it."""
-    reading, region, table = readings.reading, readings.region, readings.table
+    reading, region, table = readings.inside, readings.region, readings.table
     case, options = reading.case, reading.case.options
     joint = tally(
         {**reading.masks, **dict.fromkeys(case.absent)},
