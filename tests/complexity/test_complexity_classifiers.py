@@ -11,9 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manytruths.complexity import Complexity, GroupClassifier, ThresholdClassifier, fit_groups, fit_threshold
-from manytruths.complexity.groups import OTHER_SHAPE
-from manytruths.complexity.means import k_means
-from manytruths.complexity.thresholds import CHANCE
+from manytruths.complexity.classifiers import CHANCE, OTHER_SHAPE, k_means
 from manytruths.core.errors import CallError, InputError
 from manytruths.core.undefined import Undefined
 

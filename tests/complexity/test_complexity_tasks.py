@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from manytruths.complexity import NO_OVERLAP, Complexity, compare_tasks
-from manytruths.complexity.tasks import DEPENDENT, EMPTY
+from manytruths.complexity.comparison import DEPENDENT, EMPTY
 from manytruths.core.errors import CallError
 from manytruths.core.undefined import Undefined, code, reason
 

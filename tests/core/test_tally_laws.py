@@ -14,7 +14,7 @@ from manytruths.agreement import contingency
 from manytruths.core.columns import Column, Unit, natural
 from manytruths.core.errors import CallError, LabelError
 from manytruths.core.labels import Labels
-from manytruths.core.pooling import Tallies, aligned, find_rows
+from manytruths.core.tallies import Tallies, aligned, find_rows
 from manytruths.core.tally import Tally
 from panels import VOID, panels
 

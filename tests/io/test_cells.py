@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import manytruths as mt
 from exchange_reads import read, square
 from manytruths.analyses.intake.verb import write_study as write_import
-from manytruths.core.cells import read_cell, shown_cell
+from manytruths.core.csv_text import read_cell, shown_cell
 from manytruths.exchange.gathering import gathered
 from manytruths.io import write_csv
 from manytruths.io.tables import read_rows

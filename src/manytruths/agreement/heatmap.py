@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import CallError, LabelError
+from ..core.painting import PatternValues
 from ..core.tally import Tally
 from ..core.undefined import ratio
-from ..core.values import PatternValues
 
 Values = NDArray[np.float64]
 

@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.crossing import crossed
 from ..core.errors import CallError
 from ..core.labels import Labels
-from ..core.tally import Tally
+from ..core.tally import Tally, crossed
 from ..core.undefined import Undefined
 from .votes import SIGNATURE
 

@@ -1,9 +1,8 @@
 """How hard a case is to mark: numbers from a tally, classifiers of cases, and tasks compared."""
 
+from .classifiers import GroupClassifier, ThresholdClassifier, fit_groups, fit_threshold
+from .comparison import Task, TaskComparison, compare_tasks
 from .descriptors import NO_OVERLAP, STATISTICS, Complexity, case_complexity
-from .groups import GroupClassifier, fit_groups
-from .tasks import Task, TaskComparison, compare_tasks
-from .thresholds import ThresholdClassifier, fit_threshold
 
 __all__ = [
     "NO_OVERLAP",

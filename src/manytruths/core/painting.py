@@ -1,4 +1,4 @@
-"""A value per pattern back to a map, tile by tile."""
+"""Maps: one value per pattern of a tally, painted back to the pixels block by block."""
 
 from __future__ import annotations
 
@@ -7,13 +7,35 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .blocks import flat_blocks, run_starts
-from .coding import Coder
 from .errors import CallError, InputError
-from .inputs import Masks, filled, gather
 from .labels import VOID
-from .pooling import find_rows
+from .mask_arrays import Coder, Masks, filled, flat_blocks, gather, run_starts
+from .tallies import find_rows
 from .tally import Tally
+
+
+class PatternValues(np.ndarray[Any, Any]):
+    """An array with one value a pattern of ``tally``, ready to be painted.
+
+    Whatever is computed of it item by item (``1 - values``, ``values > 0.9``) stays so; a part of it does not.
+    """
+
+    tally: Tally | None
+
+    def __new__(cls, values: ArrayLike, tally: Tally | None) -> PatternValues:
+        self = np.asarray(values).view(cls)
+        self.tally = tally
+        return self
+
+    def __array_finalize__(self, source: NDArray[Any] | None) -> None:
+        whole = source is not None and source.shape == self.shape
+        self.tally = getattr(source, "tally", None) if whole else None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PatternValues, (np.asarray(self), self.tally)
+
+    def __repr__(self) -> str:
+        return repr(np.asarray(self))
 
 
 def paint(

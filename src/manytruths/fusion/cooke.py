@@ -20,9 +20,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core.crossing import crossed
 from ..core.errors import CallError, InputError
-from ..core.tally import Tally
+from ..core.tally import Tally, crossed
 from .result import Values, refuse_slots
 
 

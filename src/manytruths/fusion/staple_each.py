@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.pooling import Tallies, aligned
+from ..core.tallies import Tallies, aligned
 from ..core.tally import Tally
 from .em import Decisions, Fit, Values, e_step, log, m_step, of_rates
 from .options import Prior, StapleOptions, pseudo_counts, starting_prior

@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..core.counting import tally
 from ..core.errors import CallError, GridError
-from ..core.inputs import Masks, size
 from ..core.labels import Labels
+from ..core.mask_arrays import Masks, size
 from ..core.painting import paint
 from ..core.tally import Tally
 from .em import Decisions, Fit, Values, fitted, log, log_joint

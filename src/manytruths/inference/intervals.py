@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import CallError, InputError
-from ..core.pooling import Tallies, aligned, pool
+from ..core.tallies import Tallies, aligned, pool
 from ..core.tally import Tally
 from ..core.undefined import Undefined, like, reason
 

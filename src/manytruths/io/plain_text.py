@@ -8,7 +8,7 @@ import io
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..core.cells import read_cell
+from ..core.csv_text import read_cell
 from ..core.errors import FormatError, fault_of_name
 from .opening import regular_file
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.cells import may_be_computed, shown_cell
+from ..core.csv_text import may_be_computed, shown_cell
 from ..core.errors import InputError
 from ..core.undefined import Undefined
 

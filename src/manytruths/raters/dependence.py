@@ -37,7 +37,7 @@ from ..core.tally import Tally
 from ..core.undefined import Undefined
 from ..fusion import Staple, staple
 from ..fusion.options import Prior
-from .identity import refuse_exchangeable
+from .differences import refuse_exchangeable
 
 Values = NDArray[np.float64]
 

@@ -20,10 +20,9 @@ from math import prod
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..core.coding import Coder
 from ..core.errors import CallError, GridError
-from ..core.inputs import Inputs, Masks, filled, gather, size
 from ..core.labels import VOID, Labels
+from ..core.mask_arrays import Coder, Inputs, Masks, filled, gather, size
 from ..core.undefined import Undefined
 from .components import Components, Flags, components
 from .findings import FOUND, LesionRatings, MarkedLesion

@@ -20,14 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..core.blocks import flat_blocks, run_starts
-from ..core.coding import Coder
 from ..core.columns import Column
 from ..core.errors import CallError, GridError, InputError
-from ..core.inputs import Inputs, Masks, filled, gather, size
 from ..core.labels import MOST_LABELS, VOID, Labels
-from ..core.rows import Counts, Rows, merge
-from ..core.tally import Tally
+from ..core.mask_arrays import Coder, Inputs, Masks, filled, flat_blocks, gather, run_starts, size
+from ..core.tally import Counts, Rows, Tally, merge
 from .ratings import MISSING, Ratings, Values
 
 Array = NDArray[Any]

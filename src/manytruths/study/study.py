@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from ..core.columns import Column, natural
 from ..core.errors import CallError, StudyError, insist
 from ..core.labels import Labels
-from ..core.pooling import Tallies
+from ..core.tallies import Tallies
 from ..core.tally import Tally
 from ..io.tables import read_table
 from ..io.walking import Complain

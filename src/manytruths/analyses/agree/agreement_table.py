@@ -28,7 +28,7 @@ from ...agreement import (
     volume_difference,
 )
 from ...core.errors import InputError
-from ...core.pooling import Tallies, pool
+from ...core.tallies import Tallies, pool
 from ...core.tally import Tally
 from ...inference.intervals import LEAST_SUBJECTS, interval, pooled_intervals, too_few
 from ..rows import Row, Table

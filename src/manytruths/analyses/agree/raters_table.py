@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...agreement import PairStatistic, cohen_kappa, dice, iou, npv, ppv, sensitivity, specificity
-from ...core.pooling import Tallies, pool
+from ...core.tallies import Tallies, pool
 from ...core.tally import Tally
 from ...core.undefined import Undefined
 from ...raters import (

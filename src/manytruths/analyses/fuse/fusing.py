@@ -15,10 +15,10 @@ import manytruths
 from ...complexity import Complexity, case_complexity
 from ...core.counting import tally
 from ...core.errors import CallError, ManytruthsError
-from ...core.pooling import find_rows
+from ...core.painting import PatternValues
+from ...core.tallies import find_rows
 from ...core.tally import Tally
 from ...core.undefined import Undefined
-from ...core.values import PatternValues
 from ...fusion import Consensus, balanced_accuracy, consensus, gordon_f, soft_accuracy
 from ...fusion.door import LEVEL_SETS, estimator
 from ...fusion.result import BINARY

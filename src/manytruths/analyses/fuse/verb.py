@@ -16,7 +16,7 @@ from ...agreement.pairs import Tables
 from ...complexity import STATISTICS, GroupClassifier, fit_groups
 from ...core.errors import CallError, InputError
 from ...core.notes import Note, code_of
-from ...core.pooling import Tallies, pool
+from ...core.tallies import Tallies, pool
 from ...core.tally import Tally
 from ...core.undefined import Undefined, ratio
 from ...fusion import Consensus, consensus

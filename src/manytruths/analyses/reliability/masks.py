@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from ...agreement import fleiss_kappa, gwet_ac1, krippendorff_alpha, percent_agreement, positive_agreement
-from ...core.pooling import Tallies, pool
+from ...core.tallies import Tallies, pool
 from ...core.tally import Tally
 from ...core.undefined import Undefined
 from ...inference.intervals import pooled_intervals, too_few

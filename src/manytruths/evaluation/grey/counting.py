@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...core.blocks import flat_blocks
 from ...core.errors import CallError, GridError
-from ...core.inputs import Masks, size
+from ...core.mask_arrays import Masks, flat_blocks, size
 from ...core.tally import Tally
 from .counts import ResponseCounts
 from .indexing import Index, indexed, pattern_index

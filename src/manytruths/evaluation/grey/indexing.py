@@ -13,11 +13,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...core.blocks import flat_blocks
 from ...core.columns import Column
 from ...core.counting import tally
-from ...core.inputs import Inputs, Masks, gather
 from ...core.labels import Labels
+from ...core.mask_arrays import Inputs, Masks, flat_blocks, gather
 from ...core.painting import paint
 from ...core.tally import Tally
 
