@@ -94,7 +94,7 @@ def test_tiles_sum_to_the_whole_in_any_order(panel, data):
 @given(panel=panels(raters=(2, 8), labels=(2, 2), missing=False), value=st.sampled_from([1, 2, 255]), block=SMALL)
 def test_bit_sets_equal_runs(panel, value, block):
     masks = {rater: (m != 0).astype(np.uint8) * np.uint8(value) for rater, m in panel.masks.items()}
-    few = len(masks) <= counting.MOST_COLUMNS
+    few = len(masks) <= counting.MAX_DENSE_COLUMNS
     assert (counting.dense_patterns([m.reshape(-1) for m in masks.values()]) is not None) == few
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(mask_arrays, "BLOCK", block)
@@ -108,7 +108,7 @@ def test_bit_sets_equal_runs(panel, value, block):
 @given(panel=panels(raters=(2, 5), labels=(2, 2), missing=False))
 def test_more_columns_leave_bit_sets_for_runs(panel):
     masks = {rater: (m != 0).astype(np.uint8) for rater, m in panel.masks.items()}
-    padded = masks | {f"X{i}": masks["R1"] for i in range(counting.MOST_COLUMNS)}
+    padded = masks | {f"X{i}": masks["R1"] for i in range(counting.MAX_DENSE_COLUMNS)}
     assert mt.tally(padded, labels=[0, 1]).project(masks) == mt.tally(masks, labels=[0, 1])
 
 
@@ -179,7 +179,7 @@ def test_an_absent_rater_is_void_everywhere_and_changes_no_statistic(panel, data
         mt.positive_agreement, mt.negative_agreement, mt.unanimous, mt.prevalence_index, mt.heatmap_score,
     ):  # fmt: skip
         assert statistic(absent) == pytest.approx(statistic(without), abs=1e-12, nan_ok=True)
-    assert mt.condition(absent) == mt.condition(without)
+    assert mt.case_condition(absent) == mt.case_condition(without)
     assert mt.mean_pairwise(mt.dice, absent) == pytest.approx(mt.mean_pairwise(mt.dice, without), nan_ok=True)
 
 

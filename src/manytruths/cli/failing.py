@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..core.errors import CallError, ManytruthsError, StudyError, TooLarge, of_memory, one_line
+from ..core.errors import CallError, ManytruthsError, StudyError, TooLarge, find_memory_error, one_line
 from .stopping import received
 
 CHECKED = ("agree", "fuse", "evaluate", "reliability", "plan", "report", "train")
@@ -80,7 +80,7 @@ def _wrong_call(error: BaseException) -> Failure | None:
 
 
 def _of_python(error: BaseException, given: Sequence[str]) -> Failure:
-    short = of_memory(error)
+    short = find_memory_error(error)
     if short is not None:
         from .memory import advice
 

@@ -1,7 +1,7 @@
 """How hard a case is to mark: numbers from a tally, classifiers of cases, and tasks compared."""
 
-from .classifiers import GroupClassifier, ThresholdClassifier, fit_groups, fit_threshold
-from .comparison import Task, TaskComparison, compare_tasks
+from .classifiers import GroupClassifier, ThresholdClassifier, fit_complexity_groups, fit_complexity_threshold
+from .comparison import TaskComparison, TaskComplexity, compare_task_complexity
 from .descriptors import NO_OVERLAP, STATISTICS, Complexity, case_complexity
 
 __all__ = [
@@ -9,11 +9,11 @@ __all__ = [
     "STATISTICS",
     "Complexity",
     "GroupClassifier",
-    "Task",
     "TaskComparison",
+    "TaskComplexity",
     "ThresholdClassifier",
     "case_complexity",
-    "compare_tasks",
-    "fit_groups",
-    "fit_threshold",
+    "compare_task_complexity",
+    "fit_complexity_groups",
+    "fit_complexity_threshold",
 ]

@@ -108,7 +108,7 @@ class ThresholdClassifier:
         return from_text(THRESHOLD_KIND, text, cls)
 
 
-def fit_threshold(
+def fit_complexity_threshold(
     values: Sequence[Complexity] | Sequence[float], hard: Sequence[bool], statistic: str = "esm"
 ) -> ThresholdClassifier:
     """A threshold learned from cases of which somebody said whether they are hard.
@@ -120,7 +120,7 @@ def fit_threshold(
     hard
         Whether the case is hard, in the same order.
 
-    >>> found = fit_threshold([0.4, 0.9, 1.1, 2.0, 3.5], [False, False, True, False, True])
+    >>> found = fit_complexity_threshold([0.4, 0.9, 1.1, 2.0, 3.5], [False, False, True, False, True])
     >>> found.threshold, found.balanced_accuracy, found.classify(1.6)
     (1.0, 0.8333333333333333, 'hard')
     """
@@ -224,14 +224,14 @@ class GroupClassifier:
         return from_text(GROUPS_KIND, text, cls)
 
 
-def fit_groups(complexities: Sequence[Complexity], k: int = 3, seed: int = 0) -> GroupClassifier:
+def fit_complexity_groups(complexities: Sequence[Complexity], k: int = 3, seed: int = 0) -> GroupClassifier:
     """Groups of cases that are alike in entropy and mean; undefined cases are left out, and counted.
 
     The same cases, in any order, with the same seed give the same groups.
 
     >>> at = [(0.3, 0.5), (0.2, 0.5), (0.2, 0.9), (0.3, 0.9), (1.0, 0.7), (0.9, 0.7)]
     >>> cases = [Complexity(e, 0.1, m, e / m**2, 0.1 / m**2, raters=2, items=100) for e, m in at]
-    >>> found = fit_groups(cases)
+    >>> found = fit_complexity_groups(cases)
     >>> [found.classify(case) for case in cases]
     ['A', 'A', 'B', 'B', 'C', 'C']
     """

@@ -16,10 +16,20 @@ from numpy.typing import ArrayLike, NDArray
 from .columns import Unit
 from .errors import CallError, GridError, InputError
 from .labels import VOID, Labels
-from .mask_arrays import Array, Coder, Inputs, Masks, filled, flat_blocks, gather, run_starts, size
-from .tally import REGIONS, Tally, merge
+from .mask_arrays import (
+    Array,
+    Coder,
+    Inputs,
+    Masks,
+    fill_masked,
+    flat_blocks,
+    format_shape,
+    gather_inputs,
+    run_starts,
+)
+from .tally import REGIONS, Tally, merge_rows
 
-MOST_COLUMNS = 6
+MAX_DENSE_COLUMNS = 6
 """All subsets of this many are looked at: beyond it, runs are faster."""
 
 _PENDING = 1 << 19
@@ -70,7 +80,7 @@ def tally(
     """
     if foreground not in (None, "any"):
         raise CallError(f"foreground is None or 'any'; got {foreground!r}")
-    inputs = gather(masks, raters, predictions, references)
+    inputs = gather_inputs(masks, raters, predictions, references)
     if len([c for c in inputs.columns if c.role == "rater"]) < 1:
         raise CallError("a tally needs at least one rater")
     declared = None if labels is None else Labels.of(labels)
@@ -89,7 +99,7 @@ def _region_mask(region: str | ArrayLike, inputs: Inputs) -> Array | None:
         return None
     mask: Array = np.asarray(region).astype(bool)
     if mask.shape != inputs.shape:
-        raise GridError(f"the region is {size(mask.shape)} but the masks are {size(inputs.shape)}")
+        raise GridError(f"the region is {format_shape(mask.shape)} but the masks are {format_shape(inputs.shape)}")
     if not mask.any():
         raise InputError("the region is empty: no item of it is set, so that there is nothing to count")
     return mask
@@ -104,7 +114,7 @@ def _restricted(table: Tally, region: str) -> Tally:
 def _count(inputs: Inputs, coder: Coder, region: Array | None) -> tuple[NDArray[np.uint8], NDArray[np.int64], Labels]:
     """Rows over all columns, in final codes."""
     present = inputs.present
-    arrays = [filled(inputs.arrays[i]) for i in present]
+    arrays = [fill_masked(inputs.arrays[i]) for i in present]
     parts = list(_parts(arrays + ([region] if region is not None else []), len(present), coder))
     codes = np.concatenate([p for p, _ in parts]) if parts else np.empty((0, len(present)), np.uint8)
     counts = np.concatenate([c for _, c in parts]) if parts else np.empty(0, np.int64)
@@ -142,12 +152,12 @@ def _runs(block: list[Array]) -> tuple[list[Array], NDArray[np.int64]]:
 def _merged(
     codes: list[NDArray[np.uint8]], lengths: list[NDArray[np.int64]], coder: Coder
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    return merge(np.concatenate(codes, axis=1).T, np.concatenate(lengths), len(coder.codes))
+    return merge_rows(np.concatenate(codes, axis=1).T, np.concatenate(lengths), len(coder.codes))
 
 
 def dense_patterns(block: Sequence[Array]) -> tuple[list[Array], NDArray[np.int64]] | None:
     """Values of every pattern by column, and how often it occurs; None where this way does not apply."""
-    if len(block) > MOST_COLUMNS or any(a.dtype not in (np.uint8, np.bool_) for a in block):
+    if len(block) > MAX_DENSE_COLUMNS or any(a.dtype not in (np.uint8, np.bool_) for a in block):
         return None
     pages = [a.view(np.uint8) for a in block]
     tops = [_only_value(a) for a in pages]

@@ -24,12 +24,12 @@ _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")
 _SIGNED = re.compile(r"""[+-](?<=[,\n"][+-])(?!(?:\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|inf)(?:[,\n]|$))""")
 
 
-def shown_cell(text: str) -> str:
+def escape_cell(text: str) -> str:
     """A name such as ``=cmd`` with an apostrophe before it, which spreadsheets take for "this is text".
 
-    Numbers stay as they are. :func:`read_cell` takes the apostrophe away again.
+    Numbers stay as they are. :func:`unescape_cell` takes the apostrophe away again.
 
-    >>> shown_cell("=A1"), shown_cell("-x"), shown_cell("-5"), shown_cell("anna"), shown_cell("'=A1")
+    >>> escape_cell("=A1"), escape_cell("-x"), escape_cell("-5"), escape_cell("anna"), escape_cell("'=A1")
     ("'=A1", "'-x", '-5', 'anna', "''=A1")
     """
     if not text.startswith(_STARTS) or not _FORMULA.match(text) or _NUMBER.fullmatch(text):
@@ -37,15 +37,15 @@ def shown_cell(text: str) -> str:
     return f"'{text}"
 
 
-def may_be_computed(table: str) -> bool:
-    """Whether CSV may hold a cell that :func:`shown_cell` changes; never wrong where it says no."""
+def may_need_escaping(table: str) -> bool:
+    """Whether CSV may hold a cell that :func:`escape_cell` changes; never wrong where it says no."""
     return any(sign in table for sign in "=@\t\r'") or _SIGNED.search(f"\n{table}") is not None
 
 
-def read_cell(text: str) -> str:
-    """The text that :func:`shown_cell` was given.
+def unescape_cell(text: str) -> str:
+    """The text that :func:`escape_cell` was given.
 
-    >>> read_cell("'=A1"), read_cell("''=A1"), read_cell("'tis"), read_cell("-5")
+    >>> unescape_cell("'=A1"), unescape_cell("''=A1"), unescape_cell("'tis"), unescape_cell("-5")
     ('=A1', "'=A1", "'tis", '-5')
     """
     return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
@@ -59,7 +59,7 @@ def to_csv(tally: Tally) -> str:
     out = io.StringIO()
     out.write("# " + json.dumps(_head(tally), ensure_ascii=False) + "\n")
     write = csv.writer(out, lineterminator="\n")
-    write.writerow([*(shown_cell(str(c).replace("\r", "\n")) for c in tally.columns), "count"])
+    write.writerow([*(escape_cell(str(c).replace("\r", "\n")) for c in tally.columns), "count"])
     value = dict(enumerate(tally.labels.values)) | {VOID: ""}
     for row, count in zip(tally.patterns.tolist(), tally.counts.tolist(), strict=True):
         write.writerow([*(value[code] for code in row), count])

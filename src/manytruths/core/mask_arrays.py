@@ -1,7 +1,7 @@
 """Masks as the arrays that :func:`tally` and :func:`paint` walk through.
 
-:func:`gather` makes columns and arrays of one shape of what a user gives, :func:`flat_blocks` cuts them into pieces
-that fit the cache, and a :class:`Coder` turns their values into codes of labels.
+:func:`gather_inputs` makes columns and arrays of one shape of what a user gives, :func:`flat_blocks` cuts them into
+pieces that fit the cache, and a :class:`Coder` turns their values into codes of labels.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .columns import Column, Role
 from .errors import CallError, GridError, LabelError
-from .labels import MOST_LABELS, VOID, Labels
+from .labels import MAX_LABELS, VOID, Labels
 
 Array = NDArray[Any]
 MaskInput = ArrayLike | None
@@ -39,7 +39,7 @@ class Inputs:
         return next(a.shape for a in self.arrays if a is not None)
 
 
-def gather(masks: Masks, raters: object, predictions: object, references: object) -> Inputs:
+def gather_inputs(masks: Masks, raters: object, predictions: object, references: object) -> Inputs:
     """Columns in the order given: raters, algorithms, references; one shape, or an error that says who differs."""
     pairs = [*_named(masks, raters), *_by_name(predictions, "algorithm"), *_by_name(references, "reference")]
     columns, arrays = tuple(c for c, _ in pairs), tuple(_array(c, a) for c, a in pairs)
@@ -101,12 +101,12 @@ def _same_shape(inputs: Inputs) -> None:
         assert array is not None
         if array.shape != inputs.shape:
             raise GridError(
-                f"{inputs.columns[i]}'s mask is {size(array.shape)} but {inputs.columns[first]}'s is "
-                f"{size(inputs.shape)}; resample one of them to the other's grid"
+                f"{inputs.columns[i]}'s mask is {format_shape(array.shape)} but {inputs.columns[first]}'s is "
+                f"{format_shape(inputs.shape)}; resample one of them to the other's grid"
             )
 
 
-def filled(array: Array | None) -> Array:
+def fill_masked(array: Array | None) -> Array:
     """Masked items of a masked array as a value that no label has."""
     assert array is not None
     if not isinstance(array, np.ma.MaskedArray):
@@ -118,7 +118,7 @@ def filled(array: Array | None) -> Array:
     return np.where(hidden, HIDDEN, data.astype(np.float64 if data.dtype.kind == "f" else np.int64))
 
 
-def size(shape: Sequence[int]) -> str:
+def format_shape(shape: Sequence[int]) -> str:
     """``512×512``."""
     return "×".join(map(str, shape))
 
@@ -231,10 +231,10 @@ class Coder:
                 f"{name}: found the value {value}, which is not among the labels declared "
                 f"({', '.join(self.declared.describe())}); declare it, or unite all with foreground='any'"
             )
-        if len(self.codes) >= MOST_LABELS:
+        if len(self.codes) >= MAX_LABELS:
             found = ", ".join(map(str, sorted(self.codes)[:12]))
             raise LabelError(
-                f"{name}: more than {MOST_LABELS} distinct values ({found}, …): this is a picture, not a mask"
+                f"{name}: more than {MAX_LABELS} distinct values ({found}, …): this is a picture, not a mask"
             )
         self.codes[value] = code = len(self.codes)
         return code

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .errors import CallError, InputError
 from .labels import VOID
-from .mask_arrays import Coder, Masks, filled, flat_blocks, gather, run_starts
+from .mask_arrays import Coder, Masks, fill_masked, flat_blocks, gather_inputs, run_starts
 from .tallies import find_rows
 from .tally import Tally
 
@@ -78,9 +78,9 @@ def paint(
         raise CallError(f"paint wants one value a pattern, {len(tally.counts)} in all; got shape {table.shape}")
     if foreground and tally.labels.values != (0, 1):
         raise CallError("foreground='any' goes with a table that was counted so; this one has other labels")
-    inputs = gather(masks, raters, None, None)
+    inputs = gather_inputs(masks, raters, None, None)
     where = [tally.position(inputs.columns[i]) for i in inputs.present]
-    arrays = [filled(inputs.arrays[i]) for i in inputs.present]
+    arrays = [fill_masked(inputs.arrays[i]) for i in inputs.present]
     coder = Coder([str(inputs.columns[i]) for i in inputs.present], tally.labels, void, foreground == "any")
     order: Literal["C", "F"] = "F" if all(a.flags.f_contiguous for a in arrays) else "C"
     if fill is not None:

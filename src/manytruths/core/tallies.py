@@ -108,7 +108,7 @@ def _spread(tally: Tally, columns: tuple[Column, ...]) -> NDArray[Any]:
     return rows
 
 
-def aligned(tables: list[Tally]) -> tuple[Tally, NDArray[np.int64]]:
+def align_counts(tables: list[Tally]) -> tuple[Tally, NDArray[np.int64]]:
     """The pooled table, and the count of each of its patterns in each table: (tables, patterns)."""
     whole = pool(tables, mixed=True)
     owner = np.repeat(np.arange(len(tables)), [len(t.counts) for t in tables])

@@ -69,7 +69,7 @@ class Tally:
         strange = rows[(rows >= len(self.labels)) & (rows != VOID)]
         if strange.size:
             raise CallError(f"a pattern holds the code {strange[0]}, but there are only {len(self.labels)} labels")
-        rows, counts = merge(rows, np.asarray(self.counts, np.int64), len(self.labels))
+        rows, counts = merge_rows(rows, np.asarray(self.counts, np.int64), len(self.labels))
         object.__setattr__(self, "patterns", rows)
         object.__setattr__(self, "counts", counts)
 
@@ -131,7 +131,7 @@ class Tally:
     @cached_property
     def contingency(self) -> NDArray[np.float64]:
         """(R, R, L, L) items by the labels that two raters gave, for every two raters."""
-        return crossed(self.patterns, self.counts, self.raters, len(self.labels))
+        return cross_tabulate(self.patterns, self.counts, self.raters, len(self.labels))
 
     # -- columns -------------------------------------------------------------------------------
 
@@ -294,7 +294,7 @@ def row_codes(rows: Rows, n_labels: int) -> tuple[NDArray[np.uint64], int]:
     return codes, used
 
 
-def merge(rows: Rows, counts: Counts, n_labels: int) -> tuple[Rows, Counts]:
+def merge_rows(rows: Rows, counts: Counts, n_labels: int) -> tuple[Rows, Counts]:
     """Equal rows become one, their counts added; rows in lexicographic order, none with count 0."""
     keep = counts != 0
     if not keep.all():
@@ -309,7 +309,7 @@ def merge(rows: Rows, counts: Counts, n_labels: int) -> tuple[Rows, Counts]:
     return np.ascontiguousarray(rows[order[starts]]), np.add.reduceat(counts[order], starts)
 
 
-def crossed(patterns: Rows, counts: Counts, columns: Sequence[int], labels: int) -> NDArray[np.float64]:
+def cross_tabulate(patterns: Rows, counts: Counts, columns: Sequence[int], labels: int) -> NDArray[np.float64]:
     """(C, C, L, L) items by the labels that the first and the second column gave, where both did.
 
     They are whole numbers below 2^53, so that float64 holds them, and their sums, exactly.

@@ -1,18 +1,25 @@
 """What the raters are like: how far each is from the others, what he tends to do, and whom he copies."""
 
-from .dependence import Dependence, PossibleCopy, rater_dependence
-from .differences import Clustering, RaterDifferences, WilliamsIndex, cluster, rater_differences, williams_index
+from .dependence import PossibleCopy, RaterDependence, rater_dependence
+from .differences import (
+    RaterClustering,
+    RaterDifferences,
+    WilliamsIndex,
+    cluster_raters,
+    rater_differences,
+    williams_index,
+)
 from .performance import RaterPerformance, RaterTendency, rater_performance, rater_tendency
 
 __all__ = [
-    "Clustering",
-    "Dependence",
     "PossibleCopy",
+    "RaterClustering",
+    "RaterDependence",
     "RaterDifferences",
     "RaterPerformance",
     "RaterTendency",
     "WilliamsIndex",
-    "cluster",
+    "cluster_raters",
     "rater_dependence",
     "rater_differences",
     "rater_performance",

@@ -41,7 +41,7 @@ from ..core.tally import Tally
 from ..core.undefined import Undefined
 
 
-def refuse_exchangeable(tally: Tally, what: str) -> None:
+def check_named_raters(tally: Tally, what: str) -> None:
     """Raise where slots are not people."""
     if tally.exchangeable:
         raise CallError(
@@ -77,7 +77,7 @@ def rater_differences(tally: Tally) -> RaterDifferences:
     >>> rater_differences(t).outliers
     ('D',)
     """
-    refuse_exchangeable(tally, "the difference between raters")
+    check_named_raters(tally, "the difference between raters")
     found = pairwise(dice, tally)
     pairs = PairMatrix("f1_difference", found.names, 1 - found.values)
     each = mean_with_others(pairs.values)
@@ -140,7 +140,7 @@ def williams_index(tally: Tally, statistic: PairStatistic = dice) -> WilliamsInd
     >>> williams_index(t).index.round(3)
     array([1.5, 1.5, 0.5])
     """
-    refuse_exchangeable(tally, "Williams' index")
+    check_named_raters(tally, "Williams' index")
     pairs = pairwise(statistic, tally)
     near, among = mean_with_others(pairs.values), _among_others(pairs.values)
     index = np.divide(near, among, out=np.full(len(near), np.nan), where=among > 0)
@@ -160,7 +160,7 @@ def _among_others(values: Values) -> Values:
 
 
 @dataclass(frozen=True)
-class Clustering:
+class RaterClustering:
     """A dendrogram of raters."""
 
     raters: tuple[str, ...]
@@ -173,23 +173,23 @@ class Clustering:
     """Raters left out, as they cannot be compared with all the others."""
 
 
-def cluster(tally: Tally) -> Clustering:
+def cluster_raters(tally: Tally) -> RaterClustering:
     """Ward's clustering of the raters by 1 − F1.
 
     >>> import manytruths as mt
     >>> t = mt.tally({"A": [1, 1, 1, 0, 0], "B": [0, 0, 1, 1, 1], "C": [1, 1, 0, 0, 0], "D": [0, 0, 0, 1, 1]})
-    >>> cluster(t).order
+    >>> cluster_raters(t).order
     ('A', 'C', 'B', 'D')
     """
-    refuse_exchangeable(tally, "clustering")
+    check_named_raters(tally, "clustering")
     differences = rater_differences(tally).pairs
     keep = _comparable(differences.values)
     names = tuple(differences.names[i] for i in keep)
     apart = tuple(name for name in differences.names if name not in names)
     if len(keep) < 2:
-        return Clustering(names, np.empty((0, 4)), names, apart)
+        return RaterClustering(names, np.empty((0, 4)), names, apart)
     linkage, order = _ward(differences.values[np.ix_(keep, keep)])
-    return Clustering(names, linkage, tuple(names[i] for i in order), apart)
+    return RaterClustering(names, linkage, tuple(names[i] for i in order), apart)
 
 
 def _comparable(values: NDArray[np.float64]) -> list[int]:

@@ -34,7 +34,7 @@ from ..core.errors import CallError
 from ..core.labels import VOID, Labels
 from ..core.tally import Tally
 from ..fusion import others_share, vote
-from .differences import refuse_exchangeable
+from .differences import check_named_raters
 
 Values = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -84,7 +84,7 @@ def rater_performance(tally: Tally, against: str | Column = "consensus") -> Rate
     >>> rater_performance(t).sensitivity
     array([1. , 1. , 0.5])
     """
-    refuse_exchangeable(tally, "performance")
+    check_named_raters(tally, "performance")
     judged = list(range(len(tally.raters)))
     if against == "consensus":
         truth, known = _all(vote(tally).hard, tally.rated > 0, len(judged))
@@ -135,7 +135,7 @@ def rater_tendency(tally: Tally) -> RaterTendency:
     >>> found.relative_area.round(2), found.extra
     (array([2.  , 0.67, 0.67]), array([0.5, 0. , 0. ]))
     """
-    refuse_exchangeable(tally, "tendency")
+    check_named_raters(tally, "tendency")
     rows = tally.patterns[:, tally.raters]
     share = others_share(tally)
     counted = (rows != VOID) & ~np.isnan(share)
