@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core.columns import Column, natural_key
-from ..core.errors import CallError, StudyError
+from ..core.errors import CallError, StudyError, raise_error
 from ..core.labels import Labels
 from ..core.tallies import Tallies
 from ..core.tally import Tally
