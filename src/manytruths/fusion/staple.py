@@ -37,8 +37,8 @@ from numpy.typing import NDArray
 
 from ..core.errors import CallError
 from ..core.labels import Labels
+from ..core.painting import PatternValues
 from ..core.tally import Tally
-from ..core.values import PatternValues
 from .em import Decisions, Fit, Values, fitted, log, log_joint
 from .result import SLOTS, Consensus, notes, unrated_code, with_mark
 

@@ -31,9 +31,9 @@ from numpy.typing import NDArray
 
 from ..core.errors import CallError
 from ..core.labels import VOID
+from ..core.painting import PatternValues
 from ..core.tally import Tally
 from ..core.undefined import ratio
-from ..core.values import PatternValues
 from .result import Consensus, Values, binary_labels, left_out, notes, refuse_slots, unrated_code, with_mark
 
 TIE = 1e-9

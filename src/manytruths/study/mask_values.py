@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ..core.columns import Column
 from ..core.errors import InputError, LabelError, ManytruthsError
-from ..core.pooling import Tallies
+from ..core.tallies import Tallies
 from ..core.tally import Tally
 from ..io import looks_compressed
 

@@ -26,7 +26,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Generic, NoReturn, TypeVar
 
-from ..core.errors import CallError, InputError, ManytruthsError, TooLarge, of_memory
+from ..core.errors import CallError, InputError, ManytruthsError, TooLarge, find_memory_error
 from ..io.reading import probe
 
 STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -71,7 +71,7 @@ def _results(work: Callable[[T], R], items: Sequence[T], jobs: int) -> Iterator[
         try:
             result = work(item)
         except Exception as error:
-            if of_memory(error) is None:
+            if find_memory_error(error) is None:
                 raise
             short = failure_of(error)
         else:
@@ -136,7 +136,7 @@ def failure_of(error: Exception) -> Failure:
     told = ""
     with suppress(MemoryError):
         told = "".join(traceback.format_exception(error))
-    short = of_memory(error)
+    short = find_memory_error(error)
     return Failure((error if short is None else MemoryError(_last(short))).with_traceback(None), told)
 
 
