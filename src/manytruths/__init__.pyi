@@ -137,7 +137,6 @@ from .fusion import (
     vote,
 )
 from .inference.intervals import Interval, interval
-from .io import Grid
 from .io.ratings import read_ratings
 from .io.scores import read_scores
 from .io.tables import load, save
@@ -213,6 +212,7 @@ from .shape import (
     surface_distances,
     thin,
 )
+from .shape.grid import Grid
 from .simulate import (
     EchoFrame,
     EchoRater,

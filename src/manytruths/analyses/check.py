@@ -12,8 +12,8 @@ import manytruths
 
 from ..core.errors import ManytruthsError
 from ..io import write_csv
-from ..io.aligning import MARK
 from ..io.results import write_summary
+from ..shape.alignment import RESAMPLED
 from ..study import Progress, Study
 from ..study.checking import Checked, Problem, check_case
 from ..study.other_values import other_values
@@ -125,7 +125,7 @@ def coverage_table(found: Check) -> Table:
             table.rows.append(Row("case", "present", float(here), case.name, group, extra=extra))
             items = checked.marked.get(str(column))
             if here and items is not None:
-                mark = MARK if ("mask", str(column), "resampled") in moved else ""
+                mark = RESAMPLED if ("mask", str(column), "resampled") in moved else ""
                 table.rows.append(Row("case", "marked", float(items), case.name, group, extra=extra, mark=mark))
     return table
 

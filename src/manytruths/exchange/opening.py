@@ -15,8 +15,8 @@ from xml.parsers import expat
 import msgspec
 
 from ..core.errors import FormatError, InputError, ManytruthsError
-from ..io import Grid
 from ..io.opening import regular_file
+from ..shape.grid import Grid
 
 if TYPE_CHECKING:
     from .reads import Stored

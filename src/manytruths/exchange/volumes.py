@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import FormatError, LabelError, ManytruthsError
-from ..io import Grid, Location
+from ..io import Location
 from ..io.nifti import layout
 from ..io.opening import guarded
 from ..io.values import whole_numbers
+from ..shape.grid import Grid
 from .opening import Stream
 from .reads import Mask, Window
 

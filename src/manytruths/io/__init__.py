@@ -1,6 +1,5 @@
 """Files to masks, images and grids, and back; nothing else in the package opens a file."""
 
-from .grid import Grid
 from .location import Location
 from .maps import write_map, write_picture
 from .reading import Mask, Picture, probe, read_image, read_mask, read_response
@@ -10,7 +9,6 @@ from .writing import atomic, safe_name, write_csv, write_json, write_text
 
 __all__ = [
     "Found",
-    "Grid",
     "Location",
     "Mask",
     "Picture",

@@ -14,7 +14,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from ..core.errors import FormatError
-from .grid import Grid
+from ..shape.grid import Grid
 from .location import Location
 from .opening import Content, Use, check_bytes, check_shape, damaged, grid_of, start_of
 

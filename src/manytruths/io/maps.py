@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import CallError
-from .grid import Grid
+from ..shape.grid import Grid
 from .location import suffix_of
 from .opening import needs
 from .quiet import deaf

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import FormatError, GridError
-from .grid import Grid
+from ..shape.grid import MAX_ITEMS, Grid
 from .location import Location
-from .opening import MAX_ITEMS, Content, Use, check_bytes, check_shape, damaged, grid_of, needs, start_of
+from .opening import Content, Use, check_bytes, check_shape, damaged, grid_of, needs, start_of
 
 _GZIP = b"\x1f\x8b"
 _LONGEST = 1 << 22

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import FormatError
-from .grid import Grid
+from ..shape.grid import MAX_ITEMS, Grid
 from .location import Location
-from .opening import MAX_ITEMS, Content, Use, check_shape, damaged, grid_of, needs, regular_file, start_of
+from .opening import Content, Use, check_shape, damaged, grid_of, needs, regular_file, start_of
 
 _FLIPS = {
     "right-anterior-superior": (1, 1, 1), "ras": (1, 1, 1),

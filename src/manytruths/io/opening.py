@@ -16,12 +16,9 @@ from typing import Any, Literal, NoReturn, Protocol
 from numpy.typing import NDArray
 
 from ..core.errors import FormatError, GridError, ManytruthsError
-from .grid import Grid
+from ..shape.grid import MAX_ITEMS, Grid
 from .location import SUFFIXES, Location, suffix_of
 from .quiet import quiet
-
-MAX_ITEMS = 2**30
-"""The most pixels or voxels of one file; a header that promises more is taken for a mistake or an attack."""
 
 Use = Literal["mask", "picture", "response"]
 """What is read: labels as they are stored; something to look at; or numbers between no and yes, stored as they are."""

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import FormatError
+from ..shape.grid import Grid
 from . import png
-from .grid import Grid
 from .location import Location
 from .opening import Content, Use, check_shape, damaged, grid_of, start_of
 from .quiet import Shared

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import FormatError
+from ..shape.grid import Grid
 from . import arrays, nifti, nrrd_file, pillow, tiff
-from .grid import Grid
 from .location import Location, suffix_of
 from .opening import Content, Family, Use, check_file, guarded
 from .values import whole_numbers, zeros_and_ones

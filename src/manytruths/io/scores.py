@@ -17,7 +17,7 @@ import numpy as np
 
 from ..core.errors import CallError, FormatError
 from ..evaluation.ranking.scores import BOTH_EMPTY, MISSING, PRESENT, UNDEFINED, Scores
-from .aligning import MARK
+from ..shape.alignment import RESAMPLED
 from .score_sheet import GAPS, MOST_TOLD, Problems, Sheet, has_decimal_comma, is_numeric, open_sheet, parsed
 from .tables import check_listed, read_table, subjects_of
 
@@ -151,13 +151,13 @@ def _regions(sheet: Sheet) -> dict[str, set[str]]:
 
 def _region(sheet: Sheet, cells: list[str]) -> str:
     """The scores of cases that were resampled go with the others'."""
-    return sheet.cell(cells, "region").removesuffix(MARK).rstrip()
+    return sheet.cell(cells, "region").removesuffix(RESAMPLED).rstrip()
 
 
 def _resampled(sheet: Sheet, lines: set[int], notes: list[str]) -> tuple[str, ...]:
     """Cases with marked scores among those of some lines, and a note where there are any."""
     kept = [cells for line, cells in sheet.lines if line in lines]
-    marked = [cells for cells in kept if sheet.cell(cells, "region").endswith(MARK)]
+    marked = [cells for cells in kept if sheet.cell(cells, "region").endswith(RESAMPLED)]
     cases = tuple(dict.fromkeys(sheet.cell(cells, "case") for cells in marked))
     if cases:
         of = len({sheet.cell(cells, "case") for cells in kept})

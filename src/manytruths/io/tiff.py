@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import FormatError
+from ..shape.grid import Grid
 from . import pillow
 from .directories import check_directories
-from .grid import Grid
 from .location import Location
 from .opening import Content, Use, check_shape, grid_of, needs, start_of
 from .quiet import deaf

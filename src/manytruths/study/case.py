@@ -16,8 +16,9 @@ from ..core.errors import GridError, InputError, LabelError, ManytruthsError, St
 from ..core.labels import Labels
 from ..core.painting import paint
 from ..core.tally import Tally
-from ..io import Grid, Location, Mask, read_image, read_mask, read_response
-from ..io.aligning import Alignment, box
+from ..io import Location, Mask, read_image, read_mask, read_response
+from ..shape.alignment import Alignment, bounding_grid
+from ..shape.grid import Grid
 from ..shape.overlaps import smaller_out_of_larger
 from .options import Options
 from .other_values import refuse_other_ranks
@@ -200,7 +201,7 @@ class Case:
             refuse_compressed(part.array, f"{label}: ")
         if target is None:
             (first, one), *others = parts.items()
-            target = Target(box(one.grid, [part.grid for _, part in others]), first)
+            target = Target(bounding_grid(one.grid, [part.grid for _, part in others]), first)
         resample = self.options.resample
         return self._together({label: put(part, target, resample, label, *advice) for label, part in parts.items()})
 
@@ -222,7 +223,7 @@ class Reading:
     masks: Mapping[Column, Array]
     grid: Grid
     aligned: Mapping[Column, Alignment] = field(default_factory=dict)
-    """What was done to masks that lay on other grids; see :func:`manytruths.io.aligning.align`."""
+    """What was done to masks that lay on other grids; see :func:`manytruths.shape.alignment.align`."""
 
     @cached_property
     def picture(self) -> tuple[Array | None, str]:

@@ -9,8 +9,9 @@ from functools import partial
 from ..core.columns import Column
 from ..core.errors import InputError, LabelError, ManytruthsError
 from ..core.tally import Tally
-from ..io import Grid, probe
-from ..io.aligning import obstacle
+from ..io import probe
+from ..shape.alignment import obstacle
+from ..shape.grid import Grid
 from .case import Case, Reading
 from .edits import unreadable_edits
 from .placing import IMAGE, Misplaced, Move, Placed, Target, moves, target_of

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import FormatError, ManytruthsError
-from ...io import Grid
 from ...io.opening import regular_file
+from ...shape.grid import Grid
 from ..opening import about, json_of
 from ..volumes import nifti_volume, telling
 

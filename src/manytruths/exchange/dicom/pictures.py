@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import FormatError, ManytruthsError
-from ...io import Grid, atomic, write_map, write_picture
+from ...io import atomic, write_map, write_picture
 from ...io.opening import needs
+from ...shape.grid import Grid
 from ..reads import NoPicture
 from .greys import Greys, greys_of
 from .opening import decoding

@@ -18,10 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import GridError, InputError, LabelError, ManytruthsError
-from ...io import Grid, atomic
-from ...io.aligning import align, obstacle
+from ...io import atomic
 from ...io.opening import needs
 from ...io.quiet import quiet
+from ...shape.alignment import align, obstacle
+from ...shape.grid import Grid
 from ..reads import Mask, Read
 from .opening import decoding
 from .reading import Series, sorted_out

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import FormatError, InputError, LabelError
-from ...io import Grid, probe
+from ...io import probe
 from ...io.png import opened
 from ...io.quiet import quiet
+from ...shape.grid import Grid
 from ..documents import LONGEST, NOTHING, anything, decoded, given, notes_of, picture_beside, points_of, ranked, text_of
 from ..opening import about, image_grid, json_of
 from ..outlines import Bitmap, Ellipse, Line, Polygon, finite

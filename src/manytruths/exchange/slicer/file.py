@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import FormatError, GridError
-from ...io import Grid
 from ...io.nrrd_file import affine_of
 from ...io.opening import needs
+from ...shape.grid import Grid
 from ..volumes import LARGEST_VOLUME, Volume
 
 LONGEST_HEADER = 1 << 22
