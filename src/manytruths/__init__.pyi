@@ -139,7 +139,7 @@ from .fusion import (
 from .inference.intervals import Interval, interval
 from .io.ratings import read_ratings
 from .io.scores import read_scores
-from .io.tables import load, save
+from .io.tables import read_tally, write_tally
 from .raters import (
     Clustering,
     Dependence,
@@ -364,7 +364,6 @@ __all__ = [
     "krippendorff_rule",
     "lesion_ratings",
     "level",
-    "load",
     "lsml",
     "lsmlp",
     "majorities",
@@ -410,12 +409,12 @@ __all__ = [
     "ratings_of",
     "read_ratings",
     "read_scores",
+    "read_tally",
     "reason",
     "regions",
     "report",
     "responses",
     "rho",
-    "save",
     "second_look",
     "sensitivity",
     "sigma",
@@ -446,4 +445,5 @@ __all__ = [
     "williams_index",
     "with_truths",
     "write_study",
+    "write_tally",
 ]

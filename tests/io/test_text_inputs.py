@@ -13,7 +13,7 @@ from manytruths.evaluation.grading.grades import GradeScale
 from manytruths.io.grades import read_grades
 from manytruths.io.ratings import read_ratings
 from manytruths.io.scores import read_scores
-from manytruths.io.tables import load, read_table, read_toml
+from manytruths.io.tables import read_table, read_tally, read_toml
 from study_folders import command, run, write_study
 
 
@@ -114,7 +114,7 @@ def toml(path):
     return read_toml(path)
 
 
-OPENERS = [*(reader for reader, *_ in READERS.values()), toml, load]
+OPENERS = [*(reader for reader, *_ in READERS.values()), toml, read_tally]
 
 
 @pytest.mark.parametrize("opened", OPENERS)

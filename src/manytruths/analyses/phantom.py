@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..core.errors import CallError, InputError
 from ..io import write_csv, write_map, write_text
-from ..io.replacing import replacing, take_over
+from ..io.replacing import link_or_copy, replacing
 from ..io.results import remove_inside
 from ..io.writing import PART
 from ..simulate import EchoStudy
@@ -93,7 +93,7 @@ def _is_there(study: EchoStudy, stage: Path, name: str, before: Path | None) -> 
     files = _files(study, stage, name)
     if before is not None and all(path.is_file() for path in _files(study, before, name)):
         for old, new in zip(_files(study, before, name), files, strict=True):
-            take_over(old, new)
+            link_or_copy(old, new)
     return all(path.is_file() for path in files)
 
 

@@ -255,7 +255,7 @@ class Tally:
     # -- text ----------------------------------------------------------------------------------
 
     def to_csv(self) -> str:
-        """The table as text: a site can share it without sharing pixels. See :func:`manytruths.save`."""
+        """The table as text: a site can share it without sharing pixels. See :func:`manytruths.write_tally`."""
         from .text import to_csv
 
         return to_csv(self)

@@ -3,16 +3,16 @@
 from .location import Location
 from .maps import write_map, write_picture
 from .reading import Mask, Picture, probe, read_image, read_mask, read_response
-from .template import Found, Template
+from .template import Template, TemplateMatch
 from .values import looks_compressed
 from .writing import atomic, safe_name, write_csv, write_json, write_text
 
 __all__ = [
-    "Found",
     "Location",
     "Mask",
     "Picture",
     "Template",
+    "TemplateMatch",
     "atomic",
     "looks_compressed",
     "probe",

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..core.errors import FormatError
 from ..shape.grid import Grid
 from .location import Location
-from .opening import Content, Use, check_bytes, check_shape, damaged, grid_of, start_of
+from .opening import Content, Use, check_bytes, check_shape, first_bytes, make_grid, raise_damaged
 
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
@@ -33,11 +33,11 @@ def probe(location: Location) -> Grid:
     if _is_archive(location):
         archive = _archive(location.path)
         with archive.open(_entry(location, archive)) as stream:
-            return grid_of(location, _header(stream, location).shape)
+            return make_grid(location, _header(stream, location).shape)
     with open(location.path, "rb") as stream:
         header = _header(stream, location)
     check_bytes(location, header.end)
-    return grid_of(location, header.shape)
+    return make_grid(location, header.shape)
 
 
 def read(location: Location, use: Use) -> Content:
@@ -48,8 +48,8 @@ def read(location: Location, use: Use) -> Content:
         array, kind = np.load(location.path, mmap_mode="r", allow_pickle=False), "npy"
     # Uint8 with 3 or 4 values at the end is how everybody stores colour.
     if use != "mask" and array.ndim == 3 and array.shape[2] in (3, 4) and array.dtype == np.uint8:
-        return Content(array[..., :3], grid_of(location, array.shape[:2]), kind, "RGB")
-    return Content(array, grid_of(location, array.shape), kind)
+        return Content(array[..., :3], make_grid(location, array.shape[:2]), kind, "RGB")
+    return Content(array, make_grid(location, array.shape), kind)
 
 
 def members(path: Path) -> tuple[str, ...]:
@@ -89,7 +89,7 @@ def _member(location: Location, *_: int) -> NDArray[Any]:
     with archive.open(entry) as stream:
         header = _header(stream, location)
     if entry.file_size < header.end:
-        damaged(location, f"{entry.file_size} bytes where its header says {header.end}")
+        raise_damaged(location, f"{entry.file_size} bytes where its header says {header.end}")
     with archive.open(entry) as stream:
         array: NDArray[Any] = npy.read_array(stream, allow_pickle=False)
         while stream.read(1 << 20):  # the check sum is looked at where the entry ends
@@ -120,9 +120,9 @@ def _header(stream: IO[bytes], location: Location) -> _Header:
     try:
         version = npy.read_magic(stream)
     except ValueError as error:
-        start = start_of(location.path)
+        start = first_bytes(location.path)
         if start.startswith((npy.MAGIC_PREFIX, b"PK")):
-            damaged(location, "no NumPy header", error)
+            raise_damaged(location, "no NumPy header", error)
         raise FormatError(f"{location}: is not a NumPy array: it starts with {start!r}; save it again") from error
     if version not in _HEADERS:
         raise FormatError(f"{location}: is a NumPy file of version {version}; save a plain array of numbers")

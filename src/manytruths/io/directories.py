@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .location import Location
-from .opening import damaged
+from .opening import raise_damaged
 
 _Numbers = NDArray[np.uint64]
 _PIECE = 1 << 22
@@ -91,7 +91,7 @@ def _directories(stream: IO[bytes], layout: _Layout, location: Location) -> Iter
     at, seen = _read(stream, layout, layout.offset), set[int]()
     while at:
         if at in seen:
-            damaged(location, "its directories run in a circle")
+            raise_damaged(location, "its directories run in a circle")
         seen.add(at)
         stream.seek(at)
         entries = dict(_entry(stream, layout) for _ in range(_read(stream, layout, layout.count)))
@@ -129,7 +129,7 @@ def _last_end(offsets: _Numbers, lengths: _Numbers) -> int:
 
 def _inside(end: int, size: int, location: Location) -> None:
     if end > size:
-        damaged(location, f"{size} bytes where its directories point to byte {end}")
+        raise_damaged(location, f"{size} bytes where its directories point to byte {end}")
 
 
 def _first(stream: IO[bytes], entries: dict[int, _Entry], tag: int, layout: _Layout, otherwise: int = 1) -> int:
@@ -159,4 +159,4 @@ def _check_sums(
             left -= len(unpacked.decompress(data, min(left, _PIECE)))
             data = unpacked.unconsumed_tail
         if length and not unpacked.eof:
-            damaged(location, f"deflated pixels at byte {offset} are cut, or go on behind the last one")
+            raise_damaged(location, f"deflated pixels at byte {offset} are cut, or go on behind the last one")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..core.errors import FormatError, few
 from ..evaluation.grading.grades import Grade, GradeScale
-from .plain_text import check_names, csv_lines, read_text
+from .plain_text import check_names, parse_csv, read_text
 from .tables import NAMES, read_table
 
 KEY = "key.csv"
@@ -122,7 +122,7 @@ def _table(path: Path | str) -> tuple[list[str], list[tuple[int, Cells]]]:
     """The header and, with their numbers, the lines that are not empty."""
     text = read_text(path)
     first = text.partition("\n")[0]
-    lines = csv_lines(path, text, ";" if ";" in first else "\t" if "\t" in first else ",")
+    lines = parse_csv(path, text, ";" if ";" in first else "\t" if "\t" in first else ",")
     header = [name.strip() for name in lines[0][1]] if lines else []
     if len(set(header)) < len(header):
         raise FormatError(f"{path}: two columns have the same name among {few(header)}; rename one")

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ..core.errors import CallError
 from ..shape.grid import Grid
 from .location import suffix_of
-from .opening import needs
-from .quiet import deaf
+from .opening import import_extra
+from .quiet import muted_stderr
 from .writing import atomic
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _tif(path: Path, array: NDArray[Any], grid: Grid) -> None:
 
     array = _compact(array, path)
     first, *others = [Image.fromarray(np.ascontiguousarray(page)) for page in array.reshape(-1, *array.shape[-2:])]
-    with deaf:
+    with muted_stderr:
         first.save(path, format="TIFF", compression="tiff_adobe_deflate", save_all=True, append_images=others)
 
 
@@ -85,14 +85,14 @@ def _npy(path: Path, array: NDArray[Any], grid: Grid) -> None:
 
 
 def _nifti(path: Path, array: NDArray[Any], grid: Grid) -> None:
-    nibabel = needs("nibabel", "medical", path)
+    nibabel = import_extra("nibabel", "medical", path)
     image = nibabel.Nifti1Image(_compact(array, path), _affine(grid))
     image.header.set_xyzt_units("mm")
     nibabel.save(image, path)
 
 
 def _nrrd(path: Path, array: NDArray[Any], grid: Grid) -> None:
-    nrrd = needs("nrrd", "medical", path)
+    nrrd = import_extra("nrrd", "medical", path)
     header: dict[str, Any] = {"encoding": "gzip"}
     if grid.affine is not None and len(grid.shape) == 3:
         affine = _LPS @ np.array(grid.affine)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..core.errors import FormatError, GridError
 from ..shape.grid import MAX_ITEMS, Grid
 from .location import Location
-from .opening import Content, Use, check_bytes, check_shape, damaged, grid_of, needs, start_of
+from .opening import Content, Use, check_bytes, check_shape, first_bytes, import_extra, make_grid, raise_damaged
 
 _GZIP = b"\x1f\x8b"
 _LONGEST = 1 << 22
@@ -45,7 +45,7 @@ def read(location: Location, use: Use) -> Content:
     return Content(array.reshape(grid.shape, order="F"), grid, "nifti")
 
 
-def layout(location: Location) -> tuple[Any, Grid, bool]:
+def read_layout(location: Location) -> tuple[Any, Grid, bool]:
     """The header, the grid, and whether the file is packed: for those who read the voxels a few slices at a time."""
     with _opened(location) as stream:
         # an extension may say that it is as long as it likes
@@ -54,12 +54,12 @@ def layout(location: Location) -> tuple[Any, Grid, bool]:
 
 
 def _is_packed(location: Location) -> bool:
-    return start_of(location.path).startswith(_GZIP)
+    return first_bytes(location.path).startswith(_GZIP)
 
 
 @contextmanager
 def _opened(location: Location) -> Iterator[IO[bytes]]:
-    needs("nibabel", "medical", location)
+    import_extra("nibabel", "medical", location)
     with open(location.path, "rb") as plain:
         if not _is_packed(location):
             yield plain
@@ -74,11 +74,11 @@ def _drain(stream: IO[bytes], location: Location) -> None:
     while _is_packed(location) and (piece := stream.read(1 << 20)):
         more += len(piece)
         if more > MAX_ITEMS:
-            damaged(location, f"more than {MAX_ITEMS} bytes behind its voxels")
+            raise_damaged(location, f"more than {MAX_ITEMS} bytes behind its voxels")
 
 
 def _header(stream: IO[bytes], location: Location) -> Any:
-    nibabel = needs("nibabel", "medical", location)
+    nibabel = import_extra("nibabel", "medical", location)
     start = stream.read(4)
     stream.seek(0)
     sizes = {int.from_bytes(start, "little"), int.from_bytes(start, "big")}
@@ -118,7 +118,7 @@ def _grid(header: Any, location: Location) -> Grid:
         raise FormatError(f"{location}: holds {header.get_data_dtype()}, wanted is one number a voxel; save it so")
     affine = np.array(header.get_best_affine(), dtype=np.float64)
     affine[:3] *= _MM.get(header.get_xyzt_units()[0], 1.0)
-    grid = grid_of(location, shape, affine=affine.tolist())
+    grid = make_grid(location, shape, affine=affine.tolist())
     # without either code, nibabel's affine is a guess
     return replace(grid, oriented=bool(header["qform_code"] or header["sform_code"]))
 

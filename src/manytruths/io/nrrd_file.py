@@ -17,7 +17,16 @@ from numpy.typing import NDArray
 from ..core.errors import FormatError
 from ..shape.grid import MAX_ITEMS, Grid
 from .location import Location
-from .opening import Content, Use, check_shape, damaged, grid_of, needs, regular_file, start_of
+from .opening import (
+    Content,
+    Use,
+    check_regular_file,
+    check_shape,
+    first_bytes,
+    import_extra,
+    make_grid,
+    raise_damaged,
+)
 
 _FLIPS = {
     "right-anterior-superior": (1, 1, 1), "ras": (1, 1, 1),
@@ -49,8 +58,8 @@ def read(location: Location, use: Use) -> Content:
 
 
 def _header(stream: IO[bytes], location: Location) -> Any:
-    nrrd = needs("nrrd", "medical", location)
-    start = start_of(location.path)
+    nrrd = import_extra("nrrd", "medical", location)
+    start = first_bytes(location.path)
     if not start.startswith(b"NRRD"[: len(start)]):
         raise FormatError(f"{location}: is not an NRRD file: it starts with {start!r}; export it again")
     header = nrrd.read_header(stream)
@@ -67,7 +76,7 @@ def _data(stream: IO[bytes], header: Any, grid: Grid, location: Location) -> NDA
         _skip_lines(source, int(_field(header, "line skip", 0)), location)
         skip = int(_field(header, "byte skip", 0))
         if skip < -1:
-            damaged(location, f"byte skip: {skip}")
+            raise_damaged(location, f"byte skip: {skip}")
         encoding = str(header["encoding"]).lower()
         if encoding in _TEXTS:
             array = _from_text(source, skip, dtype, wanted // dtype.itemsize, location)
@@ -86,9 +95,9 @@ def _field(header: Any, name: str, otherwise: Any) -> Any:
 
 def _dtype(header: Any, location: Location) -> np.dtype[Any]:
     """What pynrrd makes of ``type`` and ``endian``, from one item."""
-    nrrd = needs("nrrd", "medical", location)
+    nrrd = import_extra("nrrd", "medical", location)
     if header["dimension"] != len(header["sizes"]):
-        damaged(location, f"dimension {header['dimension']}, but {len(header['sizes'])} sizes")
+        raise_damaged(location, f"dimension {header['dimension']}, but {len(header['sizes'])} sizes")
     kept = {key: header[key] for key in ("type", "endian", "dimension") if key in header}
     # numbers in words have no byte order, and need not say so
     encoding, item = ("ascii", b"0") if str(header["encoding"]).lower() in _TEXTS else ("raw", bytes(8))
@@ -113,24 +122,24 @@ def _source(stream: IO[bytes], header: Any, location: Location) -> Iterator[IO[b
             f"{location}: its data file {name!r} is outside of its folder; put both into one, or save one .nrrd file"
         )
     path = location.path.parent / name
-    regular_file(path, f"{location}: its data file {path}")
+    check_regular_file(path, f"{location}: its data file {path}")
     with open(path, "rb") as beside:
         yield beside
 
 
 def _skip_lines(source: IO[bytes], lines: int, location: Location) -> None:
     if lines < 0:
-        damaged(location, f"line skip: {lines}")
+        raise_damaged(location, f"line skip: {lines}")
     for _ in range(lines):
         if not source.readline():
-            damaged(location, f"it ends before {lines} lines are skipped")
+            raise_damaged(location, f"it ends before {lines} lines are skipped")
 
 
 def _plain(source: IO[bytes], skip: int, wanted: int, location: Location) -> bytes:
     here, end = source.tell(), source.seek(0, io.SEEK_END)
     start = end - wanted if skip == -1 else here + skip
     if start < 0 or end - start != wanted:
-        damaged(location, f"{end - start} bytes of data where its header says {wanted}")
+        raise_damaged(location, f"{end - start} bytes of data where its header says {wanted}")
     source.seek(start)
     return source.read(wanted)
 
@@ -146,9 +155,9 @@ def _unpacked(unpacked: IO[bytes], skip: int, wanted: int, location: Location) -
             more += len(piece)
             data = (data + piece)[-wanted:] if skip == -1 else data
             if more > (MAX_ITEMS if skip == -1 else 0):
-                damaged(location, f"more than {wanted} bytes of data, which its header says")
+                raise_damaged(location, f"more than {wanted} bytes of data, which its header says")
     if len(data) < wanted:
-        damaged(location, f"{len(data)} bytes of data where its header says {wanted}")
+        raise_damaged(location, f"{len(data)} bytes of data where its header says {wanted}")
     return data
 
 
@@ -157,7 +166,7 @@ def _from_text(source: IO[bytes], skip: int, dtype: Any, items: int, location: L
     text = source.read(_LETTERS * items + _SLACK)
     words = text.split()
     if len(words) != items or source.read(1):
-        damaged(location, f"{len(words)} numbers or more where its header says {items}")
+        raise_damaged(location, f"{len(words)} numbers or more where its header says {items}")
     return np.array(words).astype(dtype)
 
 
@@ -169,12 +178,12 @@ def _grid(header: Any, location: Location) -> Grid:
             "from Slicer as a labelmap in one layer"
         )
     if "space directions" in header:
-        grid = grid_of(location, shape, affine=affine_of(header).tolist())
+        grid = make_grid(location, shape, affine=affine_of(header).tolist())
         # without the name of the space or an origin, which way and where is a guess
         known = str(header.get("space", "")).lower() in _FLIPS and "space origin" in header
         return replace(grid, oriented=known)
     spacing = header.get("spacings")
-    return grid_of(location, shape, None if spacing is None else tuple(spacing))
+    return make_grid(location, shape, None if spacing is None else tuple(spacing))
 
 
 def affine_of(header: Any) -> NDArray[np.float64]:

@@ -40,7 +40,7 @@ class Content:
     colour: str = ""
 
 
-class Family(Protocol):
+class Reader(Protocol):
     """A module that reads one family of files."""
 
     def probe(self, location: Location) -> Grid: ...
@@ -51,7 +51,7 @@ class Family(Protocol):
 def check_file(location: Location) -> None:
     """Refuse what is no file with something in it and a suffix that is known."""
     path = location.path
-    size = regular_file(path, str(location))
+    size = check_regular_file(path, str(location))
     if suffix_of(path.name) not in SUFFIXES:
         known = " ".join(SUFFIXES)
         raise FormatError(f"{location}: files ending in {path.suffix!r} cannot be read; save it as one of {known}")
@@ -59,7 +59,7 @@ def check_file(location: Location) -> None:
         raise FormatError(f"{location}: is empty (0 bytes); export it again")
 
 
-def regular_file(path: Path | str, name: str = "", most: int | None = None) -> int:
+def check_regular_file(path: Path | str, name: str = "", most: int | None = None) -> int:
     """The size of a file, links followed; whatever else is there is refused without being opened, which may hang.
 
     ``most`` is how many bytes are read at all.
@@ -87,7 +87,7 @@ def regular_file(path: Path | str, name: str = "", most: int | None = None) -> i
 
 
 @contextmanager
-def guarded(location: Location) -> Iterator[None]:
+def format_errors(location: Location) -> Iterator[None]:
     """Whatever a library raises on bad bytes becomes a FormatError; its warnings are dropped."""
     try:
         with quiet:
@@ -99,10 +99,10 @@ def guarded(location: Location) -> Iterator[None]:
     except MemoryError as error:
         raise FormatError(f"{location}: does not fit into memory; crop it or split it into tiles") from error
     except Exception as error:
-        damaged(location, str(error), error)
+        raise_damaged(location, str(error), error)
 
 
-def damaged(location: Location, reason: str, cause: Exception | None = None) -> NoReturn:
+def raise_damaged(location: Location, reason: str, cause: Exception | None = None) -> NoReturn:
     """Raise the error of a file that ends early or holds nonsense."""
     short = " ".join(reason.split())[:160] or type(cause).__name__
     raise FormatError(f"{location}: is damaged or cut short ({short}); export or copy it again") from cause
@@ -123,10 +123,10 @@ def check_bytes(location: Location, wanted: int) -> None:
     """Refuse a file that is shorter than its header says."""
     size = location.path.stat().st_size
     if size < wanted:
-        damaged(location, f"{size} bytes where its header says {wanted}")
+        raise_damaged(location, f"{size} bytes where its header says {wanted}")
 
 
-def grid_of(location: Location, shape: Sequence[int], spacing: Any = None, affine: Any = None) -> Grid:
+def make_grid(location: Location, shape: Sequence[int], spacing: Any = None, affine: Any = None) -> Grid:
     """A grid, and the file's name in front of what is wrong with it."""
     try:
         return Grid(tuple(shape), spacing, affine)
@@ -134,13 +134,13 @@ def grid_of(location: Location, shape: Sequence[int], spacing: Any = None, affin
         raise GridError(f"{location}: {error}") from error
 
 
-def start_of(path: Path) -> bytes:
+def first_bytes(path: Path) -> bytes:
     """The first bytes of a file."""
     with open(path, "rb") as stream:
         return stream.read(12)
 
 
-def needs(module: str, extra: str, location: Location | os.PathLike[str]) -> Any:
+def import_extra(module: str, extra: str, location: Location | os.PathLike[str]) -> Any:
     """An optional library, or an error that names the extra it comes with."""
     try:
         return importlib.import_module(module)

@@ -15,7 +15,7 @@ from ..core.errors import FormatError
 from ..shape.grid import Grid
 from . import png
 from .location import Location
-from .opening import Content, Use, check_shape, damaged, grid_of, start_of
+from .opening import Content, Use, check_shape, first_bytes, make_grid, raise_damaged
 from .quiet import Shared
 
 if TYPE_CHECKING:
@@ -52,13 +52,13 @@ class UnknownKind(FormatError):
 
 
 @contextmanager
-def opened(location: Location, *, decode: bool = False) -> Iterator[Image.Image]:
+def open_image(location: Location, *, decode: bool = False) -> Iterator[Image.Image]:
     """The picture before its pixels are decoded; where that is wanted, the check sums of a PNG are checked."""
     from PIL import Image, TiffImagePlugin, UnidentifiedImageError  # noqa: F401  (registers TIFF)
 
     with open(location.path, "rb") as stream, _strict:
         start = stream.read(len(png.START))
-        data = png.verified(start + stream.read()) if decode and start == png.START else b""
+        data = png.verify_png(start + stream.read()) if decode and start == png.START else b""
         try:
             image = Image.open(io.BytesIO(data) if data else stream, formats=_FORMATS)
         except UnidentifiedImageError as error:
@@ -67,7 +67,7 @@ def opened(location: Location, *, decode: bool = False) -> Iterator[Image.Image]
             check_shape(location, (image.height, image.width))
             _check_promise(image, location)
             if data:
-                png.prepare(image, data)
+                png.prepare_decoding(image, data)
             yield image
             if data:
                 png.check_filled(image, data)
@@ -77,11 +77,11 @@ def _check_promise(image: Image.Image, location: Location) -> None:
     """Refuse a picture of more pixels than its bytes can hold, before memory is taken for them."""
     size = location.path.stat().st_size
     if image.format != "TIFF" and image.width * image.height > size * _MOST_PIXELS_A_BYTE:
-        damaged(location, f"{size} bytes cannot hold {image.height}×{image.width} pixels")
+        raise_damaged(location, f"{size} bytes cannot hold {image.height}×{image.width} pixels")
 
 
 def _unidentified(location: Location, error: Exception) -> NoReturn:
-    start = start_of(location.path)
+    start = first_bytes(location.path)
     if any(start.startswith(known) or known.startswith(start) for known in _STARTS):
         raise UnknownKind(f"{location}: is damaged or cut short (no usable header); export it again") from error
     kind = location.path.suffix[1:].upper()
@@ -95,16 +95,16 @@ def format_of(image: Image.Image) -> str:
 
 
 def probe(location: Location) -> Grid:
-    with opened(location) as image:
-        return grid_of(location, (image.height, image.width))
+    with open_image(location) as image:
+        return make_grid(location, (image.height, image.width))
 
 
 def read(location: Location, use: Use) -> Content:
-    with opened(location, decode=True) as image:
+    with open_image(location, decode=True) as image:
         _refuse_animation(image, location)
         _refuse_few_greys(image, location)
         array = mask_pixels(image, location) if use == "mask" else picture_pixels(image)
-        return Content(array, grid_of(location, array.shape[:2]), format_of(image), image.mode)
+        return Content(array, make_grid(location, array.shape[:2]), format_of(image), image.mode)
 
 
 def _refuse_animation(image: Image.Image, location: Location) -> None:

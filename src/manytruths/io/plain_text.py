@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..core.cells import read_cell
 from ..core.errors import FormatError, fault_of_name
-from .opening import regular_file
+from .opening import check_regular_file
 
 LARGEST = 1 << 28
 """Bytes of a text file, unless told otherwise."""
@@ -24,7 +24,7 @@ Lines = list[tuple[int, list[str]]]
 
 def read_text(path: Path | str, most: int = LARGEST) -> str:
     """A text file in UTF-8, its lines ended by ``\\n`` whatever ended them in the file."""
-    regular_file(path, most=most)
+    check_regular_file(path, most=most)
     try:
         data = Path(path).read_bytes()
         text = data.decode("utf-8-sig")
@@ -39,7 +39,7 @@ def read_text(path: Path | str, most: int = LARGEST) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def csv_lines(path: Path | str, text: str, separator: str) -> Lines:
+def parse_csv(path: Path | str, text: str, separator: str) -> Lines:
     """The rows of CSV; a quote that is never closed, or closed within a cell, is refused: it would swallow rows."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     rows: Lines = []

@@ -23,7 +23,7 @@ _UNTOUCHED = 165
 """What stands in pixels that were not decoded: seldom in a whole row of a mask, so that few rows need a second look."""
 
 
-def verified(data: bytes) -> bytes:
+def verify_png(data: bytes) -> bytes:
     """The same PNG with all its pixels in one chunk; ValueError where a chunk is damaged, missing or misplaced."""
     chunks = list(_chunks(data))
     kinds = [kind for kind, _ in chunks]
@@ -63,18 +63,18 @@ def _chunks(data: bytes, checked: bool = True) -> Iterator[tuple[bytes, memoryvi
         at = end
 
 
-def opened(data: bytes) -> Image.Image:
+def open_png(data: bytes) -> Image.Image:
     """A PNG picture, decoded; an error where it does not hold the pixels that were written."""
     from PIL import Image
 
-    data = verified(data)
+    data = verify_png(data)
     image = Image.open(io.BytesIO(data), formats=("PNG",))
-    prepare(image, data)
+    prepare_decoding(image, data)
     check_filled(image, data)
     return image
 
 
-def prepare(image: ImageFile.ImageFile, data: bytes) -> None:
+def prepare_decoding(image: ImageFile.ImageFile, data: bytes) -> None:
     """Before the pixels of a verified PNG are decoded: all of them at once, and those that are not will show."""
     from PIL import Image
 

@@ -64,4 +64,4 @@ def _deaf() -> Iterator[None]:
 
 
 quiet = Shared(_silence)
-deaf = Shared(_deaf)
+muted_stderr = Shared(_deaf)

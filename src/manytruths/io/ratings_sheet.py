@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..core.errors import CallError, FormatError, few
-from .plain_text import csv_lines, read_text
+from .plain_text import parse_csv, read_text
 from .ratings_workbook import Rows, excel_rows, parquet_rows
-from .score_sheet import MOST_TOLD, parsed
+from .score_sheet import MOST_TOLD, parse_number
 
 ROLES: dict[str, tuple[str, ...]] = {
     "case": ("case",),
@@ -128,7 +128,7 @@ def _text(path: Path | str) -> Rows:
     text = read_text(path)
     first = next((line for line in text.splitlines() if line.strip()), "")
     told = SEPARATOR.fullmatch(first)
-    read = csv_lines(path, text, told[1] if told else max(",;\t", key=first.count))
+    read = parse_csv(path, text, told[1] if told else max(",;\t", key=first.count))
     lines, rows = [line for line, _ in read], [cells for _, cells in read]
     top = next((i for i, cells in enumerate(rows) if _filled(cells)), 0) + 1 if told else 0
     return lines[top:], rows[top:]
@@ -164,8 +164,8 @@ def filtered(cells: Cells, wanted: Mapping[str, str], *, lenient: bool = False) 
             if lenient:
                 continue
             raise CallError(f"{cells.path}: has no column {column!r} to filter by but {few(cells.header)}")
-        number, held = parsed(value), cells[column]
-        same = {text for text in set(held) if text == value or (number is not None and parsed(text) == number)}
+        number, held = parse_number(value), cells[column]
+        same = {text for text in set(held) if text == value or (number is not None and parse_number(text) == number)}
         if not same:
             known = ", ".join(sorted(set(held))[:MOST_TOLD])
             raise CallError(f"{cells.path}: no line has {column}={value}; there are {known}")

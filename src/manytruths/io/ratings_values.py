@@ -22,7 +22,7 @@ from typing import Literal
 
 from ..core.errors import CallError
 from ..ratings.ratings import Kind
-from .score_sheet import has_decimal_comma, parsed
+from .score_sheet import has_decimal_comma, parse_number
 
 Rule = Literal["share", "span"]
 
@@ -70,7 +70,7 @@ def labels_meaning(texts: Iterable[str], kind: Kind, labels: Sequence[str] | Non
     given = sorted(texts - gaps)
     if kind == "nominal":
         return _named(given, gaps, labels) if labels else _occurring(given, gaps)
-    numbers = {text: parsed(text) for text in given}
+    numbers = {text: parse_number(text) for text in given}
     if kind == "ordinal" and (labels or any(number is None for number in numbers.values())):
         if not labels:
             word = next(text for text in given if numbers[text] is None)
@@ -81,7 +81,7 @@ def labels_meaning(texts: Iterable[str], kind: Kind, labels: Sequence[str] | Non
 
 def _occurring(given: Sequence[str], gaps: Iterable[str]) -> Meaning:
     """Labels as they occur; the same number written in two ways is one label."""
-    numbers = {text: parsed(text) for text in given}
+    numbers = {text: parse_number(text) for text in given}
     shortest: dict[float, str] = {}
     for text in sorted(given, key=lambda text: (len(text), text)):
         if (number := numbers[text]) is not None:
@@ -105,7 +105,7 @@ def alike(names: Iterable[str], what: str) -> Iterator[str]:
 
 def _in_order(given: Sequence[str]) -> list[str]:
     """By number where all are numbers, else by the alphabet."""
-    numbers = {text: parsed(text) for text in given}
+    numbers = {text: parse_number(text) for text in given}
     words = None in numbers.values()
     return sorted(given, key=lambda text: (0.0 if words else numbers[text] or 0.0, text))
 
@@ -113,10 +113,10 @@ def _in_order(given: Sequence[str]) -> list[str]:
 def _named(given: Sequence[str], gaps: Iterable[str], labels: Sequence[str]) -> Meaning:
     place = {label: i for i, label in enumerate(labels)}
     # a table that went through a spreadsheet may hold 1 as 1.0
-    values = {parsed(label): i for i, label in enumerate(labels) if parsed(label) is not None}
+    values = {parse_number(label): i for i, label in enumerate(labels) if parse_number(label) is not None}
     codes, wrong = dict.fromkeys(gaps, -1), {}
     for text in given:
-        code = place.get(text, values.get(parsed(text)) if parsed(text) is not None else None)
+        code = place.get(text, values.get(parse_number(text)) if parse_number(text) is not None else None)
         if code is None:
             wrong[text] = f"label {text!r} is none of {_listed(labels)}"
         else:
@@ -130,7 +130,7 @@ def _numbered(numbers: Mapping[str, float | None], gaps: Iterable[str], labels: 
     wrong |= {text: f"label {text!r} is not finite" for text, n in known.items() if not math.isfinite(n)}
     finite = {text: number for text, number in known.items() if text not in wrong}
     if labels:
-        declared = [parsed(label) for label in labels]
+        declared = [parse_number(label) for label in labels]
         if None in declared:
             raise CallError(f"numeric labels are numbers; got --labels {','.join(labels)}")
         scale = sorted({number for number in declared if number is not None})
@@ -148,7 +148,7 @@ def _numbered(numbers: Mapping[str, float | None], gaps: Iterable[str], labels: 
 
 def scale_of(texts: Iterable[str]) -> tuple[float, float] | None:
     """The least and the largest number among some cells."""
-    numbers = [number for number in map(parsed, set(texts)) if number is not None and math.isfinite(number)]
+    numbers = [number for number in map(parse_number, set(texts)) if number is not None and math.isfinite(number)]
     return (min(numbers), max(numbers)) if numbers else None
 
 
@@ -161,7 +161,7 @@ def cut_meaning(
         raise CallError(f"--cut makes two labels: below the cut, and from it on; got --labels {','.join(names)}")
     texts = set(texts)
     gaps = {text for text in texts if is_nothing(text)}
-    numbers = {text: parsed(text) for text in texts - gaps}
+    numbers = {text: parse_number(text) for text in texts - gaps}
     wrong = {text: no_number("rating", text) for text, number in numbers.items() if number is None}
     known = {text: number for text, number in numbers.items() if number is not None}
     low, high = scale or scale_of(texts) or (cut, cut)
@@ -201,7 +201,7 @@ def confidence_meaning(
         if text.casefold() in NOTHING and text.casefold() not in names:
             values[text] = float("nan")
             continue
-        number = _of_share(text) if levels is None else parsed(text)
+        number = _of_share(text) if levels is None else parse_number(text)
         if names:
             level = names.get(text.casefold())
         elif levels is not None:
@@ -232,7 +232,7 @@ def _strange(text: str, number: float | None, levels: int | Sequence[str] | None
 
 def _of_share(text: str) -> float | None:
     """``0.9`` or ``90%``."""
-    number = parsed(text.removesuffix("%").rstrip())
+    number = parse_number(text.removesuffix("%").rstrip())
     return number / 100 if number is not None and text.endswith("%") else number
 
 

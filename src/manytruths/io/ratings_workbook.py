@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import FormatError, ManytruthsError, few
-from .opening import needs, regular_file
+from .opening import check_regular_file, import_extra
 from .quiet import quiet
 
 MOST_CELLS = 1 << 24
@@ -27,9 +27,9 @@ Rows = tuple[list[int], list[list[str]]]
 def parquet_rows(path: Path | str) -> Rows:
     """The header as line 0, and every row."""
     for name in ("pandas", "pyarrow"):
-        needs(name, "tables", Path(path))
-    parquet = needs("pyarrow.parquet", "tables", Path(path))
-    regular_file(path)
+        import_extra(name, "tables", Path(path))
+    parquet = import_extra("pyarrow.parquet", "tables", Path(path))
+    check_regular_file(path)
     with _readable(path):
         with parquet.ParquetFile(path) as file:
             about = file.metadata
@@ -45,8 +45,8 @@ def parquet_rows(path: Path | str) -> Rows:
 
 def excel_rows(path: Path | str) -> tuple[Rows, tuple[str, ...]]:
     """The rows of the first sheet that hold anything, and a note on the others."""
-    openpyxl = needs("openpyxl", "tables", Path(path))
-    regular_file(path)
+    openpyxl = import_extra("openpyxl", "tables", Path(path))
+    check_regular_file(path)
     lines: list[int] = []
     rows: list[list[str]] = []
     with _readable(path):

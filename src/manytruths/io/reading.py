@@ -14,10 +14,10 @@ from ..core.errors import FormatError
 from ..shape.grid import Grid
 from . import arrays, nifti, nrrd_file, pillow, tiff
 from .location import Location, suffix_of
-from .opening import Content, Family, Use, check_file, guarded
+from .opening import Content, Reader, Use, check_file, format_errors
 from .values import whole_numbers, zeros_and_ones
 
-_FAMILIES: dict[str, Family] = {
+_FAMILIES: dict[str, Reader] = {
     ".png": pillow, ".bmp": pillow, ".gif": pillow, ".jpg": pillow, ".jpeg": pillow,
     ".tif": tiff, ".tiff": tiff, ".npy": arrays, ".npz": arrays,
     ".nii": nifti, ".nii.gz": nifti, ".nrrd": nrrd_file,
@@ -51,7 +51,7 @@ def read_mask(location: Location | Path | str) -> Mask:
     if location.blank:
         return _empty(location)
     content = _content(location, "mask")
-    with guarded(location):
+    with format_errors(location):
         return Mask(whole_numbers(content.array, location), content.grid, content.format, _largest(content.array.dtype))
 
 
@@ -89,19 +89,19 @@ def _empty(location: Location) -> Mask:
     return Mask(np.zeros(grid.shape, np.uint8), grid, "empty")
 
 
-def first_axis(location: Location) -> int:
+def first_axis_length(location: Location) -> int:
     """How many indices a file has along its first axis."""
     return _whole(location).shape[0]
 
 
 def _whole(location: Location) -> Grid:
-    with guarded(location):
+    with format_errors(location):
         check_file(location)
         return _FAMILIES[suffix_of(location.path.name)].probe(location)
 
 
 def _content(location: Location, use: Use) -> Content:
-    with guarded(location):
+    with format_errors(location):
         check_file(location)
         content = _FAMILIES[suffix_of(location.path.name)].read(location, use)
     grid = _checked(_indexed_grid(content.grid, location), location)

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import InputError
-from .results import SUMMARY, listed, remove_inside
-from .writing import PART, WRITTEN, atomic, cannot_write, write_json
+from .results import SUMMARY, listed_files, remove_inside
+from .writing import PART, WRITTEN, atomic, write_errors, write_json
 
 RUN = "run.json"
 """What differs from run to run: when, how long, in how many processes. Nothing else does."""
@@ -94,17 +94,17 @@ def replacing(
     if all(any(path.is_relative_to(stage) for stage in _ACTIVE) for path in paths):
         yield tuple(paths)
         return
-    with cannot_write(paths[0]):
+    with write_errors(paths[0]):
         place = _prepared(paths, len(folders), inside)
-    with alone(paths[0], place):
-        with cannot_write(paths[0]):
+    with lock_folder(paths[0], place):
+        with write_errors(paths[0]):
             _finish(place)
             _begin(place, list(ours), goes_on)
         began, clock = datetime.now(UTC), time.perf_counter()
         _ACTIVE.append(place.stage)
         try:
             yield place.staged
-            with cannot_write(paths[0]):
+            with write_errors(paths[0]):
                 _check_whole(place, paths[0], goes_on)
                 _write_run(place, run, began, time.perf_counter() - clock)
                 os.rename(place.stage, place.hidden(WHOLE))
@@ -113,7 +113,7 @@ def replacing(
             raise
         finally:
             _ACTIVE.remove(place.stage)
-            with cannot_write(paths[0]):
+            with write_errors(paths[0]):
                 try:
                     _finish(place)
                 except KeyboardInterrupt:
@@ -121,7 +121,7 @@ def replacing(
                     raise
 
 
-def take_over(path: Path, to: Path) -> None:
+def link_or_copy(path: Path, to: Path) -> None:
     """A file of earlier results into new ones, without copying it where the disk can do so."""
     to.parent.mkdir(parents=True, exist_ok=True)
     with atomic(to) as temporary:
@@ -181,13 +181,13 @@ def _begin(place: _Place, ours: list[str], goes_on: bool) -> None:
 
 
 @contextmanager
-def alone(shown: Path, place: _Place | None = None) -> Iterator[None]:
+def lock_folder(shown: Path, place: _Place | None = None) -> Iterator[None]:
     """Refuse a second run into the same folder at the same time, as each would take the other's files.
 
     The lock ends with the process, however that ends; elsewhere than on Unix there is none.
     """
     if place is None:
-        with cannot_write(shown):
+        with write_errors(shown):
             place = _prepared([shown], 1, False)
     if sys.platform == "win32":
         yield
@@ -195,7 +195,7 @@ def alone(shown: Path, place: _Place | None = None) -> Iterator[None]:
     import fcntl
 
     lock = place.hidden(LOCK)
-    with cannot_write(shown):
+    with write_errors(shown):
         if lock.is_symlink() or lock.is_file():
             lock.unlink()
         descriptor = _opened(lock)
@@ -238,7 +238,7 @@ def _check_whole(place: _Place, shown: Path, goes_on: bool) -> None:
         raise InputError(f"{shown}: the folder was removed while results were written to it; run it again")
     folders = [staged for staged in place.staged if staged.is_dir()]
     wanted = [place.stage / name for name in _read_log(place.stage)[1:]]
-    wanted += [folder / name for folder in folders for name in listed(folder)]
+    wanted += [folder / name for folder in folders for name in listed_files(folder)]
     gone = sorted({path.relative_to(place.stage).as_posix() for path in wanted if not path.is_file()})
     if gone:
         raise InputError(
@@ -261,7 +261,7 @@ def _refuse_clashes(place: _Place) -> None:
 
 def _tidy(folder: Path, goes_on: bool) -> None:
     """Remove empty folders, and what a run before left for this one to go on with and it did not need."""
-    wanted = {SUMMARY, WRITTEN, *listed(folder)} if goes_on and (folder / SUMMARY).is_file() else None
+    wanted = {SUMMARY, WRITTEN, *listed_files(folder)} if goes_on and (folder / SUMMARY).is_file() else None
     for root, _, files in os.walk(folder, topdown=False):
         for name in files:
             if wanted is not None and (Path(root) / name).relative_to(folder).as_posix() not in wanted:
@@ -305,7 +305,7 @@ def _finish(place: _Place) -> None:
     if _is_folder(old):
         ours, *new = _read_log(old) or [[]]
         if place.inside:
-            stale = set(listed(old)) - set(listed(place.home))
+            stale = set(listed_files(old)) - set(listed_files(place.home))
             stale |= set(ours) - {name.split("/")[0] for name in new}
             for name in stale:
                 remove_inside(place.home, name)
@@ -356,7 +356,7 @@ def _all_listed(folder: Path) -> set[str]:
     for root, _, files in os.walk(folder):
         if SUMMARY in files:
             own = Path(root).relative_to(folder)
-            found |= {(own / name).as_posix() for name in (SUMMARY, RUN, *listed(Path(root)))}
+            found |= {(own / name).as_posix() for name in (SUMMARY, RUN, *listed_files(Path(root)))}
     return found
 
 

@@ -27,14 +27,14 @@ def write_summary(folder: Path, summary: Mapping[str, Any], files: Iterable[Path
     ours has written.
     """
     written = sorted({path.relative_to(folder).as_posix() for path in files})
-    before = listed(folder)
+    before = listed_files(folder)
     write_json(folder / SUMMARY, {**summary, "files": written})
     for name in set(before) - set(written):
         remove_inside(folder, name)
     return folder / SUMMARY
 
 
-def listed(folder: Path) -> list[str]:
+def listed_files(folder: Path) -> list[str]:
     """The files that the ``summary.json`` of a folder lists, as paths within it."""
     import msgspec
 

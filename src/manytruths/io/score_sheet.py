@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..core.errors import CallError, FormatError, few
-from .plain_text import check_names, csv_lines, read_text
+from .plain_text import check_names, parse_csv, read_text
 
 ROLES: dict[str, tuple[str, ...]] = {
     "case": ("case",),
@@ -69,7 +69,7 @@ def open_sheet(path: Path | str, columns: Mapping[str, str], problems: Problems)
     text = read_text(path)
     first = text.partition("\n")[0]
     separator = max(",;\t", key=first.count)
-    rows = [(line, cells) for line, cells in csv_lines(path, text, separator) if any(cell.strip() for cell in cells)]
+    rows = [(line, cells) for line, cells in parse_csv(path, text, separator) if any(cell.strip() for cell in cells)]
     if not rows:
         raise FormatError(f"{path}: is empty; give a table with a header")
     header = [name.strip() for name in rows[0][1]]
@@ -119,11 +119,11 @@ def _places(path: Path | str, header: list[str], columns: Mapping[str, str]) -> 
 def is_numeric(cells: Iterable[str]) -> bool:
     """Whether at least half of what is no gap are numbers; the others are then mistakes, not words."""
     known = [cell for cell in map(str.strip, cells) if cell.casefold() not in GAPS]
-    numbers = sum(parsed(cell) is not None or has_decimal_comma(cell) for cell in known)
+    numbers = sum(parse_number(cell) is not None or has_decimal_comma(cell) for cell in known)
     return bool(known) and 2 * numbers >= len(known)
 
 
-def parsed(cell: str) -> float | None:
+def parse_number(cell: str) -> float | None:
     """A number, or None."""
     try:
         return float(cell) if "_" not in cell else None

@@ -18,7 +18,7 @@ import numpy as np
 from ..core.errors import CallError, FormatError
 from ..evaluation.ranking.scores import BOTH_EMPTY, MISSING, PRESENT, UNDEFINED, Scores
 from ..shape.alignment import RESAMPLED
-from .score_sheet import GAPS, MOST_TOLD, Problems, Sheet, has_decimal_comma, is_numeric, open_sheet, parsed
+from .score_sheet import GAPS, MOST_TOLD, Problems, Sheet, has_decimal_comma, is_numeric, open_sheet, parse_number
 from .tables import check_listed, read_table, subjects_of
 
 LARGEST = 1e100
@@ -192,7 +192,7 @@ def _number(text: str, reason: str, line: int, column: str, problems: Problems) 
     gap = gap_of(reason)
     if cell.casefold() in GAPS:
         return math.nan, gap
-    value = parsed(cell)
+    value = parse_number(cell)
     if value is None:
         comma = has_decimal_comma(cell)
         told = (
@@ -240,7 +240,7 @@ def _of_the_cases(path: Path | str, cases: Iterable[str]) -> tuple[dict[str, str
 def _length(text: str, case: str, path: Path | str) -> float:
     if text.casefold() in GAPS:
         return math.nan
-    value = parsed(text)
+    value = parse_number(text)
     if value is None or not 0 < value < math.inf:
         raise FormatError(f"{path}, case {case}: diagonal {text!r} is no length above 0; leave it empty if unknown")
     return value

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..core.errors import FormatError, few, insist
 from ..core.tally import Tally
-from .plain_text import check_names, csv_lines, read_text
+from .plain_text import check_names, parse_csv, read_text
 from .writing import write_text
 
 LARGEST_TOML = 1 << 20
@@ -38,7 +38,7 @@ def read_rows(
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """The rows of a CSV with their lines; ``complain`` gets rows that have more or fewer cells than the header."""
     text = read_text(path)
-    lines = csv_lines(path, text, ";" if ";" in text.partition("\n")[0] else ",")
+    lines = parse_csv(path, text, ";" if ";" in text.partition("\n")[0] else ",")
     header = [name.strip() for name in lines[0][1]] if lines else []
     for key in required:
         if key not in header:
@@ -98,13 +98,13 @@ def read_toml(path: Path | str) -> dict[str, Any]:
         raise FormatError(f"{path}: is not valid TOML: {error}") from None
 
 
-def save(tally: Tally, path: Path | str) -> None:
+def write_tally(tally: Tally, path: Path | str) -> None:
     """Write a tally as CSV, to be shared without the pixels."""
     write_text(path, tally.to_csv())
 
 
-def load(path: Path | str) -> Tally:
-    """Read a tally that :func:`save` wrote; equal in every field."""
+def read_tally(path: Path | str) -> Tally:
+    """Read a tally that :func:`write_tally` wrote; equal in every field."""
     text = read_text(path)
     try:
         return Tally.from_csv(text)

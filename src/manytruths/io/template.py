@@ -11,9 +11,9 @@ from pathlib import Path
 from ..core.errors import StudyError, fault_of_name, insist
 from .arrays import members
 from .location import SUFFIXES, Location
-from .opening import check_file, guarded
+from .opening import check_file, format_errors
 from .pattern import Segment
-from .reading import first_axis
+from .reading import first_axis_length
 from .walking import Complain, Place, explain_nothing, readings, step
 
 _INDEX = re.compile(r"(?P<rest>.+)\[(?:\{(?P<field>\w+)\}|(?P<number>\d+))\]", re.DOTALL)
@@ -24,7 +24,7 @@ LONGEST = 4096
 
 
 @dataclass(frozen=True)
-class Found:
+class TemplateMatch:
     """A file, array or index that a template matches, and what its placeholders stand for there."""
 
     location: Location
@@ -65,7 +65,7 @@ class Template:
     def __repr__(self) -> str:
         return f"Template({self.text!r})"
 
-    def find(self, complain: Complain = insist) -> list[Found]:
+    def find(self, complain: Complain = insist) -> list[TemplateMatch]:
         """Everything that matches, in natural order (p2 before p10).
 
         ``complain`` gets every folder where a file should be, every name that reads in two ways and every second file
@@ -82,7 +82,7 @@ class Template:
             raise met[0]
         return found
 
-    def _find(self, complain: Complain) -> list[Found]:
+    def _find(self, complain: Complain) -> list[TemplateMatch]:
         places = self._walk({}, complain)
         readings: dict[Location, list[dict[str, str]]] = {}
         for location, fields in self._inside(places, complain):
@@ -90,7 +90,7 @@ class Template:
             if fields not in known:
                 known.append(fields)
         found = [
-            Found(location, fields[0])
+            TemplateMatch(location, fields[0])
             for location, fields in readings.items()
             if self._one_reading(location, fields, complain)
         ]
@@ -158,7 +158,7 @@ class Template:
         if self._member is None:
             return [(Location(place.path), place.fields)]
         archive = Location(place.path)
-        with guarded(archive):
+        with format_errors(archive):
             check_file(archive)
             names = members(place.path)
         return [
@@ -174,7 +174,7 @@ class Template:
         wanted = fields.get(self._index_field)
         return [
             (Location(*at, number), fields | {self._index_field: str(number)})
-            for number in range(first_axis(location))
+            for number in range(first_axis_length(location))
             if wanted in (None, str(number))
         ]
 
@@ -188,8 +188,8 @@ class Template:
             complain(StudyError(problem))
         return len(readings) == 1
 
-    def _without_doubles(self, found: list[Found], complain: Complain) -> list[Found]:
-        seen: dict[tuple[tuple[str, str], ...], Found] = {}
+    def _without_doubles(self, found: list[TemplateMatch], complain: Complain) -> list[TemplateMatch]:
+        seen: dict[tuple[tuple[str, str], ...], TemplateMatch] = {}
         for one in found:
             first = seen.setdefault(tuple(sorted(one.fields.items())), one)
             if first is not one:

@@ -13,8 +13,8 @@ from ..shape.grid import Grid
 from . import pillow
 from .directories import check_directories
 from .location import Location
-from .opening import Content, Use, check_shape, grid_of, needs, start_of
-from .quiet import deaf
+from .opening import Content, Use, check_shape, first_bytes, import_extra, make_grid
+from .quiet import muted_stderr
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -29,21 +29,21 @@ _GREY = ("1", "L", "I", "F", "I;16", "I;16B", "I;16L", "I;16N")
 def probe(location: Location) -> Grid:
     check_directories(location)
     try:
-        with pillow.opened(location) as image:
+        with pillow.open_image(location) as image:
             sizes = [(page.height, page.width) for page in _pages(image, location)]
-            return grid_of(location, _stacked(sizes, location))
+            return make_grid(location, _stacked(sizes, location))
     except pillow.UnknownKind as error:
-        return grid_of(location, _by_tifffile(location, error, decode=False)[0])
+        return make_grid(location, _by_tifffile(location, error, decode=False)[0])
 
 
 def read(location: Location, use: Use) -> Content:
     check_directories(location, decode=True)
     try:
-        with pillow.opened(location, decode=True) as image, deaf:
+        with pillow.open_image(location, decode=True) as image, muted_stderr:
             return _read_pages(image, location, use)
     except pillow.UnknownKind as error:
         shape, array = _by_tifffile(location, error, decode=True, turn=use == "picture")
-        return Content(array, grid_of(location, shape), "tiff")
+        return Content(array, make_grid(location, shape), "tiff")
 
 
 def _read_pages(image: Image.Image, location: Location, use: Use) -> Content:
@@ -57,7 +57,7 @@ def _read_pages(image: Image.Image, location: Location, use: Use) -> Content:
     if len({page.shape for page in pages}) > 1 or (len(pages) > 1 and pages[0].ndim > 2):
         raise FormatError(f"{location}: its {len(pages)} pages are not all grey; save one channel of each")
     array = pages[0] if len(shape) == 2 else np.stack(pages)
-    return Content(array, grid_of(location, shape), kind, mode)
+    return Content(array, make_grid(location, shape), kind, mode)
 
 
 def _shown(page: Image.Image, turn: bool) -> NDArray[Any]:
@@ -123,9 +123,9 @@ def _stacked(sizes: list[tuple[int, int]], location: Location) -> tuple[int, ...
 def _by_tifffile(
     location: Location, reason: pillow.UnknownKind, decode: bool, turn: bool = False
 ) -> tuple[tuple[int, ...], NDArray[Any]]:
-    if not start_of(location.path).startswith(_STARTS):
+    if not first_bytes(location.path).startswith(_STARTS):
         raise reason
-    tifffile = needs("tifffile", "tiff", location)
+    tifffile = import_extra("tifffile", "tiff", location)
     with tifffile.TiffFile(location.path) as file:
         # pages that are shown otherwise are several series
         parts = file.series if len(file.series) == 1 else [page for page in file.pages if not page.is_reduced]

@@ -36,7 +36,7 @@ def atomic(path: Path | str) -> Iterator[Path]:
     path = Path(path)
     # the same name each time: what a killed run leaves behind, the next one overwrites
     temporary = path.with_name(f"{PART}{path.name}")
-    with cannot_write(path):
+    with write_errors(path):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             # a link that somebody put there would be written through
@@ -49,7 +49,7 @@ def atomic(path: Path | str) -> Iterator[Path]:
 
 
 @contextmanager
-def cannot_write(path: Path | str) -> Iterator[None]:
+def write_errors(path: Path | str) -> Iterator[None]:
     """What the system refuses, as one line about the path."""
     try:
         yield

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..core.columns import Column, Role, natural
 from ..core.errors import ManytruthsError, StudyError, insist
-from ..io import Found, Location, Template
+from ..io import Location, Template, TemplateMatch
 from ..io.reading import read_mask
 from ..io.walking import Complain
 from .case import Case, Source
@@ -119,7 +119,7 @@ def find_cases(options: Options, complain: Complain = insist) -> FoundCases:
     return FoundCases(cases, left_out)
 
 
-def _register(options: Options, template: Template, found: list[Found], complain: Complain) -> Register:
+def _register(options: Options, template: Template, found: list[TemplateMatch], complain: Complain) -> Register:
     """What is known of every read, with an empty mask for those that left nothing."""
     if options.reads is None:
         return Register()
@@ -212,7 +212,7 @@ def _check_training(
         )
 
 
-def _check_exclude(found: list[Found], exclude: Mapping[str, tuple[str, ...]], complain: Complain) -> None:
+def _check_exclude(found: list[TemplateMatch], exclude: Mapping[str, tuple[str, ...]], complain: Complain) -> None:
     """Refuse to leave out what is not there: a misspelt name would leave in what should go."""
     cases: dict[str, set[str]] = {}
     for one in found:
@@ -235,7 +235,7 @@ def need_two_raters(columns: Iterable[Column], complain: Complain = insist) -> N
         complain(StudyError(problem))
 
 
-def _drafts(found: list[Found], exclude: Mapping[str, tuple[str, ...]]) -> dict[str, Draft]:
+def _drafts(found: list[TemplateMatch], exclude: Mapping[str, tuple[str, ...]]) -> dict[str, Draft]:
     subjects: dict[str, set[str]] = {}
     for one in found:
         subjects.setdefault(one.fields["case"], set()).add(one.fields.get("subject", ""))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from ..core.columns import Column
 from ..core.errors import StudyError
-from ..io import Found, Location
+from ..io import Location, TemplateMatch
 from ..io.walking import Complain
 from .case import Source
 from .edits import Edit
@@ -42,7 +42,7 @@ class Register:
     """Every mask that there is, also those that are left out of the study."""
 
     @classmethod
-    def read(cls, path: str, found: Sequence[Found], fields: Sequence[str], complain: Complain) -> Register:
+    def read(cls, path: str, found: Sequence[TemplateMatch], fields: Sequence[str], complain: Complain) -> Register:
         """The register of some files, whose template has these ``fields``."""
         masks = _by_place(found)
         reads = read_register(path, _names(found, "subject" in fields), complain)
@@ -54,7 +54,7 @@ class Register:
         return cls(path, reads, masks)
 
     def completed(
-        self, found: Sequence[Found], image: Callable[[Place], Location | None], complain: Complain
+        self, found: Sequence[TemplateMatch], image: Callable[[Place], Location | None], complain: Complain
     ) -> Register:
         """With an empty mask for every read that left nothing; ``complain`` gets what contradicts the files."""
         raters = {one.fields["rater"] for one in found}
@@ -100,10 +100,10 @@ class Register:
                 problem = f"{self.path}: case {case} has masks of {', '.join(silent)}, of whom there is no row; add it"
                 complain(StudyError(f"{problem}: an edit that nobody knows of makes agreement look better than it is"))
 
-    def blanks(self) -> list[Found]:
+    def blanks(self) -> list[TemplateMatch]:
         """The empty masks that no file stands for, as if they had been found."""
         return [
-            Found(source, _fields(place, column))
+            TemplateMatch(source, _fields(place, column))
             for place, here in self.masks.items()
             for column, by_label in here.items()
             for source in by_label.values()
@@ -135,7 +135,7 @@ class Register:
         return [name for subject, case in self.reads for name in (case, f"{subject}/{case}")]
 
 
-def _by_place(found: Iterable[Found]) -> dict[Place, dict[Column, dict[str, Source]]]:
+def _by_place(found: Iterable[TemplateMatch]) -> dict[Place, dict[Column, dict[str, Source]]]:
     masks: dict[Place, dict[Column, dict[str, Source]]] = {}
     for one in found:
         f = one.fields
@@ -170,7 +170,7 @@ def _blank(read: Read, here: Masks, image: Location | None) -> Location:
 # -- names, however they are composed ----------------------------------------------------------------
 
 
-def _names(found: Sequence[Found], subjects: bool) -> Names:
+def _names(found: Sequence[TemplateMatch], subjects: bool) -> Names:
     places = {place_of(one.fields): None for one in found}
     full = {composed("/".join(one)): one for one in places}
     cases: dict[str, list[Place]] = {}

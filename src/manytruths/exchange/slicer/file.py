@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import FormatError, GridError
 from ...io.nrrd_file import affine_of
-from ...io.opening import needs
+from ...io.opening import import_extra
 from ...shape.grid import Grid
 from ..volumes import LARGEST_VOLUME, Volume
 
@@ -61,7 +61,7 @@ def header_of(path: Path) -> Header:
     keys = dict(_key(line) for line in lines if ":=" in line and not line.startswith("#"))
     # pynrrd would drop whatever is not ASCII
     plain = [line for line in lines if ":=" not in line]
-    fields = needs("nrrd", "medical", path).read_header(plain)
+    fields = import_extra("nrrd", "medical", path).read_header(plain)
     volume = _volume(path, fields, start)
     return Header(volume, _grid(fields, volume), keys, _segments(keys))
 
