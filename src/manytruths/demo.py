@@ -25,7 +25,7 @@ from .core.pooling import pool
 from .core.tally import Tally
 from .fusion import staple, vote
 from .io import write_csv, write_map, write_picture, write_text
-from .io.replacing import RUN, replacing
+from .io.results import RUN, replacing
 from .raters import rater_performance, rater_tendency
 from .reporting.findings import Findings
 from .reporting.making import ReportPlan, find

@@ -26,7 +26,7 @@ from manytruths.core.errors import CallError, InputError
 from manytruths.evaluation.grading.blinding import drawn_cases, tickets
 from manytruths.evaluation.grading.grades import Grade, GradeScale
 from manytruths.io.grades import read_grades
-from manytruths.io.replacing import replacing
+from manytruths.io.results import replacing
 from manytruths.study import Study
 from study_folders import disc, files, pixels, table, untidy, write_png, write_study
 

@@ -16,7 +16,7 @@ from manytruths.cli import status
 from manytruths.core.errors import InputError, StudyError, one_line
 from manytruths.exchange import write_cvat
 from manytruths.exchange.gathering import gathered
-from manytruths.io.replacing import lock_folder
+from manytruths.io.results import lock_folder
 
 NAMES = [
     "a\nb",

@@ -12,8 +12,7 @@ import pytest
 
 from manytruths.core.errors import InputError
 from manytruths.io import write_text
-from manytruths.io.replacing import link_or_copy, lock_folder, replacing
-from manytruths.io.results import write_summary
+from manytruths.io.results import link_or_copy, lock_folder, replacing, write_summary
 from rights import obedient
 
 

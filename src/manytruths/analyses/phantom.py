@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..core.errors import CallError, InputError
 from ..io import write_csv, write_map, write_text
-from ..io.replacing import link_or_copy, replacing
-from ..io.results import remove_inside
+from ..io.results import link_or_copy, remove_inside, replacing
 from ..io.writing import PART
 from ..simulate import EchoStudy
 from ..study import Progress

@@ -119,7 +119,7 @@ def plan(
     from ..analyses.plan.verb import plan as run
     from ..analyses.plan.verb import print_plan, write
     from ..analyses.printing import print_files
-    from ..io.replacing import replacing
+    from ..io.results import replacing
 
     wish = Wish(
         wanted, shares(rater_accuracy), rater_std, correlation, spread, labels, raters, agreement, rho,

@@ -78,7 +78,7 @@ def rank(
     from ..analyses.rank.printing import print_ranking
     from ..analyses.rank.verb import RankSettings, ranked, write
     from ..evaluation.ranking.rank import rank as run
-    from ..io.replacing import replacing
+    from ..io.results import replacing
     from ..io.scores import read_scores
 
     given = missing_of(missing)

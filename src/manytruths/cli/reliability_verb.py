@@ -100,7 +100,7 @@ def reliability(
     from ..analyses.reliability.verb import ReliabilitySettings, write
     from ..analyses.reliability.verb import reliability as run
     from ..io.ratings import RatingsOptions, open_ratings
-    from ..io.replacing import replacing
+    from ..io.results import replacing
 
     chosen = masks or Masks()
     if is_study(ratings):

@@ -90,7 +90,7 @@ def train(
     from .terminal import torch_or_error
 
     torch_or_error("train")
-    from ..io.replacing import lock_folder, replacing
+    from ..io.results import lock_folder, replacing
     from ..learning.augmentation import Augmentation
     from ..learning.fitting import Schedule
     from ..learning.printing import print_training
@@ -152,7 +152,7 @@ def predict(
     from .terminal import torch_or_error
 
     torch_or_error("predict")
-    from ..io.replacing import replacing
+    from ..io.results import replacing
     from ..learning.predicting import predict as run
 
     with replacing(out / "predict") as (stage,), progress(quiet, "predicting") as bar:

@@ -43,7 +43,7 @@ def check(template: Template = ".", /, *, input: Input | None = None, common: Co
     from ..analyses.check import write
     from ..analyses.printing import print_check, print_files
     from ..core.errors import one_line
-    from ..io.replacing import replacing
+    from ..io.results import replacing
 
     input, common = input or Input(), common or Common()
     met: list[Exception] = []
@@ -91,7 +91,7 @@ def agree(
     from ..analyses.agree.verb import write
     from ..analyses.printing import print_files
     from ..analyses.summaries import Settings
-    from ..io.replacing import replacing
+    from ..io.results import replacing
 
     input, common, maps = input or Input(), common or Common(), maps or Maps()
     folder = common.out / "agree"
@@ -162,7 +162,7 @@ def fuse(
     from ..analyses.fuse.verb import write
     from ..analyses.printing import print_files
     from ..analyses.summaries import Settings
-    from ..io.replacing import replacing
+    from ..io.results import replacing
     from .parsing import beta_of, methods_of, prior_of
 
     input, common = input or Input(), common or Common()

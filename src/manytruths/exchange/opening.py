@@ -15,7 +15,7 @@ from xml.parsers import expat
 import msgspec
 
 from ..core.errors import FormatError, InputError, ManytruthsError
-from ..io.opening import check_regular_file
+from ..io.files import check_regular_file
 from ..shape.grid import Grid
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..core.errors import NOT_TEXT, CallError, FormatError, fault_of_name, one_line
 from ..io import Template
-from ..io.opening import check_regular_file
+from ..io.files import check_regular_file
 from ..io.results import SUMMARY
 
 

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from ..core.errors import FormatError, LabelError, ManytruthsError
 from ..io import Location
+from ..io.files import format_errors
+from ..io.images import whole_numbers
 from ..io.nifti import read_layout
-from ..io.opening import format_errors
-from ..io.values import whole_numbers
 from ..shape.grid import Grid
 from .opening import Stream
 from .reads import Mask, Window

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from ..core.errors import FormatError, few
 from ..evaluation.grading.grades import Grade, GradeScale
-from .plain_text import check_names, parse_csv, read_text
-from .tables import NAMES, read_table
+from .tables import NAMES, check_names, parse_csv, read_table, read_text
 
 KEY = "key.csv"
 SHOWN = 10

@@ -1,4 +1,4 @@
-"""NIfTI-1 and NIfTI-2, packed or not, through nibabel's headers."""
+"""NIfTI-1 and NIfTI-2, compressed or not; headers are read by nibabel."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 
 from ..core.errors import FormatError, GridError
 from ..shape.grid import MAX_ITEMS, Grid
-from .location import Location
-from .opening import Content, Use, check_bytes, check_shape, first_bytes, import_extra, make_grid, raise_damaged
+from .files import Content, Location, Use, check_bytes, check_shape, first_bytes, import_extra, make_grid, raise_damaged
 
 _GZIP = b"\x1f\x8b"
 _LONGEST = 1 << 22
-"""Bytes of a header with its extensions."""
+"""Most bytes of a header with its extensions."""
 _MM = {"micron": 1e-3, "meter": 1e3}
 
 _log = logging.getLogger("manytruths.io.nifti")
@@ -29,16 +28,16 @@ _log.addHandler(logging.NullHandler())
 
 
 def probe(location: Location) -> Grid:
-    with _opened(location) as stream:
+    with _open_stream(location) as stream:
         header = _header(stream, location)
         return _grid(header, location)
 
 
 def read(location: Location, use: Use) -> Content:
-    with _opened(location) as stream:
+    with _open_stream(location) as stream:
         header = _header(stream, location)
         grid = _grid(header, location)
-        if not _is_packed(location):
+        if not _is_compressed(location):
             check_bytes(location, _end(header))
         array = _scaled(header.raw_data_from_fileobj(stream), header)
         _drain(stream, location)
@@ -46,35 +45,35 @@ def read(location: Location, use: Use) -> Content:
 
 
 def read_layout(location: Location) -> tuple[Any, Grid, bool]:
-    """The header, the grid, and whether the file is packed: for those who read the voxels a few slices at a time."""
-    with _opened(location) as stream:
+    """The header, the grid, and whether the file is compressed, to read the voxels a few slices at a time."""
+    with _open_stream(location) as stream:
         # an extension may say that it is as long as it likes
         header = _header(io.BytesIO(stream.read(_LONGEST)), location)
-        return header, _grid(header, location), _is_packed(location)
+        return header, _grid(header, location), _is_compressed(location)
 
 
-def _is_packed(location: Location) -> bool:
+def _is_compressed(location: Location) -> bool:
     return first_bytes(location.path).startswith(_GZIP)
 
 
 @contextmanager
-def _opened(location: Location) -> Iterator[IO[bytes]]:
+def _open_stream(location: Location) -> Iterator[IO[bytes]]:
     import_extra("nibabel", "medical", location)
     with open(location.path, "rb") as plain:
-        if not _is_packed(location):
+        if not _is_compressed(location):
             yield plain
         else:
-            with gzip.GzipFile(fileobj=plain) as unpacked:
-                yield unpacked  # type: ignore[misc]
+            with gzip.GzipFile(fileobj=plain) as stream:
+                yield stream  # type: ignore[misc]
 
 
 def _drain(stream: IO[bytes], location: Location) -> None:
-    """Read a packed file to its end, where its checksum stands."""
+    """Read a compressed file to its end, where its check sum is."""
     more = 0
-    while _is_packed(location) and (piece := stream.read(1 << 20)):
+    while _is_compressed(location) and (piece := stream.read(1 << 20)):
         more += len(piece)
         if more > MAX_ITEMS:
-            raise_damaged(location, f"more than {MAX_ITEMS} bytes behind its voxels")
+            raise_damaged(location, f"more than {MAX_ITEMS} bytes after its voxels")
 
 
 def _header(stream: IO[bytes], location: Location) -> Any:
@@ -94,7 +93,7 @@ def _header(stream: IO[bytes], location: Location) -> Any:
 
 
 def _check_spacing(header: Any, location: Location) -> None:
-    # Before nibabel mends them: it would put 1 mm in place of 0.
+    # before nibabel repairs them: it would put 1 mm in place of 0
     spacing = header["pixdim"][1 : 1 + min(3, _axes(header, location))]
     if not (np.isfinite(spacing) & (spacing != 0)).all():
         shown = "×".join(f"{s:.6g}" for s in spacing)

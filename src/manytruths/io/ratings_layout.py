@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..core.errors import CallError, FormatError, fault_of_name, few
-from .plain_text import check_names
 from .ratings_sheet import Cells, Faults, places
+from .tables import check_names
 
 CONFIDENCE = re.compile(r"(.+?)[ :_.-]+confidence", re.IGNORECASE)
 

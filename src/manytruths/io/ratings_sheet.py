@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..core.errors import CallError, FormatError, few
-from .plain_text import parse_csv, read_text
 from .ratings_workbook import Rows, excel_rows, parquet_rows
 from .score_sheet import MOST_TOLD, parse_number
+from .tables import parse_csv, read_text
 
 ROLES: dict[str, tuple[str, ...]] = {
     "case": ("case",),

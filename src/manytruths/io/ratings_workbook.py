@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import FormatError, ManytruthsError, few
-from .opening import check_regular_file, import_extra
-from .quiet import quiet
+from .files import check_regular_file, import_extra, quiet
 
 MOST_CELLS = 1 << 24
 """Of a table, filled or not."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..core.errors import CallError, FormatError, few
-from .plain_text import check_names, parse_csv, read_text
+from .tables import check_names, parse_csv, read_text
 
 ROLES: dict[str, tuple[str, ...]] = {
     "case": ("case",),

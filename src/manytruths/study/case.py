@@ -16,7 +16,7 @@ from ..core.errors import GridError, InputError, LabelError, ManytruthsError, St
 from ..core.labels import Labels
 from ..core.painting import paint
 from ..core.tally import Tally
-from ..io import Location, Mask, read_image, read_mask, read_response
+from ..io import Location, Mask, read_image, read_mask, read_probability
 from ..shape.alignment import Alignment, bounding_grid
 from ..shape.grid import Grid
 from ..shape.overlaps import smaller_out_of_larger
@@ -149,7 +149,7 @@ class Case:
         """One algorithm's grey output."""
         source = self.predictions[column]
         with about(f"case {self.name}, {_of(column)}"):
-            found = read_response(source) if isinstance(source, Location) else self._load(source).mask
+            found = read_probability(source) if isinstance(source, Location) else self._load(source).mask
             if found.array.ndim > len(found.grid.shape):
                 raise InputError(
                     f"{source} is a picture in colour; a grey prediction has one number a pixel: save it as grey"

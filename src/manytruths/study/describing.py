@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from ..core.errors import FormatError, StudyError, fault_of_name, few
 from ..io.tables import check_listed, read_table, subjects_of
-from ..io.walking import Complain
+from ..io.template import Complain
 
 MOST_COLUMNS = 64
 """Columns of groups."""

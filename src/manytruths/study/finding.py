@@ -12,8 +12,8 @@ from typing import Any
 from ..core.columns import Column, Role, natural
 from ..core.errors import ManytruthsError, StudyError, insist
 from ..io import Location, Template, TemplateMatch
-from ..io.reading import read_mask
-from ..io.walking import Complain
+from ..io.images import read_mask
+from ..io.template import Complain
 from .case import Case, Source
 from .describing import described, group_names
 from .edits import Edit

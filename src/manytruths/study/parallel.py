@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn, TypeVar
 
 from ..core.errors import CallError, InputError, ManytruthsError, TooLarge, of_memory
-from ..io.reading import probe
+from ..io.images import probe
 from .processes import Elsewhere, Failure, failure_of, spread
 
 T = TypeVar("T")

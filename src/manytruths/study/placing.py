@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import GridError, ManytruthsError
 from ..io import Location, Mask, probe
-from ..io.location import suffix_of
+from ..io.files import suffix_of
 from ..shape.alignment import Alignment, align, bounding_grid, can_resample, lattice_steps, obstacle, plan_alignment
 from ..shape.grid import Grid
 

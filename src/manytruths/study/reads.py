@@ -12,7 +12,7 @@ from typing import TypeVar
 from ..core.columns import Column
 from ..core.errors import StudyError
 from ..io.tables import read_rows
-from ..io.walking import Complain
+from ..io.template import Complain
 from .strangers import near
 
 T = TypeVar("T")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from ..core.columns import Column
 from ..core.errors import StudyError
 from ..io import Location, TemplateMatch
-from ..io.walking import Complain
+from ..io.template import Complain
 from .case import Source
 from .edits import Edit
 from .reads import Names, Place, Read, Reads, composed, read_register, steps_of

@@ -17,7 +17,7 @@ from ..core.labels import Labels
 from ..core.pooling import Tallies
 from ..core.tally import Tally
 from ..io.tables import read_table
-from ..io.walking import Complain
+from ..io.template import Complain
 from .case import Case
 from .finding import check_void, find_cases, need_two_raters
 from .options import Options, merged, read_options

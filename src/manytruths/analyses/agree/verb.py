@@ -11,8 +11,7 @@ from typing import Any
 from ...agreement import SMYTH_LIMIT, krippendorff_rule, level
 from ...core.labels import reason
 from ...core.pooling import Tallies
-from ...io.replacing import replacing
-from ...io.results import write_summary
+from ...io.results import replacing, write_summary
 from ...study import Progress, Study
 from ..files import summary_of, write_charts
 from ..resampled import NOTHING_MOVED, Moved, mark_resampled

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...io import write_json, write_map
-from ...io.location import suffix_of
+from ...io.files import suffix_of
 from ...shape.grid import Grid
 from ...study import Case, Study
 from .job import Item, Job, Made, made_of, read_case

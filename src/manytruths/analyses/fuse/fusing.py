@@ -23,9 +23,9 @@ from ...fusion import Consensus, balanced_accuracy, consensus, gordon_f, soft_ac
 from ...fusion.door import LEVEL_SETS, estimator
 from ...fusion.result import BINARY
 from ...io import Location, safe_name, write_map
-from ...io.ledger import fingerprint, load_checkpoint, save_checkpoint
-from ...io.location import suffix_of
-from ...io.replacing import link_or_copy
+from ...io.checkpoints import fingerprint, load_checkpoint, save_checkpoint
+from ...io.files import suffix_of
+from ...io.results import link_or_copy
 from ...study import Case
 from ...study.case import Reading
 from ...study.options import PATHS

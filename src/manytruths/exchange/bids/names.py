@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import FormatError, ManytruthsError
-from ...io.opening import check_regular_file
+from ...io.files import check_regular_file
 from ...shape.grid import Grid
 from ..opening import about, json_of
 from ..volumes import nifti_volume, telling

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import FormatError
-from ...io.opening import import_extra
+from ...io.files import import_extra
 from ..opening import PIECE
 from ..reads import Mask, Window
 from .opening import EXPLICIT, IMPLICIT, Bounded, PixelData, decoding, opened

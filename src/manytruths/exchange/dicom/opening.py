@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from ...core.errors import FormatError, ManytruthsError
-from ...io.opening import import_extra
-from ...io.quiet import quiet
+from ...io.files import import_extra, quiet
 from ..opening import PIECE, about
 
 LARGEST_HEADER = 1 << 24

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import FormatError, ManytruthsError
 from ...io import atomic, write_map, write_picture
-from ...io.opening import import_extra
+from ...io.files import import_extra
 from ...shape.grid import Grid
 from ..reads import NoPicture
 from .greys import Greys, greys_of

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import GridError, InputError, LabelError, ManytruthsError
 from ...io import atomic
-from ...io.opening import import_extra
-from ...io.quiet import quiet
+from ...io.files import import_extra, quiet
 from ...shape.alignment import align, obstacle
 from ...shape.grid import Grid
 from ..reads import Mask, Read

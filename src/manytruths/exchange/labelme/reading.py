@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from ...core.errors import FormatError, InputError, LabelError
 from ...io import probe
-from ...io.png import open_png
-from ...io.quiet import quiet
+from ...io.files import quiet
+from ...io.pillow import open_png
 from ...shape.grid import Grid
 from ..documents import LONGEST, NOTHING, anything, decoded, given, notes_of, picture_beside, points_of, ranked, text_of
 from ..opening import about, image_grid, json_of

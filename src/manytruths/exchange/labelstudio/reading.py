@@ -17,7 +17,7 @@ import msgspec
 
 from ...core.errors import FormatError, InputError
 from ...io import probe
-from ...io.location import SUFFIXES
+from ...io.files import SUFFIXES
 from ...shape.grid import Grid
 from ..documents import NOTHING, decoded, given, person_of, picture_beside, text_of
 from ..opening import about, image_grid, json_of

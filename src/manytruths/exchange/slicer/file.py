@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import FormatError, GridError
-from ...io.nrrd_file import affine_of
-from ...io.opening import import_extra
+from ...io.files import import_extra
+from ...io.nrrd import affine_of
 from ...shape.grid import Grid
 from ..volumes import LARGEST_VOLUME, Volume
 

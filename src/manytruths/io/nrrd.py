@@ -1,4 +1,4 @@
-"""NRRD through pynrrd; positions are turned into the right-anterior-superior space of NIfTI."""
+"""NRRD, by pynrrd; positions are converted to the right-anterior-superior space of NIfTI."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from ..core.errors import FormatError
 from ..shape.grid import MAX_ITEMS, Grid
-from .location import Location
-from .opening import (
+from .files import (
     Content,
+    Location,
     Use,
     check_regular_file,
     check_shape,
@@ -36,12 +36,12 @@ _FLIPS = {
 _MM = {"um": 1e-3, "µm": 1e-3, "microns": 1e-3, "micron": 1e-3, "cm": 10.0, "m": 1e3}
 
 _TEXTS = ("ascii", "text", "txt")
-_PACKED: dict[str, Callable[[IO[bytes]], Any]] = {
+_COMPRESSED: dict[str, Callable[[IO[bytes]], Any]] = {
     "gzip": lambda source: gzip.GzipFile(fileobj=source), "gz": lambda source: gzip.GzipFile(fileobj=source),
     "bzip2": bz2.BZ2File, "bz2": bz2.BZ2File,
 }  # fmt: skip
 _LETTERS = 40
-"""The most signs of a number, with the space behind it."""
+"""Most characters of a number, with the space after it."""
 _SLACK = 1 << 16
 
 
@@ -54,7 +54,7 @@ def read(location: Location, use: Use) -> Content:
     with open(location.path, "rb") as stream:
         header = _header(stream, location)
         grid = _grid(header, location)
-        return Content(_data(stream, header, grid, location), grid, "nrrd")
+        return Content(_read_data(stream, header, grid, location), grid, "nrrd")
 
 
 def _header(stream: IO[bytes], location: Location) -> Any:
@@ -69,7 +69,7 @@ def _header(stream: IO[bytes], location: Location) -> Any:
     return header
 
 
-def _data(stream: IO[bytes], header: Any, grid: Grid, location: Location) -> NDArray[Any]:
+def _read_data(stream: IO[bytes], header: Any, grid: Grid, location: Location) -> NDArray[Any]:
     dtype, sizes = _dtype(header, location), [int(n) for n in header["sizes"]]
     wanted = int(np.prod(grid.shape, dtype=np.int64)) * dtype.itemsize
     with _source(stream, header, location) as source:
@@ -79,11 +79,11 @@ def _data(stream: IO[bytes], header: Any, grid: Grid, location: Location) -> NDA
             raise_damaged(location, f"byte skip: {skip}")
         encoding = str(header["encoding"]).lower()
         if encoding in _TEXTS:
-            array = _from_text(source, skip, dtype, wanted // dtype.itemsize, location)
+            array = _read_text(source, skip, dtype, wanted // dtype.itemsize, location)
         elif encoding == "raw":
-            array = np.frombuffer(_plain(source, skip, wanted, location), dtype)
-        elif encoding in _PACKED:
-            array = np.frombuffer(_unpacked(_PACKED[encoding](source), skip, wanted, location), dtype)
+            array = np.frombuffer(_read_raw(source, skip, wanted, location), dtype)
+        elif encoding in _COMPRESSED:
+            array = np.frombuffer(_read_compressed(_COMPRESSED[encoding](source), skip, wanted, location), dtype)
         else:
             raise FormatError(f"{location}: its encoding {encoding!r} cannot be read; save it as raw or gzip")
     return array.reshape(sizes[::-1]).T
@@ -94,21 +94,21 @@ def _field(header: Any, name: str, otherwise: Any) -> Any:
 
 
 def _dtype(header: Any, location: Location) -> np.dtype[Any]:
-    """What pynrrd makes of ``type`` and ``endian``, from one item."""
+    """The type that pynrrd derives from ``type`` and ``endian``, found by reading one item."""
     nrrd = import_extra("nrrd", "medical", location)
     if header["dimension"] != len(header["sizes"]):
         raise_damaged(location, f"dimension {header['dimension']}, but {len(header['sizes'])} sizes")
     kept = {key: header[key] for key in ("type", "endian", "dimension") if key in header}
-    # numbers in words have no byte order, and need not say so
+    # numbers written as text have no byte order
     encoding, item = ("ascii", b"0") if str(header["encoding"]).lower() in _TEXTS else ("raw", bytes(8))
-    one = {**kept, "encoding": encoding, "sizes": np.ones(len(header["sizes"]), np.int64)}
-    found: NDArray[Any] = nrrd.read_data(one, io.BytesIO(item))
-    return found.dtype
+    single = {**kept, "encoding": encoding, "sizes": np.ones(len(header["sizes"]), np.int64)}
+    array: NDArray[Any] = nrrd.read_data(single, io.BytesIO(item))
+    return array.dtype
 
 
 @contextmanager
 def _source(stream: IO[bytes], header: Any, location: Location) -> Iterator[IO[bytes]]:
-    """Where the numbers stand: behind the header, or in one file beside it."""
+    """Where the numbers are: after the header, or in one file beside it."""
     name = _field(header, "data file", None)
     if name is None:
         yield stream
@@ -135,7 +135,7 @@ def _skip_lines(source: IO[bytes], lines: int, location: Location) -> None:
             raise_damaged(location, f"it ends before {lines} lines are skipped")
 
 
-def _plain(source: IO[bytes], skip: int, wanted: int, location: Location) -> bytes:
+def _read_raw(source: IO[bytes], skip: int, wanted: int, location: Location) -> bytes:
     here, end = source.tell(), source.seek(0, io.SEEK_END)
     start = end - wanted if skip == -1 else here + skip
     if start < 0 or end - start != wanted:
@@ -144,14 +144,14 @@ def _plain(source: IO[bytes], skip: int, wanted: int, location: Location) -> byt
     return source.read(wanted)
 
 
-def _unpacked(unpacked: IO[bytes], skip: int, wanted: int, location: Location) -> bytes:
-    """Exactly the bytes that are wanted, and the packed file read to its end, where its check sum stands."""
-    with unpacked:
+def _read_compressed(stream: IO[bytes], skip: int, wanted: int, location: Location) -> bytes:
+    """Exactly the wanted bytes; the compressed file is read to its end, where its check sum is."""
+    with stream:
         if skip > 0:
-            unpacked.seek(skip)
-        data = unpacked.read(wanted)
+            stream.seek(skip)
+        data = stream.read(wanted)
         more = 0
-        while piece := unpacked.read(1 << 20):
+        while piece := stream.read(1 << 20):
             more += len(piece)
             data = (data + piece)[-wanted:] if skip == -1 else data
             if more > (MAX_ITEMS if skip == -1 else 0):
@@ -161,7 +161,7 @@ def _unpacked(unpacked: IO[bytes], skip: int, wanted: int, location: Location) -
     return data
 
 
-def _from_text(source: IO[bytes], skip: int, dtype: Any, items: int, location: Location) -> NDArray[Any]:
+def _read_text(source: IO[bytes], skip: int, dtype: Any, items: int, location: Location) -> NDArray[Any]:
     source.seek(max(skip, 0), io.SEEK_CUR)
     text = source.read(_LETTERS * items + _SLACK)
     words = text.split()
@@ -179,7 +179,7 @@ def _grid(header: Any, location: Location) -> Grid:
         )
     if "space directions" in header:
         grid = make_grid(location, shape, affine=affine_of(header).tolist())
-        # without the name of the space or an origin, which way and where is a guess
+        # without the name of the space or an origin, orientation and position are a guess
         known = str(header.get("space", "")).lower() in _FLIPS and "space origin" in header
         return replace(grid, oriented=known)
     spacing = header.get("spacings")
