@@ -137,7 +137,6 @@ from .fusion import (
     vote,
 )
 from .inference.intervals import Interval, interval
-from .io.ratings import read_ratings
 from .io.scores import read_scores
 from .io.tables import read_tally, write_tally
 from .raters import (
@@ -194,6 +193,7 @@ from .ratings import (
     sigma,
     slim_share,
 )
+from .ratings.reading import read_ratings
 from .reporting import Report, report
 from .shape import (
     BoundaryMatch,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from data_folder import data
 from manytruths.core.errors import CallError, FormatError
-from manytruths.io.ratings import RatingsOptions, open_ratings, read_ratings
+from manytruths.ratings.reading import RatingsOptions, open_ratings, read_ratings
 
 LONG = """case,rater,label,confidence
 p1,A,ill,0.8
@@ -72,7 +72,7 @@ def test_columns_under_other_names(tmp_path):
     names = {"case": "image", "rater": "who", "label": "dx", "confidence": "sure", "subject": "patient"}
     path = tmp_path / "ratings.csv"
     path.write_text(text)
-    found = open_ratings(path, RatingsOptions(names, levels=3, reference="gt"))
+    found = open_ratings(path, RatingsOptions(names, confidence_levels=3, reference="gt"))
     ratings = found.ratings
     assert ratings.codes.tolist() == [[1, 0], [1, 1]]
     assert ratings.confidence == pytest.approx(np.array([[1, 1 / 3], [2 / 3, 1]]))
@@ -95,7 +95,7 @@ def test_columns_under_other_names(tmp_path):
 )
 def test_levels_of_confidence(tmp_path, rule, levels, texts, values):
     rows = "".join(f"p{i},A,x,{text}\np{i},B,y,{text}\n" for i, text in enumerate(texts))
-    found = written(tmp_path, "case,rater,label,confidence\n" + rows, levels=levels, rule=rule)
+    found = written(tmp_path, "case,rater,label,confidence\n" + rows, confidence_levels=levels, confidence_rule=rule)
     assert found.confidence[:, 0] == pytest.approx(values, nan_ok=True)
 
 
@@ -116,7 +116,7 @@ def test_confidence_out_of_scale(tmp_path, levels, text, told):
     rows = f"case,rater,label,confidence\np1,A,x,1\np1,B,y,{text}\n".replace(
         "x,1", "x,low" if levels == ["low", "high"] else "x,1"
     )
-    message = refused(tmp_path, rows, levels=levels)
+    message = refused(tmp_path, rows, confidence_levels=levels)
     assert f"ratings.csv, line 3: {told}" in message
     assert message.endswith("(case p1, rater B)")
 
@@ -239,7 +239,7 @@ def test_ratings_cut_in_two(tmp_path):
     assert found.confidence[:, 0] == pytest.approx([1, 1 / 3, 0.2, 0.6, 1])
     assert found.reference is not None
     assert found.reference.tolist() == [0, 0, 1, 1, 1]
-    wider = written(tmp_path, text, cut=3, scale=(0, 10), labels=["well", "ill"])
+    wider = written(tmp_path, text, cut=3, rating_range=(0, 10), labels=["well", "ill"])
     assert wider.labels == ("well", "ill")
     assert wider.confidence[:, 0] == pytest.approx([1.5 / 2.5, 0.2, 0.5 / 7.5, 1.5 / 7.5, 2.5 / 7.5])
     real = written(tmp_path, "case,A,B\np1,0,1\np2,0.5,0.25\n", cut=0.5)
@@ -255,7 +255,7 @@ def test_the_scale_is_that_of_the_whole_file(tmp_path):
 
 def test_confidence_of_the_table_comes_before_the_distance_from_a_cut(tmp_path):
     text = "case,rater,label,confidence\np1,A,1,2\np1,B,5,4\n"
-    found = written(tmp_path, text, cut=3, levels=4)
+    found = written(tmp_path, text, cut=3, confidence_levels=4)
     assert found.confidence.tolist() == [[0.5, 1.0]]
     assert found.codes.tolist() == [[0, 1]]
 
@@ -284,7 +284,7 @@ def test_which_columns_are_raters(tmp_path):
 def test_a_second_table_of_confidence(tmp_path, layout):
     (tmp_path / "wide.csv").write_text("case,B,A\np2,3,1\np1,2,\n")
     (tmp_path / "long.csv").write_text("case,rater,confidence\np1,B,2\np2,A,1\np2,B,3\np9,A,7\n")
-    found = written(tmp_path, "case,A,B\np1,x,y\np2,x,x\n", confidence=tmp_path / f"{layout}.csv", levels=4)
+    found = written(tmp_path, "case,A,B\np1,x,y\np2,x,x\n", confidence=tmp_path / f"{layout}.csv", confidence_levels=4)
     assert found.confidence == pytest.approx(np.array([[np.nan, 0.5], [0.25, 0.75]]), nan_ok=True)
 
 
@@ -299,7 +299,7 @@ def test_a_second_table_of_confidence(tmp_path, layout):
 def test_faults_of_the_second_table(tmp_path, text, told):
     (tmp_path / "sure.csv").write_text(text)
     with pytest.raises(FormatError) as caught:
-        written(tmp_path, "case,A,B\np1,x,y\n", confidence=tmp_path / "sure.csv", levels=4)
+        written(tmp_path, "case,A,B\np1,x,y\n", confidence=tmp_path / "sure.csv", confidence_levels=4)
     assert told in str(caught.value)
 
 
@@ -325,12 +325,12 @@ def test_parquet_and_excel_are_read_as_the_same_text(tmp_path, name):
         frame.to_excel(tmp_path / name, index=False)
     else:
         frame.set_index("case").to_parquet(tmp_path / name)
-    found, text = (read_ratings(tmp_path / n, levels=5) for n in (name, "ratings.csv"))
+    found, text = (read_ratings(tmp_path / n, confidence_levels=5) for n in (name, "ratings.csv"))
     assert same(found, text)
     assert found.labels == ("1", "2", "none")
     unit = "row 2" if name.endswith("parquet") else "line 3"
     with pytest.raises(FormatError, match=f"{unit}: confidence '5' is no level from 1 to 4"):
-        read_ratings(tmp_path / name, levels=4)
+        read_ratings(tmp_path / name, confidence_levels=4)
 
 
 @pytest.mark.parametrize("name", ["ratings.parquet", "ratings.xlsx"])
@@ -368,8 +368,8 @@ def test_long_in_any_order_is_wide(tmp_path, table, data):
         out = csv.writer(stream, delimiter=";")
         out.writerow(["case", "rater", "label", "confidence"])
         out.writerows(data.draw(st.permutations(lines)))
-    wide = read_ratings(tmp_path / "wide.csv", labels=labels, levels=3)
-    long = read_ratings(tmp_path / "long.csv", labels=labels, levels=3)
+    wide = read_ratings(tmp_path / "wide.csv", labels=labels, confidence_levels=3)
+    long = read_ratings(tmp_path / "long.csv", labels=labels, confidence_levels=3)
     order = [long.cases.index(case) for case in wide.cases]
     assert same(long.select(order, wide.raters), wide)
 

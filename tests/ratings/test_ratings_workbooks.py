@@ -16,8 +16,8 @@ import pytest
 from pyarrow import parquet
 
 from manytruths.core.errors import FormatError
-from manytruths.io.ratings import open_ratings, read_ratings
-from manytruths.io.ratings_workbook import LARGEST_REST, LARGEST_SHEET
+from manytruths.io.sheets import LARGEST_REST, LARGEST_SHEET
+from manytruths.ratings.reading import open_ratings, read_ratings
 
 
 def workbook(path, cells=()):

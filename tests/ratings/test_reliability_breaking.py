@@ -17,9 +17,9 @@ from manytruths.analyses.reliability.verb import ReliabilitySettings, reliabilit
 from manytruths.cli import status
 from manytruths.core.errors import CallError
 from manytruths.core.labels import reason
-from manytruths.io.ratings import RatingsOptions, open_ratings
 from manytruths.ratings import Ratings, competence, rho, sigma
 from manytruths.ratings.concordance import genuineness, near
+from manytruths.ratings.reading import RatingsOptions, open_ratings
 
 
 def lines(labels=("x", "y"), cases=12, raters="ABC", separator=",", end="\n", head=("case", "rater", "label")):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..core.errors import CallError, FormatError, few
+from .sheets import MOST_SHOWN
 from .tables import check_names, parse_csv, read_text
 
 ROLES: dict[str, tuple[str, ...]] = {
@@ -23,9 +23,6 @@ ROLES: dict[str, tuple[str, ...]] = {
     "region": ("region",),
 }
 """What a column may hold, and the names under which it is known."""
-
-GAPS = frozenset({"", "na", "n/a", "nan", "none", "null", "-", "–"})
-MOST_TOLD = 10
 
 
 @dataclass
@@ -44,9 +41,9 @@ class Problems:
         if len(self.found) == 1:
             raise FormatError(f"{self.path}, {self.found[0]}")
         if self.found:
-            more = [f"and {len(self.found) - MOST_TOLD} more"] if len(self.found) > MOST_TOLD else []
+            more = [f"and {len(self.found) - MOST_SHOWN} more"] if len(self.found) > MOST_SHOWN else []
             head = f"{self.path}: {len(self.found)} cells or lines cannot be used; correct them"
-            raise FormatError("\n  ".join([head, *self.found[:MOST_TOLD], *more]))
+            raise FormatError("\n  ".join([head, *self.found[:MOST_SHOWN], *more]))
 
 
 @dataclass(frozen=True)
@@ -114,23 +111,3 @@ def _places(path: Path | str, header: list[str], columns: Mapping[str, str]) -> 
             "say which it is: --columns value=NAME"
         )
     return places
-
-
-def is_numeric(cells: Iterable[str]) -> bool:
-    """Whether at least half of what is no gap are numbers; the others are then mistakes, not words."""
-    known = [cell for cell in map(str.strip, cells) if cell.casefold() not in GAPS]
-    numbers = sum(parse_number(cell) is not None or has_decimal_comma(cell) for cell in known)
-    return bool(known) and 2 * numbers >= len(known)
-
-
-def parse_number(cell: str) -> float | None:
-    """A number, or None."""
-    try:
-        return float(cell) if "_" not in cell else None
-    except ValueError:
-        return None
-
-
-def has_decimal_comma(cell: str) -> bool:
-    """``0,85``."""
-    return re.fullmatch(r"[+-]?\d*,\d+", cell) is not None

@@ -18,7 +18,8 @@ import numpy as np
 from ..core.errors import CallError, FormatError
 from ..evaluation.ranking.scores import BOTH_EMPTY, MISSING, PRESENT, UNDEFINED, Scores
 from ..shape.alignment import RESAMPLED
-from .score_sheet import GAPS, MOST_TOLD, Problems, Sheet, has_decimal_comma, is_numeric, open_sheet, parse_number
+from .score_sheet import Problems, Sheet, open_sheet
+from .sheets import GAPS, MOST_SHOWN, has_decimal_comma, is_numeric, parse_number
 from .tables import check_listed, read_table, subjects_of
 
 LARGEST = 1e100
@@ -161,7 +162,7 @@ def _resampled(sheet: Sheet, lines: set[int], notes: list[str]) -> tuple[str, ..
     cases = tuple(dict.fromkeys(sheet.cell(cells, "case") for cells in marked))
     if cases:
         of = len({sheet.cell(cells, "case") for cells in kept})
-        told = ", ".join(cases[:MOST_TOLD]) + (", …" if len(cases) > MOST_TOLD else "")
+        told = ", ".join(cases[:MOST_SHOWN]) + (", …" if len(cases) > MOST_SHOWN else "")
         notes.append(f"for {len(cases)} of {of} cases masks were resampled ({told}), and every table is marked so")
     return cases
 
