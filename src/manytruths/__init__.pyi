@@ -38,6 +38,8 @@ from .agreement import (
     volume_difference,
     weighted_kappa,
 )
+from .analyses.agree.agree import Agreement, agree
+from .analyses.check import Check, check
 from .analyses.export.back import (
     BackPlan,
     Returned,
@@ -62,10 +64,11 @@ from .complexity import (
 from .core.columns import Column, Unit
 from .core.counting import tally
 from .core.errors import CallError, FormatError, GridError, InputError, LabelError, ManytruthsError, StudyError
-from .core.labels import VOID, Labels, Undefined, reason
+from .core.labels import VOID, Labels
 from .core.painting import paint
 from .core.pooling import Tallies, pool
 from .core.tally import Tally
+from .core.undefined import Undefined, reason
 from .core.values import PatternValues
 from .evaluation import (
     Acceptance,
@@ -230,6 +233,7 @@ __version__: str
 __all__ = [
     "VOID",
     "Acceptance",
+    "Agreement",
     "AgreementCurve",
     "BackPlan",
     "Band",
@@ -238,6 +242,7 @@ __all__ = [
     "BoundaryScores",
     "CallError",
     "Case",
+    "Check",
     "Clustering",
     "Column",
     "Competence",
@@ -320,6 +325,7 @@ __all__ = [
     "WilliamsIndex",
     "acceptable_region",
     "acceptance",
+    "agree",
     "agreement_curve",
     "balanced_accuracy",
     "bias_index",
@@ -330,6 +336,7 @@ __all__ = [
     "cci",
     "cco",
     "chance_distribution",
+    "check",
     "cluster",
     "cohen_kappa",
     "common_heatmap",

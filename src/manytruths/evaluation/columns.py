@@ -71,7 +71,7 @@ def truth_column(method: str) -> Column:
 
 def left_out_column(method: str, rater: str) -> Column:
     """Where those of a method without one of the raters stand."""
-    return Column(method, "reference", f"without {rater}")
+    return Column(method, "reference", left_out=rater)
 
 
 def first_readings(tally: Tally) -> Tally:

@@ -39,8 +39,13 @@ class Consensus:
     """Two labels, one of them background: whether the item is marked. Else the code of its label in ``labels``."""
     ended: str = "done"
     """How the estimation ended, in a word or two."""
-    note: str = ""
+    notes: tuple[str, ...] = ()
     """What to know before using it."""
+
+    @property
+    def note(self) -> str:
+        """The notes in one line."""
+        return "; ".join(self.notes)
 
     @property
     def kind(self) -> Literal["pattern", "map"]:

@@ -168,7 +168,7 @@ def _result(table: Tally, fit: Fit, prior: Values, options: StapleOptions) -> St
         probability=np.zeros(0),
         hard=np.zeros(0, bool),
         ended=ended(fit, options),
-        note="; ".join(staple_notes(table, fit, options)),
+        notes=tuple(staple_notes(table, fit, options)),
         confusion=fit.confusion,
         prior=float(prior[1]) if len(prior) == 2 else prior,
         log_likelihood=fit.history,
@@ -196,13 +196,13 @@ def _vector(prior: float | Values) -> Values:
 
 def _painted(found: Staple, smooth: Smoothed, rated: NDArray[np.bool_]) -> Staple:
     two = len(found.labels) == 2
-    note = [found.note] if found.note else []
+    notes = found.notes
     if smooth.ended == "stopped":
-        note.append(f"smoothing has not converged after {smooth.sweeps} sweeps")
+        notes += (f"smoothing has not converged after {smooth.sweeps} sweeps",)
     return replace(
         found,
         method="staple_map",
         probability=np.array(smooth.weight[..., 1]) if two else smooth.weight,
         hard=hardened(smooth.weight, found.labels, rated),
-        note="; ".join(note),
+        notes=notes,
     )

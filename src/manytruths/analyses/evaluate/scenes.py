@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 from ...core.columns import Column
 from ...core.counting import tally
 from ...core.labels import Labels
+from ...core.notes import code_of
 from ...core.painting import paint
 from ...core.tally import Tally
 from ...evaluation.columns import Estimated, truth_column
-from ...fusion import consensus
+from ...fusion import Consensus, consensus
 from ...fusion.door import LEVEL_SETS, estimator
+from ...fusion.notes import MARKED_NOTHING
 from ...study.case import Reading
 from ...study.predicted import refuse_grey_references, refuse_other_values
 
@@ -118,8 +120,14 @@ def spatial(scene: Scene, marks: Mapping[Column, Array], plan: EvaluatePlan) -> 
             options |= {"spacing": scene.reading.grid.spacing}
         found = consensus(masks, method, region=scene.reading.case.region(scene.reading.grid), **options)
         maps[truth_column(method)] = np.asarray(found.hard).astype(bool)
-        notes += [f"{method}: {found.note}"] if found.note else []
+        notes += consensus_notes(method, found)
     return maps, notes
+
+
+def consensus_notes(method: str, found: Consensus) -> list[str]:
+    """What to know about a method, in one line; who left a mask empty, ``check`` tells."""
+    told = [note for note in found.notes if code_of(note) != MARKED_NOTHING]
+    return [f"{method}: {'; '.join(told)}"] if told else []
 
 
 def counted(scene: Scene, marks: Mapping[Column, Array]) -> Tally:

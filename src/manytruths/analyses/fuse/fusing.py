@@ -15,9 +15,9 @@ import manytruths
 from ...complexity import Complexity, case_complexity
 from ...core.counting import tally
 from ...core.errors import CallError, ManytruthsError
-from ...core.labels import Undefined
 from ...core.pooling import find_rows
 from ...core.tally import Tally
+from ...core.undefined import Undefined
 from ...core.values import PatternValues
 from ...fusion import Consensus, balanced_accuracy, consensus, gordon_f, soft_accuracy
 from ...fusion.door import LEVEL_SETS, estimator
@@ -37,7 +37,7 @@ Array = NDArray[Any]
 SOFT = {"accuracy": soft_accuracy, "gordon_f": gordon_f, "balanced_accuracy": balanced_accuracy}
 """Gordon's measures of a rater against a probability."""
 
-UNKNOWN = "the rates cannot be told: nothing is true, or nothing false, of what he rated"
+UNKNOWN = "rates_unknown"
 UNITED = "labels are united: 1 in its mask means any of them"
 SAME_SUFFIX = (".png", ".tif", ".tiff", ".npy", ".nii", ".nii.gz", ".nrrd")
 """Formats that a consensus can be written in; others become PNG, or NPY where there is no file."""
@@ -99,9 +99,9 @@ def _fingerprint(reading: Reading, plan: FusePlan) -> str:
     return fingerprint(settings, [*content, *(reading.picture if plan.pictures else ())])
 
 
-def _digest(pooled: Mapping[str, Consensus]) -> list[tuple[str, str, Any]]:
+def _digest(pooled: Mapping[str, Consensus]) -> list[tuple[str, tuple[str, ...], Any]]:
     """What of an estimate is painted, and said."""
-    return [(name, found.note, _content(found)) for name, found in pooled.items()]
+    return [(name, found.notes, _content(found)) for name, found in pooled.items()]
 
 
 def _content(found: Consensus) -> list[bytes]:
@@ -184,9 +184,9 @@ def _inside(reading: Reading) -> Reading:
 
 def _ending(method: str, found: Consensus, table: Tally) -> Ending:
     united = len(table.labels.marks) > 1 and found.labels == BINARY
-    note = "; ".join(filter(None, [found.note, UNITED if united else ""]))
+    notes = (*found.notes, UNITED) if united else found.notes
     rounds = getattr(found, "iterations", getattr(found, "rounds", 0))
-    return Ending(method, found.ended, int(rounds), note, united)
+    return Ending(method, found.ended, int(rounds), notes, united)
 
 
 def _decided(hard: Array, ending: Ending, table: Tally) -> Array:
@@ -216,7 +216,7 @@ def _complexity(reading: Reading, table: Tally) -> Complexity:
     whole = table if table.region in ("whole", "mask") else first_readings(reading.tally("whole", judged=False))
     if whole.labels.background is not None:
         return case_complexity(whole)
-    none = Undefined("no label is background")
+    none = Undefined("no_background")
     return Complexity(none, none, none, none, none, raters=len(reading.masks), items=whole.items)
 
 
@@ -300,7 +300,7 @@ def _regions(table: Tally, method: str, plan: FusePlan) -> list[tuple[str, float
     a, b = (_marked(found, table) for found in both)
     changed = float(table.counts[a != b].sum())
     size = float(table.counts @ (a.astype(np.int64) + b))
-    overlap = 1 - changed / size if size else Undefined("neither marks anything")
+    overlap = 1 - changed / size if size else Undefined("both_empty")
     return [(method, overlap, changed / table.items if table.items else 0.0)]
 
 

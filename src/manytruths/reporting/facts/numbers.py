@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeGuard
 
 from ...analyses.rows import Row, Table
-from ...core.labels import reason
+from ...core.undefined import reason
 from ..findings import Findings
 from ..parts import Cell, quoted, words
 
@@ -64,7 +64,7 @@ def numbers(found: Findings, verb: str, name: str) -> Numbers:
 
 def _tables(found: Findings, verb: str) -> Sequence[Table]:
     if verb == "agree":
-        return found.agreement.tables
+        return list(found.agreement.tables.values())
     if verb == "fuse":
         return (found.fusion.performance, found.fusion.differences, found.fusion.complexity)
     if verb == "evaluate":
