@@ -14,7 +14,7 @@ from manytruths.analyses.reliability.verb import Reliability, ReliabilitySetting
 from manytruths.inference.intervals import drawn_subjects
 from manytruths.ratings import Ratings, genuineness
 from manytruths.ratings.rasch import Rasch, rasch
-from manytruths.ratings.reading import read_ratings
+from manytruths.ratings.tables import read_ratings
 
 from .measuring import Result, at_least, at_most, best, peak
 

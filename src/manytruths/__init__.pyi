@@ -110,6 +110,7 @@ from .evaluation import (
     truths,
     with_truths,
 )
+from .evaluation.ranking.score_tables import read_scores
 from .fusion import (
     Consensus,
     LevelSet,
@@ -140,7 +141,6 @@ from .fusion import (
     vote,
 )
 from .inference.intervals import Interval, interval
-from .io.scores import read_scores
 from .io.tables import read_tally, write_tally
 from .raters import (
     Clustering,
@@ -196,7 +196,7 @@ from .ratings import (
     sigma,
     slim_share,
 )
-from .ratings.reading import read_ratings
+from .ratings.tables import read_ratings
 from .reporting import Report, report
 from .shape import (
     BoundaryMatch,

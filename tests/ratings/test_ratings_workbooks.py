@@ -17,7 +17,7 @@ from pyarrow import parquet
 
 from manytruths.core.errors import FormatError
 from manytruths.io.sheets import LARGEST_REST, LARGEST_SHEET
-from manytruths.ratings.reading import open_ratings, read_ratings
+from manytruths.ratings.tables import open_ratings, read_ratings
 
 
 def workbook(path, cells=()):

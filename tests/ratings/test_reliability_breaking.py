@@ -19,7 +19,7 @@ from manytruths.core.errors import CallError
 from manytruths.core.undefined import reason
 from manytruths.ratings import Ratings, competence, rho, sigma
 from manytruths.ratings.concordance import genuineness, near
-from manytruths.ratings.reading import RatingsOptions, open_ratings
+from manytruths.ratings.tables import RatingsOptions, open_ratings
 
 
 def lines(labels=("x", "y"), cases=12, raters="ABC", separator=",", end="\n", head=("case", "rater", "label")):

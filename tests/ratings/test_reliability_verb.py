@@ -27,7 +27,7 @@ from manytruths.core.undefined import reason
 from manytruths.inference.intervals import mean_intervals, pooled_intervals
 from manytruths.ratings import Ratings, competence, rho, sigma
 from manytruths.ratings.rasch import rasch
-from manytruths.ratings.reading import read_ratings
+from manytruths.ratings.tables import read_ratings
 from study_folders import files, run, table, untidy, value
 
 HEAD = ["scope", "case", "group", "label", "region"]

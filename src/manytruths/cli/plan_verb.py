@@ -161,7 +161,7 @@ def ratings_of(path: str | None, given: Mapping[str, Any]) -> tuple[Any, Moved]:
 
         study = Study.open(path, foreground="any")
         return study.tally(region="union"), mark_resampled(study, ())
-    from ..ratings.reading import RatingsOptions, open_ratings
+    from ..ratings.tables import RatingsOptions, open_ratings
 
     return open_ratings(path, RatingsOptions(**given, sure=False)).ratings, NOTHING_MOVED
 

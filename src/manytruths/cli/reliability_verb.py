@@ -100,7 +100,7 @@ def reliability(
     from ..analyses.reliability.verb import ReliabilitySettings, write
     from ..analyses.reliability.verb import reliability as run
     from ..io.results import replacing
-    from ..ratings.reading import RatingsOptions, open_ratings
+    from ..ratings.tables import RatingsOptions, open_ratings
 
     chosen = masks or Masks()
     if is_study(ratings):

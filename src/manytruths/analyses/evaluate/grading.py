@@ -104,7 +104,7 @@ def grade_metrics(
         ``{name: {(case, algorithm): value}}``. What a metric is against may stand in brackets: ``dice [vote:0.5]``.
         Where a prediction that marked nothing should count as bad, give the worst value, not nan.
     grades, blank
-        As :func:`manytruths.io.grades.read_grades` returns them.
+        As :func:`manytruths.evaluation.grade_sheets.read_grades` returns them.
     algorithms
         In the order in which they are listed.
     subjects

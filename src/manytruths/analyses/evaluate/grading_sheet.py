@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from ...core.columns import natural
 from ...core.errors import FormatError, InputError
+from ...evaluation.grade_sheets import KEY
 from ...evaluation.grading.blinding import Ticket, drawn_cases, tickets
 from ...evaluation.grading.grades import GradeScale
 from ...io import write_csv, write_picture, write_text
-from ...io.grades import KEY
 from ...io.tables import read_table
 from ...study import Study
 
