@@ -96,7 +96,7 @@ def test_packed_bombs(tmp_path, bounded):
                 for _ in range((size >> 20) + 1):
                     stream.write(b" " * (1 << 20))
         with pytest.raises(
-            FormatError, match=r"r\.xlsx: holds \d+ MB once it is unpacked, more than a table of ratings has"
+            FormatError, match=r"r\.xlsx: holds \d+ MB once it is decompressed, more than a table of ratings has"
         ):
             read_ratings(path)
 

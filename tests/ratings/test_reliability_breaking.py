@@ -166,7 +166,7 @@ def test_several_sheets_are_told(tmp_path, ask):
 def test_other_spreadsheets_are_named(ask):
     code, _, err = ask(b"PK", name="r.ods")
     assert (code, err.count("\n")) == (1, 1)
-    assert "is of LibreOffice; save it as .xlsx or .csv" in err
+    assert "is a file of LibreOffice; save it as .xlsx or .csv" in err
 
 
 def test_a_file_with_braces_in_its_name_is_a_table(ask):

@@ -305,7 +305,7 @@ def test_given_accuracies_chance_and_partial(tmp_path, capsys):
         ((), 1, "is not from 0 to 1; if it is a level of a scale, say of how many: --levels 5"),
         (("--levels", "sure"), 2, "--levels is a number of levels, or two names or more in order"),
         (("--levels", "5", "--labels", "ill,sick"), 1, "label 'well' is none of ill, sick"),
-        (("--levels", "5", "--raters", "A"), 1, "agreement is between two raters or more; there is A alone"),
+        (("--levels", "5", "--raters", "A"), 1, "agreement needs two raters or more; there is only A"),
         (("--levels", "5", "--raters", "A,Q"), 2, "no rater 'Q'"),
         (("--levels", "5", "--chance", "rarely"), 2, "--chance is uniform, empirical or a share for each label"),
         (("--levels", "5", "--chance", "well=0.9"), 2, "chance wants a share for each of ill, well"),

@@ -107,7 +107,7 @@ def draw_tickets(
         Of a volume, what decides which slices are shown: all raters' and all algorithms' marks together, so that
         every algorithm is seen in the same slices, and what it missed too.
     """
-    from ...charts.contours import contour_slices
+    from ...charts.overlays import contour_slices
 
     if where is None:
         where = np.sum([np.ma.filled(m, 0) != 0 for by in predictions.values() for m in by.values()], axis=0)
