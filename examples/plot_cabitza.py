@@ -12,7 +12,7 @@ alpha, σ, ρ and wrong majorities. One of them does not come out, and the page 
 import numpy as np
 
 import manytruths as mt
-from manytruths.charts.panel_charts import panel_chart
+from manytruths.charts.panels import panel_chart
 from manytruths.charts.reliability import roc_space
 
 CASES, RATERS, RUNS = 417, 13, 200

@@ -10,8 +10,7 @@ does the same in Python, from assumptions, from a pilot of ratings, and from a p
 import numpy as np
 
 import manytruths as mt
-from manytruths.charts.nomograms import Way, nomogram_chart
-from manytruths.charts.panel_charts import panel_chart
+from manytruths.charts.panels import Way, nomogram_chart, panel_chart
 
 # %%
 # If errors were independent

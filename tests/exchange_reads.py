@@ -6,7 +6,7 @@ import numpy as np
 
 from manytruths.exchange.outlines import Bitmap, Polygon
 from manytruths.exchange.reads import Mark, Read
-from manytruths.io import Grid
+from manytruths.shape.grid import Grid
 
 
 def square(x, y, side, label="lesion", **more):

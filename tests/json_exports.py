@@ -17,7 +17,7 @@ from manytruths.core.errors import InputError, ManytruthsError
 from manytruths.exchange.outlines import Bitmap, Ellipse, Polygon, Whole
 from manytruths.exchange.reads import Mark, Read
 from manytruths.exchange.whole_runs import United
-from manytruths.io import Grid
+from manytruths.shape.grid import Grid
 
 SHAPE = (17, 23)
 HOSTILE = (None, True, -1, 0, 0.5, 1e308, -1e308, 2**32, 2**70, "", "x", "é", "nan", [], {}, [[]], [None], {"a": {}})

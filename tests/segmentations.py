@@ -11,7 +11,7 @@ import numpy as np
 
 from manytruths.exchange.outlines import Whole
 from manytruths.exchange.reads import Mark, Read
-from manytruths.io import Grid
+from manytruths.shape.grid import Grid
 
 TYPES = {"u1": "unsigned char", "i2": "short", "u2": "unsigned short", "f4": "float", "f8": "double", "i4": "int"}
 AFFINE = ((0.5, 0.0, 0.0, -20.0), (0.0, 0.0, -2.0, 30.0), (0.0, 0.75, 0.0, 5.0), (0.0, 0.0, 0.0, 1.0))

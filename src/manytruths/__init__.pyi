@@ -109,6 +109,7 @@ from .evaluation import (
     truths,
     with_truths,
 )
+from .evaluation.ranking.score_tables import read_scores
 from .fusion import (
     Consensus,
     LevelSet,
@@ -138,10 +139,7 @@ from .fusion import (
     vote,
 )
 from .inference.intervals import Interval, confidence_interval
-from .io import Grid
-from .io.ratings import read_ratings
-from .io.scores import read_scores
-from .io.tables import load, save
+from .io.tables import read_tally, write_tally
 from .raters import (
     RaterClustering,
     RaterDependence,
@@ -196,6 +194,7 @@ from .ratings import (
     sigma,
     slim_share,
 )
+from .ratings.tables import read_ratings
 from .reporting import Report, report
 from .shape import (
     BoundaryMatch,
@@ -214,6 +213,7 @@ from .shape import (
     surface_distances,
     thin,
 )
+from .shape.grid import Grid
 from .simulate import (
     EchoFrame,
     EchoRater,
@@ -371,7 +371,6 @@ __all__ = [
     "kappa_width",
     "krippendorff_alpha",
     "lesion_ratings",
-    "load",
     "lsml",
     "lsmlp",
     "majorities",
@@ -417,12 +416,12 @@ __all__ = [
     "ratings_of",
     "read_ratings",
     "read_scores",
+    "read_tally",
     "reason",
     "regions",
     "report",
     "responses",
     "rho",
-    "save",
     "second_look",
     "sensitivity",
     "sigma",
@@ -453,4 +452,5 @@ __all__ = [
     "williams_index",
     "with_truths",
     "write_study",
+    "write_tally",
 ]

@@ -25,7 +25,7 @@ from .core.tallies import pool
 from .core.tally import Tally
 from .fusion import staple, vote
 from .io import write_csv, write_map, write_picture, write_text
-from .io.replacing import RUN, replacing
+from .io.results import RUN, replacing
 from .raters import rater_performance, rater_tendency
 from .reporting.findings import Findings
 from .reporting.making import ReportPlan, find
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 TRUTH = "truth"
+SMALLEST = 64
+"""Pixels along a side of an image."""
 OURS = ("study", "known", "contours", "report.html", "report_files", "agree/truth.csv", RUN)
 """What a demo writes beside the folders of results, which list their files themselves."""
 
@@ -89,9 +91,9 @@ class Demo:
 def demo(
     folder: Path, *, cases: int = 24, size: int = 256, seed: int = 0, jobs: int = 1, progress: Progress | None = None
 ) -> Demo:
-    """Simulate, analyse, compare."""
-    if size < 64:
-        raise CallError(f"size is at least 64 pixels, so that a lesion has room; got {size}")
+    """Simulate, analyse, compare; no file is touched before all arguments are checked."""
+    if size < SMALLEST:
+        raise CallError(f"size is {size}; a lesion needs images of {SMALLEST} pixels or more along a side")
     settings = Settings(seed=seed, jobs=jobs)
     simulated = simulate_study(cases, size, seed)
     _refuse_others(folder)

@@ -7,7 +7,7 @@ import csv
 import pytest
 
 from manytruths.cli import status
-from manytruths.demo import demo
+from manytruths.demo import STUDY_TOML, demo
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,22 @@ def test_what_is_not_ours_stays(tmp_path, capsys):
     assert (tmp_path / "study/mine.png").read_text() == "precious"
 
 
-def test_wrong_calls(capsys):
-    assert status(["demo", "--cases", "0"]) == 2
-    assert status(["demo", "--size", "10"]) == 2
-    assert "at least 64" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--cases", "0"), "cases is 0; it must be 1 or more"),
+        (("--size", "10"), "64 pixels or more"),
+        (("--seed", "-1"), "seed is at least 0"),
+        (("--jobs", "0"), "jobs is at least 1"),
+    ],
+)
+def test_a_wrong_argument_leaves_an_earlier_demo_alone(arguments, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    study = tmp_path / "manytruths-demo/study"
+    study.mkdir(parents=True)
+    (study / "study.toml").write_text(STUDY_TOML)
+    (study / "cases.csv").write_text("case\n")
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    assert status(["demo", *arguments]) == 2
+    assert message in capsys.readouterr().err
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before

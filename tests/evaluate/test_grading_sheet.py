@@ -23,10 +23,10 @@ from manytruths.analyses.evaluate.grading_sheet import (
 )
 from manytruths.analyses.summaries import Settings
 from manytruths.core.errors import CallError, InputError
+from manytruths.evaluation.grade_sheets import read_grades
 from manytruths.evaluation.grading.blinding import drawn_cases, tickets
 from manytruths.evaluation.grading.grades import Grade, GradeScale
-from manytruths.io.grades import read_grades
-from manytruths.io.replacing import replacing
+from manytruths.io.results import replacing
 from manytruths.study import Study
 from study_folders import disc, files, pixels, table, untidy, write_png, write_study
 

@@ -14,7 +14,7 @@ from manytruths.exchange.coco.reading import read_coco
 from manytruths.exchange.coco.writing import write_coco
 from manytruths.exchange.outlines import Polygon
 from manytruths.exchange.reads import Mark, Read
-from manytruths.io import Grid
+from manytruths.shape.grid import Grid
 
 
 def table(name):

@@ -20,7 +20,7 @@ from manytruths.exchange.coco.reading import read_coco
 from manytruths.exchange.coco.writing import write_coco
 from manytruths.exchange.outlines import Polygon
 from manytruths.exchange.reads import Choices, Mark, Read
-from manytruths.io import Grid
+from manytruths.shape.grid import Grid
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 again = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

@@ -14,7 +14,7 @@ from manytruths.exchange.cvat.reading import read_cvat
 from manytruths.exchange.cvat.writing import write_cvat
 from manytruths.exchange.outlines import Polygon
 from manytruths.exchange.reads import Mark, Read
-from manytruths.io import Grid
+from manytruths.shape.grid import Grid
 
 
 def table(name: str) -> list[dict[str, str]]:

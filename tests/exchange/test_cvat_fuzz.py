@@ -16,7 +16,7 @@ from manytruths.exchange.cvat.reading import read_cvat
 from manytruths.exchange.cvat.writing import write_cvat
 from manytruths.exchange.outlines import Bitmap, Polygon
 from manytruths.exchange.reads import Choices, Mark, Read
-from manytruths.io import Grid
+from manytruths.shape.grid import Grid
 from mutations import HOSTILE, mutated
 
 MORE = """<box label="b" occluded="1" source="auto"

@@ -15,8 +15,8 @@ from manytruths.exchange import opening
 from manytruths.exchange.cvat.reading import read_cvat
 from manytruths.exchange.outlines import Ellipse, Line, Polygon
 from manytruths.exchange.reads import Mark, Read
-from manytruths.io import Grid
 from manytruths.shape import polygons
+from manytruths.shape.grid import Grid
 
 HEAD = '<?xml version="1.0" encoding="utf-8"?>\n'
 

@@ -18,7 +18,7 @@ from manytruths.exchange.cvat.reading import read_cvat
 from manytruths.exchange.cvat.writing import write_cvat
 from manytruths.exchange.outlines import Bitmap, Ellipse, Line, Polygon, Whole, box
 from manytruths.exchange.reads import Choices, Mark, Outline, Read
-from manytruths.io import Grid
+from manytruths.shape.grid import Grid
 
 SIZE = 13, 17
 

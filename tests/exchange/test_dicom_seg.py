@@ -20,7 +20,7 @@ from manytruths.exchange.dicom.frames import unpacked_bytes
 from manytruths.exchange.dicom.reading import read_dicom_seg
 from manytruths.exchange.dicom.segments import person
 from manytruths.exchange.gathering import gathered
-from manytruths.io.aligning import align
+from manytruths.shape.alignment import align
 
 pytestmark = pytest.mark.filterwarnings("default")
 """highdicom and pydicom warn of their own; what the readers do is looked at in test_nothing_is_said."""

@@ -19,7 +19,7 @@ from manytruths.exchange.dicom.reading import read_dicom_seg
 from manytruths.exchange.dicom.writing import dicom_sources, write_dicom_seg
 from manytruths.exchange.outlines import Whole
 from manytruths.exchange.reads import Mark, Read
-from manytruths.io import Grid
+from manytruths.shape.grid import Grid
 
 pytestmark = pytest.mark.filterwarnings("default")
 

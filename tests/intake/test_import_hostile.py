@@ -16,7 +16,7 @@ from manytruths.cli import status
 from manytruths.core.errors import InputError, StudyError, one_line
 from manytruths.exchange import write_cvat
 from manytruths.exchange.gathering import gathered
-from manytruths.io.replacing import alone
+from manytruths.io.results import lock_folder
 
 NAMES = [
     "a\nb",
@@ -142,7 +142,7 @@ def test_a_coloured_mask_is_refused_before_it_is_unpacked(tmp_path, capsys):
 
 def test_two_imports_into_one_folder_do_not_take_each_others_files(tmp_path):
     reads = gathered([read("p.png", "anna", [square(3, 4, 9)], (20, 30))])
-    with alone(tmp_path / "s"):
+    with lock_folder(tmp_path / "s"):
         with pytest.raises(InputError, match="another run writes there right now"):
             write_study(reads, tmp_path / "s")
         write_study(reads, tmp_path / "t")

@@ -26,7 +26,7 @@ from manytruths.exchange import (
     write_labelstudio,
     write_slicer,
 )
-from manytruths.io import Grid
+from manytruths.shape.grid import Grid
 from study_folders import write_study
 
 RATERS = ("anna", "ben", "Zoë")

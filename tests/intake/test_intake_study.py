@@ -14,7 +14,8 @@ from manytruths.analyses.intake.verb import READS, IntakePlan, write_study
 from manytruths.core.errors import GridError, InputError, StudyError
 from manytruths.exchange.gathering import gathered
 from manytruths.exchange.reads import Stored
-from manytruths.io import Grid, read_mask
+from manytruths.io import read_mask
+from manytruths.shape.grid import Grid
 
 
 def rows(path):

@@ -34,6 +34,7 @@ def test_every_text_comes_back(text):
 @example(["-1.2.3"])
 @example(["-info"])
 @given(st.lists(st.text(alphabet="=+-@'\t1a.e,\"\n ", max_size=6), min_size=1, max_size=4))
+@example(["-1,"])
 def test_every_row_comes_back(tmp_path_factory, cells):
     path = tmp_path_factory.getbasetemp() / "rows.csv"
     write_csv(path, [cells], [str(k) for k in range(len(cells))])

@@ -14,7 +14,7 @@ from PIL import Image
 
 from manytruths.core.errors import FormatError, GridError, LabelError
 from manytruths.io import Location, looks_compressed, probe, read_image, read_mask
-from manytruths.io.opening import MAX_ITEMS
+from manytruths.shape.grid import MAX_ITEMS
 
 FLAT = np.arange(35, dtype=np.uint8).reshape(5, 7) % 4
 VOLUME = (np.arange(4 * 5 * 6, dtype=np.uint8).reshape(4, 5, 6)) % 3

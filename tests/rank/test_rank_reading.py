@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from manytruths.core.errors import CallError, FormatError
+from manytruths.evaluation.ranking.score_tables import read_scores
 from manytruths.evaluation.ranking.scores import BOTH_EMPTY, MISSING, PRESENT, UNDEFINED
-from manytruths.io.scores import read_scores
 
 OURS = "scope,case,group,label,region,algorithm,against,statistic,value,low,high,n,n_undefined,reason,code"
 
@@ -180,7 +180,7 @@ HEAD = "case,algorithm,dice\n"
         (HEAD + "p,a,0.5\nq,a,0.5\np,a,0.6\n", "line 4: dice of a for case p against truth is in line 2 already"),
         ("case,subject,algorithm,dice\np,s,a,1\np,t,b,1\n", "line 3: case p is of subject 't' here and of 's' above"),
         (HEAD.encode() + b"p\xff,a,1\n", "not text in UTF-8"),
-        (HEAD + 'p,a,"' + "x" * 200_000 + '"\n', "line 2: a cell has more than 131,072 signs"),
+        (HEAD + 'p,a,"' + "x" * 200_000 + '"\n', "line 2: a cell has more than 131,072 characters"),
     ],
 )
 def test_bad_tables(tmp_path, text, told):

@@ -17,9 +17,9 @@ from manytruths.analyses.reliability.verb import ReliabilitySettings, reliabilit
 from manytruths.cli import status
 from manytruths.core.errors import CallError
 from manytruths.core.undefined import reason
-from manytruths.io.ratings import RatingsOptions, open_ratings
 from manytruths.ratings import Ratings, competence, rho, sigma
 from manytruths.ratings.concordance import genuineness, near
+from manytruths.ratings.tables import RatingsOptions, open_ratings
 
 
 def lines(labels=("x", "y"), cases=12, raters="ABC", separator=",", end="\n", head=("case", "rater", "label")):
@@ -166,7 +166,7 @@ def test_several_sheets_are_told(tmp_path, ask):
 def test_other_spreadsheets_are_named(ask):
     code, _, err = ask(b"PK", name="r.ods")
     assert (code, err.count("\n")) == (1, 1)
-    assert "is of LibreOffice; save it as .xlsx or .csv" in err
+    assert "is a file of LibreOffice; save it as .xlsx or .csv" in err
 
 
 def test_a_file_with_braces_in_its_name_is_a_table(ask):

@@ -25,9 +25,9 @@ from manytruths.cli.reliability_verb import reliability as verb
 from manytruths.core.errors import CallError, InputError
 from manytruths.core.undefined import reason
 from manytruths.inference.intervals import mean_intervals, pooled_intervals
-from manytruths.io.ratings import read_ratings
 from manytruths.ratings import Ratings, competence, rho, sigma
 from manytruths.ratings.rasch import rasch
+from manytruths.ratings.tables import read_ratings
 from study_folders import files, run, table, untidy, value
 
 HEAD = ["scope", "case", "group", "label", "region"]
@@ -80,7 +80,7 @@ def rated(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def ratings(rated):
-    return read_ratings(rated / "ratings.csv", levels=5, labels=["well", "ill"])
+    return read_ratings(rated / "ratings.csv", confidence_levels=5, labels=["well", "ill"])
 
 
 def rows_of(rated, name):
@@ -287,7 +287,7 @@ def test_given_accuracies_chance_and_partial(tmp_path, capsys):
     done = run(capsys, "reliability", path, *OPTIONS, "--accuracy", "A=0.9,B=0.8,C=0.7", "--chance", "well=0.7,ill=0.3",
                "--out", tmp_path, "--resamples", "100")  # fmt: skip
     assert done.status == 0
-    ratings = read_ratings(path, levels=5, labels=["well", "ill"])
+    ratings = read_ratings(path, confidence_levels=5, labels=["well", "ill"])
     expected = rho(ratings, [0.9, 0.8, 0.7], {"well": 0.7, "ill": 0.3})
     rows = table(tmp_path / "reliability/reliability.csv")
     assert value(rows, "rho", "pooled", source="given", rater_a="", rater_b="") == pytest.approx(expected.value)
@@ -305,7 +305,7 @@ def test_given_accuracies_chance_and_partial(tmp_path, capsys):
         ((), 1, "is not from 0 to 1; if it is a level of a scale, say of how many: --levels 5"),
         (("--levels", "sure"), 2, "--levels is a number of levels, or two names or more in order"),
         (("--levels", "5", "--labels", "ill,sick"), 1, "label 'well' is none of ill, sick"),
-        (("--levels", "5", "--raters", "A"), 1, "agreement is between two raters or more; there is A alone"),
+        (("--levels", "5", "--raters", "A"), 1, "agreement needs two raters or more; there is only A"),
         (("--levels", "5", "--raters", "A,Q"), 2, "no rater 'Q'"),
         (("--levels", "5", "--chance", "rarely"), 2, "--chance is uniform, empirical or a share for each label"),
         (("--levels", "5", "--chance", "well=0.9"), 2, "chance wants a share for each of ill, well"),

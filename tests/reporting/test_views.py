@@ -14,12 +14,12 @@ from hypothesis.extra.numpy import array_shapes, arrays
 import manytruths as mt
 from manytruths.analyses.agree.case import MapOptions
 from manytruths.analyses.fuse.fusing import FusePlan, fused
-from manytruths.io import Grid
 from manytruths.reporting.casework import CasePlan, work
 from manytruths.reporting.views.layers import layered
 from manytruths.reporting.views.orienting import Display
 from manytruths.reporting.views.packing import packed
 from manytruths.reporting.views.view import ViewPlan, view
+from manytruths.shape.grid import Grid
 
 LARGE = ViewPlan(largest=1 << 24)
 

@@ -10,7 +10,7 @@ import pytest
 
 import manytruths as mt
 from manytruths.io import Location
-from manytruths.io.maps import _LPS
+from manytruths.io.images import _LPS
 from manytruths.study import grids
 from study_folders import files, run, table, volume, write_png
 

@@ -14,9 +14,9 @@ import manytruths
 from ..core.columns import Column
 from ..core.errors import CallError, ManytruthsError
 from ..io import Location
-from ..io.aligning import MARK
 from ..io.tables import read_rows
 from ..io.writing import checksum
+from ..shape.alignment import RESAMPLED
 from ..study import Case, Progress, Study
 from ..study.case_names import UnknownCase, find_unknown_cases
 from ..study.mask_values import find_other_values, other_classes
@@ -211,7 +211,7 @@ def coverage_table(found: Check) -> Table:
             table.append(Row("case", "present", float(here), case.name, group, extra=extra))
             items = checked.marked.get(str(column))
             if here and items is not None:
-                mark = MARK if ("mask", str(column), "resampled") in moved else ""
+                mark = RESAMPLED if ("mask", str(column), "resampled") in moved else ""
                 table.append(Row("case", "marked", float(items), case.name, group, extra=extra, mark=mark))
     return table
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..core.errors import CallError, InputError
 from ..io import write_csv, write_map, write_text
-from ..io.replacing import replacing, take_over
-from ..io.results import remove_inside
+from ..io.results import link_or_copy, remove_inside, replacing
 from ..io.writing import PART
 from ..simulate import EchoStudy
 from ..study import Progress
@@ -93,7 +92,7 @@ def _is_there(study: EchoStudy, stage: Path, name: str, before: Path | None) -> 
     files = _files(study, stage, name)
     if before is not None and all(path.is_file() for path in _files(study, before, name)):
         for old, new in zip(_files(study, before, name), files, strict=True):
-            take_over(old, new)
+            link_or_copy(old, new)
     return all(path.is_file() for path in files)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..io.results import SUMMARY, listed
+from ..io.results import SUMMARY, listed_files
 from .rows import Row
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def grid(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> An
 
 def print_written(folder: Path, console: Console) -> None:
     """Print where everything was written."""
-    files = [*listed(folder), SUMMARY]
+    files = [*listed_files(folder), SUMMARY]
     names = ", ".join(dict.fromkeys(Path(name).parts[0] for name in files))
     console.print(f"\nwritten to {folder}: {names}", markup=False, highlight=False, soft_wrap=True)
 

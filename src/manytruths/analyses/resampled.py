@@ -9,8 +9,8 @@ from pathlib import Path
 
 from ..core.errors import GridError
 from ..io import write_csv
-from ..io.aligning import MARK
-from ..io.grid import TOLERANCE
+from ..shape.alignment import RESAMPLED
+from ..shape.grid import TOLERANCE
 from ..study import Case, Study
 from ..study.grids import Move, find_moves, find_target
 from .printing import counted
@@ -50,7 +50,7 @@ def mark_resampled(study: Study, tables: Iterable[Table], *, judged: bool = Fals
         touched = _Touched(study, frozenset(cases))
         for table in tables:
             for row in table.rows:
-                row.mark = MARK if touched.by(row) else ""
+                row.mark = RESAMPLED if touched.by(row) else ""
     notes = [_resampled(cases, len(study), judged)] if cases else []
     return Moved(frozenset(cases), (*notes, *_exact([move for own in done.values() for move in own])))
 
@@ -59,7 +59,7 @@ def mark_all(tables: Iterable[Table]) -> None:
     """Mark every row of tables that depend on all cases together."""
     for table in tables:
         for row in table.rows:
-            row.mark = MARK
+            row.mark = RESAMPLED
 
 
 def write_marked(

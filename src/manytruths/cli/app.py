@@ -149,7 +149,7 @@ def fuse(
     from ..analyses.fuse.verb import write
     from ..analyses.printing import print_files
     from ..analyses.summaries import Settings
-    from ..io.replacing import replacing
+    from ..io.results import replacing
     from .parsing import beta_of, methods_of, prior_of
 
     input, common = input or Input(), common or Common()

@@ -77,7 +77,7 @@ def evaluate(
     from ..analyses.evaluate.verb import write
     from ..analyses.printing import print_files
     from ..analyses.summaries import Settings
-    from ..io.replacing import replacing
+    from ..io.results import replacing
     from .parsing import methods_of, prior_of, two_numbers
 
     input, common = input or Input(), common or Common()

@@ -61,7 +61,7 @@ class Masks:
         from ..analyses.reliability.mask_printing import print_mask_reliability, write_mask_reliability
         from ..analyses.reliability.masks import Assumptions, LesionRule, mask_reliability
         from ..analyses.summaries import Settings
-        from ..io.replacing import replacing
+        from ..io.results import replacing
         from ..study import Study
         from .parsing import chance_of, excluded, labels, shares
 

@@ -119,7 +119,7 @@ def plan(
     from ..analyses.plan.verb import plan as run
     from ..analyses.plan.verb import print_plan, write
     from ..analyses.printing import print_files
-    from ..io.replacing import replacing
+    from ..io.results import replacing
 
     wish = Wish(
         wanted, shares(rater_accuracy), rater_std, correlation, spread, labels, raters, agreement, rho,
@@ -161,7 +161,7 @@ def ratings_of(path: str | None, given: Mapping[str, Any]) -> tuple[Any, Moved]:
 
         study = Study.open(path, foreground="any")
         return study.tally(region="union"), mark_resampled(study, ())
-    from ..io.ratings import RatingsOptions, open_ratings
+    from ..ratings.tables import RatingsOptions, open_ratings
 
     return open_ratings(path, RatingsOptions(**given, sure=False)).ratings, NOTHING_MOVED
 

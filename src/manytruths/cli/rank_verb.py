@@ -78,8 +78,8 @@ def rank(
     from ..analyses.rank.printing import print_ranking
     from ..analyses.rank.verb import RankSettings, ranked, write
     from ..evaluation.ranking.rank import rank as run
-    from ..io.replacing import replacing
-    from ..io.scores import read_scores
+    from ..evaluation.ranking.score_tables import read_scores
+    from ..io.results import replacing
 
     given = missing_of(missing)
     table = read_scores(scores, columns=pairs("--columns", columns), cases=cases, labels=names(label))

@@ -99,8 +99,8 @@ def reliability(
     from ..analyses.reliability.printing import print_reliability
     from ..analyses.reliability.verb import ReliabilitySettings, write
     from ..analyses.reliability.verb import reliability as run
-    from ..io.ratings import RatingsOptions, open_ratings
-    from ..io.replacing import replacing
+    from ..io.results import replacing
+    from ..ratings.tables import RatingsOptions, open_ratings
 
     chosen = masks or Masks()
     if is_study(ratings):

@@ -90,7 +90,7 @@ def train(
     from .terminal import torch_or_error
 
     torch_or_error("train")
-    from ..io.replacing import alone, replacing
+    from ..io.results import lock_folder, replacing
     from ..learning.augmentation import Augmentation
     from ..learning.fitting import Schedule
     from ..learning.printing import print_training
@@ -107,7 +107,7 @@ def train(
     )  # fmt: skip
     settings = Settings(seed=seed, resamples=resamples, jobs=common.jobs)
     study, home = (input or Input()).open(template), common.out / "train"
-    with alone(home):
+    with lock_folder(home):
         with stages(common.quiet, "reading cases", "training", "judging") as (read, fit, judge):
             found = run(study, plan, home, settings=settings, reading=read, training=fit, judging=judge)
         compared = compare(found)
@@ -152,7 +152,7 @@ def predict(
     from .terminal import torch_or_error
 
     torch_or_error("predict")
-    from ..io.replacing import replacing
+    from ..io.results import replacing
     from ..learning.predicting import predict as run
 
     with replacing(out / "predict") as (stage,), progress(quiet, "predicting") as bar:

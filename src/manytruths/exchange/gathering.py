@@ -12,7 +12,7 @@ from unicodedata import normalize
 
 from ..core.columns import natural_key
 from ..core.errors import FormatError, GridError, InputError, LabelError, StudyError
-from ..io import Grid
+from ..shape.grid import Grid
 from .reads import Read
 
 composed = partial(normalize, "NFC")

@@ -15,8 +15,8 @@ from xml.parsers import expat
 import msgspec
 
 from ..core.errors import FormatError, InputError, ManytruthsError
-from ..io import Grid
-from ..io.opening import regular_file
+from ..io.files import check_regular_file
+from ..shape.grid import Grid
 
 if TYPE_CHECKING:
     from .reads import Stored
@@ -86,7 +86,7 @@ def about(where: object) -> Iterator[None]:
 def json_of(path: Path, kind: type[T], data: bytes | None = None) -> T:
     """A JSON file as objects of a kind."""
     if data is None:
-        regular_file(path)
+        check_regular_file(path)
     with about(path):
         data = _whole(path) if data is None else data
         if not data.strip():

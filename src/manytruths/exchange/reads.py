@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import FormatError
-from ..io import Grid
-from ..io.location import suffix_of
+from ..io.files import suffix_of
+from ..shape.grid import Grid
 from ..shape.polygons import Rule
 from .opening import copy_picture
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..analyses.rows import Row
-from ..charts.dotted import Value, dotted
+from ..charts.bars import Value, dot_chart
 from ..io import safe_name
 from .tables import Compared, labels_of
 
@@ -24,7 +24,7 @@ def _charts(compared: Compared, label: str) -> Iterator[tuple[str, str]]:
         parts = (statistic, "" if statistic == "extended_dice" else against.replace(":", "-"), label)
         title = f"{WORDS[statistic]} against {against}" + (f", {label}" if label else "")
         words = f"{WORDS[statistic]}, mean over subjects and seeds"
-        yield "-".join(safe_name(part) for part in parts if part), dotted(_drawn(compared, chosen), words, title)
+        yield "-".join(safe_name(part) for part in parts if part), dot_chart(_drawn(compared, chosen), words, title)
 
 
 def _drawn(compared: Compared, rows: list[Row]) -> dict[str, dict[str, Value]]:

@@ -16,7 +16,7 @@ from torch import Tensor
 from ..core.errors import InputError
 from ..core.labels import VOID, Labels
 from ..core.tally import Tally
-from ..io import Grid
+from ..shape.grid import Grid
 from ..study import Case, Progress, Study
 from ..study.case import Reading
 from .scaling import Scaling, reduced, reduced_labels

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.errors import InputError, ManytruthsError
 from ..io import Location, Template, read_image, safe_name, write_map
-from ..io.template import Found
+from ..io.template import TemplateMatch
 from ..study import Progress
 from .runs import device_of
 from .trained import Trained
@@ -39,7 +39,7 @@ def predict(
     return paths
 
 
-def _refuse_twice(found: list[Found], images: str) -> None:
+def _refuse_twice(found: list[TemplateMatch], images: str) -> None:
     """Two images of one case would be one file."""
     cases = [one.fields["case"] for one in found]
     twice = next((case for case in cases if cases.count(case) > 1), None)

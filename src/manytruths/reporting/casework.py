@@ -11,7 +11,7 @@ from ..analyses.agree.case import CaseAgreement, MapOptions, analyse_reading
 from ..analyses.fuse.fused import Fused
 from ..analyses.fuse.fusing import FusePlan, fused
 from ..io import Location, write_text
-from ..io.ledger import file_digest
+from ..io.checkpoints import file_digest
 from ..study import Case
 from ..study.case import Reading, Sources
 from .findings import FileRead, View

@@ -24,7 +24,7 @@ from ..analyses.summaries import Settings
 from ..core.errors import InputError
 from ..evaluation.ranking.rank import rank
 from ..fusion.registry import estimator
-from ..io.replacing import replacing
+from ..io.results import replacing
 from ..study import Progress, Study
 from .casework import CasePlan, Worked, work
 from .findings import FileRead, Findings, View, colours_of

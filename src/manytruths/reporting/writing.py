@@ -17,8 +17,7 @@ from ..analyses.rank.verb import write as write_ranking
 from ..analyses.summaries import Settings
 from ..core.errors import CallError, InputError
 from ..io import write_csv, write_text
-from ..io.replacing import replacing
-from ..io.results import write_summary
+from ..io.results import replacing, write_summary
 from ..io.tables import read_table
 from ..study import Progress, Study
 from ..study.deidentification import LETTERS, Codes, code_study

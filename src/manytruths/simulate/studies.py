@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ..core.errors import CallError
-from .phantoms import GROUPS, Mask, Phantom, phantom
+from .phantoms import GROUPS, SMALLEST, Mask, Phantom, phantom
 from .randomness import derive
 from .raters import Marking, SimulatedRater
 from .tissue import Image
@@ -121,8 +121,9 @@ def simulate_study(cases: int = 24, size: int = 256, seed: int = 0) -> Simulated
     >>> study.raters[4].name, study.raters[4].bias
     ('E', 3.0)
     """
-    if cases < 1:
-        raise CallError(f"cases is {cases}; a study needs one or more")
+    for name, value, least in (("cases", cases, 1), ("size", size, SMALLEST), ("seed", seed, 0)):
+        if value < least:
+            raise CallError(f"{name} is {value}; it must be {least} or more")
     scale = size / 256
     raters, algorithms = (
         tuple(replace(r, bias=r.bias * scale, jitter=r.jitter * scale) for r in group) for group in (RATERS, ALGORITHMS)

@@ -16,8 +16,9 @@ from ..core.errors import GridError, InputError, LabelError, ManytruthsError, St
 from ..core.labels import Labels
 from ..core.painting import paint
 from ..core.tally import Tally
-from ..io import Grid, Location, Mask, read_image, read_mask, read_response
-from ..io.aligning import Alignment, box
+from ..io import Location, Mask, read_image, read_mask, read_probability
+from ..shape.alignment import Alignment, bounding_grid
+from ..shape.grid import Grid
 from ..shape.overlaps import smaller_out_of_larger
 from .grids import Placed, Target, combine_alignments, find_target, place
 from .mask_values import about, refuse_compressed, refuse_other_ranks, refuse_strange, values_found
@@ -148,7 +149,7 @@ class Case:
         """One algorithm's grey output."""
         source = self.predictions[column]
         with about(f"case {self.name}, {_of(column)}"):
-            found = read_response(source) if isinstance(source, Location) else self._load(source).mask
+            found = read_probability(source) if isinstance(source, Location) else self._load(source).mask
             if found.array.ndim > len(found.grid.shape):
                 raise InputError(
                     f"{source} is a picture in colour; a grey prediction has one number a pixel: save it as grey"
@@ -200,7 +201,7 @@ class Case:
             refuse_compressed(part.array, f"{label}: ")
         if target is None:
             (first, one), *others = parts.items()
-            target = Target(box(one.grid, [part.grid for _, part in others]), first)
+            target = Target(bounding_grid(one.grid, [part.grid for _, part in others]), first)
         resample = self.options.resample
         return self._together({label: place(part, target, resample, label, *advice) for label, part in parts.items()})
 
@@ -222,7 +223,7 @@ class Reading:
     masks: Mapping[Column, Array]
     grid: Grid
     aligned: Mapping[Column, Alignment] = field(default_factory=dict)
-    """What was done to masks that lay on other grids; see :func:`manytruths.io.aligning.align`."""
+    """What was done to masks that lay on other grids; see :func:`manytruths.shape.alignment.align`."""
 
     @cached_property
     def picture(self) -> tuple[Array | None, str]:

@@ -11,10 +11,10 @@ from typing import Any
 
 from ..core.columns import Column, Role, natural_key
 from ..core.errors import FormatError, ManytruthsError, StudyError, few, find_name_fault, raise_error
-from ..io import Found, Location, Template
-from ..io.reading import read_mask
+from ..io import Location, Template, TemplateMatch
+from ..io.images import read_mask
 from ..io.tables import check_listed, read_table, subjects_of
-from ..io.walking import Complain
+from ..io.template import Complain
 from .case import Case, Source
 from .options import Options
 from .reading_log import Edit, Place, ReadingLog, place_of
@@ -127,7 +127,7 @@ def check_void(cases: Iterable[Case], void: int | None) -> None:
         raise StudyError(f"void is {void}, and no mask can hold more than {largest:.0f}; correct or leave out void")
 
 
-def _register(options: Options, template: Template, found: list[Found], complain: Complain) -> ReadingLog:
+def _register(options: Options, template: Template, found: list[TemplateMatch], complain: Complain) -> ReadingLog:
     """What is known of every read, with an empty mask for those that left nothing."""
     if options.reads is None:
         return ReadingLog()
@@ -222,7 +222,7 @@ def _check_training(
         )
 
 
-def _check_exclude(found: list[Found], exclude: Mapping[str, tuple[str, ...]], complain: Complain) -> None:
+def _check_exclude(found: list[TemplateMatch], exclude: Mapping[str, tuple[str, ...]], complain: Complain) -> None:
     """Refuse to leave out what is not there: a misspelt name would leave in what should go."""
     cases: dict[str, set[str]] = {}
     for one in found:
@@ -253,7 +253,7 @@ def need_two_raters(columns: Iterable[Column], complain: Complain = raise_error)
         complain(StudyError(problem))
 
 
-def _drafts(found: list[Found], exclude: Mapping[str, tuple[str, ...]]) -> dict[str, Draft]:
+def _drafts(found: list[TemplateMatch], exclude: Mapping[str, tuple[str, ...]]) -> dict[str, Draft]:
     subjects: dict[str, set[str]] = {}
     for one in found:
         subjects.setdefault(one.fields["case"], set()).add(one.fields.get("subject", ""))

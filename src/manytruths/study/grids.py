@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import GridError, ManytruthsError
-from ..io import Grid, Location, Mask, probe
-from ..io.aligning import Alignment, align, alignment, box, can_resample, obstacle, steps
-from ..io.location import suffix_of
+from ..io import Location, Mask, probe
+from ..io.files import suffix_of
+from ..shape.alignment import Alignment, align, bounding_grid, can_resample, lattice_steps, obstacle, plan_alignment
+from ..shape.grid import Grid
 
 if TYPE_CHECKING:
     from .case import Case
@@ -89,9 +90,11 @@ def find_target(case: Case) -> Target | None:
         return None
     image = _image(case)
     grids = [grid for _, grid in known]
-    if image is not None and (case.options.resample or any(steps(grid, image) for grid in dict.fromkeys(grids))):
+    if image is not None and (
+        case.options.resample or any(lattice_steps(grid, image) for grid in dict.fromkeys(grids))
+    ):
         return Target(image, IMAGE)
-    return Target(box(grids[0], dict.fromkeys(grids[1:])), f"rater {known[0][0]}'s")
+    return Target(bounding_grid(grids[0], dict.fromkeys(grids[1:])), f"rater {known[0][0]}'s")
 
 
 def _image(case: Case) -> Grid | None:
@@ -135,7 +138,7 @@ def _sources(case: Case, masks: bool, judged: bool) -> Iterator[tuple[str, str, 
 def _plan_alignment(source: object, onto: Grid, case: Case) -> Alignment:
     for grid in _grids({"": source}):
         try:
-            return alignment(grid, onto, case.options.resample)
+            return plan_alignment(grid, onto, case.options.resample)
         except GridError:
             break
     return NOTHING

@@ -9,8 +9,9 @@ from functools import partial
 from ..core.columns import Column
 from ..core.errors import InputError, LabelError, ManytruthsError
 from ..core.tally import Tally
-from ..io import Grid, probe
-from ..io.aligning import obstacle
+from ..io import probe
+from ..shape.alignment import obstacle
+from ..shape.grid import Grid
 from .case import Case, Reading
 from .grids import IMAGE, Misplaced, Move, Placed, Target, find_moves, find_target
 from .mask_values import find_other_values_of_predictions, grey_references

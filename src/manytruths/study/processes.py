@@ -27,7 +27,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any, Generic, NoReturn, TypeVar
 
 from ..core.errors import CallError, InputError, ManytruthsError, TooLarge, find_memory_error
-from ..io.reading import probe
+from ..io.images import probe
 
 STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 

@@ -16,9 +16,9 @@ from typing import TypeVar
 from ..core.columns import Column
 from ..core.errors import ManytruthsError, StudyError
 from ..core.tally import Tally
-from ..io import Found, Location
+from ..io import Location, TemplateMatch
 from ..io.tables import read_rows
-from ..io.walking import Complain
+from ..io.template import Complain
 from .case import Case, Source
 from .case_names import closest_name
 from .mask_values import about, refuse_two_values
@@ -81,7 +81,7 @@ class ReadingLog:
     """Raters who are left out of the study."""
 
     @classmethod
-    def read(cls, path: str, found: Sequence[Found], fields: Sequence[str], complain: Complain) -> ReadingLog:
+    def read(cls, path: str, found: Sequence[TemplateMatch], fields: Sequence[str], complain: Complain) -> ReadingLog:
         """The register of some files, whose template has these ``fields``."""
         masks = _by_place(found)
         reads = read_log_entries(path, _names(found, "subject" in fields), complain)
@@ -94,7 +94,7 @@ class ReadingLog:
 
     def completed(
         self,
-        found: Sequence[Found],
+        found: Sequence[TemplateMatch],
         image: Callable[[Place], Location | None],
         complain: Complain,
         excluded: Iterable[str] = (),
@@ -149,10 +149,10 @@ class ReadingLog:
                 problem = f"{self.path}: case {case} has masks of {', '.join(silent)}, of whom there is no row; add it"
                 complain(StudyError(f"{problem}: an edit that nobody knows of makes agreement look better than it is"))
 
-    def blanks(self) -> list[Found]:
+    def blanks(self) -> list[TemplateMatch]:
         """The empty masks that no file stands for, as if they had been found."""
         return [
-            Found(source, _fields(place, column))
+            TemplateMatch(source, _fields(place, column))
             for place, here in self.masks.items()
             for column, by_label in here.items()
             for source in by_label.values()
@@ -319,7 +319,7 @@ def _parent(read: LogEntry, here: Mapping[Column, LogEntry]) -> Column:
     raise StudyError(f"{read} is based on {read.based_on!r}, of which there is no read; {hint}")
 
 
-def _by_place(found: Iterable[Found]) -> dict[Place, dict[Column, dict[str, Source]]]:
+def _by_place(found: Iterable[TemplateMatch]) -> dict[Place, dict[Column, dict[str, Source]]]:
     masks: dict[Place, dict[Column, dict[str, Source]]] = {}
     for one in found:
         f = one.fields
@@ -351,7 +351,7 @@ def _blank(read: LogEntry, here: Masks, image: Location | None) -> Location:
     return replace(image, blank="image")
 
 
-def _names(found: Sequence[Found], subjects: bool) -> Names:
+def _names(found: Sequence[TemplateMatch], subjects: bool) -> Names:
     places = {place_of(one.fields): None for one in found}
     full = {compose_name("/".join(one)): one for one in places}
     cases: dict[str, list[Place]] = {}

@@ -17,7 +17,7 @@ from ..core.labels import Labels
 from ..core.tallies import Tallies
 from ..core.tally import Tally
 from ..io.tables import read_table
-from ..io.walking import Complain
+from ..io.template import Complain
 from .case import Case
 from .case_files import check_excluded_raters, check_void, find_cases, need_two_raters
 from .mask_values import refuse_other_values

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ...charts import beside_raters, lines
+from ...charts import line_chart, rater_difference_chart
 from ...evaluation.grey.mean_precision import mean_precision
 from ...evaluation.ranking.directions import is_distance
 from ...io import safe_name
@@ -59,7 +59,7 @@ def _ranges(found: Evaluation) -> Iterator[tuple[str, str]]:
             about = f"{part.label}: {title}" if part.label else title
             verdicts = {a: verdict_words(human, a) for a in apart}
             label = f"better by ({NAMES[statistic]}{unit})"
-            yield f"human-{statistic}{suffix}", beside_raters(apart, label, about, verdicts=verdicts)
+            yield f"human-{statistic}{suffix}", rater_difference_chart(apart, label, about, verdicts=verdicts)
 
 
 def _points(found: GreyScores, algorithm: str, truth: str) -> tuple[Values, Values]:
@@ -88,7 +88,7 @@ def _levels(found: GreyScores) -> Iterator[tuple[str, str]]:
         curves = {f"≥ {name[7:]}": _points(found, algorithm, name) for name in levels}
         areas = {f"≥ {name[7:]}": _area(found, algorithm, name) for name in levels}
         title = f"{algorithm}: P̄-R as more raters must agree"
-        drawn = lines(curves, "recall", "mean precision P̄", title, notes=areas, ordered=True)
+        drawn = line_chart(curves, "recall", "mean precision P̄", title, notes=areas, ordered=True)
         yield f"levels-{safe_name(algorithm)}", drawn
 
 
@@ -99,7 +99,7 @@ def _truths(found: GreyScores) -> Iterator[tuple[str, str]]:
         areas = {truth: _area(found, algorithm, truth) for truth in found.truths}
         title = f"{algorithm}: P̄-R under every truth"
         raters = [name for name, kind in found.kinds.items() if kind == "rater"]
-        drawn = lines(curves, "recall", "mean precision P̄", title, notes=areas, faint=raters, faint_name="raters")
+        drawn = line_chart(curves, "recall", "mean precision P̄", title, notes=areas, faint=raters, faint_name="raters")
         yield f"truths-{safe_name(algorithm)}", drawn
 
 
@@ -112,4 +112,4 @@ def _rankings(found: GreyScores) -> Iterator[tuple[str, str]]:
         title = f"Ranking {number}, under {truth} and {len(ranking.truths) - 1} more truths"
         if len(ranking.truths) == 1:
             title = f"Ranking {number}, under {truth} alone"
-        yield f"ranking-{number}", lines(curves, "recall", "mean precision P̄", title, notes=areas)
+        yield f"ranking-{number}", line_chart(curves, "recall", "mean precision P̄", title, notes=areas)

@@ -11,11 +11,11 @@ import numpy as np
 
 from ...core.columns import Column
 from ...core.errors import CallError, ManytruthsError
+from ...evaluation.grade_sheets import read_grades
 from ...evaluation.grading.blinding import Ticket
 from ...evaluation.grading.grades import GradeScale
 from ...evaluation.intensity import frame_intensity
 from ...evaluation.second_look import SecondLook, second_look
-from ...io.grades import read_grades
 from ...study import Case, Progress, Study
 from ...study.consensus import binary_mask
 from ..printing import counted

@@ -118,7 +118,7 @@ def _notes(
 
 def frames_chart(subject: str, one: FrameCurves) -> str:
     """Raters at the left, algorithms and the raters' mean at the right, with each algorithm's distance to it."""
-    from ...charts.frames import frame_chart
+    from ...charts.curves import frame_chart
 
     notes = {d.column.name: f"{d.rms:.3g}" for d in one.distances() if d.column.role == "algorithm" and d.rms == d.rms}
     return frame_chart(

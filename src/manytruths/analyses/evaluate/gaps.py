@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core.undefined import Undefined, code, undefined_like
 from ...evaluation.ranking.directions import best, describes_the_case, direction, is_distance, worst
-from ...io.scores import PERFECT
+from ...evaluation.ranking.score_tables import PERFECT
 
 Missing = Literal["worst", "exclude"]
 

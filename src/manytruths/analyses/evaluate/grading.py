@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ...charts.rocs import lines
+from ...charts.curves import line_chart
 from ...core.undefined import REASONS, Undefined, code, ratio
 from ...evaluation.grading.agreement import GraderAgreement, grader_agreement
 from ...evaluation.grading.grades import (
@@ -104,7 +104,7 @@ def grade_metrics(
         ``{name: {(case, algorithm): value}}``. What a metric is against may stand in brackets: ``dice [vote:0.5]``.
         Where a prediction that marked nothing should count as bad, give the worst value, not nan.
     grades, blank
-        As :func:`manytruths.io.grades.read_grades` returns them.
+        As :func:`manytruths.evaluation.grade_sheets.read_grades` returns them.
     algorithms
         In the order in which they are listed.
     subjects
@@ -204,7 +204,7 @@ def grading_chart(found: Graded) -> str:
     shown = found.whole()[:MOST_CURVES]
     level = round(100 * shown[0].area.level) if shown else 95
     told = ", over all; within algorithms" if found.several else ""
-    return lines(
+    return line_chart(
         {r.metric: (r.fall_out, r.sensitivity) for r in shown},
         "share of those that need correction which pass",
         "share of those that need none which pass",

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from ...core.columns import natural_key
 from ...core.errors import FormatError, InputError
+from ...evaluation.grade_sheets import KEY
 from ...evaluation.grading.blinding import Ticket, drawn_cases, tickets
 from ...evaluation.grading.grades import GradeScale
 from ...io import write_csv, write_picture, write_text
-from ...io.grades import KEY
 from ...io.tables import read_table
 from ...study import Study
 
@@ -107,7 +107,7 @@ def draw_tickets(
         Of a volume, what decides which slices are shown: all raters' and all algorithms' marks together, so that
         every algorithm is seen in the same slices, and what it missed too.
     """
-    from ...charts.contours import contour_slices
+    from ...charts.overlays import contour_slices
 
     if where is None:
         where = np.sum([np.ma.filled(m, 0) != 0 for by in predictions.values() for m in by.values()], axis=0)

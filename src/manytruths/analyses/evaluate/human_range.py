@@ -21,8 +21,8 @@ from ...core.columns import Column
 from ...core.tallies import Tallies
 from ...core.undefined import Undefined, code
 from ...evaluation.ranking.directions import best, direction
+from ...evaluation.ranking.score_tables import PERFECT
 from ...inference.intervals import Interval, mean_intervals, subject_values
-from ...io.scores import PERFECT
 from ..summaries import Settings
 from .gaps import NO_PREDICTION, average, worst_value
 from .measures import EVERYBODY, Key, Values

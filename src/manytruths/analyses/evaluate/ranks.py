@@ -12,8 +12,8 @@ from ...evaluation.grey.truth_rankings import TruthRankings, truth_rankings
 from ...evaluation.ranking.directions import describes_the_case, direction
 from ...evaluation.ranking.gaps import Board, boards
 from ...evaluation.ranking.schemes import DIGITS
+from ...evaluation.ranking.score_tables import gap_of
 from ...evaluation.ranking.scores import MISSING, PRESENT, Scores
-from ...io.scores import gap_of
 from ..rows import Row
 from .gaps import Missing
 from .hard import HardScores, Part, algorithms_of, truths_of

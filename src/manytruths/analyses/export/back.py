@@ -16,8 +16,7 @@ from ...exchange.outlines import Bitmap, Whole
 from ...exchange.reads import Mark, Outline, Read
 from ...fusion.registry import estimator
 from ...io import safe_name, write_text
-from ...io.replacing import replacing, written_files
-from ...io.results import SUMMARY, write_summary
+from ...io.results import SUMMARY, replacing, write_summary, written_files
 from ...io.tables import read_table
 from ...study import Case, Progress, Study
 from ...study.grids import is_resampled

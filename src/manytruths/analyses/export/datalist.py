@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...io import Grid, write_json, write_map
-from ...io.location import suffix_of
+from ...io import write_json, write_map
+from ...io.files import suffix_of
+from ...shape.grid import Grid
 from ...study import Case, Study
 from .job import Item, Job, Made, made_of, read_case
 from .looking import placed

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from ...core.errors import CallError, InputError, ManytruthsError
 from ...core.tally import Tally
-from ...io import Grid, Picture, read_image
+from ...io import Picture, read_image
+from ...shape.grid import Grid
 from ...study import Case, Progress, Study
 from ...study.problems import check_case
 from .numbering import Numbering

@@ -11,8 +11,7 @@ from typing import Protocol
 
 from ...core.errors import CallError, few
 from ...io import write_csv
-from ...io.replacing import replacing, written_files
-from ...io.results import write_summary
+from ...io.results import replacing, write_summary, written_files
 from ...study import Case, Progress, Study
 from ...study.grids import is_resampled
 from ..files import summary_of

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...io import Grid, Picture, atomic, write_map, write_picture
+from ...io import Picture, atomic, write_map, write_picture
+from ...shape.grid import Grid
 
 
 def write_image(path: Path, picture: Picture, grid: Grid) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...charts.planes import histograms, plane
+from ...charts.complexity import complexity_plane, histograms
 
 if TYPE_CHECKING:
     from .verb import Fusion
@@ -24,7 +24,7 @@ def charts(found: Fusion) -> dict[str, str]:
     if any(not c.reason for c in cases.values()):
         points = {name: (float(c.entropy), float(c.mean)) for name, c in cases.items()}
         groups = {name: found.groups.classify(c) for name, c in cases.items()} if found.groups else None
-        drawn["complexity"] = plane(points, groups, "How complex is each case?")
+        drawn["complexity"] = complexity_plane(points, groups, "How complex is each case?")
         values = {"all cases": [float(c.esm) for c in cases.values()]}
         drawn["esm"] = histograms(values, "entropy scaled by mean (ESM)", "Complexity of the cases")
     return drawn

@@ -22,9 +22,9 @@ from ...fusion import Consensus, balanced_accuracy, estimate, gordon_f, soft_acc
 from ...fusion.registry import estimator, options_of
 from ...fusion.result import first_readings
 from ...io import Location, safe_name, write_map
-from ...io.ledger import fingerprint, recall, remember
-from ...io.location import suffix_of
-from ...io.replacing import take_over
+from ...io.checkpoints import fingerprint, load_checkpoint, save_checkpoint
+from ...io.files import suffix_of
+from ...io.results import link_or_copy
 from ...study import Case
 from ...study.case import Reading
 from ...study.consensus import FirstReadings
@@ -76,14 +76,14 @@ def fuse_case(case: Case, plan: FusePlan) -> Fused:
     written = (*files, plan.folder / ledger)
     digest = _fingerprint(reading, plan)
     for place in filter(None, (plan.folder, plan.earlier)):
-        before = recall(place, ledger, digest, names)
+        before = load_checkpoint(place, ledger, digest, names)
         if before is not None:
             for name in (*names, ledger) if place != plan.folder else ():
-                take_over(place / name, plan.folder / name)
+                link_or_copy(place / name, plan.folder / name)
             return restored(before, written)
     made = fused(reading, plan)
     _write_all(plan, made)
-    remember(plan.folder, ledger, digest, names, kept(made.kept))
+    save_checkpoint(plan.folder, ledger, digest, names, kept(made.kept))
     return replace(made.kept, files=written)
 
 

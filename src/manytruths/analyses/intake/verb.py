@@ -13,8 +13,8 @@ from ...core.errors import GridError, InputError, StudyError, few
 from ...exchange.gathering import Gathered
 from ...exchange.reads import NoPicture, Read
 from ...io import Template, probe, write_csv, write_text
-from ...io.location import SUFFIXES
-from ...io.replacing import replacing
+from ...io.files import SUFFIXES
+from ...io.results import replacing
 from ...io.writing import PART
 from ...study import Progress
 from ...study.processes import map_in_order

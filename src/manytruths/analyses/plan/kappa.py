@@ -74,7 +74,7 @@ def _width_grid(wish: Wish, widths: list[KappaWidth] | tuple[()]) -> Grid:
 
 
 def _charts(wish: Wish, needed: tuple[KappaWidth, ...], widths: list[KappaWidth] | tuple[()]) -> dict[str, str]:
-    from ...charts.charts import bars
+    from ...charts.bars import bars
 
     drawn = {}
     expected = f"kappa {wish.kappa:g}, prevalence {wish.prevalence:g}"

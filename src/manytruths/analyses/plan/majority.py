@@ -184,7 +184,7 @@ def _notes(wish: Wish, model: Model) -> Iterator[str]:
 
 
 def _charts(wish: Wish, model: Model, needed: RatersNeeded | None) -> dict[str, str]:
-    from ...charts.panel_charts import panel_chart
+    from ...charts.panels import panel_chart
 
     step = 2 if wish.labels == 2 else 1
     ks = range(1, max(wish.most, _last(needed), _shown(wish.raters)) + 1, step)
@@ -221,7 +221,7 @@ def _shown(raters: int | None) -> int:
 
 
 def _needed_chart(wish: Wish, model: Model) -> str:
-    from ...charts.panel_charts import ratio_chart
+    from ...charts.panels import ratio_chart
 
     wanted, accuracy = float(wish.wanted or 0), np.linspace(0.55, 0.99, 177)
     curves = {"independent": _needs(wanted, accuracy, 0.0)}

@@ -112,7 +112,7 @@ def _notes(found: PilotPlan) -> Iterator[str]:
 
 
 def _charts(found: PilotPlan, wish: Wish) -> dict[str, str]:
-    from ...charts.panel_charts import panel_chart
+    from ...charts.panels import panel_chart
 
     shown = [p for p in found.panels if p.raters % 2 or found.labels > 2]
     ks = [p.raters for p in shown]

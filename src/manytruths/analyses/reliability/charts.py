@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...charts.matrices import matrix
+from ...charts.pairs import matrix
 from ...charts.reliability import confidence_errors, confidence_ridges, roc_space
 from .confidence import ConfidenceLevels
 from .raters import operating_points

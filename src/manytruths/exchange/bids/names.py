@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import FormatError, ManytruthsError
-from ...io import Grid
-from ...io.opening import regular_file
+from ...io.files import check_regular_file
+from ...shape.grid import Grid
 from ..opening import about, json_of
 from ..volumes import nifti_volume, telling
 
@@ -109,7 +109,7 @@ def label_names(dataset: Dataset, path: Path, name: Name) -> dict[int, str] | No
 
 
 def _table(path: Path) -> dict[int, str]:
-    regular_file(path)
+    check_regular_file(path)
     with about(path):
         with open(path, "rb") as stream:
             data = stream.read(LARGEST_TABLE + 1)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import FormatError, GridError, LabelError
-from ...io import Grid
+from ...shape.grid import Grid
 from ..opening import about
 from ..reads import Choices, Mark, Outline, Read, Status, Stored
 from ..sources import Source, sources

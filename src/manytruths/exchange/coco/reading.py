@@ -13,7 +13,7 @@ from typing import Any, cast
 import msgspec
 
 from ...core.errors import CallError, FormatError
-from ...io import Grid
+from ...shape.grid import Grid
 from ..documents import NOTHING, decoded, given, notes_of, person_of, picture_beside, ranked, rings_of, text_of
 from ..opening import about, image_grid, json_of
 from ..outlines import Polygon

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import FormatError, InputError, LabelError
-from ...io import Grid
+from ...shape.grid import Grid
 from ..opening import Element
 from ..outlines import Bitmap, Ellipse, Line, Polygon, box, few_enough, finite
 from ..reads import Choices, Mark, Mask, Outline, Window

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import FormatError
-from ...io.opening import needs
+from ...io.files import import_extra
 from ..opening import PIECE
 from ..reads import Mask, Window
 from .opening import EXPLICIT, IMPLICIT, Bounded, PixelData, decoding, opened
@@ -91,7 +91,7 @@ class Pixels:
         return flat.reshape(self.rows, self.columns)
 
     def _packed(self, stream: IO[bytes], numbers: list[int]) -> Iterator[tuple[int, NDArray[Any]]]:
-        encaps = needs("pydicom.encaps", "dicom", self.data.path)
+        encaps = import_extra("pydicom.encaps", "dicom", self.data.path)
         stream.seek(self.data.start)
         bounded = Bounded(stream, 2 * LARGEST_PACKED, 2**62)
         wanted = set(numbers)
@@ -114,11 +114,11 @@ class Pixels:
         wanted = self._options()["samples_per_pixel"]
         if colours != wanted:
             raise FormatError(f"a frame has {colours} colours, wanted is {wanted}; export it again")
-        encaps = needs("pydicom.encaps", "dicom", self.data.path)
+        encaps = import_extra("pydicom.encaps", "dicom", self.data.path)
         return self._by_pydicom(encaps.encapsulate([data], has_bot=False), syntax)
 
     def _by_pydicom(self, data: bytes, syntax: str) -> NDArray[Any]:
-        pixels = needs("pydicom.pixels", "dicom", self.data.path)
+        pixels = import_extra("pydicom.pixels", "dicom", self.data.path)
         decoder = pixels.get_decoder(syntax)
         if not decoder.is_available:
             raise FormatError("no decoder of its frames is installed; save it as explicit little endian")

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from ...core.errors import FormatError, ManytruthsError
-from ...io.opening import needs
-from ...io.quiet import quiet
+from ...io.files import import_extra, quiet
 from ..opening import PIECE, about
 
 LARGEST_HEADER = 1 << 24
@@ -189,7 +188,7 @@ class _Parsing:
         """The tag, where its value starts, and how long it is."""
 
     def read(self, stream: Bounded, tags: list[Any], inside: bool = False) -> Any:
-        reading = needs("pydicom.filereader", "dicom", self.path)
+        reading = import_extra("pydicom.filereader", "dicom", self.path)
         stop = None if inside else self.stop
         return reading.read_dataset(
             stream, self.syntax == IMPLICIT, True, stop_when=stop, specific_tags=tags, at_top_level=not inside
@@ -241,5 +240,5 @@ class _Parsing:
 
 
 def _numbers(tags: Sequence[str], path: Path) -> list[Any]:
-    tag = needs("pydicom.tag", "dicom", path).Tag
+    tag = import_extra("pydicom.tag", "dicom", path).Tag
     return [tag(name) for name in tags]

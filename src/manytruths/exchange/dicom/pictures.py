@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import FormatError, ManytruthsError
-from ...io import Grid, atomic, write_map, write_picture
-from ...io.opening import needs
+from ...io import atomic, write_map, write_picture
+from ...io.files import import_extra
+from ...shape.grid import Grid
 from ..reads import NoPicture
 from .greys import Greys, greys_of
 from .opening import decoding
@@ -108,7 +109,7 @@ class SeriesPicture:
 
     def _header(self, kind: np.dtype[Any], to: Path) -> bytes:
         """What stands before the voxels: the same as in the masks, so that both lie on one grid."""
-        nibabel = needs("nibabel", "medical", to)
+        nibabel = import_extra("nibabel", "medical", to)
         image = nibabel.Nifti1Image(np.broadcast_to(kind.type(0), self.grid.shape), np.array(self.grid.affine))
         image.header.set_xyzt_units("mm")
         image.header.set_slope_inter(1, 0)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import FormatError, GridError
-from ...io import Grid
+from ...shape.grid import Grid
 from ..reads import Choices, Mark, Read, Status
 from ..sources import Source, sources
 from .frames import Frames, marked, of_two_values

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import GridError
-from ...io import Grid
-from ...io.grid import TOLERANCE
+from ...shape.grid import TOLERANCE, Grid
 from ..opening import LARGEST_SIDE
 from .planes import LARGEST_VOLUME, Numbers, Planes
 

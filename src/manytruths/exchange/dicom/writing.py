@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import GridError, InputError, LabelError, ManytruthsError
-from ...io import Grid, atomic
-from ...io.aligning import align, obstacle
-from ...io.opening import needs
-from ...io.quiet import quiet
+from ...io import atomic
+from ...io.files import import_extra, quiet
+from ...shape.alignment import align, obstacle
+from ...shape.grid import Grid
 from ..reads import Mask, Read
 from .opening import decoding
 from .reading import Series, sorted_out
@@ -77,7 +77,7 @@ def write_dicom_seg(
         Names that have a segment even where nothing is marked.
     """
     path = Path(path)
-    needs("highdicom", "dicom", path)
+    import_extra("highdicom", "dicom", path)
     _check(read, path)
     found = series if isinstance(series, DicomSources) else dicom_sources(series)
     one, grid = _fitting(read, found)
@@ -136,7 +136,7 @@ def _size(one: Series) -> tuple[int, int]:
 
 def _images(one: Series, grid: Grid) -> tuple[list[Any], NDArray[np.int64]]:
     """The images of the stack from the lowest, and which slice of the grid each of their frames is."""
-    pydicom = needs("pydicom", "dicom", one.where)
+    pydicom = import_extra("pydicom", "dicom", one.where)
     stack = one.stack()
     order = stack.order if stack is not None else (0,)
     paths = [one.paths[k] for k in order]
@@ -183,7 +183,10 @@ def _slices(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _made(read: Read, images: list[Any], pixels: NDArray[Any], keys: list[Key], automatic: bool) -> Any:
-    highdicom, uid = needs("highdicom", "dicom", Path(read.source)), needs("pydicom.uid", "dicom", Path(read.source))
+    highdicom, uid = (
+        import_extra("highdicom", "dicom", Path(read.source)),
+        import_extra("pydicom.uid", "dicom", Path(read.source)),
+    )
     digest = hashlib.sha256(np.ascontiguousarray(pixels).tobytes()).hexdigest()
     own = [str(images[0].SeriesInstanceUID), read.rater, read.session, repr(keys), digest, version(OURS)]
     made = highdicom.seg.Segmentation(
@@ -217,8 +220,8 @@ def _made(read: Read, images: list[Any], pixels: NDArray[Any], keys: list[Key], 
 
 def _described(key: Key, number: int, automatic: bool) -> Any:
     """A segment; what it is made of is not known beyond its name, so it is tissue."""
-    highdicom = needs("highdicom", "dicom", Path(key[0]))
-    codes = needs("pydicom.sr.codedict", "dicom", Path(key[0])).codes
+    highdicom = import_extra("highdicom", "dicom", Path(key[0]))
+    codes = import_extra("pydicom.sr.codedict", "dicom", Path(key[0])).codes
     algorithm = highdicom.AlgorithmIdentificationSequence(
         name=OURS, version=version(OURS), family=codes.cid7162.ClusterAnalysis
     )

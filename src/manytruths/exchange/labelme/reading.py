@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import FormatError, InputError, LabelError
-from ...io import Grid, probe
-from ...io.png import opened
-from ...io.quiet import quiet
+from ...io import probe
+from ...io.files import quiet
+from ...io.pillow import open_png
+from ...shape.grid import Grid
 from ..documents import LONGEST, NOTHING, anything, decoded, given, notes_of, picture_beside, points_of, ranked, text_of
 from ..opening import about, image_grid, json_of
 from ..outlines import Bitmap, Ellipse, Line, Polygon, finite
@@ -217,7 +218,7 @@ def _mask(shape: Shape, grid: Grid) -> Outline:
 
 def _unpacked(png: bytes) -> Mask:
     try:
-        with quiet, opened(png) as image:
+        with quiet, open_png(png) as image:
             mode, values = image.mode, np.asarray(image)
     except Exception as error:  # libraries raise what they like on bad bytes
         raise FormatError(f"its mask is damaged ({' '.join(str(error).split())[:80]}); draw it again") from None

@@ -16,8 +16,9 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from ...core.errors import FormatError, InputError
-from ...io import Grid, probe
-from ...io.location import SUFFIXES
+from ...io import probe
+from ...io.files import SUFFIXES
+from ...shape.grid import Grid
 from ..documents import NOTHING, decoded, given, person_of, picture_beside, text_of
 from ..opening import about, image_grid, json_of
 from ..reads import Choices, Mark, Read, Stored

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from ...core.errors import FormatError, GridError
-from ...io import Grid
+from ...shape.grid import Grid
 from ..documents import LONGEST_NOTE, NOTHING, anything, decoded, given, points_of, ranked, text_of
 from ..opening import about, image_grid
 from ..outlines import Ellipse, Line, Polygon, box, finite

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...core.columns import natural_key
 from ...core.errors import CallError
-from ...io import Grid
+from ...shape.grid import Grid
 from ..documents import flat_shape, score_of, single_rings, whole_of, write_document
 from ..outlines import Polygon
 from ..reads import Mark, Mask, Outline, Read

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import FormatError, GridError
-from ...io import Grid
-from ...io.nrrd_file import affine_of
-from ...io.opening import needs
+from ...io.files import import_extra
+from ...io.nrrd import affine_of
+from ...shape.grid import Grid
 from ..volumes import LARGEST_VOLUME, Volume
 
 LONGEST_HEADER = 1 << 22
@@ -61,7 +61,7 @@ def header_of(path: Path) -> Header:
     keys = dict(_key(line) for line in lines if ":=" in line and not line.startswith("#"))
     # pynrrd would drop whatever is not ASCII
     plain = [line for line in lines if ":=" not in line]
-    fields = needs("nrrd", "medical", path).read_header(plain)
+    fields = import_extra("nrrd", "medical", path).read_header(plain)
     volume = _volume(path, fields, start)
     return Header(volume, _grid(fields, volume), keys, _segments(keys))
 

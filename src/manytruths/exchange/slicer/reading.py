@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ...core.errors import FormatError
-from ...io import Grid
+from ...shape.grid import Grid
 from ..opening import about
 from ..reads import Choices, Mark, Outline, Read, Status, Window
 from ..sources import Source, sources

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import CallError, LabelError
-from ...io import Grid, atomic
+from ...io import atomic
+from ...shape.grid import Grid
 from ..reads import Mark, Mask, Read
 from .file import GEOMETRY, tags_of
 from .reading import OWN, STATUS

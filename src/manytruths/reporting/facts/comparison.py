@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ...analyses.rows import Row
 from ...analyses.summaries import groups_of
-from ...charts.grouped_bars import Bar, Entry, grouped_bars
+from ...charts.bars import Bar, Entry, grouped_bars
 from ..findings import Findings
 from ..parts import Chart
 from .numbers import known, numbers

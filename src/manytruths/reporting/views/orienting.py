@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...charts import best_slice
-from ...io import Grid
+from ...shape.grid import Grid
 
 Array = NDArray[Any]
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...charts.scaling import Scale, as_bytes
+from ...charts.canvas import Scale, as_bytes
 
 Array = NDArray[Any]
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...charts.overlay import heat_panel
-from ...charts.scaling import Scale, middle
+from ...charts.canvas import Scale, central_range
+from ...charts.overlays import heat_panel
 from ...core.columns import Column
 from ...core.tally import Tally
 from ...study.case import Reading
@@ -125,7 +125,7 @@ def _coarsened(maps: Sequence[Array], room: float, step: int) -> tuple[int, list
 
 def _image(slices: Array, largest: int) -> dict[str, Any]:
     """Every slice as a picture: as large and as good as there is room for all of them together."""
-    ends = middle(slices) if slices.dtype != np.uint8 and slices.dtype.kind != "b" else None
+    ends = central_range(slices) if slices.dtype != np.uint8 and slices.dtype.kind != "b" else None
     longest = max(slices.shape[1:3])
     sides = [side for side in SIDES if side < 2 * longest] or [SIDES[-1]]
     sizes = [(sides[0], 92), *((side, 80) for side in sides)]

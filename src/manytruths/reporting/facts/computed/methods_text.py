@@ -15,9 +15,9 @@ from ....analyses.printing import counted
 from ....analyses.rank.verb import Ranked
 from ....analyses.summaries import region_of
 from ....core.undefined import code
+from ....evaluation.ranking.score_tables import PERFECT
 from ....evaluation.ranking.wilcoxon import EXACT
 from ....inference.intervals import MIN_SUBJECTS
-from ....io.scores import PERFECT
 from ...findings import Findings
 from ..algorithms.tables import empty_masks
 from ..numbers import bounded, known, numbers

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from test_charts import SVG, assert_tidy, read, words
 
-from manytruths.charts.planes import GROUP_COLOURS, SHAPES, histograms, plane
+from manytruths.charts.complexity import GROUP_COLOURS, SHAPES, complexity_plane, histograms
 from manytruths.core.errors import CallError
 
 
@@ -25,7 +25,7 @@ def marks(chart: str) -> list[str]:
 @pytest.mark.parametrize("count", [1, 3, 40, 900])
 def test_plane(count: int) -> None:
     points, groups = scattered(count)
-    chart = plane(points, groups, "Where cases lie")
+    chart = complexity_plane(points, groups, "Where cases lie")
     root = read(chart)
     assert_tidy(root)
     assert len(marks(chart)) == count + min(count, 3), "a mark a case, and one a group in the legend"
@@ -35,7 +35,7 @@ def test_plane(count: int) -> None:
 
 
 def test_plane_puts_cases_where_they_lie() -> None:
-    root = read(plane({"low": (0.0, 0.0), "high": (1.0, 1.0)}))
+    root = read(complexity_plane({"low": (0.0, 0.0), "high": (1.0, 1.0)}))
     first, second, *_ = [path.get("transform", "") for path in root.iter(f"{SVG}path")]
     assert first.startswith("translate(78.00 374.00)")
     assert second.startswith("translate(538.00 44.00)")
@@ -43,27 +43,27 @@ def test_plane_puts_cases_where_they_lie() -> None:
 
 def test_plane_names_the_extreme_cases() -> None:
     points = {f"m{n}": (0.5 + n / 1000, 0.7) for n in range(20)} | {"far down": (0.5, 0.1), "far right": (1.4, 0.7)}
-    shown = [element.text for element in read(plane(points)).iter(f"{SVG}text")]
+    shown = [element.text for element in read(complexity_plane(points)).iter(f"{SVG}text")]
     assert "far down" in shown
     assert "far right" in shown
     assert sum(str(text).startswith("m") and str(text)[1:].isdigit() for text in shown) <= 4
-    assert "far down" not in [element.text for element in read(plane(points, named=0)).iter(f"{SVG}text")]
+    assert "far down" not in [element.text for element in read(complexity_plane(points, named=0)).iter(f"{SVG}text")]
 
 
 def test_groups_differ_in_colour_and_shape() -> None:
     assert len(set(SHAPES.values())) == 3
-    chart = plane({"a": (0.2, 0.4), "b": (0.2, 0.9), "d": (0.8, 0.7)}, {"a": "A", "b": "B", "d": "D"})
+    chart = complexity_plane({"a": (0.2, 0.4), "b": (0.2, 0.9), "d": (0.8, 0.7)}, {"a": "A", "b": "B", "d": "D"})
     assert {GROUP_COLOURS[group] for group in "ABD"} <= set(marks(chart))
 
 
 def test_plane_counts_what_has_no_place() -> None:
     points = {"x": (0.5, 0.5), "no": (math.nan, math.nan), "nor": (0.4, math.nan)}
-    root = read(plane(points, {"x": "B"}))
+    root = read(complexity_plane(points, {"x": "B"}))
     assert "2 undefined" in words(root)
     assert "1 case" in words(root)
     assert_tidy(root)
-    assert_tidy(read(plane({}, {})))
-    assert_tidy(read(plane({"A & <b>": (3.2, 1.0)}, {}, "<title>")))
+    assert_tidy(read(complexity_plane({}, {})))
+    assert_tidy(read(complexity_plane({"A & <b>": (3.2, 1.0)}, {}, "<title>")))
 
 
 def test_histograms() -> None:

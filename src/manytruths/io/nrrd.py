@@ -1,4 +1,4 @@
-"""NRRD through pynrrd; positions are turned into the right-anterior-superior space of NIfTI."""
+"""NRRD, by pynrrd; positions are converted to the right-anterior-superior space of NIfTI."""
 
 from __future__ import annotations
 
@@ -15,9 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import FormatError
-from .grid import Grid
-from .location import Location
-from .opening import MAX_ITEMS, Content, Use, check_shape, damaged, grid_of, needs, regular_file, start_of
+from ..shape.grid import MAX_ITEMS, Grid
+from .files import (
+    Content,
+    Location,
+    Use,
+    check_regular_file,
+    check_shape,
+    first_bytes,
+    import_extra,
+    make_grid,
+    raise_damaged,
+)
 
 _FLIPS = {
     "right-anterior-superior": (1, 1, 1), "ras": (1, 1, 1),
@@ -27,12 +36,12 @@ _FLIPS = {
 _MM = {"um": 1e-3, "µm": 1e-3, "microns": 1e-3, "micron": 1e-3, "cm": 10.0, "m": 1e3}
 
 _TEXTS = ("ascii", "text", "txt")
-_PACKED: dict[str, Callable[[IO[bytes]], Any]] = {
+_COMPRESSED: dict[str, Callable[[IO[bytes]], Any]] = {
     "gzip": lambda source: gzip.GzipFile(fileobj=source), "gz": lambda source: gzip.GzipFile(fileobj=source),
     "bzip2": bz2.BZ2File, "bz2": bz2.BZ2File,
 }  # fmt: skip
 _LETTERS = 40
-"""The most signs of a number, with the space behind it."""
+"""Most characters of a number, with the space after it."""
 _SLACK = 1 << 16
 
 
@@ -45,12 +54,12 @@ def read(location: Location, use: Use) -> Content:
     with open(location.path, "rb") as stream:
         header = _header(stream, location)
         grid = _grid(header, location)
-        return Content(_data(stream, header, grid, location), grid, "nrrd")
+        return Content(_read_data(stream, header, grid, location), grid, "nrrd")
 
 
 def _header(stream: IO[bytes], location: Location) -> Any:
-    nrrd = needs("nrrd", "medical", location)
-    start = start_of(location.path)
+    nrrd = import_extra("nrrd", "medical", location)
+    start = first_bytes(location.path)
     if not start.startswith(b"NRRD"[: len(start)]):
         raise FormatError(f"{location}: is not an NRRD file: it starts with {start!r}; export it again")
     header = nrrd.read_header(stream)
@@ -60,21 +69,21 @@ def _header(stream: IO[bytes], location: Location) -> Any:
     return header
 
 
-def _data(stream: IO[bytes], header: Any, grid: Grid, location: Location) -> NDArray[Any]:
+def _read_data(stream: IO[bytes], header: Any, grid: Grid, location: Location) -> NDArray[Any]:
     dtype, sizes = _dtype(header, location), [int(n) for n in header["sizes"]]
     wanted = int(np.prod(grid.shape, dtype=np.int64)) * dtype.itemsize
     with _source(stream, header, location) as source:
         _skip_lines(source, int(_field(header, "line skip", 0)), location)
         skip = int(_field(header, "byte skip", 0))
         if skip < -1:
-            damaged(location, f"byte skip: {skip}")
+            raise_damaged(location, f"byte skip: {skip}")
         encoding = str(header["encoding"]).lower()
         if encoding in _TEXTS:
-            array = _from_text(source, skip, dtype, wanted // dtype.itemsize, location)
+            array = _read_text(source, skip, dtype, wanted // dtype.itemsize, location)
         elif encoding == "raw":
-            array = np.frombuffer(_plain(source, skip, wanted, location), dtype)
-        elif encoding in _PACKED:
-            array = np.frombuffer(_unpacked(_PACKED[encoding](source), skip, wanted, location), dtype)
+            array = np.frombuffer(_read_raw(source, skip, wanted, location), dtype)
+        elif encoding in _COMPRESSED:
+            array = np.frombuffer(_read_compressed(_COMPRESSED[encoding](source), skip, wanted, location), dtype)
         else:
             raise FormatError(f"{location}: its encoding {encoding!r} cannot be read; save it as raw or gzip")
     return array.reshape(sizes[::-1]).T
@@ -85,21 +94,21 @@ def _field(header: Any, name: str, otherwise: Any) -> Any:
 
 
 def _dtype(header: Any, location: Location) -> np.dtype[Any]:
-    """What pynrrd makes of ``type`` and ``endian``, from one item."""
-    nrrd = needs("nrrd", "medical", location)
+    """The type that pynrrd derives from ``type`` and ``endian``, found by reading one item."""
+    nrrd = import_extra("nrrd", "medical", location)
     if header["dimension"] != len(header["sizes"]):
-        damaged(location, f"dimension {header['dimension']}, but {len(header['sizes'])} sizes")
+        raise_damaged(location, f"dimension {header['dimension']}, but {len(header['sizes'])} sizes")
     kept = {key: header[key] for key in ("type", "endian", "dimension") if key in header}
-    # numbers in words have no byte order, and need not say so
+    # numbers written as text have no byte order
     encoding, item = ("ascii", b"0") if str(header["encoding"]).lower() in _TEXTS else ("raw", bytes(8))
-    one = {**kept, "encoding": encoding, "sizes": np.ones(len(header["sizes"]), np.int64)}
-    found: NDArray[Any] = nrrd.read_data(one, io.BytesIO(item))
-    return found.dtype
+    single = {**kept, "encoding": encoding, "sizes": np.ones(len(header["sizes"]), np.int64)}
+    array: NDArray[Any] = nrrd.read_data(single, io.BytesIO(item))
+    return array.dtype
 
 
 @contextmanager
 def _source(stream: IO[bytes], header: Any, location: Location) -> Iterator[IO[bytes]]:
-    """Where the numbers stand: behind the header, or in one file beside it."""
+    """Where the numbers are: after the header, or in one file beside it."""
     name = _field(header, "data file", None)
     if name is None:
         yield stream
@@ -113,51 +122,51 @@ def _source(stream: IO[bytes], header: Any, location: Location) -> Iterator[IO[b
             f"{location}: its data file {name!r} is outside of its folder; put both into one, or save one .nrrd file"
         )
     path = location.path.parent / name
-    regular_file(path, f"{location}: its data file {path}")
+    check_regular_file(path, f"{location}: its data file {path}")
     with open(path, "rb") as beside:
         yield beside
 
 
 def _skip_lines(source: IO[bytes], lines: int, location: Location) -> None:
     if lines < 0:
-        damaged(location, f"line skip: {lines}")
+        raise_damaged(location, f"line skip: {lines}")
     for _ in range(lines):
         if not source.readline():
-            damaged(location, f"it ends before {lines} lines are skipped")
+            raise_damaged(location, f"it ends before {lines} lines are skipped")
 
 
-def _plain(source: IO[bytes], skip: int, wanted: int, location: Location) -> bytes:
+def _read_raw(source: IO[bytes], skip: int, wanted: int, location: Location) -> bytes:
     here, end = source.tell(), source.seek(0, io.SEEK_END)
     start = end - wanted if skip == -1 else here + skip
     if start < 0 or end - start != wanted:
-        damaged(location, f"{end - start} bytes of data where its header says {wanted}")
+        raise_damaged(location, f"{end - start} bytes of data where its header says {wanted}")
     source.seek(start)
     return source.read(wanted)
 
 
-def _unpacked(unpacked: IO[bytes], skip: int, wanted: int, location: Location) -> bytes:
-    """Exactly the bytes that are wanted, and the packed file read to its end, where its check sum stands."""
-    with unpacked:
+def _read_compressed(stream: IO[bytes], skip: int, wanted: int, location: Location) -> bytes:
+    """Exactly the wanted bytes; the compressed file is read to its end, where its check sum is."""
+    with stream:
         if skip > 0:
-            unpacked.seek(skip)
-        data = unpacked.read(wanted)
+            stream.seek(skip)
+        data = stream.read(wanted)
         more = 0
-        while piece := unpacked.read(1 << 20):
+        while piece := stream.read(1 << 20):
             more += len(piece)
             data = (data + piece)[-wanted:] if skip == -1 else data
             if more > (MAX_ITEMS if skip == -1 else 0):
-                damaged(location, f"more than {wanted} bytes of data, which its header says")
+                raise_damaged(location, f"more than {wanted} bytes of data, which its header says")
     if len(data) < wanted:
-        damaged(location, f"{len(data)} bytes of data where its header says {wanted}")
+        raise_damaged(location, f"{len(data)} bytes of data where its header says {wanted}")
     return data
 
 
-def _from_text(source: IO[bytes], skip: int, dtype: Any, items: int, location: Location) -> NDArray[Any]:
+def _read_text(source: IO[bytes], skip: int, dtype: Any, items: int, location: Location) -> NDArray[Any]:
     source.seek(max(skip, 0), io.SEEK_CUR)
     text = source.read(_LETTERS * items + _SLACK)
     words = text.split()
     if len(words) != items or source.read(1):
-        damaged(location, f"{len(words)} numbers or more where its header says {items}")
+        raise_damaged(location, f"{len(words)} numbers or more where its header says {items}")
     return np.array(words).astype(dtype)
 
 
@@ -169,12 +178,12 @@ def _grid(header: Any, location: Location) -> Grid:
             "from Slicer as a labelmap in one layer"
         )
     if "space directions" in header:
-        grid = grid_of(location, shape, affine=affine_of(header).tolist())
-        # without the name of the space or an origin, which way and where is a guess
+        grid = make_grid(location, shape, affine=affine_of(header).tolist())
+        # without the name of the space or an origin, orientation and position are a guess
         known = str(header.get("space", "")).lower() in _FLIPS and "space origin" in header
         return replace(grid, oriented=known)
     spacing = header.get("spacings")
-    return grid_of(location, shape, None if spacing is None else tuple(spacing))
+    return make_grid(location, shape, None if spacing is None else tuple(spacing))
 
 
 def affine_of(header: Any) -> NDArray[np.float64]:

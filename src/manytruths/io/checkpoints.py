@@ -31,7 +31,7 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def recall(folder: Path, ledger: str, digest: str, files: Sequence[str]) -> Any:
+def load_checkpoint(folder: Path, ledger: str, digest: str, files: Sequence[str]) -> Any:
     """What a folder keeps under a fingerprint; None where there is nothing, or it or a file is not as it was written.
 
     ``ledger`` and ``files`` are paths within the folder.
@@ -47,7 +47,7 @@ def recall(folder: Path, ledger: str, digest: str, files: Sequence[str]) -> Any:
     return found["kept"] if found["files"] == _sums(folder, files) else None
 
 
-def remember(folder: Path, ledger: str, digest: str, files: Sequence[str], kept: object) -> None:
+def save_checkpoint(folder: Path, ledger: str, digest: str, files: Sequence[str], kept: object) -> None:
     """Keep something under a fingerprint, after the files that belong to it are written."""
     plain, sums = json.loads(json_text(kept)), _sums(folder, files)
     content = {"fingerprint": digest, "checksum": _checksum(plain, sums), "files": sums, "kept": plain}

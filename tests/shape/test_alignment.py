@@ -14,8 +14,9 @@ from scipy.spatial.transform import Rotation
 
 import manytruths as mt
 from manytruths.core.errors import CallError, GridError
-from manytruths.io import Grid, aligning
-from manytruths.io.aligning import align, alignment, box, obstacle, steps
+from manytruths.shape import alignment
+from manytruths.shape.alignment import align, bounding_grid, lattice_steps, obstacle, plan_alignment
+from manytruths.shape.grid import Grid
 
 OBLIQUE = Rotation.from_euler("xyz", [12, -25, 7], degrees=True).as_matrix()
 SPACING = (0.7, 1.1, 3.0)
@@ -176,7 +177,7 @@ def test_resampling_in_parts_is_resampling_at_once(monkeypatch):
     array, onto = blob((9, 8, 7)), grid_of((8, 9, 5), matrix((0.8, 0.9, 2.0), (4.1, -29.0, 12.0), np.eye(3)))
     mine = grid_of(array.shape, matrix())
     whole = align(array, mine, onto, "nearest").array
-    monkeypatch.setattr(aligning, "_AT_ONCE", 13)
+    monkeypatch.setattr(alignment, "_AT_ONCE", 13)
     np.testing.assert_array_equal(align(array, mine, onto, "nearest").array, whole)
 
 
@@ -205,7 +206,7 @@ def test_jitter_that_adds_up_along_the_volume():
     stretched = affine.copy()
     stretched[:3, 0] *= 1 + 1e-5  # a thousandth of a voxel after a hundred, four after four hundred
     assert not grid_of((90, 4, 4), stretched).difference(grid_of((90, 4, 4), affine))
-    assert steps(grid_of((90, 4, 4), stretched), grid_of(shape, affine)) is not None
+    assert lattice_steps(grid_of((90, 4, 4), stretched), grid_of(shape, affine)) is not None
     assert "spacing" in obstacle(grid_of(shape, stretched), grid_of((401, 4, 4), affine))
 
 
@@ -231,7 +232,7 @@ def test_other_lattices_are_refused(change, said):
     assert obstacle(mine, onto).endswith(said)
     with pytest.raises(GridError, match="--resample nearest"):
         align(array, mine, onto)
-    assert alignment(mine, onto, "nearest").how == "resampled"
+    assert plan_alignment(mine, onto, "nearest").how == "resampled"
 
 
 def test_empty_margins_are_cropped_and_marks_are_not():
@@ -289,16 +290,16 @@ def test_nothing_to_align_by(mine, onto):
 def test_axes_in_a_plane_are_no_lattice():
     flat = matrix()
     flat[:3, 2] = flat[:3, 0]
-    assert steps(grid_of((3, 3, 3), matrix()), grid_of((4, 3, 3), flat)) is None
-    assert steps(grid_of((4, 3, 3), flat), grid_of((3, 3, 3), matrix())) is None
+    assert lattice_steps(grid_of((3, 3, 3), matrix()), grid_of((4, 3, 3), flat)) is None
+    assert lattice_steps(grid_of((4, 3, 3), flat), grid_of((3, 3, 3), matrix())) is None
     with pytest.raises(GridError):
         align(blob((4, 3, 3)), grid_of((4, 3, 3), flat), grid_of((3, 3, 3), matrix()), "nearest")
 
 
 def test_a_single_slice_has_a_thickness():
     thick = matrix((0.7, 1.1, 4.0))
-    assert steps(grid_of((3, 3, 1), thick), grid_of((3, 3, 5), matrix())) is None
-    assert steps(grid_of((3, 3, 1), matrix()), grid_of((3, 3, 5), matrix())).start == (0, 0, 0)
+    assert lattice_steps(grid_of((3, 3, 1), thick), grid_of((3, 3, 5), matrix())) is None
+    assert lattice_steps(grid_of((3, 3, 1), matrix()), grid_of((3, 3, 5), matrix())).start == (0, 0, 0)
 
 
 def test_no_other_way_of_resampling():
@@ -322,7 +323,7 @@ def test_a_box_holds_all_and_nothing_more(boxes):
         grids.append(grid_of(array.shape, its))
         lows.append(start)
         highs.append(np.add(start, shape))
-    found = box(grids[0], grids[1:])
+    found = bounding_grid(grids[0], grids[1:])
     size = np.max(highs, axis=0) - np.min(lows, axis=0)
     assert sorted(found.shape) == sorted(size.tolist())
     for grid in grids:
@@ -331,12 +332,12 @@ def test_a_box_holds_all_and_nothing_more(boxes):
 
 def test_a_box_leaves_other_lattices_out_and_is_not_boundless():
     first = grid_of((4, 4, 4), matrix())
-    assert box(first, [grid_of((9, 9, 9), matrix((1, 1, 1)))]) is first
+    assert bounding_grid(first, [grid_of((9, 9, 9), matrix((1, 1, 1)))]) is first
     far = matrix() @ np.array([[1, 0, 0, 10**7], [0, 1, 0, 10**7], [0, 0, 1, 0], [0, 0, 0, 1.0]])
     with pytest.raises(GridError, match="more than 1073741824 voxels; correct the affines"):
-        box(first, [grid_of((4, 4, 4), far)])
+        bounding_grid(first, [grid_of((4, 4, 4), far)])
     beyond = matrix(origin=(1e300, 0, 0))
-    assert steps(grid_of((4, 4, 4), beyond), first) is None
+    assert lattice_steps(grid_of((4, 4, 4), beyond), first) is None
     assert not align(blob((4, 4, 4)), grid_of((4, 4, 4), beyond), first, "nearest").array.any()
 
 

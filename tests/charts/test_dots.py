@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from manytruths.charts.dotted import dotted
+from manytruths.charts.bars import dot_chart
 from manytruths.core.errors import CallError
 
 NAN = float("nan")
@@ -19,7 +19,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def test_one_dot_a_defined_value_in_the_order_of_the_values():
-    drawn = ElementTree.fromstring(dotted(ROWS, "Dice", "Strategies"))
+    drawn = ElementTree.fromstring(dot_chart(ROWS, "Dice", "Strategies"))
     dots = {c.find(f"{SVG}title").text: float(c.get("cx")) for c in drawn.iter(f"{SVG}circle") if len(c)}
     assert set(dots) == {
         "majority vote, unet: 0.800", "majority vote, deeplab: 0.700", "consensus & <individuals>, unet: 0.900",
@@ -29,17 +29,17 @@ def test_one_dot_a_defined_value_in_the_order_of_the_values():
 
 
 def test_names_numbers_and_a_dash_are_there():
-    words = [t.text for t in ElementTree.fromstring(dotted(ROWS, "Dice", "Strategies")).iter(f"{SVG}text")]
+    words = [t.text for t in ElementTree.fromstring(dot_chart(ROWS, "Dice", "Strategies")).iter(f"{SVG}text")]
     assert {"Strategies", "Dice", "majority vote", "consensus & <individuals>", "unet", "deeplab", "0.800", "–"} <= set(
         words
     )
 
 
 def test_one_series_needs_no_legend():
-    words = re.sub("<title>[^<]*</title>", "", dotted({"a": {"only": (1.0, 0.5, 1.5)}}, "x", "title"))
+    words = re.sub("<title>[^<]*</title>", "", dot_chart({"a": {"only": (1.0, 0.5, 1.5)}}, "x", "title"))
     assert ">only<" not in words
 
 
 def test_nothing_to_draw():
     with pytest.raises(CallError, match="rows is empty"):
-        dotted({}, "x", "title")
+        dot_chart({}, "x", "title")

@@ -1,4 +1,4 @@
-"""Read grades: a table of case, algorithm and grade, or a blinded sheet of codes with its key."""
+"""Tables of grades: case, algorithm and grade, or a blinded sheet of codes with its key."""
 
 from __future__ import annotations
 
@@ -7,20 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..core.errors import FormatError, few
-from ..evaluation.grading.grades import Grade, GradeScale
-from .plain_text import check_names, csv_lines, read_text
-from .tables import NAMES, read_table
+from ..io.tables import NAMES, check_names, parse_csv, read_table, read_text
+from .grading.grades import Grade, GradeScale
 
 KEY = "key.csv"
 SHOWN = 10
-"""So many faulty lines are named."""
+"""Most faulty lines in a message."""
 
 Cells = Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class GradesRead:
-    """The grades of a file, and how many of its lines have none yet."""
+    """The grades of a file, and how many of its lines are not graded yet."""
 
     grades: tuple[Grade, ...]
     blank: int
@@ -34,20 +33,36 @@ def read_grades(
     scale: GradeScale | None = None,
     key: Path | str | None = None,
 ) -> GradesRead:
-    """The grades in a CSV, checked against a study's cases and algorithms.
+    """Read the grades in a CSV, checked against a study's cases and algorithms.
 
-    Columns are ``case, algorithm, grade``, or ``code, grade`` of a blinded sheet, whose ``key.csv`` lies beside it
-    or is given; ``grader`` may stand in either, and others are not read. A line whose grade is empty is counted.
+    Columns are ``case, algorithm, grade``, or ``code, grade`` of a blinded sheet; either may have a column ``grader``,
+    and others are not read. Lines with an empty grade are counted.
+
+    Parameters
+    ----------
+    path : Path or str
+        The table or sheet.
+    cases, algorithms : collection of str
+        Names of the study; a line with another name is an error.
+    scale : GradeScale, optional
+        The grades that there are.
+    key : Path or str, optional
+        The key of a blinded sheet; by default the ``key.csv`` beside it.
+
+    Returns
+    -------
+    GradesRead
+        The grades, and the number of lines without one.
 
     Raises
     ------
     FormatError
-        With the numbers of up to ten faulty lines, and what is wrong with each.
+        If lines are faulty; it lists up to ten, each with its reason.
     """
     scale = scale or GradeScale()
     lines = list(_lines(path, key))
     faults: list[str] = []
-    found: dict[tuple[str, str, str, int], tuple[int, Grade]] = {}
+    by_prediction: dict[tuple[str, str, str, int], tuple[int, Grade]] = {}
     blank = 0
     for number, cells in lines:
         if not cells["grade"]:
@@ -59,14 +74,14 @@ def read_grades(
                 cells["case"], cells["algorithm"], int(float(cells["grade"])), cells.get("grader", ""),
                 int(cells.get("showing") or 1),
             )  # fmt: skip
-            first, _ = found.setdefault((*grade.item, grade.grader, grade.showing), (number, grade))
+            first, _ = by_prediction.setdefault((*grade.item, grade.grader, grade.showing), (number, grade))
             fault = f"the same prediction as in line {first}; keep one" if first != number else ""
         faults += [f"line {number}: {fault}"] if fault else []
-    _refuse(path, faults)
-    return GradesRead(tuple(grade for _, grade in found.values()), blank)
+    _raise_faults(path, faults)
+    return GradesRead(tuple(grade for _, grade in by_prediction.values()), blank)
 
 
-def _refuse(path: Path | str, faults: list[str]) -> None:
+def _raise_faults(path: Path | str, faults: list[str]) -> None:
     if faults:
         more = f"; and {len(faults) - SHOWN} more" if len(faults) > SHOWN else ""
         raise FormatError(f"{path}: {'; '.join(faults[:SHOWN])}{more}")
@@ -78,12 +93,12 @@ def _fault(cells: Cells, cases: Collection[str], algorithms: Collection[str], sc
     if cells["algorithm"] not in algorithms:
         known = ", ".join(list(algorithms)[:8])
         return f"algorithm {cells['algorithm']!r} has no predictions here; there are {known}"
-    if not _whole(cells["grade"]) or int(float(cells["grade"])) not in scale.levels:
+    if not _is_whole(cells["grade"]) or int(float(cells["grade"])) not in scale.levels:
         return f"grade {cells['grade']!r}; grades are whole numbers from {scale.lowest} to {scale.highest}"
     return ""
 
 
-def _whole(text: str) -> bool:
+def _is_whole(text: str) -> bool:
     """Whether it is a whole number; spreadsheets may write 4 as 4.0."""
     before, _, after = text.partition(".")
     return before.isascii() and before.isdigit() and len(before) < 10 and not after.strip("0")
@@ -91,7 +106,7 @@ def _whole(text: str) -> bool:
 
 def _lines(path: Path | str, key: Path | str | None) -> Iterator[tuple[int, Cells]]:
     """The number and the cells of every line, with its case and algorithm."""
-    header, rows = _table(path)
+    header, rows = _read_table(path)
     if "grade" not in header:
         raise FormatError(f"{path}: has no column 'grade' but {', '.join(header) or 'nothing'}; add it")
     if {"case", "algorithm"} <= set(header):
@@ -99,13 +114,13 @@ def _lines(path: Path | str, key: Path | str | None) -> Iterator[tuple[int, Cell
         return
     if "code" not in header:
         raise FormatError(f"{path}: has neither case and algorithm nor code but {', '.join(header)}; add the columns")
-    owners = _key(path, key)
+    owners = _read_key(path, key)
     for number, cells in rows:
         owner = owners.get(cells["code"])
         yield number, {**cells, **(owner or {"fault": f"code {cells['code']!r} is not in the key; correct it"})}
 
 
-def _key(path: Path | str, key: Path | str | None) -> dict[str, dict[str, str]]:
+def _read_key(path: Path | str, key: Path | str | None) -> dict[str, dict[str, str]]:
     where = Path(path).parent / KEY if key is None else Path(key)
     if key is None and not where.is_file():
         raise FormatError(f"{path}: holds codes, but there is no {KEY} beside it; say where it is with --key")
@@ -118,22 +133,22 @@ def _key(path: Path | str, key: Path | str | None) -> dict[str, dict[str, str]]:
     return owners
 
 
-def _table(path: Path | str) -> tuple[list[str], list[tuple[int, Cells]]]:
+def _read_table(path: Path | str) -> tuple[list[str], list[tuple[int, Cells]]]:
     """The header and, with their numbers, the lines that are not empty."""
     text = read_text(path)
     first = text.partition("\n")[0]
-    lines = csv_lines(path, text, ";" if ";" in first else "\t" if "\t" in first else ",")
+    lines = parse_csv(path, text, ";" if ";" in first else "\t" if "\t" in first else ",")
     header = [name.strip() for name in lines[0][1]] if lines else []
     if len(set(header)) < len(header):
         raise FormatError(f"{path}: two columns have the same name among {few(header)}; rename one")
     rows: list[tuple[int, Cells]] = []
     faults = []
     for start, cells in lines[1:]:
-        # a remark may go over several lines; the first of them is named
+        # a remark may span several lines; the first of them is named
         if any(cell.strip() for cell in cells):
             row = dict(zip(header, (cell.strip() for cell in cells), strict=False))
             rows.append((start, row))
             faults += [f"line {start}: {len(cells)} cells, not {len(header)}"] if len(cells) != len(header) else []
             check_names(path, start, {column: row.get(column, "") for column in (*NAMES, "grade", "grader")})
-    _refuse(path, faults)
+    _raise_faults(path, faults)
     return header, rows

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import CallError
-from .charts import TOP, WIDE
 from .colours import OKABE_ITO, hexadecimal, rater_colours
 from .svg import (
+    HALO,
     INK,
     LETTER,
     PALE_INK,
+    TOP,
+    WIDE,
     Axis,
+    Place,
+    Side,
     bottom_axis,
     clean,
     document,
-    figure,
+    format_number,
+    free_sides,
     left_axis,
     line,
     name,
@@ -32,7 +36,6 @@ from .svg import (
 
 LEFT, HIGH, PANEL = 78.0, 330.0, 92.0
 GREY = "#8a8a92"
-
 _ORANGE, _SKY, _GREEN, _YELLOW, _BLUE, _RED, _PINK = (hexadecimal(paint) for paint in OKABE_ITO)
 GROUP_COLOURS = {"A": _RED, "B": _BLUE, "C": _ORANGE, "D": _GREEN, "E": _PINK, "F": _SKY, "G": _YELLOW}
 MEANINGS = {"A": "disagreement", "B": "agreement", "C": "in between"}
@@ -43,16 +46,13 @@ TRIANGLE, DISC, SQUARE, DIAMOND = (
     "M0 -5.2l5.2 5.2l-5.2 5.2l-5.2 -5.2z",
 )
 SHAPES = {"A": TRIANGLE, "B": DISC, "C": SQUARE}
-"""So that the groups can also be told apart without colour."""
-
-HALO: dict[str, Any] = {"stroke": "#ffffff", "stroke_width": 3, "paint_order": "stroke"}
+"""Shapes tell the groups apart without colour."""
+SIDES: tuple[Side, ...] = ((9, 4, 0), (-9, 4, 1), (0, -10, 0.5), (0, 18, 0.5))
+"""Where the name of a point may be."""
 COMPASS = ((0, -1), (0, 1), (1, 0), (-1, 0), (1, -1), (-1, -1), (-1, 1), (1, 1))
 
-Place = tuple[float, float]
-Box = tuple[float, float, float, float]
 
-
-def plane(
+def complexity_plane(
     points: Mapping[str, Place], groups: Mapping[str, str] | None = None, title: str = "", *, named: int = 6
 ) -> str:
     """A point for each case at its (entropy, mean), coloured and shaped by its group.
@@ -70,20 +70,20 @@ def plane(
     parts = bottom_axis(across, TOP, bottom, "entropy inside the union")
     parts += left_axis(up, LEFT, LEFT + WIDE, "mean inside the union")
     parts += [
-        _mark(at[case], members[case], size, _told(case, placed[case], members[case]), case=case) for case in placed
+        _mark(at[case], members[case], size, _title(case, placed[case], members[case]), case=case) for case in placed
     ]
     parts += _names(at, _extremes(placed, named))
     parts += _legend(list(members.values()), len(points) - len(placed), LEFT + WIDE + 22)
     return document(LEFT + WIDE + 156, bottom + 52, title, parts)
 
 
-def _told(case: str, place: Place, group: str) -> str:
-    words = f"{case}: entropy {figure(place[0])}, mean {figure(place[1])}" + (f", group {group}" if group else "")
-    return tag("title", clean(words))
+def _title(case: str, place: Place, group: str) -> str:
+    entropy, mean = map(format_number, place)
+    return tag("title", clean(f"{case}: entropy {entropy}, mean {mean}" + (f", group {group}" if group else "")))
 
 
 def _mark(at: Place, group: str, size: float, *content: str, case: str | None = None) -> str:
-    """A page may open the case that a mark says it is."""
+    """The mark of a case; a page may open the case that it names."""
     return tag(
         "path",
         *content,
@@ -104,36 +104,19 @@ def _extremes(placed: Mapping[str, Place], count: int) -> list[str]:
     cases, where = list(placed), np.array(list(placed.values()), float)
     spread = where.std(axis=0)
     scaled = (where - where.mean(axis=0)) / np.where(spread > 0, spread, 1)
-    found = [cases[int(np.argmax(scaled @ np.array(way)))] for way in COMPASS]
-    return list(dict.fromkeys(found))[:count]
+    farthest = [cases[int(np.argmax(scaled @ np.array(way)))] for way in COMPASS]
+    return list(dict.fromkeys(farthest))[:count]
 
 
 def _names(at: Mapping[str, Place], chosen: Sequence[str]) -> list[str]:
     """Names beside their points, at the first of four sides that is free; none where all are taken."""
-    parts: list[str] = []
-    taken = [(x - 5, y - 5, x + 5, y + 5) for x, y in at.values()]
-    for case in chosen:
-        wide = len(shorten(case)) * 11 * LETTER
-        for anchor, x, y in _sides(*at[case]):
-            left = x - {"start": 0, "middle": 0.5, "end": 1}[anchor] * wide
-            box = (left, y - 9, left + wide, y + 3)
-            if _on_paper(box) and not any(_meet(box, other) for other in taken):
-                taken.append(box)
-                parts.append(name(x, y, case, size=11, text_anchor=anchor, **HALO))
-                break
+    widths = {case: len(shorten(case)) * 11 * LETTER for case in chosen}
+    parts = []
+    for case, (dx, dy, share) in free_sides(at, widths, SIDES, (LEFT, TOP, LEFT + WIDE, TOP + HIGH)).items():
+        x, y = at[case]
+        anchor = {0: "start", 0.5: "middle", 1: "end"}[share]
+        parts.append(name(x + dx, y + dy, case, size=11, text_anchor=anchor, **HALO))
     return parts
-
-
-def _sides(x: float, y: float) -> list[tuple[str, float, float]]:
-    return [("start", x + 9, y + 4), ("end", x - 9, y + 4), ("middle", x, y - 10), ("middle", x, y + 18)]
-
-
-def _on_paper(box: Box) -> bool:
-    return box[0] >= LEFT and box[1] >= TOP and box[2] <= LEFT + WIDE and box[3] <= TOP + HIGH
-
-
-def _meet(a: Box, b: Box) -> bool:
-    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
 def _legend(members: Sequence[str], undefined: int, x: float) -> list[str]:
@@ -200,14 +183,17 @@ def _columns(shares: NDArray[np.float64], edges: NDArray[np.float64], across: Ax
 def _summary(
     task: str, values: NDArray[np.float64], undefined: int, axis: Axis, ground: float, digits: int
 ) -> list[str]:
-    """At the right who it is, how many, and where the mean lies; and the mean itself."""
+    """Name, number of cases and mean of a task at the right, and a line at the mean."""
     right, mean = axis.end + 12, float(values.mean()) if len(values) else math.nan
     beyond = int((values > axis.high).sum())
-    told = [f"mean {figure(mean, digits)}", f"n = {len(values)}" + (f", {undefined} undef." if undefined else "")]
-    told += [f"{beyond} above {axis.ticks[-1][1]}"] if beyond else []
-    top = ground - 16 * len(told) - 6
+    lines = [
+        f"mean {format_number(mean, digits)}",
+        f"n = {len(values)}" + (f", {undefined} undef." if undefined else ""),
+    ]
+    lines += [f"{beyond} above {axis.ticks[-1][1]}"] if beyond else []
+    top = ground - 16 * len(lines) - 6
     parts = [name(right, top, task, font_weight="bold")]
-    for i, words in enumerate(told, start=1):
+    for i, words in enumerate(lines, start=1):
         parts.append(text(right, top + 16 * i, words, size=11, fill=PALE_INK if i > 1 else INK))
     x = axis(min(mean, axis.high)) if len(values) else 0
     return [*parts, line(x, ground - PANEL - 8, x, ground, INK, stroke_width=2)] if len(values) else parts

@@ -1,7 +1,7 @@
-"""Put a mask onto another grid: exactly where both share a lattice, by nearest neighbour only where that is wished.
+"""Move a mask onto another voxel grid: exactly where both share a lattice, else by nearest neighbour on request.
 
-Two grids share a lattice where every voxel of one would lie on a voxel of the other, were both large enough: the same
-axes, perhaps flipped or in another order, the same spacing, and origins a whole number of voxels apart. An array then
+Two grids share a lattice if, were both large enough, every voxel of one would lie on a voxel of the other: the same
+axes, possibly flipped or in another order, the same spacing, and origins a whole number of voxels apart. An array then
 moves from one to the other without any of its values changing.
 """
 
@@ -17,20 +17,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import CallError, GridError
-from .grid import TOLERANCE, Grid, longest, times
-from .opening import MAX_ITEMS
+from .grid import MAX_ITEMS, TOLERANCE, Grid, longest, times
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
-MARK = "(resampled)"
-"""Behind the region of numbers for which masks were resampled."""
+RESAMPLED = "(resampled)"
+"""Follows the name of the region in rows of results for which masks were resampled."""
 ROUNDING = 1e-9
 """Corners nearer to each other than this, in voxels, differ by the rounding of 64-bit numbers alone."""
 _AT_ONCE = 1 << 20
-"""So many voxels are looked up at a time."""
+"""Voxels that are looked up at a time."""
 _FAR = 1 << 40
-"""An origin so many voxels away is a mistake."""
+"""Voxels; an origin farther away than this is a mistake in a header."""
 _HALF = 0.5 + 1e-6
 """Half-way between two voxels counts as the later one, also where rounding has moved it a little."""
 
@@ -55,7 +54,7 @@ class Aligned:
 
 @dataclass(frozen=True)
 class Steps:
-    """The way from one grid to another in whole voxels."""
+    """How to get from one grid to another in whole voxels."""
 
     axes: tuple[int, ...]
     """For each axis of the target, the array's own that runs along it."""
@@ -66,17 +65,16 @@ class Steps:
     apart: float
     """How far its voxels lie beside the target's at most, in voxels."""
 
-    def turned(self, array: Array) -> Array:
+    def turn(self, array: Array) -> Array:
         """The array with its axes as the target has them."""
-        turned = array.transpose(self.axes)
-        return turned[tuple(slice(None, None, -1) if back else slice(None) for back in self.back)]
+        return array.transpose(self.axes)[tuple(slice(None, None, -1) if back else slice(None) for back in self.back)]
 
     def size(self, grid: Grid) -> tuple[int, ...]:
         """The array's size on the target."""
         return tuple(grid.shape[axis] for axis in self.axes)
 
 
-def steps(grid: Grid, onto: Grid) -> Steps | None:
+def lattice_steps(grid: Grid, onto: Grid) -> Steps | None:
     """The way from a volume's grid to another; None where they share no lattice or do not say where they lie."""
     between = _between(grid, onto)
     if between is None:
@@ -100,10 +98,10 @@ def _between(grid: Grid, onto: Grid) -> Floats | None:
     if not (grid.placed and onto.placed):
         return None
     try:
-        found = np.linalg.solve(onto.matrix(), grid.matrix()).astype(np.float64)
+        matrix = np.linalg.solve(onto.matrix(), grid.matrix()).astype(np.float64)
     except np.linalg.LinAlgError:
         return None
-    return found if np.isfinite(found).all() else None
+    return matrix if np.isfinite(matrix).all() else None
 
 
 def _one_each(turn: Floats) -> bool:
@@ -129,7 +127,7 @@ def _voxel(*grids: Grid) -> float:
 def obstacle(grid: Grid, onto: Grid) -> str:
     """What keeps an array from being put exactly onto another grid; empty where nothing does."""
     differs = grid.difference(onto)
-    if not differs or steps(grid, onto) is not None:
+    if not differs or lattice_steps(grid, onto) is not None:
         return ""
     return _lattices(grid, onto) if can_resample(grid, onto) else differs
 
@@ -158,14 +156,14 @@ def _lattices(grid: Grid, onto: Grid) -> str:
     return f"affine: the origin is {away:.4g} mm away, no whole number of voxels"
 
 
-def box(first: Grid, others: Iterable[Grid]) -> Grid:
+def bounding_grid(first: Grid, others: Iterable[Grid]) -> Grid:
     """The smallest box on a grid's lattice that holds it and all others that share the lattice."""
     low, high = [0] * len(first.shape), list(first.shape)
     for other in others:
-        found = steps(other, first)
-        if found is not None:
-            low = [min(a, b) for a, b in zip(low, found.start, strict=True)]
-            ends = [a + n for a, n in zip(found.start, found.size(other), strict=True)]
+        way = lattice_steps(other, first)
+        if way is not None:
+            low = [min(a, b) for a, b in zip(low, way.start, strict=True)]
+            ends = [a + n for a, n in zip(way.start, way.size(other), strict=True)]
             high = [max(a, b) for a, b in zip(high, ends, strict=True)]
     shape = tuple(b - a for a, b in zip(low, high, strict=True))
     if shape == first.shape:
@@ -180,17 +178,17 @@ def box(first: Grid, others: Iterable[Grid]) -> Grid:
     return Grid(shape, first.spacing, tuple(map(tuple, affine.tolist())))
 
 
-def alignment(grid: Grid, onto: Grid, resample: str | None = None) -> Alignment:
-    """What :func:`align` will do, as far as headers tell; a GridError where it would refuse."""
+def plan_alignment(grid: Grid, onto: Grid, resample: str | None = None) -> Alignment:
+    """What :func:`align` will do, as far as headers say; a GridError where it would refuse."""
     if resample not in (None, "nearest"):
         raise CallError(f"resample is None or 'nearest'; got {resample!r}")
     differs = grid.difference(onto)
     if not differs:
         apart = grid.apart(onto)
         return Alignment("jitter", _beside(apart)) if apart > ROUNDING else Alignment()
-    found = steps(grid, onto)
-    if found is not None:
-        return _told(found, grid, onto)
+    way = lattice_steps(grid, onto)
+    if way is not None:
+        return _describe(way, grid, onto)
     differs = obstacle(grid, onto)
     if can_resample(grid, onto) and resample:
         return Alignment("resampled", f"nearest neighbour: {differs}")
@@ -202,18 +200,20 @@ def _beside(apart: float) -> str:
     return f"corners {apart:.2g} voxels apart"
 
 
-def _told(found: Steps, grid: Grid, onto: Grid) -> Alignment:
-    size, how, told = found.size(grid), "", list[str]()
-    if found.apart > ROUNDING:
-        how, told = "jitter", [_beside(found.apart)]
-    after = [n - s - m for n, s, m in zip(onto.shape, found.start, size, strict=True)]
-    more, less = _margins(found.start, after), _margins([-s for s in found.start], [-a for a in after])
-    how, told = ("cropped", [f"cropped by {less}", *told]) if less else (how, told)
-    how, told = ("padded", [f"padded by {more}", *told]) if more else (how, told)
-    moved = [f"axes in the order {' '.join(str(a + 1) for a in found.axes)}"] if found.axes != (0, 1, 2) else []
-    flipped = " and ".join(str(k + 1) for k, back in enumerate(found.back) if back)
-    moved += [f"axis {flipped} flipped"] if flipped else []
-    return Alignment("reoriented" if moved else how, ", ".join([*moved, *told]))
+def _describe(way: Steps, grid: Grid, onto: Grid) -> Alignment:
+    size, how, details = way.size(grid), "", list[str]()
+    if way.apart > ROUNDING:
+        how, details = "jitter", [_beside(way.apart)]
+    after = [n - s - m for n, s, m in zip(onto.shape, way.start, size, strict=True)]
+    more, less = _margins(way.start, after), _margins([-s for s in way.start], [-a for a in after])
+    if less:
+        how, details = "cropped", [f"cropped by {less}", *details]
+    if more:
+        how, details = "padded", [f"padded by {more}", *details]
+    turns = [f"axes in the order {' '.join(str(a + 1) for a in way.axes)}"] if way.axes != (0, 1, 2) else []
+    flipped = " and ".join(str(k + 1) for k, back in enumerate(way.back) if back)
+    turns += [f"axis {flipped} flipped"] if flipped else []
+    return Alignment("reoriented" if turns else how, ", ".join([*turns, *details]))
 
 
 def _margins(before: Sequence[int], after: Sequence[int]) -> str:
@@ -235,39 +235,39 @@ def align(array: Array, grid: Grid, onto: Grid, resample: str | None = None) -> 
     >>> moved.array.ravel().tolist(), moved.done.how, moved.done.detail
     ([8, 7, 0], 'reoriented', 'axis 1 flipped, padded by 0+1 × 0+0 × 0+0')
     """
-    done = alignment(grid, onto, resample)
+    done = plan_alignment(grid, onto, resample)
     if done.how in ("", "jitter"):
         return Aligned(array, done)
-    found = steps(grid, onto)
-    if found is not None:
-        return Aligned(_moved(array, found, onto), done)
-    lost = _outside(array, grid, onto)
-    told = f"; {lost} of {np.count_nonzero(array)} voxels that are not 0 lie outside and are lost" if lost else ""
-    return Aligned(nearest(array, grid, onto), replace(done, detail=done.detail + told))
+    way = lattice_steps(grid, onto)
+    if way is not None:
+        return Aligned(_move(array, way, onto), done)
+    lost = _count_outside(array, grid, onto)
+    note = f"; {lost} of {np.count_nonzero(array)} voxels that are not 0 lie outside and are lost" if lost else ""
+    return Aligned(resample_nearest(array, grid, onto), replace(done, detail=done.detail + note))
 
 
-def _moved(array: Array, found: Steps, onto: Grid) -> Array:
-    turned = found.turned(array)
-    both = list(zip(found.start, turned.shape, onto.shape, strict=True))
+def _move(array: Array, way: Steps, onto: Grid) -> Array:
+    turned = way.turn(array)
+    both = list(zip(way.start, turned.shape, onto.shape, strict=True))
     own = turned[tuple(slice(min(n, max(0, -s)), max(0, min(n, m - s))) for s, n, m in both)]
     if own.shape != turned.shape:
         marked = np.count_nonzero(array)
         lost = marked - np.count_nonzero(own)
         if lost:
             raise GridError(f"{lost} of {marked} voxels that are not 0 outside of the wanted grid")
-    # in the order of the file, as what is counted together is read fastest in one order
+    # in the memory order of the file: masks that are counted together are read fastest in one order
     order: Any = "F" if array.flags.f_contiguous else "C"
-    made = np.zeros(onto.shape, array.dtype, order=order)
-    made[tuple(slice(max(0, s), max(0, s) + n) for (s, _, _), n in zip(both, own.shape, strict=True))] = own
-    return made
+    result = np.zeros(onto.shape, array.dtype, order=order)
+    result[tuple(slice(max(0, s), max(0, s) + n) for (s, _, _), n in zip(both, own.shape, strict=True))] = own
+    return result
 
 
-def nearest(array: Array, grid: Grid, onto: Grid) -> Array:
+def resample_nearest(array: Array, grid: Grid, onto: Grid) -> Array:
     """The value of the nearest voxel (half-way: the one with the larger index), and 0 outside."""
     way = _between(onto, grid)
     assert way is not None
-    made = np.zeros(onto.shape, array.dtype)
-    rows = made.reshape(-1, onto.shape[2])
+    result = np.zeros(onto.shape, array.dtype)
+    rows = result.reshape(-1, onto.shape[2])
     last = np.arange(onto.shape[2])
     for first in range(0, len(rows), max(1, _AT_ONCE // onto.shape[2])):
         part = rows[first : first + max(1, _AT_ONCE // onto.shape[2])]
@@ -275,7 +275,7 @@ def nearest(array: Array, grid: Grid, onto: Grid) -> Array:
         places = [_nearest(w[0] * i + w[1] * j + w[3], w[2] * last, n) for w, n in zip(way, grid.shape, strict=False)]
         inside = np.logical_and.reduce([(p >= 0) & (p < n) for p, n in zip(places, grid.shape, strict=True)])
         part[inside] = array[tuple(p[inside] for p in places)]
-    return made
+    return result
 
 
 def _nearest(row: Floats, column: Floats, size: int) -> NDArray[np.int64]:
@@ -283,7 +283,7 @@ def _nearest(row: Floats, column: Floats, size: int) -> NDArray[np.int64]:
     return np.floor(row[:, None] + column + _HALF).clip(-1, size).astype(np.int64)
 
 
-def _outside(array: Array, grid: Grid, onto: Grid) -> int:
+def _count_outside(array: Array, grid: Grid, onto: Grid) -> int:
     """How many voxels that are not 0 have their centre outside of a grid."""
     way = _between(grid, onto)
     assert way is not None

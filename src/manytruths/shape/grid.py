@@ -15,6 +15,9 @@ from ..core.errors import GridError
 TOLERANCE = 1e-3
 """How far, in voxels, the corners of two grids may lie apart and still be the same."""
 
+MAX_ITEMS = 2**30
+"""The most pixels or voxels of a grid; a header that promises more is taken for a mistake or an attack."""
+
 _UNITS = {2: "mm²", 3: "mm³"}
 
 
