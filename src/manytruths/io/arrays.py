@@ -58,12 +58,12 @@ def array_names(path: Path) -> tuple[str, ...]:
 
 def _archive(path: Path) -> zipfile.ZipFile:
     stat = path.stat()
-    return _opened(path, os.getpid(), stat.st_mtime_ns, stat.st_size)
+    return _open_archive(path, os.getpid(), stat.st_mtime_ns, stat.st_size)
 
 
 # Thousands of arrays in one archive: its directory is parsed once. Processes must not share the open file.
 @lru_cache(maxsize=1)
-def _opened(path: Path, *_: int) -> zipfile.ZipFile:
+def _open_archive(path: Path, *_: int) -> zipfile.ZipFile:
     return zipfile.ZipFile(path)
 
 

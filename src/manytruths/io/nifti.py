@@ -39,7 +39,7 @@ def read(location: Location, use: Use) -> Content:
         grid = _grid(header, location)
         if not _is_compressed(location):
             check_bytes(location, _end(header))
-        array = _scaled(header.raw_data_from_fileobj(stream), header)
+        array = _apply_scale(header.raw_data_from_fileobj(stream), header)
         _drain(stream, location)
     return Content(array.reshape(grid.shape, order="F"), grid, "nifti")
 
@@ -127,7 +127,7 @@ def _end(header: Any) -> int:
     return int(header.get_data_offset()) + items * int(header.get_data_dtype().itemsize)
 
 
-def _scaled(array: NDArray[Any], header: Any) -> NDArray[Any]:
+def _apply_scale(array: NDArray[Any], header: Any) -> NDArray[Any]:
     slope, intercept = header.get_slope_inter()
     if slope is None or (slope == 1 and not intercept):
         return array

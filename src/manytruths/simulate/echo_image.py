@@ -101,8 +101,8 @@ class View:
         outward = np.clip(self.heart.wall.depth(angle, radius), 0, 1)
         contrast = (1 - outward) * at_angle(angle, edges[0]) + outward * at_angle(angle, edges[1])
         depth, turn = probe_coordinates(x, y)
-        seen = 1 - np.clip(self._hidden(depth, turn) + self._near(depth), 0, 1)
-        return np.asarray(seen * contrast)
+        visible = 1 - np.clip(self._hidden(depth, turn) + self._near(depth), 0, 1)
+        return np.asarray(visible * contrast)
 
     def _hidden(self, depth: Points, turn: Points) -> Points:
         lost = [shadow.share(depth, turn) for shadow in self.shadows]
