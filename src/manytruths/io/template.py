@@ -246,7 +246,7 @@ def _check_value(name: str, value: str) -> None:
 
 def _as_index(name: str, fields: Mapping[str, str]) -> int:
     if not (fields[name].isascii() and fields[name].isdigit()):
-        raise StudyError(f"{name} {fields[name]!r} is no index of an array; in brackets stands 0, 1, 2, …")
+        raise StudyError(f"{name} {fields[name]!r} is not an index of an array; write 0, 1, 2, … in the brackets")
     return int(fields[name])
 
 

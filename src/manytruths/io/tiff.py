@@ -138,7 +138,7 @@ def _refuse_misread(image: Any, location: Location, use: Use) -> None:
         raise pillow.UnknownKind(f"{location}: holds packed numbers in big-endian order, which Pillow swaps twice")
     channels = _number(image, _SAMPLES, 1)
     if use == "mask" and channels > 1 and image.mode in (*_GREY, "P"):
-        raise FormatError(f"{location}: has {channels} channels, not one: it is no mask; save one of them")
+        raise FormatError(f"{location}: has {channels} channels, but a mask has one; save one of them")
 
 
 def _stack_shape(sizes: list[tuple[int, int]], location: Location) -> tuple[int, ...]:
