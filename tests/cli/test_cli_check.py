@@ -227,7 +227,7 @@ def test_predictions_and_references_that_are_no_masks(tmp_path, capsys):
     write_png(tmp_path / "pred/vnet/p2.png", grey.astype(np.uint8))
     found, refused = problems(capsys, tmp_path)
     assert [row[:4] for row in found] == [("error", "prediction", "p2", "vnet")]
-    assert "a mask has one" in found[0][4]
+    assert "it is no mask" in found[0][4]
     assert refused.line.startswith(f"manytruths: {found[0][4]}")
     predict(tmp_path)
     write_png(tmp_path / "gold/p1.png", grey.astype(np.uint8))

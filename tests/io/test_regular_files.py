@@ -1,4 +1,4 @@
-"""What is not a regular file is refused in one line without being opened; NRRD headers do not lead out of their folder."""
+"""What is not a regular file is refused without being opened; NRRD headers do not lead out of their folder."""
 
 import os
 import socket

@@ -115,7 +115,7 @@ def _grid(header: Any, location: Location) -> Grid:
         raise FormatError(f"{location}: has {len(shape)} axes ({'×'.join(map(str, shape))}); save one volume a file")
     if header.get_data_dtype().kind not in "buif":
         raise FormatError(
-            f"{location}: holds {header.get_data_dtype()}, but one number a voxel is needed; save it as integers or floats"
+            f"{location}: holds {header.get_data_dtype()}, but one number a voxel is needed; save integers or floats"
         )
     affine = np.array(header.get_best_affine(), dtype=np.float64)
     affine[:3] *= _MM.get(header.get_xyzt_units()[0], 1.0)
