@@ -32,14 +32,14 @@ def test_estimates_come_close_to_the_truth(shown):
     true = {(r["rater"], r["statistic"]): float(r["value"]) for r in rows if r["source"] == "truth" and r["rater"]}
     assert true["C", "relative_area"] < 0.9 < 1.1 < true["E", "relative_area"]
     assert min("ABCDE", key=lambda r: true[r, "dice"]) == "D"
-    assert shown.found.raters.differences.outliers == ("D",)
+    assert shown.agreement.raters.differences.outliers == ("D",)
 
 
 @pytest.mark.slow
 def test_a_second_demo_in_the_same_folder_is_a_new_one(tmp_path):
     demo(tmp_path, cases=11, size=64, seed=3)
     again = demo(tmp_path, cases=10, size=64)
-    assert len(again.found.study) == 10
+    assert len(again.agreement.study) == 10
     assert not list(tmp_path.rglob("p11*"))
 
 

@@ -116,7 +116,7 @@ def test_grey_of_12_bits_and_fractions_are_shown_the_right_way(tmp_path):
 def test_a_second_channel_is_not_passed_over(tmp_path):
     two = np.stack([values(8), values(8)], axis=2)
     tifffile.imwrite(tmp_path / "m.tif", two, photometric="minisblack", extrasamples=["unspecified"])
-    with pytest.raises(FormatError, match=r"m\.tif: has 2 channels, not one: it is no mask; save one of them"):
+    with pytest.raises(FormatError, match=r"m\.tif: has 2 channels, but a mask has one; save one of them"):
         read_mask(tmp_path / "m.tif")
 
 

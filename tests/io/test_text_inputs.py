@@ -121,7 +121,7 @@ OPENERS = [*(reader for reader, *_ in READERS.values()), toml, read_tally]
 def test_pipes_and_devices_are_not_opened(tmp_path, opened):
     os.mkfifo(tmp_path / "pipe.csv")
     for path in (tmp_path / "pipe.csv", "/dev/null", "/dev/zero", "/dev/stdin"):
-        with pytest.raises(FormatError, match=r"is no regular file but a \w+; copy its content into one"):
+        with pytest.raises(FormatError, match=r"is not a regular file but a \w+; copy its content into one"):
             opened(path)
     with pytest.raises(FormatError, match="is a folder, not a file"):
         opened(tmp_path)

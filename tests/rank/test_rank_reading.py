@@ -149,7 +149,7 @@ def test_names_are_kept_as_they_are(tmp_path):
 
 def test_quoted_line_ends_do_not_shift_line_numbers(tmp_path):
     told = refused(tmp_path, 'case,algorithm,reason,dice\np1,a,"x\ny",0.5\np2,a,,bad\np3,a,,0.5\n')
-    assert "scores.csv, line 4: dice 'bad' is no number" in told
+    assert "scores.csv, line 4: dice 'bad' is not a number" in told
 
 
 HEAD = "case,algorithm,dice\n"
@@ -171,8 +171,8 @@ HEAD = "case,algorithm,dice\n"
         (HEAD + "p,a,0,5\n", "line 2: has 4 cells, the header 3; write decimals with a point"),
         (HEAD.replace(",", ";") + "p;a;0,5\n", "line 2: dice '0,5' has a decimal comma; write 0.5"),
         (HEAD + 'p,a,"0,85"\n', "write 0.85"),
-        (HEAD + "p,a,0.5\np,b,good\n", "line 3: dice 'good' is no number"),
-        (HEAD + "p,a,1_0\np,b,1\n", "line 2: dice '1_0' is no number"),
+        (HEAD + "p,a,0.5\np,b,good\n", "line 3: dice 'good' is not a number"),
+        (HEAD + "p,a,1_0\np,b,1\n", "line 2: dice '1_0' is not a number"),
         (HEAD + ",a,0.5\n", "line 2: the case is empty"),
         (HEAD + "p, ,0.5\n", "line 2: the algorithm is empty"),
         ("case,algorithm,metric,value\np,a,,1\n", "line 2: the metric is empty"),

@@ -355,7 +355,7 @@ def test_unknown_direction(tmp_path, capsys):
     ("text", "told"),
     [
         ("case,algorithm,dice\np,a,0.5\n", "only one algorithm, a"),
-        ("case,algorithm,dice\np,a,0.5\np,b,x\np,c,0.1\n", "line 3: dice 'x' is no number"),
+        ("case,algorithm,dice\np,a,0.5\np,b,x\np,c,0.1\n", "line 3: dice 'x' is not a number"),
         ("case,algorithm,dice\np,a,0.5\np,a,0.6\n", "line 3: dice of a for case p against truth is in line 2 already"),
         ("case,algorithm,dice\np,a,0.5\nq,b,0.5\n", ""),
     ],

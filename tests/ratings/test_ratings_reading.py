@@ -109,7 +109,7 @@ def test_levels_of_confidence(tmp_path, rule, levels, texts, values):
         (None, "4", "confidence '4' is not from 0 to 1; if it is a level of a scale, say of how many: --levels 5"),
         (None, "-0.1", "confidence '-0.1' is not from 0 to 1"),
         (None, "inf", "confidence 'inf' is not from 0 to 1"),
-        (None, "high", "confidence 'high' is no number; levels are named in order by --levels"),
+        (None, "high", "confidence 'high' is not a number; levels are named in order by --levels"),
     ],
 )
 def test_confidence_out_of_scale(tmp_path, levels, text, told):
@@ -178,8 +178,8 @@ def test_lines_are_counted_as_an_editor_does(tmp_path):
         ("case,A,B\np1,x,y\n", {"columns": {"case": "image"}}, "has no column 'image' but case, A, B"),
         ("case,A,B\np1,x,y\n", {"filters": {"site": "1"}}, "has no column 'site' to filter by"),
         ("case,A,B,site\np1,x,y,1\n", {"filters": {"site": "2"}}, "no line has site=2; there are 1"),
-        ("case,A,B\np1,x,y\n", {"kind": "ordinal"}, "label 'x' is no number, so its place is not known: --labels"),
-        ("case,A,B\np1,1,y\n", {"kind": "numeric"}, "line 2: label 'y' is no number (case p1, rater B)"),
+        ("case,A,B\np1,x,y\n", {"kind": "ordinal"}, "label 'x' is not a number, so its rank is not known: --labels"),
+        ("case,A,B\np1,1,y\n", {"kind": "numeric"}, "line 2: label 'y' is not a number (case p1, rater B)"),
         ("case,A,B\np1,1,inf\n", {"kind": "numeric"}, "label 'inf' is not finite"),
         ("case,A,B\np1,1,2\n", {"kind": "numeric", "labels": ["1", "b"]}, "numeric labels are numbers"),
         ("case,A,B\np1,x,y\n", {"confidence_levels": 5}, "--levels is of confidence, but the table has none"),
@@ -192,7 +192,7 @@ def test_lines_are_counted_as_an_editor_does(tmp_path):
         ("case,rater,label,subject\np1,A,x,s\np1,B,x,t\n", {}, "line 3: case p1 is of subject 't' here and of 's'"),
         ("case,A,B\np1,1,2\n", {"cut": 5}, "--cut 5 leaves nothing on one side of the ratings from 1 to 2"),
         ("case,A,B\np1,1,x\n", {"cut": 1}, "leaves nothing on one side"),
-        ("case,A,B\np1,1,2\np2,2,x\n", {"cut": 2}, "line 3: rating 'x' is no number (case p2, rater B)"),
+        ("case,A,B\np1,1,2\np2,2,x\n", {"cut": 2}, "line 3: rating 'x' is not a number (case p2, rater B)"),
         ("case,A,B\np1,1,9\n", {"cut": 3, "rating_range": (1, 5)}, "rating '9' is beyond the scale from 1 to 5"),
         ("case,A,B\np1,1,2\n", {"cut": 2, "labels": ["a", "b", "c"]}, "--cut makes two labels"),
         ("case,A,B,truth\np1,1,2,4\n", {"cut": 2}, "reference '4' of case p1 is none of 0, 1"),

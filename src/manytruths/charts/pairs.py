@@ -39,7 +39,7 @@ LEAF, TREE_TOP, TREE = 24, 48, 460
 def matrix(
     values: ArrayLike, names: Sequence[str], title: str, *, low: float = 0.0, high: float = 1.0, digits: int = 2
 ) -> str:
-    """Numbers of all pairs as SVG, coloured from ``low`` to ``high``; undefined ones (nan) are struck out in grey."""
+    """The numbers of all pairs, coloured from ``low`` to ``high``; undefined ones (nan) are struck out in grey."""
     table = np.asarray(values, float)
     if table.shape != (len(names), len(names)) or not len(names):
         raise CallError(f"values are {table.shape} for {len(names)} names; one row and one column a name")
@@ -159,8 +159,8 @@ def _leaves(joins: NDArray[np.float64], count: int) -> list[int]:
 def _branches(joins: NDArray[np.float64], order: Sequence[int], axis: Axis) -> list[str]:
     place = {leaf: (TREE_TOP + LEAF * row + LEAF / 2, 0.0) for row, leaf in enumerate(order)}
     parts = []
-    for step, (one, two, distance, _) in enumerate(joins):
-        (y1, d1), (y2, d2) = place[int(one)], place[int(two)]
+    for step, (first, second, distance, _) in enumerate(joins):
+        (y1, d1), (y2, d2) = place[int(first)], place[int(second)]
         place[len(order) + step] = ((y1 + y2) / 2, float(distance))
         route = f"M{axis(d1):.2f} {y1:.2f}H{axis(distance):.2f}V{y2:.2f}H{axis(d2):.2f}"
         parts.append(tag("path", d=route, fill="none", stroke="#45454d", stroke_width=1.6, stroke_linejoin="round"))

@@ -86,7 +86,7 @@ def panel_chart(
     ordered
         Whether the lines are levels of one thing, so that colours run from dark to light.
     """
-    drawn = _drawn(curves, bands or {})
+    drawn = _as_arrays(curves, bands or {})
     most = max(float(x.max()) for x, *_ in drawn.values())
     heights = np.concatenate([v[np.isfinite(v)] for _, *rest in drawn.values() for v in rest if v is not None])
     across = Odd(1, max(most, 3), LEFT + 8, LEFT + WIDE - 8)
@@ -116,7 +116,7 @@ def ratio_chart(
     words: str = "",
 ) -> str:
     """Counts on a scale of equal ratios: raters needed against their accuracy (Fig. 1), in steps."""
-    drawn = _drawn(curves, {})
+    drawn = _as_arrays(curves, {})
     heights = np.concatenate([y[np.isfinite(y)] for _, y, *_ in drawn.values()] + [np.array([1.0])])
     across = Axis.over(np.concatenate([x for x, *_ in drawn.values()]).tolist(), LEFT, LEFT + WIDE)
     up = Ratios(float(heights.min()), float(heights.max()) * 1.15, TOP + TALL, TOP, marks=tuple(marks))
@@ -133,7 +133,7 @@ def ratio_chart(
     return _with_legend(parts, styles, title)
 
 
-def _drawn(curves: Mapping[str, Curve], bands: Mapping[str, Curve]) -> dict[str, Drawn]:
+def _as_arrays(curves: Mapping[str, Curve], bands: Mapping[str, Curve]) -> dict[str, Drawn]:
     if not curves:
         raise CallError("curves is empty; give one or more")
     drawn = {}

@@ -70,7 +70,7 @@ def roc_space(points: Mapping[str, tuple[float, float]], title: str, *, positive
     for key, (x, y) in known.items():
         hover = f"{key}: sensitivity {format_number(y)}, specificity {format_number(1 - x)}"
         parts.append(_disc(across(x), up(y), paints[key], hover))
-    parts += _named({key: (across(x), up(y)) for key, (x, y) in known.items()})
+    parts += _point_names({key: (across(x), up(y)) for key, (x, y) in known.items()})
     wide, low, entries = _roc_legend(points, list(paints.values()), LEFT + SIDE + 26)
     parts += entries + (_whole_square(LEFT + SIDE + 26, low + 10, part) if part < 1 else [])
     bottom = max(TOP + SIDE + 52, low + 12 + (INSET + 24 if part < 1 else 0))
@@ -99,7 +99,7 @@ def _disc(x: float, y: float, paint: str, words: str) -> str:
     return tag("circle", tag("title", clean(words)), cx=float(x), cy=float(y), r=5.0, **style)
 
 
-def _named(at: Mapping[str, Place]) -> list[str]:
+def _point_names(at: Mapping[str, Place]) -> list[str]:
     """Names at the first side that is free; none where all are taken, as the legend has them."""
     widths = {key: len(shorten(key)) * 11 * LETTER for key in at}
     parts = []
@@ -234,10 +234,10 @@ def _error_columns(
             y = up(float(share[k]))
             parts.append(tag("circle", hover, cx=x, cy=y, r=4.5, fill=WRONG, stroke=INK))
             parts.append(text(x, y - 9, f"{share[k]:.1%}", size=11, text_anchor="middle", **HALO))
-    return _joined(dots) + parts
+    return _connecting_lines(dots) + parts
 
 
-def _joined(dots: Sequence[tuple[float, float] | None]) -> list[str]:
+def _connecting_lines(dots: Sequence[tuple[float, float] | None]) -> list[str]:
     """Lines between neighbours; none across a level without ratings."""
     ends = [(a, b) for a, b in pairwise(dots) if a is not None and b is not None]
     return [line(*a, *b, WRONG, stroke_width=1.6) for a, b in ends]

@@ -1,4 +1,4 @@
-"""Files to masks, images and grids, and back; nothing else in the package opens a file."""
+"""Files to masks, images, grids and tables, and back."""
 
 from .files import Location
 from .images import (

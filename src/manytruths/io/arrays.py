@@ -58,12 +58,12 @@ def array_names(path: Path) -> tuple[str, ...]:
 
 def _archive(path: Path) -> zipfile.ZipFile:
     stat = path.stat()
-    return _opened(path, os.getpid(), stat.st_mtime_ns, stat.st_size)
+    return _open_archive(path, os.getpid(), stat.st_mtime_ns, stat.st_size)
 
 
 # Thousands of arrays in one archive: its directory is parsed once. Processes must not share the open file.
 @lru_cache(maxsize=1)
-def _opened(path: Path, *_: int) -> zipfile.ZipFile:
+def _open_archive(path: Path, *_: int) -> zipfile.ZipFile:
     return zipfile.ZipFile(path)
 
 
@@ -127,6 +127,8 @@ def _header(stream: IO[bytes], location: Location) -> _Header:
         raise FormatError(f"{location}: is a NumPy file of version {version}; save a plain array of numbers")
     shape, _, dtype = _HEADERS[version](stream)
     if dtype.kind not in "buif":
-        raise FormatError(f"{location}: holds {dtype}, wanted are integers, booleans or floats; save it as such")
+        raise FormatError(
+            f"{location}: holds {dtype}, but integers, booleans or floats are needed; save it as one of these"
+        )
     check_shape(location, shape)
     return _Header(shape, dtype, stream.tell() + int(np.prod(shape, dtype=np.int64)) * dtype.itemsize)

@@ -1,4 +1,4 @@
-"""What a run has done for a case, so that a run that was stopped goes on where it stopped."""
+"""Checkpoints: what a run has done for a case, so that an interrupted run continues where it stopped."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .writing import json_text, write_json
 
 
 def fingerprint(settings: object, content: Iterable[object]) -> str:
-    """A digest of the settings and of all that was read: arrays by their values, all else by its text."""
+    """A digest of the settings and of all that was read: arrays by their values, everything else by its text."""
     digest = hashlib.sha256(repr(settings).encode("utf-8", "surrogatepass"))
     for part in content:
         if isinstance(part, np.ndarray):
@@ -32,30 +32,30 @@ def file_digest(path: Path) -> str:
 
 
 def load_checkpoint(folder: Path, ledger: str, digest: str, files: Sequence[str]) -> Any:
-    """What a folder keeps under a fingerprint; None where there is nothing, or it or a file is not as it was written.
+    """The checkpoint of a fingerprint; None if there is none, or if it or a file was changed since.
 
     ``ledger`` and ``files`` are paths within the folder.
     """
     try:
-        found = json.loads((folder / ledger).read_text(encoding="utf-8"))
+        content = json.loads((folder / ledger).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    if not isinstance(found, dict) or found.get("fingerprint") != digest:
+    if not isinstance(content, dict) or content.get("fingerprint") != digest:
         return None
-    if found.get("checksum") != _checksum(found.get("kept"), found.get("files")):
+    if content.get("checksum") != _checksum(content.get("kept"), content.get("files")):
         return None
-    return found["kept"] if found["files"] == _sums(folder, files) else None
+    return content["kept"] if content["files"] == _sums(folder, files) else None
 
 
 def save_checkpoint(folder: Path, ledger: str, digest: str, files: Sequence[str], kept: object) -> None:
-    """Keep something under a fingerprint, after the files that belong to it are written."""
+    """Write a checkpoint under a fingerprint, after the files that belong to it."""
     plain, sums = json.loads(json_text(kept)), _sums(folder, files)
     content = {"fingerprint": digest, "checksum": _checksum(plain, sums), "files": sums, "kept": plain}
     write_json(folder / ledger, content)
 
 
 def _sums(folder: Path, files: Sequence[str]) -> dict[str, str]:
-    """Of each file; nothing of one that is not there, or is a link."""
+    """The digest of each file, leaving out files that do not exist or are links."""
     paths = {name: folder / name for name in files}
     return {n: file_digest(path) for n, path in paths.items() if path.is_file() and not path.is_symlink()}
 

@@ -120,12 +120,12 @@ def check_regular_file(path: Path | str, name: str = "", most: int | None = None
     except OSError as error:
         raise FormatError(f"{name}: cannot be opened: {error.strerror}; check the path and its rights") from None
     except ValueError:
-        raise FormatError(f"{name}: is no name of a file; correct the path") from None
+        raise FormatError(f"{name}: is not a valid file name; correct the path") from None
     if stat.S_ISDIR(status.st_mode):
         raise FormatError(f"{name}: is a folder, not a file; name the file inside it")
     if not stat.S_ISREG(status.st_mode) or _STREAMS.fullmatch(str(path)):
         what = next((what for is_one, what in _SPECIAL_FILES if is_one(status.st_mode)), "a stream")
-        raise FormatError(f"{name}: is no regular file but {what}; copy its content into one")
+        raise FormatError(f"{name}: is not a regular file but {what}; copy its content into one")
     if most is not None and status.st_size > most:
         raise FormatError(
             f"{name}: has {status.st_size / 1e6:,.1f} MB, more than the {most / 1e6:,.1f} MB that are read; split it, "
@@ -139,7 +139,7 @@ def check_shape(location: Location, shape: Sequence[int]) -> tuple[int, ...]:
     shape = tuple(int(n) for n in shape)
     text = "×".join(map(str, shape)) or "a single number"
     if not shape or min(shape) < 1:
-        raise FormatError(f"{location}: its size is {text}, wanted is at least 1 along every axis; export it again")
+        raise FormatError(f"{location}: its size is {text}, but at least 1 is needed along every axis; export it again")
     if math.prod(shape) > MAX_ITEMS:
         raise FormatError(f"{location}: its size is {text}, more than {MAX_ITEMS} items; split it into tiles")
     return shape

@@ -127,7 +127,7 @@ def _check_axes(grid: Grid, location: Location) -> Grid:
     if len(grid.shape) not in (2, 3):
         size = "×".join(map(str, grid.shape))
         raise FormatError(
-            f"{location}: is an array of {size}, wanted are 2 or 3 axes; where the first axis is the rater, "
+            f"{location}: is an array of {size}, but 2 or 3 axes are needed; if the first axis is the rater, "
             "end the template in [{rater}]"
         )
     return grid
@@ -175,7 +175,7 @@ def _floats_to_integers(array: NDArray[Any], location: Location) -> NDArray[Any]
 def _raise_no_labels(wrong: NDArray[Any], location: Location) -> None:
     shown = ", ".join(f"{value:.6g}" for value in np.unique(wrong)[:5].tolist())
     raise LabelError(
-        f"{location}: {wrong.size} values are no labels, such as {shown}; "
+        f"{location}: {wrong.size} values are not labels, such as {shown}; "
         "labels are whole numbers from 0 on: threshold or renumber the mask"
     )
 
@@ -241,7 +241,9 @@ def _compact(array: NDArray[Any], path: Path) -> NDArray[Any]:
     for smallest in (np.uint8, np.uint16, np.int32):
         if np.iinfo(smallest).min <= low and high <= np.iinfo(smallest).max:
             return array.astype(smallest)
-    raise CallError(f"{path.suffix}: a map with values from {low} to {high}; wanted are at most 32 bits with sign")
+    raise CallError(
+        f"{path.suffix}: a map with values from {low} to {high}; at most signed 32-bit integers can be written"
+    )
 
 
 def _tif(path: Path, array: NDArray[Any], grid: Grid) -> None:

@@ -39,7 +39,7 @@ def read(location: Location, use: Use) -> Content:
         grid = _grid(header, location)
         if not _is_compressed(location):
             check_bytes(location, _end(header))
-        array = _scaled(header.raw_data_from_fileobj(stream), header)
+        array = _apply_scale(header.raw_data_from_fileobj(stream), header)
         _drain(stream, location)
     return Content(array.reshape(grid.shape, order="F"), grid, "nifti")
 
@@ -103,7 +103,7 @@ def _check_spacing(header: Any, location: Location) -> None:
 def _axes(header: Any, location: Location) -> int:
     axes = int(header["dim"][0])
     if not 1 <= axes <= 7:
-        raise FormatError(f"{location}: has {axes} axes by its header, wanted are 2 or 3; export it again")
+        raise FormatError(f"{location}: has {axes} axes by its header, but 2 or 3 are needed; export it again")
     return axes
 
 
@@ -114,7 +114,9 @@ def _grid(header: Any, location: Location) -> Grid:
     if len(shape) > 3:
         raise FormatError(f"{location}: has {len(shape)} axes ({'×'.join(map(str, shape))}); save one volume a file")
     if header.get_data_dtype().kind not in "buif":
-        raise FormatError(f"{location}: holds {header.get_data_dtype()}, wanted is one number a voxel; save it so")
+        raise FormatError(
+            f"{location}: holds {header.get_data_dtype()}, but one number a voxel is needed; save integers or floats"
+        )
     affine = np.array(header.get_best_affine(), dtype=np.float64)
     affine[:3] *= _MM.get(header.get_xyzt_units()[0], 1.0)
     grid = make_grid(location, shape, affine=affine.tolist())
@@ -127,7 +129,7 @@ def _end(header: Any) -> int:
     return int(header.get_data_offset()) + items * int(header.get_data_dtype().itemsize)
 
 
-def _scaled(array: NDArray[Any], header: Any) -> NDArray[Any]:
+def _apply_scale(array: NDArray[Any], header: Any) -> NDArray[Any]:
     slope, intercept = header.get_slope_inter()
     if slope is None or (slope == 1 and not intercept):
         return array

@@ -29,7 +29,7 @@ from .writing import PART, WRITTEN, atomic, write_errors, write_json
 
 SUMMARY = "summary.json"
 RUN = "run.json"
-"""What differs from run to run: when, how long, in how many processes. Nothing else does."""
+"""Holds all that differs from run to run: when it began, how long it took, the number of processes."""
 WHOLE, OLD, GONE, LOCK = "-whole", "-old", "-gone", "-lock"
 _ACTIVE: list[Path] = []
 """The hidden folders that this process writes into."""
@@ -40,16 +40,15 @@ _ACTIVE: list[Path] = []
 
 @dataclass
 class Files:
-    """All that is read of an earlier summary."""
+    """The part of an earlier summary that is read."""
 
     files: list[str] = field(default_factory=list)
 
 
 def write_summary(folder: Path, summary: Mapping[str, Any], files: Iterable[Path]) -> Path:
-    """Write ``summary.json`` with the list of ``files``, and remove what only the summary before lists.
+    """Write ``summary.json`` with the list of ``files``, and remove files that only the earlier summary lists.
 
-    So a folder never shows the pairs of one run beside the numbers of another. Nothing is removed that no run of
-    ours has written.
+    So a folder never holds the pairs of one run beside the numbers of another. Files that no run has written are kept.
     """
     written = sorted({path.relative_to(folder).as_posix() for path in files})
     before = listed_files(folder)
@@ -71,7 +70,7 @@ def listed_files(folder: Path) -> list[str]:
 
 
 def remove_inside(folder: Path, name: str) -> None:
-    """Remove a file of a folder, and the folders around it that are empty then; no link is followed."""
+    """Remove a file of a folder, and the folders around it that become empty; no link is followed."""
     within = [folder / parent for parent in Path(name).parents if parent != Path()]
     if any(parent.is_symlink() for parent in within):
         return
@@ -96,7 +95,7 @@ class _Place:
     folders: tuple[str, ...]
     files: tuple[str, ...]
     inside: bool
-    """Whether the folder itself stays, and what is in it is replaced."""
+    """Whether the folder itself stays, and its content is replaced."""
     made: tuple[Path, ...]
     """Folders that had to be made for it."""
 
@@ -128,37 +127,37 @@ def replacing(
 ) -> Iterator[tuple[Path, ...]]:
     """Paths to write to instead of ``folders`` and ``files``, which all lie in one folder.
 
-    When the block ends well, what was written takes the place of what is there; when not, everything stays as it was.
-    A second run into the same place at the same time is refused. Within another such block the same paths are given
-    back, if they lie in what that one writes.
+    If the block succeeds, what was written replaces what is there; if not, everything stays as it was. A second run
+    into the same place at the same time is refused. Inside another such block, paths within its folders are returned
+    as they are.
 
     Parameters
     ----------
     ours
-        What earlier runs wrote and no ``summary.json`` lists, by its path within a folder: it goes.
+        Files and folders that earlier runs wrote and no ``summary.json`` lists, as paths within a folder: removed.
     goes_on
-        Keep what a run that fails or is killed has written, for the next one to go on with.
+        Keep what a run that fails or is killed has written, so that the next one can continue.
     inside
         Replace what is in the folder, not the folder itself.
     run
-        What to write into ``run.json`` of the first folder, beside times.
+        Content of ``run.json`` in the first folder, besides times.
     """
     paths = [Path(path) for path in (*folders, *files)]
     if all(any(path.is_relative_to(stage) for stage in _ACTIVE) for path in paths):
         yield tuple(paths)
         return
     with write_errors(paths[0]):
-        place = _prepared(paths, len(folders), inside)
+        place = _prepare_place(paths, len(folders), inside)
     with lock_folder(paths[0], place):
         with write_errors(paths[0]):
-            _finish(place)
-            _begin(place, list(ours), goes_on)
+            _put_in_place(place)
+            _prepare_stage(place, list(ours), goes_on)
         began, clock = datetime.now(UTC), time.perf_counter()
         _ACTIVE.append(place.stage)
         try:
             yield place.staged
             with write_errors(paths[0]):
-                _check_whole(place, paths[0], goes_on)
+                _check_complete(place, paths[0], goes_on)
                 _write_run(place, run, began, time.perf_counter() - clock)
                 os.rename(place.stage, place.hidden(WHOLE))
         except BaseException:
@@ -168,21 +167,21 @@ def replacing(
             _ACTIVE.remove(place.stage)
             with write_errors(paths[0]):
                 try:
-                    _finish(place)
+                    _put_in_place(place)
                 except KeyboardInterrupt:
-                    _finish(place)
+                    _put_in_place(place)
                     raise
 
 
 @contextmanager
 def lock_folder(shown: Path, place: _Place | None = None) -> Iterator[None]:
-    """Refuse a second run into the same folder at the same time, as each would take the other's files.
+    """Refuse a second run into the same folder at the same time: each would remove the other's files.
 
-    The lock ends with the process, however that ends; elsewhere than on Unix there is none.
+    The lock ends with the process, however that ends. There is none on Windows.
     """
     if place is None:
         with write_errors(shown):
-            place = _prepared([shown], 1, False)
+            place = _prepare_place([shown], 1, False)
     if sys.platform == "win32":
         yield
         return
@@ -192,7 +191,7 @@ def lock_folder(shown: Path, place: _Place | None = None) -> Iterator[None]:
     with write_errors(shown):
         if lock.is_symlink() or lock.is_file():
             lock.unlink()
-        descriptor = _opened(lock)
+        descriptor = _open_lock(lock)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -212,8 +211,8 @@ def lock_folder(shown: Path, place: _Place | None = None) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _opened(lock: Path) -> int:
-    """The lock's folder; another run may remove it between making and opening it."""
+def _open_lock(lock: Path) -> int:
+    """Open the folder of a lock; another run may remove it after it is made, so it is tried again."""
     for _ in range(100):
         lock.mkdir(parents=True, exist_ok=True)
         try:
@@ -224,7 +223,7 @@ def _opened(lock: Path) -> int:
 
 
 def link_or_copy(path: Path, to: Path) -> None:
-    """A file of earlier results into new ones, without copying it where the disk can do so."""
+    """Put a file of earlier results into new ones, as a hard link where the disk can do so."""
     to.parent.mkdir(parents=True, exist_ok=True)
     with atomic(to) as temporary:
         try:
@@ -234,15 +233,15 @@ def link_or_copy(path: Path, to: Path) -> None:
 
 
 def written_files(stage: Path) -> tuple[Path, ...]:
-    """What was written into such a folder, as paths within it."""
-    found = (path.relative_to(stage) for path in stage.rglob("*") if path.is_file())
-    return tuple(sorted(path for path in found if path.name != WRITTEN))
+    """The files that were written into a folder of :func:`replacing`, as paths within it."""
+    paths = (path.relative_to(stage) for path in stage.rglob("*") if path.is_file())
+    return tuple(sorted(path for path in paths if path.name != WRITTEN))
 
 
 # -- before -------------------------------------------------------------------------------------------
 
 
-def _prepared(paths: Sequence[Path], folders: int, inside: bool) -> _Place:
+def _prepare_place(paths: Sequence[Path], folders: int, inside: bool) -> _Place:
     # as "." a folder has no name to put another one beside
     parent = paths[0].parent.resolve() if paths[0].name else paths[0].resolve().parent
     names = [path.name or path.resolve().name for path in paths]
@@ -255,24 +254,24 @@ def _prepared(paths: Sequence[Path], folders: int, inside: bool) -> _Place:
             raise InputError(f"{path}: is a folder; choose another name for the file")
         if there.exists() and not os.access(there, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    inside = inside or (folders == len(paths) == 1 and _stays(parent / names[0]))
+    inside = inside or (folders == len(paths) == 1 and _cannot_move(parent / names[0]))
     home = parent / names[0] if inside else parent
     made = tuple(folder for folder in (home, *home.parents) if not folder.exists())
     home.mkdir(parents=True, exist_ok=True)
     return _Place(home, tuple(names[:folders]), tuple(names[folders:]), inside, made)
 
 
-def _stays(folder: Path) -> bool:
-    """Whether a folder cannot change places: somebody stands in it, or it is where another disk begins."""
+def _cannot_move(folder: Path) -> bool:
+    """Whether a folder cannot be renamed: it is the working directory, or a mount point."""
     return folder.is_dir() and (Path.cwd().is_relative_to(folder) or os.path.ismount(folder))
 
 
-def _begin(place: _Place, ours: list[str], goes_on: bool) -> None:
+def _prepare_stage(place: _Place, ours: list[str], goes_on: bool) -> None:
     if not goes_on or place.stage.is_symlink() or not place.stage.is_dir():
         _remove(place.stage)
     place.stage.mkdir(exist_ok=True)
     for folder, folders, files in os.walk(place.stage):
-        # nothing of ours is a link: one that was put there would lead out of the folder
+        # no run writes links: one that is there would lead out of the folder
         for name in (*folders, *files):
             if os.path.islink(os.path.join(folder, name)):
                 os.unlink(os.path.join(folder, name))
@@ -285,8 +284,8 @@ def _begin(place: _Place, ours: list[str], goes_on: bool) -> None:
 # -- when it is done ----------------------------------------------------------------------------------
 
 
-def _check_whole(place: _Place, shown: Path, goes_on: bool) -> None:
-    """Refuse to call results complete that somebody has removed a part of meanwhile."""
+def _check_complete(place: _Place, shown: Path, goes_on: bool) -> None:
+    """Refuse results of which files were removed while they were written."""
     if not (place.stage / WRITTEN).is_file():
         raise InputError(f"{shown}: the folder was removed while results were written to it; run it again")
     folders = [staged for staged in place.staged if staged.is_dir()]
@@ -303,7 +302,7 @@ def _check_whole(place: _Place, shown: Path, goes_on: bool) -> None:
 
 
 def _refuse_clashes(place: _Place) -> None:
-    """Refuse to put a file where somebody has a folder, or a folder where there is a file."""
+    """Refuse to put a file where there is a folder, or a folder where there is a file."""
     for root, folders, files in os.walk(place.stage):
         there = place.home / Path(root).relative_to(place.stage)
         for name in (*folders, *files):
@@ -313,7 +312,7 @@ def _refuse_clashes(place: _Place) -> None:
 
 
 def _tidy(folder: Path, goes_on: bool) -> None:
-    """Remove empty folders, and what a run before left for this one to go on with and it did not need."""
+    """Remove empty folders, and files of an interrupted run that this one did not need."""
     wanted = {SUMMARY, WRITTEN, *listed_files(folder)} if goes_on and (folder / SUMMARY).is_file() else None
     for root, _, files in os.walk(folder, topdown=False):
         for name in files:
@@ -326,19 +325,19 @@ def _tidy(folder: Path, goes_on: bool) -> None:
 def _write_run(place: _Place, run: MutableMapping[str, Any] | None, began: datetime, seconds: float) -> None:
     if run is None:
         return
-    told = {"started": began.isoformat(timespec="seconds"), "seconds": round(seconds, 3), **run}
-    write_json(place.staged[0] / RUN, told)
+    times = {"started": began.isoformat(timespec="seconds"), "seconds": round(seconds, 3)}
+    write_json(place.staged[0] / RUN, {**times, **run})
 
 
 def _abandon(place: _Place, goes_on: bool) -> None:
     done = (path for staged in place.staged for path in staged.rglob("*") if path.is_file())
-    # without its list somebody has removed it meanwhile, and what is there is a rest
+    # without its list, the folder was removed meanwhile, and what is there is a remainder
     if not goes_on or not (place.stage / WRITTEN).is_file() or not any(done):
         _remove(place.stage)
 
 
-def _finish(place: _Place) -> None:
-    """Put complete results into their place, and clear away what was there."""
+def _put_in_place(place: _Place) -> None:
+    """Put complete results into their place, and remove what was there."""
     whole, old, gone = (place.hidden(state) for state in (WHOLE, OLD, GONE))
     _remove(gone)
     for path in (whole, old):
@@ -347,13 +346,13 @@ def _finish(place: _Place) -> None:
     if _is_folder(whole):
         log = whole / WRITTEN
         if log.is_file():
-            # kept until the end: it says what of the old results is ours
+            # kept until the end: it lists which of the old results a run has written
             old.mkdir(exist_ok=True)
             os.replace(log, old / WRITTEN)
-        # a page comes last, so that the files that it refers to are there
+        # files such as a page come last, so that what they refer to is there
         for name in sorted(os.listdir(whole), key=lambda name: ((whole / name).is_file(), name)):
             if place.inside or name in (*place.folders, *place.files):
-                _change_places(place, name)
+                _swap(place, name)
         _remove(whole)
     if _is_folder(old):
         ours, *new = _read_log(old) or [[]]
@@ -362,16 +361,16 @@ def _finish(place: _Place) -> None:
             stale |= set(ours) - {name.split("/")[0] for name in new}
             for name in stale:
                 remove_inside(place.home, name)
-            _carry(old, place.home, ours)
+            _keep_foreign_files(old, place.home, ours)
         else:
             for name in os.listdir(old):
-                _carry(old / name, place.home / name, ours)
-        # what is left can go: half of it must not be taken for somebody's own
+                _keep_foreign_files(old / name, place.home / name, ours)
+        # the rest can be removed; half of it must not be taken for a user's own files
         os.rename(old, gone)
         _remove(gone)
 
 
-def _change_places(place: _Place, name: str) -> None:
+def _swap(place: _Place, name: str) -> None:
     there, new, kept = place.home / name, place.hidden(WHOLE) / name, place.hidden(OLD) / name
     if os.path.lexists(there):
         _remove(kept)
@@ -380,40 +379,40 @@ def _change_places(place: _Place, name: str) -> None:
 
 
 def _read_log(folder: Path) -> list[Any]:
-    """What of the old results is ours, then the files that were written since."""
+    """Which of the old results a run has written, then the files that were written since."""
     try:
         return [json.loads(line) for line in (folder / WRITTEN).read_text(encoding="utf-8").splitlines()]
     except (OSError, ValueError):
         return []
 
 
-def _carry(old: Path, new: Path, ours: Sequence[str]) -> None:
-    """What no run of ours wrote goes over into the new folder."""
+def _keep_foreign_files(old: Path, new: Path, ours: Sequence[str]) -> None:
+    """Move files that no run has written into the new folder."""
     if not _is_folder(old) or not _is_folder(new):
         return
-    written = _all_listed(old)
+    written = _listed_in_summaries(old)
     for root, folders, files in os.walk(old):
         links = [name for name in folders if os.path.islink(os.path.join(root, name))]
         for name in (*files, *links):
             path = Path(root) / name
             own = path.relative_to(old)
-            known = own.as_posix() in written or name == WRITTEN or name.startswith(PART) or _within(own, ours)
+            known = own.as_posix() in written or name == WRITTEN or name.startswith(PART) or _is_within(own, ours)
             if not known and not os.path.lexists(new / own):
                 (new / own).parent.mkdir(parents=True, exist_ok=True)
                 os.rename(path, new / own)
 
 
-def _all_listed(folder: Path) -> set[str]:
-    """What the summaries in a folder, and in folders in it, list; and they themselves."""
-    found = set[str]()
+def _listed_in_summaries(folder: Path) -> set[str]:
+    """The files that summaries in a folder and its subfolders list, and these summaries."""
+    names = set[str]()
     for root, _, files in os.walk(folder):
         if SUMMARY in files:
             own = Path(root).relative_to(folder)
-            found |= {(own / name).as_posix() for name in (SUMMARY, RUN, *listed_files(Path(root)))}
-    return found
+            names |= {(own / name).as_posix() for name in (SUMMARY, RUN, *listed_files(Path(root)))}
+    return names
 
 
-def _within(path: Path, names: Sequence[str]) -> bool:
+def _is_within(path: Path, names: Sequence[str]) -> bool:
     return any(path == Path(name) or Path(name) in path.parents for name in names)
 
 

@@ -90,8 +90,8 @@ def read_sheet(path: Path | str) -> Sheet:
     if ending in EXCEL:
         (lines, rows), notes = excel_rows(path)
     else:
-        lines, rows = parquet_rows(path) if ending in PARQUET else _text(path)
-    top = next((i for i, cells in enumerate(rows) if _filled(cells)), None)
+        lines, rows = parquet_rows(path) if ending in PARQUET else _text_rows(path)
+    top = next((i for i, cells in enumerate(rows) if _is_filled(cells)), None)
     if top is None:
         raise FormatError(f"{path}: is empty; give a table with a header")
     lines, rows = lines[top:], _without_blank_columns(rows[top:])
@@ -100,14 +100,14 @@ def read_sheet(path: Path | str) -> Sheet:
         raise FormatError(f"{path}: column {header.index('') + 1} has no name; give it one")
     if len(set(header)) < len(header):
         raise FormatError(f"{path}: two columns have the same name among {few(header)}; rename one")
-    lines, rows = _whole(lines[1:], rows[1:], len(header), faults)
+    lines, rows = _complete_rows(lines[1:], rows[1:], len(header), faults)
     columns = [list(map(str.strip, column)) for column in zip(*rows, strict=True)] or [[] for _ in header]
     sheet = Sheet(path, header, lines, columns, faults, notes)
     blank = [i for i, first in enumerate(columns[0]) if not first and not any(column[i] for column in columns)]
     return sheet.keep(sorted(set(range(len(lines))) - set(blank))) if blank else sheet
 
 
-def _filled(cells: list[str]) -> bool:
+def _is_filled(cells: list[str]) -> bool:
     return any(cell and not cell.isspace() for cell in cells)
 
 
@@ -121,24 +121,24 @@ def _without_blank_columns(rows: list[list[str]]) -> list[list[str]]:
     return [[cell for i, cell in enumerate(cells) if i not in blank] for cells in rows]
 
 
-def _whole(lines: list[int], rows: list[list[str]], width: int, faults: Faults) -> Rows:
+def _complete_rows(lines: list[int], rows: list[list[str]], width: int, faults: Faults) -> Rows:
     """Rows as wide as the header; blank ones are dropped, others are faults."""
     if set(map(len, rows)) <= {width}:
         return lines, rows
     for line, cells in zip(lines, rows, strict=True):
-        if len(cells) != width and _filled(cells):
+        if len(cells) != width and _is_filled(cells):
             faults.add(line, f"has {len(cells)} cells, the header {width}")
     good = [i for i, cells in enumerate(rows) if len(cells) == width]
     return [lines[i] for i in good], [rows[i] for i in good]
 
 
-def _text(path: Path | str) -> Rows:
+def _text_rows(path: Path | str) -> Rows:
     text = read_text(path)
     first = next((line for line in text.splitlines() if line.strip()), "")
     declared = SEPARATOR.fullmatch(first)
     parsed = parse_csv(path, text, declared[1] if declared else max(",;\t", key=first.count))
     lines, rows = [line for line, _ in parsed], [cells for _, cells in parsed]
-    top = next((i for i, cells in enumerate(rows) if _filled(cells)), 0) + 1 if declared else 0
+    top = next((i for i, cells in enumerate(rows) if _is_filled(cells)), 0) + 1 if declared else 0
     return lines[top:], rows[top:]
 
 

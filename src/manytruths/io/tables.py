@@ -174,12 +174,36 @@ def read_toml(path: Path | str) -> dict[str, Any]:
 
 
 def write_tally(tally: Tally, path: Path | str) -> None:
-    """Write a tally as CSV, to be shared without the pixels."""
+    """Write a tally as CSV, to be shared without the pixels.
+
+    Parameters
+    ----------
+    tally : Tally
+        The table of counts.
+    path : Path or str
+        The file; one that exists is replaced.
+    """
     write_text(path, tally.to_csv())
 
 
 def read_tally(path: Path | str) -> Tally:
-    """Read a tally that :func:`write_tally` wrote; equal in every field."""
+    """Read a tally that :func:`write_tally` wrote.
+
+    Parameters
+    ----------
+    path : Path or str
+        The file.
+
+    Returns
+    -------
+    Tally
+        Equal in every field to the one that was written.
+
+    Raises
+    ------
+    FormatError
+        If the file is not such a table.
+    """
     text = read_text(path)
     try:
         return Tally.from_csv(text)

@@ -246,7 +246,7 @@ def _check_value(name: str, value: str) -> None:
 
 def _as_index(name: str, fields: Mapping[str, str]) -> int:
     if not (fields[name].isascii() and fields[name].isdigit()):
-        raise StudyError(f"{name} {fields[name]!r} is no index of an array; in brackets stands 0, 1, 2, …")
+        raise StudyError(f"{name} {fields[name]!r} is not an index of an array; write 0, 1, 2, … in the brackets")
     return int(fields[name])
 
 
@@ -430,14 +430,14 @@ def _step(place: Place, segment: Segment, last: bool, complain: Complain) -> lis
         return [Place(literal, place.fields)] if _fits(literal, last, complain, listed=False) else []
     return [
         Place(place.path / name, fields)
-        for name in _listed(place.path, complain)
+        for name in _list_folder(place.path, complain)
         if segment.is_hidden or not name.startswith(".")
         for fields in _read_name(place, segment, name, complain)
         if _fits(place.path / name, last, complain, listed=True)
     ]
 
 
-def _listed(folder: Path, complain: Complain) -> list[str]:
+def _list_folder(folder: Path, complain: Complain) -> list[str]:
     """The names in a folder; none, and a problem, where it cannot be listed or entered."""
     try:
         names = _names(folder)

@@ -77,7 +77,9 @@ def _read_pages(image: Image.Image, location: Location, use: Use) -> Content:
     image.seek(0)
     kind, mode = pillow.format_of(image), image.mode
     pages = [
-        _unsigned(page, pillow.mask_pixels(page, location)) if use == "mask" else _page_values(page, use == "picture")
+        _as_unsigned(page, pillow.mask_pixels(page, location))
+        if use == "mask"
+        else _page_values(page, use == "picture")
         for page in _pages(image, location, use)
     ]
     if len({page.shape for page in pages}) > 1 or (len(pages) > 1 and pages[0].ndim > 2):
@@ -90,11 +92,11 @@ def _page_values(page: Image.Image, turn: bool) -> NDArray[Any]:
     """A page to look at, inverted where 0 is white; or its numbers as stored."""
     white = page.mode in _GREY and _number(page, _PHOTOMETRIC, 1) == _WHITE_IS_ZERO
     done = pillow.is_inverted(page)
-    array = _unsigned(page, pillow.picture_pixels(page))
+    array = _as_unsigned(page, pillow.picture_pixels(page))
     return _invert(array) if white and done != turn else array
 
 
-def _unsigned(page: Image.Image, array: NDArray[Any]) -> NDArray[Any]:
+def _as_unsigned(page: Image.Image, array: NDArray[Any]) -> NDArray[Any]:
     """Pillow takes all 32-bit numbers for signed."""
     unsigned = _number(page, _SAMPLE_FORMAT, 1) == 1 and _number(page, _BITS, 1) == 32
     return array.view(np.uint32) if unsigned and array.dtype == np.int32 else array
@@ -136,7 +138,7 @@ def _refuse_misread(image: Any, location: Location, use: Use) -> None:
         raise pillow.UnknownKind(f"{location}: holds packed numbers in big-endian order, which Pillow swaps twice")
     channels = _number(image, _SAMPLES, 1)
     if use == "mask" and channels > 1 and image.mode in (*_GREY, "P"):
-        raise FormatError(f"{location}: has {channels} channels, not one: it is no mask; save one of them")
+        raise FormatError(f"{location}: has {channels} channels, but a mask has one; save one of them")
 
 
 def _stack_shape(sizes: list[tuple[int, int]], location: Location) -> tuple[int, ...]:
@@ -206,7 +208,7 @@ def check_directories(location: Location, *, decode: bool = False) -> None:
     """
     size = location.path.stat().st_size
     with open(location.path, "rb") as stream:
-        layout = _layout(stream.read(8))
+        layout = _number_sizes(stream.read(8))
         if layout is None:
             return
         for entries in _directories(stream, layout, location):
@@ -221,7 +223,7 @@ def check_directories(location: Location, *, decode: bool = False) -> None:
                         _check_sums(stream, ends, _largest_piece(stream, entries, layout), is_reversed, location)
 
 
-def _layout(start: bytes) -> _NumberSizes | None:
+def _number_sizes(start: bytes) -> _NumberSizes | None:
     order = {b"II": "<", b"MM": ">"}.get(start[:2])
     if order is None or len(start) < 8:
         return None

@@ -91,12 +91,12 @@ def write_csv(path: Path | str, rows: Iterable[Sequence[object]], header: Sequen
     lines = [header, *(row if Undefined not in map(type, row) else [_number(value) for value in row] for row in rows)]
     text = _csv(lines, "\n")
     # one search of the whole text is quicker than one for every cell
-    write_text(path, _csv(map(_shown, lines), "\n") if may_need_escaping(text) else text)
+    write_text(path, _csv(map(_protect_cells, lines), "\n") if may_need_escaping(text) else text)
 
 
 def csv_line(cells: Sequence[object]) -> str:
     """A row as CSV, without the line end."""
-    return _csv([_shown([_number(value) for value in cells])], "")
+    return _csv([_protect_cells([_number(value) for value in cells])], "")
 
 
 def _csv(rows: Iterable[Iterable[object]], end: str) -> str:
@@ -105,7 +105,7 @@ def _csv(rows: Iterable[Iterable[object]], end: str) -> str:
     return text.getvalue()
 
 
-def _shown(row: Sequence[object]) -> list[object]:
+def _protect_cells(row: Sequence[object]) -> list[object]:
     return [escape_cell(value) if isinstance(value, str) else value for value in row]
 
 

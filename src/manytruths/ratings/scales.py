@@ -73,7 +73,7 @@ def labels_meaning(texts: Iterable[str], kind: Kind, labels: Sequence[str] | Non
     if kind == "ordinal" and (labels or any(number is None for number in numbers.values())):
         if not labels:
             word = next(text for text in given if numbers[text] is None)
-            raise CallError(f"label {word!r} is no number, so its place is not known: --labels names all in order")
+            raise CallError(f"label {word!r} is not a number, so its rank is not known: --labels names all in order")
         return _named(given, gaps, labels)
     return _numbered(numbers, gaps, labels)
 
@@ -238,7 +238,7 @@ def not_a_number(what: str, text: str) -> str:
     """The message about a cell that should be a number."""
     if has_decimal_comma(text):
         return f"{what} {text!r} has a decimal comma; write {text.replace(',', '.')}"
-    return f"{what} {text!r} is no number"
+    return f"{what} {text!r} is not a number"
 
 
 def _listed(labels: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""The raster a mask lies on: its size, and where that is known its place in the patient."""
+"""The voxel grid of a mask: its size and, where known, its spacing and position in the patient."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..core.errors import GridError
 
 TOLERANCE = 1e-3
-"""How far, in voxels, the corners of two grids may lie apart and still be the same."""
+"""How far apart, in voxels, the corners of two equal grids may lie."""
 
 MAX_ITEMS = 2**30
 """The most pixels or voxels of a grid; a header that promises more is taken for a mistake or an attack."""
@@ -23,8 +23,21 @@ _UNITS = {2: "mm²", 3: "mm³"}
 
 @dataclass(frozen=True)
 class Grid:
-    """Size, spacing in mm and affine (index to mm, right-anterior-superior) of a mask.
+    """The pixel or voxel grid of a mask or image: size, spacing and affine.
 
+    Parameters
+    ----------
+    shape : tuple of int
+        Size along each axis.
+    spacing : tuple of float, optional
+        Size of a pixel or voxel in mm along each axis; taken from the affine where that is given.
+    affine : nested tuple of float, optional
+        Matrix from index to position in mm, right-anterior-superior.
+    oriented : bool
+        Whether the affine says how the grid lies in the patient.
+
+    Examples
+    --------
     >>> Grid((512, 500)).difference(Grid((512, 512)))
     'size 512×500 instead of 512×512'
     >>> Grid((4, 4, 2), spacing=(0.5, 0.5, 3.0)).item_size
@@ -35,7 +48,7 @@ class Grid:
     spacing: tuple[float, ...] | None = None
     affine: tuple[tuple[float, ...], ...] | None = None
     oriented: bool = field(default=True, compare=False)
-    """Whether the affine says how it lies in the patient; some files have one that only says how large a voxel is."""
+    """Whether the affine says how the grid lies in the patient; some files have one that only gives the voxel size."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "shape", tuple(int(n) for n in self.shape))
@@ -72,7 +85,7 @@ class Grid:
         return math.prod(self.spacing), _UNITS[len(self.shape)]
 
     def difference(self, other: Grid) -> str:
-        """What this grid has instead of the other's; empty where both are the same."""
+        """How this grid differs from another, in words; empty where both are the same."""
         if self.shape != other.shape:
             return f"size {times(self.shape)} instead of {times(other.shape)}"
         if self._knows != other._knows:
@@ -89,11 +102,11 @@ class Grid:
 
     @property
     def placed(self) -> bool:
-        """Whether it is a volume that says where it lies in the patient, and does not only guess."""
+        """Whether it is a volume with a known position in the patient."""
         return self.affine is not None and self.oriented and len(self.shape) == 3 and np.shape(self.affine) == (4, 4)
 
     def apart(self, other: Grid) -> float:
-        """How far the corners of two grids of one size lie apart at most, in voxels (the least side of any)."""
+        """The largest distance between corners of two grids of one size, in voxels (by the smallest side)."""
         if self.spacing is None or other.spacing is None:
             return 0.0
         mine, wanted = self._corners(), other._corners()
@@ -102,7 +115,7 @@ class Grid:
         return longest(mine - wanted) / min(*self.spacing, *other.spacing)
 
     def matrix(self) -> NDArray[np.float64]:
-        """The affine, or one that only scales."""
+        """The affine, or one that only scales, by the spacing."""
         if self.affine is not None:
             return np.array(self.affine, dtype=np.float64)
         return np.diag([*(self.spacing or ()), 1.0])
@@ -140,7 +153,7 @@ class Grid:
 
 
 def longest(vectors: NDArray[np.float64]) -> float:
-    """The length of the longest of some vectors; infinite where a header holds nonsense."""
+    """The length of the longest of some vectors; infinite where a header is invalid."""
     with np.errstate(over="ignore"):
         return float(np.linalg.norm(vectors, axis=1).max())
 

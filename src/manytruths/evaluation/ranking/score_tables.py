@@ -149,7 +149,7 @@ def _length(text: str, case: str, path: Path | str) -> float:
         return math.nan
     value = parse_number(text)
     if value is None or not 0 < value < math.inf:
-        raise FormatError(f"{path}, case {case}: diagonal {text!r} is no length above 0; leave it empty if unknown")
+        raise FormatError(f"{path}, case {case}: diagonal {text!r} is not a length above 0; leave it empty if unknown")
     return value
 
 
@@ -335,7 +335,7 @@ def _number(text: str, code: str, line: int, column: str, faults: Faults) -> tup
         if has_decimal_comma(cell):
             fault = f"has a decimal comma; write {cell.replace(',', '.')}"
         else:
-            fault = "is no number; leave it empty if unknown"
+            fault = "is not a number; leave it empty if unknown"
         faults.add(line, f"{column} {cell!r} {fault}")
         return math.nan, gap
     if LARGEST < abs(value) < math.inf:

@@ -1,24 +1,35 @@
-"""What a contrast echo shows of a heart, how well, and where not."""
+"""What a contrast echo shows of a heart, how well, and where not.
+
+Ultrasound sees a fan of beams, with speckle along them. Everything is made on one grid of depths and beams, whatever
+the size of the image: the same seed shows the same heart, only finer or coarser.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 
-from .echo_heart import ANGLES, Curve, Heart, Points, at, wave
-from .echo_sector import beam_grid, echoes, pixel_grid, seen_from_probe
+from .echo_heart import ANGLES, Curve, Heart, Points, at_angle, wave
 from .randomness import Field, generator, smooth_noise
 
 QUALITIES = {"good": (0.0, 0.3), "fair": (0.3, 0.65), "poor": (0.65, 1.0)}
-"""How poor the images of a subject are, from and to."""
-
+"""How poor the images of a subject are: the range for each quality."""
 COARSE = 64
+DEPTHS, BEAMS = 400, 240
+TOP, NEAR, FAR, OPENING = 0.02, 0.025, 0.95, 0.74
+"""Where the probe is (from the upper edge), the first and the last depth, and half of the fan's angle."""
+SMEAR = (1.5, 1.7)
+"""Samples over which the pulse and the beam smear (standard deviation)."""
+RANGE = 2.5
+"""Powers of ten in amplitude from black to white: 50 dB."""
 
 
 @dataclass(frozen=True, eq=False)
 class Shadow:
-    """A rib or lung in the way of some beams."""
+    """A rib or lung that blocks some beams."""
 
     turn: float
     width: float
@@ -73,7 +84,7 @@ class View:
 
         wall, edges = self.heart.wall, self.edges
         inner, outer = (self._clarity(*self.heart.pose.place(ANGLES, r), edges) for r in (wall.endo, wall.epi))
-        # a hand that lost an edge does not find it again within a pixel
+        # a rater who has lost an edge does not find it again within a pixel
         return gaussian_filter1d(inner, 8, mode="wrap"), gaussian_filter1d(outer, 8, mode="wrap")
 
     @property
@@ -88,10 +99,10 @@ class View:
     def _clarity(self, x: Points, y: Points, edges: tuple[Curve, Curve]) -> Points:
         angle, radius = self.heart.pose.polar(x, y)
         outward = np.clip(self.heart.wall.depth(angle, radius), 0, 1)
-        contrast = (1 - outward) * at(angle, edges[0]) + outward * at(angle, edges[1])
-        depth, turn = seen_from_probe(x, y)
-        seen = 1 - np.clip(self._hidden(depth, turn) + self._near(depth), 0, 1)
-        return np.asarray(seen * contrast)
+        contrast = (1 - outward) * at_angle(angle, edges[0]) + outward * at_angle(angle, edges[1])
+        depth, turn = probe_coordinates(x, y)
+        visible = 1 - np.clip(self._hidden(depth, turn) + self._near(depth), 0, 1)
+        return np.asarray(visible * contrast)
 
     def _hidden(self, depth: Points, turn: Points) -> Points:
         lost = [shadow.share(depth, turn) for shadow in self.shadows]
@@ -125,8 +136,8 @@ class View:
         wall = self.heart.wall
         angle, radius = self.heart.pose.polar(x, y)
         depth, reach = wall.depth(angle, radius), wall.reach(angle)
-        muscle = at(angle, self.muscle)
-        blood = self.blood - at(angle, self.thin) * _step(8 * (radius - 0.7))
+        muscle = at_angle(angle, self.muscle)
+        blood = self.blood - at_angle(angle, self.thin) * _step(8 * (radius - 0.7))
         grey = around + (blood - around) * _step(-12 * depth)
         grey = grey + 0.12 * self._leaflets(x, y)
         for turn, out, large in self.papillary:
@@ -134,21 +145,21 @@ class View:
             grey = grey + (muscle + 0.02 - grey) * _step(5 * near)
         rough = np.clip(0.45 + 0.35 * _sampled(self.patches[1], x, y), 0, 0.9)
         grey = grey + (muscle - grey) * rough * _step(12 * (depth + 0.3)) * _step(-12 * depth) * (reach > 0)
-        grey = grey + at(angle, self.rim) * np.exp(-(((depth - 1.12) / 0.13) ** 2)) * reach
+        grey = grey + at_angle(angle, self.rim) * np.exp(-(((depth - 1.12) / 0.13) ** 2)) * reach
         return np.asarray(grey + (muscle - grey) * _step(12 * (0.5 * reach - np.abs(depth - 0.5))) * (reach > 0))
 
     def _leaflets(self, x: Points, y: Points) -> Points:
         """The mitral valve: two thin lines from the ends of the wall to a point between them."""
         wall, pose = self.heart.wall, self.heart.pose
         ends = np.array([-wall.septal, wall.lateral])
-        hinges = np.stack(pose.place(ends, at(ends, wall.endo)), axis=1)
+        hinges = np.stack(pose.place(ends, at_angle(ends, wall.endo)), axis=1)
         across, down = hinges[1] - hinges[0]
         tip = hinges.mean(axis=0) + self.valve * np.array([down, -across])
         return np.asarray(sum(_line(x, y, hinge, tip) for hinge in hinges))
 
 
 def view(seed: int, subject: int, frame: int, heart: Heart, poor: float) -> View:
-    """What is seen of a heart; ``poor`` from 0 to 1 says how bad a subject is to scan."""
+    """The view of a heart; ``poor``, from 0 to 1, is how difficult a subject is to scan."""
     own, now = generator(seed, "view", subject), generator(seed, "view", subject, frame)
     arrived = 1 - np.exp(-(frame + own.uniform(0, 2)) / own.uniform(2.5, 5))
     blood = 0.68 + own.normal(0, 0.025) + now.normal(0, 0.012) - 0.05 * poor
@@ -217,3 +228,67 @@ def _line(x: Points, y: Points, start: Points, end: Points) -> Points:
 def _step(value: Points) -> Points:
     """From 0 to 1 with a soft edge."""
     return np.asarray(0.5 + 0.5 * np.tanh(value))
+
+
+# -- beams --------------------------------------------------------------------------------------------
+
+
+@cache
+def beam_grid() -> tuple[Points, Points, Points, Points]:
+    """Depth and angle of every sample, and where in the image they are (x, y)."""
+    depth, turn = np.meshgrid(np.linspace(NEAR, FAR, DEPTHS), np.linspace(-OPENING, OPENING, BEAMS), indexing="ij")
+    return depth, turn, 0.5 + depth * np.sin(turn), TOP + depth * np.cos(turn)
+
+
+@cache
+def pixel_grid(size: int) -> tuple[Points, Points]:
+    """The middles of the pixels (x, y)."""
+    y, x = (np.mgrid[:size, :size] + 0.5) / size
+    return x, y
+
+
+def probe_coordinates(x: Points, y: Points) -> tuple[Points, Points]:
+    """Depth and angle of places in the image."""
+    return np.hypot(x - 0.5, y - TOP), np.arctan2(x - 0.5, y - TOP)
+
+
+def echoes(random: np.random.Generator, grey: Points, haze: Points) -> Field:
+    """What comes back of tissue of a grey level (0 to 1 on the scale of the picture), with haze laid over it."""
+    strength = 10 ** (RANGE * (grey - 1))
+    veil = 10 ** (RANGE * (haze - 1))
+    # the mean of two looks at the tissue makes its speckle milder, as in scanners
+    first, over, second = (np.abs(_scattered(random, what)) for what in (strength, veil, strength))
+    amplitude = 0.65 * first + 0.35 * second + 0.36 * over + 10 ** (-0.95 * RANGE)
+    return np.asarray(1 + np.log10(amplitude) / RANGE, np.float32)
+
+
+def _scattered(random: np.random.Generator, strength: Points) -> NDArray[np.complex64]:
+    """Scatterers of random phase, smeared as the pulse is long and the beam wide."""
+    from scipy.ndimage import gaussian_filter
+
+    parts = random.standard_normal((2, *strength.shape), np.float32) * strength.astype(np.float32)
+    real, imaginary = (gaussian_filter(part, SMEAR, mode="nearest", truncate=3) for part in parts)
+    # the filter takes away power, which comes back
+    return np.asarray((real + 1j * imaginary) * np.sqrt(2 * np.pi * SMEAR[0] * SMEAR[1]), np.complex64)
+
+
+def picture(size: int, grey: Field) -> NDArray[np.uint8]:
+    """The fan on black."""
+    from scipy.ndimage import gaussian_filter, map_coordinates
+
+    fine = max(0.0, 0.5 * DEPTHS / size - 0.8)
+    rows, columns, inside = _scan_lines(size)
+    smooth = gaussian_filter(grey, (fine, fine)) if fine else grey
+    shown = map_coordinates(smooth, (rows, columns), order=1, mode="nearest")
+    pixels = np.zeros((size, size), np.uint8)
+    pixels[inside] = np.clip(np.rint(255 * shown), 2, 255).astype(np.uint8)
+    return pixels
+
+
+@cache
+def _scan_lines(size: int) -> tuple[Points, Points, NDArray[np.bool_]]:
+    """Row and column on the grid of beams of every pixel in the fan, and which pixels are."""
+    depth, turn = probe_coordinates(*pixel_grid(size))
+    inside = (depth > NEAR) & (depth < FAR) & (np.abs(turn) < OPENING)
+    rows = (depth[inside] - NEAR) / (FAR - NEAR) * (DEPTHS - 1)
+    return rows, (turn[inside] / OPENING + 1) / 2 * (BEAMS - 1), inside
