@@ -19,7 +19,7 @@ from manytruths.analyses.export.targets import Targets, targets_of
 from manytruths.analyses.export.verb import export_nnunet
 from manytruths.analyses.fuse.fusing import FusePlan, fuse_case
 from manytruths.core.columns import Column
-from manytruths.io import Location, read_mask, read_response, write_map
+from manytruths.io import Location, read_mask, read_probability, write_map
 from study_folders import disc, table, volume, write_nifti, write_png
 
 CASES = ("p1", "p2")
@@ -157,7 +157,7 @@ def test_fuse_writes_the_same_pixels(folder: Path, name: str, method: str) -> No
         kinds = [fused(folder, name) / kind / method.replace(":", "-") for kind in ("consensus", "probability")]
         hard, soft = (Location(next(home.glob(f"{case}.*"))) for home in kinds)
         assert np.array_equal(read_mask(hard).array, found.values)
-        assert np.array_equal(read_response(soft).array, found.probability)
+        assert np.array_equal(read_probability(soft).array, found.probability)
         assert np.array_equal(np.array(found.labels.values)[found.hard.astype(int)], found.values)
 
 
