@@ -11,22 +11,21 @@ from .reads import Choices, Read
 
 Reader = Callable[[Sequence[Path | str], Choices], list[Read]]
 
-_READERS = {
-    "cvat": ("cvat.reading", "read_cvat"),
-    "labelstudio": ("labelstudio.reading", "read_labelstudio"),
-    "coco": ("coco.reading", "read_coco"),
-    "labelme": ("labelme.reading", "read_labelme"),
-    "slicer": ("slicer.reading", "read_slicer"),
-    "dicomseg": ("dicom.reading", "read_dicom_seg"),
-    "bids": ("bids.reading", "read_bids"),
+READERS = {
+    "cvat": "read_cvat",
+    "labelstudio": "read_labelstudio",
+    "coco": "read_coco",
+    "labelme": "read_labelme",
+    "slicer": "read_slicer",
+    "dicomseg": "read_dicom_seg",
+    "bids": "read_bids",
 }
-"""Module and function: what a tool needs is imported when it is asked for."""
+"""Functions of :mod:`manytruths.exchange`, which imports what a tool needs when it is first used."""
 
 
 def reader(tool: str) -> Reader:
-    """What reads the files of a tool."""
-    if tool not in _READERS:
-        raise CallError(f"no tool {tool!r}; there are {', '.join(_READERS)}")
-    module, name = _READERS[tool]
-    found: Reader = getattr(import_module(f".{module}", __package__), name)
-    return found
+    """Find the function that reads the files of a tool."""
+    if tool not in READERS:
+        raise CallError(f"no tool {tool!r}; there are {', '.join(READERS)}")
+    read: Reader = getattr(import_module(__package__), READERS[tool])
+    return read

@@ -1,0 +1,45 @@
+from .bids.reading import read_bids
+from .bids.writing import write_bids
+from .coco.reading import read_coco
+from .coco.writing import write_coco
+from .cvat.reading import read_cvat
+from .cvat.writing import write_cvat
+from .dicom.reading import read_dicom_seg
+from .dicom.writing import write_dicom_seg
+from .gathering import Gathered, gathered
+from .labelme.reading import read_labelme
+from .labelme.writing import write_labelme
+from .labelstudio.reading import read_labelstudio
+from .labelstudio.writing import write_labelstudio
+from .outlines import Bitmap, Ellipse, Line, Polygon, Whole, box
+from .reads import Choices, Mark, Read
+from .slicer.reading import read_slicer
+from .slicer.writing import write_slicer
+
+__all__ = [
+    "Bitmap",
+    "Choices",
+    "Ellipse",
+    "Gathered",
+    "Line",
+    "Mark",
+    "Polygon",
+    "Read",
+    "Whole",
+    "box",
+    "gathered",
+    "read_bids",
+    "read_coco",
+    "read_cvat",
+    "read_dicom_seg",
+    "read_labelme",
+    "read_labelstudio",
+    "read_slicer",
+    "write_bids",
+    "write_coco",
+    "write_cvat",
+    "write_dicom_seg",
+    "write_labelme",
+    "write_labelstudio",
+    "write_slicer",
+]
