@@ -10,8 +10,8 @@ import pytest
 
 from data_folder import data
 from manytruths.core.errors import InputError
-from manytruths.exchange.coco.reading import read_coco
-from manytruths.exchange.coco.writing import write_coco
+from manytruths.exchange.coco import read_coco
+from manytruths.exchange.coco import write_coco
 from manytruths.exchange.outlines import Polygon
 from manytruths.exchange.reads import Mark, Read
 from manytruths.io import Grid

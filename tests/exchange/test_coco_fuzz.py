@@ -9,8 +9,8 @@ import pytest
 
 from exchange_reads import bits, read, square
 from json_exports import grafted, survives
-from manytruths.exchange.coco.reading import read_coco
-from manytruths.exchange.coco.writing import write_coco
+from manytruths.exchange.coco import read_coco
+from manytruths.exchange.coco import write_coco
 from manytruths.exchange.reads import Choices
 from mutations import mutated
 

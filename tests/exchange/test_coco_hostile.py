@@ -9,7 +9,7 @@ from test_coco_reading import annotation, document, written
 
 from json_exports import memory, refused
 from manytruths.core.errors import InputError
-from manytruths.exchange.coco.reading import MOST_ANNOTATIONS, read_coco
+from manytruths.exchange.coco import MOST_ANNOTATIONS, read_coco
 from manytruths.exchange.gathering import gathered
 from manytruths.exchange.reads import Choices
 

@@ -11,7 +11,7 @@ from pycocotools import mask as peer
 
 from json_exports import refused
 from manytruths.core.errors import CallError, InputError
-from manytruths.exchange.coco.reading import read_coco
+from manytruths.exchange.coco import read_coco
 from manytruths.exchange.gathering import gathered
 from manytruths.exchange.reads import Choices
 from manytruths.exchange.whole_runs import United, WholeRuns

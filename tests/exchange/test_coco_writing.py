@@ -16,8 +16,8 @@ from pycocotools.coco import COCO
 from exchange_reads import bits, read, square
 from json_exports import SHAPE, come_back, marks, panels
 from manytruths.core.errors import GridError, InputError
-from manytruths.exchange.coco.reading import read_coco
-from manytruths.exchange.coco.writing import write_coco
+from manytruths.exchange.coco import read_coco
+from manytruths.exchange.coco import write_coco
 from manytruths.exchange.outlines import Polygon
 from manytruths.exchange.reads import Choices, Mark, Read
 from manytruths.io import Grid

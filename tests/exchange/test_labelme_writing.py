@@ -18,8 +18,8 @@ from PIL import Image
 from exchange_reads import bits, read, square
 from json_exports import come_back, panels
 from manytruths.core.errors import CallError, InputError
-from manytruths.exchange.coco.reading import read_coco
-from manytruths.exchange.coco.writing import write_coco
+from manytruths.exchange.coco import read_coco
+from manytruths.exchange.coco import write_coco
 from manytruths.exchange.labelme.reading import read_labelme
 from manytruths.exchange.labelme.writing import write_labelme
 from manytruths.exchange.labelstudio.reading import read_labelstudio

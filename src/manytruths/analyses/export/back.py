@@ -164,7 +164,7 @@ def _labelstudio(folder: Path, reads: Iterator[Read], plan: BackPlan) -> None:
 
 
 def _coco(folder: Path, reads: Iterator[Read], plan: BackPlan) -> None:
-    from ...exchange.coco.writing import write_coco
+    from ...exchange.coco import write_coco
 
     write_coco(folder / "annotations.json", list(reads))
 
