@@ -15,7 +15,7 @@ from PIL import Image
 from json_exports import grafted, refused, survives
 from manytruths.core.errors import InputError
 from manytruths.exchange.gathering import gathered
-from manytruths.exchange.labelme.reading import read_labelme
+from manytruths.exchange.labelme import read_labelme
 from manytruths.exchange.reads import Choices
 from mutations import mutated
 

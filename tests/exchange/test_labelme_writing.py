@@ -20,8 +20,8 @@ from json_exports import come_back, panels
 from manytruths.core.errors import CallError, InputError
 from manytruths.exchange.coco import read_coco
 from manytruths.exchange.coco import write_coco
-from manytruths.exchange.labelme.reading import read_labelme
-from manytruths.exchange.labelme.writing import write_labelme
+from manytruths.exchange.labelme import read_labelme
+from manytruths.exchange.labelme import write_labelme
 from manytruths.exchange.labelstudio.reading import read_labelstudio
 from manytruths.exchange.labelstudio.writing import write_labelstudio
 from manytruths.exchange.outlines import Polygon

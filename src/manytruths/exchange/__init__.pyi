@@ -7,8 +7,8 @@ from .cvat.writing import write_cvat
 from .dicom.reading import read_dicom_seg
 from .dicom.writing import write_dicom_seg
 from .gathering import Gathered, gathered
-from .labelme.reading import read_labelme
-from .labelme.writing import write_labelme
+from .labelme import read_labelme
+from .labelme import write_labelme
 from .labelstudio.reading import read_labelstudio
 from .labelstudio.writing import write_labelstudio
 from .outlines import Bitmap, Ellipse, Line, Polygon, Whole, box
