@@ -9,7 +9,7 @@ import pytest
 from test_labelstudio_reading import annotation, polygon, result, task
 
 from json_exports import grafted, survives
-from manytruths.exchange.labelstudio.brush import brush_bytes
+from manytruths.exchange.run_lengths import brush_bytes
 from manytruths.exchange.labelstudio.reading import read_labelstudio
 from manytruths.exchange.reads import Choices
 from mutations import mutated

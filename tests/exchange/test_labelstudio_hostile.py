@@ -11,7 +11,7 @@ from test_labelstudio_reading import annotation, export, polygon, result, task
 from json_exports import memory, refused
 from manytruths.core.errors import InputError
 from manytruths.exchange.gathering import gathered
-from manytruths.exchange.labelstudio.brush import brush_bytes
+from manytruths.exchange.run_lengths import brush_bytes
 from manytruths.exchange.labelstudio.reading import read_labelstudio
 
 BRUSH = list(brush_bytes(np.eye(20, 40, dtype=bool)))

@@ -12,7 +12,7 @@ from PIL import Image
 from json_exports import refused
 from manytruths.core.errors import InputError, StudyError
 from manytruths.exchange.gathering import gathered
-from manytruths.exchange.labelstudio.brush import brush_bytes
+from manytruths.exchange.run_lengths import brush_bytes
 from manytruths.exchange.labelstudio.reading import read_labelstudio
 from manytruths.exchange.reads import Choices
 

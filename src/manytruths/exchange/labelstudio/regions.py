@@ -21,7 +21,7 @@ from ..opening import about, image_grid
 from ..outlines import Ellipse, Line, Polygon, box, finite
 from ..reads import Choices, Mark, Outline
 from ..whole_runs import WholeRuns
-from .brush import brush_runs
+from ..run_lengths import brush_runs
 
 Byte = Annotated[int, msgspec.Meta(ge=0, le=255)]
 LONGEST_BRUSH = 1 << 27

@@ -15,7 +15,7 @@ from ...io import Grid
 from ..documents import flat_shape, score_of, single_rings, whole_of, write_document
 from ..outlines import Polygon
 from ..reads import Mark, Mask, Outline, Read
-from .brush import brush_bytes
+from ..run_lengths import brush_bytes
 from .regions import in_pixels
 
 IMAGE, BRUSH, POLYGON = "image", "brush", "polygon"
