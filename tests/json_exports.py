@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from manytruths.core.errors import InputError, ManytruthsError
 from manytruths.exchange.outlines import Bitmap, Ellipse, Polygon, Whole
 from manytruths.exchange.reads import Mark, Read
-from manytruths.exchange.whole_runs import United
+from manytruths.exchange.outlines import United
 from manytruths.io import Grid
 
 SHAPE = (17, 23)

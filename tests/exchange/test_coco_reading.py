@@ -14,7 +14,7 @@ from manytruths.core.errors import CallError, InputError
 from manytruths.exchange.coco import read_coco
 from manytruths.exchange.gathering import gathered
 from manytruths.exchange.reads import Choices
-from manytruths.exchange.whole_runs import United, WholeRuns
+from manytruths.exchange.outlines import United, WholeRuns
 
 SQUARE = [[2, 2, 8, 2, 8, 6, 2, 6]]
 RNG = np.random.default_rng(3)

@@ -26,7 +26,7 @@ from manytruths.exchange.labelstudio.reading import read_labelstudio
 from manytruths.exchange.labelstudio.writing import write_labelstudio
 from manytruths.exchange.outlines import Polygon
 from manytruths.exchange.reads import Mark
-from manytruths.exchange.whole_runs import United
+from manytruths.exchange.outlines import United
 
 again = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 

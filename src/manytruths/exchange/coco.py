@@ -42,7 +42,7 @@ from .outlines import Polygon
 from .reads import Choices, Mark, Mask, Outline, Read, Status
 from .run_lengths import lengths_of, packed, unpacked
 from .sources import Source, sources
-from .whole_runs import United, WholeRuns
+from .outlines import United, WholeRuns
 
 TOOL = "COCO"
 MOST_ANNOTATIONS = 300_000

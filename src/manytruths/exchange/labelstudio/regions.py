@@ -20,7 +20,7 @@ from ..documents import LONGEST_NOTE, NOTHING, anything, decoded, given, points_
 from ..opening import about, image_grid
 from ..outlines import Ellipse, Line, Polygon, box, finite
 from ..reads import Choices, Mark, Outline
-from ..whole_runs import WholeRuns
+from ..outlines import WholeRuns
 from ..run_lengths import brush_runs
 
 Byte = Annotated[int, msgspec.Meta(ge=0, le=255)]
