@@ -10,7 +10,7 @@ import pytest
 
 from data_folder import data
 from manytruths.core.errors import InputError
-from manytruths.exchange.cvat.reading import read_cvat
+from manytruths.exchange.cvat import read_cvat
 from manytruths.exchange.cvat.writing import write_cvat
 from manytruths.exchange.outlines import Polygon
 from manytruths.exchange.reads import Mark, Read

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from manytruths.core.errors import ManytruthsError
-from manytruths.exchange.cvat.reading import read_cvat
+from manytruths.exchange.cvat import read_cvat
 from manytruths.exchange.cvat.writing import write_cvat
 from manytruths.exchange.outlines import Bitmap, Polygon
 from manytruths.exchange.reads import Choices, Mark, Read

@@ -12,7 +12,7 @@ import pytest
 
 from manytruths.core.errors import InputError
 from manytruths.exchange import opening
-from manytruths.exchange.cvat.reading import read_cvat
+from manytruths.exchange.cvat import read_cvat
 from manytruths.exchange.outlines import Ellipse, Line, Polygon
 from manytruths.exchange.reads import Mark, Read
 from manytruths.io import Grid
@@ -189,7 +189,7 @@ BOUNDED = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
 from manytruths.core.errors import InputError
-from manytruths.exchange.cvat.reading import read_cvat
+from manytruths.exchange.cvat import read_cvat
 try:
     read_cvat(sys.argv[1])
 except InputError as error:

@@ -12,7 +12,7 @@ import pytest
 from pycocotools import mask as coco
 
 from manytruths.core.errors import CallError, InputError, LabelError
-from manytruths.exchange.cvat.reading import read_cvat
+from manytruths.exchange.cvat import read_cvat
 from manytruths.exchange.gathering import gathered
 from manytruths.exchange.reads import Choices, Read, Stored
 

@@ -2,7 +2,7 @@ from .bids.reading import read_bids
 from .bids.writing import write_bids
 from .coco import read_coco
 from .coco import write_coco
-from .cvat.reading import read_cvat
+from .cvat import read_cvat
 from .cvat.writing import write_cvat
 from .dicom.reading import read_dicom_seg
 from .dicom.writing import write_dicom_seg

@@ -20,11 +20,11 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
-from ...core.errors import CallError, InputError
-from ...io import atomic, safe_name
-from ..outlines import Polygon
-from ..reads import Mark, Outline, Read
-from ..run_lengths import lengths_of
+from ..core.errors import CallError, InputError
+from ..io import atomic, safe_name
+from .outlines import Polygon
+from .reads import Mark, Outline, Read
+from .run_lengths import lengths_of
 
 NAME = "annotations.xml"
 EARLIEST = 1980, 1, 1, 0, 0, 0
