@@ -22,7 +22,7 @@ from manytruths.exchange.coco import read_coco
 from manytruths.exchange.coco import write_coco
 from manytruths.exchange.labelme import read_labelme
 from manytruths.exchange.labelme import write_labelme
-from manytruths.exchange.labelstudio.reading import read_labelstudio
+from manytruths.exchange.labelstudio import read_labelstudio
 from manytruths.exchange.labelstudio.writing import write_labelstudio
 from manytruths.exchange.outlines import Polygon
 from manytruths.exchange.reads import Mark

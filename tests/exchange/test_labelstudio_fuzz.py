@@ -10,7 +10,7 @@ from test_labelstudio_reading import annotation, polygon, result, task
 
 from json_exports import grafted, survives
 from manytruths.exchange.run_lengths import brush_bytes
-from manytruths.exchange.labelstudio.reading import read_labelstudio
+from manytruths.exchange.labelstudio import read_labelstudio
 from manytruths.exchange.reads import Choices
 from mutations import mutated
 

@@ -12,7 +12,7 @@ from json_exports import memory, refused
 from manytruths.core.errors import InputError
 from manytruths.exchange.gathering import gathered
 from manytruths.exchange.run_lengths import brush_bytes
-from manytruths.exchange.labelstudio.reading import read_labelstudio
+from manytruths.exchange.labelstudio import read_labelstudio
 
 BRUSH = list(brush_bytes(np.eye(20, 40, dtype=bool)))
 

@@ -13,7 +13,7 @@ from json_exports import refused
 from manytruths.core.errors import InputError, StudyError
 from manytruths.exchange.gathering import gathered
 from manytruths.exchange.run_lengths import brush_bytes
-from manytruths.exchange.labelstudio.reading import read_labelstudio
+from manytruths.exchange.labelstudio import read_labelstudio
 from manytruths.exchange.reads import Choices
 
 WIDTH, HEIGHT = 40, 20

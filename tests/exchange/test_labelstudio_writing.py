@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from exchange_reads import bits, read, square
 from json_exports import come_back, panels
 from manytruths.core.errors import CallError, InputError
-from manytruths.exchange.labelstudio.reading import read_labelstudio
+from manytruths.exchange.labelstudio import read_labelstudio
 from manytruths.exchange.labelstudio.writing import labelstudio_configuration, write_labelstudio
 from manytruths.exchange.outlines import Polygon
 from manytruths.exchange.reads import Mark

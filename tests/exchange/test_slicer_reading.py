@@ -12,7 +12,7 @@ import pytest
 import slicerio
 
 from manytruths.exchange.reads import Choices
-from manytruths.exchange.slicer.reading import read_slicer
+from manytruths.exchange.slicer import read_slicer
 from segmentations import AFFINE, IMAGE, geometry, moved, seg_nrrd, segment
 
 REAL = Path(slicerio.__file__).parent / "data"

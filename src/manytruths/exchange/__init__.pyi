@@ -1,5 +1,5 @@
-from .bids.reading import read_bids
-from .bids.writing import write_bids
+from .bids import read_bids
+from .bids import write_bids
 from .coco import read_coco
 from .coco import write_coco
 from .cvat import read_cvat
@@ -9,12 +9,12 @@ from .dicom.writing import write_dicom_seg
 from .gathering import Gathered, gathered
 from .labelme import read_labelme
 from .labelme import write_labelme
-from .labelstudio.reading import read_labelstudio
+from .labelstudio import read_labelstudio
 from .labelstudio.writing import write_labelstudio
 from .outlines import Bitmap, Ellipse, Line, Polygon, Whole, box
 from .reads import Choices, Mark, Read
-from .slicer.reading import read_slicer
-from .slicer.writing import write_slicer
+from .slicer import read_slicer
+from .slicer import write_slicer
 
 __all__ = [
     "Bitmap",

@@ -170,7 +170,7 @@ def _coco(folder: Path, reads: Iterator[Read], plan: BackPlan) -> None:
 
 
 def _slicer(folder: Path, reads: Iterator[Read], plan: BackPlan) -> None:
-    from ...exchange.slicer.writing import write_slicer
+    from ...exchange.slicer import write_slicer
 
     for read in reads:
         write_slicer(folder / f"{safe_name(read.case)}.seg.nrrd", read)
@@ -186,7 +186,7 @@ def _dicomseg(folder: Path, reads: Iterator[Read], plan: BackPlan) -> None:
 
 
 def _bids(folder: Path, reads: Iterator[Read], plan: BackPlan) -> None:
-    from ...exchange.bids.writing import write_bids
+    from ...exchange.bids import write_bids
 
     write_bids(folder, reads)
     # the export's own summary is no part of the data set

@@ -9,14 +9,14 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from ...core.columns import natural
-from ...core.errors import CallError
-from ...io import Grid
-from ..documents import flat_shape, score_of, single_rings, whole_of, write_document
-from ..outlines import Polygon
-from ..reads import Mark, Mask, Outline, Read
-from ..run_lengths import brush_bytes
-from .regions import in_pixels
+from ..core.columns import natural
+from ..core.errors import CallError
+from ..io import Grid
+from .documents import flat_shape, score_of, single_rings, whole_of, write_document
+from .outlines import Polygon
+from .reads import Mark, Mask, Outline, Read
+from .run_lengths import brush_bytes
+from .labelstudio import in_pixels
 
 IMAGE, BRUSH, POLYGON = "image", "brush", "polygon"
 """What the tags of the labelling configuration are called."""
