@@ -16,7 +16,7 @@ from manytruths.analyses.intake.layout import on_disk
 from manytruths.analyses.intake.verb import write_study
 from manytruths.core.errors import InputError
 from manytruths.exchange import write_cvat
-from manytruths.exchange.gathering import composed, gathered
+from manytruths.exchange.reading_set import combine_readings, composed
 from rights import obedient
 from study_folders import run, volume, write_nifti
 
@@ -40,7 +40,7 @@ def test_what_is_written_can_be_opened(rater, other, case, second, structure, an
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "s"
         try:
-            found = gathered(reads)
+            found = combine_readings(reads)
             write_study(found, home)
         except InputError:
             assert not home.exists()

@@ -13,7 +13,7 @@ import manytruths as mt
 from exchange_reads import read, square
 from manytruths.analyses.intake.verb import write_study as write_import
 from manytruths.core.cells import read_cell, shown_cell
-from manytruths.exchange.gathering import gathered
+from manytruths.exchange.reading_set import combine_readings
 from manytruths.io import write_csv
 from manytruths.io.tables import read_rows
 from study_folders import command, disc, write_png, write_study
@@ -77,7 +77,9 @@ def test_tables_of_commands(tmp_path, verb):
 
 
 def test_an_import_is_opened_with_its_names(tmp_path):
-    found = gathered([read(f"{case}.png", rater, [square(3, 4, 9)], (20, 30)) for case in NAMES for rater in NAMES])
+    found = combine_readings(
+        [read(f"{case}.png", rater, [square(3, 4, 9)], (20, 30)) for case in NAMES for rater in NAMES]
+    )
     write_import(found, tmp_path / "study")
     assert not list(computed(tmp_path / "study"))
     study = mt.Study.open(tmp_path / "study")

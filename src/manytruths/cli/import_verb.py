@@ -93,8 +93,8 @@ def import_study(
     """
     from ..analyses.intake.printing import print_import
     from ..analyses.intake.verb import IntakePlan, check_folder, check_images, write_study
-    from ..exchange.gathering import gathered
-    from ..exchange.reads import Choices
+    from ..exchange.reading_set import combine_readings
+    from ..exchange.readings import ImportOptions
     from ..exchange.tools import reader
 
     meaning, drawing = meaning or Meaning(), drawing or Drawing()
@@ -105,8 +105,8 @@ def import_study(
     check_images(images)
     check_folder(to, replace)
     where = None if images is None else Path(images.partition("{")[0] + "…").parent
-    choices = Choices(drawing.rule, drawing.widen, meaning.blank, meaning.rank, meaning.rater_field, where)
-    found = gathered(
+    choices = ImportOptions(drawing.rule, drawing.widen, meaning.blank, meaning.rank, meaning.rater_field, where)
+    found = combine_readings(
         reader(tool)(paths, choices),
         names=names,
         raters=raters,

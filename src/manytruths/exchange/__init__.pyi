@@ -1,33 +1,29 @@
-from .bids import read_bids
-from .bids import write_bids
-from .coco import read_coco
-from .coco import write_coco
+from .bids import read_bids, write_bids
+from .coco import read_coco, write_coco
 from .cvat import read_cvat
-from .cvat.writing import write_cvat
-from .dicom.reading import read_dicom_seg
+from .cvat_writer import write_cvat
+from .dicom.segmentations import read_dicom_seg
 from .dicom.writing import write_dicom_seg
-from .gathering import Gathered, gathered
-from .labelme import read_labelme
-from .labelme import write_labelme
+from .labelme import read_labelme, write_labelme
 from .labelstudio import read_labelstudio
-from .labelstudio.writing import write_labelstudio
+from .labelstudio_writer import write_labelstudio
 from .outlines import Bitmap, Ellipse, Line, Polygon, Whole, box
-from .reads import Choices, Mark, Read
-from .slicer import read_slicer
-from .slicer import write_slicer
+from .reading_set import ReadingSet, combine_readings
+from .readings import ImportOptions, Mark, Reading
+from .slicer import read_slicer, write_slicer
 
 __all__ = [
     "Bitmap",
-    "Choices",
     "Ellipse",
-    "Gathered",
+    "ImportOptions",
     "Line",
     "Mark",
     "Polygon",
-    "Read",
+    "Reading",
+    "ReadingSet",
     "Whole",
     "box",
-    "gathered",
+    "combine_readings",
     "read_bids",
     "read_coco",
     "read_cvat",

@@ -27,8 +27,8 @@ import numpy as np
 from ..core.errors import CallError, FormatError, GridError, LabelError, ManytruthsError, StudyError
 from ..io import Grid, write_json, write_map
 from ..io.opening import regular_file
-from .opening import about, json_of
-from .reads import Choices, Mark, Mask, Outline, Read, Status, Stored
+from .documents import about, json_of
+from .readings import ImportOptions, Mark, Mask, Outline, Reading, Status, Stored
 from .sources import Source, sources
 from .volumes import Labelled, Nothing, Seen, Volume, looked_through, nifti_volume, telling
 
@@ -208,7 +208,7 @@ SAID = ("Author", "Authors", "Annotator", "Rater", "Reader", "Manual")
 ReadingKey = tuple[str, str, str]
 
 
-def read_bids(paths: Sequence[Path | str] | Path | str, choices: Choices | None = None) -> list[Read]:
+def read_bids(paths: Sequence[Path | str] | Path | str, choices: ImportOptions | None = None) -> list[Reading]:
     """One read for every rater of a case, of all of his files ``…_mask.nii.gz`` and ``…_dseg.nii.gz``.
 
     The rater is ``desc`` (``desc-rater1``), or the entity or field of the sidecar that ``choices.rater_field``
@@ -220,7 +220,7 @@ def read_bids(paths: Sequence[Path | str] | Path | str, choices: Choices | None 
     and refused otherwise.
     """
     listed = [paths] if isinstance(paths, Path | str) else list(paths)
-    choices = choices or Choices()
+    choices = choices or ImportOptions()
     datasets: dict[Path, Dataset] = {}
     groups: dict[ReadingKey, list[_File]] = {}
     for source in sources(listed, READABLE):
@@ -246,7 +246,7 @@ class _File:
     dataset: Dataset
 
 
-def _file(source: Source, datasets: dict[Path, Dataset], choices: Choices) -> _File:
+def _file(source: Source, datasets: dict[Path, Dataset], choices: ImportOptions) -> _File:
     path = source.path
     name = parsed(path.name)
     if name is None or next(iter(name.entities), "") != "sub" or not path.name.endswith(READABLE):
@@ -262,7 +262,7 @@ def _file(source: Source, datasets: dict[Path, Dataset], choices: Choices) -> _F
     return _File(path, name, told, own, (case, rater, session), source.fields, dataset)
 
 
-def _rater(name: Name, told: Mapping[str, Any], dataset: Dataset, choices: Choices) -> str:
+def _rater(name: Name, told: Mapping[str, Any], dataset: Dataset, choices: ImportOptions) -> str:
     if choices.rater_field is None:
         return name.entities.get("desc") or dataset.root.name
     said = told.get(choices.rater_field)
@@ -272,7 +272,7 @@ def _rater(name: Name, told: Mapping[str, Any], dataset: Dataset, choices: Choic
     return rater
 
 
-def _parent(read: Read, groups: Mapping[ReadingKey, list[_File]], choices: Choices) -> str:
+def _parent(read: Reading, groups: Mapping[ReadingKey, list[_File]], choices: ImportOptions) -> str:
     """The one other rater of the case whose mask a sidecar says that this one was made of."""
     files = groups[read.case, read.rater, read.session]
     own = next((one.own["BasedOn"] for one in files if "BasedOn" in one.own), "")
@@ -287,7 +287,7 @@ def _parent(read: Read, groups: Mapping[ReadingKey, list[_File]], choices: Choic
 # -- voxels ------------------------------------------------------------------------------------------
 
 
-def _read(files: Sequence[_File], choices: Choices) -> Read:
+def _read(files: Sequence[_File], choices: ImportOptions) -> Reading:
     first = files[0]
     case, rater, session = first.key
     drawn = [one for one in files if one.name.suffix != "probseg"]
@@ -308,7 +308,7 @@ def _read(files: Sequence[_File], choices: Choices) -> Read:
         left_out["unnamed-values"] += strange
     blank = all(isinstance(mark.outline, Nothing) for mark in marks) and not left_out["unnamed-values"]
     image = image_of(drawn[0].dataset, drawn[0].path.absolute(), drawn[0].name, drawn[0].told, grids[0])
-    return Read(
+    return Reading(
         image=f"{case}.nii.gz",
         rater=rater,
         grid=grids[0],
@@ -324,7 +324,7 @@ def _read(files: Sequence[_File], choices: Choices) -> Read:
     )
 
 
-def _status(told: str, blank: bool, choices: Choices) -> Status:
+def _status(told: str, blank: bool, choices: ImportOptions) -> Status:
     if told == "unfinished":
         return "unfinished"
     return "done" if not blank else "empty" if told == "empty" else choices.blank
@@ -337,7 +337,7 @@ def _once(marks: Sequence[Mark], others: Sequence[Mark], path: Path) -> None:
             raise LabelError(f"marks {mark.label!r}, which {path.name} marks, too; leave one of them out")
 
 
-def _marks(one: _File, volume: Volume, seen: Seen, choices: Choices) -> tuple[list[Mark], int]:
+def _marks(one: _File, volume: Volume, seen: Seen, choices: ImportOptions) -> tuple[list[Mark], int]:
     """What a file marks, and how many of its labels have no name."""
     values = seen.values[0]
     attributes = {word: str(one.told[word]) for word in SAID if isinstance(one.told.get(word), str | bool | int)}
@@ -360,7 +360,7 @@ def _structure(one: _File) -> str:
     return named or (kind.strip() if isinstance(kind, str) else "") or "mask"
 
 
-def _rank(one: _File, choices: Choices) -> int | None:
+def _rank(one: _File, choices: ImportOptions) -> int | None:
     with about("its sidecar"):
         said = one.own.get("Rank") or one.told.get(choices.rank, "")
         return int(said) if isinstance(said, str | int) and str(said).isdecimal() and len(str(said)) < 10 else None
@@ -386,7 +386,7 @@ _CASE = re.compile(
 SegmentKey = tuple[str, int | None]
 
 
-def write_bids(folder: Path | str, reads: Iterable[Read]) -> None:
+def write_bids(folder: Path | str, reads: Iterable[Reading]) -> None:
     """A dataset of derivatives: ``sub-01/anat/sub-01_label-lesion_desc-consensus_mask.nii.gz`` and so on.
 
     ``desc`` is the rater, ``label`` the structure. Names are made of letters and digits, no two the same; sidecars
@@ -429,7 +429,7 @@ def _description() -> dict[str, object]:
     }
 
 
-def _write(folder: Path, read: Read, names: _Names) -> None:
+def _write(folder: Path, read: Reading, names: _Names) -> None:
     prefix = names.case(read)
     desc = names.made("desc", (read.rater, read.session), f"{read.rater}{read.session}")
     entities = dict(part.split("-") for part in prefix.split("_"))
@@ -442,7 +442,7 @@ def _write(folder: Path, read: Read, names: _Names) -> None:
         write_json(place / f"{stem}.json", _sidecar(read, key))
 
 
-def _masks(read: Read) -> dict[SegmentKey, Mask]:
+def _masks(read: Reading) -> dict[SegmentKey, Mask]:
     """By structure and rank."""
     found: dict[SegmentKey, Mask] = {}
     for mark in read.marks:
@@ -452,7 +452,7 @@ def _masks(read: Read) -> dict[SegmentKey, Mask]:
     return found
 
 
-def _sidecar(read: Read, key: SegmentKey | None) -> dict[str, object]:
+def _sidecar(read: Reading, key: SegmentKey | None) -> dict[str, object]:
     told = {
         "Case": read.case or read.image,
         "Subject": read.subject,
@@ -482,7 +482,7 @@ class _Names:
             self._take(kind, thing, name)
         return self.known[kind, thing]
 
-    def case(self, read: Read) -> str:
+    def case(self, read: Reading) -> str:
         """The entities of a case: its own where it is called so, or its subject and an acquisition."""
         case = read.case or read.image
         if ("case", case) in self.known:

@@ -21,7 +21,8 @@ from ..core.columns import natural
 from ..core.errors import CallError, FormatError, GridError
 from ..io import Grid
 from ..shape.polygons import Rule
-from .documents import (
+from .documents import about, image_grid, json_of
+from .json_fields import (
     NOTHING,
     decoded,
     flat_shape,
@@ -37,12 +38,10 @@ from .documents import (
     whole_of,
     write_document,
 )
-from .opening import about, image_grid, json_of
-from .outlines import Polygon
-from .reads import Choices, Mark, Mask, Outline, Read, Status
+from .outlines import Polygon, United, WholeRuns
+from .readings import ImportOptions, Mark, Mask, Outline, Reading, Status
 from .run_lengths import lengths_of, packed, unpacked
 from .sources import Source, sources
-from .outlines import United, WholeRuns
 
 TOOL = "COCO"
 MOST_ANNOTATIONS = 300_000
@@ -103,17 +102,17 @@ class RunLengths(msgspec.Struct):
     counts: msgspec.Raw
 
 
-def read_coco(paths: Sequence[Path | str] | Path | str, choices: Choices | None = None) -> list[Read]:
+def read_coco(paths: Sequence[Path | str] | Path | str, choices: ImportOptions | None = None) -> list[Reading]:
     """Every rater's look at every image of COCO files.
 
     Structures are matched by the names of the categories, whatever their numbers. Polygons are filled by
     ``choices.rule``; pycocotools fills them by ``"coco"``.
     """
     several = [paths] if isinstance(paths, Path | str) else paths
-    return [read for source in sources(several, (".json",)) for read in _reads(source, choices or Choices())]
+    return [read for source in sources(several, (".json",)) for read in _reads(source, choices or ImportOptions())]
 
 
-def _reads(source: Source, choices: Choices) -> list[Read]:
+def _reads(source: Source, choices: ImportOptions) -> list[Reading]:
     document = _document(source.path, choices)
     with about(source.path):
         _as_text(document)
@@ -132,7 +131,7 @@ def _reads(source: Source, choices: Choices) -> list[Read]:
         ]
 
 
-def _document(path: Path, choices: Choices) -> Document:
+def _document(path: Path, choices: ImportOptions) -> Document:
     with about(path):
         with open(path, "rb") as stream:
             start = stream.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
@@ -198,7 +197,7 @@ def _fitting(annotations: list[Annotation], images: dict[int | str, Any], names:
 # -- raters ------------------------------------------------------------------------------------------
 
 
-def _rater_field(annotations: list[Annotation], source: Source, choices: Choices) -> str:
+def _rater_field(annotations: list[Annotation], source: Source, choices: ImportOptions) -> str:
     """The field that names the rater; empty where the file is one rater's."""
     if choices.rater_field is not None:
         return _field(choices.rater_field)
@@ -234,9 +233,9 @@ def _of_image(
     found: dict[tuple[str, str], list[Annotation]],
     names: dict[int | str, str],
     source: Source,
-    choices: Choices,
+    choices: ImportOptions,
     owner: str,
-) -> list[Read]:
+) -> list[Reading]:
     """The reads of an image: of those who marked something, and of those who are said to have looked."""
     with about(f"image {image.file_name!r}"):
         grid = image_grid(image.width, image.height)
@@ -248,7 +247,7 @@ def _of_image(
         for (rater, session), said in {**{key: Told() for key in found}, **told}.items():
             own = found.get((rater, session), [])
             marks, left_out = _marks(own, names, grid, choices)
-            read = Read(
+            read = Reading(
                 image.file_name, rater, grid, marks, session or source.fields.get("session", ""), said.status,
                 said.based_on, said.tool or TOOL, said.started, said.seconds, source.fields.get("subject", ""),
                 source.fields.get("case", ""), picture, left_out, str(source.path),
@@ -261,7 +260,7 @@ def _of_image(
 
 
 def _marks(
-    annotations: list[Annotation], names: dict[int | str, str], grid: Grid, choices: Choices
+    annotations: list[Annotation], names: dict[int | str, str], grid: Grid, choices: ImportOptions
 ) -> tuple[tuple[Mark, ...], dict[str, int]]:
     marks, left_out = list[Mark](), dict[str, int]()
     for k, one in enumerate(annotations):
@@ -291,7 +290,7 @@ def _boxed(one: Annotation) -> bool:
     return given(one.bbox) and all(side > 0 for side in decoded(one.bbox, list[float])[2:])
 
 
-def outline_of(raw: msgspec.Raw, grid: Grid, choices: Choices) -> Outline | None:
+def outline_of(raw: msgspec.Raw, grid: Grid, choices: ImportOptions) -> Outline | None:
     """What a segmentation says; None where it says nothing."""
     if not given(raw):
         return None
@@ -324,7 +323,7 @@ def _plain(counts: str) -> str:
 
 def write_coco(
     path: Path | str,
-    reads: Iterable[Read],
+    reads: Iterable[Reading],
     *,
     rule: Rule = "centre",
     exact: bool = False,
@@ -366,14 +365,14 @@ def write_coco(
     )
 
 
-def _images(reads: Sequence[Read]) -> list[dict[str, Any]]:
-    grouped = dict[str, list[Read]]()
+def _images(reads: Sequence[Reading]) -> list[dict[str, Any]]:
+    grouped = dict[str, list[Reading]]()
     for read in reads:
         grouped.setdefault(read.image, []).append(read)
     return [{"id": k, **_image(own)} for k, own in enumerate(grouped.values(), 1)]
 
 
-def _image(reads: Sequence[Read]) -> dict[str, Any]:
+def _image(reads: Sequence[Reading]) -> dict[str, Any]:
     first = reads[0]
     height, width = flat_shape(first.grid.shape, first.image, "COCO")
     for read in reads:
@@ -384,7 +383,7 @@ def _image(reads: Sequence[Read]) -> dict[str, Any]:
     return {"file_name": first.image, "width": width, "height": height, "reads": [_told(read) for read in reads]}
 
 
-def _told(read: Read) -> dict[str, Any]:
+def _told(read: Reading) -> dict[str, Any]:
     said = {
         "annotator": read.rater,
         "status": read.status,
@@ -397,11 +396,13 @@ def _told(read: Read) -> dict[str, Any]:
     return {name: value for name, value in said.items() if value not in ("", None)}
 
 
-def _whose(read: Read, several: bool) -> dict[str, str]:
+def _whose(read: Reading, several: bool) -> dict[str, str]:
     return ({"annotator": read.rater} if several else {}) | ({"session": read.session} if read.session else {})
 
 
-def _annotation(mark: Mark, read: Read, numbers: dict[str, int], rule: Rule, exact: bool, rank: str) -> dict[str, Any]:
+def _annotation(
+    mark: Mark, read: Reading, numbers: dict[str, int], rule: Rule, exact: bool, rank: str
+) -> dict[str, Any]:
     shape = flat_shape(read.grid.shape, read.image, "COCO")
     inside = whole_of(mark.outline, shape)
     rings = None if exact else _rings(mark.outline, inside, rule)

@@ -16,9 +16,9 @@ people worked on the jobs of one task, export job by job. ``NAME=PATH`` says it 
 Replicas of a job (consensus) are exported one by one; those with the same assignee are told apart by the number of the
 job, and so are tasks without assignees that hold the same image.
 
-**What it says.** An image without shapes may have been opened or not (:class:`~manytruths.exchange.reads.Choices`,
-``blank``); one with a tag or a point only was opened, and is empty. Where all shapes of an image have one source other
-than a hand, the tool says so: ``CVAT, auto`` is a model's work, ``CVAT, consensus`` a merger of replicas.
+**What it says.** An image without shapes may have been opened or not (``blank`` of :class:`ImportOptions`); one with a
+tag or a point only was opened, and is empty. Where all shapes of an image have one source other than ``manual``, the
+tool says so: ``CVAT, auto`` is a model's work, ``CVAT, consensus`` a merger of replicas.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from numpy.typing import NDArray
 
 from ..core.errors import FormatError, InputError, LabelError
 from ..io import Grid
-from .opening import Element, about, archive_or_file, elements, image_grid
+from .documents import Element, about, archive_or_file, elements, image_grid
 from .outlines import Bitmap, Ellipse, Line, Polygon, box, few_enough, finite
-from .reads import Choices, Mark, Mask, Outline, Read, Status, Stored, Window
+from .readings import ImportOptions, Mark, Mask, Outline, Reading, Status, Stored, Window
 from .run_lengths import filled
 from .sources import Source, sources
 
@@ -63,7 +63,7 @@ class Runs:
         return Bitmap(self.top, self.left, inside).pixels(shape)
 
 
-def mark_of(shape: Element, grid: Grid, choices: Choices) -> Mark | None:
+def mark_of(shape: Element, grid: Grid, choices: ImportOptions) -> Mark | None:
     """A shape as a mark; None where it is no area."""
     draw = _AREAS.get(shape.name)
     if draw is None and shape.name == "polyline" and choices.widen is not None:
@@ -158,31 +158,31 @@ def _points(shape: Element) -> NDArray[np.float64]:
     return np.array(numbers, np.float64).reshape(-1, 2)
 
 
-def _polygon(shape: Element, grid: Grid, choices: Choices) -> Outline:
+def _polygon(shape: Element, grid: Grid, choices: ImportOptions) -> Outline:
     points = _points(shape)
     if len(points) < 3:
         raise InputError(f"has {len(points)} points; an area needs three at least: draw it again, or delete it")
     return Polygon.of([points], choices.rule)
 
 
-def _box(shape: Element, grid: Grid, choices: Choices) -> Outline:
+def _box(shape: Element, grid: Grid, choices: ImportOptions) -> Outline:
     left, top, right, bottom = (_number(shape, name) for name in ("xtl", "ytl", "xbr", "ybr"))
     drawn = box(left, top, right - left, bottom - top, _number(shape, "rotation", "0"))
     return Polygon(drawn.rings, choices.rule)
 
 
-def _ellipse(shape: Element, grid: Grid, choices: Choices) -> Outline:
+def _ellipse(shape: Element, grid: Grid, choices: ImportOptions) -> Outline:
     x, y, half_width, half_height = (_number(shape, name) for name in ("cx", "cy", "rx", "ry"))
     return Ellipse(x, y, half_width, half_height, _number(shape, "rotation", "0"))
 
 
-def _line(shape: Element, grid: Grid, choices: Choices) -> Outline:
+def _line(shape: Element, grid: Grid, choices: ImportOptions) -> Outline:
     assert choices.widen is not None
     finite(choices.widen)
     return Line.of(_points(shape), choices.widen)
 
 
-def _mask(shape: Element, grid: Grid, choices: Choices) -> Outline:
+def _mask(shape: Element, grid: Grid, choices: ImportOptions) -> Outline:
     top, left, height, width = (_whole(shape, name) for name in ("top", "left", "height", "width"))
     if not (1 <= height <= grid.shape[0] and 1 <= width <= grid.shape[1]):
         raise FormatError(
@@ -216,7 +216,7 @@ def _runs(text: str, size: int) -> NDArray[np.int32]:
     return np.array(runs, np.int32)
 
 
-_AREAS: dict[str, Callable[[Element, Grid, Choices], Outline]] = {
+_AREAS: dict[str, Callable[[Element, Grid, ImportOptions], Outline]] = {
     "polygon": _polygon,
     "box": _box,
     "ellipse": _ellipse,
@@ -230,7 +230,7 @@ LARGEST = 1 << 28
 HAND = "manual"
 
 
-def read_cvat(paths: Sequence[Path | str] | Path | str, choices: Choices | None = None) -> list[Read]:
+def read_cvat(paths: Sequence[Path | str] | Path | str, choices: ImportOptions | None = None) -> list[Reading]:
     """Every image of every file, in their order.
 
     Parameters
@@ -241,7 +241,7 @@ def read_cvat(paths: Sequence[Path | str] | Path | str, choices: Choices | None 
         What the files leave open: lines, blank images, the name of the rank.
     """
     found = sources([paths] if isinstance(paths, str | Path) else paths, (".xml", ".zip"))
-    exports = [_export(source, choices or Choices()) for source in found]
+    exports = [_export(source, choices or ImportOptions()) for source in found]
     raters = _raters(exports)
     return [read for export, rater in zip(exports, raters, strict=True) for read in export.given(rater)]
 
@@ -291,11 +291,11 @@ class _Export:
 
     source: Source
     header: _Header
-    reads: tuple[Read, ...]
+    reads: tuple[Reading, ...]
     places: tuple[tuple[str, str], ...]
     """Of each read: task and subset, in a project's export."""
 
-    def given(self, rater: str) -> Iterator[Read]:
+    def given(self, rater: str) -> Iterator[Reading]:
         """The reads, with their raters; images of one name in several subsets are named with these."""
         subsets, tasks = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
         for read, (task, subset) in zip(self.reads, self.places, strict=True):
@@ -340,8 +340,8 @@ def _replicated(export: _Export, exports: Sequence[_Export]) -> str:
 # -- images ------------------------------------------------------------------------------------------
 
 
-def _export(source: Source, choices: Choices) -> _Export:
-    header, reads, places = _Header(), list[Read](), list[tuple[str, str]]()
+def _export(source: Source, choices: ImportOptions) -> _Export:
+    header, reads, places = _Header(), list[Reading](), list[tuple[str, str]]()
     with about(source.path), archive_or_file(source.path, NAME) as (stream, archive):
         pictures, cost = _Pictures(source.path, archive), 0
         for one in elements(stream, {"version", "meta", "image", "track"}, "annotations"):
@@ -368,7 +368,7 @@ def _refuse(one: Element) -> None:
         raise FormatError(f"is of version {one.text.strip()[:20]!r}; export it as 'CVAT for images 1.1'")
 
 
-def _read(image: Element, number: int, source: Source, choices: Choices, pictures: _Pictures) -> Read:
+def _read(image: Element, number: int, source: Source, choices: ImportOptions, pictures: _Pictures) -> Reading:
     with about(f"image {number + 1}"):
         name = _name(image)
     with about(f"image {number + 1} ({name[:80]!r})"):
@@ -382,7 +382,7 @@ def _read(image: Element, number: int, source: Source, choices: Choices, picture
                 marks.append(mark)
             else:
                 left_out[shape.name] += 1
-    return Read(
+    return Reading(
         name,
         rater="",
         grid=grid,
@@ -407,7 +407,7 @@ def _name(image: Element) -> str:
     return name
 
 
-def _status(marks: Sequence[Mark], left_out: Counter[str], choices: Choices) -> Status:
+def _status(marks: Sequence[Mark], left_out: Counter[str], choices: ImportOptions) -> Status:
     if marks:
         return "done"
     return "empty" if left_out else choices.blank

@@ -23,7 +23,7 @@ import numpy as np
 from ..core.errors import CallError, InputError
 from ..io import atomic, safe_name
 from .outlines import Polygon
-from .reads import Mark, Outline, Read
+from .readings import Mark, Outline, Reading
 from .run_lengths import lengths_of
 
 NAME = "annotations.xml"
@@ -34,7 +34,7 @@ OWN = {"occluded": re.compile("1"), "group_id": re.compile(r"[1-9]\d{0,8}")}
 _UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def write_cvat(path: Path | str, reads: Iterable[Read], *, rank: str = "rank") -> list[Path]:
+def write_cvat(path: Path | str, reads: Iterable[Reading], *, rank: str = "rank") -> list[Path]:
     """Write what was read; gives the files.
 
     Images that were not read are left out, and those left empty are there without shapes. CVAT has no word for work
@@ -57,11 +57,11 @@ def write_cvat(path: Path | str, reads: Iterable[Read], *, rank: str = "rank") -
     return list(files)
 
 
-def _files(path: Path, reads: Sequence[Read]) -> dict[Path, list[Read]]:
+def _files(path: Path, reads: Sequence[Reading]) -> dict[Path, list[Reading]]:
     """Which reads go where."""
     if not reads:
         raise InputError(f"{path}: there is nothing to write, as no image was read")
-    parts: dict[tuple[str, str], list[Read]] = {}
+    parts: dict[tuple[str, str], list[Reading]] = {}
     for read in reads:
         parts.setdefault((read.rater, read.session), []).append(read)
     if path.suffix.lower() not in (".xml", ".zip"):
@@ -72,7 +72,7 @@ def _files(path: Path, reads: Sequence[Read]) -> dict[Path, list[Read]]:
     return {path: list(reads)}
 
 
-def _check(reads: Sequence[Read], rank: str) -> None:
+def _check(reads: Sequence[Reading], rank: str) -> None:
     """Refuse what CVAT cannot hold, before anything is written."""
     seen = set[str]()
     for read in reads:
@@ -103,14 +103,14 @@ def _same(name: str, other: str) -> bool:
     return name.strip().casefold() == other.strip().casefold()
 
 
-def _image(read: Read) -> str:
+def _image(read: Reading) -> str:
     return read.image or read.case
 
 
 # -- the file ----------------------------------------------------------------------------------------
 
 
-def _write(path: Path, reads: Sequence[Read], rank: str, packed: bool) -> None:
+def _write(path: Path, reads: Sequence[Reading], rank: str, packed: bool) -> None:
     if not packed:
         with open(path, "wb") as stream:
             _pour(stream, reads, rank)
@@ -121,12 +121,12 @@ def _write(path: Path, reads: Sequence[Read], rank: str, packed: bool) -> None:
         _pour(stream, reads, rank)
 
 
-def _pour(stream: IO[bytes], reads: Sequence[Read], rank: str) -> None:
+def _pour(stream: IO[bytes], reads: Sequence[Reading], rank: str) -> None:
     for line in _lines(reads, rank):
         stream.write(line.encode() + b"\n")
 
 
-def _lines(reads: Sequence[Read], rank: str) -> Iterator[str]:
+def _lines(reads: Sequence[Reading], rank: str) -> Iterator[str]:
     yield '<?xml version="1.0" encoding="utf-8"?>'
     yield "<annotations>"
     yield "  <version>1.1</version>"
@@ -155,7 +155,7 @@ def _text(text: str) -> str:
 # -- what the file says of itself --------------------------------------------------------------------
 
 
-def _meta(reads: Sequence[Read], rank: str) -> Iterator[str]:
+def _meta(reads: Sequence[Reading], rank: str) -> Iterator[str]:
     yield "  <meta>\n    <task>"
     told = {"id": 0, "name": reads[0].rater, "size": len(reads), "mode": "annotation", "overlap": 0, "bugtracker": ""}
     told["created"] = told["updated"] = min((read.started for read in reads if read.started), default="")
@@ -171,7 +171,7 @@ def _meta(reads: Sequence[Read], rank: str) -> Iterator[str]:
     yield "      </labels>\n    </task>\n  </meta>"
 
 
-def _labels(reads: Sequence[Read], rank: str) -> dict[str, dict[str, None]]:
+def _labels(reads: Sequence[Reading], rank: str) -> dict[str, dict[str, None]]:
     """Every label, with the names of its attributes, as they first appear."""
     found: dict[str, dict[str, None]] = {}
     for read in reads:
@@ -217,7 +217,7 @@ def _own(attributes: Mapping[str, str]) -> dict[str, str]:
     return {name: attributes[name] for name, form in OWN.items() if form.fullmatch(attributes.get(name, ""))}
 
 
-def _shape(mark: Mark, read: Read, rank: str) -> Iterator[str]:
+def _shape(mark: Mark, read: Reading, rank: str) -> Iterator[str]:
     own = {"occluded": "0"} | _own(mark.attributes)
     kind, place = _place(mark.outline, read.grid.shape)
     way = read.tool.removeprefix("CVAT, ") if read.tool.startswith("CVAT, ") else "manual"

@@ -25,7 +25,8 @@ from ..core.errors import CallError, FormatError, InputError, LabelError
 from ..io import Grid, probe, safe_name
 from ..io.png import opened
 from ..io.quiet import quiet
-from .documents import (
+from .documents import about, image_grid, json_of
+from .json_fields import (
     LONGEST,
     NOTHING,
     anything,
@@ -41,9 +42,8 @@ from .documents import (
     whole_of,
     write_document,
 )
-from .opening import about, image_grid, json_of
 from .outlines import Bitmap, Ellipse, Line, Polygon, finite
-from .reads import Choices, Mark, Mask, Outline, Read, Status, Stored, Window
+from .readings import ImportOptions, Mark, Mask, Outline, Reading, Status, Stored, Window
 from .sources import Source, sources
 
 TOOL = "LabelMe"
@@ -98,16 +98,16 @@ class Packed:
         return Bitmap(self.top, self.left, _unpacked(self.png)).pixels(shape)
 
 
-def read_labelme(paths: Sequence[Path | str] | Path | str, choices: Choices | None = None) -> list[Read]:
+def read_labelme(paths: Sequence[Path | str] | Path | str, choices: ImportOptions | None = None) -> list[Reading]:
     """The reads of LabelMe's files, of folders of them, or of a template as ``{rater}/{case}.json``.
 
     The rater is what the template says, or the folder that a file lies in.
     """
     several = [paths] if isinstance(paths, Path | str) else paths
-    return [_read(source, choices or Choices()) for source in sources(several, (".json",))]
+    return [_read(source, choices or ImportOptions()) for source in sources(several, (".json",))]
 
 
-def _read(source: Source, choices: Choices) -> Read:
+def _read(source: Source, choices: ImportOptions) -> Reading:
     document: Any = json_of(source.path, _kind(choices.rank))
     told: Told = document.read or Told()
     with about(source.path):
@@ -119,7 +119,7 @@ def _read(source: Source, choices: Choices) -> Read:
         flagged: Status | None = "unfinished" if notes_of(document.flags).get("unfinished") == "true" else None
     seen: Status = "done" if marks or left_out else "empty"
     fields = source.fields
-    return Read(
+    return Reading(
         image, source.rater(told.rater or source.path.resolve().parent.name), grid, marks,
         fields.get("session", told.session), told.status or flagged or seen,
         told.based_on, told.tool or TOOL, told.started, told.seconds, fields.get("subject", ""), fields.get("case", ""),
@@ -144,7 +144,7 @@ def _grid(document: Document, picture: Stored | None) -> Grid:
     return image_grid(width, height)
 
 
-def _marks(shapes: Sequence[Shape], grid: Grid, choices: Choices) -> tuple[tuple[Mark, ...], dict[str, int]]:
+def _marks(shapes: Sequence[Shape], grid: Grid, choices: ImportOptions) -> tuple[tuple[Mark, ...], dict[str, int]]:
     marks, left_out = list[Mark](), Counter[str]()
     for k, shape in enumerate(shapes):
         kind = shape.shape_type or "polygon"
@@ -169,7 +169,7 @@ def _notes(shape: Shape, rank: str) -> dict[str, str]:
     return notes | ({"description": shape.description} if shape.description else {})
 
 
-def _outline(shape: Shape, kind: str, grid: Grid, choices: Choices) -> Outline | None:
+def _outline(shape: Shape, kind: str, grid: Grid, choices: ImportOptions) -> Outline | None:
     if kind == "mask":
         return _mask(shape, grid)
     if kind in LINES and choices.widen is not None:
@@ -179,11 +179,11 @@ def _outline(shape: Shape, kind: str, grid: Grid, choices: Choices) -> Outline |
     return None if draw is None else draw(points_of(shape.points), choices)
 
 
-def _polygon(points: NDArray[np.float64], choices: Choices) -> Outline:
+def _polygon(points: NDArray[np.float64], choices: ImportOptions) -> Outline:
     return Polygon.of([points], choices.rule)
 
 
-def _rectangle(points: NDArray[np.float64], choices: Choices) -> Outline:
+def _rectangle(points: NDArray[np.float64], choices: ImportOptions) -> Outline:
     if len(points) == 4:
         return _polygon(points, choices)
     _two(points)
@@ -191,7 +191,7 @@ def _rectangle(points: NDArray[np.float64], choices: Choices) -> Outline:
     return Polygon.of([[(left, top), (right, top), (right, bottom), (left, bottom)]], choices.rule)
 
 
-def _circle(points: NDArray[np.float64], choices: Choices) -> Outline:
+def _circle(points: NDArray[np.float64], choices: ImportOptions) -> Outline:
     _two(points)
     (x, y), rim = points[0].tolist(), points[1]
     radius = float(np.hypot(*(rim - points[0])))
@@ -204,7 +204,7 @@ def _two(points: NDArray[np.float64]) -> None:
     finite(*points.ravel().tolist())
 
 
-_AREAS: dict[str, Callable[[NDArray[np.float64], Choices], Outline]] = {
+_AREAS: dict[str, Callable[[NDArray[np.float64], ImportOptions], Outline]] = {
     "polygon": _polygon,
     "oriented_rectangle": _polygon,
     "rectangle": _rectangle,
@@ -250,7 +250,7 @@ VERSION = "5.5.0"
 """The version of LabelMe whose masks these are."""
 
 
-def write_labelme(path: Path | str, reads: Iterable[Read], *, exact: bool = False, rank: str = "rank") -> None:
+def write_labelme(path: Path | str, reads: Iterable[Reading], *, exact: bool = False, rank: str = "rank") -> None:
     """``path/rater/image.json`` for every read; beside them, LabelMe looks for the image.
 
     Polygons of one ring stay polygons where they hold the same pixels by their centres; everything else becomes a
@@ -265,13 +265,13 @@ def write_labelme(path: Path | str, reads: Iterable[Read], *, exact: bool = Fals
         write_document(place, _document(read, exact, rank))
 
 
-def _place(folder: Path, read: Read) -> Path:
+def _place(folder: Path, read: Reading) -> Path:
     stem = PurePosixPath(read.image.replace("\\", "/")).stem
     name = f"{stem}_{read.session}" if read.session else stem
     return folder / safe_name(read.rater) / f"{safe_name(name)}.json"
 
 
-def _document(read: Read, exact: bool, rank: str) -> dict[str, Any]:
+def _document(read: Reading, exact: bool, rank: str) -> dict[str, Any]:
     height, width = flat_shape(read.grid.shape, read.image, "LabelMe")
     told = {
         "rater": read.rater,

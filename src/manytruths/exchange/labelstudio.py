@@ -30,7 +30,8 @@ import numpy as np
 from ..core.errors import FormatError, GridError, InputError
 from ..io import Grid, probe
 from ..io.location import SUFFIXES
-from .documents import (
+from .documents import about, image_grid, json_of
+from .json_fields import (
     LONGEST_NOTE,
     NOTHING,
     anything,
@@ -42,9 +43,8 @@ from .documents import (
     ranked,
     text_of,
 )
-from .opening import about, image_grid, json_of
 from .outlines import Ellipse, Line, Polygon, WholeRuns, box, finite
-from .reads import Choices, Mark, Outline, Read, Stored
+from .readings import ImportOptions, Mark, Outline, Reading, Stored
 from .run_lengths import brush_runs
 from .sources import Source, sources
 
@@ -129,7 +129,7 @@ def grid_of(results: Iterable[Result]) -> Grid | None:
     return grid
 
 
-def marks_of(results: Sequence[Result], grid: Grid, choices: Choices) -> tuple[tuple[Mark, ...], dict[str, int]]:
+def marks_of(results: Sequence[Result], grid: Grid, choices: ImportOptions) -> tuple[tuple[Mark, ...], dict[str, int]]:
     """The marks, and what is no area, by kind."""
     marks, left_out = list[Mark](), Counter[str]()
     groups = dict[object, list[Result]]()
@@ -144,7 +144,7 @@ def marks_of(results: Sequence[Result], grid: Grid, choices: Choices) -> tuple[t
     return tuple(marks), dict(left_out)
 
 
-def _region(group: list[Result], grid: Grid, choices: Choices) -> tuple[list[Mark], str]:
+def _region(group: list[Result], grid: Grid, choices: ImportOptions) -> tuple[list[Mark], str]:
     """The marks of one region, one a label; or the kind that is no area."""
     shapes = [one for one in group if one.type not in NO_SHAPES]
     if not shapes:
@@ -188,7 +188,7 @@ def _said(group: list[Result]) -> dict[str, str]:
 # -- outlines ----------------------------------------------------------------------------------------
 
 
-def _outline(kind: str, value: Value, grid: Grid, choices: Choices) -> Outline | None:
+def _outline(kind: str, value: Value, grid: Grid, choices: ImportOptions) -> Outline | None:
     if kind == "polygon" and value.closed is False:
         return None if choices.widen is None else Line.of(_pixels(value, grid), choices.widen)
     draw = _AREAS.get(kind)
@@ -207,31 +207,31 @@ def in_pixels(
         return np.asarray(points * np.array(grid.shape[::-1], np.float64) / 100)
 
 
-def _polygon(value: Value, grid: Grid, choices: Choices) -> Outline:
+def _polygon(value: Value, grid: Grid, choices: ImportOptions) -> Outline:
     return Polygon.of([_pixels(value, grid)], choices.rule)
 
 
-def _rectangle(value: Value, grid: Grid, choices: Choices) -> Outline:
+def _rectangle(value: Value, grid: Grid, choices: ImportOptions) -> Outline:
     x, y, width, height = value.numbers("x", "y", "width", "height")
     (x, y), (width, height) = in_pixels(np.array([(x, y), (width, height)]), grid).tolist()
     return Polygon.of(box(x, y, width, height, value.rotation or 0, about="corner").rings, choices.rule)
 
 
-def _ellipse(value: Value, grid: Grid, choices: Choices) -> Outline:
+def _ellipse(value: Value, grid: Grid, choices: ImportOptions) -> Outline:
     x, y, half_width, half_height = value.numbers("x", "y", "radiusX", "radiusY")
     (x, y), (half_width, half_height) = in_pixels(np.array([(x, y), (half_width, half_height)]), grid).tolist()
     finite(value.rotation or 0)
     return Ellipse(x, y, half_width, half_height, value.rotation or 0)
 
 
-def _brush(value: Value, grid: Grid, choices: Choices) -> Outline:
+def _brush(value: Value, grid: Grid, choices: ImportOptions) -> Outline:
     if not given(value.rle):
         raise FormatError("is a brush without run lengths; submit it in Label Studio, and export it again")
     data = bytes(decoded(value.rle, list[Byte], LONGEST_BRUSH))
     return WholeRuns.of(brush_runs(data, grid.shape[0] * grid.shape[1]), grid.shape)
 
 
-_AREAS: dict[str, Callable[[Value, Grid, Choices], Outline]] = {
+_AREAS: dict[str, Callable[[Value, Grid, ImportOptions], Outline]] = {
     "polygon": _polygon,
     "rectangle": _rectangle,
     "ellipse": _ellipse,
@@ -367,17 +367,17 @@ def _objects(raw: msgspec.Raw) -> bool:
     return bytes(memoryview(raw)[:64]).translate(None, b" \t\r\n").startswith(b"[{")
 
 
-def read_labelstudio(paths: Sequence[Path | str] | Path | str, choices: Choices | None = None) -> list[Read]:
+def read_labelstudio(paths: Sequence[Path | str] | Path | str, choices: ImportOptions | None = None) -> list[Reading]:
     """Every rater's look at every image of Label Studio's exports (JSON, or JSON-MIN).
 
     Label Studio writes the size of an image with what was marked on it, so that of an image without marks the picture
     itself must say it: it is looked for beside the file, or in ``choices.images``.
     """
     several = [paths] if isinstance(paths, Path | str) else paths
-    return [read for source in sources(several, (".json",)) for read in _reads(source, choices or Choices())]
+    return [read for source in sources(several, (".json",)) for read in _reads(source, choices or ImportOptions())]
 
 
-def _reads(source: Source, choices: Choices) -> list[Read]:
+def _reads(source: Source, choices: ImportOptions) -> list[Reading]:
     tasks = _tasks(source.path)
     only_predictions = not any(task.submitted() or task.drafted() for task in tasks)
     with about(source.path):
@@ -390,7 +390,7 @@ def _reads(source: Source, choices: Choices) -> list[Read]:
         return _without_prefixes(found)
 
 
-def _without_prefixes(reads: list[Read]) -> list[Read]:
+def _without_prefixes(reads: list[Reading]) -> list[Reading]:
     """Cases called as images were before Label Studio put eight digits before their names, where they stay apart."""
     plain = {read.image: UPLOADED.sub("", PurePosixPath(read.image).stem) for read in reads}
     often = Counter(plain.values())
@@ -430,7 +430,7 @@ class _Place:
     """What the reads of a task have in common, and where they come from."""
 
     source: Source
-    choices: Choices
+    choices: ImportOptions
     folder: Path
     people: dict[str, str]
 
@@ -439,7 +439,7 @@ class _Place:
         return self.source.rater(self.people.get(said, said))
 
 
-def _of_task(task: Task, place: _Place, only_predictions: bool) -> list[Read]:
+def _of_task(task: Task, place: _Place, only_predictions: bool) -> list[Reading]:
     annotations, predictions, drafts = task.submitted(), task.predicted(), task.drafted()
     parents = {one.parent_prediction for one in annotations} | {
         decoded(one.prediction, Prediction).id for one in annotations if _object(one.prediction)
@@ -454,7 +454,7 @@ def _of_task(task: Task, place: _Place, only_predictions: bool) -> list[Read]:
     everything += [one.result or [] for one in drafts]
     grid = grid_of(result for results in everything for result in results) or _size(fields, picture, image)
     source = place.source
-    blank = Read(
+    blank = Reading(
         image, "", grid, tool=TOOL, subject=source.fields.get("subject", ""), case=source.fields.get("case", ""),
         session=source.fields.get("session", ""), picture=picture, source=str(source.path),
     )  # fmt: skip
@@ -467,8 +467,8 @@ def _of_task(task: Task, place: _Place, only_predictions: bool) -> list[Read]:
 
 
 def _annotated(
-    one: Annotation, others: list[Annotation], models: dict[int | str | None, str], blank: Read, place: _Place
-) -> Read:
+    one: Annotation, others: list[Annotation], models: dict[int | str | None, str], blank: Reading, place: _Place
+) -> Reading:
     with about(f"annotation {one.id}" if one.id is not None else "an annotation"):
         read = _with(blank, one.result or [], place.choices)
         if one.was_cancelled or one.skipped:
@@ -484,13 +484,13 @@ def _true(mark: Mark) -> Mark:
     return replace(mark, attributes={**mark.attributes, "ground_truth": "true"})
 
 
-def _predicted(one: Prediction, blank: Read, choices: Choices) -> Read:
+def _predicted(one: Prediction, blank: Reading, choices: ImportOptions) -> Reading:
     with about(f"prediction {one.id}" if one.id is not None else "a prediction"):
         read = _with(blank, one.result or [], choices)
         return replace(read, rater=_model(one), started=one.created_at or "", automatic=True)
 
 
-def _drafted(one: Draft, blank: Read, place: _Place) -> Read:
+def _drafted(one: Draft, blank: Reading, place: _Place) -> Reading:
     """A draft may hold half a stroke; then it is unfinished without marks."""
     try:
         read = _with(blank, one.result or [], place.choices)
@@ -501,7 +501,7 @@ def _drafted(one: Draft, blank: Read, place: _Place) -> Read:
     )
 
 
-def _with(blank: Read, results: Sequence[Result], choices: Choices) -> Read:
+def _with(blank: Reading, results: Sequence[Result], choices: ImportOptions) -> Reading:
     marks, left_out = marks_of(results, blank.grid, choices)
     return replace(blank, marks=marks, left_out=left_out, status="done" if marks or left_out else "empty")
 

@@ -12,11 +12,11 @@ import numpy as np
 from ..core.columns import natural
 from ..core.errors import CallError
 from ..io import Grid
-from .documents import flat_shape, score_of, single_rings, whole_of, write_document
-from .outlines import Polygon
-from .reads import Mark, Mask, Outline, Read
-from .run_lengths import brush_bytes
+from .json_fields import flat_shape, score_of, single_rings, whole_of, write_document
 from .labelstudio import in_pixels
+from .outlines import Polygon
+from .readings import Mark, Mask, Outline, Reading
+from .run_lengths import brush_bytes
 
 IMAGE, BRUSH, POLYGON = "image", "brush", "polygon"
 """What the tags of the labelling configuration are called."""
@@ -26,7 +26,7 @@ UNSAID = "score", "ground_truth"
 
 def write_labelstudio(
     path: Path | str,
-    reads: Iterable[Read],
+    reads: Iterable[Reading],
     kind: Literal["predictions", "annotations"] = "predictions",
     *,
     exact: bool = False,
@@ -49,14 +49,14 @@ def write_labelstudio(
     """
     if kind not in ("predictions", "annotations"):
         raise CallError(f"kind is 'predictions' or 'annotations'; got {kind!r}")
-    tasks = dict[str, list[Read]]()
+    tasks = dict[str, list[Reading]]()
     for read in reads:
         tasks.setdefault(read.image, []).append(read)
     writer = _Writer(kind, exact, rank)
     write_document(path, [writer.task(k, image, own) for k, (image, own) in enumerate(tasks.items(), 1)])
 
 
-def labelstudio_configuration(reads: Iterable[Read], rank: str = "rank") -> str:
+def labelstudio_configuration(reads: Iterable[Reading], rank: str = "rank") -> str:
     """The labelling configuration of a project that takes the tasks of these reads."""
     marks = [mark for read in reads for mark in read.marks]
     labels = sorted({mark.label for mark in marks}, key=natural)
@@ -78,7 +78,7 @@ class _Writer:
         self.kind, self.exact, self.rank = kind, exact, rank
         self.annotations = 0
 
-    def task(self, number: int, image: str, reads: Sequence[Read]) -> dict[str, Any]:
+    def task(self, number: int, image: str, reads: Sequence[Reading]) -> dict[str, Any]:
         height, width = flat_shape(reads[0].grid.shape, image, "Label Studio")
         wanted = ("done", "empty") if self.kind == "predictions" else ("done", "empty", "unfinished")
         kept = [read for read in reads if read.status in wanted]
@@ -87,17 +87,17 @@ class _Writer:
         data = {IMAGE: image, "width": width, "height": height}
         return {"id": number, "data": data, self.kind: make(kept)}
 
-    def _predictions(self, reads: Sequence[Read]) -> list[dict[str, Any]]:
+    def _predictions(self, reads: Sequence[Reading]) -> list[dict[str, Any]]:
         return [{"model_version": read.rater, "result": self._results(read)} for read in reads]
 
-    def _annotations(self, reads: Sequence[Read]) -> list[dict[str, Any]]:
+    def _annotations(self, reads: Sequence[Reading]) -> list[dict[str, Any]]:
         numbers = {}
         for read in reads:
             self.annotations += 1
             numbers[read.rater] = numbers[f"{read.rater}/{read.session}"] = self.annotations
         return [self._annotation(read, numbers) for read in reads]
 
-    def _annotation(self, read: Read, numbers: dict[str, int]) -> dict[str, Any]:
+    def _annotation(self, read: Reading, numbers: dict[str, int]) -> dict[str, Any]:
         true = bool(read.marks) and all(mark.attributes.get("ground_truth") == "true" for mark in read.marks)
         return {
             "id": numbers[f"{read.rater}/{read.session}"],
@@ -110,7 +110,7 @@ class _Writer:
             **({"parent_annotation": numbers[read.based_on]} if read.based_on in numbers else {}),
         }
 
-    def _results(self, read: Read) -> list[dict[str, Any]]:
+    def _results(self, read: Reading) -> list[dict[str, Any]]:
         return [result for k, mark in enumerate(read.marks) for result in self._region(k, mark, read.grid)]
 
     def _region(self, number: int, mark: Mark, grid: Grid) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import FormatError, InputError
 from ..shape.polygons import LARGEST, Points, Rule, rasterise, ring_of
-from .reads import Mask, Outline, Window
+from .readings import Mask, Outline, Window
 
 MOST_POINTS = 100_000
 """Of one outline: nobody draws more, and a file that says so is damaged or an attack."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import FormatError
-from .reads import Mask
+from .readings import Mask
 
 Lengths = NDArray[np.int64]
 

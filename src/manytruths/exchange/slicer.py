@@ -26,8 +26,8 @@ from ..core.errors import CallError, FormatError, GridError, LabelError
 from ..io import Grid, atomic
 from ..io.nrrd_file import affine_of
 from ..io.opening import needs
-from .opening import about
-from .reads import Choices, Mark, Mask, Outline, Read, Status, Window
+from .documents import about
+from .readings import ImportOptions, Mark, Mask, Outline, Reading, Status, Window
 from .sources import Source, sources
 from .volumes import LARGEST_VOLUME, Labelled, Nothing, Seen, Volume, looked_through, telling
 
@@ -224,7 +224,7 @@ STATUS = "Segmentation.Status"
 """Slicer's tag of how far a segment is: kept, but no status of the read, as Slicer sets it by itself."""
 
 
-def read_slicer(paths: Sequence[Path | str] | Path | str, choices: Choices | None = None) -> list[Read]:
+def read_slicer(paths: Sequence[Path | str] | Path | str, choices: ImportOptions | None = None) -> list[Reading]:
     """One read a file.
 
     The rater and the case are those of the template, as ``segs/{rater}/{case}.seg.nrrd``; without one, the rater is
@@ -236,17 +236,17 @@ def read_slicer(paths: Sequence[Path | str] | Path | str, choices: Choices | Non
     Labels that belong to no segment are counted as ``unnamed-values``.
     """
     listed = [paths] if isinstance(paths, Path | str) else list(paths)
-    return [_read(source, choices or Choices()) for source in sources(listed, (".seg.nrrd",))]
+    return [_read(source, choices or ImportOptions()) for source in sources(listed, (".seg.nrrd",))]
 
 
-def _read(source: Source, choices: Choices) -> Read:
+def _read(source: Source, choices: ImportOptions) -> Reading:
     with telling(source.path):
         header = _recent(header_of(source.path))
         seen = looked_through(header.volume)
         grid, corner = _placed(header, seen)
         marks, strange = _marks(header, seen, corner, choices)
     told = {name: source.fields.get(name) or header.keys.get(OWN + name, "") for name in _OWN_KEYS}
-    return Read(
+    return Reading(
         image=source.path.name,
         rater=source.rater(told["rater"] or source.path.resolve().parent.name),
         grid=grid,
@@ -272,7 +272,7 @@ def _recent(header: Header) -> Header:
     return header
 
 
-def _status(told: str, seen: Seen, choices: Choices) -> Status:
+def _status(told: str, seen: Seen, choices: ImportOptions) -> Status:
     if told == "unfinished":
         return "unfinished"
     return "done" if seen.box is not None else "empty" if told == "empty" else choices.blank
@@ -300,7 +300,7 @@ def _inside(box: Window, corner: tuple[int, ...], shape: tuple[int, ...]) -> boo
 # -- segments ----------------------------------------------------------------------------------------
 
 
-def _marks(header: Header, seen: Seen, corner: tuple[int, ...], choices: Choices) -> tuple[tuple[Mark, ...], int]:
+def _marks(header: Header, seen: Seen, corner: tuple[int, ...], choices: ImportOptions) -> tuple[tuple[Mark, ...], int]:
     """Every segment, and how many labels are nobody's."""
     if not header.segments:
         values = [(layer, value) for layer, found in enumerate(seen.values) for value in found]
@@ -343,7 +343,7 @@ def _outline(header: Header, seen: Seen, corner: tuple[int, ...], layer: int, va
     return Labelled(header.volume, seen.box, value, layer, corner)
 
 
-def _mark(fields: Mapping[str, str], outline: Outline, choices: Choices) -> Mark:
+def _mark(fields: Mapping[str, str], outline: Outline, choices: ImportOptions) -> Mark:
     tags = tags_of(fields.get("Tags", ""))
     rank = tags.get(choices.rank, "")
     kept = {name.lower(): fields.get(name) for name in ("ID", "Color", "Tags")} | {"status": tags.get(STATUS)}
@@ -365,7 +365,7 @@ _LPS = np.diag([-1.0, -1.0, 1.0, 1.0])
 _PIECE = 1 << 24
 
 
-def write_slicer(path: Path | str, read: Read) -> None:
+def write_slicer(path: Path | str, read: Reading) -> None:
     """One ``.seg.nrrd``: a segment for every structure and rank, in as few layers as their overlaps need."""
     path = Path(path)
     if len(read.grid.shape) != 3:
@@ -378,7 +378,7 @@ def write_slicer(path: Path | str, read: Read) -> None:
         _voxels(stream, list(segments.values()), layers, read.grid.shape)
 
 
-def _segments(read: Read) -> dict[SegmentKey, Mask]:
+def _segments(read: Reading) -> dict[SegmentKey, Mask]:
     found: dict[SegmentKey, Mask] = {}
     for mark in read.marks:
         if not mark.label.isprintable() or mark.label != mark.label.strip() or not mark.label:
@@ -428,7 +428,7 @@ def _box(mask: Mask) -> tuple[slice, ...]:
 # -- the file ----------------------------------------------------------------------------------------
 
 
-def _header(read: Read, segments: Mapping[SegmentKey, Mask], layers: list[int]) -> bytes:
+def _header(read: Reading, segments: Mapping[SegmentKey, Mask], layers: list[int]) -> bytes:
     depth = max(layers, default=0) + 1
     axes = [] if depth == 1 else [depth]
     affine = _LPS @ _matrix(read.grid)
@@ -449,7 +449,7 @@ def _header(read: Read, segments: Mapping[SegmentKey, Mask], layers: list[int]) 
     return ("\n".join(lines) + "\n\n").encode("utf-8", "surrogateescape")
 
 
-def _keys(read: Read, segments: Mapping[SegmentKey, Mask], layers: list[int]) -> dict[str, str]:
+def _keys(read: Reading, segments: Mapping[SegmentKey, Mask], layers: list[int]) -> dict[str, str]:
     marks = {(mark.label, mark.rank): mark for mark in reversed(read.marks)}
     extent = " ".join(f"0 {size - 1}" for size in read.grid.shape)
     keys: dict[str, str] = {}
@@ -469,7 +469,7 @@ def _keys(read: Read, segments: Mapping[SegmentKey, Mask], layers: list[int]) ->
     return keys | _whole_keys(read)
 
 
-def _whole_keys(read: Read) -> dict[str, str]:
+def _whole_keys(read: Reading) -> dict[str, str]:
     matrix = ";".join(repr(float(number)) for number in _matrix(read.grid).ravel())
     extent = ";".join(f"0;{size - 1}" for size in read.grid.shape)
     own = {name: getattr(read, name) for name in ("rater", "case", "session", "subject", "status", "based_on")}
@@ -482,7 +482,7 @@ def _whole_keys(read: Read) -> dict[str, str]:
     }
 
 
-def _tags(mark: Mark, read: Read) -> str:
+def _tags(mark: Mark, read: Reading) -> str:
     """What the segment had, and how far it is, and its rank."""
     tags = tags_of(mark.attributes.get("tags", ""))
     tags.setdefault(STATUS, "inprogress" if read.status == "unfinished" else "completed")

@@ -7,9 +7,9 @@ from importlib import import_module
 from pathlib import Path
 
 from ..core.errors import CallError
-from .reads import Choices, Read
+from .readings import ImportOptions, Reading
 
-Reader = Callable[[Sequence[Path | str], Choices], list[Read]]
+Reader = Callable[[Sequence[Path | str], ImportOptions], list[Reading]]
 
 READERS = {
     "cvat": "read_cvat",

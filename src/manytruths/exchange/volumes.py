@@ -19,8 +19,8 @@ from ..io import Grid, Location
 from ..io.nifti import layout
 from ..io.opening import guarded
 from ..io.values import whole_numbers
-from .opening import Stream
-from .reads import Mask, Window
+from .documents import Stream
+from .readings import Mask, Window
 
 LARGEST_VOLUME = 1 << 28
 """Voxels of one volume; a header that promises more is taken for a mistake or an attack."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import CallError, InputError
 from ...exchange.outlines import Bitmap, Whole
-from ...exchange.reads import Mark, Outline, Read
+from ...exchange.readings import Mark, Outline, Reading
 from ...fusion.door import estimator
 from ...io import safe_name, write_text
 from ...io.replacing import replacing, written_files
@@ -125,7 +125,7 @@ def _disputed_name(numbering: Numbering) -> str:
     return DISPUTED if DISPUTED not in numbering.names else f"{DISPUTED} by raters"
 
 
-def consensus_read(case: Case, numbering: Numbering, plan: BackPlan, images: Mapping[str, str]) -> Read:
+def consensus_read(case: Case, numbering: Numbering, plan: BackPlan, images: Mapping[str, str]) -> Reading:
     """The consensus as if a rater had drawn it."""
     targets = targets_of(case.read(), numbering)
     hard = targets.hard(targets.reference(plan.reference))
@@ -134,7 +134,7 @@ def consensus_read(case: Case, numbering: Numbering, plan: BackPlan, images: Map
         parts[_disputed_name(numbering)] = targets.disputed
     marks = tuple(Mark(name, _cropped(mask), order) for order, (name, mask) in enumerate(parts.items()) if mask.any())
     image = images.get(case.name) or (case.image.path.name if case.image is not None else f"{case.name}.png")
-    return Read(
+    return Reading(
         image, plan.reference, targets.reading.grid, marks, tool="manytruths", subject=case.subject, case=case.name,
         status="done" if marks else "empty",
     )  # fmt: skip
@@ -149,43 +149,43 @@ def _cropped(mask: NDArray[Any]) -> Outline:
     return Bitmap(top, left, mask[top : rows[-1] + 1, left : columns[-1] + 1].copy())
 
 
-def _cvat(folder: Path, reads: Iterator[Read], plan: BackPlan) -> None:
-    from ...exchange.cvat.writing import write_cvat
+def _cvat(folder: Path, reads: Iterator[Reading], plan: BackPlan) -> None:
+    from ...exchange.cvat_writer import write_cvat
 
     write_cvat(folder / "annotations.xml", list(reads))
 
 
-def _labelstudio(folder: Path, reads: Iterator[Read], plan: BackPlan) -> None:
-    from ...exchange.labelstudio.writing import labelstudio_configuration, write_labelstudio
+def _labelstudio(folder: Path, reads: Iterator[Reading], plan: BackPlan) -> None:
+    from ...exchange.labelstudio_writer import labelstudio_configuration, write_labelstudio
 
     found = list(reads)
     write_labelstudio(folder / "predictions.json", found, kind="predictions")
     write_text(folder / "labelling-configuration.xml", labelstudio_configuration(found))
 
 
-def _coco(folder: Path, reads: Iterator[Read], plan: BackPlan) -> None:
+def _coco(folder: Path, reads: Iterator[Reading], plan: BackPlan) -> None:
     from ...exchange.coco import write_coco
 
     write_coco(folder / "annotations.json", list(reads))
 
 
-def _slicer(folder: Path, reads: Iterator[Read], plan: BackPlan) -> None:
+def _slicer(folder: Path, reads: Iterator[Reading], plan: BackPlan) -> None:
     from ...exchange.slicer import write_slicer
 
     for read in reads:
         write_slicer(folder / f"{safe_name(read.case)}.seg.nrrd", read)
 
 
-def _dicomseg(folder: Path, reads: Iterator[Read], plan: BackPlan) -> None:
-    from ...exchange.dicom.writing import dicom_sources, write_dicom_seg
+def _dicomseg(folder: Path, reads: Iterator[Reading], plan: BackPlan) -> None:
+    from ...exchange.dicom.writing import find_series, write_dicom_seg
 
     assert plan.series is not None
-    series = dicom_sources(plan.series)
+    series = find_series(plan.series)
     for read in reads:
         write_dicom_seg(folder / f"{safe_name(read.case)}.dcm", read, series)
 
 
-def _bids(folder: Path, reads: Iterator[Read], plan: BackPlan) -> None:
+def _bids(folder: Path, reads: Iterator[Reading], plan: BackPlan) -> None:
     from ...exchange.bids import write_bids
 
     write_bids(folder, reads)
@@ -193,7 +193,7 @@ def _bids(folder: Path, reads: Iterator[Read], plan: BackPlan) -> None:
     write_text(folder / ".bidsignore", f"{SUMMARY}\n")
 
 
-_WRITERS: dict[str, Callable[[Path, Iterator[Read], BackPlan], None]] = {
+_WRITERS: dict[str, Callable[[Path, Iterator[Reading], BackPlan], None]] = {
     "cvat": _cvat, "labelstudio": _labelstudio, "coco": _coco, "slicer": _slicer, "dicomseg": _dicomseg, "bids": _bids,
 }  # fmt: skip
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import InputError
-from ...exchange.opening import about
-from ...exchange.reads import Mark, Mask, Read, Window
+from ...exchange.documents import about
+from ...exchange.readings import Mark, Mask, Reading, Window
 from ...io import write_map
 from ...io.writing import checksum
 from .layout import Layout
@@ -36,7 +36,7 @@ class Drawn:
     """Marks that hold no pixel's centre."""
 
 
-def draw(read: Read, folder: Path, layout: Layout, overlap: Overlap, ranked: bool) -> Drawn:
+def draw(read: Reading, folder: Path, layout: Layout, overlap: Overlap, ranked: bool) -> Drawn:
     """Write the masks of a read."""
     with about(f"{read.source}: case {read.case}, rater {read.rater}" if read.source else f"case {read.case}"):
         return _drawn(read, folder, layout, overlap, ranked)
@@ -45,7 +45,7 @@ def draw(read: Read, folder: Path, layout: Layout, overlap: Overlap, ranked: boo
 class _Pixels:
     """What each mark holds: a few shapes of the size of a large image would not fit into memory."""
 
-    def __init__(self, read: Read) -> None:
+    def __init__(self, read: Reading) -> None:
         self.read, self.kept, self.room = read, dict[int, tuple[Window, Mask]](), HELD
 
     def __getitem__(self, i: int) -> tuple[Window, Mask]:
@@ -57,7 +57,7 @@ class _Pixels:
         return window, inside
 
 
-def _drawn(read: Read, folder: Path, layout: Layout, overlap: Overlap, ranked: bool) -> Drawn:
+def _drawn(read: Reading, folder: Path, layout: Layout, overlap: Overlap, ranked: bool) -> Drawn:
     pixels = _Pixels(read)
     areas = [int(np.count_nonzero(pixels[i][1])) for i in range(len(read.marks))]
     order = _by_height(read.marks) if overlap == "z" else _by_size(areas)
@@ -76,7 +76,7 @@ def _drawn(read: Read, folder: Path, layout: Layout, overlap: Overlap, ranked: b
     return Drawn(checksum(written), marked, areas.count(0))
 
 
-def _whole(read: Read, pixels: _Pixels, structure: str) -> NDArray[np.uint8]:
+def _whole(read: Reading, pixels: _Pixels, structure: str) -> NDArray[np.uint8]:
     mask = np.zeros(read.grid.shape, np.uint8)
     for i, mark in enumerate(read.marks):
         if mark.label == structure:
@@ -85,7 +85,7 @@ def _whole(read: Read, pixels: _Pixels, structure: str) -> NDArray[np.uint8]:
     return mask
 
 
-def _cut(read: Read, on_top: NDArray[Any], structure: str) -> NDArray[np.uint8]:
+def _cut(read: Reading, on_top: NDArray[Any], structure: str) -> NDArray[np.uint8]:
     own = np.array([False, *(mark.label == structure for mark in read.marks)], np.uint8)
     mask = np.empty(read.grid.shape, np.uint8)
     for k, part in enumerate(on_top):
@@ -93,7 +93,7 @@ def _cut(read: Read, on_top: NDArray[Any], structure: str) -> NDArray[np.uint8]:
     return mask
 
 
-def _on_top(read: Read, pixels: _Pixels, order: Sequence[int]) -> NDArray[Any]:
+def _on_top(read: Reading, pixels: _Pixels, order: Sequence[int]) -> NDArray[Any]:
     """The mark that lies on top of each pixel, counted from 1."""
     found = np.zeros(read.grid.shape, np.min_scalar_type(len(read.marks)))
     for i in order:
@@ -110,7 +110,7 @@ def _by_size(sizes: Sequence[int]) -> list[int]:
     return sorted(range(len(sizes)), key=lambda i: -sizes[i])
 
 
-def _ranks(read: Read, pixels: _Pixels, order: Sequence[int]) -> NDArray[np.uint8]:
+def _ranks(read: Reading, pixels: _Pixels, order: Sequence[int]) -> NDArray[np.uint8]:
     """The rank of what lies on top, 0 where nothing is marked."""
     ranks = np.zeros(read.grid.shape, np.uint8)
     for i in order:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...core.errors import StudyError
-from ...exchange.gathering import Gathered
-from ...exchange.reads import Read
+from ...exchange.reading_set import ReadingSet
+from ...exchange.readings import Reading
 from ...io import safe_name
 
 FIRST = "1"
@@ -36,7 +36,7 @@ class Layout:
     """What a case is called on the disk."""
 
     @classmethod
-    def of(cls, found: Gathered) -> Layout:
+    def of(cls, found: ReadingSet) -> Layout:
         axes = {len(read.grid.shape) for read in found.reads}
         if len(axes) > 1:
             raise StudyError("there are images and volumes among the cases; import them apart")
@@ -63,19 +63,19 @@ class Layout:
     def ranks(self) -> str:
         return f"ranks/{self._parts('{rater}', '{session}', '')}/{{case}}{self.ending}"
 
-    def mask(self, folder: Path, read: Read, structure: str) -> Path:
+    def mask(self, folder: Path, read: Reading, structure: str) -> Path:
         own = self._parts(on_disk(read.rater), self.session(read), on_disk(structure))
         return folder / f"masks/{own}/{self.cases[read.case]}{self.ending}"
 
-    def rank(self, folder: Path, read: Read) -> Path:
+    def rank(self, folder: Path, read: Reading) -> Path:
         own = self._parts(on_disk(read.rater), self.session(read), "")
         return folder / f"ranks/{own}/{self.cases[read.case]}{self.ending}"
 
-    def session(self, read: Read) -> str:
+    def session(self, read: Reading) -> str:
         """As it is called on the disk."""
         return on_disk(read.session or FIRST) if self.sessions else ""
 
-    def parent(self, read: Read) -> str:
+    def parent(self, read: Reading) -> str:
         """The read that it is based on, as that is called on the disk."""
         name, slash, session = read.based_on.partition("/")
         return f"{name and on_disk(name)}{slash}{session and on_disk(session)}"

@@ -6,8 +6,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from ...core.errors import few
-from ...exchange.gathering import Gathered
-from ...exchange.reads import Read
+from ...exchange.reading_set import ReadingSet
+from ...exchange.readings import Reading
 from .drawing import Drawn
 
 SAYING = ("Label Studio", "LabelMe")
@@ -15,7 +15,7 @@ SAYING = ("Label Studio", "LabelMe")
 
 
 def notes_of(
-    found: Gathered, reads: Sequence[Read], drawn: Sequence[Drawn], pictures: Mapping[str, str], elsewhere: bool
+    found: ReadingSet, reads: Sequence[Reading], drawn: Sequence[Drawn], pictures: Mapping[str, str], elsewhere: bool
 ) -> Iterator[str]:
     """What to know of an import; ``elsewhere`` where images stay where they are."""
     lost = sum(one.lost for one in drawn)
@@ -50,7 +50,7 @@ def notes_of(
         yield f"left out, {kind}: {sum(n for (*_, own), n in found.left_out.items() if own == kind)} (left_out.csv)"
 
 
-def _given_to_one(found: Gathered) -> Iterator[str]:
+def _given_to_one(found: ReadingSet) -> Iterator[str]:
     raters = defaultdict[str, set[str]](set)
     for read in found.reads:
         raters[read.case].add(read.rater)
@@ -62,7 +62,7 @@ def _given_to_one(found: Gathered) -> Iterator[str]:
         )
 
 
-def models_of(found: Gathered) -> dict[str, list[str]]:
+def models_of(found: ReadingSet) -> dict[str, list[str]]:
     """By name, the cases in which somebody's read started from a model's."""
     parents = {(read.case, read.based_on) for read in found.reads if read.based_on}
     by: dict[str, list[str]] = {}
@@ -78,7 +78,7 @@ def _pictureless(reasons: Mapping[str, str]) -> Iterator[str]:
         yield f"case {case}: its images could not be read ({why}), so that the study has none{others}"
 
 
-def _identical(reads: Sequence[Read], drawn: Sequence[Drawn]) -> Counter[tuple[str, str]]:
+def _identical(reads: Sequence[Reading], drawn: Sequence[Drawn]) -> Counter[tuple[str, str]]:
     """Pairs of raters, and in how many cases their masks are the same, pixel by pixel, and not empty."""
     seen: dict[tuple[str, str], list[str]] = {}
     for read, one in zip(reads, drawn, strict=True):

@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 
 from ...core.errors import GridError, InputError, StudyError, few
-from ...exchange.gathering import Gathered
-from ...exchange.reads import NoPicture, Read
+from ...exchange.reading_set import ReadingSet
+from ...exchange.readings import NoPicture, Reading
 from ...io import Template, probe, write_csv, write_text
 from ...io.location import SUFFIXES
 from ...io.replacing import replacing
@@ -54,7 +54,7 @@ class Imported:
     """A study that was written."""
 
     folder: Path
-    gathered: Gathered
+    gathered: ReadingSet
     rows: tuple[tuple[object, ...], ...]
     """Of ``reads.csv``."""
     notes: tuple[str, ...]
@@ -65,7 +65,7 @@ class Imported:
 
 
 def write_study(
-    found: Gathered,
+    found: ReadingSet,
     to: Path | str,
     plan: IntakePlan | None = None,
     *,
@@ -110,11 +110,11 @@ def write_study(
     return Imported(folder, found, rows, tuple(notes_of(found, reads, drawn, pictures, plan.images is not None)))
 
 
-def _finished(read: Read) -> Read:
+def _finished(read: Reading) -> Reading:
     return replace(read, status="done" if read.marks else "empty") if read.status == "unfinished" else read
 
 
-def _key(read: Read) -> tuple[str, str, str]:
+def _key(read: Reading) -> tuple[str, str, str]:
     return read.case, read.rater, read.session
 
 
@@ -172,16 +172,16 @@ def _quoted(text: str) -> str:
 # -- images ------------------------------------------------------------------------------------------
 
 
-def _pictures(found: Gathered, stage: Path, layout: Layout) -> dict[str, str]:
+def _pictures(found: ReadingSet, stage: Path, layout: Layout) -> dict[str, str]:
     """Write the images that came with the annotations: by case, why there is none; nothing where there is one."""
-    first: dict[str, Read] = {}
+    first: dict[str, Reading] = {}
     for read in found.reads:
         if read.picture is not None and read.picture.suffix in SUFFIXES:
             first.setdefault(read.case, read)
     return {case: _written(case, read, stage, layout) for case, read in first.items()}
 
 
-def _written(case: str, read: Read, stage: Path, layout: Layout) -> str:
+def _written(case: str, read: Reading, stage: Path, layout: Layout) -> str:
     assert read.picture is not None
     target = stage / "images" / f"{layout.cases[case]}{read.picture.suffix}"
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -202,9 +202,11 @@ def _written(case: str, read: Read, stage: Path, layout: Layout) -> str:
 # -- who read what -----------------------------------------------------------------------------------
 
 
-def _rows(found: Gathered, layout: Layout, drawn: Mapping[tuple[str, str, str], Drawn]) -> Iterator[tuple[object, ...]]:
+def _rows(
+    found: ReadingSet, layout: Layout, drawn: Mapping[tuple[str, str, str], Drawn]
+) -> Iterator[tuple[object, ...]]:
     """Of every rater and case, also where there is nothing."""
-    by: dict[tuple[str, str], list[Read]] = {}
+    by: dict[tuple[str, str], list[Reading]] = {}
     for read in found.reads:
         by.setdefault((read.case, read.rater), []).append(read)
     for case in found.cases:
@@ -226,7 +228,7 @@ def check_images(template: str | None) -> None:
         Template(template, require=("case",)).find()
 
 
-def _some_images(found: Gathered, layout: Layout, template: str | None) -> None:
+def _some_images(found: ReadingSet, layout: Layout, template: str | None) -> None:
     """Refuse a template that fits other images than those of the study."""
     if template is None:
         return

@@ -13,7 +13,7 @@ from unicodedata import normalize
 from ..core.columns import natural
 from ..core.errors import FormatError, GridError, InputError, LabelError, StudyError
 from ..io import Grid
-from .reads import Read
+from .readings import Reading
 
 composed = partial(normalize, "NFC")
 """One spelling of a name: ü is one letter, or u with two dots where the name comes from a Mac."""
@@ -24,10 +24,10 @@ SHOWN = 6
 
 
 @dataclass(frozen=True)
-class Gathered:
+class ReadingSet:
     """Reads that make a study."""
 
-    reads: tuple[Read, ...]
+    reads: tuple[Reading, ...]
     """One for each rater, case and session that a file speaks of."""
     structures: tuple[str, ...]
     """The names of what was marked."""
@@ -43,15 +43,15 @@ class Gathered:
         return tuple(sorted({read.rater for read in self.reads}, key=natural))
 
 
-def gathered(
-    reads: Iterable[Read],
+def combine_readings(
+    reads: Iterable[Reading],
     *,
     names: Mapping[str, str] | None = None,
     raters: Mapping[str, str] | None = None,
     cases: Mapping[str, str] | None = None,
     skip: Sequence[str] = (),
     sessions: bool = False,
-) -> Gathered:
+) -> ReadingSet:
     """Reads with the names of their cases, all of them fitting together.
 
     Parameters
@@ -76,20 +76,20 @@ def gathered(
     _once(found)
     _same_grids(found)
     _known_parents(found)
-    return Gathered(tuple(found), _matched(found, set(names)), _skipped(found, skip))
+    return ReadingSet(tuple(found), _matched(found, set(names)), _skipped(found, skip))
 
 
 # -- cases and raters --------------------------------------------------------------------------------
 
 
-def _spelt(read: Read) -> Read:
+def _spelt(read: Reading) -> Reading:
     """With names that are the same wherever they look the same."""
     marks = tuple(replace(mark, label=composed(mark.label).strip()) for mark in read.marks)
     case, rater, parent = (composed(name).strip() for name in (read.case, read.rater, read.based_on))
     return replace(read, marks=marks, case=case, rater=rater, based_on=parent)
 
 
-def _named(reads: list[Read], raters: Mapping[str, str]) -> list[Read]:
+def _named(reads: list[Reading], raters: Mapping[str, str]) -> list[Reading]:
     unknown = set(raters).difference(read.rater for read in reads)
     if unknown:
         there = ", ".join(sorted({read.rater for read in reads}, key=natural)[:SHOWN])
@@ -106,7 +106,7 @@ def _named(reads: list[Read], raters: Mapping[str, str]) -> list[Read]:
     ]
 
 
-def _called(reads: list[Read], cases: Mapping[str, str]) -> list[Read]:
+def _called(reads: list[Reading], cases: Mapping[str, str]) -> list[Reading]:
     there = {read.case for read in reads}
     for name in cases:
         if name not in there:
@@ -118,7 +118,7 @@ def _called(reads: list[Read], cases: Mapping[str, str]) -> list[Read]:
     return [replace(read, case=cases.get(read.case, read.case)) for read in reads] if cases else reads
 
 
-def _parent(read: Read, new: Mapping[str, str]) -> str:
+def _parent(read: Reading, new: Mapping[str, str]) -> str:
     name, slash, session = read.based_on.partition("/")
     return f"{new.get(name, name)}{slash}{session}"
 
@@ -146,11 +146,11 @@ def _parts(image: str) -> tuple[str, ...]:
     return (*pieces[:-1], stem.strip() or name)
 
 
-def _numbered(reads: list[Read]) -> list[Read]:
+def _numbered(reads: list[Reading]) -> list[Reading]:
     """Reads of one rater and case, in the order of their start and of the files, as sessions 1, 2, …"""
     again = max(Counter((read.case, read.rater) for read in reads if not read.session).values(), default=0) > 1
     seen: Counter[tuple[str, str]] = Counter()
-    made: list[Read] = []
+    made: list[Reading] = []
     for read in sorted(reads, key=lambda one: one.started):
         key = read.case, read.rater
         if not read.session and again:
@@ -160,8 +160,8 @@ def _numbered(reads: list[Read]) -> list[Read]:
     return made
 
 
-def _once(reads: list[Read]) -> None:
-    first: dict[tuple[str, str, str], Read] = {}
+def _once(reads: list[Reading]) -> None:
+    first: dict[tuple[str, str, str], Reading] = {}
     for read in reads:
         other = first.setdefault((read.case, read.rater, read.session), read)
         if other is not read:
@@ -172,9 +172,9 @@ def _once(reads: list[Read]) -> None:
             )
 
 
-def _same_grids(reads: list[Read]) -> None:
+def _same_grids(reads: list[Reading]) -> None:
     """Images are of one size, whoever marked them; volumes may be cropped, which is looked at later."""
-    first: dict[str, Read] = {}
+    first: dict[str, Reading] = {}
     for read in reads:
         one = first.setdefault(read.case, read)
         if len(read.grid.shape) == 2 and one.grid.shape != read.grid.shape:
@@ -188,8 +188,8 @@ def _size(grid: Grid) -> str:
     return " × ".join(str(n) for n in reversed(grid.shape))
 
 
-def _known_parents(reads: list[Read]) -> None:
-    known: dict[tuple[str, str], list[Read]] = {}
+def _known_parents(reads: list[Reading]) -> None:
+    known: dict[tuple[str, str], list[Reading]] = {}
     for read in reads:
         for name in {read.rater, f"{read.rater}/{read.session}"}:
             known.setdefault((read.case, name), []).append(read)
@@ -205,7 +205,7 @@ def _known_parents(reads: list[Read]) -> None:
         sure |= passed
 
 
-def _origin(read: Read, known: Mapping[tuple[str, str], list[Read]]) -> Read:
+def _origin(read: Reading, known: Mapping[tuple[str, str], list[Reading]]) -> Reading:
     found = known.get((read.case, read.based_on), [])
     if len(found) == 1:
         return found[0]
@@ -216,7 +216,7 @@ def _origin(read: Read, known: Mapping[tuple[str, str], list[Read]]) -> Read:
 # -- structures --------------------------------------------------------------------------------------
 
 
-def _renamed(reads: list[Read], names: Mapping[str, str]) -> list[Read]:
+def _renamed(reads: list[Reading], names: Mapping[str, str]) -> list[Reading]:
     there = {mark.label for read in reads for mark in read.marks}
     for name in names:
         if name not in there:
@@ -231,7 +231,7 @@ def _renamed(reads: list[Read], names: Mapping[str, str]) -> list[Read]:
     ]
 
 
-def _matched(reads: list[Read], mapped: set[str]) -> tuple[str, ...]:
+def _matched(reads: list[Reading], mapped: set[str]) -> tuple[str, ...]:
     """The names of all structures; one that a single rater uses is a slip of the pen until somebody says no."""
     used: dict[str, set[str]] = {}
     for read in reads:
@@ -276,7 +276,7 @@ def _nearest(name: str, names: Iterable[str]) -> str:
 # -- what is no area ---------------------------------------------------------------------------------
 
 
-def _skipped(reads: list[Read], skip: Sequence[str]) -> dict[tuple[str, str, str], int]:
+def _skipped(reads: list[Reading], skip: Sequence[str]) -> dict[tuple[str, str, str], int]:
     found = Counter[tuple[str, str, str]]()
     for read in reads:
         for kind, count in read.left_out.items():

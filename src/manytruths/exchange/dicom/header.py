@@ -1,4 +1,4 @@
-"""DICOM files by their headers: what is asked for is read, within bounds; pixels stay where they are."""
+"""Read headers of DICOM files within bounds of memory; pixels are located, not read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import IO, Any, NoReturn
 from ...core.errors import FormatError, ManytruthsError
 from ...io.opening import needs
 from ...io.quiet import quiet
-from ..opening import PIECE, about
+from ..documents import PIECE, about
 
 LARGEST_HEADER = 1 << 24
 """Bytes of a header that are looked at, without its frames."""
@@ -37,7 +37,7 @@ _UNDEFINED = 0xFFFFFFFF
 
 
 @contextmanager
-def decoding(where: object) -> Iterator[None]:
+def dicom_errors(where: object) -> Iterator[None]:
     """Whatever pydicom raises on bad bytes is one of our errors, and says where; its warnings are dropped."""
     with about(where), quiet:
         try:
@@ -68,11 +68,11 @@ class PixelData:
     """The first byte of the value, in the inflated file where it is deflated."""
     length: int | None
     """Bytes, as the file says; none where frames are packed one by one."""
-    there: int
+    available: int
     """Bytes that there are until the file ends."""
 
 
-class Bounded:
+class BoundedFile:
     """A file that gives out no more than it has, and no more than an honest header needs."""
 
     def __init__(self, stream: IO[bytes], most: int = LARGEST_HEADER, items: int = MOST_ITEMS) -> None:
@@ -106,20 +106,20 @@ class Bounded:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[tuple[IO[bytes], str]]:
+def open_dataset(path: Path) -> Iterator[tuple[IO[bytes], str]]:
     """The file at the start of its data, and its transfer syntax; a deflated one is inflated, if it is honest."""
     with open(path, "rb") as stream:
-        syntax = _syntax(stream)
+        syntax = _read_syntax(stream)
         if syntax == BIG_ENDIAN:
             raise FormatError("is written in the retired big endian syntax; convert it to explicit little endian")
         if syntax != DEFLATED:
             yield stream, syntax
             return
-        data = _inflated(stream)
+        data = _inflate(stream)
     yield io.BytesIO(data), EXPLICIT
 
 
-def _syntax(stream: IO[bytes]) -> str:
+def _read_syntax(stream: IO[bytes]) -> str:
     """As the meta information says, behind which the stream stands then."""
     stream.seek(_PREAMBLE)
     syntax = ""
@@ -128,7 +128,7 @@ def _syntax(stream: IO[bytes]) -> str:
         group, element, kind, length = struct.unpack("<HH2sH", start) if len(start) == 8 else (0, 0, b"", 0)
         if group != 2:
             stream.seek(-len(start), io.SEEK_CUR)
-            return syntax or _guessed(stream)
+            return syntax or _guess_syntax(stream)
         if kind in _LONG:
             length = struct.unpack("<I", stream.read(4))[0]
         if element == 0x10:
@@ -138,14 +138,14 @@ def _syntax(stream: IO[bytes]) -> str:
     raise FormatError("its meta information does not end; export it again")
 
 
-def _guessed(stream: IO[bytes]) -> str:
+def _guess_syntax(stream: IO[bytes]) -> str:
     here = stream.tell()
     kind = stream.read(6)[4:]
     stream.seek(here)
     return EXPLICIT if kind.isalpha() and kind.isupper() else IMPLICIT
 
 
-def _inflated(stream: IO[bytes]) -> bytes:
+def _inflate(stream: IO[bytes]) -> bytes:
     unpacking, parts, total = zlib.decompressobj(-zlib.MAX_WBITS), list[bytes](), 0
     while not unpacking.eof and (piece := unpacking.unconsumed_tail or stream.read(PIECE)):
         parts.append(unpacking.decompress(piece, PIECE))
@@ -165,30 +165,32 @@ class Header:
     """What it says of each frame, as far as that was asked for."""
 
 
-def header(path: Path, tags: Sequence[str], groups: Sequence[str], frame: Callable[[Any], Any]) -> Header:
+def read_header(path: Path, tags: Sequence[str], groups: Sequence[str], frame: Callable[[Any], Any]) -> Header:
     """The elements of these names; and of each frame what ``frame`` makes of its groups of attributes.
 
     Frames go by one at a time: files may have tens of thousands.
     """
-    with opened(path) as (stream, syntax):
-        bounded = Bounded(stream)
+    with open_dataset(path) as (stream, syntax):
+        bounded = BoundedFile(stream)
         try:
-            return _Parsing(bounded, path, syntax, tags, groups).whole(frame)
+            return _HeaderParser(bounded, path, syntax, tags, groups).parse(frame)
         finally:
             if bounded.refused:
                 raise FormatError(bounded.refused)
 
 
-class _Parsing:
+class _HeaderParser:
     """Goes through a header, and stops at its frames and at its pixels."""
 
-    def __init__(self, stream: Bounded, path: Path, syntax: str, tags: Sequence[str], groups: Sequence[str]) -> None:
+    def __init__(
+        self, stream: BoundedFile, path: Path, syntax: str, tags: Sequence[str], groups: Sequence[str]
+    ) -> None:
         self.stream, self.path, self.syntax = stream, path, syntax
-        self.tags, self.groups = _numbers(tags, path), _numbers(groups, path)
+        self.tags, self.groups = _tag_numbers(tags, path), _tag_numbers(groups, path)
         self.stopped: tuple[int, int, int] | None = None
         """The tag, where its value starts, and how long it is."""
 
-    def read(self, stream: Bounded, tags: list[Any], inside: bool = False) -> Any:
+    def read(self, stream: BoundedFile, tags: list[Any], inside: bool = False) -> Any:
         reading = needs("pydicom.filereader", "dicom", self.path)
         stop = None if inside else self.stop
         return reading.read_dataset(
@@ -200,7 +202,7 @@ class _Parsing:
             self.stopped = int(tag), self.stream.tell(), length
         return self.stopped is not None
 
-    def whole(self, frame: Callable[[Any], Any]) -> Header:
+    def parse(self, frame: Callable[[Any], Any]) -> Header:
         dataset = self.read(self.stream, self.tags)
         frames: tuple[Any, ...] = ()
         if self.stopped and self.stopped[0] == _FRAMES:
@@ -214,8 +216,8 @@ class _Parsing:
         if self.stopped is None or self.stopped[0] != _PIXELS:
             return None
         _, start, length = self.stopped
-        there = max(0, self.stream.size - start)
-        return PixelData(self.path, self.syntax, start, None if length == _UNDEFINED else length, there)
+        available = max(0, self.stream.size - start)
+        return PixelData(self.path, self.syntax, start, None if length == _UNDEFINED else length, available)
 
     def items(self, length: int) -> Iterator[Any]:
         """Of a sequence whose value starts here, each within bounds of its own."""
@@ -233,13 +235,13 @@ class _Parsing:
                 break
             if tag != _ITEM:
                 raise FormatError("does not list its frames as it should; export it again")
-            inside = stream if size == _UNDEFINED else Bounded(io.BytesIO(stream.read(size)))
+            inside = stream if size == _UNDEFINED else BoundedFile(io.BytesIO(stream.read(size)))
             yield self.read(inside, self.groups, inside=True)
         else:
             raise FormatError(f"has more than {MOST_FRAMES} frames; export it in parts")
         stream.left, stream.items = kept
 
 
-def _numbers(tags: Sequence[str], path: Path) -> list[Any]:
+def _tag_numbers(tags: Sequence[str], path: Path) -> list[Any]:
     tag = needs("pydicom.tag", "dicom", path).Tag
     return [tag(name) for name in tags]

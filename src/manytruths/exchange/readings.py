@@ -1,7 +1,7 @@
-"""What annotation tools hold, whatever the tool: who read which image, and what he marked on it.
+"""What annotation tools hold, whatever the tool: who read which image, and what they marked on it.
 
-A reader of a tool's files makes :class:`Read` objects; :func:`manytruths.exchange.gathered` makes sure that they fit
-together; ``manytruths import`` writes them as a study.
+The reader of a tool makes :class:`Reading` objects, :func:`combine_readings` checks that they fit together, and
+``manytruths import`` writes them as a study.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..core.errors import FormatError
 from ..io import Grid
 from ..io.location import suffix_of
 from ..shape.polygons import Rule
-from .opening import copy_picture
+from .documents import copy_picture
 
 Status = Literal["done", "empty", "unread", "unfinished"]
 Window = tuple[slice, ...]
@@ -83,7 +83,7 @@ class Stored:
 
 
 @dataclass(frozen=True, eq=False)
-class Read:
+class Reading:
     """One rater's look at one image."""
 
     image: str
@@ -121,7 +121,7 @@ class Read:
 
 
 @dataclass(frozen=True)
-class Choices:
+class ImportOptions:
     """What the files leave open."""
 
     rule: Rule = "centre"
