@@ -64,10 +64,11 @@ from .complexity import (
 from .core.columns import Column, Unit
 from .core.counting import tally
 from .core.errors import CallError, FormatError, GridError, InputError, LabelError, ManytruthsError, StudyError
-from .core.labels import VOID, Labels, Undefined, reason
+from .core.labels import VOID, Labels
 from .core.painting import paint
 from .core.pooling import Tallies, pool
 from .core.tally import Tally
+from .core.undefined import Undefined, reason
 from .core.values import PatternValues
 from .evaluation import (
     Acceptance,
@@ -118,7 +119,6 @@ from .fusion import (
     Vote,
     acceptable_region,
     balanced_accuracy,
-    consensus,
     cooke_weights,
     excluded_vote,
     gordon_f,
@@ -226,6 +226,7 @@ from .study import (
     Case,
     Study,
 )
+from .study.consensus import CaseConsensus, consensus
 
 __version__: str
 
@@ -241,6 +242,7 @@ __all__ = [
     "BoundaryScores",
     "CallError",
     "Case",
+    "CaseConsensus",
     "Check",
     "Clustering",
     "Column",

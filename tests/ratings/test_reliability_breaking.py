@@ -16,7 +16,7 @@ from manytruths.analyses.reliability.rho_intervals import _Pieces, rho_interval
 from manytruths.analyses.reliability.verb import ReliabilitySettings, reliability
 from manytruths.cli import status
 from manytruths.core.errors import CallError
-from manytruths.core.labels import reason
+from manytruths.core.undefined import reason
 from manytruths.io.ratings import RatingsOptions, open_ratings
 from manytruths.ratings import Ratings, competence, rho, sigma
 from manytruths.ratings.concordance import genuineness, near
@@ -304,7 +304,7 @@ def test_pixels_one_by_one():
     rng = np.random.default_rng(3)
     masks = {name: rng.integers(0, 3, (9, 8)) for name in "ABCD"}
     sure = {"A": 0.9, "B": 0.5, "C": 1.0, "D": 0.3}
-    by_table = mt.reliability.ratings_of(mt.tally(masks), sure)
+    by_table = mt.ratings_of(mt.tally(masks), sure)
     by_pixel = Ratings.of({name: mask.ravel().tolist() for name, mask in masks.items()}, confidence=sure)
     assert sigma(by_table).value == pytest.approx(sigma(by_pixel).value, abs=1e-13)
     both = [rho(r, competence(r).accuracy).value for r in (by_table, by_pixel)]

@@ -209,11 +209,11 @@ def coverage_table(found: Check) -> Table:
             extra = (str(column), size, *registered(study, case, column))
             here = column in case.masks
             group = "; ".join(case.groups)
-            table.rows.append(Row("case", "present", float(here), case.name, group, extra=extra))
+            table.append(Row("case", "present", float(here), case.name, group, extra=extra))
             items = checked.marked.get(str(column))
             if here and items is not None:
                 mark = MARK if ("mask", str(column), "resampled") in moved else ""
-                table.rows.append(Row("case", "marked", float(items), case.name, group, extra=extra, mark=mark))
+                table.append(Row("case", "marked", float(items), case.name, group, extra=extra, mark=mark))
     return table
 
 

@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from ..core.labels import reason
+from ..core.undefined import code, reason
 from .data_table import DataTable
 
 HEAD = ("scope", "case", "group", "label", "region")
-TAIL = ("statistic", "value", "low", "high", "n", "n_undefined", "reason")
+TAIL = ("statistic", "value", "low", "high", "n", "n_undefined", "reason", "code")
 
 
 @dataclass(slots=True)
@@ -32,15 +33,21 @@ class Row:
     n_undefined: int | None = None
     mark: str = ""
     """What stands behind the region in the file: whether masks were resampled for it."""
+    columns: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    """The names of ``extra``, which the table sets."""
+
+    def __getitem__(self, column: str) -> Any:
+        """What stands in one of the table's own columns."""
+        return self.extra[self.columns.index(column)]
 
     def cells(self) -> list[object]:
         """In the order of the file; the reason is that of the value, else that of its missing interval."""
-        why = reason(self.value) or (reason(self.low) if self.low is not None else "")
+        gap = self.value if self.low is None or math.isnan(self.value) else self.low
         ends = [None if end is None or math.isnan(end) else end for end in (self.low, self.high)]
         region = f"{self.region} {self.mark}".strip() if self.mark else self.region
         return [
             self.scope, self.case, self.group, self.label, region, *self.extra,
-            self.statistic, float(self.value), *ends, self.n, self.n_undefined, why,
+            self.statistic, float(self.value), *ends, self.n, self.n_undefined, reason(gap), code(gap),
         ]  # fmt: skip
 
 
@@ -51,6 +58,10 @@ class Table(DataTable):
     name: str
     extra: tuple[str, ...] = ()
     rows: list[Row] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.rows, rows = [], self.rows
+        self.add(rows)
 
     @property
     def header(self) -> tuple[str, ...]:
@@ -66,7 +77,13 @@ class Table(DataTable):
 
     def add(self, rows: Iterable[Row]) -> None:
         """More rows."""
-        self.rows.extend(rows)
+        for row in rows:
+            self.append(row)
+
+    def append(self, row: Row) -> None:
+        """One more row."""
+        row.columns = self.extra or row.columns
+        self.rows.append(row)
 
     def find(self, statistic: str, scope: str = "pooled", **fields: object) -> Row:
         """The one row of a statistic at a scope; fields that are not given must be empty."""

@@ -19,8 +19,8 @@ def charts(compared: Compared) -> dict[str, str]:
 
 def _charts(compared: Compared, label: str) -> Iterator[tuple[str, str]]:
     rows = [row for row in compared.strategies.rows if row.scope == "mean" and row.label == label]
-    for statistic, against in dict.fromkeys((r.statistic, str(r.extra[2])) for r in rows if r.statistic in WORDS):
-        chosen = [r for r in rows if (r.statistic, r.extra[2]) == (statistic, against)]
+    for statistic, against in dict.fromkeys((r.statistic, str(r["against"])) for r in rows if r.statistic in WORDS):
+        chosen = [r for r in rows if (r.statistic, r["against"]) == (statistic, against)]
         parts = (statistic, "" if statistic == "extended_dice" else against.replace(":", "-"), label)
         title = f"{WORDS[statistic]} against {against}" + (f", {label}" if label else "")
         words = f"{WORDS[statistic]}, mean over subjects and seeds"
@@ -29,7 +29,7 @@ def _charts(compared: Compared, label: str) -> Iterator[tuple[str, str]]:
 
 def _drawn(compared: Compared, rows: list[Row]) -> dict[str, dict[str, Value]]:
     """By strategy, then network; of the single raters the best, who may be another for each network."""
-    by = {(r.extra[0], r.extra[1]): _value(r) for r in rows}
+    by = {(r["network"], r["strategy"]): _value(r) for r in rows}
     drawn: dict[str, dict[str, Value]] = {}
     for network, lines in compared.lines.items():
         for line in lines:

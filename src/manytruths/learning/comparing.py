@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.labels import Undefined
-from ..inference.intervals import LEAST_SUBJECTS, TOO_FEW, Interval, drawn_subjects
+from ..core.undefined import Undefined
+from ..inference.intervals import LEAST_SUBJECTS, Interval, drawn_subjects
 from .runs import Run
 from .scoring import Scores
 
@@ -49,7 +49,7 @@ class Draws:
         value = _mean(values)
         n = int((~np.isnan(values)).any(axis=1).sum())
         if n < LEAST_SUBJECTS:
-            refused = Undefined(f"{TOO_FEW}; it is defined for {n}")
+            refused = Undefined("too_few_subjects", f"it is defined for {n}")
             return Interval(value, refused, refused, self.level, "percentile", n)
         drawn = self.means(values)
         undefined = int(np.isnan(drawn).sum())
@@ -74,7 +74,7 @@ def spread(scores: Scores, network: str, strategy: str) -> float:
     own = [v for run, v in scores.by_run.items() if (run.network, run.strategy) == (network, strategy)]
     values = np.concatenate(own)
     defined = values[~np.isnan(values)]
-    return float(defined.std(ddof=1)) if len(defined) > 1 else Undefined("fewer than two images")
+    return float(defined.std(ddof=1)) if len(defined) > 1 else Undefined("fewer_than_two_images")
 
 
 def best_single(scores: Sequence[Scores], network: str, singles: Sequence[str], against: str, label: str) -> str:
@@ -85,7 +85,7 @@ def best_single(scores: Sequence[Scores], network: str, singles: Sequence[str], 
 
 def _mean(values: Values) -> float:
     defined = values[~np.isnan(values)]
-    return float(defined.mean()) if len(defined) else Undefined("undefined for every subject")
+    return float(defined.mean()) if len(defined) else Undefined("undefined_for_every_subject")
 
 
 def _seed(run: Run) -> int:

@@ -102,9 +102,9 @@ def printed(
     compared: Compared, network: str, statistics: Sequence[str], label: str
 ) -> tuple[list[str], list[list[str]]]:
     """Header and lines of a table: a column for every truth and statistic, means with their intervals."""
-    rows = [r for r in compared.strategies.rows if r.extra[0] == network and r.label == label and r.scope == "mean"]
-    columns = list(dict.fromkeys((r.extra[2], r.statistic) for r in rows if r.statistic in statistics))
-    by = {(r.extra[1], r.extra[2], r.statistic): r for r in rows}
+    rows = [r for r in compared.strategies.rows if r["network"] == network and r.label == label and r.scope == "mean"]
+    columns = list(dict.fromkeys((r["against"], r.statistic) for r in rows if r.statistic in statistics))
+    by = {(r["strategy"], r["against"], r.statistic): r for r in rows}
     body = [
         [line.title, *(interval_text(by[line.strategy, against, name]) for against, name in columns)]
         for line in compared.lines[network]
@@ -173,9 +173,9 @@ def claims(compared: Compared, network: str) -> list[dict[str, Any]]:
     lines = compared.lines[network]
     if not any(line.name == OURS for line in lines) or len(lines) < 2:
         return told
-    rows = [r for r in compared.strategies.rows if r.extra[0] == network and r.scope == "mean" and r.label == ""]
-    by = {(r.extra[1], r.extra[2], r.statistic): r.value for r in rows}
-    for against, statistic in dict.fromkeys((r.extra[2], r.statistic) for r in rows):
+    rows = [r for r in compared.strategies.rows if r["network"] == network and r.scope == "mean" and r.label == ""]
+    by = {(r["strategy"], r["against"], r.statistic): r.value for r in rows}
+    for against, statistic in dict.fromkeys((r["against"], r.statistic) for r in rows):
         sign = -1 if statistic in LOWER else 1
         order = sorted(lines, key=lambda line: -sign * by[line.strategy, against, statistic])
         own = by[OURS, against, statistic]
@@ -198,8 +198,7 @@ def claims(compared: Compared, network: str) -> list[dict[str, Any]]:
 
 
 def _apart(compared: Compared, network: str, against: object, statistic: str, rival: Line) -> dict[str, Any]:
-    row = next(
-        r for r in compared.differences.rows
-        if (r.extra[0], *r.extra[2:4], r.statistic, r.label) == (network, rival.strategy, against, statistic, "")
-    )  # fmt: skip
+    wanted = (network, rival.strategy, against, statistic, "")
+    rows = compared.differences.rows
+    row = next(r for r in rows if (r["network"], r["minus"], r["against"], r.statistic, r.label) == wanted)
     return {"difference": row.value, "low": row.low, "high": row.high}

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ...agreement import SMYTH_LIMIT, krippendorff_rule, level
-from ...core.labels import reason
+from ...core.notes import Note
 from ...core.pooling import Tallies
+from ...core.undefined import reason
 from ...study import Progress, Study
 from ..files import summary_of
 from ..printing import counted
@@ -19,7 +20,7 @@ from ..result import Result, Tables, console_or_stdout, open_study, results_fold
 from ..rows import Row, Table
 from ..summaries import Series, Settings, region_of, summarise
 from .agreement_table import agreement_table, confusion_table, curve_table
-from .case import CaseAgreement, MapOptions, analyse_case
+from .case import CaseAgreement, MapOptions, TurnedMask, analyse_case
 from .edits_table import declared, edit_notes, edits_table
 from .pairs_table import pairs_table
 from .raters_table import RaterAnalysis, raters_analysis
@@ -39,7 +40,7 @@ class Agreement(Result):
         ``agreement``, ``curve``, ``pairs``, ``raters``, …, as in the files.
     raters : RaterAnalysis or None
         Differences, dependence and clustering of raters; None where raters are exchangeable.
-    turns : tuple of str
+    turns : tuple of TurnedMask
         Masks that were probably saved turns or rotated.
     """
 
@@ -51,7 +52,7 @@ class Agreement(Result):
     tables: Tables[Table]
     raters: RaterAnalysis | None = None
     notes: tuple[str, ...] = ()
-    turns: tuple[str, ...] = ()
+    turns: tuple[TurnedMask, ...] = ()
     moved: Moved = NOTHING_MOVED
     maps: MapOptions = field(default_factory=MapOptions)
     map_files: tuple[Path, ...] = ()
@@ -224,10 +225,10 @@ def tabulate_agreement(
         tables.append(confusion_table(tallies))
     edits = edits_table(study, {name: case.edits for name, case in cases.items()}, settings)
     tables += [t for t in (_regions(cases, tallies), _features(cases, tallies), edits) if t.rows]
-    turns = tuple(f"case {name}: {message}" for name, case in cases.items() for message in case.turns)
+    turns = tuple(turn for case in cases.values() for turn in case.turns)
     moved = mark_resampled(study, tables)
     others = (*_notes(study, tallies, agreement, raters), *_without_image(cases))
-    notes = (*edit_notes(study), *turns, *moved.notes, *others)
+    notes = (*edit_notes(study), *(turn.note for turn in turns), *moved.notes, *others)
     files = tuple(path for case in cases.values() for path in case.files)
     maps = maps or MapOptions()
     return Agreement(study, tallies, settings, Tables(tables), raters, notes, turns, moved, maps, files)
@@ -261,7 +262,7 @@ def _regions(cases: Mapping[str, CaseAgreement], tallies: Tallies) -> Table:
             extra = (r.rank, " ".join(f"{x:.1f}" for x in r.centroid), " ".join(map(str, r.site)))
             for statistic, value in (("peak", r.peak), ("mean", r.mean), ("area", float(r.area))):
                 group = "; ".join(tallies.groups[name])
-                table.rows.append(Row("case", statistic, value, name, group, "", "union", extra, n=r.area))
+                table.append(Row("case", statistic, value, name, group, "", "union", extra, n=r.area))
     return table
 
 
@@ -272,7 +273,7 @@ def _features(cases: Mapping[str, CaseAgreement], tallies: Tallies) -> Table:
         for feature, found in case.features.items():
             for statistic, value in (("correlation", found.r), ("p_value", found.p)):
                 group = "; ".join(tallies.groups[name])
-                table.rows.append(Row("case", statistic, value, name, group, "", "whole", (feature,), n=found.n))
+                table.append(Row("case", statistic, value, name, group, "", "whole", (feature,), n=found.n))
     return table
 
 
@@ -286,15 +287,17 @@ def _notes(study: Study, tallies: Tallies, table: Table, raters: RaterAnalysis |
     if raters_here == 2:
         yield "Smyth's bound: with two raters any disagreement counts fully, so do not compare it with other numbers"
     if raters is not None and raters.differences.outliers:
-        yield "somebody often lies above mean + one standard deviation, also among equals: look, do not drop"
+        text = "somebody often lies above mean + one standard deviation, also among equals: look, do not drop"
+        yield Note("outliers", text)
     if study.options.exchangeable:
-        yield "raters are exchangeable: nothing is said about one of them or about pairs"
+        yield Note("exchangeable", "raters are exchangeable: nothing is said about one of them or about pairs")
     if raters is not None:
         told = declared(study)
         for copy in (c for c in raters.dependence.copies if frozenset((c.rater_a, c.rater_b)) not in told):
             alike = f"{copy.rater_a} and {copy.rater_b} have a Dice of {copy.dice:.3f}: is one a copy or an edit? "
-            yield alike + "If so, say it under based_on in reads.csv (--reads)"
+            yield Note("possible_copy", alike + "If so, say it under based_on in reads.csv (--reads)")
     alpha = table.find("krippendorff_alpha")
     if alpha.low is not None and not reason(alpha.low):
         rule = krippendorff_rule(alpha.low)
-        yield f"Krippendorff's rule, stricter than such words, by the lower end of alpha ({alpha.low:.3f}): {rule}"
+        text = f"Krippendorff's rule, stricter than such words, by the lower end of alpha ({alpha.low:.3f}): {rule}"
+        yield Note("krippendorff_rule", text)

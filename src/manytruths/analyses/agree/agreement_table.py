@@ -28,10 +28,9 @@ from ...agreement import (
     volume_difference,
 )
 from ...core.errors import InputError
-from ...core.labels import Undefined
 from ...core.pooling import Tallies, pool
 from ...core.tally import Tally
-from ...inference.intervals import LEAST_SUBJECTS, TOO_FEW, interval, pooled_intervals
+from ...inference.intervals import LEAST_SUBJECTS, interval, pooled_intervals, too_few
 from ..rows import Row, Table
 from ..summaries import Series, Settings, groups_of, mean_rows, region_of, summarise
 
@@ -115,7 +114,7 @@ def _pooled_rows(
             (i.value, i.low, i.high) for i in pooled_intervals(list(chosen.values()), tallies, *options)
         ]
     else:
-        refused = Undefined(f"{TOO_FEW}; there are {subjects}") if scope == "pooled" else None
+        refused = too_few(subjects) if scope == "pooled" else None
         ends = [(statistic(whole), refused, refused) for statistic in chosen.values()]
     for name, (value, low, high) in zip(chosen, ends, strict=True):
         yield Row(scope, name, value, "", group, label, region, (), low, high, whole.items)
@@ -154,7 +153,7 @@ def curve_table(tallies: Tallies) -> Table:
         curve = agreement_curve(pool(tallies.select(cases), mixed=True))
         for n, share in zip(curve.raters.tolist(), curve.share.tolist(), strict=True):
             scope = "group" if group else "pooled"
-            table.rows.append(Row(scope, "agreement_curve", share, group=group, region=region_of(tallies), extra=(n,)))
+            table.append(Row(scope, "agreement_curve", share, group=group, region=region_of(tallies), extra=(n,)))
     return table
 
 
@@ -173,5 +172,5 @@ def confusion_table(tallies: Tallies) -> Table:
             if a <= b:
                 count = float(both[a, b] / (2 if a == b else 1))
                 row = Row("pooled", "same_place", count, region=region_of(tallies), extra=(names[a], names[b]))
-                table.rows.append(row)
+                table.append(row)
     return table

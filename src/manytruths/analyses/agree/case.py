@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from ...agreement import Correlation, common_heatmap, dice, heatmap_score, image_features, pairwise, ranking_heatmap
 from ...core.columns import Column
 from ...core.errors import CallError
+from ...core.notes import Note
 from ...core.painting import paint
 from ...core.tally import Tally
 from ...io import safe_name, write_map, write_picture
 from ...shape import Region, regions
-from ...shape.mirroring import UNLIKE, turned
+from ...shape.mirroring import UNLIKE, Turn, turned
 from ...study import Case
 from ...study.case import Reading
 from ...study.refusals import about
@@ -54,6 +55,28 @@ class MapOptions:
 
 
 @dataclass(frozen=True)
+class TurnedMask:
+    """A rater's mask that fits those of most others when it is turned."""
+
+    case: str
+    rater: str
+    way: Turn
+
+    @property
+    def words(self) -> str:
+        """What is the matter with the mask."""
+        return (
+            f"rater {self.rater}'s mask fits the others' when {self.way} (Dice {self.way.before:.2f} as it is, "
+            f"{self.way.after:.2f} so): probably it was saved the wrong way round"
+        )
+
+    @property
+    def note(self) -> Note:
+        """The same with the case."""
+        return Note("turned_mask", f"case {self.case}: {self.words}")
+
+
+@dataclass(frozen=True)
 class CaseAgreement:
     """What is kept of a case."""
 
@@ -63,7 +86,7 @@ class CaseAgreement:
     ranking_score: float | None = None
     note: str = ""
     files: tuple[Path, ...] = ()
-    turns: tuple[str, ...] = ()
+    turns: tuple[TurnedMask, ...] = ()
     """Who fits another rater only when turned."""
     edits: tuple[Edit, ...] = ()
     """Reads that started from another's, beside what they started from."""
@@ -96,7 +119,7 @@ def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
     return CaseAgreement(table, found, correlations, score, note, files, tuple(_turns(reading, whole)), edits)
 
 
-def _turns(reading: Reading, table: Tally) -> Iterator[str]:
+def _turns(reading: Reading, table: Tally) -> Iterator[TurnedMask]:
     """Masks that fit those of most others when flipped, and do not as they are."""
     if table.exchangeable or table.labels.background is None or len(table.raters) < 2:
         return
@@ -108,15 +131,12 @@ def _turns(reading: Reading, table: Tally) -> Iterator[str]:
             yield from _turn(reading, column, [c for c in columns if c != column and c in reading.masks])
 
 
-def _turn(reading: Reading, column: Column, others: Sequence[Column]) -> Iterator[str]:
+def _turn(reading: Reading, column: Column, others: Sequence[Column]) -> Iterator[TurnedMask]:
     own = _marked(reading, column)
     ways = [way for other in others if (way := turned(own, _marked(reading, other)))]
     if 2 * len(ways) > len(others):
         best = max(ways, key=lambda way: way.after)
-        yield (
-            f"rater {column.name}'s mask fits the others' when {best} (Dice {best.before:.2f} as it is, "
-            f"{best.after:.2f} so): probably it was saved the wrong way round"
-        )
+        yield TurnedMask(reading.case.name, column.name, best)
 
 
 def _marked(reading: Reading, column: Column) -> Array:

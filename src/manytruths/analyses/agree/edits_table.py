@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...agreement import contingency, dice
-from ...core.labels import Undefined, ratio
+from ...core.notes import Note
 from ...core.pooling import Tallies, pool
 from ...core.tally import Tally
+from ...core.undefined import Undefined, ratio
 from ...study import Case, Study
 from ...study.edits import edit_tally
 from ..printing import counted
@@ -19,8 +20,8 @@ from ..summaries import Series, Settings, region_of, summarise
 
 COUNTS = ("added", "removed", "changed")
 """Items marked by the edit alone, by what it started from alone, and by both with other labels."""
-NOT_KEPT = "what it started from was not kept"
-MIXED = "it has another unit, or none, in some cases"
+NOT_KEPT = "basis_not_kept"
+MIXED = "mixed_units"
 
 Extra = tuple[str, str, int]
 """Rater, based_on, step."""
@@ -90,8 +91,8 @@ def _numbers(table: Tally) -> dict[str, float]:
         "removed": removed,
         "changed": changed,
         "edited_volume": edited * (table.unit.size if table.unit else 1),
-        "edited_share": ratio(edited, float(pairs[marks].sum()), "what it started from marks nothing"),
-        "dice": Undefined("labels have no background") if none else dice.value(pairs, table.labels),
+        "edited_share": ratio(edited, float(pairs[marks].sum()), "basis_empty"),
+        "dice": Undefined("no_background") if none else dice.value(pairs, table.labels),
     }
 
 
@@ -109,9 +110,10 @@ def edit_notes(study: Study) -> Iterator[str]:
     if count:
         what = "1 read is an edit of another" if count == 1 else f"{count} reads are edits of another"
         if study.options.edited == "keep":
-            yield f"{what} and counted all the same (--edited keep): agreement looks better than it is; edits.csv"
+            told = "counted all the same (--edited keep): agreement looks better than it is; edits.csv"
         else:
-            yield f"{what} and left out of agreement: edits.csv"
+            told = "left out of agreement: edits.csv"
+        yield Note("edits", f"{what} and {told}")
     for case, why in list(study.left_out.items())[:3]:
         yield f"case {case} is left out: {why}"
     if len(study.left_out) > 3:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...agreement import level
-from ...core.labels import reason
+from ...core.undefined import reason
 from ..printing import counted, grid, number, with_interval
 from ..rows import Row, Table
 from ..summaries import region_of
@@ -94,9 +94,9 @@ def _raters(found: Agreement) -> Any:
 def _within(found: Agreement) -> Any:
     pairs = found.tables.get("pairs", Table("pairs"))
     rows = [
-        [f"{r.extra[0]} and {r.extra[1]}", number(r.value), number(pairs.find("cohen_kappa", **_same(r)).value)]
+        [f"{r['rater_a']} and {r['rater_b']}", number(r.value), number(pairs.find("cohen_kappa", **_same(r)).value)]
         for r in pairs.all("dice", "pooled")
-        if r.extra[2] == "within"
+        if r["relation"] == "within"
     ]
     return grid("The same rater twice, pooled", ["", "Dice", "Cohen's kappa"], rows) if rows else None
 
@@ -106,7 +106,7 @@ def _edits(found: Agreement) -> Any:
     table = found.tables.get("edits", Table("edits"))
     rows = []
     for row in table.all("edited_volume", "pooled"):
-        rater, parent, step = row.extra
+        rater, parent, step = row["rater"], row["based_on"], row["step"]
         added, removed, share, overlap = (
             table.find(name, "pooled", rater=rater, based_on=parent, step=step).value
             for name in ("added", "removed", "edited_share", "dice")
@@ -125,7 +125,7 @@ def _size(found: Agreement) -> str:
 
 
 def _same(row: Row) -> dict[str, Any]:
-    return dict(zip(("rater_a", "rater_b", "relation"), row.extra, strict=True))
+    return {name: row[name] for name in ("rater_a", "rater_b", "relation")}
 
 
 def _disputed(found: Agreement) -> Any:

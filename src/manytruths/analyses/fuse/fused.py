@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ...complexity import STATISTICS, Complexity
 from ...core.columns import Column
-from ...core.labels import Undefined, reason
+from ...core.notes import Note, code_of
 from ...core.tally import Tally
+from ...core.undefined import Undefined, code
 
 
 @dataclass(frozen=True)
@@ -19,9 +21,14 @@ class Ending:
     method: str
     ended: str
     iterations: int
-    note: str
+    notes: tuple[str, ...]
     united: bool = False
     """Whether it only tells marked from not, where there are several labels."""
+
+    @property
+    def note(self) -> str:
+        """The notes in one line."""
+        return "; ".join(self.notes)
 
 
 @dataclass(frozen=True)
@@ -39,24 +46,31 @@ class Fused:
     files: tuple[Path, ...] = ()
 
 
+def on_modified_background(method: str) -> str:
+    """What a method made of the modified background is called in tables."""
+    return f"{method} on the modified background"
+
+
 def column_of(method: str) -> Column:
     """Where the decisions of a method stand in a table; a rater may bear the same name."""
     return Column(method, "reference")
 
 
 def kept(found: Fused) -> dict[str, Any]:
-    """The case as JSON: numbers that are undefined as their reason."""
+    """The case as JSON: numbers that are undefined as their code and detail."""
     return {
         "tally": found.tally.to_csv(),
-        "endings": found.endings,
-        "soft": [[m, r, s, reason(v) or v] for m, r, s, v in found.soft],
-        "regions": [[m, reason(d) or d, c] for m, d, c in found.regions],
-        "complexity": {k: _text(v) for k, v in vars(found.complexity).items()},
+        "endings": [{**vars(e), "notes": [[code_of(note), note] for note in e.notes]} for e in found.endings],
+        "soft": [[m, r, s, _stored(v)] for m, r, s, v in found.soft],
+        "regions": [[m, _stored(d), c] for m, d, c in found.regions],
+        "complexity": {k: _stored(v) for k, v in vars(found.complexity).items()},
     }
 
 
-def _text(value: Any) -> Any:
-    return (reason(value) or value) if isinstance(value, float) else value
+def _stored(value: Any) -> Any:
+    if not isinstance(value, float) or not math.isnan(value):
+        return value
+    return [code(value), getattr(value, "detail", "")]
 
 
 def restored(kept: dict[str, Any], files: tuple[Path, ...]) -> Fused:
@@ -64,7 +78,7 @@ def restored(kept: dict[str, Any], files: tuple[Path, ...]) -> Fused:
     case: dict[str, Any] = {k: _number(v) if k in STATISTICS else v for k, v in kept["complexity"].items()}
     return Fused(
         Tally.from_csv(kept["tally"]),
-        tuple(Ending(**e) for e in kept["endings"]),
+        tuple(_ending(e) for e in kept["endings"]),
         tuple((m, r, s, _number(v)) for m, r, s, v in kept["soft"]),
         tuple((m, _number(d), float(c)) for m, d, c in kept["regions"]),
         Complexity(**case),
@@ -72,5 +86,10 @@ def restored(kept: dict[str, Any], files: tuple[Path, ...]) -> Fused:
     )
 
 
+def _ending(kept: dict[str, Any]) -> Ending:
+    notes = tuple(Note(code, text) if code else text for code, text in kept["notes"])
+    return Ending(**{**kept, "notes": notes})
+
+
 def _number(value: Any) -> float:
-    return Undefined(value) if isinstance(value, str) else float(value)
+    return Undefined(*value) if isinstance(value, list) else float(value)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...core.labels import reason
+from ...core.notes import Note
+from ...core.undefined import reason
 from ...evaluation.ranking.gaps import Missing
 from ...evaluation.ranking.rank import Ranking
 from ...evaluation.ranking.words import listed, ranking_text
@@ -23,7 +24,7 @@ def notes(ranking: Ranking, missing: Missing) -> Iterator[str]:
         )
     yield from _gaps(ranking, missing)
     if ranking.overall.refusal:
-        yield f"no intervals of ranks: {ranking.overall.refusal}"
+        yield f"no intervals of ranks: {ranking.overall.refusal.reason}"
     yield from _without_truth(ranking)
     yield from _schemes(ranking)
 
@@ -75,10 +76,8 @@ def _schemes(ranking: Ranking) -> Iterator[str]:
         if found:
             least = min(found, key=lambda t: t.value)
             mean = float(np.mean([t.value for t in found]))
-            yield (
-                f"Kendall's tau between {between}: mean {mean:.2f}, least {least.value:.2f} "
-                f"({least.first} and {least.second})"
-            )
+            told = f"Kendall's tau between {between}: mean {mean:.2f}, least {least.value:.2f}"
+            yield Note("kendall_tau", f"{told} ({least.first} and {least.second})")
     tau, _ = ranking.overall.tau
     if not reason(tau) and not ranking.overall.refusal:
-        yield f"Kendall's tau of the resamples with the overall ranking: mean {tau:.2f}"
+        yield Note("kendall_tau", f"Kendall's tau of the resamples with the overall ranking: mean {tau:.2f}")

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...core.labels import Undefined
+from ...core.undefined import Undefined
 from ...evaluation.ranking.gaps import Board
 from ...evaluation.ranking.rank import Ranking
 from ...evaluation.ranking.schemes import places
@@ -32,7 +32,7 @@ def rankings_table(ranking: Ranking) -> Table:
         found = places(one.ranks)
         for i in ordered(one.ranks, ranking.algorithms):
             extra = (ranking.scheme, one.truth, "", int(found[i]), ranking.algorithms[i])
-            table.rows.append(Row("without_truth", "rank", float(found[i]), extra=extra))
+            table.append(Row("without_truth", "rank", float(found[i]), extra=extra))
     return table
 
 
@@ -55,8 +55,8 @@ def _standing_rows(ranking: Ranking, standing: Standing) -> Iterator[Row]:
         yield Row(where, "first_share", float(standing.first_share[i]), extra=extra, n=n, n_undefined=undefined)
 
 
-def _ends(values: np.ndarray[tuple[int, ...], np.dtype[np.float64]], refusal: str) -> list[float]:
-    return [Undefined(refusal) if refusal else float(value) for value in values]
+def _ends(values: np.ndarray[tuple[int, ...], np.dtype[np.float64]], refusal: Undefined | None) -> list[float]:
+    return [float(value) if refusal is None else refusal for value in values]
 
 
 def _scores(ranking: Ranking, standing: Standing) -> tuple[str, list[float], tuple[list[float | None], ...]]:
@@ -70,7 +70,7 @@ def _scores(ranking: Ranking, standing: Standing) -> tuple[str, list[float], tup
     return (
         ranking.aggregate,
         found.value.tolist(),
-        (list(_ends(found.low, found.reason)), list(_ends(found.high, found.reason))),
+        (list(_ends(found.low, found.refusal)), list(_ends(found.high, found.refusal))),
     )
 
 
@@ -91,25 +91,25 @@ def pairs_table(ranking: Ranking) -> Table:
         for a, b, first, second in _pairs(ranking):
             extra = ("test", board.truth, board.metric, first, second)
             for statistic, p in (("p_value", tests.p_value), ("p_holm", tests.p_holm)):
-                table.rows.append(Row("ranking", statistic, float(p[a, b]), extra=extra, n=len(board.subjects)))
+                table.append(Row("ranking", statistic, float(p[a, b]), extra=extra, n=len(board.subjects)))
     table.add(_difference_rows(ranking))
     if len(ranking.boards) > 1:
         largest = ranking.evidence().p
         for a, b, first, second in _pairs(ranking):
-            table.rows.append(Row("overall", "p_holm", float(largest[a, b]), extra=("test", "", "", first, second)))
+            table.append(Row("overall", "p_holm", float(largest[a, b]), extra=("test", "", "", first, second)))
     for standing in ranking.standings:
         where, count = scope(standing.truth, standing.metric), len(standing.sampled) - standing.undefined
         for a, b, first, second in _pairs(ranking):
             extra = (standing.scheme, standing.truth, standing.metric, first, second)
             share = float(standing.ahead_share[a, b])
-            table.rows.append(Row(where, "ahead_share", share, extra=extra, n=count, n_undefined=standing.undefined))
+            table.append(Row(where, "ahead_share", share, extra=extra, n=count, n_undefined=standing.undefined))
     return table
 
 
 def _difference_rows(ranking: Ranking) -> Iterator[Row]:
     for board, found in zip(ranking.boards, ranking.mean_differences, strict=True):
         for a, b, first, second in _pairs(ranking):
-            low, high = _ends(np.array([found.low[a, b], found.high[a, b]]), found.reason)
+            low, high = _ends(np.array([found.low[a, b], found.high[a, b]]), found.refusal)
             extra, n = ("mean", board.truth, board.metric, first, second), len(board.subjects)
             yield Row("ranking", "mean_difference", float(found.value[a, b]), extra=extra, low=low, high=high, n=n)
 
@@ -125,11 +125,11 @@ def tau_table(ranking: Ranking) -> Table:
     for tau in ranking.taus:
         extra = (tau.between, tau.scheme, tau.truth, tau.metric, tau.first, tau.second)
         one = (tau.truth or tau.between == "truths") and (tau.metric or tau.between == "metrics")
-        table.rows.append(Row("ranking" if one else "overall", "kendall_tau", tau.value, extra=extra))
+        table.append(Row("ranking" if one else "overall", "kendall_tau", tau.value, extra=extra))
     for standing in ranking.standings:
         value, undefined = standing.tau
         extra = ("resamples", standing.scheme, standing.truth, standing.metric, "", "")
         where, count = scope(standing.truth, standing.metric), len(standing.sampled)
         row = Row(where, "mean_kendall_tau", value, extra=extra, n=count - undefined, n_undefined=undefined)
-        table.rows.append(row)
+        table.append(row)
     return table

@@ -9,8 +9,9 @@ import numpy as np
 from ...analyses.plan.topics import word
 from ...analyses.rows import Row
 from ...core.columns import Column as Source
-from ...core.labels import VOID, reason
+from ...core.labels import VOID
 from ...core.tally import Tally
+from ...core.undefined import reason
 from ..findings import Findings
 from ..parts import Cell, Column, PageTable, Sentence, plain, words
 from .numbers import Numbers, known, numbers
@@ -131,7 +132,7 @@ def _furthest(found: Findings, case: str) -> str:
     values = sorted(r.value for r in rows)
     if len(values) < 3 or values[0] == values[1]:
         return ""
-    return f"{min(rows, key=lambda r: r.value).extra[0]} is furthest from the vote"
+    return f"{min(rows, key=lambda r: r.value)['rater']} is furthest from the vote"
 
 
 def coverage_sentence(found: Findings) -> Sentence:

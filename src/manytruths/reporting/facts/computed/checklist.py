@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from ....analyses.printing import counted
 from ....analyses.rows import Row
-from ....core.labels import reason
+from ....core.undefined import reason
 from ....inference.intervals import LEAST_SUBJECTS
 from ...findings import Findings
 from ...parts import Cell, Column, PageTable, words
@@ -206,7 +206,7 @@ def _estimates(found: Findings) -> Iterator[tuple[str, Answer]]:
         yield from _estimate(found, statistic, what.format(each))
     pairs = numbers(found, "agree", "pairs")
     for row in pairs.all("dice", "mean"):
-        a, b, relation = row.extra
+        a, b, relation = row["rater_a"], row["rater_b"], row["relation"]
         if relation == "within" and not row.group:
             cell = pairs.quote(row)
             yield f"Within a rater: Dice of {a} and {b}, mean over {each}s", Answer(*_certain(row, each), cell)

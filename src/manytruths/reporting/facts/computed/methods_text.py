@@ -14,7 +14,7 @@ from ....analyses.plan.topics import word
 from ....analyses.printing import counted
 from ....analyses.rank.verb import Ranked
 from ....analyses.summaries import region_of
-from ....core.labels import reason
+from ....core.undefined import code
 from ....evaluation.ranking.wilcoxon import EXACT
 from ....inference.intervals import LEAST_SUBJECTS
 from ....io.scores import PERFECT
@@ -230,7 +230,7 @@ def _evaluation(found: Findings, judged: Evaluation, counts: Counts) -> Iterator
         yield f"A missing prediction {how}."
     if empty_masks(found):
         yield "Distances to or from an empty mask counted as the image's diagonal."
-    if any(row.extra[4] for row in judged.table("verdicts").rows):
+    if any(row["verdict"] for row in judged.table("verdicts").rows):
         sure = ", with bootstrap intervals of the differences" if _ranged(judged) else ""
         yield f"Each algorithm was compared with each rater, both judged by the same other raters (human range){sure}."
 
@@ -268,7 +268,7 @@ def _ranking(found: Findings, ranked: Ranked) -> str:
 def _silent(found: Findings) -> bool:
     """Whether anybody marked nothing where there is nothing."""
     rows = numbers(found, "evaluate", "scores").table.rows
-    return any(row.scope == "case" and reason(row.value).startswith(PERFECT) for row in rows)
+    return any(row.scope == "case" and code(row.value) in PERFECT for row in rows)
 
 
 def _software(found: Findings) -> str:
