@@ -40,16 +40,8 @@ from .agreement import (
 )
 from .analyses.agree.agree import Agreement, agree
 from .analyses.check import Check, check
-from .analyses.export.back import (
-    BackPlan,
-    Returned,
-    export_back,
-)
-from .analyses.intake.verb import (
-    Imported,
-    IntakePlan,
-    write_study,
-)
+from .analyses.export.annotation_tools import BackPlan, Returned, export_back
+from .analyses.importing.import_study import Imported, IntakePlan, write_study
 from .complexity import (
     Complexity,
     GroupClassifier,

@@ -296,7 +296,7 @@ def test_notes_say_what_cannot_be_learnt(capsys, tmp_path):
 
 
 def test_from_python(tmp_path):
-    from manytruths.analyses.export.verb import export_nnunet
+    from manytruths.analyses.export.export import export_nnunet
 
     study = write_cases(tmp_path, cases=2)
     masks, _, images = template(tmp_path)

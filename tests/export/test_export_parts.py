@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manytruths.analyses.export.folds import folds_of
-from manytruths.analyses.export.names import plain_names
-from manytruths.analyses.export.numbering import Numbering
-from manytruths.analyses.export.plan import ExportPlan
+from manytruths.analyses.export.targets import Numbering
+from manytruths.analyses.export.training_set import ExportPlan, folds_of, plain_names
 from manytruths.core.errors import CallError, LabelError
 from manytruths.core.labels import Labels
 

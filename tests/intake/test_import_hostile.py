@@ -11,7 +11,7 @@ import pytest
 
 import manytruths as mt
 from exchange_reads import read, square
-from manytruths.analyses.intake.verb import IntakePlan, write_study
+from manytruths.analyses.importing.import_study import IntakePlan, write_study
 from manytruths.cli import status
 from manytruths.core.errors import InputError, StudyError, one_line
 from manytruths.exchange import write_cvat

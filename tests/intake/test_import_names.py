@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import manytruths as mt
 from exchange_reads import read, square
-from manytruths.analyses.intake.layout import on_disk
-from manytruths.analyses.intake.verb import write_study
+from manytruths.analyses.importing.import_study import write_study
+from manytruths.analyses.importing.layout import on_disk
 from manytruths.core.errors import InputError
 from manytruths.exchange import write_cvat
 from manytruths.exchange.reading_set import combine_readings, composed

@@ -10,7 +10,7 @@ from PIL import Image
 
 import manytruths as mt
 from exchange_reads import bits, read, square
-from manytruths.analyses.intake.verb import READS, IntakePlan, write_study
+from manytruths.analyses.importing.import_study import READS, IntakePlan, write_study
 from manytruths.core.errors import GridError, InputError, StudyError
 from manytruths.exchange.reading_set import combine_readings
 from manytruths.exchange.readings import Stored
@@ -165,7 +165,7 @@ def test_marks_that_do_not_fit_into_memory_together(tmp_path, monkeypatch, overl
     marks = [square(k, k, 9, "ab"[k % 2], rank=k + 1, order=-k) for k in range(6)]
     reads = [read("p01.png", "anna", marks), read("p01.png", "ben", marks)]
     rows = [write_study(combine_readings(reads), tmp_path / "held", IntakePlan(overlap)).rows]
-    monkeypatch.setattr("manytruths.analyses.intake.drawing.HELD", 100)
+    monkeypatch.setattr("manytruths.analyses.importing.masks.HELD", 100)
     rows += [write_study(combine_readings(reads), tmp_path / "drawn", IntakePlan(overlap)).rows]
     assert rows[0] == rows[1]
     ranks = [(tmp_path / name / "ranks" / "anna" / "p01.png").read_bytes() for name in ("held", "drawn")]

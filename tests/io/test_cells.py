@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import manytruths as mt
 from exchange_reads import read, square
-from manytruths.analyses.intake.verb import write_study as write_import
+from manytruths.analyses.importing.import_study import write_study as write_import
 from manytruths.core.cells import read_cell, shown_cell
 from manytruths.exchange.reading_set import combine_readings
 from manytruths.io import write_csv

@@ -13,10 +13,10 @@ import pytest
 import manytruths as mt
 from manytruths.analyses.evaluate.hard_case import evaluate_case
 from manytruths.analyses.evaluate.scenes import EvaluatePlan
-from manytruths.analyses.export.looking import survey
-from manytruths.analyses.export.plan import ExportPlan
+from manytruths.analyses.export.export import export_nnunet
+from manytruths.analyses.export.survey import survey
 from manytruths.analyses.export.targets import Targets, targets_of
-from manytruths.analyses.export.verb import export_nnunet
+from manytruths.analyses.export.training_set import ExportPlan
 from manytruths.analyses.fuse.fusing import FusePlan, fuse_case
 from manytruths.core.columns import Column
 from manytruths.io import Location, read_mask, read_response, write_map

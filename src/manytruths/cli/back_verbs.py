@@ -67,7 +67,7 @@ def dicomseg(template: Template = ".", /, *, series: Path, input: Input | None =
 
 
 def _run(tool: str, template: str, input: Input, back: Back, series: Path | None) -> int:
-    from ..analyses.export.back import BackPlan, export_back, told
+    from ..analyses.export.annotation_tools import BackPlan, export_back, told
 
     plan = BackPlan(back.reference, back.disputed, series)
     study = input.open(template)

@@ -14,7 +14,7 @@ from .options import Input, Template
 from .terminal import console, progress
 
 if TYPE_CHECKING:
-    from ..analyses.export.plan import ExportPlan
+    from ..analyses.export.training_set import ExportPlan
 
 export = App(
     name="export", help="Write a study as a data set to train on, or its consensus as files that annotation tools open."
@@ -44,7 +44,7 @@ class Training:
 
     def plan(self, link: bool = False) -> ExportPlan:
         """The same as the analysis wants it."""
-        from ..analyses.export.plan import ExportPlan
+        from ..analyses.export.training_set import ExportPlan
 
         return ExportPlan(self.reference, self.disputed, self.folds, self.seed, self.channel, link)
 
@@ -71,9 +71,8 @@ def nnunet(
     name
         Its name: letters, digits, dashes and underscores.
     """
+    from ..analyses.export.export import export_nnunet, print_export
     from ..analyses.export.nnunet import check_plan
-    from ..analyses.export.printing import print_export
-    from ..analyses.export.verb import export_nnunet
 
     input, training, met = input or Input(), training or Training(), list[Exception]()
     plan = training.plan()
@@ -104,8 +103,7 @@ def monai(
     link
         Name the images where they lie, instead of writing copies.
     """
-    from ..analyses.export.printing import print_export
-    from ..analyses.export.verb import export_monai
+    from ..analyses.export.export import export_monai, print_export
 
     input, training, met = input or Input(), training or Training(), list[Exception]()
     plan = training.plan(link)

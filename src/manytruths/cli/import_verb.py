@@ -91,8 +91,7 @@ def import_study(
     quiet
         Print nothing but errors.
     """
-    from ..analyses.intake.printing import print_import
-    from ..analyses.intake.verb import IntakePlan, check_folder, check_images, write_study
+    from ..analyses.importing.import_study import IntakePlan, check_folder, check_images, print_import, write_study
     from ..exchange.reading_set import combine_readings
     from ..exchange.readings import ImportOptions
     from ..exchange.tools import reader

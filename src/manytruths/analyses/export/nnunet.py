@@ -8,12 +8,9 @@ from typing import Any
 from ...core.errors import CallError
 from ...io import write_json, write_map
 from ...study import Case
-from .job import Item, Job, Made, made_of, read_case
-from .looking import placed
-from .numbering import Codes
-from .plan import ExportPlan
-from .targets import Targets
-from .writing import copy_file, write_image
+from .survey import placed
+from .targets import Codes, Targets
+from .training_set import ExportPlan, Item, Job, Made, copy_file, made_of, read_case, write_image
 
 COLOURS = ("R", "G", "B")
 

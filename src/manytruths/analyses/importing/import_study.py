@@ -1,15 +1,22 @@
-"""From reads to a study on the disk: all of it, or nothing."""
+"""What to know of an import before its numbers are read.
+
+From reads to a study on the disk: all of it, or nothing.
+
+What is printed of an import.
+"""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING
 
-from ...core.errors import GridError, InputError, StudyError, few
+from ...core.errors import GridError, InputError, StudyError, few, one_line
 from ...exchange.reading_set import ReadingSet
 from ...exchange.readings import NoPicture, Reading
 from ...io import Template, probe, write_csv, write_text
@@ -18,9 +25,94 @@ from ...io.replacing import replacing
 from ...io.writing import PART
 from ...study import Progress
 from ...study.parallel import in_order
-from .drawing import Drawn, Overlap, draw
+from ..printing import counted
 from .layout import FIRST, Layout, on_disk
-from .notes import models_of, notes_of
+from .masks import Drawn, Overlap, draw
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+SAYING = ("Label Studio", "LabelMe")
+"""Tools that say whether an image was opened."""
+
+
+def notes_of(
+    found: ReadingSet, reads: Sequence[Reading], drawn: Sequence[Drawn], pictures: Mapping[str, str], elsewhere: bool
+) -> Iterator[str]:
+    """What to know of an import; ``elsewhere`` where images stay where they are."""
+    lost = sum(one.lost for one in drawn)
+    if lost:
+        yield f"{lost} marks hold no pixel's centre, or lie outside of the image, and mark nothing"
+    blank = [
+        f"{read.rater} in {read.case}" for read in found.reads if read.status == "empty" and read.tool not in SAYING
+    ]
+    if blank:
+        yield f"no mark of {few(blank, 3)}: counted as read and found empty (--blank unread, if nobody opened them)"
+    same = _identical(reads, drawn)
+    if same:
+        pair, count = same.most_common(1)[0]
+        yield (
+            f"{' and '.join(pair)} have identical masks in {count} of the cases that they marked: one may be a copy or "
+            "an edit of the other; if so, say it as based_on in reads.csv"
+        )
+    edits = [f"{read.rater} in {read.case}" for read in reads if read.based_on]
+    if edits:
+        yield f"edits of another's read are left out of agreement and consensus: {few(edits, 3)} (--edited keep, later)"
+    models = list(models_of(found))
+    if models:
+        yield f"models that reads started from are no raters: {few(models, 3)} ([exclude] in study.toml)"
+    yield from _given_to_one(found)
+    there = sum(not why for why in pictures.values())
+    if not elsewhere and not pictures:
+        yield 'no image came along; say where they are, as --images "FOLDER/{case}.png", to see outlines over them'
+    if 0 < there < len(found.cases):
+        yield f"{len(found.cases) - there} of {len(found.cases)} cases came without their image"
+    yield from _pictureless({case: why for case, why in pictures.items() if why})
+    for kind in sorted({kind for *_, kind in found.left_out}):
+        yield f"left out, {kind}: {sum(n for (*_, own), n in found.left_out.items() if own == kind)} (left_out.csv)"
+
+
+def _given_to_one(found: ReadingSet) -> Iterator[str]:
+    raters = defaultdict[str, set[str]](set)
+    for read in found.reads:
+        raters[read.case].add(read.rater)
+    alone = [case for case, of in raters.items() if len(of) == 1]
+    if alone and len(found.raters) > 1:
+        yield (
+            f"{len(alone)} of {len(found.cases)} cases are in the files of one rater alone ({few(alone, 3)}): is an "
+            "image called differently in another file? (--cases OLD=NEW)"
+        )
+
+
+def models_of(found: ReadingSet) -> dict[str, list[str]]:
+    """By name, the cases in which somebody's read started from a model's."""
+    parents = {(read.case, read.based_on) for read in found.reads if read.based_on}
+    by: dict[str, list[str]] = {}
+    for read in found.reads:
+        if read.automatic and (read.case, read.rater) in parents:
+            by.setdefault(read.rater, []).append(read.case)
+    return by
+
+
+def _pictureless(reasons: Mapping[str, str]) -> Iterator[str]:
+    for case, why in list(reasons.items())[:1]:
+        others = f"; likewise {len(reasons) - 1} more" if len(reasons) > 1 else ""
+        yield f"case {case}: its images could not be read ({why}), so that the study has none{others}"
+
+
+def _identical(reads: Sequence[Reading], drawn: Sequence[Drawn]) -> Counter[tuple[str, str]]:
+    """Pairs of raters, and in how many cases their masks are the same, pixel by pixel, and not empty."""
+    seen: dict[tuple[str, str], list[str]] = {}
+    for read, one in zip(reads, drawn, strict=True):
+        if one.marked and not read.based_on:
+            seen.setdefault((read.case, one.checksum), []).append(read.rater)
+    pairs = Counter[tuple[str, str]]()
+    for raters in seen.values():
+        names = sorted(set(raters))
+        pairs.update((a, b) for i, a in enumerate(names) for b in names[i + 1 :])
+    return pairs
+
 
 PICTURES = "images/{case}.*"
 AT_ONCE = 1 << 28
@@ -238,3 +330,30 @@ def _some_images(found: ReadingSet, layout: Layout, template: str | None) -> Non
             f"--images {template!r} finds {few(sorted(there), 3)}, and cases are called {few(found.cases, 3)}; "
             "name the images, or the cases (--cases OLD=NEW), alike"
         )
+
+
+def print_import(found: Imported, console: Console) -> None:
+    """Who read what, what to know, and how to go on."""
+    lines = (*_told(found), *(f"note: {note}" for note in found.notes), *_next(found))
+    for line in lines:
+        console.print(one_line(line), markup=False, highlight=False, soft_wrap=True)
+
+
+def _told(found: Imported) -> list[str]:
+    gathered = found.gathered
+    statuses = ", ".join(f"{count} {status}" for status, count in sorted(found.statuses.items()))
+    return [
+        f"{counted(len(gathered.cases), 'case')}, {counted(len(gathered.raters), 'rater')} "
+        f"({_some(gathered.raters)}): {counted(len(found.rows), 'read')}, {statuses}",
+        f"structures: {_some(gathered.structures) or 'none was marked'}",
+    ]
+
+
+def _some(names: tuple[str, ...], most: int = 8) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _next(found: Imported) -> list[str]:
+    study = quote(str(found.folder / "study.toml"))
+    there = ", ".join(name for name in WRITTEN if (found.folder / name).exists())
+    return [f"written to {found.folder}: {there}", f"next: manytruths report {study}"]

@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 from ...io import Grid, write_json, write_map
 from ...io.location import suffix_of
 from ...study import Case, Study
-from .job import Item, Job, Made, made_of, read_case
-from .looking import placed
 from .nnunet import COLOURS
-from .numbering import NOT_RATED, Codes
-from .targets import Targets
-from .writing import write_image
+from .survey import placed
+from .targets import NOT_RATED, Codes, Targets
+from .training_set import Item, Job, Made, made_of, read_case, write_image
 
 LINKED = {".png": (".png", ".jpg", ".jpeg", ".bmp"), ".nii.gz": (".nii", ".nii.gz")}
 """What MONAI reads with the axes in the same order as the files beside it, by the ending of those."""

@@ -22,10 +22,9 @@ from ...io.tables import read_table
 from ...study import Case, Progress, Study
 from ...study.placing import resampled
 from ..files import summary_of
-from ..intake.verb import IMAGES
-from .folder import check_folder
-from .numbering import Numbering
-from .targets import targets_of
+from ..importing.import_study import IMAGES
+from .export import check_folder
+from .targets import Numbering, targets_of
 
 DISPUTED = "disputed"
 PLANE = ("cvat", "labelstudio", "coco")

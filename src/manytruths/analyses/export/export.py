@@ -1,4 +1,9 @@
-"""The verb ``export``: look at everything, then write all of a data set or nothing."""
+"""The folder of a data set: ours, new, or left alone.
+
+The verb ``export``: look at everything, then write all of a data set or nothing.
+
+What is printed of an export.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +12,58 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from shlex import quote
+from typing import TYPE_CHECKING, Protocol
 
-from ...core.errors import CallError, few
+from ...core.errors import CallError, InputError, few
 from ...io import write_csv
 from ...io.replacing import replacing, written_files
-from ...io.results import write_summary
+from ...io.results import SUMMARY, write_summary
+from ...io.writing import PART
 from ...study import Case, Progress, Study
 from ...study.placing import resampled
 from ..files import summary_of
+from ..printing import counted
 from ..resampled import write_marked
-from . import datalist, nnunet
-from .folder import check_folder, check_number
-from .job import Job, Made, job_of
-from .looking import survey
-from .plan import ExportPlan
+from . import monai, nnunet
+from .survey import survey
+from .training_set import ExportPlan, Job, Made, job_of
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def check_folder(folder: Path, target: str) -> None:
+    """Refuse a folder that holds what no export to this target wrote."""
+    if not folder.exists() and not folder.is_symlink():
+        return
+    if not folder.is_dir():
+        raise InputError(f"{folder}: is no folder; choose another one with --to")
+    if any(not path.name.startswith(PART) for path in folder.iterdir()) and _target_of(folder / SUMMARY) != target:
+        raise InputError(f"{folder}: holds something that is no export to {target}; choose another folder with --to")
+
+
+def check_number(folder: Path, number: str) -> None:
+    """Refuse a number that another data set beside this one has: nnU-Net knows data sets by it."""
+    others = [path.name for path in _folders(folder.parent) if path.name.startswith(number) and path != folder]
+    if others:
+        raise InputError(f"{folder.parent}: {others[0]} has that number already; choose another one with --id")
+
+
+def _folders(parent: Path) -> Sequence[Path]:
+    return sorted(path for path in parent.iterdir() if path.is_dir()) if parent.is_dir() else []
+
+
+def _target_of(summary: Path) -> str:
+    import msgspec
+
+    try:
+        found = msgspec.json.decode(summary.read_bytes())
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+        return ""
+    ours = isinstance(found, dict) and found.get("verb") == "export"
+    return str(found.get("target", "")) if ours else ""
+
 
 CASES = ("name", "case", "subject", "fold", "rater", "raters", "pixels", "disputed", "not_rated", "image")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
@@ -109,9 +151,9 @@ def export_monai(
     progress: Progress | None = None,
 ) -> Exported:
     """A data list for MONAI, ``datalist.json``, and its files in the folder ``to``; as :func:`export_nnunet`."""
-    lists = partial(datalist.write_lists, study)
+    lists = partial(monai.write_lists, study)
     plan = plan or ExportPlan()
-    return _export(study, "monai", Path(to), plan, datalist.write_case, lists, found_before, jobs, progress)
+    return _export(study, "monai", Path(to), plan, monai.write_case, lists, found_before, jobs, progress)
 
 
 def _export(
@@ -190,3 +232,38 @@ def _notes(found: Exported) -> Iterator[str]:
     changed = [item.case for item in job.items if item.name != "__".join(filter(None, (item.case, item.rater)))]
     if changed:
         yield f"names that not every program takes were changed, such as {changed[0]!r}; cases.csv says which is which"
+
+
+def print_export(found: Exported, console: Console) -> None:
+    """How much there is, how much of it is disputed, what to know, and how to go on."""
+    for line in (*_told(found), *(f"note: {note}" for note in found.notes), "", *_next(found)):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _told(found: Exported) -> list[str]:
+    job, study = found.job, found.study
+    named = job.survey.numbering.named
+    labels = ", ".join(name if name == str(number) else f"{number} {name}" for name, number in named.items())
+    return [
+        f"{counted(len(job.items), 'training case')} of {counted(len(study), 'case')}, "
+        f"{counted(len(study.subjects), 'subject')}, {counted(job.folds, 'fold')}; labels: {labels}",
+        f"{found.disputed:.2%} of the pixels are disputed: {_USED[job.plan.disputed].format(job.plan.reference)}",
+    ]
+
+
+_USED = {
+    "reference": "they have the label of {}",
+    "ignore": "they are ignored",
+    "soft": "they have the probability of {}",
+    "replicate": "they have every rater's label, one after the other",
+}
+
+
+def _next(found: Exported) -> list[str]:
+    if found.target == "monai":
+        return [f"written to {found.folder}: datalist.json and its files"]
+    number, raw = int(found.folder.name[7:10]), quote(str(found.folder.parent))
+    return [
+        f"written to {found.folder}",
+        f"next: nnUNet_raw={raw} nnUNetv2_plan_and_preprocess -d {number} --verify_dataset_integrity",
+    ]

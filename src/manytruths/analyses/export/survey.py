@@ -14,8 +14,7 @@ from ...core.tally import Tally
 from ...io import Grid, Picture, read_image
 from ...study import Case, Progress, Study
 from ...study.checking import check_case
-from .numbering import Numbering
-from .targets import first_readings
+from .targets import Numbering, first_readings
 
 MOST_IN_PNG = 65535
 _SQUARE = 1e-4
