@@ -41,7 +41,7 @@ from .agreement import (
 from .analyses.agree.agree import Agreement, agree
 from .analyses.check import Check, check
 from .analyses.export.annotation_tools import BackPlan, Returned, export_back
-from .analyses.importing.import_study import Imported, IntakePlan, write_study
+from .analyses.importing.import_study import ImportedStudy, import_study
 from .complexity import (
     Complexity,
     GroupClassifier,
@@ -255,9 +255,8 @@ __all__ = [
     "Grid",
     "GridError",
     "GroupClassifier",
-    "Imported",
+    "ImportedStudy",
     "InputError",
-    "IntakePlan",
     "Interval",
     "KappaWidth",
     "LabelError",
@@ -355,6 +354,7 @@ __all__ = [
     "hausdorff",
     "heatmap_score",
     "image_features",
+    "import_study",
     "inner_outer_ratio",
     "inner_region",
     "interval",
@@ -445,5 +445,4 @@ __all__ = [
     "weighted_kappa",
     "williams_index",
     "with_truths",
-    "write_study",
 ]

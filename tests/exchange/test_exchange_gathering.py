@@ -57,8 +57,8 @@ def test_a_name_that_one_rater_alone_uses():
     reads = [read(marks=[A]), read(rater="ben", marks=[B, other]), read(rater="eva", marks=[A])]
     with pytest.raises(LabelError, match=r"alone uses: 'Lesoin' \(ben; 'lesion'\?\); .*--names Lesoin=lesion"):
         combine_readings(reads)
-    assert combine_readings(reads, names={"Lesoin": "lesion"}).structures == ("lesion",)
-    assert combine_readings(reads, names={"Lesoin": "Lesoin"}).structures == ("Lesoin", "lesion")
+    assert combine_readings(reads, rename_label={"Lesoin": "lesion"}).structures == ("lesion",)
+    assert combine_readings(reads, rename_label={"Lesoin": "Lesoin"}).structures == ("Lesoin", "lesion")
 
 
 def test_every_lonely_name_is_listed_with_whose_it_is():
@@ -78,13 +78,15 @@ def test_one_rater_may_use_any_name():
 
 def test_names_that_are_not_there():
     with pytest.raises(LabelError, match="there is no structure 'leison' to rename; did you mean 'lesion'"):
-        combine_readings([read(marks=[A])], names={"leison": "lesion"})
+        combine_readings([read(marks=[A])], rename_label={"leison": "lesion"})
     with pytest.raises(StudyError, match="there is no rater 'ana' to rename; raters are anna"):
-        combine_readings([read(marks=[A])], raters={"ana": "Anna"})
+        combine_readings([read(marks=[A])], rename_rater={"ana": "Anna"})
 
 
 def test_raters_are_renamed_and_so_are_parents():
-    found = combine_readings([read(marks=[A]), read(rater="ben", marks=[A], based_on="anna")], raters={"anna": "Dr. A"})
+    found = combine_readings(
+        [read(marks=[A]), read(rater="ben", marks=[A], based_on="anna")], rename_rater={"anna": "Dr. A"}
+    )
     assert [(one.rater, one.based_on) for one in found.reads] == [("Dr. A", ""), ("ben", "Dr. A")]
 
 
@@ -119,7 +121,7 @@ def test_names_are_the_same_where_they_look_the_same():
     reads = [read(f"{composed}.png", "anna", [square(2, 2, 5, composed)])]
     reads += [read(f"{apart} .png", "ben", [square(2, 2, 5, f"{apart} ")], based_on=f"bj{apart}")]
     reads += [read(f"{apart}.png", f"bj{composed}", [square(2, 2, 5, apart)])]
-    found = combine_readings(reads, names={apart: "size"})
+    found = combine_readings(reads, rename_label={apart: "size"})
     assert (found.cases, found.structures) == ((composed,), ("size",))
 
 

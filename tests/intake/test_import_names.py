@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import manytruths as mt
 from exchange_reads import read, square
-from manytruths.analyses.importing.import_study import write_study
 from manytruths.analyses.importing.layout import on_disk
 from manytruths.core.errors import InputError
 from manytruths.exchange import write_cvat
@@ -41,7 +40,7 @@ def test_what_is_written_can_be_opened(rater, other, case, second, structure, an
         home = Path(folder) / "s"
         try:
             found = combine_readings(reads)
-            write_study(found, home)
+            mt.import_study(found, to=home)
         except InputError:
             assert not home.exists()
             return

@@ -44,6 +44,14 @@ def test_the_program_of_the_page(tmp_path, monkeypatch, capsys):
     assert known["mask"].sum() == 81
 
 
+def test_the_command_as_a_function(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    exports(tmp_path, ".xml")
+    code = next(block for block in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL) if "first-study" in block)
+    exec(compile(code, "intake.md", "exec"), {})
+    assert capsys.readouterr().out == "('anna', 'ben') Counter({'done': 6})\n"
+
+
 def test_two_tools_in_one_study(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "cvat").mkdir()

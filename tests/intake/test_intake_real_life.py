@@ -79,9 +79,9 @@ def test_the_digits_that_label_studio_puts_before_names(tmp_path):
 def test_an_image_that_is_called_differently_in_two_files():
     reads = [read("p01.png", "anna", [square(2, 2, 5)]), read("p01_png.rf.3f2a.jpg", "ben", [square(2, 2, 5)])]
     assert len(combine_readings(reads).cases) == 2
-    assert combine_readings(reads, cases={"p01_png.rf.3f2a": "p01"}).cases == ("p01",)
+    assert combine_readings(reads, rename_case={"p01_png.rf.3f2a": "p01"}).cases == ("p01",)
     with pytest.raises(StudyError, match="there is no case 'p1' to rename; did you mean 'p01'"):
-        combine_readings(reads, cases={"p1": "p01"})
+        combine_readings(reads, rename_case={"p1": "p01"})
 
 
 @pytest.fixture

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import manytruths as mt
 from exchange_reads import read, square
-from manytruths.analyses.importing.import_study import write_study as write_import
 from manytruths.core.cells import read_cell, shown_cell
 from manytruths.exchange.reading_set import combine_readings
 from manytruths.io import write_csv
@@ -83,7 +82,7 @@ def test_an_import_is_opened_with_its_names(tmp_path):
     found = combine_readings(
         [read(f"{case}.png", rater, [square(3, 4, 9)], (20, 30)) for case in NAMES for rater in NAMES]
     )
-    write_import(found, tmp_path / "study")
+    mt.import_study(found, to=tmp_path / "study")
     assert not list(computed(tmp_path / "study"))
     study = mt.Study.open(tmp_path / "study")
     assert set(study.rater_names) == {case.name for case in study} == set(NAMES)

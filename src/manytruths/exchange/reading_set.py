@@ -46,37 +46,48 @@ class ReadingSet:
 def combine_readings(
     reads: Iterable[Reading],
     *,
-    names: Mapping[str, str] | None = None,
-    raters: Mapping[str, str] | None = None,
-    cases: Mapping[str, str] | None = None,
+    rename_label: Mapping[str, str] | None = None,
+    rename_rater: Mapping[str, str] | None = None,
+    rename_case: Mapping[str, str] | None = None,
     skip: Sequence[str] = (),
     sessions: bool = False,
 ) -> ReadingSet:
-    """Reads with the names of their cases, all of them fitting together.
+    """Combine readings of several files or tools, after checking that they fit together.
 
     Parameters
     ----------
-    names
-        Structures to rename; one that is mapped to itself may be one rater's alone.
-    raters, cases
-        Raters and cases to rename.
-    skip
-        Kinds of shapes that are no areas and may be left out, as ``points``.
-    sessions
-        Whether a rater's further reads of a case are further sessions, instead of a mistake.
+    reads : iterable of Reading
+        What the ``read_…`` functions return.
+    rename_label, rename_rater, rename_case : mapping of str to str, optional
+        New names by old names. A label that is mapped to itself may be used by one rater alone.
+    skip : sequence of str
+        Kinds of shapes that are not areas and may be left out, such as ``"points"``.
+    sessions : bool
+        Whether a rater's further readings of a case are further sessions instead of an error.
+
+    Returns
+    -------
+    ReadingSet
+        The readings with the names of their cases.
+
+    Raises
+    ------
+    InputError
+        If readings do not fit together: a case read twice by a rater, images of different sizes, a label that only
+        one rater uses, shapes that are not areas.
     """
-    found = [_spelt(read) for read in reads]
-    if not found:
+    combined = [_spelt(read) for read in reads]
+    if not combined:
         raise StudyError("the files hold no image at all; export them again")
-    found = _named(found, {composed(old): new for old, new in (raters or {}).items()})
-    found = _called(found, {composed(old): new for old, new in (cases or {}).items()})
-    names = {composed(old).strip(): new for old, new in (names or {}).items()}
-    found = _renamed(found, names)
-    found = _numbered(found) if sessions else found
-    _once(found)
-    _same_grids(found)
-    _known_parents(found)
-    return ReadingSet(tuple(found), _matched(found, set(names)), _skipped(found, skip))
+    combined = _named(combined, {composed(old): new for old, new in (rename_rater or {}).items()})
+    combined = _called(combined, {composed(old): new for old, new in (rename_case or {}).items()})
+    labels = {composed(old).strip(): new for old, new in (rename_label or {}).items()}
+    combined = _renamed(combined, labels)
+    combined = _numbered(combined) if sessions else combined
+    _once(combined)
+    _same_grids(combined)
+    _known_parents(combined)
+    return ReadingSet(tuple(combined), _matched(combined, set(labels)), _skipped(combined, skip))
 
 
 # -- cases and raters --------------------------------------------------------------------------------

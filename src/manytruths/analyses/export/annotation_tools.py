@@ -22,7 +22,7 @@ from ...io.tables import read_table
 from ...study import Case, Progress, Study
 from ...study.placing import resampled
 from ..files import summary_of
-from ..importing.import_study import IMAGES
+from ..importing.layout import IMAGES
 from .export import check_folder
 from .targets import Numbering, targets_of
 

@@ -1,310 +1,369 @@
-"""What to know of an import before its numbers are read.
-
-From reads to a study on the disk: all of it, or nothing.
-
-What is printed of an import.
-"""
+"""``manytruths import``: make a study of what annotation tools export, all of it or nothing."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING
+from typing import Any, ClassVar, Literal, get_args
 
-from ...core.errors import GridError, InputError, StudyError, few, one_line
-from ...exchange.reading_set import ReadingSet
-from ...exchange.readings import NoPicture, Reading
-from ...io import Template, probe, write_csv, write_text
+from ... import exchange
+from ...core.errors import CallError, GridError, StudyError, few, one_line
+from ...exchange.reading_set import ReadingSet, combine_readings
+from ...exchange.readings import ImportOptions, NoPicture, Reading
+from ...io import Template, probe, write_text
 from ...io.location import SUFFIXES
 from ...io.replacing import replacing
-from ...io.writing import PART
-from ...study import Progress
+from ...shape.polygons import Rule
+from ...study import Progress, Study
 from ...study.parallel import in_order
+from ..data_table import PlainTable
+from ..files import summary_of
 from ..printing import counted
-from .layout import FIRST, Layout, on_disk
+from ..result import Result, Tables, console_or_stdout
+from .layout import FIRST, IMAGES, WRITTEN, Layout, check_folder, earlier_files, on_disk, study_toml
 from .masks import Drawn, Overlap, draw
+from .notes import models_of, notes_of
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-
-SAYING = ("Label Studio", "LabelMe")
-"""Tools that say whether an image was opened."""
-
-
-def notes_of(
-    found: ReadingSet, reads: Sequence[Reading], drawn: Sequence[Drawn], pictures: Mapping[str, str], elsewhere: bool
-) -> Iterator[str]:
-    """What to know of an import; ``elsewhere`` where images stay where they are."""
-    lost = sum(one.lost for one in drawn)
-    if lost:
-        yield f"{lost} marks hold no pixel's centre, or lie outside of the image, and mark nothing"
-    blank = [
-        f"{read.rater} in {read.case}" for read in found.reads if read.status == "empty" and read.tool not in SAYING
-    ]
-    if blank:
-        yield f"no mark of {few(blank, 3)}: counted as read and found empty (--blank unread, if nobody opened them)"
-    same = _identical(reads, drawn)
-    if same:
-        pair, count = same.most_common(1)[0]
-        yield (
-            f"{' and '.join(pair)} have identical masks in {count} of the cases that they marked: one may be a copy or "
-            "an edit of the other; if so, say it as based_on in reads.csv"
-        )
-    edits = [f"{read.rater} in {read.case}" for read in reads if read.based_on]
-    if edits:
-        yield f"edits of another's read are left out of agreement and consensus: {few(edits, 3)} (--edited keep, later)"
-    models = list(models_of(found))
-    if models:
-        yield f"models that reads started from are no raters: {few(models, 3)} ([exclude] in study.toml)"
-    yield from _given_to_one(found)
-    there = sum(not why for why in pictures.values())
-    if not elsewhere and not pictures:
-        yield 'no image came along; say where they are, as --images "FOLDER/{case}.png", to see outlines over them'
-    if 0 < there < len(found.cases):
-        yield f"{len(found.cases) - there} of {len(found.cases)} cases came without their image"
-    yield from _pictureless({case: why for case, why in pictures.items() if why})
-    for kind in sorted({kind for *_, kind in found.left_out}):
-        yield f"left out, {kind}: {sum(n for (*_, own), n in found.left_out.items() if own == kind)} (left_out.csv)"
-
-
-def _given_to_one(found: ReadingSet) -> Iterator[str]:
-    raters = defaultdict[str, set[str]](set)
-    for read in found.reads:
-        raters[read.case].add(read.rater)
-    alone = [case for case, of in raters.items() if len(of) == 1]
-    if alone and len(found.raters) > 1:
-        yield (
-            f"{len(alone)} of {len(found.cases)} cases are in the files of one rater alone ({few(alone, 3)}): is an "
-            "image called differently in another file? (--cases OLD=NEW)"
-        )
-
-
-def models_of(found: ReadingSet) -> dict[str, list[str]]:
-    """By name, the cases in which somebody's read started from a model's."""
-    parents = {(read.case, read.based_on) for read in found.reads if read.based_on}
-    by: dict[str, list[str]] = {}
-    for read in found.reads:
-        if read.automatic and (read.case, read.rater) in parents:
-            by.setdefault(read.rater, []).append(read.case)
-    return by
-
-
-def _pictureless(reasons: Mapping[str, str]) -> Iterator[str]:
-    for case, why in list(reasons.items())[:1]:
-        others = f"; likewise {len(reasons) - 1} more" if len(reasons) > 1 else ""
-        yield f"case {case}: its images could not be read ({why}), so that the study has none{others}"
-
-
-def _identical(reads: Sequence[Reading], drawn: Sequence[Drawn]) -> Counter[tuple[str, str]]:
-    """Pairs of raters, and in how many cases their masks are the same, pixel by pixel, and not empty."""
-    seen: dict[tuple[str, str], list[str]] = {}
-    for read, one in zip(reads, drawn, strict=True):
-        if one.marked and not read.based_on:
-            seen.setdefault((read.case, one.checksum), []).append(read.rater)
-    pairs = Counter[tuple[str, str]]()
-    for raters in seen.values():
-        names = sorted(set(raters))
-        pairs.update((a, b) for i, a in enumerate(names) for b in names[i + 1 :])
-    return pairs
-
-
-PICTURES = "images/{case}.*"
+Tool = Literal["cvat", "labelstudio", "coco", "labelme", "slicer", "dicomseg", "bids"]
+READERS: dict[str, str] = {
+    "cvat": "read_cvat",
+    "labelstudio": "read_labelstudio",
+    "coco": "read_coco",
+    "labelme": "read_labelme",
+    "slicer": "read_slicer",
+    "dicomseg": "read_dicom_seg",
+    "bids": "read_bids",
+}
+"""Functions of :mod:`manytruths.exchange`, which imports what a tool needs when it is first used."""
 AT_ONCE = 1 << 28
-"""Pixels of all reads that are drawn at the same time: each takes up to three bytes."""
+"""Pixels of all readings that are drawn at the same time: each takes up to three bytes."""
 MOST_ROWS = 1 << 20
 """Of a study: cases times raters, whoever read what."""
 READS = ("case", "rater", "session", "status", "based_on", "tool", "started", "seconds", "checksum")
-OURS = "# Imported by manytruths."
-IMAGES = "images.csv"
-"""What the tool calls the image of each case: the way back needs it."""
-WRITTEN = ("masks", "ranks", "images", "study.toml", "reads.csv", "cases.csv", "left_out.csv", IMAGES)
-"""All that an import may write."""
 
 
-@dataclass(frozen=True)
-class IntakePlan:
-    """What to make of the reads."""
+@dataclass(frozen=True, repr=False)
+class ImportedStudy(Result):
+    """A study that was made of the files of annotation tools; see :func:`import_study`.
 
-    overlap: Overlap = "smaller"
-    images: str | None = None
-    """Template of images that stay where they are."""
-    ranks: bool = True
-    unfinished: bool = False
-    """Whether unfinished reads count as done."""
-    replace: bool = False
-    """Whether an earlier import in the folder goes."""
+    Attributes
+    ----------
+    folder : Path
+        The folder of the study: ``study.toml``, ``masks/``, ``reads.csv`` and more.
+    readings : ReadingSet
+        What was read from the files.
+    tables : Tables
+        ``reads`` (who read which case), ``images`` and, where there are any, ``cases`` and ``left_out``.
+    notes : tuple of str
+        What to know before the numbers of the study are read.
+    """
 
-
-@dataclass(frozen=True)
-class Imported:
-    """A study that was written."""
+    command: ClassVar[str] = "import"
 
     folder: Path
-    gathered: ReadingSet
-    rows: tuple[tuple[object, ...], ...]
-    """Of ``reads.csv``."""
+    readings: ReadingSet
+    tables: Tables[PlainTable]
     notes: tuple[str, ...]
 
     @property
     def statuses(self) -> Mapping[str, int]:
-        return Counter(str(row[READS.index("status")]) for row in self.rows)
+        """Number of readings by status: ``done``, ``empty``, ``unread``, ``unfinished``."""
+        return Counter(str(row[READS.index("status")]) for row in self.tables["reads"].records())
+
+    def study(self) -> Study:
+        """Open the study.
+
+        Returns
+        -------
+        Study
+            What :meth:`Study.open` gives for the study's ``study.toml``.
+        """
+        return Study.open(self.folder / "study.toml")
+
+    def describe(self) -> str:
+        """What was imported, in one line."""
+        readings = self.readings
+        statuses = ", ".join(f"{count} {status}" for status, count in sorted(self.statuses.items()))
+        return (
+            f"{counted(len(readings.cases), 'case')}, {counted(len(readings.raters), 'rater')} "
+            f"({_some(readings.raters)}): {counted(len(self.tables['reads']), 'read')}, {statuses}"
+        )
+
+    def summary(self) -> dict[str, Any]:
+        """Counts, names and notes."""
+        readings = self.readings
+        return summary_of(
+            "import", (), folder=str(self.folder), cases=len(readings.cases), raters=list(readings.raters),
+            structures=list(readings.structures), statuses=dict(self.statuses), notes=list(self.notes),
+        )  # fmt: skip
+
+    def write(self, out: str | Path = "", *, pictures: bool = True) -> list[Path]:
+        """Not possible: an import is written when it is made."""
+        raise CallError(f"an import is written when it is made: it lies in {self.folder}")
+
+    def print(self, console: Any = None) -> None:
+        """Print who read what, the notes, and how to go on."""
+        console = console_or_stdout(console)
+        there = ", ".join(name for name in WRITTEN if (self.folder / name).exists())
+        for line in (
+            self.describe(),
+            f"structures: {_some(self.readings.structures) or 'none was marked'}",
+            *(f"note: {note}" for note in self.notes),
+            f"written to {self.folder}: {there}",
+            f"next: manytruths report {quote(str(self.folder / 'study.toml'))}",
+        ):
+            console.print(one_line(line), markup=False, highlight=False, soft_wrap=True)
 
 
-def write_study(
-    found: ReadingSet,
-    to: Path | str,
-    plan: IntakePlan | None = None,
+def _some(names: Sequence[str], most: int = 8) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def import_study(
+    tool: Tool | ReadingSet | Sequence[Reading],
+    paths: Sequence[str | Path] | str | Path = (),
     *,
+    to: str | Path,
+    rename_label: Mapping[str, str] | None = None,
+    rename_rater: Mapping[str, str] | None = None,
+    rename_case: Mapping[str, str] | None = None,
+    sessions: bool = False,
+    blank: Literal["empty", "unread"] = "empty",
+    unfinished: Literal["leave", "keep"] = "leave",
+    skip: Sequence[str] = (),
+    rater_field: str | None = None,
+    rank_attribute: str = "rank",
+    rank_maps: bool = True,
+    overlap: Overlap = "smaller",
+    rule: Rule = "centre",
+    widen: float | None = None,
+    images: str | Path | None = None,
+    replace: bool = False,
     jobs: int = 1,
     progress: Progress | None = None,
-) -> Imported:
-    """Write reads as a study: masks, ``study.toml``, ``reads.csv``, and ranks and images where there are any."""
-    plan, folder = plan or IntakePlan(), Path(to)
-    check_folder(folder, plan.replace)
-    found = replace(found, reads=tuple(_finished(read) if plan.unfinished else read for read in found.reads))
-    layout = Layout.of(found)
-    reads = [read for read in found.reads if read.status in ("done", "empty")]
-    if not reads:
+) -> ImportedStudy:
+    """Make a study of what annotation tools export: masks, ``study.toml``, and ``reads.csv`` with who read which image.
+
+    Parameters
+    ----------
+    tool : {"cvat", "labelstudio", "coco", "labelme", "slicer", "dicomseg", "bids"}, or readings
+        The tool that exported the files. Instead, readings as the functions of :mod:`manytruths.exchange` return
+        them, such as those of several tools together.
+    paths : sequence of str or Path
+        Files, folders, ``RATER=PATH`` to say whose it is, or templates such as ``exports/{rater}.xml``.
+    to : str or Path
+        Folder for the study, new or empty.
+    rename_label, rename_rater, rename_case : mapping of str to str, optional
+        New names by old names. A label that is mapped to itself may be used by one rater alone.
+    sessions : bool
+        Whether a rater's second reading of a case is a second session instead of an error.
+    blank : {"empty", "unread"}
+        What images without marks are, where the tool does not say whether anybody opened them.
+    unfinished : {"leave", "keep"}
+        Whether to leave out readings that were begun or cancelled, or to take them as they are.
+    skip : sequence of str
+        Kinds of shapes that are not areas, to be left out: ``"points"``, ``"polyline"``.
+    rater_field : str, optional
+        The field or entity that names the rater, in formats that have none of their own (COCO, BIDS).
+    rank_attribute : str
+        The attribute that holds the severity rank of a mark; 1 is the most severe.
+    rank_maps : bool
+        Whether to write rank maps where marks have ranks.
+    overlap : {"smaller", "z", "union"}
+        Structures of one rater that overlap: the smaller is cut out of the larger, the one on top wins, or all are
+        united.
+    rule : {"centre", "inclusive", "coco"}
+        Which pixels an outline holds; see :func:`rasterise`.
+    widen : float, optional
+        Width in pixels of open lines; without it, they are not areas.
+    images : str or Path, optional
+        Template of the images, such as ``images/{case}.png``, where they did not come with the annotations. They are
+        not copied.
+    replace : bool
+        Whether to replace an earlier import in the folder.
+    jobs : int
+        Number of worker processes. Results do not depend on it.
+    progress : callable, optional
+        Called after each reading that is drawn.
+
+    Returns
+    -------
+    ImportedStudy
+        Counts, tables and notes; :meth:`ImportedStudy.study` opens the study.
+
+    Raises
+    ------
+    CallError
+        If an argument is wrong; nothing is read or written then.
+    InputError
+        If a file cannot be used, or files do not fit together; nothing is written then.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, manytruths as mt
+    >>> from manytruths.exchange import Bitmap, Mark, Reading
+    >>> square = Mark("lesion", Bitmap(2, 2, np.ones((4, 4), bool)))
+    >>> readings = [Reading("p01.png", rater, mt.Grid((8, 8)), (square,)) for rater in ("anna", "ben")]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     imported = mt.import_study(readings, to=f"{folder}/study")
+    ...     print(imported.study().rater_names)
+    ('anna', 'ben')
+    """
+    folder, template = Path(to), None if images is None else str(images)
+    _check_arguments(overlap=overlap, rule=rule, blank=blank, unfinished=unfinished, widen=widen)
+    if template is not None:
+        Template(template, require=("case",)).find()
+    check_folder(folder, replace)
+    where = None if template is None else Path(template.partition("{")[0] + "…").parent
+    options = ImportOptions(rule, widen, blank, rank_attribute, rater_field, where)
+    readings = _read_files(tool, paths, options)
+    if not isinstance(readings, ReadingSet):
+        readings = combine_readings(
+            readings, rename_label=rename_label, rename_rater=rename_rater, rename_case=rename_case,
+            skip=skip, sessions=sessions,
+        )  # fmt: skip
+    if unfinished == "keep":
+        readings = _with_unfinished(readings)
+    return _write_study(
+        readings, folder, overlap=overlap, images=template, rank_maps=rank_maps, replace=replace,
+        jobs=jobs, progress=progress,
+    )  # fmt: skip
+
+
+def _check_arguments(*, overlap: str, rule: str, blank: str, unfinished: str, widen: float | None) -> None:
+    for name, value, known in (
+        ("overlap", overlap, get_args(Overlap)),
+        ("rule", rule, get_args(Rule)),
+        ("blank", blank, ("empty", "unread")),
+        ("unfinished", unfinished, ("leave", "keep")),
+    ):
+        if value not in known:
+            raise CallError(f"{name} is one of {', '.join(known)}; got {value!r}")
+    if widen is not None and not 0 < widen <= 1000:
+        raise CallError(f"--widen is a number of pixels, above 0; got {widen:g}")
+
+
+def _read_files(
+    tool: Tool | ReadingSet | Sequence[Reading], paths: Sequence[str | Path] | str | Path, options: ImportOptions
+) -> ReadingSet | Sequence[Reading]:
+    if not isinstance(tool, str):
+        if paths:
+            raise CallError("paths are read by a tool; got readings and paths: give one of them")
+        return tool
+    if tool not in READERS:
+        raise CallError(f"no tool {tool!r}; there are {', '.join(READERS)}")
+    files = [paths] if isinstance(paths, str | Path) else list(paths)
+    readings: list[Reading] = getattr(exchange, READERS[tool])(files, options)
+    return readings
+
+
+def _with_unfinished(readings: ReadingSet) -> ReadingSet:
+    """Unfinished readings as if they were finished."""
+    finished = tuple(
+        dataclasses.replace(read, status="done" if read.marks else "empty") if read.status == "unfinished" else read
+        for read in readings.reads
+    )
+    return dataclasses.replace(readings, reads=finished)
+
+
+# -- writing -----------------------------------------------------------------------------------------
+
+
+def _write_study(
+    readings: ReadingSet,
+    folder: Path,
+    *,
+    overlap: Overlap,
+    images: str | None,
+    rank_maps: bool,
+    replace: bool,
+    jobs: int,
+    progress: Progress | None,
+) -> ImportedStudy:
+    layout = Layout.of(readings)
+    drawable = _drawable(readings)
+    ranked = rank_maps and any(mark.rank is not None for read in drawable for mark in read.marks)
+    with replacing(folder.resolve(), ours=earlier_files(folder, images)) as (stage,):
+        check_folder(folder, replace)
+        if images is not None:
+            _check_case_names(readings, layout, images)
+        work = partial(draw, folder=stage, layout=layout, overlap=overlap, ranked=ranked)
+        most = max(1, AT_ONCE // max(math.prod(read.grid.shape) for read in drawable))
+        drawn = list(in_order(work, drawable, min(jobs, most), progress))
+        pictures = _write_pictures(readings, stage, layout) if images is None else {}
+        tables = Tables(_tables(readings, layout, dict(zip(map(_key, drawable), drawn, strict=True))))
+        for table in tables.values():
+            table.write(stage)
+        models = {on_disk(rater): [layout.cases[c] for c in cases] for rater, cases in models_of(readings).items()}
+        text = study_toml(
+            layout, overlap, images, pictures="" in pictures.values(), ranked=ranked, subjects="cases" in tables,
+            models=models,
+        )  # fmt: skip
+        write_text(stage / "study.toml", text)
+    notes = notes_of(readings, drawable, drawn, pictures, elsewhere=images is not None)
+    return ImportedStudy(folder, readings, tables, tuple(notes))
+
+
+def _drawable(readings: ReadingSet) -> list[Reading]:
+    """The readings that have masks, once it is sure that there are any and that they are not too many."""
+    drawable = [read for read in readings.reads if read.status in ("done", "empty")]
+    if not drawable:
         raise StudyError("nobody finished reading any image; take unfinished ones, too, with --unfinished keep")
-    if len(found.cases) * len(found.raters) > MOST_ROWS:
+    if len(readings.cases) * len(readings.raters) > MOST_ROWS:
         raise StudyError(
-            f"{len(found.cases)} cases of {len(found.raters)} raters are more than {MOST_ROWS} reads; import them in "
-            "parts, or say which field names the rater (--rater-field)"
+            f"{len(readings.cases)} cases of {len(readings.raters)} raters are more than {MOST_ROWS} reads; import "
+            "them in parts, or say which field names the rater (--rater-field)"
         )
-    ranked = plan.ranks and any(mark.rank is not None for read in reads for mark in read.marks)
-    with replacing(folder.resolve(), ours=_ours(folder, plan.images)) as (stage,):
-        check_folder(folder, plan.replace)
-        work = partial(draw, folder=stage, layout=layout, overlap=plan.overlap, ranked=ranked)
-        _some_images(found, layout, plan.images)
-        most = max(1, AT_ONCE // max(math.prod(read.grid.shape) for read in reads))
-        drawn = list(in_order(work, reads, min(jobs, most), progress))
-        pictures = _pictures(found, stage, layout) if plan.images is None else {}
-        rows = tuple(_rows(found, layout, dict(zip(map(_key, reads), drawn, strict=True))))
-        write_csv(stage / "reads.csv", rows, READS)
-        subjects = {read.case: read.subject for read in found.reads if read.subject}
-        if subjects:
-            told = [(layout.cases[case], subjects.get(case, case)) for case in found.cases]
-            write_csv(stage / "cases.csv", told, ("case", "subject"))
-        if found.left_out:
-            lost = [(layout.cases[c], on_disk(r), kind, n) for (c, r, kind), n in found.left_out.items()]
-            write_csv(stage / "left_out.csv", lost, ("case", "rater", "kind", "count"))
-        names = {layout.cases[read.case]: read.image for read in found.reads}
-        write_csv(stage / IMAGES, names.items(), ("case", "image"))
-        models = {on_disk(rater): [layout.cases[c] for c in cases] for rater, cases in models_of(found).items()}
-        text = _toml(layout, plan, "" in pictures.values(), ranked, bool(subjects))
-        write_text(stage / "study.toml", text + _excluded(models))
-    return Imported(folder, found, rows, tuple(notes_of(found, reads, drawn, pictures, plan.images is not None)))
+    return drawable
 
 
-def _finished(read: Reading) -> Reading:
-    return replace(read, status="done" if read.marks else "empty") if read.status == "unfinished" else read
+def _check_case_names(readings: ReadingSet, layout: Layout, template: str) -> None:
+    """Refuse a template that fits other images than those of the study."""
+    there = {match.fields["case"] for match in Template(template).find()}
+    if not there & set(layout.cases.values()):
+        raise StudyError(
+            f"--images {template!r} finds {few(sorted(there), 3)}, and cases are called {few(readings.cases, 3)}; "
+            "name the images, or the cases (--cases OLD=NEW), alike"
+        )
 
 
 def _key(read: Reading) -> tuple[str, str, str]:
     return read.case, read.rater, read.session
 
 
-# -- the folder --------------------------------------------------------------------------------------
+# -- tables ------------------------------------------------------------------------------------------
 
 
-def check_folder(folder: Path, again: bool) -> None:
-    """Refuse a folder that holds anything but an import that may go."""
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder}: is a file; choose a new folder with --to")
-    there = [path.name for path in folder.iterdir()] if folder.is_dir() else []
-    inside = sorted(name for name in there if not name.startswith(PART))
-    if not inside:
-        return
-    mark = folder / "study.toml"
-    ours = mark.is_file() and mark.read_text(encoding="utf-8", errors="replace").startswith(OURS)
-    if ours and again:
-        return
-    what = "an earlier import; put this one in its place with --replace" if ours else f"{', '.join(inside[:3])}"
-    raise InputError(f"{folder}: holds {what}{'' if ours else '; choose an empty or a new folder with --to'}")
-
-
-def _ours(folder: Path, images: str | None) -> list[str]:
-    """What an earlier import wrote; images that somebody else put there stay."""
-    mark = folder / "study.toml"
-    before = mark.read_text(encoding="utf-8", errors="replace") if mark.is_file() else ""
-    named = images is not None and Path(images).resolve().is_relative_to((folder / "images").resolve())
-    ours = f"images = {_quoted(PICTURES)}" in before and not named
-    return [name for name in WRITTEN if name != "images" or ours]
-
-
-def _toml(layout: Layout, plan: IntakePlan, pictures: bool, ranked: bool, subjects: bool) -> str:
-    # as absolute paths, images are found wherever the study lies
-    images = PICTURES if pictures else plan.images and str(Path(plan.images).absolute())
-    lines = [OURS, f'masks = "{layout.masks}"', 'reads = "reads.csv"']
-    lines += [f"images = {_quoted(images)}"] if images else []
-    lines += [f'ranks = "{layout.ranks}"'] if ranked else []
-    lines += ['cases = "cases.csv"'] if subjects else []
-    lines += ['overlap = "union"'] if plan.overlap == "union" and len(layout.structures) > 1 else []
-    lines += [f"labels = {{ 1 = {_quoted(layout.structures[0])} }}"] if len(layout.structures) == 1 else []
-    return "\n".join(lines) + "\n"
-
-
-def _excluded(models: Mapping[str, Sequence[str]]) -> str:
-    """Models that raters started from are no raters."""
-    lines = [f"{_quoted(name)} = [{', '.join(map(_quoted, cases))}]" for name, cases in models.items()]
-    return "\n".join(["", "[exclude]", *lines, ""]) if lines else ""
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in escaped) + '"'
-
-
-# -- images ------------------------------------------------------------------------------------------
-
-
-def _pictures(found: ReadingSet, stage: Path, layout: Layout) -> dict[str, str]:
-    """Write the images that came with the annotations: by case, why there is none; nothing where there is one."""
-    first: dict[str, Reading] = {}
-    for read in found.reads:
-        if read.picture is not None and read.picture.suffix in SUFFIXES:
-            first.setdefault(read.case, read)
-    return {case: _written(case, read, stage, layout) for case, read in first.items()}
-
-
-def _written(case: str, read: Reading, stage: Path, layout: Layout) -> str:
-    assert read.picture is not None
-    target = stage / "images" / f"{layout.cases[case]}{read.picture.suffix}"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        read.picture.write(target)
-    except NoPicture as error:
-        return str(error)
-    there = probe(target).shape
-    if len(read.grid.shape) == 2 and there != read.grid.shape:
-        told = " × ".join(map(str, reversed(read.grid.shape)))
-        raise GridError(
-            f"case {case}: {read.source} says that its image has {told} pixels, and {read.picture} has "
-            f"{' × '.join(map(str, reversed(there)))}; export the annotations of this image again"
-        )
-    return ""
-
-
-# -- who read what -----------------------------------------------------------------------------------
+def _tables(readings: ReadingSet, layout: Layout, drawn: Mapping[tuple[str, str, str], Drawn]) -> Iterator[PlainTable]:
+    yield PlainTable("reads", READS, _rows(readings, layout, drawn))
+    subjects = {read.case: read.subject for read in readings.reads if read.subject}
+    if subjects:
+        rows = [(layout.cases[case], subjects.get(case, case)) for case in readings.cases]
+        yield PlainTable("cases", ("case", "subject"), rows)
+    if readings.left_out:
+        lost = [(layout.cases[c], on_disk(r), kind, n) for (c, r, kind), n in readings.left_out.items()]
+        yield PlainTable("left_out", ("case", "rater", "kind", "count"), lost)
+    names = {layout.cases[read.case]: read.image for read in readings.reads}
+    yield PlainTable(Path(IMAGES).stem, ("case", "image"), names.items())
 
 
 def _rows(
-    found: ReadingSet, layout: Layout, drawn: Mapping[tuple[str, str, str], Drawn]
+    readings: ReadingSet, layout: Layout, drawn: Mapping[tuple[str, str, str], Drawn]
 ) -> Iterator[tuple[object, ...]]:
-    """Of every rater and case, also where there is nothing."""
+    """Rows for every rater and case, also where there is no reading."""
     by: dict[tuple[str, str], list[Reading]] = {}
-    for read in found.reads:
+    for read in readings.reads:
         by.setdefault((read.case, read.rater), []).append(read)
-    for case in found.cases:
-        for rater in found.raters:
+    for case in readings.cases:
+        for rater in readings.raters:
             who = on_disk(rater)
-            for read in sorted(by.get((case, rater), ()), key=lambda one: one.session):
+            for read in sorted(by.get((case, rater), ()), key=lambda read: read.session):
                 known = drawn.get(_key(read))
                 yield (
                     layout.cases[case], who, layout.session(read), read.status, layout.parent(read), read.tool,
@@ -314,46 +373,31 @@ def _rows(
                 yield layout.cases[case], who, FIRST if layout.sessions else "", "unread", "", "", "", None, ""
 
 
-def check_images(template: str | None) -> None:
-    """Refuse a template of images that cannot be one, or that nothing fits."""
-    if template is not None:
-        Template(template, require=("case",)).find()
+# -- images ------------------------------------------------------------------------------------------
 
 
-def _some_images(found: ReadingSet, layout: Layout, template: str | None) -> None:
-    """Refuse a template that fits other images than those of the study."""
-    if template is None:
-        return
-    there = {one.fields["case"] for one in Template(template).find()}
-    if not there & set(layout.cases.values()):
-        raise StudyError(
-            f"--images {template!r} finds {few(sorted(there), 3)}, and cases are called {few(found.cases, 3)}; "
-            "name the images, or the cases (--cases OLD=NEW), alike"
+def _write_pictures(readings: ReadingSet, stage: Path, layout: Layout) -> dict[str, str]:
+    """Write the images that came with the annotations: by case, why there is none; nothing where there is one."""
+    first: dict[str, Reading] = {}
+    for read in readings.reads:
+        if read.picture is not None and read.picture.suffix in SUFFIXES:
+            first.setdefault(read.case, read)
+    return {case: _write_picture(case, read, stage, layout) for case, read in first.items()}
+
+
+def _write_picture(case: str, read: Reading, stage: Path, layout: Layout) -> str:
+    assert read.picture is not None
+    target = stage / "images" / f"{layout.cases[case]}{read.picture.suffix}"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        read.picture.write(target)
+    except NoPicture as error:
+        return str(error)
+    there = probe(target).shape
+    if len(read.grid.shape) == 2 and there != read.grid.shape:
+        size = " × ".join(map(str, reversed(read.grid.shape)))
+        raise GridError(
+            f"case {case}: {read.source} says that its image has {size} pixels, and {read.picture} has "
+            f"{' × '.join(map(str, reversed(there)))}; export the annotations of this image again"
         )
-
-
-def print_import(found: Imported, console: Console) -> None:
-    """Who read what, what to know, and how to go on."""
-    lines = (*_told(found), *(f"note: {note}" for note in found.notes), *_next(found))
-    for line in lines:
-        console.print(one_line(line), markup=False, highlight=False, soft_wrap=True)
-
-
-def _told(found: Imported) -> list[str]:
-    gathered = found.gathered
-    statuses = ", ".join(f"{count} {status}" for status, count in sorted(found.statuses.items()))
-    return [
-        f"{counted(len(gathered.cases), 'case')}, {counted(len(gathered.raters), 'rater')} "
-        f"({_some(gathered.raters)}): {counted(len(found.rows), 'read')}, {statuses}",
-        f"structures: {_some(gathered.structures) or 'none was marked'}",
-    ]
-
-
-def _some(names: tuple[str, ...], most: int = 8) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
-
-
-def _next(found: Imported) -> list[str]:
-    study = quote(str(found.folder / "study.toml"))
-    there = ", ".join(name for name in WRITTEN if (found.folder / name).exists())
-    return [f"written to {found.folder}: {there}", f"next: manytruths report {study}"]
+    return ""

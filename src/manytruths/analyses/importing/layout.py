@@ -1,19 +1,26 @@
-"""Where the files of an imported study lie, and what they are called."""
+"""The folder of an imported study: where its files lie, what they are called, and its ``study.toml``."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...core.errors import StudyError
+from ...core.errors import InputError, StudyError
 from ...exchange.reading_set import ReadingSet
 from ...exchange.readings import Reading
 from ...io import safe_name
+from ...io.writing import PART
 
+PICTURES = "images/{case}.*"
+OURS = "# Imported by manytruths."
+IMAGES = "images.csv"
+"""The name that the tool gave to the image of each case; exports to the tool need it."""
+WRITTEN = ("masks", "ranks", "images", "study.toml", "reads.csv", "cases.csv", "left_out.csv", IMAGES)
+"""All that an import may write."""
 FIRST = "1"
 """The session of reads without one, where others have one."""
 _UNSEEN = re.compile(r"[\x80-\x9f\u2028-\u202e\u2066-\u2069]")
@@ -36,19 +43,21 @@ class Layout:
     """What a case is called on the disk."""
 
     @classmethod
-    def of(cls, found: ReadingSet) -> Layout:
-        axes = {len(read.grid.shape) for read in found.reads}
+    def of(cls, readings: ReadingSet) -> Layout:
+        axes = {len(read.grid.shape) for read in readings.reads}
         if len(axes) > 1:
             raise StudyError("there are images and volumes among the cases; import them apart")
-        cases = {name: on_disk(name) for name in found.cases}
-        for names in (found.cases, found.raters, {read.session for read in found.reads}, found.structures):
-            _told_apart(sorted(names))
-        made = cls(found.structures or ("marked",), any(read.session for read in found.reads), axes == {3}, cases)
-        often = Counter((read.case, read.rater, made.session(read)) for read in found.reads)
+        cases = {name: on_disk(name) for name in readings.cases}
+        for names in (readings.cases, readings.raters, {read.session for read in readings.reads}, readings.structures):
+            _check_distinct(sorted(names))
+        layout = cls(
+            readings.structures or ("marked",), any(read.session for read in readings.reads), axes == {3}, cases
+        )
+        often = Counter((read.case, read.rater, layout.session(read)) for read in readings.reads)
         for (case, rater, session), count in often.items():
             if count > 1:
                 raise StudyError(f"rater {rater} read case {case} {count} times in session {session}; name them apart")
-        return made
+        return layout
 
     @property
     def ending(self) -> str:
@@ -85,10 +94,68 @@ class Layout:
         return "/".join([rater, *([session] if self.sessions else ()), *([label] if several else ())])
 
 
-def _told_apart(names: Iterable[str]) -> None:
+def _check_distinct(names: Iterable[str]) -> None:
     """Refuse names that are one on disks that take no notice of capitals, or of how an umlaut is put together."""
-    seen: dict[str, str] = {}
+    known: dict[str, str] = {}
     for name in names:
-        other = seen.setdefault(unicodedata.normalize("NFC", on_disk(name)).casefold(), name)
+        other = known.setdefault(unicodedata.normalize("NFC", on_disk(name)).casefold(), name)
         if other != name:
             raise StudyError(f"{other!r} and {name!r} would be one file on many disks; rename one of them")
+
+
+# -- the folder --------------------------------------------------------------------------------------
+
+
+def check_folder(folder: Path, replace: bool) -> None:
+    """Refuse a folder that holds anything but an import that may go."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder}: is a file; choose a new folder with --to")
+    there = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    inside = sorted(name for name in there if not name.startswith(PART))
+    if not inside:
+        return
+    mark = folder / "study.toml"
+    ours = mark.is_file() and mark.read_text(encoding="utf-8", errors="replace").startswith(OURS)
+    if ours and replace:
+        return
+    what = "an earlier import; put this one in its place with --replace" if ours else f"{', '.join(inside[:3])}"
+    raise InputError(f"{folder}: holds {what}{'' if ours else '; choose an empty or a new folder with --to'}")
+
+
+def earlier_files(folder: Path, images: str | None) -> list[str]:
+    """What an earlier import wrote into the folder; images that somebody else put there are not among it."""
+    mark = folder / "study.toml"
+    before = mark.read_text(encoding="utf-8", errors="replace") if mark.is_file() else ""
+    named = images is not None and Path(images).resolve().is_relative_to((folder / "images").resolve())
+    ours = f"images = {_quoted(PICTURES)}" in before and not named
+    return [name for name in WRITTEN if name != "images" or ours]
+
+
+def study_toml(
+    layout: Layout,
+    overlap: str,
+    images: str | None,
+    *,
+    pictures: bool,
+    ranked: bool,
+    subjects: bool,
+    models: Mapping[str, Sequence[str]],
+) -> str:
+    """The text of ``study.toml``; models that raters started from are excluded from the raters."""
+    # as absolute paths, images are found wherever the study lies
+    template = PICTURES if pictures else images and str(Path(images).absolute())
+    lines = [OURS, f'masks = "{layout.masks}"', 'reads = "reads.csv"']
+    lines += [f"images = {_quoted(template)}"] if template else []
+    lines += [f'ranks = "{layout.ranks}"'] if ranked else []
+    lines += ['cases = "cases.csv"'] if subjects else []
+    lines += ['overlap = "union"'] if overlap == "union" and len(layout.structures) > 1 else []
+    lines += [f"labels = {{ 1 = {_quoted(layout.structures[0])} }}"] if len(layout.structures) == 1 else []
+    if models:
+        lines += ["", "[exclude]"]
+        lines += [f"{_quoted(name)} = [{', '.join(map(_quoted, cases))}]" for name, cases in models.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in escaped) + '"'

@@ -39,7 +39,7 @@ class Drawn:
 def draw(read: Reading, folder: Path, layout: Layout, overlap: Overlap, ranked: bool) -> Drawn:
     """Write the masks of a read."""
     with about(f"{read.source}: case {read.case}, rater {read.rater}" if read.source else f"case {read.case}"):
-        return _drawn(read, folder, layout, overlap, ranked)
+        return _draw_masks(read, folder, layout, overlap, ranked)
 
 
 class _Pixels:
@@ -57,14 +57,14 @@ class _Pixels:
         return window, inside
 
 
-def _drawn(read: Reading, folder: Path, layout: Layout, overlap: Overlap, ranked: bool) -> Drawn:
+def _draw_masks(read: Reading, folder: Path, layout: Layout, overlap: Overlap, ranked: bool) -> Drawn:
     pixels = _Pixels(read)
     areas = [int(np.count_nonzero(pixels[i][1])) for i in range(len(read.marks))]
     order = _by_height(read.marks) if overlap == "z" else _by_size(areas)
-    on_top = _on_top(read, pixels, order) if overlap == "z" else None
+    on_top = _topmost(read, pixels, order) if overlap == "z" else None
     written, marked = dict[str, Path](), 0
     for structure in layout.structures:
-        mask = _whole(read, pixels, structure) if on_top is None else _cut(read, on_top, structure)
+        mask = _structure_mask(read, pixels, structure) if on_top is None else _cut_mask(read, on_top, structure)
         path = layout.mask(folder, read, structure)
         write_map(path, mask, read.grid)
         written[path.parent.name if len(layout.structures) > 1 else ""] = path
@@ -72,11 +72,11 @@ def _drawn(read: Reading, folder: Path, layout: Layout, overlap: Overlap, ranked
         del mask
     if ranked:
         del on_top
-        write_map(layout.rank(folder, read), _ranks(read, pixels, order), read.grid)
+        write_map(layout.rank(folder, read), _rank_map(read, pixels, order), read.grid)
     return Drawn(checksum(written), marked, areas.count(0))
 
 
-def _whole(read: Reading, pixels: _Pixels, structure: str) -> NDArray[np.uint8]:
+def _structure_mask(read: Reading, pixels: _Pixels, structure: str) -> NDArray[np.uint8]:
     mask = np.zeros(read.grid.shape, np.uint8)
     for i, mark in enumerate(read.marks):
         if mark.label == structure:
@@ -85,7 +85,7 @@ def _whole(read: Reading, pixels: _Pixels, structure: str) -> NDArray[np.uint8]:
     return mask
 
 
-def _cut(read: Reading, on_top: NDArray[Any], structure: str) -> NDArray[np.uint8]:
+def _cut_mask(read: Reading, on_top: NDArray[Any], structure: str) -> NDArray[np.uint8]:
     own = np.array([False, *(mark.label == structure for mark in read.marks)], np.uint8)
     mask = np.empty(read.grid.shape, np.uint8)
     for k, part in enumerate(on_top):
@@ -93,13 +93,13 @@ def _cut(read: Reading, on_top: NDArray[Any], structure: str) -> NDArray[np.uint
     return mask
 
 
-def _on_top(read: Reading, pixels: _Pixels, order: Sequence[int]) -> NDArray[Any]:
+def _topmost(read: Reading, pixels: _Pixels, order: Sequence[int]) -> NDArray[Any]:
     """The mark that lies on top of each pixel, counted from 1."""
-    found = np.zeros(read.grid.shape, np.min_scalar_type(len(read.marks)))
+    topmost = np.zeros(read.grid.shape, np.min_scalar_type(len(read.marks)))
     for i in order:
         window, inside = pixels[i]
-        found[window][inside] = i + 1
-    return found
+        topmost[window][inside] = i + 1
+    return topmost
 
 
 def _by_height(marks: Sequence[Mark]) -> list[int]:
@@ -110,7 +110,7 @@ def _by_size(sizes: Sequence[int]) -> list[int]:
     return sorted(range(len(sizes)), key=lambda i: -sizes[i])
 
 
-def _ranks(read: Reading, pixels: _Pixels, order: Sequence[int]) -> NDArray[np.uint8]:
+def _rank_map(read: Reading, pixels: _Pixels, order: Sequence[int]) -> NDArray[np.uint8]:
     """The rank of what lies on top, 0 where nothing is marked."""
     ranks = np.zeros(read.grid.shape, np.uint8)
     for i in order:
