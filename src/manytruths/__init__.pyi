@@ -40,7 +40,8 @@ from .agreement import (
 )
 from .analyses.agree.agree import Agreement, agree
 from .analyses.check import Check, check
-from .analyses.export.annotation_tools import BackPlan, Returned, export_back
+from .analyses.export.export import export
+from .analyses.export.result import Export
 from .analyses.importing.import_study import ImportedStudy, import_study
 from .complexity import (
     Complexity,
@@ -227,7 +228,6 @@ __all__ = [
     "Acceptance",
     "Agreement",
     "AgreementCurve",
-    "BackPlan",
     "Band",
     "BoundaryMatch",
     "BoundaryPoint",
@@ -248,6 +248,7 @@ __all__ = [
     "EchoFrame",
     "EchoRater",
     "EchoStudy",
+    "Export",
     "FormatError",
     "FrameCurves",
     "Grade",
@@ -291,7 +292,6 @@ __all__ = [
     "Report",
     "ResponseCounts",
     "Responses",
-    "Returned",
     "RhoStatistic",
     "Scores",
     "SecondLook",
@@ -340,7 +340,7 @@ __all__ = [
     "correct",
     "dice",
     "excluded_vote",
-    "export_back",
+    "export",
     "extended_dice",
     "feature_correlation",
     "fit_groups",

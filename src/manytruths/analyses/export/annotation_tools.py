@@ -1,9 +1,9 @@
-"""The way back into annotation tools: the consensus, and where raters disagree, as files that these tools open."""
+"""The consensus, and where raters disagree, as files that annotation tools open."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,20 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.errors import CallError, InputError
+from ...core.errors import InputError
 from ...exchange.outlines import Bitmap, Whole
 from ...exchange.readings import Mark, Outline, Reading
-from ...fusion.registry import estimator
 from ...io import safe_name, write_text
 from ...io.replacing import replacing, written_files
 from ...io.results import SUMMARY, write_summary
 from ...io.tables import read_table
 from ...study import Case, Progress, Study
 from ...study.placing import resampled
-from ..files import summary_of
 from ..importing.layout import IMAGES
-from .export import check_folder
-from .targets import Numbering, targets_of
+from ..result import Tables
+from .result import Export, check_folder
+from .targets import Numbering, check_consensus, targets_of
 
 DISPUTED = "disputed"
 PLANE = ("cvat", "labelstudio", "coco")
@@ -32,69 +31,45 @@ PLANE = ("cvat", "labelstudio", "coco")
 
 
 @dataclass(frozen=True)
-class BackPlan:
-    """What goes back."""
+class ToolOptions:
+    """What goes into the files of an annotation tool."""
 
-    reference: str = "staple"
+    consensus: str = "staple"
     """A method of ``fuse``."""
-    disputed: bool = True
+    mark_disputed: bool = True
     """Whether what raters disagree on is a structure of its own."""
     series: Path | None = None
     """The DICOM images that the study was made of."""
 
     def __post_init__(self) -> None:
-        if "," in self.reference:
-            raise CallError(f"--reference is one method, as staple or vote:0.5; got {self.reference!r}")
-        estimator(self.reference)
+        check_consensus(self.consensus)
 
 
-@dataclass(frozen=True)
-class Returned:
-    """What was written."""
-
-    study: Study
-    tool: str
-    folder: Path
-    files: tuple[Path, ...]
-    structures: tuple[str, ...]
-    plan: BackPlan
-
-
-def export_back(
-    study: Study,
-    tool: str,
-    to: Path | str,
-    plan: BackPlan | None = None,
-    *,
-    jobs: int = 1,
-    progress: Progress | None = None,
-) -> Returned:
-    """The consensus of every case in the format of an annotation tool, in the folder ``to``.
-
-    Parameters
-    ----------
-    tool
-        ``cvat``, ``labelstudio``, ``coco``, ``slicer``, ``dicomseg`` or ``bids``.
-    """
-    plan, folder = plan or BackPlan(), Path(to)
-    if tool == "dicomseg" and plan.series is None:
-        raise CallError("a DICOM SEG refers to the images it was drawn on; say where they are with --series")
+def export_annotations(
+    study: Study, tool: str, folder: Path, options: ToolOptions, *, jobs: int = 1, progress: Progress | None = None
+) -> Export:
+    """Write the consensus of every case in the format of an annotation tool."""
     check_folder(folder, tool)
     numbering = Numbering.of(next(iter(study.tally(jobs=jobs).values())).labels)
     _check_axes(study, tool)
-    work = partial(consensus_read, numbering=numbering, plan=plan, images=_called(study))
-    reads = (read for _, read in study.map(work, jobs=jobs, progress=progress))
-    names = (*numbering.names, *([_disputed_name(numbering)] if plan.disputed else ()))
-    summary = summary_of(
-        "export", (), target=tool, reference=plan.reference, cases=len(study), structures=list(names),
-        raters=list(study.rater_names), notes=list(_notes(study)),
-    )  # fmt: skip
+    work = partial(consensus_reading, numbering=numbering, options=options, images=_image_names(study))
+    readings = (reading for _, reading in study.map(work, jobs=jobs, progress=progress))
+    names = (*numbering.names, *([_disputed_name(numbering)] if options.mark_disputed else ()))
+    details = {
+        "reference": options.consensus,
+        "cases": len(study),
+        "structures": list(names),
+        "raters": list(study.rater_names),
+    }
+    lines = (f"{len(study)} cases: {options.consensus} of {len(study.rater_names)} raters, as {', '.join(names)}",)
+    result = Export(study, tool, folder, (), Tables([]), tuple(_notes(study)), details, lines, ())
     with replacing(folder.resolve()) as (stage,):
         check_folder(folder, tool)
-        _WRITERS[tool](stage, reads, plan)
+        _WRITERS[tool](stage, readings, options)
         files = written_files(stage)
-        write_summary(stage, summary, [stage / path for path in files])
-    return Returned(study, tool, folder, files, names, plan)
+        write_summary(stage, result.summary(), [stage / path for path in files])
+    shown = ", ".join(map(str, files[:4])) + (", …" if len(files) > 4 else "")
+    return replace(result, files=files, after=(f"written to {folder}: {shown}",))
 
 
 def _notes(study: Study) -> Iterator[str]:
@@ -104,7 +79,7 @@ def _notes(study: Study) -> Iterator[str]:
         yield f"masks of {shown} were resampled by nearest neighbour: their edges are off by up to half a voxel"
 
 
-def _called(study: Study) -> dict[str, str]:
+def _image_names(study: Study) -> dict[str, str]:
     """By case, what the tool that it was imported from calls its image."""
     if study.options.reads is None:
         return {}
@@ -124,22 +99,22 @@ def _disputed_name(numbering: Numbering) -> str:
     return DISPUTED if DISPUTED not in numbering.names else f"{DISPUTED} by raters"
 
 
-def consensus_read(case: Case, numbering: Numbering, plan: BackPlan, images: Mapping[str, str]) -> Reading:
+def consensus_reading(case: Case, numbering: Numbering, options: ToolOptions, images: Mapping[str, str]) -> Reading:
     """The consensus as if a rater had drawn it."""
     targets = targets_of(case.read(), numbering)
-    hard = targets.hard(targets.reference(plan.reference))
+    hard = targets.hard(targets.consensus(options.consensus))
     parts = {name: hard == number for number, name in enumerate(numbering.names, start=1)}
-    if plan.disputed:
+    if options.mark_disputed:
         parts[_disputed_name(numbering)] = targets.disputed
-    marks = tuple(Mark(name, _cropped(mask), order) for order, (name, mask) in enumerate(parts.items()) if mask.any())
+    marks = tuple(Mark(name, _crop(mask), order) for order, (name, mask) in enumerate(parts.items()) if mask.any())
     image = images.get(case.name) or (case.image.path.name if case.image is not None else f"{case.name}.png")
     return Reading(
-        image, plan.reference, targets.reading.grid, marks, tool="manytruths", subject=case.subject, case=case.name,
+        image, options.consensus, targets.reading.grid, marks, tool="manytruths", subject=case.subject, case=case.name,
         status="done" if marks else "empty",
     )  # fmt: skip
 
 
-def _cropped(mask: NDArray[Any]) -> Outline:
+def _crop(mask: NDArray[Any]) -> Outline:
     """Of a plane, what is inside its frame: whole masks of all cases would not fit into memory."""
     if mask.ndim > 2:
         return Whole(mask)
@@ -148,43 +123,43 @@ def _cropped(mask: NDArray[Any]) -> Outline:
     return Bitmap(top, left, mask[top : rows[-1] + 1, left : columns[-1] + 1].copy())
 
 
-def _cvat(folder: Path, reads: Iterator[Reading], plan: BackPlan) -> None:
+def _write_cvat(folder: Path, reads: Iterator[Reading], options: ToolOptions) -> None:
     from ...exchange.cvat_writer import write_cvat
 
     write_cvat(folder / "annotations.xml", list(reads))
 
 
-def _labelstudio(folder: Path, reads: Iterator[Reading], plan: BackPlan) -> None:
+def _write_labelstudio(folder: Path, reads: Iterator[Reading], options: ToolOptions) -> None:
     from ...exchange.labelstudio_writer import labelstudio_configuration, write_labelstudio
 
-    found = list(reads)
-    write_labelstudio(folder / "predictions.json", found, kind="predictions")
-    write_text(folder / "labelling-configuration.xml", labelstudio_configuration(found))
+    readings = list(reads)
+    write_labelstudio(folder / "predictions.json", readings, kind="predictions")
+    write_text(folder / "labelling-configuration.xml", labelstudio_configuration(readings))
 
 
-def _coco(folder: Path, reads: Iterator[Reading], plan: BackPlan) -> None:
+def _write_coco(folder: Path, reads: Iterator[Reading], options: ToolOptions) -> None:
     from ...exchange.coco import write_coco
 
     write_coco(folder / "annotations.json", list(reads))
 
 
-def _slicer(folder: Path, reads: Iterator[Reading], plan: BackPlan) -> None:
+def _write_slicer(folder: Path, reads: Iterator[Reading], options: ToolOptions) -> None:
     from ...exchange.slicer import write_slicer
 
     for read in reads:
         write_slicer(folder / f"{safe_name(read.case)}.seg.nrrd", read)
 
 
-def _dicomseg(folder: Path, reads: Iterator[Reading], plan: BackPlan) -> None:
+def _write_dicomseg(folder: Path, reads: Iterator[Reading], options: ToolOptions) -> None:
     from ...exchange.dicom.writing import find_series, write_dicom_seg
 
-    assert plan.series is not None
-    series = find_series(plan.series)
+    assert options.series is not None
+    series = find_series(options.series)
     for read in reads:
         write_dicom_seg(folder / f"{safe_name(read.case)}.dcm", read, series)
 
 
-def _bids(folder: Path, reads: Iterator[Reading], plan: BackPlan) -> None:
+def _write_bids(folder: Path, reads: Iterator[Reading], options: ToolOptions) -> None:
     from ...exchange.bids import write_bids
 
     write_bids(folder, reads)
@@ -192,17 +167,11 @@ def _bids(folder: Path, reads: Iterator[Reading], plan: BackPlan) -> None:
     write_text(folder / ".bidsignore", f"{SUMMARY}\n")
 
 
-_WRITERS: dict[str, Callable[[Path, Iterator[Reading], BackPlan], None]] = {
-    "cvat": _cvat, "labelstudio": _labelstudio, "coco": _coco, "slicer": _slicer, "dicomseg": _dicomseg, "bids": _bids,
-}  # fmt: skip
-
-
-def told(found: Returned) -> Sequence[str]:
-    """What there is, in a few lines."""
-    shown = ", ".join(map(str, found.files[:4])) + (", …" if len(found.files) > 4 else "")
-    return [
-        f"{len(found.study)} cases: {found.plan.reference} of {len(found.study.rater_names)} raters, "
-        f"as {', '.join(found.structures)}",
-        *(f"note: {note}" for note in _notes(found.study)),
-        f"written to {found.folder}: {shown}",
-    ]
+_WRITERS: dict[str, Callable[[Path, Iterator[Reading], ToolOptions], None]] = {
+    "cvat": _write_cvat,
+    "labelstudio": _write_labelstudio,
+    "coco": _write_coco,
+    "slicer": _write_slicer,
+    "dicomseg": _write_dicomseg,
+    "bids": _write_bids,
+}

@@ -1,254 +1,252 @@
-"""The folder of a data set: ours, new, or left alone.
-
-The verb ``export``: look at everything, then write all of a data set or nothing.
-
-What is printed of an export.
-"""
+"""``manytruths export``: write a study as a data set to train on, or its consensus for an annotation tool."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, Literal, get_args
 
 from ...core.errors import CallError, InputError, few
-from ...io import write_csv
 from ...io.replacing import replacing, written_files
-from ...io.results import SUMMARY, write_summary
-from ...io.writing import PART
-from ...study import Case, Progress, Study
+from ...io.results import write_summary
+from ...study import Progress, Study
 from ...study.placing import resampled
-from ..files import summary_of
+from ..data_table import PlainTable
 from ..printing import counted
-from ..resampled import write_marked
+from ..resampled import COLUMN
+from ..result import Tables, open_study
 from . import monai, nnunet
-from .survey import survey
-from .training_set import ExportPlan, Job, Made, job_of
+from .annotation_tools import ToolOptions, export_annotations
+from .result import Export, check_folder
+from .survey import survey_study
+from .training_set import CaseCounts, Disputed, TrainingOptions, TrainingSet, plan_training_set
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-
-def check_folder(folder: Path, target: str) -> None:
-    """Refuse a folder that holds what no export to this target wrote."""
-    if not folder.exists() and not folder.is_symlink():
-        return
-    if not folder.is_dir():
-        raise InputError(f"{folder}: is no folder; choose another one with --to")
-    if any(not path.name.startswith(PART) for path in folder.iterdir()) and _target_of(folder / SUMMARY) != target:
-        raise InputError(f"{folder}: holds something that is no export to {target}; choose another folder with --to")
-
-
-def check_number(folder: Path, number: str) -> None:
-    """Refuse a number that another data set beside this one has: nnU-Net knows data sets by it."""
-    others = [path.name for path in _folders(folder.parent) if path.name.startswith(number) and path != folder]
-    if others:
-        raise InputError(f"{folder.parent}: {others[0]} has that number already; choose another one with --id")
-
-
-def _folders(parent: Path) -> Sequence[Path]:
-    return sorted(path for path in parent.iterdir() if path.is_dir()) if parent.is_dir() else []
-
-
-def _target_of(summary: Path) -> str:
-    import msgspec
-
-    try:
-        found = msgspec.json.decode(summary.read_bytes())
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
-        return ""
-    ours = isinstance(found, dict) and found.get("verb") == "export"
-    return str(found.get("target", "")) if ours else ""
-
-
+Format = Literal["nnunet", "monai", "cvat", "labelstudio", "coco", "slicer", "bids", "dicomseg"]
 CASES = ("name", "case", "subject", "fold", "rater", "raters", "pixels", "disputed", "not_rated", "image")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+_TRAINING = ("disputed", "folds", "seed", "channel")
+_OPTIONS = {
+    "nnunet": (*_TRAINING, "id", "name"),
+    "monai": (*_TRAINING, "link"),
+    "dicomseg": ("mark_disputed", "series"),
+}
+"""The options of a format beside ``consensus``; other annotation tools have ``mark_disputed``."""
+_DEFAULTS = {field.name: field.default for kind in (TrainingOptions, ToolOptions) for field in fields(kind)}
+_DEFAULTS |= {"id": 501, "name": "Manytruths"}
 
 
-class WriteCase(Protocol):
-    """What a target does with a case."""
-
-    def __call__(self, case: Case, job: Job) -> Made: ...
-
-
-@dataclass(frozen=True)
-class Exported:
-    """A data set that was written."""
-
-    study: Study
-    target: str
-    job: Job
-    made: Mapping[str, Made]
-    files: tuple[Path, ...]
-    """Relative to the folder."""
-
-    @property
-    def folder(self) -> Path:
-        """Where it is."""
-        return self.job.folder
-
-    @property
-    def disputed(self) -> float:
-        """The share of rated pixels on which raters disagree."""
-        rated = sum(one.pixels - one.not_rated for one in self.made.values())
-        return sum(one.disputed for one in self.made.values()) / rated if rated else 0.0
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What to know before training on it."""
-        return tuple(_notes(self))
-
-
-def export_nnunet(
-    study: Study,
-    to: str | Path,
-    plan: ExportPlan | None = None,
+def export(
+    study: Study | str | Path,
+    format: Format,
     *,
-    number: int = 501,
+    to: str | Path,
+    consensus: str = "staple",
+    disputed: Disputed = "reference",
+    folds: int | None = None,
+    seed: int = 0,
+    channel: str = "image",
+    id: int = 501,
     name: str = "Manytruths",
+    link: bool = False,
+    mark_disputed: bool = True,
+    series: str | Path | None = None,
     found_before: Sequence[Exception] = (),
     jobs: int = 1,
     progress: Progress | None = None,
-) -> Exported:
-    """A data set for nnU-Net v2 in the folder ``to``, which is nnU-Net's ``nnUNet_raw``.
+) -> Export:
+    """Write a study as a data set to train on, or its consensus as files that annotation tools open.
 
     Parameters
     ----------
-    study
-        A study with images.
-    to
-        Gets a folder such as ``Dataset501_Manytruths``.
-    plan
-        Reference standard, disputed pixels, folds.
-    number, name
-        Of the data set: from 1 to 999, and letters, digits, dashes and underscores.
-    found_before
-        Problems met while the study was opened; they are told with the others.
+    study : Study, str or Path
+        A study, or what :meth:`Study.open` takes. Training formats need its images.
+    format : {"nnunet", "monai", "cvat", "labelstudio", "coco", "slicer", "bids", "dicomseg"}
+        A raw data set of nnU-Net v2, a data list for MONAI, or an annotation tool: CVAT, Label Studio and COCO take
+        images, 3D Slicer, BIDS and DICOM SEG volumes.
+    to : str or Path
+        Folder for the files; for nnU-Net the folder ``nnUNet_raw``, which gets a folder such as
+        ``Dataset501_Manytruths``. An earlier export to the same format is replaced.
+    consensus : str
+        The consensus method, as in :func:`fuse`: ``staple``, ``vote:0.5``, ``simple``, ``plurality``, …
+    disputed : {"reference", "ignore", "soft", "replicate"}
+        Training formats: pixels on which raters disagree get the label of the consensus, the label to ignore, the
+        probability of the consensus (MONAI), or every rater's label in a training case of their own.
+    folds : int, optional
+        Training formats: folds of the cross-validation over subjects; 5, or as many as there are subjects.
+    seed : int
+        Training formats: seed of the folds.
+    channel : str
+        Training formats: what grey images show; nnU-Net scales a channel called ``CT`` as such.
+    id, name : int and str
+        nnU-Net: number (1 to 999) and name of the data set.
+    link : bool
+        MONAI: name the images where they lie instead of writing copies.
+    mark_disputed : bool
+        Annotation tools: add the pixels on which raters disagree as a structure of its own.
+    series : str or Path, optional
+        DICOM SEG: folder of the DICOM images that the study was made of.
+    found_before : sequence of Exception
+        Training formats: problems met while the study was opened, reported with the others.
+    jobs : int
+        Number of worker processes. Files do not depend on it.
+    progress : callable, optional
+        Called after each case.
+
+    Returns
+    -------
+    Export
+        Folder, files, tables and notes.
+
+    Raises
+    ------
+    CallError
+        If an argument is wrong, or not one of the format; nothing is read or written then.
+    InputError
+        If the study cannot be exported; nothing is written then.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np, manytruths as mt
+    >>> a, b = np.zeros((8, 8), int), np.zeros((8, 8), int)
+    >>> a[2:6, 2:6], b[2:6, 3:6] = 1, 1
+    >>> study = mt.Study.from_arrays({"p1": {"anna": a, "ben": b}})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     result = mt.export(study, "coco", to=f"{folder}/coco", consensus="vote:0.5")
+    ...     print(*result.files)
+    annotations.json
     """
-    plan = plan or ExportPlan()
-    nnunet.check_plan(plan)
+    if format not in get_args(Format):
+        raise CallError(f"no format {format!r}; there are {', '.join(get_args(Format))}")
+    given: dict[str, Any] = {
+        "disputed": disputed, "folds": folds, "seed": seed, "channel": channel, "id": id, "name": name, "link": link,
+        "mark_disputed": mark_disputed, "series": series,
+    }  # fmt: skip
+    own = _OPTIONS.get(format, ("mark_disputed",))
+    for option, value in given.items():
+        if option not in own and value != _DEFAULTS[option]:
+            raise CallError(f"{option} is no option of {format}, which takes {', '.join(('consensus', *own))}")
+    if format == "dicomseg" and series is None:
+        raise CallError("a DICOM SEG refers to the images it was drawn on; say where they are with --series")
+    folder = Path(to)
+    if format not in ("nnunet", "monai"):
+        tool_options = ToolOptions(consensus, mark_disputed, None if series is None else Path(series))
+        return export_annotations(open_study(study), format, folder, tool_options, jobs=jobs, progress=progress)
+    options = TrainingOptions(consensus, disputed, folds, seed, channel, link)
+    if format == "nnunet":
+        nnunet.check_options(options)
+        folder = _numbered_folder(folder, id, name)
+    return _export_training_set(open_study(study), format, folder, options, found_before, jobs, progress)
+
+
+def _numbered_folder(parent: Path, number: int, name: str) -> Path:
+    """The folder of a data set of nnU-Net, which knows data sets by their numbers."""
     if not 1 <= number <= 999:
         raise CallError(f"--id is a number from 1 to 999; got {number}")
     if not _NAME.fullmatch(name):
         raise CallError(f"--name is made of letters, digits, dashes and underscores; got {name!r}")
-    folder = Path(to) / f"Dataset{number:03}_{name}"
-    check_number(folder, f"Dataset{number:03}_")
-    lists = nnunet.write_lists
-    return _export(study, "nnunet", folder, plan, nnunet.write_case, lists, found_before, jobs, progress)
+    folder = parent / f"Dataset{number:03}_{name}"
+    beside = sorted(path for path in parent.iterdir() if path.is_dir()) if parent.is_dir() else []
+    others = [path.name for path in beside if path.name.startswith(f"Dataset{number:03}_") and path != folder]
+    if others:
+        raise InputError(f"{parent}: {others[0]} has that number already; choose another one with --id")
+    return folder
 
 
-def export_monai(
+# -- training sets -----------------------------------------------------------------------------------
+
+
+def _export_training_set(
     study: Study,
-    to: str | Path,
-    plan: ExportPlan | None = None,
-    *,
-    found_before: Sequence[Exception] = (),
-    jobs: int = 1,
-    progress: Progress | None = None,
-) -> Exported:
-    """A data list for MONAI, ``datalist.json``, and its files in the folder ``to``; as :func:`export_nnunet`."""
-    lists = partial(monai.write_lists, study)
-    plan = plan or ExportPlan()
-    return _export(study, "monai", Path(to), plan, monai.write_case, lists, found_before, jobs, progress)
-
-
-def _export(
-    study: Study,
-    target: str,
+    format: str,
     folder: Path,
-    plan: ExportPlan,
-    write_case: WriteCase,
-    write_lists: Callable[[Job, Mapping[str, Made]], None],
+    options: TrainingOptions,
     found_before: Sequence[Exception],
     jobs: int,
     progress: Progress | None,
-) -> Exported:
-    check_folder(folder, target)
-    common = survey(study, found_before, jobs=jobs, progress=progress)
-    job = job_of(study, plan, common, folder)
+) -> Export:
+    check_folder(folder, format)
+    survey = survey_study(study, found_before, jobs=jobs, progress=progress)
+    plan = plan_training_set(study, options, survey, folder)
     with replacing(folder.resolve()) as (stage,):
-        check_folder(folder, target)
-        there = replace(job, folder=stage)
-        work = partial(write_case, job=there)
-        made = {case.name: one for case, one in study.map(work, jobs=jobs, progress=progress)}
-        write_lists(there, made)
-        moved = {case.name for case in study if resampled(case)}
-        touched = [item.case in moved for item in job.items]
-        write_marked(stage / "cases.csv", _rows(study, job, made), CASES, touched)
-        write_csv(stage / "labels.csv", job.survey.numbering.rows(), ("number", "value", "name"))
-        files = written_files(stage)
-        found = Exported(study, target, job, made, files)
-        write_summary(stage, _summary(found), [stage / path for path in files])
-    return found
+        check_folder(folder, format)
+        staged = replace(plan, folder=stage)
+        work = partial(nnunet.write_case if format == "nnunet" else monai.write_case, training=staged)
+        counts = {case.name: result for case, result in study.map(work, jobs=jobs, progress=progress)}
+        if format == "nnunet":
+            nnunet.write_lists(staged, counts)
+        else:
+            monai.write_lists(study, staged, counts)
+        result = _result(study, format, plan, counts)
+        for table in result.tables.values():
+            table.write(stage)
+        result = replace(result, files=written_files(stage))
+        write_summary(stage, result.summary(), [stage / path for path in result.files])
+    return result
 
 
-def _rows(study: Study, job: Job, made: Mapping[str, Made]) -> Iterator[tuple[object, ...]]:
-    for item in job.items:
-        one = made[item.case]
-        rated = one.pixels - one.not_rated
-        shares = (one.disputed / rated if rated else None, one.not_rated / one.pixels)
-        told = (item.name, item.case, item.subject, item.fold, item.rater, "; ".join(one.raters), one.pixels)
-        yield (*told, *shares, study[item.case].image)
+def _result(study: Study, format: str, plan: TrainingSet, counts: Mapping[str, CaseCounts]) -> Export:
+    options, share = plan.options, _disputed_share(counts)
+    moved = [case.name for case in study if resampled(case)]
+    tables = Tables([_cases_table(study, plan, counts, moved), _labels_table(plan)])
+    details = {
+        "reference": options.consensus,
+        "disputed": options.disputed,
+        "seed": options.seed,
+        "folds": plan.folds,
+        "cases": len(study),
+        "subjects": len(study.subjects),
+        "raters": list(study.rater_names),
+        "training_cases": len(plan.cases),
+        "disputed_share": share,
+    }
+    notes = tuple(_notes(study, plan, counts, moved))
+    lines = _lines(study, plan, share)
+    return Export(study, format, plan.folder, (), tables, notes, details, lines, _next_steps(format, plan.folder))
 
 
-def _summary(found: Exported) -> dict[str, object]:
-    job = found.job
-    return summary_of(
-        "export",
-        (),
-        target=found.target,
-        reference=job.plan.reference,
-        disputed=job.plan.disputed,
-        seed=job.plan.seed,
-        folds=job.folds,
-        cases=len(found.study),
-        subjects=len(found.study.subjects),
-        raters=list(found.study.rater_names),
-        training_cases=len(job.items),
-        disputed_share=found.disputed,
-        notes=list(found.notes),
-    )
+def _disputed_share(counts: Mapping[str, CaseCounts]) -> float:
+    """The share of rated pixels on which raters disagree."""
+    rated = sum(case.pixels - case.not_rated for case in counts.values())
+    return sum(case.disputed for case in counts.values()) / rated if rated else 0.0
 
 
-def _notes(found: Exported) -> Iterator[str]:
-    job, numbering = found.job, found.job.survey.numbering
-    if job.folds == 1:
+def _cases_table(study: Study, plan: TrainingSet, counts: Mapping[str, CaseCounts], moved: Sequence[str]) -> PlainTable:
+    """One row for each training case; where any masks were resampled, a last column says of which."""
+    rows = []
+    for item in plan.cases:
+        case = counts[item.case]
+        rated = case.pixels - case.not_rated
+        shares = (case.disputed / rated if rated else None, case.not_rated / case.pixels)
+        names = (item.name, item.case, item.subject, item.fold, item.rater, "; ".join(case.raters), case.pixels)
+        mark = ("yes" if item.case in moved else "",) if moved else ()
+        rows.append((*names, *shares, study[item.case].image, *mark))
+    return PlainTable("cases", (*CASES, COLUMN) if moved else CASES, rows)
+
+
+def _labels_table(plan: TrainingSet) -> PlainTable:
+    return PlainTable("labels", ("number", "value", "name"), plan.survey.numbering.rows())
+
+
+def _notes(study: Study, plan: TrainingSet, counts: Mapping[str, CaseCounts], moved: Sequence[str]) -> Iterator[str]:
+    if plan.folds == 1:
         yield "there is one subject, so that nothing can be held back: train on all (fold all)"
-    moved = [case.name for case in found.study if resampled(case)]
     if moved:
         yield f"masks of {few(moved, 5)} were resampled by nearest neighbour: their edges are off by up to half a voxel"
-    alone = [name for name, one in found.made.items() if len(one.raters) == 1]
+    alone = [name for name, case in counts.items() if len(case.raters) == 1]
     if alone:
         yield f"only one rater marked {few(alone, 5)}: nothing is disputed there, and he alone is the reference"
-    for number, name in enumerate(numbering.names, start=1):
-        if not any(one.counts[number] for one in found.made.values()):
+    for number, name in enumerate(plan.survey.numbering.names, start=1):
+        if not any(case.counts[number] for case in counts.values()):
             yield f"label {name} occurs in no training label: nothing can be learnt of it"
-    if job.plan.disputed == "replicate" and found.study.options.exchangeable:
+    if plan.options.disputed == "replicate" and study.options.exchangeable:
         yield "raters are exchangeable: a replica's rater is a slot, not the same person in every case"
-    changed = [item.case for item in job.items if item.name != "__".join(filter(None, (item.case, item.rater)))]
+    changed = [item.case for item in plan.cases if item.name != "__".join(filter(None, (item.case, item.rater)))]
     if changed:
         yield f"names that not every program takes were changed, such as {changed[0]!r}; cases.csv says which is which"
-
-
-def print_export(found: Exported, console: Console) -> None:
-    """How much there is, how much of it is disputed, what to know, and how to go on."""
-    for line in (*_told(found), *(f"note: {note}" for note in found.notes), "", *_next(found)):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
-
-
-def _told(found: Exported) -> list[str]:
-    job, study = found.job, found.study
-    named = job.survey.numbering.named
-    labels = ", ".join(name if name == str(number) else f"{number} {name}" for name, number in named.items())
-    return [
-        f"{counted(len(job.items), 'training case')} of {counted(len(study), 'case')}, "
-        f"{counted(len(study.subjects), 'subject')}, {counted(job.folds, 'fold')}; labels: {labels}",
-        f"{found.disputed:.2%} of the pixels are disputed: {_USED[job.plan.disputed].format(job.plan.reference)}",
-    ]
 
 
 _USED = {
@@ -259,11 +257,22 @@ _USED = {
 }
 
 
-def _next(found: Exported) -> list[str]:
-    if found.target == "monai":
-        return [f"written to {found.folder}: datalist.json and its files"]
-    number, raw = int(found.folder.name[7:10]), quote(str(found.folder.parent))
-    return [
-        f"written to {found.folder}",
+def _lines(study: Study, plan: TrainingSet, share: float) -> tuple[str, ...]:
+    named = plan.survey.numbering.named
+    labels = ", ".join(name if name == str(number) else f"{number} {name}" for name, number in named.items())
+    return (
+        f"{counted(len(plan.cases), 'training case')} of {counted(len(study), 'case')}, "
+        f"{counted(len(study.subjects), 'subject')}, {counted(plan.folds, 'fold')}; labels: {labels}",
+        f"{share:.2%} of the pixels are disputed: {_USED[plan.options.disputed].format(plan.options.consensus)}",
+    )
+
+
+def _next_steps(format: str, folder: Path) -> tuple[str, ...]:
+    if format == "monai":
+        return "", f"written to {folder}: datalist.json and its files"
+    number, raw = int(folder.name[7:10]), quote(str(folder.parent))
+    return (
+        "",
+        f"written to {folder}",
         f"next: nnUNet_raw={raw} nnUNetv2_plan_and_preprocess -d {number} --verify_dataset_integrity",
-    ]
+    )

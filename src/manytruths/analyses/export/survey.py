@@ -22,7 +22,7 @@ _SQUARE = 1e-4
 
 
 @dataclass(frozen=True)
-class Looked:
+class CaseSurvey:
     """What a case is like, as far as it can be read."""
 
     tally: Tally | None
@@ -54,34 +54,34 @@ class Survey:
         return ".tif" if self.ending == ".png" else self.ending
 
 
-def survey(
+def survey_study(
     study: Study, found_before: Sequence[Exception] = (), *, jobs: int = 1, progress: Progress | None = None
 ) -> Survey:
     """Look at everything once; all that is wrong is told in one error, before anything is written."""
     if study.options.images is None:
         raise CallError('there are no images to learn from; say where they are, as --images "images/{case}.png"')
-    seen = {case.name: looked for case, looked in study.map(look, jobs=jobs, progress=progress)}
+    surveys = {case.name: result for case, result in study.map(survey_case, jobs=jobs, progress=progress)}
     problems = [str(error) for error in found_before]
-    problems += [problem for looked in seen.values() for problem in looked.problems]
-    problems += _between(seen)
+    problems += [problem for case in surveys.values() for problem in case.problems]
+    problems += _between(surveys)
     numbering = None
     try:
-        tables = {name: looked.tally for name, looked in seen.items() if looked.tally is not None}
+        tables = {name: case.tally for name, case in surveys.items() if case.tally is not None}
         numbering = Numbering.of(next(iter(study.gathered(tables).values())).labels) if tables else None
     except ManytruthsError as error:
         problems.append(str(error))
     if problems or numbering is None:
-        raise InputError(_told(problems))
-    return _common(numbering, list(seen.values()))
+        raise InputError(_describe_problems(problems))
+    return _common(numbering, list(surveys.values()))
 
 
-def _told(problems: Sequence[str]) -> str:
+def _describe_problems(problems: Sequence[str]) -> str:
     if len(problems) == 1:
         return f"{problems[0]}; nothing was written"
     return "\n  ".join([f"{len(problems)} problems, so that nothing was written:", *problems])
 
 
-def look(case: Case) -> Looked:
+def survey_case(case: Case) -> CaseSurvey:
     """One case: its masks, its image, and whether both lie on one grid."""
     alone = replace(case, predictions={}, references={}, ranks={}, training={}, missing=())
     checked = check_case(alone)
@@ -92,14 +92,14 @@ def look(case: Case) -> Looked:
     try:
         picture = read_image(case.image)
     except ManytruthsError as error:
-        return Looked(checked.tally, (*problems, f"case {case.name}, image: {error}"))
-    problems += [f"case {case.name}, image: {case.image} {wrong}" for wrong in _wrong(picture, checked.grid)]
-    return _seen(picture, checked.tally, checked.grid, problems)
+        return CaseSurvey(checked.tally, (*problems, f"case {case.name}, image: {error}"))
+    problems += [f"case {case.name}, image: {case.image} {wrong}" for wrong in _picture_problems(picture, checked.grid)]
+    return _describe_picture(picture, checked.tally, checked.grid, problems)
 
 
-def _seen(picture: Picture, tally: Tally | None, grid: Grid | None, problems: Sequence[str]) -> Looked:
+def _describe_picture(picture: Picture, tally: Tally | None, grid: Grid | None, problems: Sequence[str]) -> CaseSurvey:
     array, axes = picture.array, len(picture.grid.shape)
-    return Looked(
+    return CaseSurvey(
         tally,
         tuple(problems),
         axes,
@@ -110,12 +110,12 @@ def _seen(picture: Picture, tally: Tally | None, grid: Grid | None, problems: Se
     )
 
 
-def _wrong(picture: Picture, grid: Grid | None) -> Iterator[str]:
+def _picture_problems(picture: Picture, grid: Grid | None) -> Iterator[str]:
     array = picture.array
     if array.dtype.kind not in "buif":
         yield f"holds {array.dtype}; save one number a pixel, or RGB"
-    elif array.dtype.kind == "f" and (strange := _strange(array)):
-        yield f"holds {strange} values that are not finite in 32 bits; replace them by what makes sense there"
+    elif array.dtype.kind == "f" and (count := _count_not_finite(array)):
+        yield f"holds {count} values that are not finite in 32 bits; replace them by what makes sense there"
     elif array.dtype.kind in "ui" and not -(2**31) <= int(array.min()) <= int(array.max()) < 2**31:
         yield f"holds values from {array.min()} to {array.max()}; save them in 32 bits with sign, or as fractions"
     differs = "" if grid is None else _difference(picture.grid, grid)
@@ -123,7 +123,7 @@ def _wrong(picture: Picture, grid: Grid | None) -> Iterator[str]:
         yield f"has {differs}, unlike the masks; resample it"
 
 
-def _strange(array: NDArray[Any]) -> int:
+def _count_not_finite(array: NDArray[Any]) -> int:
     with np.errstate(over="ignore"):
         return int(np.count_nonzero(~np.isfinite(array.astype(np.float32))))
 
@@ -153,27 +153,27 @@ def _square(grid: Grid) -> bool:
     return bool(np.abs(directions.T @ directions - np.eye(3)).max() < _SQUARE)
 
 
-def _between(seen: Mapping[str, Looked]) -> Iterator[str]:
+def _between(surveys: Mapping[str, CaseSurvey]) -> Iterator[str]:
     """Cases that are unlike the first: one data set has images of one kind."""
-    known = {name: looked for name, looked in seen.items() if looked.axes}
+    known = {name: case for name, case in surveys.items() if case.axes}
     if not known:
         return
     first, like = next(iter(known.items()))
-    for name, looked in known.items():
-        if looked.axes != like.axes:
-            yield f"case {name}: its image has {looked.axes} axes, that of {first} {like.axes}; export them apart"
-        elif looked.channels != like.channels:
-            yield f"case {name}: its image has {_channels(looked)}, that of {first} {_channels(like)}; save all alike"
+    for name, case in known.items():
+        if case.axes != like.axes:
+            yield f"case {name}: its image has {case.axes} axes, that of {first} {like.axes}; export them apart"
+        elif case.channels != like.channels:
+            yield f"case {name}: its image has {_channels(case)}, that of {first} {_channels(like)}; save all alike"
 
 
-def _channels(looked: Looked) -> str:
-    return "1 channel" if looked.channels == 1 else f"{looked.channels} channels"
+def _channels(case: CaseSurvey) -> str:
+    return "1 channel" if case.channels == 1 else f"{case.channels} channels"
 
 
-def _common(numbering: Numbering, seen: Sequence[Looked]) -> Survey:
-    axes = seen[0].axes
-    if axes == 3 or any(looked.placed for looked in seen):
+def _common(numbering: Numbering, surveys: Sequence[CaseSurvey]) -> Survey:
+    axes = surveys[0].axes
+    if axes == 3 or any(case.placed for case in surveys):
         ending = ".nii.gz"
     else:
-        ending = ".png" if all(looked.simple for looked in seen) else ".tif"
-    return Survey(numbering, axes, seen[0].channels, ending, all(looked.square for looked in seen))
+        ending = ".png" if all(case.simple for case in surveys) else ".tif"
+    return Survey(numbering, axes, surveys[0].channels, ending, all(case.square for case in surveys))

@@ -1,7 +1,4 @@
-"""Labels of a study as consecutive numbers, which training programs want.
-
-What there is to learn in one case: each rater's mask, where they disagree, and the reference standard.
-"""
+"""What there is to learn in one case: numbered labels, each rater's mask, where they disagree, and the consensus."""
 
 from __future__ import annotations
 
@@ -17,12 +14,15 @@ from ...core.columns import Column
 from ...core.errors import CallError, LabelError
 from ...core.labels import Labels
 from ...fusion import Consensus
+from ...fusion.registry import estimator
 from ...fusion.result import BINARY
 from ...study import Case
 from ...study.case import Reading
 from ...study.consensus import FirstReadings
 
 Codes = NDArray[np.uint8]
+Soft = NDArray[np.float32]
+Flags = NDArray[np.bool_]
 
 NOT_RATED = 255
 """What stands in a numbered mask where a rater did not rate, or outside of the region that counts."""
@@ -88,10 +88,6 @@ def _free(name: str, value: int) -> str:
     return f"{name} {value}" if name in RESERVED else name
 
 
-Soft = NDArray[np.float32]
-Flags = NDArray[np.bool_]
-
-
 def first_readings(case: Case) -> dict[str, Column]:
     """Every rater of the study in the first session; the others are for agreement with oneself."""
     first: dict[str, Column] = {}
@@ -131,19 +127,19 @@ class Targets:
         """What one rater says; what he did not rate is to be ignored."""
         return self._ignoring(self.masks[rater], self.masks[rater] != NOT_RATED)
 
-    def hard(self, found: Consensus) -> Codes:
+    def hard(self, consensus: Consensus) -> Codes:
         """The reference standard; what nobody rated is to be ignored."""
-        values, _ = self.readings.paint(found)
+        values, _ = self.readings.paint(consensus)
         codes = values != 0 if self.reading.case.options.foreground else self.numbering.codes(values)
         return self._ignoring(codes.astype(np.uint8), self.rated)
 
-    def soft(self, found: Consensus) -> Iterator[Soft]:
+    def soft(self, consensus: Consensus) -> Iterator[Soft]:
         """How likely each pixel is marked; of several labels, how likely it is each of them, background first."""
         values = (0, *self.numbering.values)
         for value in values if len(values) > 2 else values[1:]:
-            known = value in found.labels.values
-            by_pattern = np.asarray(found.of(value)) if known else np.zeros(found.hard.shape)
-            chance = self.readings.map_of(found, np.nan_to_num(by_pattern))
+            known = value in consensus.labels.values
+            by_pattern = np.asarray(consensus.of(value)) if known else np.zeros(consensus.hard.shape)
+            chance = self.readings.map_of(consensus, np.nan_to_num(by_pattern))
             yield np.where(self.rated, chance, 0).astype(np.float32)
 
     def _ignoring(self, codes: Codes, known: Flags) -> Codes:
@@ -154,15 +150,22 @@ class Targets:
         """What the reference standard is estimated from."""
         return FirstReadings.of(self.reading)
 
-    def reference(self, method: str) -> Consensus:
+    def consensus(self, method: str) -> Consensus:
         """The reference standard, by a method of ``fuse``."""
-        found = self.readings.estimate(method)
-        if found.labels == BINARY and len(self.numbering.values) > 1:
+        consensus = self.readings.estimate(method)
+        if consensus.labels == BINARY and len(self.numbering.values) > 1:
             raise CallError(
                 f"--reference {method} only tells marked from not, but there are labels "
                 f"{', '.join(self.numbering.names)}; take staple or plurality, or unite them (--foreground any)"
             )
-        return found
+        return consensus
+
+
+def check_consensus(method: str) -> None:
+    """Refuse what is not one method of ``fuse``."""
+    if "," in method:
+        raise CallError(f"--reference is one method, as staple or vote:0.5; got {method!r}")
+    estimator(method)
 
 
 def targets_of(reading: Reading, numbering: Numbering) -> Targets:

@@ -1,13 +1,4 @@
-"""Names that every program takes for a file: plain letters, digits, dots, dashes and underscores.
-
-Which fold a subject is in: all that was made of one patient stays together.
-
-What to make of a study that is to be trained on.
-
-Training cases, what they are called, in which fold they are, and what became of them.
-
-Images and masks of a data set: one format for all of them.
-"""
+"""The training cases of a data set: what they are called, in which fold they are, and what is written of each."""
 
 from __future__ import annotations
 
@@ -25,11 +16,10 @@ from numpy.typing import NDArray
 
 from ...core.columns import natural
 from ...core.errors import CallError
-from ...fusion.registry import estimator
 from ...io import Grid, Picture, atomic, read_image, write_map, write_picture
 from ...study import Case, Study
 from .survey import Survey
-from .targets import Codes, Targets, first_readings, targets_of
+from .targets import Codes, Targets, check_consensus, first_readings, targets_of
 
 LONGEST = 120
 """Signs of a name; the number of a channel and the ending follow it."""
@@ -91,10 +81,10 @@ Disputed = Literal["reference", "ignore", "soft", "replicate"]
 
 
 @dataclass(frozen=True)
-class ExportPlan:
-    """Which reference standard, what of disputed pixels, and how subjects are split."""
+class TrainingOptions:
+    """The consensus, what becomes of disputed pixels, and how subjects are split."""
 
-    reference: str = "staple"
+    consensus: str = "staple"
     """A method of ``fuse``."""
     disputed: Disputed = "reference"
     folds: int | None = None
@@ -106,9 +96,7 @@ class ExportPlan:
     """Name the images where they lie instead of writing copies."""
 
     def __post_init__(self) -> None:
-        if "," in self.reference:
-            raise CallError(f"--reference is one method, as staple or vote:0.5; got {self.reference!r}")
-        estimator(self.reference)
+        check_consensus(self.consensus)
         if self.disputed not in get_args(Disputed):
             raise CallError(f"--disputed is one of {', '.join(get_args(Disputed))}; got {self.disputed!r}")
         if self.folds is not None and self.folds < 2:
@@ -120,7 +108,7 @@ class ExportPlan:
 
 
 @dataclass(frozen=True)
-class Item:
+class TrainingCase:
     """A training case: a case of the study, or what one rater made of it."""
 
     name: str
@@ -132,7 +120,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Made:
+class CaseCounts:
     """What was written of a case."""
 
     raters: tuple[str, ...]
@@ -144,35 +132,37 @@ class Made:
 
 
 @dataclass(frozen=True)
-class Job:
+class TrainingSet:
     """What to write of every case, and where."""
 
-    plan: ExportPlan
+    options: TrainingOptions
     survey: Survey
-    items: tuple[Item, ...]
-    cases: Mapping[str, str]
+    cases: tuple[TrainingCase, ...]
+    case_names: Mapping[str, str]
     """What the files of each case are called."""
-    raters: Mapping[str, str]
+    rater_names: Mapping[str, str]
     """What the folder of each rater is called."""
     folder: Path
 
-    def of(self, case: str) -> list[Item]:
+    def of(self, case: str) -> list[TrainingCase]:
         """The training cases that a case becomes."""
-        return [item for item in self.items if item.case == case]
+        return [item for item in self.cases if item.case == case]
 
     @property
     def folds(self) -> int:
         """How many there are."""
-        return 1 + max(item.fold for item in self.items)
+        return 1 + max(item.fold for item in self.cases)
 
 
-def items_of(study: Study, plan: ExportPlan) -> tuple[Item, ...]:
+def training_cases(study: Study, options: TrainingOptions) -> tuple[TrainingCase, ...]:
     """One for every case, or for every rater of every case; those of one subject are in one fold."""
-    asked = [(case, rater) for case in study for rater in (_present(case) if plan.disputed == "replicate" else ("",))]
+    asked = [
+        (case, rater) for case in study for rater in (_present(case) if options.disputed == "replicate" else ("",))
+    ]
     names = plain_names([(case.name, rater) if rater else (case.name,) for case, rater in asked])
-    folds = folds_of(Counter(case.subject for case, _ in asked), plan.folds, plan.seed)
+    folds = folds_of(Counter(case.subject for case, _ in asked), options.folds, options.seed)
     return tuple(
-        Item(name, case.name, case.subject, folds[case.subject], rater)
+        TrainingCase(name, case.name, case.subject, folds[case.subject], rater)
         for name, (case, rater) in zip(names, asked, strict=True)
     )
 
@@ -181,12 +171,12 @@ def _present(case: Case) -> list[str]:
     return [name for name, column in first_readings(case).items() if column in case.masks]
 
 
-def job_of(study: Study, plan: ExportPlan, survey: Survey, folder: Path) -> Job:
+def plan_training_set(study: Study, options: TrainingOptions, survey: Survey, folder: Path) -> TrainingSet:
     """What to write of a study that was looked at."""
     names, raters = [case.name for case in study], study.rater_names
     called = dict(zip(names, plain_names([(name,) for name in names]), strict=True))
     folders = dict(zip(raters, plain_names([(rater,) for rater in raters]), strict=True))
-    return Job(plan, survey, items_of(study, plan), called, folders, folder)
+    return TrainingSet(options, survey, training_cases(study, options), called, folders, folder)
 
 
 def read_case(case: Case, survey: Survey) -> tuple[Targets, Picture]:
@@ -195,12 +185,12 @@ def read_case(case: Case, survey: Survey) -> tuple[Targets, Picture]:
     return targets_of(case.read(), survey.numbering), read_image(case.image)
 
 
-def made_of(targets: Targets, labels: Iterable[Codes]) -> Made:
+def count_labels(targets: Targets, labels: Iterable[Codes]) -> CaseCounts:
     """The numbers of a case."""
     numbers = targets.numbering.ignore + 1
     counts = sum((np.bincount(label.ravel(), minlength=numbers) for label in labels), np.zeros(numbers, np.int64))
     rated = int(np.count_nonzero(targets.rated))
-    return Made(
+    return CaseCounts(
         tuple(targets.masks),
         targets.agreed.size,
         int(np.count_nonzero(targets.disputed)),
