@@ -40,16 +40,9 @@ from .agreement import (
 )
 from .analyses.agree.agree import Agreement, agree
 from .analyses.check import Check, check
-from .analyses.export.back import (
-    BackPlan,
-    Returned,
-    export_back,
-)
-from .analyses.intake.verb import (
-    Imported,
-    IntakePlan,
-    write_study,
-)
+from .analyses.export.export import export
+from .analyses.export.result import Export
+from .analyses.importing.import_study import ImportedStudy, import_study
 from .complexity import (
     Complexity,
     GroupClassifier,
@@ -234,7 +227,6 @@ __all__ = [
     "Acceptance",
     "Agreement",
     "AgreementCurve",
-    "BackPlan",
     "Band",
     "BoundaryMatch",
     "BoundaryPoint",
@@ -253,6 +245,7 @@ __all__ = [
     "EchoFrame",
     "EchoRater",
     "EchoStudy",
+    "Export",
     "FormatError",
     "FrameCurves",
     "Grade",
@@ -260,9 +253,8 @@ __all__ = [
     "Grid",
     "GridError",
     "GroupClassifier",
-    "Imported",
+    "ImportedStudy",
     "InputError",
-    "IntakePlan",
     "Interval",
     "KappaWidth",
     "LabelError",
@@ -299,7 +291,6 @@ __all__ = [
     "Report",
     "ResponseCounts",
     "Responses",
-    "Returned",
     "RhoStatistic",
     "Scores",
     "SecondLook",
@@ -349,7 +340,7 @@ __all__ = [
     "correct",
     "dice",
     "excluded_vote",
-    "export_back",
+    "export",
     "extended_dice",
     "feature_correlation",
     "fit_complexity_groups",
@@ -363,6 +354,7 @@ __all__ = [
     "hausdorff",
     "heatmap_score",
     "image_feature_correlations",
+    "import_study",
     "inner_outer_ratio",
     "inner_region",
     "interpret_alpha",
@@ -451,6 +443,5 @@ __all__ = [
     "weighted_kappa",
     "williams_index",
     "with_truths",
-    "write_study",
     "write_tally",
 ]

@@ -18,7 +18,7 @@ from hypothesis.extra import numpy as arrays
 
 import manytruths
 from manytruths.core.errors import CallError, StudyError
-from manytruths.exchange.bids.reading import read_bids, write_bids
+from manytruths.exchange.bids import read_bids, write_bids
 from manytruths.shape.grid import Grid
 from segmentations import IMAGE, read_of
 

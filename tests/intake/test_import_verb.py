@@ -11,7 +11,7 @@ from exchange_reads import bits, read, square
 from manytruths.cli import status
 from manytruths.exchange import (
     Mark,
-    Read,
+    Reading,
     Whole,
     read_bids,
     read_coco,
@@ -56,7 +56,7 @@ def volume_reads():
         for rater in ("anna", "ben", "eva"):
             own = common ^ (rng.random(grid.shape) < 0.1)
             marks = (Mark("nodule", Whole(own)), Mark("cyst", Whole(own & (rng.random(grid.shape) < 0.4))))
-            found.append(Read(case, rater, grid, marks, subject=case[4:]))
+            found.append(Reading(case, rater, grid, marks, subject=case[4:]))
     return found
 
 

@@ -13,10 +13,8 @@ import pytest
 import manytruths as mt
 from manytruths.analyses.evaluate.hard_case import evaluate_case
 from manytruths.analyses.evaluate.scenes import EvaluatePlan
-from manytruths.analyses.export.looking import survey
-from manytruths.analyses.export.plan import ExportPlan
+from manytruths.analyses.export.survey import survey_study
 from manytruths.analyses.export.targets import Targets, targets_of
-from manytruths.analyses.export.verb import export_nnunet
 from manytruths.analyses.fuse.fusing import FusePlan, fuse_case
 from manytruths.core.columns import Column
 from manytruths.io import Location, read_mask, read_probability, write_map
@@ -165,7 +163,7 @@ def test_fuse_writes_the_same_pixels(folder: Path, name: str, method: str) -> No
 def exported(folder: Path, name: str) -> dict[str, Targets]:
     """What ``export`` makes its masks of."""
     study = study_of(folder, name)
-    numbering = survey(study).numbering
+    numbering = survey_study(study).numbering
     return {case.name: targets_of(case.read(), numbering) for case in study}
 
 
@@ -176,20 +174,20 @@ def test_export_makes_masks_of_the_same_pixels(folder: Path, name: str, method: 
         targets = exported(folder, name)[case]
         if united:
             with pytest.raises(mt.CallError, match=f"{method} only"):
-                targets.reference(method)
+                targets.consensus(method)
             continue
-        label = targets.hard(targets.reference(method))
+        label = targets.hard(targets.consensus(method))
         values = (0, *targets.numbering.values, 0)  # what nobody rated is to be ignored
         assert np.array_equal(np.array(values)[label], found.values)
         assert (label < targets.numbering.ignore).any()
-        likely = list(targets.soft(targets.reference(method)))
+        likely = list(targets.soft(targets.consensus(method)))
         if len(likely) == 1:
             assert np.array_equal(likely[0], np.where(targets.rated, found.probability, 0))
 
 
 def test_export_writes_these_masks(folder: Path, tmp_path: Path) -> None:
     study = study_of(folder, "void")
-    export_nnunet(study, tmp_path, ExportPlan(reference="lsml"))
+    mt.export(study, "nnunet", to=tmp_path, consensus="lsml")
     home = tmp_path / "Dataset501_Manytruths"
     assert [row["value"] for row in table(home / "labels.csv")] == ["0", "1"]
     for case, found in consensus_of(folder, "void", "lsml").items():

@@ -20,8 +20,8 @@ from ..io.files import format_errors
 from ..io.images import whole_numbers
 from ..io.nifti import read_layout
 from ..shape.grid import Grid
-from .opening import Stream
-from .reads import Mask, Window
+from .documents import Stream
+from .readings import Mask, Window
 
 LARGEST_VOLUME = 1 << 28
 """Voxels of one volume; a header that promises more is taken for a mistake or an attack."""
