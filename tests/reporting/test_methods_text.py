@@ -145,7 +145,7 @@ def test_results_are_those_of_the_tables(demo):
 
 def test_staple_options_are_told():
     study = mt.Study.from_arrays(masks())
-    options = {"staple": {"prior": "estimated", "consensus_items": "leave_out", "map_prior": (2.0, 1.5)}}
+    options = {"staple": {"prior": "estimated", "unanimous": "exclude", "map_prior": (2.0, 1.5)}}
     fusion = fuse(study, FusePlan(("staple",), options, None), settings=SETTINGS)
     found = Findings(study, SETTINGS, compute_agreement(study, settings=SETTINGS), fusion)
     object.__setattr__(found, "options", options)

@@ -24,7 +24,7 @@ from study_folders import disc, table, volume, write_nifti, write_png
 
 CASES = ("p1", "p2")
 RATERS = {"A": 0, "B": 1, "C": 2, "D": 4}
-METHODS = (*mt.methods(), "vote:any", "lsml:0.5")
+METHODS = (*mt.consensus_methods(), "vote:any", "lsml:0.5")
 LEVEL_SETS = ("lsml", "lsmlp", "lsml:0.5")
 VOID = 9
 

@@ -154,9 +154,10 @@ def fuse(
 
     input, common = input or Input(), common or Common()
     folder = common.out / "fuse"
-    staple = {"prior": prior_of(prior), "consensus_items": consensus_items, "map_prior": beta_of(map_prior)}
+    unanimous = "exclude" if consensus_items == "leave_out" else "keep"
+    staple = {"prior": prior_of(prior), "unanimous": unanimous, "map_prior": beta_of(map_prior)}
     methods, options = methods_of(method, smoothing, staple)
-    options |= {"simple": {"alpha": alpha}, "lsml": {"length": length}, "lsmlp": {"length": length}}
+    options |= {"simple": {"alpha": alpha}, "lsml": {"length_penalty": length}, "lsmlp": {"length_penalty": length}}
     settings = Settings(seed=seed, resamples=resamples, jobs=common.jobs)
     study = input.open(template)
     with replacing(folder, goes_on=True, run={"jobs": common.jobs}) as (stage,):

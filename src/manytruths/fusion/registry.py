@@ -20,7 +20,7 @@ from .result import Consensus
 from .simple import simple
 from .staple import staple
 from .staple_map import staple_map
-from .vote import excluded_vote, plurality, vote
+from .vote import plurality, vote, vote_without_outliers
 
 COUNTING = ("raters", "labels", "void", "foreground", "region", "references", "unit")
 """Options that say how masks become a tally."""
@@ -64,12 +64,34 @@ def register(
     spatial: bool = False,
     settings: tuple[str, ...] = (),
 ) -> None:
-    """Add a consensus method; see :class:`Estimator` for the arguments."""
+    """Add a consensus method.
+
+    Parameters
+    ----------
+    name : str
+        The name of the method, without a colon.
+    function : callable
+        Takes a tally, or masks if ``spatial``, and returns a :class:`Consensus`.
+    argument : str
+        The option that may follow the name after a colon, as in ``vote:0.5``.
+    example : str
+        The name as a user would write it; by default ``name``.
+    spatial : bool
+        Whether it takes masks instead of a tally.
+    settings : tuple of str
+        For a spatial method, which of a case's ``labels`` and ``spacing`` it takes.
+    """
     _REGISTER[name] = Estimator(name, function, argument, example or name, spatial, settings)
 
 
-def methods() -> tuple[str, ...]:
-    """The names of all consensus methods, as :func:`manytruths.consensus` and ``--consensus`` take them."""
+def consensus_methods() -> tuple[str, ...]:
+    """The names of all consensus methods, as :func:`manytruths.consensus` and ``--consensus`` take them.
+
+    Returns
+    -------
+    tuple of str
+        ``vote:0.5``, ``staple``, …
+    """
     return tuple(e.example for e in _REGISTER.values())
 
 
@@ -79,7 +101,7 @@ def estimator(method: str) -> tuple[Estimator, dict[str, Any]]:
     if name not in _REGISTER:
         near = get_close_matches(name, _REGISTER, 1, 0.5)
         hint = f"; did you mean {_REGISTER[near[0]].example!r}?" if near else ""
-        raise CallError(f"no method {method!r}; there are {', '.join(methods())}{hint}")
+        raise CallError(f"no method {method!r}; there are {', '.join(consensus_methods())}{hint}")
     return _REGISTER[name], _REGISTER[name].option(rest)
 
 
@@ -109,10 +131,10 @@ def estimate(source: Tally | Masks, method: str = "staple", **options: Any) -> C
 
 
 register("vote", vote, argument="threshold", example="vote:0.5")
-register("excl", excluded_vote, argument="threshold", example="excl:0.5")
+register("excl", vote_without_outliers, argument="threshold", example="excl:0.5")
 register("staple", staple)
 register("simple", simple, argument="alpha")
 register("plurality", plurality)
 register("staple_map", staple_map, spatial=True, settings=("labels",))
-register("lsml", lsml, argument="length", spatial=True, settings=("spacing",))
-register("lsmlp", lsmlp, argument="length", spatial=True, settings=("spacing",))
+register("lsml", lsml, argument="length_penalty", spatial=True, settings=("spacing",))
+register("lsmlp", lsmlp, argument="length_penalty", spatial=True, settings=("spacing",))
