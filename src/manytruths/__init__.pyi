@@ -45,6 +45,7 @@ from .analyses.export.back import (
     Returned,
     export_back,
 )
+from .analyses.fuse.fuse import Fusion, fuse
 from .analyses.intake.verb import (
     Imported,
     IntakePlan,
@@ -255,6 +256,7 @@ __all__ = [
     "EchoStudy",
     "FormatError",
     "FrameCurves",
+    "Fusion",
     "Grade",
     "GradeScale",
     "Grid",
@@ -356,6 +358,7 @@ __all__ = [
     "fit_complexity_threshold",
     "fleiss_kappa",
     "frame_intensity",
+    "fuse",
     "genuineness",
     "gordon_f",
     "grade_counts",

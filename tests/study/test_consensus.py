@@ -17,7 +17,7 @@ from manytruths.analyses.export.looking import survey
 from manytruths.analyses.export.plan import ExportPlan
 from manytruths.analyses.export.targets import Targets, targets_of
 from manytruths.analyses.export.verb import export_nnunet
-from manytruths.analyses.fuse.fusing import FusePlan, fuse_case
+from manytruths.analyses.fuse.case import FusePlan, fuse_case
 from manytruths.core.columns import Column
 from manytruths.io import Location, read_mask, read_response, write_map
 from study_folders import disc, table, volume, write_nifti, write_png
