@@ -42,6 +42,7 @@ from .analyses.agree.agree import Agreement, agree
 from .analyses.check import Check, check
 from .analyses.export.export import export
 from .analyses.export.result import Export
+from .analyses.fuse.fuse import Fusion, fuse
 from .analyses.importing.import_study import ImportedStudy, import_study
 from .complexity import (
     Complexity,
@@ -112,14 +113,13 @@ from .fusion import (
     Vote,
     acceptable_region,
     balanced_accuracy,
+    consensus_methods,
     cooke_weights,
-    excluded_vote,
     gordon_f,
     inner_outer_ratio,
     inner_region,
     lsml,
     lsmlp,
-    methods,
     outer_region,
     plurality,
     simple,
@@ -130,6 +130,7 @@ from .fusion import (
     staple_each,
     staple_map,
     vote,
+    vote_without_outliers,
 )
 from .inference.intervals import Interval, confidence_interval
 from .io.tables import read_tally, write_tally
@@ -248,6 +249,7 @@ __all__ = [
     "Export",
     "FormatError",
     "FrameCurves",
+    "Fusion",
     "Grade",
     "GradeScale",
     "Grid",
@@ -336,10 +338,10 @@ __all__ = [
     "competence",
     "confidence_interval",
     "consensus",
+    "consensus_methods",
     "cooke_weights",
     "correct",
     "dice",
-    "excluded_vote",
     "export",
     "extended_dice",
     "feature_correlation",
@@ -347,6 +349,7 @@ __all__ = [
     "fit_complexity_threshold",
     "fleiss_kappa",
     "frame_intensity",
+    "fuse",
     "genuineness",
     "gordon_f",
     "grade_counts",
@@ -373,7 +376,6 @@ __all__ = [
     "mean_pairwise",
     "mean_precision",
     "mean_surface_distance",
-    "methods",
     "metric_roc",
     "negative_agreement",
     "nomogram",
@@ -440,6 +442,7 @@ __all__ = [
     "unanimous",
     "volume_difference",
     "vote",
+    "vote_without_outliers",
     "weighted_kappa",
     "williams_index",
     "with_truths",

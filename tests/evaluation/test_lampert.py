@@ -48,7 +48,7 @@ def every(found: Indexed) -> Truths:
     table = found.tally
     votes = {"any": mt.vote(table, 1 / 13), "0.5": mt.vote(table, 0.5), "0.75": mt.vote(table, 0.75)}
     estimated = {"staple": mt.staple(table), "staple, marked": mt.staple(table, "marked"), "simple": mt.simple(table)}
-    return truths(table, {**votes, **estimated, "excl": mt.excluded_vote(table, 0.5)})
+    return truths(table, {**votes, **estimated, "excl": mt.vote_without_outliers(table, 0.5)})
 
 
 def counts(found: Indexed, every: Truths, detector: str, whole: bool) -> ResponseCounts:

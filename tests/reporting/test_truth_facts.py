@@ -18,9 +18,8 @@ from manytruths.analyses.evaluate.ranks import scores_of
 from manytruths.analyses.evaluate.scenes import EvaluatePlan
 from manytruths.analyses.evaluate.verb import evaluate
 from manytruths.analyses.evaluate.verb import write as write_evaluation
-from manytruths.analyses.fuse.fusing import FusePlan
-from manytruths.analyses.fuse.verb import fuse
-from manytruths.analyses.fuse.verb import write as write_fusion
+from manytruths.analyses.fuse.case import FusePlan
+from manytruths.analyses.fuse.fuse import compute_fusion
 from manytruths.analyses.rank.verb import ranked
 from manytruths.analyses.rank.verb import write as write_ranking
 from manytruths.analyses.summaries import Settings
@@ -39,7 +38,7 @@ METHODS = ("vote:0.5", "staple")
 def findings(study: Study, methods: tuple[str, ...] = METHODS, **options: Any) -> Findings:
     """Everything that the sections on truth and algorithms are made of."""
     settings = Settings(resamples=50)
-    fusion = fuse(study, FusePlan(methods, {}, None, False), settings=settings)
+    fusion = compute_fusion(study, FusePlan(methods, {}, None, False), settings=settings)
     evaluation = ranking = None
     if study.algorithms:
         evaluation = evaluate(study, EvaluatePlan(methods), settings=settings, **options)
@@ -102,7 +101,7 @@ def assert_sound(section: Section, found: Findings, folder: Path) -> None:
 
 def _numbers(found: Findings, folder: Path) -> dict[str, tuple[str, str, str]]:
     found.agreement.write_into(folder / "agree", pictures=False)
-    write_fusion(found.fusion, folder / "fuse", pictures=False)
+    found.fusion.write_into(folder / "fuse", pictures=False)
     if found.evaluation:
         write_evaluation(found.evaluation, folder / "evaluate", pictures=False)
     if found.ranking:

@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 import manytruths as mt
 from manytruths.analyses.agree.case import MapOptions
-from manytruths.analyses.fuse.fusing import FusePlan, fused
+from manytruths.analyses.fuse.case import FusePlan, estimate_case
 from manytruths.reporting.casework import CasePlan, work
 from manytruths.reporting.views.layers import layered
 from manytruths.reporting.views.orienting import Display
@@ -31,7 +31,7 @@ def rng():
 
 def seen(masks, methods=("vote:0.5", "staple"), plan=LARGE, **options):
     reading = mt.Study.from_arrays({"p1": masks}, **options)["p1"].read()
-    made = fused(reading, FusePlan(tuple(methods), {}, None))
+    made = estimate_case(reading, FusePlan(tuple(methods), {}, None))
     found = layered(reading, made, MapOptions())
     return reading, made, found, view(reading, found, plan)
 

@@ -15,14 +15,14 @@ from manytruths.analyses.evaluate.hard_case import evaluate_case
 from manytruths.analyses.evaluate.scenes import EvaluatePlan
 from manytruths.analyses.export.survey import survey_study
 from manytruths.analyses.export.targets import Targets, targets_of
-from manytruths.analyses.fuse.fusing import FusePlan, fuse_case
+from manytruths.analyses.fuse.case import FusePlan, fuse_case
 from manytruths.core.columns import Column
 from manytruths.io import Location, read_mask, read_probability, write_map
 from study_folders import disc, table, volume, write_nifti, write_png
 
 CASES = ("p1", "p2")
 RATERS = {"A": 0, "B": 1, "C": 2, "D": 4}
-METHODS = (*mt.methods(), "vote:any", "lsml:0.5")
+METHODS = (*mt.consensus_methods(), "vote:any", "lsml:0.5")
 LEVEL_SETS = ("lsml", "lsmlp", "lsml:0.5")
 VOID = 9
 

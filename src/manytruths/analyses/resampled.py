@@ -66,11 +66,18 @@ def write_marked(
     path: Path, rows: Iterable[Sequence[object]], header: Sequence[str], touched: Iterable[bool]
 ) -> None:  # fmt: skip
     """A table without regions; where resampling touched a row, a last column says so of each."""
-    marks = list(touched)
-    if any(marks):
-        header = (*header, COLUMN)
-        rows = [(*row, "yes" if mark else "") for row, mark in zip(rows, marks, strict=True)]
+    header, rows = marked_rows(rows, header, touched)
     write_csv(path, rows, header)
+
+
+def marked_rows(
+    rows: Iterable[Sequence[object]], header: Sequence[str], touched: Iterable[bool]
+) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
+    """Header and rows; where resampling touched a row, with a last column that says so of each."""
+    marks = list(touched)
+    if not any(marks):
+        return header, rows
+    return (*header, COLUMN), [(*row, "yes" if mark else "") for row, mark in zip(rows, marks, strict=True)]
 
 
 def _moves(case: Case, judged: bool) -> tuple[Move, ...]:

@@ -143,30 +143,20 @@ def fuse(
     resamples
         Resamples of the bootstrap.
     """
-    from ..analyses.fuse.fusing import FusePlan
-    from ..analyses.fuse.printing import print_fusion
-    from ..analyses.fuse.verb import fuse as run
-    from ..analyses.fuse.verb import write
-    from ..analyses.printing import print_files
-    from ..analyses.summaries import Settings
-    from ..io.results import replacing
-    from .parsing import beta_of, methods_of, prior_of
+    import manytruths as mt
+
+    from .parsing import beta_of, prior_of
 
     input, common = input or Input(), common or Common()
-    folder = common.out / "fuse"
-    staple = {"prior": prior_of(prior), "consensus_items": consensus_items, "map_prior": beta_of(map_prior)}
-    methods, options = methods_of(method, smoothing, staple)
-    options |= {"simple": {"alpha": alpha}, "lsml": {"length": length}, "lsmlp": {"length": length}}
-    settings = Settings(seed=seed, resamples=resamples, jobs=common.jobs)
     study = input.open(template)
-    with replacing(folder, goes_on=True, run={"jobs": common.jobs}) as (stage,):
-        plan = FusePlan(methods, options, stage, pictures, earlier=folder)
-        with progress(common.quiet) as bar:
-            found = run(study, plan, pooled_rates=rates == "pooled", settings=settings, progress=bar)
-        paths = write(found, stage, pictures=pictures)
-    shown = console(common.quiet)
-    print_fusion(found, shown)
-    print_files(paths, stage, folder, shown)
+    unanimous: Literal["keep", "exclude"] = "exclude" if consensus_items == "leave_out" else "keep"
+    with progress(common.quiet) as bar:
+        result = mt.fuse(
+            study, out=common.out, consensus=method, prior=prior_of(prior), rates=rates, unanimous=unanimous,
+            map_prior=beta_of(map_prior), smoothing=smoothing, simple_alpha=alpha, length_penalty=length,
+            pictures=pictures, seed=seed, resamples=resamples, jobs=common.jobs, progress=bar,
+        )  # fmt: skip
+    present(result, common.out, quiet=common.quiet)
     return 0
 
 

@@ -86,7 +86,7 @@ def evaluate(
     methods, options = methods_of(
         truth or (GREY if study.options.grey else HARD), 0, {"prior": prior_of(prior)}, "--truth"
     )
-    options |= {"simple": {"alpha": alpha}, "lsml": {"length": length}, "lsmlp": {"length": length}}
+    options |= {"simple": {"alpha": alpha}, "lsml": {"length_penalty": length}, "lsmlp": {"length_penalty": length}}
     plan = EvaluatePlan(methods, options, threshold, distances, surfaces, boundaries, boundary_share)
     settings = Settings(seed=seed, resamples=resamples, jobs=common.jobs)
     extras = extras or Extras()

@@ -3,7 +3,7 @@
 from .cooke import cooke_weights
 from .gordon import balanced_accuracy, gordon_f, soft_accuracy, soft_sensitivity, soft_specificity
 from .level_set import LevelSet, lsml, lsmlp
-from .registry import estimate, methods, register
+from .registry import consensus_methods, estimate, register
 from .result import Consensus
 from .simple import Simple, simple
 from .staple import Staple, staple
@@ -14,13 +14,13 @@ from .vote import (
     Plurality,
     Vote,
     acceptable_region,
-    excluded_vote,
     inner_outer_ratio,
     inner_region,
     others_share,
     outer_region,
     plurality,
     vote,
+    vote_without_outliers,
 )
 
 __all__ = [
@@ -34,15 +34,14 @@ __all__ = [
     "Vote",
     "acceptable_region",
     "balanced_accuracy",
+    "consensus_methods",
     "cooke_weights",
     "estimate",
-    "excluded_vote",
     "gordon_f",
     "inner_outer_ratio",
     "inner_region",
     "lsml",
     "lsmlp",
-    "methods",
     "others_share",
     "outer_region",
     "plurality",
@@ -56,4 +55,5 @@ __all__ = [
     "staple_each",
     "staple_map",
     "vote",
+    "vote_without_outliers",
 ]

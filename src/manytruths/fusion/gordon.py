@@ -25,46 +25,149 @@ from ..core.errors import CallError
 from ..core.labels import VOID
 from ..core.tally import Tally
 from .result import Consensus, Values
-from .vote import divided
+from .vote import divide
 
 Truth = Consensus | ArrayLike
 Columns = Sequence[str | Column] | None
 
 
 def soft_sensitivity(tally: Tally, truth: Truth, columns: Columns = None) -> Values:
-    """p of each column (by default the raters) against a consensus, or one probability a pattern.
+    """Sensitivity of each column against a probability.
 
+    Parameters
+    ----------
+    tally : Tally
+        The decisions.
+    truth : Consensus or array
+        A consensus of this tally, or one probability per pattern.
+    columns : sequence of str or Column, optional
+        Whom to judge; by default the raters.
+
+    Returns
+    -------
+    ndarray
+        One value per column; nan where nothing is true, or nothing false.
+
+    References
+    ----------
+    .. [1] Gordon S et al. Evaluation of uterine cervix segmentations using ground truth from multiple experts. Comput
+       Med Imaging Graph 2009;33:205–216. doi:10.1016/j.compmedimag.2008.12.002
+
+    Examples
+    --------
     >>> import manytruths as mt
     >>> t = mt.tally({"A": [1, 1, 0], "B": [0, 1, 0]})
-    >>> soft_sensitivity(t, [0.0, 0.5, 1.0])
+    >>> mt.soft_sensitivity(t, [0.0, 0.5, 1.0])
     array([1.        , 0.66666667])
     """
     hit, missed, _, _ = _cells(tally, truth, columns)
-    return divided(hit, hit + missed)
+    return divide(hit, hit + missed)
 
 
 def soft_specificity(tally: Tally, truth: Truth, columns: Columns = None) -> Values:
-    """q of each column."""
+    """Specificity of each column against a probability.
+
+    Parameters
+    ----------
+    tally : Tally
+        The decisions.
+    truth : Consensus or array
+        A consensus of this tally, or one probability per pattern.
+    columns : sequence of str or Column, optional
+        Whom to judge; by default the raters.
+
+    Returns
+    -------
+    ndarray
+        One value per column; nan where nothing is true, or nothing false.
+
+    References
+    ----------
+    .. [1] Gordon S et al. Evaluation of uterine cervix segmentations using ground truth from multiple experts. Comput
+       Med Imaging Graph 2009;33:205–216. doi:10.1016/j.compmedimag.2008.12.002
+    """
     _, _, extra, spared = _cells(tally, truth, columns)
-    return divided(spared, spared + extra)
+    return divide(spared, spared + extra)
 
 
 def soft_accuracy(tally: Tally, truth: Truth, columns: Columns = None) -> Values:
-    """The expected share of items decided as the truth has it, for each column."""
+    """Expected share of items that each column decides as the probability has it.
+
+    Parameters
+    ----------
+    tally : Tally
+        The decisions.
+    truth : Consensus or array
+        A consensus of this tally, or one probability per pattern.
+    columns : sequence of str or Column, optional
+        Whom to judge; by default the raters.
+
+    Returns
+    -------
+    ndarray
+        One value per column; nan where nothing is true, or nothing false.
+
+    References
+    ----------
+    .. [1] Gordon S et al. Evaluation of uterine cervix segmentations using ground truth from multiple experts. Comput
+       Med Imaging Graph 2009;33:205–216. doi:10.1016/j.compmedimag.2008.12.002
+    """
     hit, missed, extra, spared = _cells(tally, truth, columns)
-    return divided(hit + spared, hit + missed + extra + spared)
+    return divide(hit + spared, hit + missed + extra + spared)
 
 
 def gordon_f(tally: Tally, truth: Truth, columns: Columns = None, alpha: float = 0.5) -> Values:
-    """The weighted harmonic mean of sensitivity and specificity, for each column."""
+    """Weighted harmonic mean of sensitivity and specificity of each column against a probability.
+
+    Parameters
+    ----------
+    tally : Tally
+        The decisions.
+    truth : Consensus or array
+        A consensus of this tally, or one probability per pattern.
+    columns : sequence of str or Column, optional
+        Whom to judge; by default the raters.
+    alpha : float
+        Weight of the specificity, from 0 to 1.
+
+    Returns
+    -------
+    ndarray
+        One value per column; nan where nothing is true, or nothing false.
+
+    References
+    ----------
+    .. [1] Gordon S et al. Evaluation of uterine cervix segmentations using ground truth from multiple experts. Comput
+       Med Imaging Graph 2009;33:205–216. doi:10.1016/j.compmedimag.2008.12.002
+    """
     if not 0 <= alpha <= 1:
         raise CallError(f"alpha is from 0 to 1; got {alpha!r}")
     p, q = soft_sensitivity(tally, truth, columns), soft_specificity(tally, truth, columns)
-    return np.where(p + q == 0, 0.0, divided(p * q, alpha * p + (1 - alpha) * q))
+    return np.where(p + q == 0, 0.0, divide(p * q, alpha * p + (1 - alpha) * q))
 
 
 def balanced_accuracy(tally: Tally, truth: Truth, columns: Columns = None) -> Values:
-    """The mean of sensitivity and specificity, for each column."""
+    """Mean of sensitivity and specificity of each column against a probability.
+
+    Parameters
+    ----------
+    tally : Tally
+        The decisions.
+    truth : Consensus or array
+        A consensus of this tally, or one probability per pattern.
+    columns : sequence of str or Column, optional
+        Whom to judge; by default the raters.
+
+    Returns
+    -------
+    ndarray
+        One value per column; nan where nothing is true, or nothing false.
+
+    References
+    ----------
+    .. [1] Gordon S et al. Evaluation of uterine cervix segmentations using ground truth from multiple experts. Comput
+       Med Imaging Graph 2009;33:205–216. doi:10.1016/j.compmedimag.2008.12.002
+    """
     return (soft_sensitivity(tally, truth, columns) + soft_specificity(tally, truth, columns)) / 2
 
 

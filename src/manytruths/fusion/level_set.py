@@ -44,7 +44,7 @@ from ..core.mask_arrays import Masks
 from ..core.painting import paint
 from ..core.tally import Tally
 from ..shape.narrow_band import Contour, outline_length
-from .result import Consensus, binary_labels, notes
+from .result import Consensus, binary_labels, table_notes
 
 Values = NDArray[np.float64]
 
@@ -70,10 +70,10 @@ STALE = 10
 class LevelSet(Consensus):
     """The contour and the raters' rates, as maps of the size of the masks.
 
-    ``hard`` is what lies inside. ``probability`` is a / (a + b), from the decisions on the item alone, but never on the
-    other side of ½ than the contour: exactly ½ where the contour overrules the raters, 0 where nothing is counted.
-    ``ended``: ``converged``, ``stopped`` (after the most steps allowed), ``vanished`` (the price of length was too
-    high), ``no contour`` (everything counted lies inside), ``nothing marked``, ``everything marked``.
+    ``hard`` is what lies inside. ``probability`` is a / (a + b), from the decisions on the pixel alone, but never on
+    the other side of ½ than the contour: exactly ½ where the contour overrules the raters, 0 where nothing is counted.
+    ``ended`` is ``converged``, ``stopped`` (after ``max_iter`` steps), ``vanished`` (the length penalty was too high),
+    ``no contour`` (everything counted lies inside), ``nothing marked`` or ``everything marked``.
     """
 
     sensitivity: Values
@@ -84,15 +84,15 @@ class LevelSet(Consensus):
     """Steps of the contour."""
     energy: Values
     """E at the start, and after each round of ten steps."""
-    price: float
-    """What a unit of length costs in the end: λ or, with the prior on detail, what became of it."""
+    penalty: float
+    """The penalty on a unit of length at the end: λ or, with the prior on detail, λ (g / eᵐ)ᵏ."""
     detail: Values
     """g of each rater; nan where he marked nothing, or it was not asked for."""
 
 
 def lsml(
     masks: Masks,
-    length: float = 2.0,
+    length_penalty: float = 2.0,
     *,
     prior: float | str = 0.5,
     raters: Sequence[str] | str | None = None,
@@ -100,46 +100,64 @@ def lsml(
     spacing: Sequence[float] | None = None,
     void: int | None = None,
     foreground: str | None = None,
-    tolerance: float = 1e-4,
-    most: int = 1000,
+    tol: float = 1e-4,
+    max_iter: int = 1000,
 ) -> LevelSet:
-    """The contour that explains the decisions best at a price on its length; masks of any number of dimensions.
+    """The contour that explains the decisions best, with a penalty on its length (LSML).
 
     Parameters
     ----------
-    masks, raters, void, foreground
-        As for :func:`manytruths.tally`, with two labels.
-    length
-        λ, in units of log-likelihood a side of an item. An item that juts out of a straight edge adds two sides; at 2
+    masks
+        As in :func:`manytruths.tally`, with two labels, of any number of dimensions.
+    length_penalty : float
+        λ, in units of log-likelihood per side of a pixel. A pixel that juts out of a straight edge adds two sides; at 2
         it stays if the odds for it are above e⁴, about what one rater's mark is worth. 0 has no smoothing.
-    prior
-        π: a number, ``"prevalence"`` or ``"marked"`` as for :func:`manytruths.staple`. ½, flat: maximum likelihood.
-    region
-        ``"whole"``, ``"union"``, or a mask of the items to count; what nobody rated is not counted either. There it is
-        background, and a contour ends at the border at no cost.
-    spacing
-        The size of an item along each axis, where it is not a cube.
-    tolerance, most
+    prior : float or {"prevalence", "marked"}
+        π, as in :func:`manytruths.staple`. ½, flat: maximum likelihood.
+    raters, void, foreground
+        As in :func:`manytruths.tally`.
+    region : {"whole", "union"} or array
+        The pixels to count; what nobody rated is not counted either. Elsewhere the map is background, and a contour
+        ends at the border at no cost.
+    spacing : sequence of float, optional
+        The size of a pixel along each axis, where pixels are not cubes.
+    tol : float
         End when, in each of three rounds of ten steps, no larger share of the inside changed, or when ten rounds
-        brought no lower energy; else stop after so many steps.
+        brought no lower energy.
+    max_iter : int
+        Maximum number of steps.
 
+    Returns
+    -------
+    LevelSet
+        Mask, probability, and the raters' sensitivity and specificity.
+
+    References
+    ----------
+    .. [1] Li X, Aldridge B, Fisher R, Rees J. Estimating the ground truth from multiple individual segmentations
+       incorporating prior pattern analysis with application to skin lesion segmentation. IEEE ISBI 2011.
+       doi:10.1109/ISBI.2011.5872670
+
+    Examples
+    --------
+    >>> import numpy as np, manytruths as mt
     >>> a = np.zeros((12, 12), int)
     >>> a[3:9, 3:9] = 1
     >>> b, c = a.copy(), a.copy()
     >>> b[2, 5], c[9, 3] = 1, 1
-    >>> found = lsml({"A": a, "B": b, "C": c})
-    >>> found
+    >>> result = mt.lsml({"A": a, "B": b, "C": c})
+    >>> result
     <LevelSet lsml of 3 raters, 12×12 map: converged>
-    >>> int(found.hard.sum()), found.specificity.round(3)
+    >>> int(result.hard.sum()), result.specificity.round(3)
     (36, array([1.   , 0.991, 0.991]))
     """
     scene = Scene.of(masks, prior, raters=raters, region=region, void=void, foreground=foreground)
-    return _found(scene, "lsml", Plan(length, spacing, tolerance, most), None)
+    return _fit_contour(scene, "lsml", Settings(length_penalty, spacing, tol, max_iter), None)
 
 
 def lsmlp(
     masks: Masks,
-    length: float = 2.0,
+    length_penalty: float = 2.0,
     *,
     leeway: float = 1.0,
     prior: float | str = 0.5,
@@ -148,34 +166,50 @@ def lsmlp(
     spacing: Sequence[float] | None = None,
     void: int | None = None,
     foreground: str | None = None,
-    tolerance: float = 1e-4,
-    most: int = 1000,
+    tol: float = 1e-4,
+    max_iter: int = 1000,
 ) -> LevelSet:
-    """As :func:`lsml`, with a prior: the contour has about as much detail as the raters draw.
+    """LSML with a prior on how much detail the contour has, taken from the raters' masks (LSMLP).
+
+    Careless raters draw detail that is not there, and so lower the length penalty: where all are careless, use LSML.
 
     Parameters
     ----------
-    leeway
-        How far, in log g, the truth may differ in detail from raters who all draw alike; the less, the stronger the
-        prior. At 1, a contour of twice their detail pays twice for length; at infinity it is LSML.
+    masks, length_penalty, prior, raters, region, spacing, void, foreground, tol, max_iter
+        As in :func:`lsml`.
+    leeway : float
+        How far, in log g, the consensus may differ in detail from raters who all draw alike; the smaller, the stronger
+        the prior. At 1, a contour of twice their detail has twice the penalty; at infinity it is LSML.
 
-    Careless raters draw detail that is not there, and so lower the price of length: where all are, take LSML.
+    Returns
+    -------
+    LevelSet
+        Also with the detail of each rater.
 
+    References
+    ----------
+    .. [1] Li X, Aldridge B, Fisher R, Rees J. Estimating the ground truth from multiple individual segmentations
+       incorporating prior pattern analysis with application to skin lesion segmentation. IEEE ISBI 2011.
+       doi:10.1109/ISBI.2011.5872670
+
+    Examples
+    --------
+    >>> import numpy as np, manytruths as mt
     >>> disc = np.hypot(*(np.indices((20, 20)) - 9.5)) < 6
-    >>> found = lsmlp({"A": disc, "B": np.roll(disc, 1, 0), "C": np.roll(disc, 1, 1)})
-    >>> found.ended, found.detail.round(2)
+    >>> result = mt.lsmlp({"A": disc, "B": np.roll(disc, 1, 0), "C": np.roll(disc, 1, 1)})
+    >>> result.ended, result.detail.round(2)
     ('converged', array([4.15, 4.15, 4.15]))
     """
     if not leeway > 0:
         raise CallError(f"leeway is above 0; got {leeway!r}")
     scene = Scene.of(masks, prior, raters=raters, region=region, void=void, foreground=foreground)
-    plan = Plan(length, spacing, tolerance, most)
-    return _found(scene, "lsmlp", plan, detail_of(scene, leeway, spacing))
+    settings = Settings(length_penalty, spacing, tol, max_iter)
+    return _fit_contour(scene, "lsmlp", settings, measure_detail(scene, leeway, spacing))
 
 
-def _found(scene: Scene, method: str, plan: Plan, detail: Detail | None) -> LevelSet:
-    contour = Contour(scene.start, scene.counted, plan.spacing)
-    run = evolved(scene, contour, plan, detail)
+def _fit_contour(scene: Scene, method: str, settings: Settings, detail: Detail | None) -> LevelSet:
+    contour = Contour(scene.start, scene.counted, settings.spacing)
+    run = evolve(scene, contour, settings, detail)
     hard = contour.hard
     rates = scene.rates(scene.inside(hard), pseudo=0)
     return LevelSet(
@@ -190,27 +224,27 @@ def _found(scene: Scene, method: str, plan: Plan, detail: Detail | None) -> Leve
         specificity=rates.specificity,
         iterations=run.steps,
         energy=run.energy,
-        price=run.price,
+        penalty=run.penalty,
         detail=np.full_like(rates.sensitivity, np.nan) if detail is None else detail.each,
     )
 
 
 @dataclass(frozen=True)
-class Plan:
-    """The price of length, and when to end."""
+class Settings:
+    """The length penalty, and when to stop."""
 
-    length: float
+    length_penalty: float
     spacing: Sequence[float] | None
-    tolerance: float
-    most: int
+    tol: float
+    max_iter: int
 
     def __post_init__(self) -> None:
-        if not 0 <= self.length < np.inf:
-            raise CallError(f"length is the price of a unit of it, at least 0; got {self.length!r}")
-        if not self.tolerance >= 0:
-            raise CallError(f"tolerance is a share of the inside, at least 0; got {self.tolerance!r}")
-        if self.most < 1:
-            raise CallError(f"most is at least one step; got {self.most!r}")
+        if not 0 <= self.length_penalty < np.inf:
+            raise CallError(f"length_penalty is at least 0 and finite; got {self.length_penalty!r}")
+        if not self.tol >= 0:
+            raise CallError(f"tol is a share of the pixels inside, at least 0; got {self.tol!r}")
+        if self.max_iter < 1:
+            raise CallError(f"max_iter is at least 1; got {self.max_iter!r}")
 
 
 @dataclass(frozen=True)
@@ -219,39 +253,39 @@ class Run:
 
     steps: int
     energy: Values
-    price: float
+    penalty: float
     ended: str
     note: str = ""
 
 
-def evolved(scene: Scene, contour: Contour, plan: Plan, detail: Detail | None) -> Run:
+def evolve(scene: Scene, contour: Contour, settings: Settings, detail: Detail | None) -> Run:
     """Move the contour until it rests."""
     hard, energy, steps, quiet = contour.hard, list[float](), 0, 0
     while True:
         inside = scene.inside(hard)
         rates, length, size = scene.rates(inside), contour.length(), float(inside.sum())
-        price = plan.length * (detail.factor(length, size) if detail else 1)
-        energy.append(scene.misfit(inside, rates) + price * length / (detail.strength + 1 if detail else 1))
+        penalty = settings.length_penalty * (detail.factor(length, size) if detail else 1)
+        energy.append(scene.misfit(inside, rates) + penalty * length / (detail.strength + 1 if detail else 1))
         ended = _without_contour(scene, inside)
         rests = quiet == QUIET or len(energy) - int(np.argmin(energy)) > STALE
-        if ended or rests or steps >= plan.most:
+        if ended or rests or steps >= settings.max_iter:
             break
         ratio = scene.log_a(rates) - scene.log_b(rates)
-        ratio += plan.length * (detail.pressure(length, size) if detail else 0)
-        todo = min(ROUND, plan.most - steps)
-        _move(contour, scene.pattern.ravel(), ratio, price, todo)
+        ratio += settings.length_penalty * (detail.pressure(length, size) if detail else 0)
+        todo = min(ROUND, settings.max_iter - steps)
+        _move(contour, scene.pattern.ravel(), ratio, penalty, todo)
         steps += todo
         last, hard = hard, contour.hard
-        quiet = quiet + 1 if np.count_nonzero(hard != last) <= plan.tolerance * size else 0
-    return Run(steps, np.array(energy), price, *(ended or _verdict(rests, plan)))
+        quiet = quiet + 1 if np.count_nonzero(hard != last) <= settings.tol * size else 0
+    return Run(steps, np.array(energy), penalty, *(ended or _verdict(rests, settings)))
 
 
-def _move(contour: Contour, pattern: NDArray[np.int32], ratio: Values, price: float, steps: int) -> None:
+def _move(contour: Contour, pattern: NDArray[np.int32], ratio: Values, penalty: float, steps: int) -> None:
     for step in range(steps):
         if step % FOLLOW == 0:
             contour.follow()
             pressure = ratio[pattern[contour.band]]
-        contour.step(pressure, price)
+        contour.step(pressure, penalty)
 
 
 def _without_contour(scene: Scene, inside: Values) -> tuple[str, str] | None:
@@ -259,7 +293,7 @@ def _without_contour(scene: Scene, inside: Values) -> tuple[str, str] | None:
     if not inside.any():
         if not scene.threshold:
             return "nothing marked", "the sensitivities cannot be told: no item is marked"
-        return "vanished", "no contour pays for its length; take a smaller length"
+        return "vanished", "the contour vanished; take a smaller length_penalty"
     if inside.sum() < scene.counts.sum():
         return None
     if float(scene.share[scene.counts > 0].min()) == 1:
@@ -267,10 +301,10 @@ def _without_contour(scene: Scene, inside: Values) -> tuple[str, str] | None:
     return "no contour", "everything that is counted lies inside; take a larger region"
 
 
-def _verdict(rests: bool, plan: Plan) -> tuple[str, str]:
+def _verdict(rests: bool, settings: Settings) -> tuple[str, str]:
     if rests:
         return "converged", ""
-    return "stopped", f"the contour still moves after {plan.most} steps; allow more with most="
+    return "stopped", f"the contour still moves after {settings.max_iter} steps; allow more with max_iter="
 
 
 @dataclass(frozen=True)
@@ -350,7 +384,7 @@ class Scene:
     @property
     def notes(self) -> list[str]:
         """What to know of the decisions, and of the start."""
-        found, threshold = notes(self.tally), self.threshold
+        found, threshold = table_notes(self.tally), self.threshold
         if not self.counts.any():
             found.append("nobody rated anything")
         if 0 < threshold < 0.5:
@@ -379,7 +413,7 @@ class Scene:
         return np.asarray(np.log1p(-self.prior) + self.left @ np.log(q) + self.marked @ np.log1p(-q))
 
     def misfit(self, inside: Values, rates: Rates) -> float:
-        """E without the price of length."""
+        """E without the length penalty."""
         likelihood = inside @ self.log_a(rates) + (self.counts - inside) @ self.log_b(rates)
         return -float(likelihood) - rates.log_density
 
@@ -443,7 +477,7 @@ class Detail:
         return share * self.power * length / size * self.factor(length, size) if size else 0.0
 
 
-def detail_of(scene: Scene, leeway: float, spacing: Sequence[float] | None) -> Detail:
+def measure_detail(scene: Scene, leeway: float, spacing: Sequence[float] | None) -> Detail:
     """The detail of each rater, and its mean and spread, weighted by how well he agrees with the vote."""
     power = 1 - 1 / scene.counted.ndim
     each = np.array([_detail(scene, rater, power, spacing) for rater in range(scene.marked.shape[1])])

@@ -22,26 +22,37 @@ BINARY = Labels((0, 1), ("background", "any"))
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Consensus:
-    """An estimate of the truth: a probability, a hard decision, who was heard, and how it ended.
+    """An estimated consensus: a probability, a hard decision, the raters it was made of, and how the estimation ended.
 
-    Most estimators decide by pattern: ``probability`` and ``hard`` then hold one value a pattern of a tally, which they
-    know, so that they can be painted. Estimators that look at neighbours give maps of the size of the masks.
+    Most estimators decide by pattern: ``probability`` and ``hard`` then hold one value per pattern of a tally, which
+    they know, so that they can be painted. Spatial estimators give maps of the size of the masks.
+
+    Attributes
+    ----------
+    method : str
+        The estimator with its main setting: ``vote:0.5``, ``staple``.
+    raters : tuple of str
+        Raters whose decisions were used.
+    labels : Labels
+        The labels that ``hard`` refers to.
+    probability : ndarray
+        With two labels, the probability that an item is marked; with more, a last axis of labels.
+    hard : ndarray
+        With two labels, one of them background, whether an item is marked; otherwise the code of its label in
+        ``labels``.
+    ended : str
+        How the estimation ended: ``done``, ``converged``, ``stopped``, …
+    notes : tuple of str
+        What to know before using it.
     """
 
     method: str
-    """The estimator with its main setting: ``vote:0.5``, ``staple``."""
     raters: tuple[str, ...]
-    """Whose decisions went in."""
     labels: Labels
-    """What ``hard`` speaks of."""
     probability: NDArray[Any]
-    """Two labels: how likely the item is marked, one value a pattern or a map. More: a last axis of labels."""
     hard: NDArray[Any]
-    """Two labels, one of them background: whether the item is marked. Else the code of its label in ``labels``."""
     ended: str = "done"
-    """How the estimation ended, in a word or two."""
     notes: tuple[str, ...] = ()
-    """What to know before using it."""
 
     @property
     def note(self) -> str:
@@ -50,12 +61,12 @@ class Consensus:
 
     @property
     def kind(self) -> Literal["pattern", "map"]:
-        """Whether there is a value a pattern, or a map."""
+        """``"pattern"`` where there is a value per pattern, ``"map"`` where there is a map."""
         return "pattern" if isinstance(self.hard, PatternValues) else "map"
 
     @property
     def tally(self) -> Tally | None:
-        """The table whose patterns were decided; None for a map."""
+        """The tally whose patterns were decided; None for a map."""
         return self.hard.tally if isinstance(self.hard, PatternValues) else None
 
     @property
@@ -66,7 +77,18 @@ class Consensus:
         return self._like(table[np.asarray(self.hard).astype(np.uint8)])
 
     def of(self, label: int | str) -> NDArray[Any]:
-        """How likely each pattern or item has a label, given by name or value."""
+        """The probability of a label, by pattern or as a map.
+
+        Parameters
+        ----------
+        label : int or str
+            Name or value of the label.
+
+        Returns
+        -------
+        ndarray
+            One value per pattern, or a map.
+        """
         code, chance = self.labels.index(label), np.asarray(self.probability)
         if chance.ndim == self.hard.ndim:
             return self._like(chance if code == 1 else 1 - chance)
@@ -96,7 +118,7 @@ def with_mark(tally: Tally) -> Tally:
     return tally.relabel(Labels((0, 1))) if tally.labels.values == (0,) else tally
 
 
-def refuse_slots(tally: Tally, what: str) -> None:
+def refuse_exchangeable(tally: Tally, what: str) -> None:
     """Raise where slots are not people, and so nothing can be said of one of them."""
     if tally.exchangeable:
         raise CallError(
@@ -118,7 +140,7 @@ MARKED_NOTHING = "rater_marked_nothing"
 SLOTS = "raters are exchangeable: the rates are those of slots, within one case only"
 
 
-def notes(tally: Tally) -> list[str]:
+def table_notes(tally: Tally) -> list[str]:
     """One rater only, no overlap, nothing marked, raters who are constant, labels that one rater alone gave."""
     given = _given(tally)
     each = given.sum(axis=1).tolist()
@@ -159,7 +181,7 @@ def _who(tally: Tally, rater: int) -> str:
     return "one rater" if tally.exchangeable else tally.rater_names[rater]
 
 
-def left_out(tally: Tally, kept: NDArray[np.bool_]) -> list[str]:
+def left_out_notes(tally: Tally, kept: NDArray[np.bool_]) -> list[str]:
     """What to say when too few raters remain: items that none of them rated, or one rater alone."""
     rated = (tally.patterns[:, tally.raters] != VOID)[:, kept].any(axis=1)
     found = [f"only {tally.rater_names[int(kept.argmax())]} is left: the consensus is his"] if kept.sum() == 1 else []

@@ -39,8 +39,8 @@ from ..core.errors import CallError
 from ..core.labels import Labels
 from ..core.painting import PatternValues
 from ..core.tally import Tally
-from .em import Decisions, Fit, Values, fitted, log, log_joint
-from .result import SLOTS, Consensus, notes, unrated_code, with_mark
+from .em import Decisions, Fit, Values, fit_em, log, log_joint
+from .result import SLOTS, Consensus, table_notes, unrated_code, with_mark
 
 if TYPE_CHECKING:
     from .staple_errors import RateErrors
@@ -48,11 +48,11 @@ if TYPE_CHECKING:
 
 Prior = Literal["prevalence", "marked", "estimated"] | float | Sequence[float]
 
-ConsensusItems = Literal["keep", "leave_out"]
+Unanimous = Literal["keep", "exclude"]
 
-MOST = 1000
+MAX_ITER = 1000
 
-MOST_OF_ITK = 100_000
+MAX_ITER_OF_ITK = 100_000
 """ITK itself goes on for ever."""
 
 TOLERANCE = 1e-7
@@ -65,11 +65,12 @@ TIE = 1e-9
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Staple(Consensus):
-    """What STAPLE found: W for ``probability`` (the prior where nobody rated), and the rates of every rater.
+    """The result of STAPLE: the probability of each pattern, and the rates of every rater.
 
-    ``hard`` is W > ½, or the most likely label; a tie is background or the lower label, what nobody rated background.
-    ``ended``: ``converged``, ``stopped`` (after the most iterations allowed), ``nothing rated``, ``nothing marked``,
-    ``everything marked``, ``one label`` (was all that was given), ``all agree`` (and consensus items are left out).
+    ``hard`` is W > ½, or the most likely label; a tie is background or the lower label, what nobody rated is
+    background. ``ended`` is ``converged``, ``stopped`` (after ``max_iter`` iterations), ``nothing rated``, ``nothing
+    marked``, ``everything marked``, ``one label`` (only one was given) or ``all agree`` (and unanimous items are
+    excluded).
     """
 
     confusion: Values
@@ -85,13 +86,13 @@ class Staple(Consensus):
 
     @property
     def sensitivity(self) -> Values:
-        """p of each rater, or of each rater and label; nan where nothing that he rated is true."""
+        """Sensitivity p of each rater, or of each rater and label; nan where nothing that they rated is true."""
         each = np.diagonal(self.confusion, axis1=1, axis2=2)
         return np.array(each[:, 1] if len(self.labels) == 2 else each)
 
     @property
     def specificity(self) -> Values:
-        """q of each rater; for more labels, how often he does not give a label to items of the others."""
+        """Specificity q of each rater; for more labels, how often they do not give a label to items of the others."""
         if len(self.labels) == 2:
             return np.array(self.confusion[:, 0, 0])
         prior = np.asarray(self.prior)
@@ -100,7 +101,18 @@ class Staple(Consensus):
         return np.asarray(1 - np.einsum("lk,rkl->rl", others, given) / others.sum(axis=1))
 
     def standard_errors(self) -> RateErrors:
-        """Of the rates, from the information matrix; right only for independent items (see :mod:`.information`)."""
+        """Standard errors of the rates from the information matrix; valid only for independent items, such as ratings.
+
+        Returns
+        -------
+        RateErrors
+            Errors of sensitivity, specificity, confusion matrices and prior.
+
+        References
+        ----------
+        .. [1] Louis TA. Finding the observed information matrix when using the EM algorithm. J R Stat Soc B
+           1982;44:226–233. doi:10.1111/j.2517-6161.1982.tb01203.x
+        """
         from .staple_errors import rate_errors
 
         return rate_errors(self)
@@ -111,57 +123,75 @@ def staple(
     prior: Prior = "prevalence",
     *,
     like: Literal["itk"] | None = None,
-    consensus_items: Literal["keep", "leave_out"] = "keep",
+    unanimous: Literal["keep", "exclude"] = "keep",
     map_prior: tuple[float, ...] | None = None,
-    tolerance: float = 1e-7,
-    most: int | None = None,
+    tol: float = 1e-7,
+    max_iter: int | None = None,
 ) -> Staple:
-    """The hidden truth behind decisions, and the raters' rates, by maximum likelihood.
+    """Estimate the hidden true labels and the raters' sensitivity and specificity by maximum likelihood (STAPLE).
 
-    Nobody marked anything: W is 0 and the rates cannot be told. No overlap at all: EM still converges, to whoever
-    marked most, and ``note`` says that it means nothing. A table of one case gives rates per case, a pooled one pooled.
+    Where nobody marked anything, W is 0 and the rates are undefined. Without any overlap EM still converges, to whoever
+    marked most, and a note says that it means nothing. The table of one case gives rates per case, a pooled one pooled
+    rates. Rates of masks have no standard errors of their own, as neighbouring pixels are not independent: resample
+    subjects with :func:`confidence_interval`.
 
     Parameters
     ----------
-    prior
-        π: ``"prevalence"``, the mean vote, as ITK has it; ``"marked"``, the share of items that anybody marked (shared
-        out among several marks by their votes); ``"estimated"``, the mean of W after each step (Dawid and Skene's
-        model); a number; or one number a label. All but ``"estimated"`` stay fixed.
-    like
-        ``"itk"``: as ``itk::STAPLEImageFilter`` or, for more than two labels, ``itk::MultiLabelSTAPLEImageFilter``,
-        which fixes start, prior and tolerance; the first counts one iteration less.
-    consensus_items
-        ``"leave_out"``: items on which two or more raters agree, all of them, are taken to be what they say, and the
-        rates and the prior come from the others (Commowick 2012).
-    map_prior
-        Beta priors of the rates (Commowick & Warfield 2010): ``(a, b)`` for all of them, or ``(a_p, b_p, a_q, b_q)``;
-        each at least 1. With more labels, Dirichlet: a for the right label, b for each of the others.
-    tolerance
-        Stop when no rate moves more than this between iterations.
-    most
-        Stop after so many iterations: 1,000, or 100,000 for ITK's sake.
+    tally : Tally
+        The raters' decisions, of two or more labels.
+    prior : {"prevalence", "marked", "estimated"}, float or sequence of float
+        π: the mean vote, as in ITK; the share of items that any rater marked (shared among several labels by their
+        votes); the mean of W after each step (Dawid and Skene's model [2]_); a number; or one number per label. All but
+        ``"estimated"`` stay fixed.
+    like : {"itk"}, optional
+        Reproduce ``itk::STAPLEImageFilter`` or, for more than two labels, ``itk::MultiLabelSTAPLEImageFilter``, which
+        fixes start, prior and tolerance; the first counts one iteration less.
+    unanimous : {"keep", "exclude"}
+        With ``"exclude"``, items on which two or more raters all agree are taken as what they say, and rates and prior
+        come from the others [3]_.
+    map_prior : tuple of float, optional
+        Beta priors of the rates [4]_: ``(a, b)`` for all of them, or ``(a_p, b_p, a_q, b_q)``; each at least 1. With
+        more labels, Dirichlet: a for the right label, b for each of the others.
+    tol : float
+        Stop when no rate changes by more than this between iterations.
+    max_iter : int, optional
+        Maximum number of iterations: 1,000, or 100,000 with ``like="itk"``.
 
-    Rates of masks have no standard errors of their own, as neighbouring pixels are not independent: resample subjects.
+    Returns
+    -------
+    Staple
+        Probability, decision, confusion matrices, prior and log-likelihood.
 
+    References
+    ----------
+    .. [1] Warfield SK, Zou KH, Wells WM. Simultaneous truth and performance level estimation (STAPLE). IEEE Trans Med
+       Imaging 2004;23:903–921. doi:10.1109/TMI.2004.828354
+    .. [2] Dawid AP, Skene AM. Appl Stat 1979;28:20–28. doi:10.2307/2346806
+    .. [3] Commowick O, Akhondi-Asl A, Warfield SK. IEEE Trans Med Imaging 2012;31:1593–1606.
+       doi:10.1109/TMI.2012.2197406
+    .. [4] Commowick O, Warfield SK. MAP-STAPLE. MICCAI 2010, LNCS 6363:25–32. doi:10.1007/978-3-642-15711-0_4
+
+    Examples
+    --------
     >>> import manytruths as mt
     >>> t = mt.tally({"A": [1, 1, 0, 0, 0, 0], "B": [1, 1, 0, 0, 0, 0], "C": [1, 0, 1, 0, 0, 0]})
-    >>> found = staple(t)
-    >>> found.hard, found.sensitivity.round(2)
+    >>> result = mt.staple(t)
+    >>> result.hard, result.sensitivity.round(2)
     (array([False, False,  True,  True]), array([1. , 1. , 0.5]))
     """
     tally = with_mark(tally)
-    options = StapleOptions.of(tally, prior, like, consensus_items, map_prior, tolerance, most)
-    decisions, agreed = decisions_of(tally, options)
+    options = StapleOptions.of(tally, prior, like, unanimous, map_prior, tol, max_iter)
+    decisions, agreed = read_decisions(tally, options)
     pseudo = pseudo_counts(map_prior, decisions.labels)
     given = np.flatnonzero((tally.counts[:, None] * tally.votes).any(axis=0))
     if len(given) < 2:
         return _certain(tally, int(given[0]) if len(given) else 0, options)
     if not decisions.counts.any():
-        return finished(tally, _nothing_fitted(tally), agreed, options)
+        return make_result(tally, _nothing_fitted(tally), agreed, options)
     start = starting_prior(decisions, tally, prior)
     begin = itk_start(tally, decisions, start) if like == "itk" else decisions.share
-    fit = fitted(decisions, begin, start, options.estimate, pseudo, options.tolerance, options.most)
-    return finished(tally, fit, agreed, options)
+    fit = fit_em(decisions, begin, start, options.estimate, pseudo, options.tol, options.max_iter)
+    return make_result(tally, fit, agreed, options)
 
 
 @dataclass(frozen=True)
@@ -170,10 +200,10 @@ class StapleOptions:
 
     prior: Prior | str = "prevalence"
     like: Literal["itk"] | None = None
-    consensus_items: ConsensusItems = "keep"
+    unanimous: Unanimous = "keep"
     map_prior: tuple[float, ...] | None = None
-    tolerance: float = 1e-7
-    most: int = MOST
+    tol: float = 1e-7
+    max_iter: int = MAX_ITER
 
     @classmethod
     def of(
@@ -181,28 +211,28 @@ class StapleOptions:
         tally: Tally,
         prior: Prior | str = "prevalence",
         like: Literal["itk"] | None = None,
-        consensus_items: ConsensusItems = "keep",
+        unanimous: Unanimous = "keep",
         map_prior: tuple[float, ...] | None = None,
-        tolerance: float = 1e-7,
-        most: int | None = None,
+        tol: float = 1e-7,
+        max_iter: int | None = None,
     ) -> StapleOptions:
         """With ITK's own where it is asked for."""
         if like == "itk":
-            tolerance, most = itk_tolerance(tally), MOST_OF_ITK if most is None else most
-        return cls(prior, like, consensus_items, map_prior, tolerance, MOST if most is None else most)
+            tol, max_iter = itk_tolerance(tally), MAX_ITER_OF_ITK if max_iter is None else max_iter
+        return cls(prior, like, unanimous, map_prior, tol, MAX_ITER if max_iter is None else max_iter)
 
     def __post_init__(self) -> None:
         if self.like not in (None, "itk"):
             raise CallError(f"like is None or 'itk'; got {self.like!r}")
-        if self.like == "itk" and (self.prior != "prevalence" or self.consensus_items != "keep" or self.map_prior):
+        if self.like == "itk" and (self.prior != "prevalence" or self.unanimous != "keep" or self.map_prior):
             raise CallError(
-                "like='itk' has the prior 'prevalence', keeps consensus items and has no map_prior; got "
-                f"{self.prior!r}, {self.consensus_items!r}, {self.map_prior!r}: leave them out, or leave out like="
+                "like='itk' has the prior 'prevalence', keeps unanimous items and has no map_prior; got "
+                f"{self.prior!r}, {self.unanimous!r}, {self.map_prior!r}: leave them out, or leave out like="
             )
-        if self.consensus_items not in ("keep", "leave_out"):
-            raise CallError(f"consensus_items is 'keep' or 'leave_out'; got {self.consensus_items!r}")
-        if self.most < 1:
-            raise CallError(f"most is at least one iteration; got {self.most!r}")
+        if self.unanimous not in ("keep", "exclude"):
+            raise CallError(f"unanimous is 'keep' or 'exclude'; got {self.unanimous!r}")
+        if self.max_iter < 1:
+            raise CallError(f"max_iter is at least 1; got {self.max_iter!r}")
 
     @property
     def estimate(self) -> bool:
@@ -295,10 +325,10 @@ def _cells(chosen: NDArray[np.bool_], decisions: Decisions) -> Values:
     return cells.reshape(-1, decisions.raters, decisions.labels).swapaxes(0, 1)
 
 
-def decisions_of(tally: Tally, options: StapleOptions) -> tuple[Decisions, NDArray[np.bool_]]:
+def read_decisions(tally: Tally, options: StapleOptions) -> tuple[Decisions, NDArray[np.bool_]]:
     """What EM sees, and which patterns are settled beforehand."""
     decisions = Decisions.of(tally)
-    if options.consensus_items == "keep":
+    if options.unanimous == "keep":
         return decisions, np.zeros(len(tally.counts), bool)
     agreed = (tally.rated > 1) & (tally.votes.max(axis=1, initial=0) == tally.rated)
     return replace(decisions, counts=np.where(agreed, 0.0, decisions.counts)), agreed
@@ -321,10 +351,10 @@ def _certain(tally: Tally, code: int, options: StapleOptions) -> Staple:
     note = f"the rates cannot be told: every item is {tally.labels.names[code]}"
     if not tally.rated.any():
         how, note = "nothing rated", "nobody rated anything"
-    return replace(finished(tally, fit, np.zeros(len(tally.counts), bool), options), ended=how, notes=(note,))
+    return replace(make_result(tally, fit, np.zeros(len(tally.counts), bool), options), ended=how, notes=(note,))
 
 
-def finished(tally: Tally, fit: Fit, agreed: NDArray[np.bool_], options: StapleOptions) -> Staple:
+def make_result(tally: Tally, fit: Fit, agreed: NDArray[np.bool_], options: StapleOptions) -> Staple:
     """The result of a fit; what raters agreed on beforehand is as they said."""
     weight = fit.weight
     if agreed.any():
@@ -335,8 +365,8 @@ def finished(tally: Tally, fit: Fit, agreed: NDArray[np.bool_], options: StapleO
         raters=tally.rater_names,
         labels=tally.labels,
         probability=PatternValues(weight[:, 1] if two else weight, tally),
-        hard=PatternValues(hardened(weight, tally.labels, tally.rated > 0), tally),
-        ended=ended(fit, options),
+        hard=PatternValues(decide(weight, tally.labels, tally.rated > 0), tally),
+        ended=convergence_of(fit, options),
         notes=tuple(staple_notes(tally, fit, options)),
         confusion=fit.confusion,
         prior=float(fit.prior[1]) if two else fit.prior,
@@ -346,25 +376,25 @@ def finished(tally: Tally, fit: Fit, agreed: NDArray[np.bool_], options: StapleO
     )
 
 
-def hardened(weight: Values, labels: Labels, rated: NDArray[np.bool_]) -> NDArray[Any]:
+def decide(weight: Values, labels: Labels, rated: NDArray[np.bool_]) -> NDArray[Any]:
     """The most likely label; of equally likely ones the first; background where nobody rated."""
     top = weight >= weight.max(axis=-1, keepdims=True) - 2 * TIE
     codes = np.where(rated, top.argmax(axis=-1), unrated_code(labels)).astype(np.uint8)
     return codes == 1 if len(labels) == 2 and labels.background is not None else codes
 
 
-def ended(fit: Fit, options: StapleOptions) -> str:
+def convergence_of(fit: Fit, options: StapleOptions) -> str:
     """How EM ended."""
     if not len(fit.history):
         return "all agree"
-    return "converged" if fit.moved <= options.tolerance else "stopped"
+    return "converged" if fit.moved <= options.tol else "stopped"
 
 
 def staple_notes(tally: Tally, fit: Fit, options: StapleOptions) -> list[str]:
     """What to know of a table and of its fit."""
-    found = notes(tally) + ([SLOTS] if tally.exchangeable else [])
+    found = table_notes(tally) + ([SLOTS] if tally.exchangeable else [])
     if not len(fit.history):
         return [*found, "the rates cannot be told: raters agree on every item, and those are left out"]
-    if fit.moved > options.tolerance:
+    if fit.moved > options.tol:
         found.append(f"not converged: after {len(fit.history)} iterations a rate still moved by {fit.moved:.2g}")
     return found

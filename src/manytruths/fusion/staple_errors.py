@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import CallError
 from .em import Decisions, Values, e_step, log
-from .staple import Staple, decisions_of, pseudo_counts
+from .staple import Staple, pseudo_counts, read_decisions
 
 EDGE = 1e-6
 """A rate this near to 0 or 1 is held there."""
@@ -53,7 +53,7 @@ def rate_errors(found: Staple) -> RateErrors:
     """Standard errors of the rates of a :class:`Staple` of patterns; see :meth:`Staple.standard_errors`."""
     if found.tally is None:
         raise CallError("standard errors are for STAPLE of a table; neighbouring items of a map are not independent")
-    decisions, _ = decisions_of(found.tally, found.options)
+    decisions, _ = read_decisions(found.tally, found.options)
     prior = np.array([1 - found.prior, found.prior]) if isinstance(found.prior, float) else found.prior
     rates = _parameters(found.confusion, prior)
     free = (rates > EDGE) & (rates < 1 - EDGE)
@@ -62,7 +62,7 @@ def rate_errors(found: Staple) -> RateErrors:
         return _errors(found, np.full(rates.shape, np.nan), "every rate is 0 or 1, or cannot be told")
     matrix = _information(decisions, found.confusion, prior)
     matrix += np.diag(_curvature(found, rates).ravel())
-    return _inverted(found, matrix, free)
+    return _invert(found, matrix, free)
 
 
 def _parameters(confusion: Values, prior: Values) -> Values:
@@ -98,7 +98,7 @@ def _curvature(found: Staple, rates: Values) -> Values:
     return np.asarray(np.divide(each, rates**2, out=np.zeros_like(rates), where=rates > EDGE))
 
 
-def _inverted(found: Staple, matrix: Values, free: NDArray[np.bool_]) -> RateErrors:
+def _invert(found: Staple, matrix: Values, free: NDArray[np.bool_]) -> RateErrors:
     """Inverted among the steps that keep every row's sum."""
     steps = _steps(free)
     inside = steps.T @ matrix @ steps

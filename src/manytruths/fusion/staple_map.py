@@ -35,9 +35,19 @@ from ..core.labels import Labels
 from ..core.mask_arrays import Masks, format_shape
 from ..core.painting import paint
 from ..core.tally import Tally
-from .em import Decisions, Fit, Values, fitted, log, log_joint
+from .em import Decisions, Fit, Values, fit_em, log, log_joint
 from .result import with_mark
-from .staple import Prior, Staple, StapleOptions, decisions_of, ended, hardened, pseudo_counts, staple, staple_notes
+from .staple import (
+    Prior,
+    Staple,
+    StapleOptions,
+    convergence_of,
+    decide,
+    pseudo_counts,
+    read_decisions,
+    staple,
+    staple_notes,
+)
 
 Place = tuple[slice, ...]
 
@@ -54,45 +64,61 @@ def staple_map(
     labels: Labels | Mapping[int, str] | Iterable[int] | None = None,
     void: int | None = None,
     foreground: str | None = None,
-    consensus_items: Literal["keep", "leave_out"] = "keep",
+    unanimous: Literal["keep", "exclude"] = "keep",
     map_prior: tuple[float, ...] | None = None,
-    tolerance: float = 1e-7,
-    most: int = 1000,
+    tol: float = 1e-7,
+    max_iter: int = 1000,
 ) -> Staple:
-    """:func:`staple` of masks, with what a table cannot hold; ``probability`` and ``hard`` are maps.
+    """STAPLE of masks, with a prior for every pixel or with smoothing; ``probability`` and ``hard`` are maps.
 
     Parameters
     ----------
-    masks, region, raters, labels, void, foreground
-        As in :func:`manytruths.tally`. The rates come from the region, the map covers everything.
-    prior
-        As in :func:`staple`; or a map of the size of the masks: how likely each item is marked. With more labels, a map
-        with a last axis of labels.
-    smoothing
-        β ≥ 0: what each pair of equal neighbours is worth, in nats.
-    consensus_items, map_prior, tolerance, most
+    masks
+        As in :func:`manytruths.tally`.
+    prior : {"prevalence", "marked", "estimated"}, float, sequence of float or array
+        As in :func:`staple`; or a map of the size of the masks with the prior probability of each pixel. With more
+        labels, a map with a last axis of labels.
+    smoothing : float
+        β ≥ 0: the reward of each pair of equal neighbours, in nats.
+    region : str or array
+        As in :func:`manytruths.tally`. The rates come from the region; the map covers everything.
+    raters, labels, void, foreground
+        As in :func:`manytruths.tally`.
+    unanimous, map_prior, tol, max_iter
         As in :func:`staple`.
 
-    >>> import numpy as np
+    Returns
+    -------
+    Staple
+        With maps as ``probability`` and ``hard``.
+
+    References
+    ----------
+    .. [1] Warfield SK, Zou KH, Wells WM. Simultaneous truth and performance level estimation (STAPLE). IEEE Trans Med
+       Imaging 2004;23:903–921. doi:10.1109/TMI.2004.828354
+
+    Examples
+    --------
+    >>> import manytruths as mt
     >>> masks = {"A": [1, 1, 0, 0, 0], "B": [1, 0, 0, 0, 0], "C": [1, 1, 0, 1, 0]}
-    >>> staple_map(masks, smoothing=0.2).hard
+    >>> mt.staple_map(masks, smoothing=0.2).hard
     array([ True,  True, False, False, False])
     """
     whole = with_mark(tally(masks, raters=raters, labels=labels, void=void, foreground=foreground))
     index = paint(np.arange(len(whole.counts)), masks, whole, raters=raters, void=void, foreground=foreground)
-    settings = {"consensus_items": consensus_items, "map_prior": map_prior, "tolerance": tolerance, "most": most}
+    settings = {"unanimous": unanimous, "map_prior": map_prior, "tol": tol, "max_iter": max_iter}
     if isinstance(prior, str) or np.ndim(prior) == 0 or np.shape(prior) == (len(whole.labels),) != index.shape:
-        found = staple(_restricted(whole, index, region), prior, **settings)  # type: ignore[arg-type]
+        found = staple(_restrict(whole, index, region), prior, **settings)  # type: ignore[arg-type]
         joint, where = _joint(found, whole, Decisions.of(whole), _vector(found.prior)), index
     else:
-        bins = _binned(index, _prior_map(prior, index.shape, whole.labels), _inside(whole, index, region))
-        found = _fitted(whole, bins, StapleOptions("map", **settings))  # type: ignore[arg-type]
+        bins = _bin(index, _prior_map(prior, index.shape, whole.labels), _inside(whole, index, region))
+        found = _fit(whole, bins, StapleOptions("map", **settings))  # type: ignore[arg-type]
         joint, where = _joint(found, whole, bins.decisions(Decisions.of(whole)), bins.prior), bins.of_item
     smooth = potts(joint[where], smoothing) if smoothing else Smoothed(normal(joint)[where], 0, "converged")
-    return _painted(found, smooth, whole.rated[index] > 0)
+    return _paint_map(found, smooth, whole.rated[index] > 0)
 
 
-def _restricted(whole: Tally, index: Index, region: str | ArrayLike) -> Tally:
+def _restrict(whole: Tally, index: Index, region: str | ArrayLike) -> Tally:
     if isinstance(region, str):
         return whole.restrict(region)
     inside = np.bincount(index[_inside(whole, index, region)], minlength=len(whole.counts))
@@ -141,7 +167,7 @@ def _prior_map(prior: Any, shape: tuple[int, ...], labels: Labels) -> Values:
     return each
 
 
-def _binned(index: Index, prior: Values, inside: NDArray[np.bool_]) -> _Bins:
+def _bin(index: Index, prior: Values, inside: NDArray[np.bool_]) -> _Bins:
     """All but the first label's prior tell a bin from another."""
     code = index.ravel()
     for column in prior.reshape(code.size, -1).T[1:]:
@@ -153,17 +179,17 @@ def _binned(index: Index, prior: Values, inside: NDArray[np.bool_]) -> _Bins:
     return _Bins(code.reshape(index.shape), index.ravel()[first], prior, counts)
 
 
-def _fitted(whole: Tally, bins: _Bins, options: StapleOptions) -> Staple:
+def _fit(whole: Tally, bins: _Bins, options: StapleOptions) -> Staple:
     """EM over the bins; the result has yet no map."""
-    by_pattern, agreed = decisions_of(whole, options)
+    by_pattern, agreed = read_decisions(whole, options)
     decisions = bins.decisions(by_pattern)
     decisions = replace(decisions, counts=np.where(agreed[bins.pattern], 0.0, decisions.counts))
     table = replace(whole, counts=np.bincount(bins.pattern, bins.counts, len(whole.counts)).astype(np.int64))
     given = (table.counts[:, None] * table.votes).any(axis=0)
     if given.sum() < 2 or not decisions.counts.any():
-        return replace(staple(table, consensus_items=options.consensus_items), options=options)
+        return replace(staple(table, unanimous=options.unanimous), options=options)
     pseudo = pseudo_counts(options.map_prior, decisions.labels)
-    fit = fitted(decisions, decisions.share, bins.prior, False, pseudo, options.tolerance, options.most)
+    fit = fit_em(decisions, decisions.share, bins.prior, False, pseudo, options.tol, options.max_iter)
     return _result(table, fit, bins.counts @ bins.prior / bins.counts.sum(), options)
 
 
@@ -174,7 +200,7 @@ def _result(table: Tally, fit: Fit, prior: Values, options: StapleOptions) -> St
         labels=table.labels,
         probability=np.zeros(0),
         hard=np.zeros(0, bool),
-        ended=ended(fit, options),
+        ended=convergence_of(fit, options),
         notes=tuple(staple_notes(table, fit, options)),
         confusion=fit.confusion,
         prior=float(prior[1]) if len(prior) == 2 else prior,
@@ -186,7 +212,7 @@ def _result(table: Tally, fit: Fit, prior: Values, options: StapleOptions) -> St
 
 def _joint(found: Staple, whole: Tally, decisions: Decisions, prior: Values) -> Values:
     """(bins, labels) log-probabilities up to a constant: of the fit, of what was settled, or of the prior."""
-    _, agreed = decisions_of(whole, found.options)
+    _, agreed = read_decisions(whole, found.options)
     if not len(found.log_likelihood) and found.ended != "all agree":
         return np.broadcast_to(log(_vector(found.prior)), (len(decisions.counts), decisions.labels))
     joint = log_joint(decisions, found.confusion, log(prior))
@@ -198,7 +224,7 @@ def _vector(prior: float | Values) -> Values:
     return np.array([1 - prior, prior]) if isinstance(prior, float) else prior
 
 
-def _painted(found: Staple, smooth: Smoothed, rated: NDArray[np.bool_]) -> Staple:
+def _paint_map(found: Staple, smooth: Smoothed, rated: NDArray[np.bool_]) -> Staple:
     two = len(found.labels) == 2
     notes = found.notes
     if smooth.ended == "stopped":
@@ -207,7 +233,7 @@ def _painted(found: Staple, smooth: Smoothed, rated: NDArray[np.bool_]) -> Stapl
         found,
         method="staple_map",
         probability=np.array(smooth.weight[..., 1]) if two else smooth.weight,
-        hard=hardened(smooth.weight, found.labels, rated),
+        hard=decide(smooth.weight, found.labels, rated),
         notes=notes,
     )
 
@@ -224,19 +250,27 @@ class Smoothed:
     """``converged`` or ``stopped``."""
 
 
-def potts(log_weight: Values, beta: float, *, tolerance: float = 1e-4, most: int = 200) -> Smoothed:
+def potts(log_weight: Values, beta: float, *, tol: float = 1e-4, max_iter: int = 200) -> Smoothed:
     """Mean-field marginals of a Potts field over (…, labels) log-probabilities.
 
     Parameters
     ----------
-    log_weight
-        λ: up to a constant an item; −∞ where a label cannot be.
-    beta
-        What each pair of equal neighbours is worth, in nats; 0 changes nothing.
-    tolerance, most
-        Stop when no W moves more than the tolerance in a sweep, or after so many sweeps.
+    log_weight : ndarray
+        λ: up to a constant per pixel; −∞ where a label is impossible.
+    beta : float
+        The reward of each pair of equal neighbours, in nats; 0 changes nothing.
+    tol : float
+        Stop when no W changes by more than this in a sweep.
+    max_iter : int
+        Maximum number of sweeps.
 
-    >>> import numpy as np
+    Returns
+    -------
+    Smoothed
+        Probabilities, number of sweeps, and how it ended.
+
+    Examples
+    --------
     >>> lonely = np.log([[0.9, 0.1], [0.3, 0.7], [0.9, 0.1]])
     >>> potts(lonely, 1.0).weight[1].round(2)
     array([0.71, 0.29])
@@ -246,11 +280,11 @@ def potts(log_weight: Values, beta: float, *, tolerance: float = 1e-4, most: int
     around = [(1, 1)] * (log_weight.ndim - 1)
     padded = np.pad(normal(log_weight), [*around, (0, 0)])
     lattices, sweeps, moved = _lattices(log_weight.shape[:-1]), 0, np.inf
-    while sweeps < most and moved > tolerance:
-        moved = max(_updated(padded, log_weight, beta, *lattice) for lattice in lattices)
+    while sweeps < max_iter and moved > tol:
+        moved = max(_update(padded, log_weight, beta, *lattice) for lattice in lattices)
         sweeps += 1
     inside = tuple(slice(1, -1) for _ in around)
-    return Smoothed(padded[inside].copy(), sweeps, "converged" if moved <= tolerance else "stopped")
+    return Smoothed(padded[inside].copy(), sweeps, "converged" if moved <= tol else "stopped")
 
 
 def _lattices(shape: tuple[int, ...]) -> list[tuple[Place, Place, list[Place]]]:
@@ -269,7 +303,7 @@ def _lattices(shape: tuple[int, ...]) -> list[tuple[Place, Place, list[Place]]]:
     return found
 
 
-def _updated(padded: Values, log_weight: Values, beta: float, own: Place, middle: Place, beside: list[Place]) -> float:
+def _update(padded: Values, log_weight: Values, beta: float, own: Place, middle: Place, beside: list[Place]) -> float:
     """W of one lattice, in place, and how far it moved."""
     wanted = normal(log_weight[own] + beta * sum((padded[place] for place in beside[1:]), padded[beside[0]]))
     moved = float(np.abs(wanted - padded[middle]).max(initial=0))

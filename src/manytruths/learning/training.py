@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ..analyses.fuse.fusing import suffixes
+from ..analyses.fuse.case import suffixes
 from ..analyses.summaries import Settings
 from ..core.errors import CallError, InputError
 from ..io import write_csv, write_json

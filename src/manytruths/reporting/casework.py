@@ -8,8 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from ..analyses.agree.case import CaseAgreement, MapOptions, analyse_reading
-from ..analyses.fuse.fused import Fused
-from ..analyses.fuse.fusing import FusePlan, fused
+from ..analyses.fuse.case import CaseFusion, FusePlan, estimate_case
 from ..io import Location, write_text
 from ..io.checkpoints import file_digest
 from ..study import Case
@@ -38,7 +37,7 @@ class Worked:
     """What is kept of a case."""
 
     examined: CaseAgreement
-    fused: Fused
+    fused: CaseFusion
     view: View
     files: tuple[FileRead, ...]
 
@@ -46,7 +45,7 @@ class Worked:
 def work(case: Case, plan: CasePlan) -> Worked:
     """One case, read once."""
     reading = case.read()
-    found, made = analyse_reading(reading, plan.examine), fused(reading, plan.fuse)
+    found, made = analyse_reading(reading, plan.examine), estimate_case(reading, plan.fuse)
     shown = View()
     if plan.view is not None:
         seen = layered(reading, made, plan.examine, responses=plan.view.images)

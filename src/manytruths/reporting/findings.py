@@ -9,7 +9,7 @@ from typing import Any
 
 from ..analyses.agree.agree import Agreement
 from ..analyses.evaluate.verb import Evaluation
-from ..analyses.fuse.verb import Fusion
+from ..analyses.fuse.fuse import Fusion
 from ..analyses.plan.verb import Planned
 from ..analyses.rank.verb import Ranked
 from ..analyses.summaries import Settings

@@ -15,8 +15,8 @@ from ..analyses.agree.case import MapOptions
 from ..analyses.evaluate.ranks import scores_of
 from ..analyses.evaluate.scenes import EvaluatePlan
 from ..analyses.evaluate.verb import Evaluation, evaluate
-from ..analyses.fuse.fusing import FusePlan
-from ..analyses.fuse.verb import fusion_of
+from ..analyses.fuse.case import FusePlan
+from ..analyses.fuse.fuse import tabulate_fusion
 from ..analyses.plan.topics import Wish
 from ..analyses.plan.verb import Planned, plan
 from ..analyses.rank.verb import Ranked, RankSettings, ranked
@@ -78,7 +78,7 @@ def find(
         agreement = tabulate_agreement(study, {name: w.examined for name, w in seen.items()}, settings)
     with clock("consensus: tables and intervals"):
         fusing = FusePlan(plan.methods, plan.options, None, False)
-        fusion = fusion_of(study, {name: w.fused for name, w in seen.items()}, fusing, plain)
+        fusion = tabulate_fusion(study, {name: w.fused for name, w in seen.items()}, fusing, plain)
     evaluation, ranking = None, None
     if study.options.predictions is not None:
         with clock("evaluation"):

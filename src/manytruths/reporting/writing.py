@@ -11,7 +11,6 @@ import manytruths
 
 from ..analyses.evaluate.verb import write as write_evaluation
 from ..analyses.files import summary_of
-from ..analyses.fuse.verb import write as write_fusion
 from ..analyses.plan.verb import write as write_plan
 from ..analyses.rank.verb import write as write_ranking
 from ..analyses.summaries import Settings
@@ -159,7 +158,7 @@ def write_tables(found: Findings, folder: Path, *, pictures: bool = False) -> li
     """The tables of every verb, each in a folder of its name."""
     agreement = found.agreement
     paths = agreement.write_into(folder / "agree", agreement.map_files, pictures=pictures)
-    paths += write_fusion(found.fusion, folder / "fuse", pictures=pictures)
+    paths += found.fusion.write_into(folder / "fuse", found.fusion.map_files, pictures=pictures)
     if found.evaluation is not None:
         paths += write_evaluation(found.evaluation, folder / "evaluate", pictures=pictures)
     if found.ranking is not None:

@@ -239,6 +239,11 @@ class Reading:
         return image, ""
 
     @cached_property
+    def region(self) -> str | Array:
+        """What is counted: the study's region, or the case's own mask."""
+        return self.case.region(self.grid)
+
+    @cached_property
     def rank_tally(self) -> tuple[Tally, dict[Column, Array]]:
         """The table of the ranks that raters gave, and the rank maps."""
         return self.case.rank_tally(self.grid)
@@ -248,7 +253,7 @@ class Reading:
         case, options = self.case, self.case.options
         algorithms = case.predictions if judged and not options.grey else ()
         predictions = {c: case.prediction(c, self.grid) for c in algorithms}
-        region = case.region(self.grid) if region is None else region
+        region = self.region if region is None else region
         try:
             table = tally(
                 {**self.masks, **dict.fromkeys(case.absent)},

@@ -62,7 +62,7 @@ def consensus(
         given as to :func:`manytruths.tally`, with its options (``raters``, ``labels``, ``void``, ``foreground``,
         ``region``).
     method : str
-        One of :func:`manytruths.methods`: ``vote:0.5``, ``vote:any``, ``vote:all``, ``excl:0.5``, ``staple``,
+        One of :func:`manytruths.consensus_methods`: ``vote:0.5``, ``vote:any``, ``vote:all``, ``excl:0.5``, ``staple``,
         ``simple``, ``plurality`` and, not from a tally, ``staple_map``, ``lsml`` and ``lsmlp``.
     label : int or str, optional
         With a study or a case of several labels: one label, by name or value, against all the others, as ``evaluate``
@@ -198,7 +198,7 @@ class FirstReadings:
     @classmethod
     def of(cls, reading: Reading) -> FirstReadings:
         """Of a case whose masks are in memory."""
-        region = reading.case.region(reading.grid)
+        region = reading.region
         if isinstance(region, str):
             table = first_readings(reading.tally("whole", judged=False))
             return cls(reading, region, table.restrict(region))  # only now: second readings do not matter to it

@@ -145,7 +145,7 @@ def options_of(found: Findings, method: str) -> dict[str, Any]:
 def in_words(found: Findings, method: str, item: str) -> str:
     """A reference standard as a methods section names it, with what was chosen, and its reference."""
     name, options = estimator(method)[0].name, options_of(found, method)
-    threshold, length = options.get("threshold", 0.5), options.get("length", 2.0)
+    threshold, length = options.get("threshold", 0.5), options.get("length_penalty", 2.0)
     told = {
         "vote": _vote(threshold, len(found.study.rater_names)),
         "excl": f"a vote at {threshold} without outliers" + cite("Lampert 2016"),
@@ -174,7 +174,7 @@ def _staple(options: Mapping[str, Any], item: str) -> str:
     prior = options.get("prior", "prevalence")
     said = PRIORS[prior].format(item=item) if isinstance(prior, str) else f"prior: {_number(prior)}"
     parts = [said + (cite("Dawid 1979") if prior == "estimated" else "")]
-    if options.get("consensus_items") == "leave_out":
+    if options.get("unanimous") == "exclude":
         parts.append(f"without {item}s on which all agree" + cite("Commowick 2012"))
     if options.get("map_prior"):
         parts.append(f"Beta prior {_number(options['map_prior'])} on the rates" + cite("Commowick 2010"))

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...analyses.agree.case import MapOptions, ranking_worth
-from ...analyses.fuse.fused import column_of
-from ...analyses.fuse.fusing import Fusing
+from ...analyses.fuse.case import CaseMaps, consensus_column
 from ...core.columns import Column
 from ...core.counting import tally
 from ...core.painting import paint
@@ -52,7 +51,7 @@ class Layered:
         return np.asarray(votes_of(self.table)[self.maps[0]])
 
 
-def layered(reading: Reading, made: Fusing, plan: MapOptions, *, responses: bool = True) -> Layered:
+def layered(reading: Reading, made: CaseMaps, plan: MapOptions, *, responses: bool = True) -> Layered:
     """Everybody's marks in one table, its map, and all layers; grey responses can show as much as an image does."""
     masks, predictions, references = _columns(reading, made)
     case, options = reading.case, reading.case.options
@@ -76,12 +75,12 @@ def layered(reading: Reading, made: Fusing, plan: MapOptions, *, responses: bool
     return Layered(table, tuple(maps), tuple(layers))
 
 
-def _columns(reading: Reading, made: Fusing) -> tuple[dict[Column, Array], dict[Column, Array], dict[Column, Array]]:
+def _columns(reading: Reading, made: CaseMaps) -> tuple[dict[Column, Array], dict[Column, Array], dict[Column, Array]]:
     """Raters, algorithms, and truths: those given, then those made of the raters."""
     case, grid = reading.case, reading.grid
     predictions = {} if case.options.grey else {c: case.prediction(c, grid) for c in case.predictions}
     references = {c: case.reference(c, grid) for c in case.references}
-    references |= {column_of(method): array for method, array in made.decided.items()}
+    references |= {consensus_column(method): array for method, array in made.decided.items()}
     return dict(reading.masks), predictions, references
 
 
@@ -116,7 +115,7 @@ def _ranking(reading: Reading, plan: MapOptions) -> Iterator[tuple[Layer, Array 
         yield Layer("ranking", "Severity (ranking heatmap)", "value", np.asarray(worth), top), own
 
 
-def _estimates(reading: Reading, made: Fusing, table: Tally, codes: Array) -> Iterator[tuple[Layer, Array | None]]:
+def _estimates(reading: Reading, made: CaseMaps, table: Tally, codes: Array) -> Iterator[tuple[Layer, Array | None]]:
     """Probabilities: by pattern where they are the same all over one, else as maps of their own."""
     whole = isinstance(reading.case.region(reading.grid), str)
     first = _first(codes, len(table.counts))

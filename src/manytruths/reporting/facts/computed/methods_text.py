@@ -199,7 +199,7 @@ def _standards(found: Findings) -> Iterator[str]:
     if told:
         start = "Reference standards were" if len(told) > 1 else "The reference standard was"
         yield f"{start} made case by case: {listed(told, len(told))}."
-    if any(ending.united for one in found.fusion.cases.values() for ending in one.endings):
+    if any(ending.united for one in found.fusion.cases.values() for ending in one.convergence):
         yield "A vote unites all labels."
     if "complexity.esm" in used(found):
         # STAPLE it is, whatever the reference standard
