@@ -10,9 +10,9 @@ alpha, σ, ρ and wrong majorities. One of them does not come out, and the page 
 # sphinx_gallery_thumbnail_number = 2
 
 import numpy as np
-from manytruths.charts.panel_charts import panel_chart
 
 import manytruths as mt
+from manytruths.charts.panels import panel_chart
 from manytruths.charts.reliability import roc_space
 
 CASES, RATERS, RUNS = 417, 13, 200

@@ -8,10 +8,9 @@ does the same in Python, from assumptions, from a pilot of ratings, and from a p
 # sphinx_gallery_thumbnail_number = 2
 
 import numpy as np
-from manytruths.charts.nomograms import Way, nomogram_chart
-from manytruths.charts.panel_charts import panel_chart
 
 import manytruths as mt
+from manytruths.charts.panels import Way, nomogram_chart, panel_chart
 
 # %%
 # If errors were independent

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ..core.errors import CallError
 from ..core.labels import VOID, Labels
+from ..core.painting import PatternValues
 from ..core.tally import Tally
-from ..core.values import PatternValues
 
 Values = NDArray[np.float64]
 
@@ -78,6 +78,11 @@ class Consensus:
         size = f"{len(self.hard)} patterns" if self.kind == "pattern" else "×".join(map(str, self.hard.shape)) + " map"
         note = f"; note: {self.note}" if self.note else ""
         return f"<{type(self).__name__} {self.method} of {len(self.raters)} raters, {size}: {self.ended}{note}>"
+
+
+def first_readings(tally: Tally) -> Tally:
+    """Raters in their first session, and nobody else: what a consensus is made of."""
+    return tally.project(tally.columns[i] for i in tally.raters)
 
 
 def binary_labels(tally: Tally) -> Labels:

@@ -15,8 +15,8 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from pathlib import Path
 from typing import Any
 
-from ..core.cells import read_cell
-from ..core.errors import FormatError, fault_of_name, few, insist
+from ..core.csv_text import unescape_cell
+from ..core.errors import FormatError, few, find_name_fault, raise_error
 from ..core.tally import Tally
 from .files import check_regular_file
 from .writing import write_text
@@ -64,7 +64,7 @@ def parse_csv(path: Path | str, text: str, separator: str) -> Lines:
     start = 1
     try:
         for cells in reader:
-            rows.append((start, [read_cell(cell) for cell in cells]))
+            rows.append((start, [unescape_cell(cell) for cell in cells]))
             start = reader.line_num + 1
     except csv.Error as error:
         raise FormatError(f"{path}, line {start}: {_reason(str(error))}") from None
@@ -87,7 +87,7 @@ def check_names(path: Path | str, line: int, names: Mapping[str, str]) -> None:
     A quote that is closed only rows later makes one cell of everything in between.
     """
     for column, name in names.items():
-        fault = fault_of_name(name)
+        fault = find_name_fault(name)
         if fault:
             shown = name if len(name) <= SHOWN else f"{name[:SHOWN]}…"
             hint = 'is a quote (") not closed?' if "\n" in name else "type it again"
@@ -106,7 +106,7 @@ def read_table(path: Path | str, key: str) -> dict[str, dict[str, str]]:
 
 
 def read_rows(
-    path: Path | str, required: Sequence[str], complain: Callable[[FormatError], None] = insist
+    path: Path | str, required: Sequence[str], complain: Callable[[FormatError], None] = raise_error
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """The rows of a CSV with their lines; ``complain`` gets rows that have more or fewer cells than the header."""
     text = read_text(path)

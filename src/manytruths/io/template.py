@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from ..core.errors import StudyError, fault_of_name, insist, one_line
+from ..core.errors import StudyError, find_name_fault, one_line, raise_error
 from .arrays import array_names
 from .files import SUFFIXES, Location, check_file, format_errors
 from .images import first_axis_length
@@ -78,7 +78,7 @@ class Template:
     def __repr__(self) -> str:
         return f"Template({self.text!r})"
 
-    def find(self, complain: Complain = insist) -> list[TemplateMatch]:
+    def find(self, complain: Complain = raise_error) -> list[TemplateMatch]:
         """Everything that matches, in natural order (p2 before p10).
 
         ``complain`` gets every folder where a file should be, every name that can be read in two ways and every second
@@ -142,7 +142,7 @@ class Template:
         if self._member is not None and self._member.has_wildcard:
             raise StudyError(f"template {self.text!r} has a * inside an archive; name the arrays by placeholders")
 
-    def _walk(self, known: Mapping[str, str], complain: Complain = insist) -> list[Place]:
+    def _walk(self, known: Mapping[str, str], complain: Complain = raise_error) -> list[Place]:
         places = [Place(self._root, dict(known))]
         for number, segment in enumerate(self._segments):
             last = number == len(self._segments) - 1
@@ -235,7 +235,7 @@ class Template:
 def _check_text(text: str) -> None:
     if len(text) > LONGEST:
         raise StudyError(f"template {text[:60]!r}… has {len(text):,} characters, more than any path; correct it")
-    if fault := fault_of_name(text):
+    if fault := find_name_fault(text):
         raise StudyError(f"template {text!r} {fault}; rename the folder, or correct the template")
 
 
@@ -462,7 +462,7 @@ def _read_name(place: Place, segment: Segment, name: str, complain: Complain) ->
     except StudyError as error:
         # a fault of the template, not of this name alone
         raise StudyError(f"{place.path / name}: {error}") from None
-    fault = fault_of_name(name) if readings else ""
+    fault = find_name_fault(name) if readings else ""
     if fault:
         # as it would be typed: bytes that are no text cannot be written
         complain(StudyError(one_line(f"{place.path / name}: its name {fault}; rename it")))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import CallError, FormatError, fault_of_name, few
+from ..core.errors import CallError, FormatError, few, find_name_fault
 from ..io.sheets import Faults, Sheet, find_columns, read_sheet, select_lines
 from ..io.tables import check_listed, check_names, read_table, subjects_of
 from .ratings import MISSING, Kind, Ratings, Values
@@ -275,7 +275,7 @@ def _check_cells(sheet: Sheet, columns: Sequence[str]) -> None:
     """Refuse cells that hold line ends or other characters that cannot be seen."""
     for column in columns:
         for name in dict.fromkeys(sheet[column]):
-            if fault_of_name(name):
+            if find_name_fault(name):
                 check_names(sheet.path, sheet.lines[sheet[column].index(name)], {column: name})
 
 
