@@ -158,15 +158,17 @@ REASONS: dict[str, str] = {
 
 
 class Undefined(float):
-    """A ``nan`` that knows why.
+    """A ``nan`` with the reason why a number is undefined.
 
     Parameters
     ----------
     code : str
-        A key of :data:`REASONS`, by which programs decide.
+        A key of :data:`REASONS`, which programs compare.
     detail : str
         What is particular to this number, such as a count; it is shown behind the text of the code.
 
+    Examples
+    --------
     >>> kappa = Undefined("both_empty")
     >>> math.isnan(kappa), kappa.code, kappa.reason
     (True, 'both_empty', 'both marked nothing')
@@ -184,7 +186,7 @@ class Undefined(float):
 
     @property
     def reason(self) -> str:
-        """The text: that of the code, and the detail."""
+        """The reason in words: the text of the code, and the detail."""
         return f"{REASONS[self.code]}; {self.detail}" if self.detail else REASONS[self.code]
 
     def __repr__(self) -> str:
@@ -201,7 +203,24 @@ class Undefined(float):
 
 
 def reason(value: float) -> str:
-    """Why a value is undefined, in words; empty where it is defined."""
+    """Why a value is undefined, in words.
+
+    Parameters
+    ----------
+    value : float
+        A number, perhaps :class:`Undefined`.
+
+    Returns
+    -------
+    str
+        The reason; empty where the value is defined.
+
+    Examples
+    --------
+    >>> import manytruths as mt
+    >>> mt.reason(mt.dice(mt.tally({"A": [0, 0], "B": [0, 0]})))
+    'both marked nothing'
+    """
     if isinstance(value, Undefined):
         return value.reason
     return REASONS["undefined"] if math.isnan(value) else ""
@@ -215,7 +234,7 @@ def code(value: float) -> str:
 
 
 def ratio(numerator: float, denominator: float, code: str) -> float:
-    """``numerator / denominator``, or undefined by the code given."""
+    """``numerator / denominator``, or :class:`Undefined` by the code given where the denominator is 0."""
     return float(numerator / denominator) if denominator else Undefined(code)
 
 
