@@ -118,7 +118,6 @@ from .fusion import (
     Vote,
     acceptable_region,
     balanced_accuracy,
-    consensus,
     cooke_weights,
     excluded_vote,
     gordon_f,
@@ -226,6 +225,7 @@ from .study import (
     Case,
     Study,
 )
+from .study.consensus import CaseConsensus, consensus
 
 __version__: str
 
@@ -241,6 +241,7 @@ __all__ = [
     "BoundaryScores",
     "CallError",
     "Case",
+    "CaseConsensus",
     "Check",
     "Column",
     "Competence",
