@@ -61,7 +61,7 @@ def interpret_kappa(value: float, scale: str = "landis_koch") -> str:
 
 
 def interpret_alpha(low: float) -> str:
-    """Say what Krippendorff's alpha allows, by his rule: 0.8 for conclusions, 0.667 for tentative ones.
+    """Say what Krippendorff's alpha allows, by Krippendorff's rule: 0.8 for conclusions, 0.667 for tentative ones.
 
     Parameters
     ----------

@@ -106,7 +106,7 @@ def two_by_two(tables: Tables, labels: Labels) -> tuple[Tables, Tables, Tables, 
     """Both marked, only the first, only the second, neither; all labels but background count as marked."""
     if labels.background is None:
         raise CallError(
-            f"this statistic wants background (0) among the labels; there are {', '.join(labels.describe())}"
+            f"this statistic needs background (0) among the labels; there are {', '.join(labels.describe())}"
         )
     marks, ground = list(labels.marks), labels.background
     both = tables[..., marks, :][..., marks].sum(axis=(-1, -2))

@@ -93,7 +93,7 @@ def from_csv(text: str) -> Tally:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, csv.Error) as error:
         raise FormatError(
-            f"not a tally written by manytruths: {error}; the first line wants '# {{\"manytruths_tally\": 1, …}}'"
+            f"not a tally written by manytruths: {error}; the first line must be '# {{\"manytruths_tally\": 1, …}}'"
         ) from None
 
 
@@ -103,7 +103,7 @@ def _parse_rows(text: str, columns: tuple[Column, ...], labels: Labels) -> tuple
     for number, line in enumerate(lines, start=3):
         if len(line) != len(columns) + 1 or any(cell not in code for cell in line[:-1]) or not line[-1].isdecimal():
             raise FormatError(
-                f"line {number} of the tally: wanted {len(columns)} labels of {', '.join(code)[:60]} and a count; "
+                f"line {number} of the tally: needs {len(columns)} labels of {', '.join(code)[:60]} and a count; "
                 f"got {','.join(line)[:80]!r}"
             )
     rows = np.array([[code[cell] for cell in line[:-1]] for line in lines], np.uint8).reshape(-1, len(columns))

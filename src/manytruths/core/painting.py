@@ -95,7 +95,7 @@ def paint(
         raise CallError("these values do not know their tally; give tally=, whose patterns they belong to")
     table = np.asarray(values)
     if table.shape != (len(tally.counts),):
-        raise CallError(f"values wants one value per pattern, {len(tally.counts)} in all; got shape {table.shape}")
+        raise CallError(f"values needs one value per pattern, {len(tally.counts)} in all; got shape {table.shape}")
     if foreground and tally.labels.values != (0, 1):
         raise CallError("foreground='any' needs a tally that was counted so; this one has other labels")
     inputs = gather_inputs(masks, raters, None, None)

@@ -46,7 +46,7 @@ REASONS: dict[str, str] = {
     "fewer_than_two_items": "fewer than two items were rated",
     "fewer_than_two_raters": "fewer than two raters",
     "fewer_than_two_finders": "fewer than two raters found it",
-    "rater_not_comparable": "the rater cannot be compared with anybody",
+    "rater_not_comparable": "the rater cannot be compared with any other",
     "no_two_raters_comparable": "no two raters can be compared",
     "fewer_than_two_raters_comparable": "fewer than two raters can be compared",
     "no_two_others_comparable": "there are no two others who can be compared",
@@ -54,8 +54,8 @@ REASONS: dict[str, str] = {
     "too_few_raters_for_dependence": "fewer than 4 raters: STAPLE explains any 3 by independence",
     "label_not_given": "nobody gave the label",
     "label_not_given_where_another_rated": "nobody gave the label to a case that another rated",
-    "tied": "nobody won: labels tie",
-    "contradiction": "who is always right agrees with who never is, or an accuracy is not known",
+    "tied": "no majority: labels are tied",
+    "contradiction": "a rater who is always right agrees with one who never is, or an accuracy is unknown",
     "no_confidence": "no confidence was given",
     "no_rating_of_confidence_judged": "no rating of that confidence can be judged",
     # labels
@@ -63,7 +63,7 @@ REASONS: dict[str, str] = {
     "one_label_by_both": "both raters gave one and the same label to every item, so that chance agreement is complete",
     "only_one_label": "there is only one label",
     "no_background": "no label is background",
-    "too_many_labels": f"kappa and alpha want fewer than {VOID} labels; group them, or cut the scale with --cut",
+    "too_many_labels": f"kappa and alpha need fewer than {VOID} labels; group them, or cut the scale with --cut",
     "counted_for_two_labels": "counted for two labels only",
     # absent
     "no_prediction": "no prediction",
@@ -83,7 +83,7 @@ REASONS: dict[str, str] = {
     "next_panel_not_computed": "the next panel was not computed",
     "other_region": "not compared: another region was counted",
     "pixel_size_unknown": "the size of an item is not known; give the spacing",
-    "mixed_units": "it has another unit, or none, in some cases",
+    "mixed_units": "in some cases it has another unit, or none",
     # means, spreads and intervals
     "too_few_subjects": "an interval over subjects needs at least 10 of them",
     "fewer_than_two_subjects": "fewer than two subjects",
@@ -137,8 +137,8 @@ REASONS: dict[str, str] = {
     ),
     "none_of_class": "there is none of this class",
     # models
-    "rates_unknown": "the rates cannot be told: nothing is true, or nothing false, of what he rated",
-    "no_two_rates_known": "no two raters have rates that can be told",
+    "rates_unknown": "the rates cannot be estimated: nothing is true, or nothing false, of what the rater rated",
+    "no_two_rates_known": "no two raters have rates that can be estimated",
     "staple_without_truth": (
         "the raters overlap no more than by chance: to STAPLE every item is equally likely to be true"
     ),

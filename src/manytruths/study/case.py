@@ -18,7 +18,7 @@ from ..core.painting import paint
 from ..core.tally import Tally
 from ..io import Grid, Location, Mask, read_image, read_mask, read_response
 from ..io.aligning import Alignment, box
-from ..shape.overlaps import smaller_out_of_larger
+from ..shape.regions import combine_labels
 from .options import Options
 from .other_values import refuse_other_ranks
 from .placing import Placed, Target, put, target_of, together
@@ -104,7 +104,7 @@ class Case:
         if unknown:
             raise LabelError(f"no rater has {unknown[0]!r}; structures are {', '.join(self.structures)}: rename it")
         values = [self.structures.index(label) + 1 for label in parts]
-        array = smaller_out_of_larger([np.asarray(p.mask.array) != 0 for p in parts.values()], values)
+        array = combine_labels([np.asarray(p.mask.array) != 0 for p in parts.values()], values)
         one = next(iter(parts.values())).mask
         return Placed(Mask(array, one.grid, one.format), together({label: p.done for label, p in parts.items()}))
 
