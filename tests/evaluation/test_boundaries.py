@@ -15,8 +15,7 @@ from manytruths.core.errors import CallError, GridError, InputError, LabelError
 from manytruths.core.undefined import reason
 from manytruths.evaluation.boundaries import boundary_scores
 from manytruths.evaluation.boundary_curve import BoundaryCounts, BoundaryCurve, BoundaryScores, pooled_boundaries
-from manytruths.shape.matching import match_boundaries
-from manytruths.shape.thinning import boundary_of, thin
+from manytruths.shape.boundaries import find_boundaries, match_boundaries, thin
 
 Mask = NDArray[np.bool_]
 maps = arrays(np.bool_, (9, 11))
@@ -27,8 +26,8 @@ def one_by_one(prediction: Mask, truths: list[Mask], tolerance: float) -> tuple[
     """Every truth matched by itself, the matched pixels gathered on maps."""
     found = thin(prediction)
     matches = [match_boundaries(found, thin(truth), tolerance) for truth in truths]
-    right = np.logical_or.reduce([match.found_map for match in matches])
-    return int(found.sum()), int(right.sum()), sum(m.wanted for m in matches), sum(m.pairs for m in matches)
+    right = np.logical_or.reduce([match.prediction_map for match in matches])
+    return int(found.sum()), int(right.sum()), sum(m.n_reference for m in matches), sum(m.pairs for m in matches)
 
 
 def counts_of(scores: BoundaryCurve) -> list[list[int]]:
@@ -100,7 +99,7 @@ def test_thick_lines_are_thinned_unless_told_otherwise() -> None:
 def test_regions_by_their_boundaries() -> None:
     disc = np.hypot(*np.mgrid[-30:31, -30:31]) < 20
     larger = np.hypot(*np.mgrid[-30:31, -30:31]) < 22
-    scores = boundary_scores(boundary_of(larger), [boundary_of(disc)], tolerance=3)
+    scores = boundary_scores(find_boundaries(larger), [find_boundaries(disc)], tolerance=3)
     assert scores.best.recall == 1
     assert 0.85 < scores.best.precision < 1
 
@@ -161,7 +160,7 @@ def test_undefined_has_a_reason() -> None:
     empty, full = np.zeros((6, 6), bool), np.eye(6, dtype=bool)
     nothing, none, neither = (boundary_scores(a, b).best for a, b in ((empty, full), (full, empty), (empty, empty)))
     assert (reason(nothing.precision), nothing.recall, nothing.f) == ("no boundary was found", 0, 0)
-    assert (none.precision, reason(none.recall), none.f) == (0, "no truth has a boundary", 0)
+    assert (none.precision, reason(none.recall), none.f) == (0, "the truth has no boundary", 0)
     assert reason(neither.f) == "no boundary was found and no truth has one"
     assert reason(boundary_scores(full, full).average_precision).startswith("fewer than two recalls")
 

@@ -87,14 +87,14 @@ def drawn(study):
 
 
 def wanted(reads, names):
-    from manytruths.shape.overlaps import smaller_out_of_larger
+    from manytruths.shape.regions import combine_labels
 
     found = {}
     for one in reads:
         parts = one.structures()
         stack = [parts.get(name, np.zeros(one.grid.shape, bool)) for name in names]
         case = one.case or one.image.removesuffix(".png")
-        found[case, one.rater] = smaller_out_of_larger(stack, range(1, len(names) + 1))
+        found[case, one.rater] = combine_labels(stack, range(1, len(names) + 1))
     return found
 
 

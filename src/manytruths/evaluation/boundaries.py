@@ -29,9 +29,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import CallError, GridError, InputError
-from ..shape import thinning
-from ..shape.assignment import Reach, chosen, largest, left_out
-from ..shape.matching import SHARE, Nearby, tolerance_in_pixels
+from ..shape import boundaries
+from ..shape.assignment import Indices, Reach, choose_columns, find_spare_rows, maximum_matching
+from ..shape.boundaries import SHARE, Nearby, tolerance_in_pixels
 from .boundary_curve import BoundaryCounts, BoundaryScores
 
 Flags = NDArray[np.bool_]
@@ -61,7 +61,7 @@ def boundary_scores(
     >>> boundary_scores([[False, True, False, False]] * 4, truths, tolerance=1).best
     BoundaryPoint(threshold=1.0, precision=1.0, recall=0.75, f=0.8571428571428571)
     """
-    values = thinning.plane(prediction, "the prediction")
+    values = boundaries.check_plane(prediction, "the prediction")
     wanted = _wanted(truths, values.shape, thin)
     reached = tolerance_in_pixels(values.shape, tolerance, share)
     cuts = _cuts(values, thresholds)
@@ -81,11 +81,11 @@ def _wanted(truths: Truths, shape: tuple[int, ...], thin: bool) -> list[Flags]:
         named = {"the truth": truths}
     if not named:
         raise CallError("there is no truth; give at least one boundary map")
-    maps = {name: thinning.boundary_map(truth, name) for name, truth in named.items()}
+    maps = {name: boundaries.check_boundary_map(truth, name) for name, truth in named.items()}
     for name, wanted in maps.items():
         if wanted.shape != shape:
             raise GridError(f"{name} is {wanted.shape} but the prediction is {shape}; resample one of them")
-    return [thinning.thin(wanted) if thin else wanted for wanted in maps.values()]
+    return [boundaries.thin(wanted) if thin else wanted for wanted in maps.values()]
 
 
 def _cuts(values: NDArray[Any], thresholds: Iterable[float] | None) -> Numbers:
@@ -116,7 +116,7 @@ def _own_cuts(values: NDArray[Any]) -> Numbers:
 
 def _cut(values: NDArray[Any], threshold: float, thin: bool) -> Flags:
     found: Flags = values if values.dtype == bool else values >= threshold
-    return thinning.thin(found) if thin else found
+    return boundaries.thin(found) if thin else found
 
 
 class _Matcher:
@@ -126,10 +126,10 @@ class _Matcher:
         self.near = near
         self.pairs = np.full(near.shape, -1)
 
-    def match(self, found: Flags) -> tuple[Reach, thinning.Indices]:
+    def match(self, found: Flags) -> tuple[Reach, Indices]:
         """Who may be matched with whom, and a largest matching."""
         reach = self.near.reach(found)
-        partner = largest(reach, self.pairs[found])
+        partner = maximum_matching(reach, self.pairs[found])
         self.pairs[:] = -1
         self.pairs[found] = partner
         return reach, partner
@@ -144,14 +144,14 @@ def _counted(found: Flags, truths: Sequence[_Matcher]) -> tuple[int, int, int, i
     return int(found.sum()), right, wanted, matched
 
 
-def _in_any(reaches: Sequence[Reach], partners: Sequence[thinning.Indices]) -> Flags:
+def _in_any(reaches: Sequence[Reach], partners: Sequence[Indices]) -> Flags:
     """Found pixels that the matching of the smallest total distance takes, in any truth.
 
     Most are taken by every largest matching, which is quicker to see; only the others need the distances.
     """
-    open_in = [left_out(reach, partner) for reach, partner in zip(reaches, partners, strict=True)]
+    open_in = [find_spare_rows(reach, partner) for reach, partner in zip(reaches, partners, strict=True)]
     right: Flags = ~np.logical_and.reduce(open_in)
     for reach, rows in zip(reaches, open_in, strict=True):
         if (rows & ~right & (np.diff(reach.starts) > 0)).any():
-            right |= chosen(reach, rows) >= 0
+            right |= choose_columns(reach, rows) >= 0
     return right

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import FormatError, InputError
-from ..shape.polygons import LARGEST, Points, Rule, rasterise, ring_of
+from ..shape.polygons import LARGEST, Points, Rule, check_ring, rasterise_polygon
 from .readings import Mask, Outline, Window
 
 MOST_POINTS = 100_000
@@ -34,7 +34,7 @@ class Polygon:
     @classmethod
     def of(cls, rings: Sequence[ArrayLike], rule: Rule = "centre") -> Polygon:
         """Once it is sure that they are rings of finite points, and not too many."""
-        points = tuple(ring_of(ring, k) for k, ring in enumerate(rings))
+        points = tuple(check_ring(ring, k) for k, ring in enumerate(rings))
         few_enough(sum(map(len, points)))
         if rule == "coco":
             _short_enough(points)
@@ -45,9 +45,9 @@ class Polygon:
         window = framed(together.min(axis=0), together.max(axis=0), shape)
         if self.rule == "coco":  # rounds fifths of a pixel of the image, not of a part of it
             _short_enough(self.rings)
-            return window, rasterise(self.rings, (window[0].stop, window[1].stop), self.rule)[window]
+            return window, rasterise_polygon(self.rings, (window[0].stop, window[1].stop), self.rule)[window]
         corner = np.array([window[1].start, window[0].start], np.float64)
-        return window, rasterise([ring - corner for ring in self.rings], sizes(window), self.rule)
+        return window, rasterise_polygon([ring - corner for ring in self.rings], sizes(window), self.rule)
 
 
 @dataclass(frozen=True)

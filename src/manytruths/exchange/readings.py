@@ -125,7 +125,7 @@ class ImportOptions:
     """What the files leave open."""
 
     rule: Rule = "centre"
-    """Which pixels an outline holds; see :func:`manytruths.rasterise`."""
+    """Which pixels an outline holds; see :func:`manytruths.rasterise_polygon`."""
     widen: float | None = None
     """Pixels across open lines; without it they are no areas."""
     blank: Literal["empty", "unread"] = "empty"

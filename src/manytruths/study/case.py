@@ -19,7 +19,7 @@ from ..core.tally import Tally
 from ..io import Location, Mask, read_image, read_mask, read_probability
 from ..shape.alignment import Alignment, bounding_grid
 from ..shape.grid import Grid
-from ..shape.overlaps import smaller_out_of_larger
+from ..shape.regions import combine_labels
 from .grids import Placed, Target, combine_alignments, find_target, place
 from .mask_values import about, refuse_compressed, refuse_other_ranks, refuse_strange, values_found
 from .options import Options
@@ -104,7 +104,7 @@ class Case:
         if unknown:
             raise LabelError(f"no rater has {unknown[0]!r}; structures are {', '.join(self.structures)}: rename it")
         values = [self.structures.index(label) + 1 for label in parts]
-        array = smaller_out_of_larger([np.asarray(p.mask.array) != 0 for p in parts.values()], values)
+        array = combine_labels([np.asarray(p.mask.array) != 0 for p in parts.values()], values)
         one = next(iter(parts.values())).mask
         done = combine_alignments({label: p.done for label, p in parts.items()})
         return Placed(Mask(array, one.grid, one.format), done)

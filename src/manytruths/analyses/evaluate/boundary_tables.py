@@ -11,7 +11,7 @@ from ...core.errors import CallError, ManytruthsError
 from ...evaluation.boundaries import boundary_scores
 from ...evaluation.boundary_curve import BoundaryPoint, BoundaryScores, pooled_boundaries
 from ...evaluation.columns import estimates
-from ...shape import boundary_of
+from ...shape import find_boundaries
 from ...study import Case, Progress, Study
 from ...study.consensus import binary_mask
 from ..rows import Row, Table
@@ -111,4 +111,4 @@ def boundary_case(case: Case, plan: EvaluatePlan, thresholds: tuple[float, ...] 
 
 def _line(mask: Array, kind: str | None) -> Array:
     marked = np.ma.filled(mask, False).astype(bool)
-    return np.asarray(boundary_of(marked)) if kind == "outlines" else marked
+    return np.asarray(find_boundaries(marked)) if kind == "outlines" else marked

@@ -17,8 +17,8 @@ from ...core.undefined import Undefined
 from ...evaluation.columns import Estimated, appended, estimates
 from ...fusion import balanced_accuracy, gordon_f, soft_accuracy
 from ...fusion.result import first_readings
-from ...shape import Surface, SurfaceDistances, surface, surface_distances
-from ...shape.surface_summaries import undefined
+from ...shape import Surface, SurfaceDistances, extract_surface, surface_distances
+from ...shape.surfaces import no_distances
 from ...study import Case
 from ...study.consensus import binary_mask
 from .scenes import Array, EvaluatePlan, Scene, consensus_notes, counted, decided, spatial
@@ -28,7 +28,7 @@ Pair = tuple[Column, Column]
 SOFT = {"soft_accuracy": soft_accuracy, "gordon_f": gordon_f, "balanced_accuracy": balanced_accuracy}
 """Gordon's measures against a probability."""
 
-NOT_THERE = SurfaceDistances(*[undefined("one_absent")] * 2)
+NOT_THERE = SurfaceDistances(*[no_distances("one_absent")] * 2)
 UNKNOWN = "nothing_true_or_false"
 
 
@@ -107,7 +107,7 @@ def _distances(
     def made(column: Column, judged: Column | None) -> Surface:
         mask = np.ma.filled(marks[column], False).astype(bool) & inside
         counts = mask if judged is None else mask & ~scene.areas[judged]
-        return surface(counts, grid.spacing, definition=plan.definition)
+        return extract_surface(counts, grid.spacing, definition=plan.definition)
 
     def apart(a: Column, b: Column) -> SurfaceDistances:
         area = a if a in scene.areas else None

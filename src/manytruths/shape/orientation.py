@@ -1,4 +1,4 @@
-"""Masks that fit each other only when one is turned: saved the other way round, rather than another opinion."""
+"""Masks that fit each other only when one is turned: saved in another orientation, rather than another opinion."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ class Turn:
 
     def __str__(self) -> str:
         swapped = [str(axis + 1) for axis, other in enumerate(self.order) if axis != other]
-        told = [f"axes {' and '.join(swapped)} are swapped"] if swapped else []
+        changes = [f"axes {' and '.join(swapped)} are swapped"] if swapped else []
         if self.flipped:
             axes = " and ".join(str(axis + 1) for axis in self.flipped)
-            told.append(f"axis {axes} is flipped" if len(self.flipped) == 1 else f"axes {axes} are flipped")
-        return " and ".join(told)
+            changes.append(f"axis {axes} is flipped" if len(self.flipped) == 1 else f"axes {axes} are flipped")
+        return " and ".join(changes)
 
 
-def turned(mask: ArrayLike, other: ArrayLike) -> Turn | None:
+def find_turn(mask: ArrayLike, other: ArrayLike) -> Turn | None:
     """How ``mask`` must be turned to fit ``other``; None where it fits as it is, or no turn makes it fit.
 
-    Tried are flips of every axis and swaps of axes of the same length, where both masks are of about the same size.
+    Flips of every axis and swaps of axes of the same length are tried, where both masks are of about the same size.
 
     >>> a = np.zeros((8, 8), bool)
     >>> a[1:3, 1:4] = True
-    >>> print(turned(a[::-1], a))
+    >>> print(find_turn(a[::-1], a))
     axis 1 is flipped
     """
     a, b = np.asarray(mask) != 0, np.asarray(other) != 0
@@ -58,8 +58,8 @@ def turned(mask: ArrayLike, other: ArrayLike) -> Turn | None:
     before = _dice(a, b, sum(sizes))
     if before >= UNLIKE:
         return None
-    found = max((Turn(*way, before, _dice(_apply(a, *way), b, sum(sizes))) for way in _ways(a.shape)), key=_after)
-    return found if found.after >= ALIKE else None
+    best = max((Turn(*way, before, _dice(_apply(a, *way), b, sum(sizes))) for way in _ways(a.shape)), key=_after)
+    return best if best.after >= ALIKE else None
 
 
 def _after(turn: Turn) -> tuple[float, int]:
