@@ -119,7 +119,6 @@ from .fusion import (
     Vote,
     acceptable_region,
     balanced_accuracy,
-    consensus,
     cooke_weights,
     excluded_vote,
     gordon_f,
@@ -227,6 +226,7 @@ from .study import (
     Case,
     Study,
 )
+from .study.consensus import CaseConsensus, consensus
 
 __version__: str
 
@@ -242,6 +242,7 @@ __all__ = [
     "BoundaryScores",
     "CallError",
     "Case",
+    "CaseConsensus",
     "Check",
     "Clustering",
     "Column",

@@ -80,6 +80,11 @@ class Consensus:
         return f"<{type(self).__name__} {self.method} of {len(self.raters)} raters, {size}: {self.ended}{note}>"
 
 
+def first_readings(tally: Tally) -> Tally:
+    """Raters in their first session, and nobody else: what a consensus is made of."""
+    return tally.project(tally.columns[i] for i in tally.raters)
+
+
 def binary_labels(tally: Tally) -> Labels:
     """The labels of a decision between marked and not."""
     return tally.labels if len(tally.labels) == 2 and tally.labels.background is not None else BINARY

@@ -26,6 +26,7 @@ from ..core.tally import Tally
 from .em import Decisions, Fit, Values, fitted, log, log_joint
 from .options import Prior, StapleOptions, pseudo_counts
 from .potts import Smoothed, normal, potts
+from .result import with_mark
 from .staple import Staple, decisions_of, ended, hardened, staple, staple_notes
 
 Index = NDArray[np.intp]
@@ -65,7 +66,7 @@ def staple_map(
     >>> staple_map(masks, smoothing=0.2).hard
     array([ True,  True, False, False, False])
     """
-    whole = tally(masks, raters=raters, labels=labels, void=void, foreground=foreground)
+    whole = with_mark(tally(masks, raters=raters, labels=labels, void=void, foreground=foreground))
     index = paint(np.arange(len(whole.counts)), masks, whole, raters=raters, void=void, foreground=foreground)
     settings = {"consensus_items": consensus_items, "map_prior": map_prior, "tolerance": tolerance, "most": most}
     if isinstance(prior, str) or np.ndim(prior) == 0 or np.shape(prior) == (len(whole.labels),) != index.shape:

@@ -23,7 +23,7 @@ from ..analyses.rank.verb import Ranked, RankSettings, ranked
 from ..analyses.summaries import Settings
 from ..core.errors import InputError
 from ..evaluation.ranking.rank import rank
-from ..fusion.door import estimator
+from ..fusion.registry import estimator
 from ..io.replacing import replacing
 from ..study import Progress, Study
 from .casework import CasePlan, Worked, work

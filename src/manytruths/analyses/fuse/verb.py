@@ -19,9 +19,10 @@ from ...core.notes import Note, code_of
 from ...core.pooling import Tallies, pool
 from ...core.tally import Tally
 from ...core.undefined import Undefined, ratio
-from ...fusion import Consensus, consensus
-from ...fusion.door import estimator
+from ...fusion import Consensus, estimate
 from ...fusion.notes import MARKED_NOTHING
+from ...fusion.registry import estimator
+from ...fusion.result import first_readings
 from ...io import write_text
 from ...io.results import write_summary
 from ...raters import RaterPerformance, rater_dependence, rater_performance
@@ -31,7 +32,7 @@ from ..resampled import NOTHING_MOVED, Moved, mark_resampled, write_marked
 from ..rows import Row, Table, write_all
 from ..summaries import Series, Settings, region_of, summarise
 from .fused import Fused, column_of, on_modified_background
-from .fusing import FusePlan, counted_case, first_readings, fuse_case
+from .fusing import FusePlan, fuse_case, rater_table
 
 HARD: tuple[PairStatistic, ...] = (iou, sensitivity, specificity, dice)
 """Each rater against each consensus (Yang 2023, eqs. 13–15)."""
@@ -111,7 +112,7 @@ def _with_pooled(study: Study, plan: FusePlan, settings: Settings) -> FusePlan:
         raise CallError(f"{', '.join(spatial)} works case by case; rates cannot be pooled over the study")
     if study.options.exchangeable:
         raise CallError("raters are exchangeable: rates of a slot cannot be pooled over cases")
-    read = study.map(counted_case, jobs=settings.jobs)
+    read = study.map(rater_table, jobs=settings.jobs)
     tables = list(study.gathered({case.name: table for case, table in read}).values())
     if any(t.region != "whole" for t in tables):
         return replace(plan, pooled=_estimates(plan, tables))
@@ -121,7 +122,7 @@ def _with_pooled(study: Study, plan: FusePlan, settings: Settings) -> FusePlan:
 
 def _estimates(plan: FusePlan, tables: Sequence[Tally]) -> dict[str, Consensus]:
     whole = pool(tables, mixed=True)
-    return {m: consensus(whole, m, **plan.options_of(m)) for m in plan.methods}
+    return {m: estimate(whole, m, **plan.options_of(m)) for m in plan.methods}
 
 
 def _performance(seen: Mapping[str, Fused], tallies: Tallies, methods: Sequence[str], settings: Settings) -> Table:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...analyses.rows import Row
-from ...fusion.door import estimator
+from ...fusion.registry import estimator
 from ...study import Study
 from ..findings import Findings
 from ..parts import Cell, words
