@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from manytruths.analyses.evaluate.case import EvaluatePlan
 from manytruths.analyses.evaluate.extras import ExtraPlan, make_extras
-from manytruths.analyses.evaluate.hard import judge
-from manytruths.analyses.evaluate.scenes import EvaluatePlan
-from manytruths.analyses.evaluate.second_look_table import second_looks
+from manytruths.analyses.evaluate.masks import judge
+from manytruths.analyses.evaluate.second_look import second_looks
 from manytruths.analyses.summaries import Settings
 from manytruths.evaluation.second_look import second_look
 from manytruths.study import Study

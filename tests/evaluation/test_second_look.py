@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from data_folder import data
-from manytruths.analyses.evaluate.second_look_table import Look, draw_places, second_looks
+from manytruths.analyses.evaluate.second_look import Look, draw_places, second_looks
 from manytruths.core.errors import CallError, GridError
 from manytruths.core.undefined import reason
-from manytruths.evaluation.second_look import SecondLook, place_items, second_look, wanted_items
+from manytruths.evaluation.second_look import SecondLook, candidate_pixels, place_pixels, second_look
 from study_folders import pixels
 
 stacks = arrays(np.bool_, st.tuples(st.integers(1, 4), st.just(6), st.just(7)))
@@ -65,7 +65,7 @@ def test_places_are_those_of_a_plain_loop(seen, drawn, algorithms, raters, least
         assert place.adjoins == bool(near & more)
         inside = np.zeros((6, 7), bool)
         corner = tuple(slice(*ends) for ends in place.box)
-        inside[corner] = place_items(wanted_items(predictions, masks, algorithms=algorithms, raters=raters), place)
+        inside[corner] = place_pixels(candidate_pixels(predictions, masks, algorithms=algorithms, raters=raters), place)
         assert {tuple(i) for i in np.argwhere(inside)} == own
 
 

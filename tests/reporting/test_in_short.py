@@ -11,8 +11,8 @@ from small_findings import METHODS, cells, discs, findings, lead, listed, mapped
 
 from manytruths.analyses.agree.agree import compute_agreement
 from manytruths.analyses.agree.case import MapOptions
-from manytruths.analyses.evaluate.scenes import EvaluatePlan
-from manytruths.analyses.evaluate.verb import evaluate
+from manytruths.analyses.evaluate.case import EvaluatePlan
+from manytruths.analyses.evaluate.evaluate import evaluate
 from manytruths.analyses.fuse.fusing import FusePlan
 from manytruths.analyses.fuse.verb import fuse
 from manytruths.analyses.summaries import Settings

@@ -9,8 +9,8 @@ import pytest
 from test_algorithm_facts import section_of, small
 from test_truth_facts import column, findings, tables
 
-from manytruths.analyses.evaluate.scenes import EvaluatePlan
-from manytruths.analyses.evaluate.verb import evaluate
+from manytruths.analyses.evaluate.case import EvaluatePlan
+from manytruths.analyses.evaluate.evaluate import evaluate
 from manytruths.reporting.facts import cases
 from manytruths.reporting.facts.standards import UNION, called, described, does
 from manytruths.reporting.facts.truth import SOFT

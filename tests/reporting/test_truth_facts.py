@@ -15,18 +15,18 @@ import pytest
 
 from manytruths.analyses.agree.agree import compute_agreement
 from manytruths.analyses.agree.agree import write as write_agreement
-from manytruths.analyses.evaluate.ranks import scores_of
-from manytruths.analyses.evaluate.scenes import EvaluatePlan
-from manytruths.analyses.evaluate.verb import evaluate
-from manytruths.analyses.evaluate.verb import write as write_evaluation
+from manytruths.analyses.evaluate.case import EvaluatePlan
+from manytruths.analyses.evaluate.evaluate import evaluate
+from manytruths.analyses.evaluate.evaluate import write as write_evaluation
+from manytruths.analyses.evaluate.rankings import scores_of
 from manytruths.analyses.fuse.fusing import FusePlan
 from manytruths.analyses.fuse.verb import fuse
 from manytruths.analyses.fuse.verb import write as write_fusion
-from manytruths.analyses.rank.verb import ranked
-from manytruths.analyses.rank.verb import write as write_ranking
+from manytruths.analyses.rank.rank import ranked
+from manytruths.analyses.rank.rank import write as write_ranking
 from manytruths.analyses.summaries import Settings
 from manytruths.core.errors import InputError
-from manytruths.evaluation.ranking.rank import rank
+from manytruths.evaluation.ranking.ranking import rank_scores
 from manytruths.reporting.facts import complexity, in_short, raters, truth
 from manytruths.reporting.facts.dependence import FEW
 from manytruths.reporting.findings import Findings
@@ -46,7 +46,7 @@ def findings(study: Study, methods: tuple[str, ...] = METHODS, **options: Any) -
         evaluation = evaluate(study, EvaluatePlan(methods), settings=settings, **options)
         if evaluation.hard is not None and len(study.algorithms) > 1:
             with suppress(InputError):  # no two of them have a score
-                ranking = ranked(rank(scores_of(evaluation.hard.parts[0]), resamples=50))
+                ranking = ranked(rank_scores(scores_of(evaluation.hard.parts[0]), resamples=50))
     return Findings(study, settings, compute_agreement(study, settings=settings), fusion, evaluation, ranking)
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import manytruths as mt
-from manytruths.analyses.evaluate.hard_case import evaluate_case
-from manytruths.analyses.evaluate.scenes import EvaluatePlan
+from manytruths.analyses.evaluate.case import EvaluatePlan
+from manytruths.analyses.evaluate.masks import evaluate_case
 from manytruths.analyses.export.looking import survey
 from manytruths.analyses.export.plan import ExportPlan
 from manytruths.analyses.export.targets import Targets, targets_of

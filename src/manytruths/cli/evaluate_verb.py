@@ -71,10 +71,10 @@ def evaluate(
     resamples
         Resamples of the bootstrap.
     """
+    from ..analyses.evaluate.case import EvaluatePlan
+    from ..analyses.evaluate.evaluate import evaluate as run
+    from ..analyses.evaluate.evaluate import write
     from ..analyses.evaluate.printing import print_evaluation
-    from ..analyses.evaluate.scenes import EvaluatePlan
-    from ..analyses.evaluate.verb import evaluate as run
-    from ..analyses.evaluate.verb import write
     from ..analyses.printing import print_files
     from ..analyses.summaries import Settings
     from ..io.replacing import replacing

@@ -44,7 +44,7 @@ class Extras:
 
     def refuse_graded(self, folder: Path) -> list[str]:
         """Refuse to replace a sheet with grades; what a new one replaces comes back."""
-        from ..analyses.evaluate.grading_sheet import WRITTEN, refuse_graded
+        from ..analyses.evaluate.grading import WRITTEN, refuse_graded
 
         if not self.grading_sheet:
             return []
@@ -54,7 +54,7 @@ class Extras:
     def plan(self, folder: Path) -> ExtraPlan:
         """What to make, and where."""
         from ..analyses.evaluate.extras import ExtraPlan
-        from ..evaluation.grading.grades import GradeScale
+        from ..evaluation.grading import GradeScale
         from .parsing import whole_numbers
 
         lowest, highest = whole_numbers(self.grade_scale, "--grade-scale")

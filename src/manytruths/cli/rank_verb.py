@@ -76,8 +76,8 @@ def rank(
     """
     from ..analyses.printing import print_files
     from ..analyses.rank.printing import print_ranking
-    from ..analyses.rank.verb import RankSettings, ranked, write
-    from ..evaluation.ranking.rank import rank as run
+    from ..analyses.rank.rank import RankSettings, ranked, write
+    from ..evaluation.ranking.ranking import rank_scores as run
     from ..io.replacing import replacing
     from ..io.scores import read_scores
 

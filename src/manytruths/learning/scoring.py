@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..analyses.evaluate.hard import Part, by_case, measured_parts, truths_of
-from ..analyses.evaluate.measures import EVERYBODY
-from ..analyses.evaluate.scenes import EvaluatePlan
+from ..analyses.evaluate.case import EvaluatePlan
+from ..analyses.evaluate.masks import EVERYBODY, Part, by_case, measured_parts, truths_of
 from ..core.columns import Column
 from ..inference.intervals import subject_values
 from ..io import Location

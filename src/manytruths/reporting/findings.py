@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import Any
 
 from ..analyses.agree.agree import Agreement
-from ..analyses.evaluate.verb import Evaluation
+from ..analyses.evaluate.evaluate import Evaluation
 from ..analyses.fuse.verb import Fusion
 from ..analyses.plan.verb import Planned
-from ..analyses.rank.verb import Ranked
+from ..analyses.rank.rank import Ranked
 from ..analyses.summaries import Settings
 from ..study import Study
 

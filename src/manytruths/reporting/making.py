@@ -12,17 +12,17 @@ from typing import Any
 
 from ..analyses.agree.agree import Agreement, tabulate_agreement
 from ..analyses.agree.case import MapOptions
-from ..analyses.evaluate.ranks import scores_of
-from ..analyses.evaluate.scenes import EvaluatePlan
-from ..analyses.evaluate.verb import Evaluation, evaluate
+from ..analyses.evaluate.case import EvaluatePlan
+from ..analyses.evaluate.evaluate import Evaluation, evaluate
+from ..analyses.evaluate.rankings import scores_of
 from ..analyses.fuse.fusing import FusePlan
 from ..analyses.fuse.verb import fusion_of
 from ..analyses.plan.topics import Wish
 from ..analyses.plan.verb import Planned, plan
-from ..analyses.rank.verb import Ranked, RankSettings, ranked
+from ..analyses.rank.rank import Ranked, RankSettings, ranked
 from ..analyses.summaries import Settings
 from ..core.errors import InputError
-from ..evaluation.ranking.rank import rank
+from ..evaluation.ranking.ranking import rank_scores
 from ..fusion.registry import estimator
 from ..io.replacing import replacing
 from ..study import Progress, Study
@@ -162,7 +162,7 @@ def _ranked(found: Evaluation, settings: Settings) -> Ranked | None:
         return None
     try:
         scores, resamples = scores_of(found.hard.parts[0]), min(settings.resamples, MOST_RESAMPLES)
-        ranking = rank(scores, missing=found.missing, seed=settings.seed, resamples=resamples)
+        ranking = rank_scores(scores, missing=found.missing, seed=settings.seed, resamples=resamples)
     except InputError:
         return None  # nobody has a score
     own = RankSettings(missing=found.missing, resamples=resamples, seed=settings.seed)

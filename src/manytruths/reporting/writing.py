@@ -9,11 +9,11 @@ from typing import Any
 
 import manytruths
 
-from ..analyses.evaluate.verb import write as write_evaluation
+from ..analyses.evaluate.evaluate import write as write_evaluation
 from ..analyses.files import summary_of
 from ..analyses.fuse.verb import write as write_fusion
 from ..analyses.plan.verb import write as write_plan
-from ..analyses.rank.verb import write as write_ranking
+from ..analyses.rank.rank import write as write_ranking
 from ..analyses.summaries import Settings
 from ..core.errors import CallError, InputError
 from ..io import write_csv, write_text

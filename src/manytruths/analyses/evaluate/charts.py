@@ -10,17 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...charts import beside_raters, lines
-from ...evaluation.grey.mean_precision import mean_precision
-from ...evaluation.ranking.directions import is_distance
+from ...evaluation.curves import mean_precision
+from ...evaluation.ranking.scores import is_distance
 from ...io import safe_name
 from .grading import grading_chart
-from .grey import GreyScores
 from .human_range import OTHERS
-from .notes import unit_of
-from .printing import NAMES, verdict_words
+from .printing import NAMES, unit_of, verdict_words
+from .probability_maps import GreyScores
 
 if TYPE_CHECKING:
-    from .verb import Evaluation
+    from .evaluate import Evaluation
 
 Values = NDArray[np.float64]
 

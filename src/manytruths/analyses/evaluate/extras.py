@@ -11,23 +11,20 @@ import numpy as np
 
 from ...core.columns import Column
 from ...core.errors import CallError, ManytruthsError
-from ...evaluation.grading.blinding import Ticket
-from ...evaluation.grading.grades import GradeScale
-from ...evaluation.intensity import frame_intensity
+from ...evaluation.grading import GradeScale, Ticket
+from ...evaluation.intensity_curves import mask_intensity
 from ...evaluation.second_look import SecondLook, second_look
 from ...io.grades import read_grades
 from ...study import Case, Progress, Study
 from ...study.consensus import binary_mask
 from ..printing import counted
 from ..summaries import Settings
-from .frames import Frames, frame_curves
-from .gaps import Missing
-from .grading import Graded, grade_metrics
-from .grading_sheet import draw_tickets, plan_sheet, refuse_graded, write_sheet
-from .hard import MEAN, HardScores, by_case, truths_of
-from .measures import EVERYBODY
-from .scenes import Array, Scene
-from .second_look_table import Look, Looks, draw_places, second_looks
+from .case import Array, Scene
+from .grading import Graded, draw_tickets, grade_metrics, plan_sheet, refuse_graded, write_sheet
+from .intensity_curves import Frames, frame_curves
+from .masks import EVERYBODY, MEAN, HardScores, by_case, truths_of
+from .missing_scores import Missing
+from .second_look import Look, Looks, draw_places, second_looks
 
 GRADED = ("dice", "iou", "cohen_kappa", "hausdorff_95", "mean_surface_distance", "surface_dice", "soft_accuracy")
 """What is held against the grades, beside extended Dice."""
@@ -152,7 +149,7 @@ def _seen(case: Case, plan: ExtraPlan, looks: bool, tickets: Sequence[Ticket], t
             seen.predictions, seen.masks, algorithms=plan.algorithms, raters=plan.raters, least=plan.least,
             spacing=seen.spacing, inside=seen.inside,
         )  # fmt: skip
-    intensity = frame_intensity(image, raters | predictions) if plan.frames and image is not None else None
+    intensity = mask_intensity(image, raters | predictions) if plan.frames and image is not None else None
     return _Seen(look, intensity, min(scene.reading.grid.spacing or [1.0]), bool(own) and image is None)
 
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...evaluation.ranking.words import ordered
+from ...evaluation.ranking.ranking import best_first
 from ..printing import counted, grid, number
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ...evaluation.ranking.rank import Ranking
-    from .verb import Ranked
+    from ...evaluation.ranking.ranking import Ranking
+    from .rank import Ranked
 
 MOST_COLUMNS = 6
 MOST_RANKINGS = 8
@@ -45,7 +45,7 @@ def _order(found: Ranked) -> Any:
     low, high = overall.interval
     columns = _columns(ranking)
     rows = []
-    for i in ordered(overall.ranks, ranking.algorithms):
+    for i in best_first(overall.ranks, ranking.algorithms):
         place = str(overall.places[i])
         known = not np.isnan(low[i])
         place += f" ({low[i]:.0f}–{high[i]:.0f})" if known else ""
@@ -79,7 +79,7 @@ def _truths(ranking: Ranking) -> Any:
     if not 1 < len(ranking.truths) <= MOST_COLUMNS + 2:
         return None
     places = {truth: ranking.find(truth).places for truth in ranking.truths}
-    order = ordered(ranking.overall.ranks, ranking.algorithms)
+    order = best_first(ranking.overall.ranks, ranking.algorithms)
     rows = [[ranking.algorithms[i], *(str(found[i]) for found in places.values())] for i in order]
     return grid("Rank under each truth", ["", *places], rows)
 

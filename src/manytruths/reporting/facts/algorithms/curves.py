@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 
 from ....analyses.evaluate.charts import charts
-from ....analyses.evaluate.grey import EXCLUDED, GreyScores
 from ....analyses.evaluate.printing import NAMES
+from ....analyses.evaluate.probability_maps import EXCLUDED, GreyScores
 from ....analyses.rows import Row
 from ....io import safe_name
 from ...findings import Findings

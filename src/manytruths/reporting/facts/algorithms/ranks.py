@@ -7,12 +7,12 @@ from dataclasses import replace
 from itertools import combinations
 
 from ....analyses.evaluate.printing import NAMES
-from ....analyses.evaluate.ranks import Orders
+from ....analyses.evaluate.rankings import Orders
 from ....analyses.printing import counted
 from ....analyses.rank.charts import charts
-from ....analyses.rank.verb import Ranked
+from ....analyses.rank.rank import Ranked
 from ....analyses.rows import Row
-from ....evaluation.ranking.words import p_text
+from ....evaluation.ranking.ranking import format_p
 from ...findings import Findings
 from ...parts import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Sentence, quoted, words
 from ..notes import plainly
@@ -126,7 +126,7 @@ def _ahead(pairs: Pairs, first: str, second: str) -> Cell:
 
 def _p(pairs: Pairs, first: str, second: str, *, sign: bool = False) -> Cell:
     row = pairs["p_holm", first, second]
-    text = p_text(float(row.value))
+    text = format_p(float(row.value))
     return replace(quoted(PAIRS, row, 3), shown=text if sign else text.removeprefix("= "))
 
 

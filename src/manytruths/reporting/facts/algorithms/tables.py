@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ....analyses.evaluate.gaps import UNMARKED
-from ....analyses.evaluate.hard import MEAN, Part
+from ....analyses.evaluate.evaluate import Evaluation
 from ....analyses.evaluate.human_range import OTHERS
-from ....analyses.evaluate.measures import EVERYBODY
-from ....analyses.evaluate.notes import unit_of
-from ....analyses.evaluate.printing import NAMES
-from ....analyses.evaluate.verb import Evaluation
+from ....analyses.evaluate.masks import EVERYBODY, MEAN, Part
+from ....analyses.evaluate.missing_scores import UNMARKED
+from ....analyses.evaluate.printing import NAMES, unit_of
 from ....analyses.rows import Row
 from ....core.undefined import code
-from ....evaluation.ranking.directions import is_distance
+from ....evaluation.ranking.scores import is_distance
 from ...findings import Findings
 from ...parts import Block, Cell, Column, PageTable, quoted, words
 from ..human_words import PAIRED, one_more, range_words, verdict_words

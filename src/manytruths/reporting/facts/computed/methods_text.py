@@ -9,13 +9,13 @@ from importlib.metadata import version
 
 import manytruths
 
-from ....analyses.evaluate.verb import Evaluation
+from ....analyses.evaluate.evaluate import Evaluation
 from ....analyses.plan.topics import word
 from ....analyses.printing import counted
-from ....analyses.rank.verb import Ranked
+from ....analyses.rank.rank import Ranked
 from ....analyses.summaries import region_of
 from ....core.undefined import code
-from ....evaluation.ranking.wilcoxon import EXACT
+from ....evaluation.ranking.pair_tests import EXACT
 from ....inference.intervals import LEAST_SUBJECTS
 from ....io.scores import PERFECT
 from ...findings import Findings

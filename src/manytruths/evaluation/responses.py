@@ -1,29 +1,224 @@
-"""How often each response of an algorithm occurs with each pattern of the raters' decisions.
+"""How often each value of a probability map occurs with each pattern of the raters' decisions.
 
-One pass over a grey-level prediction; every curve under every truth is then read off the counts, without the pixels.
-Responses of any number type: whole numbers and up to 65,536 distinct values are kept as they are, more are rounded to
-so many equal steps of the limits given, or of the range found.
+One pass over a prediction; every curve under every reference standard is then read off the counts, without the pixels.
+Responses may be of any number type: whole numbers and up to 65,536 distinct values are kept as they are, more are
+rounded to so many equal steps of the limits given, or of the range found.
+
+The map of pattern numbers is made once for all algorithms. Up to 16 two-valued columns are packed to one number per
+pixel; the few numbers that occur are then counted and looked up as if they were the image. All else is counted and
+painted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...core.blocks import flat_blocks
-from ...core.errors import CallError, GridError
-from ...core.inputs import Masks, size
-from ...core.tally import Tally
-from .counts import ResponseCounts
-from .indexing import Index, indexed, pattern_index
-from .levels import Levels, levels
-from .truths import Truths
+from ..core.blocks import flat_blocks
+from ..core.columns import Column
+from ..core.counting import tally
+from ..core.errors import CallError, GridError, InputError, LabelError
+from ..core.inputs import Inputs, Masks, gather, size
+from ..core.labels import Labels
+from ..core.painting import paint
+from ..core.tally import Tally
+from .curves import ResponseCounts
+from .references import ReferenceStandards
 
 Array = NDArray[Any]
+Blocks = Callable[[], Iterator[Array]]
+Limits = tuple[float, float] | None
+
+MOST = 65_536
+"""More distinct values than this are rounded to so many."""
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """Ascending values that a response may take, and the way from a response to its level."""
+
+    values: NDArray[np.float64]
+    step: float = 0.0
+    """Between neighbours, where they are evenly spaced; 0 where they are not."""
+    rounded: bool = False
+    """Whether responses were rounded to these."""
+
+    def codes(self, values: Array) -> NDArray[np.integer[Any]]:
+        """The number of the level of each value."""
+        if not self.step:
+            return np.searchsorted(self.values, values)
+        if self.rounded:
+            return np.asarray(np.rint((values - self.values[0]) / self.step), np.int64)
+        low = int(self.values[0])
+        # bytes are their own level
+        return values if values.dtype == np.uint8 and not low else values.astype(np.int64) - low
+
+
+def find_levels(blocks: Blocks, dtype: np.dtype[Any], limits: Limits) -> Levels:
+    """The levels of what the blocks hold; they are walked through once or twice."""
+    if dtype.kind not in "biuf":
+        raise LabelError(f"a response is a number; got an array of {dtype}")
+    if dtype.kind == "b" or (dtype == np.uint8 and limits is None):
+        return Levels(np.arange(256.0), 1.0)
+    low, high = _range(blocks(), limits)
+    if dtype.kind != "f" and high - low < MOST:
+        return Levels(np.arange(low, high + 1), 1.0)
+    distinct = _distinct(blocks())
+    if distinct is not None:
+        return Levels(distinct)
+    low, high = limits or (low, high)
+    return Levels(np.linspace(low, high, MOST), (high - low) / (MOST - 1), True)
+
+
+def _range(blocks: Iterable[Array], limits: Limits) -> tuple[float, float]:
+    """The smallest and the largest value; an error where one is not finite or beyond the limits."""
+    low, high = limits or (-np.inf, np.inf)
+    least, most, strange, example, items = np.inf, -np.inf, 0, np.nan, 0
+    for block in blocks:
+        items += len(block)
+        bad = ~(np.isfinite(block) & (block >= low) & (block <= high))
+        if bad.any():
+            example = float(block[bad][0]) if not strange else example
+            strange += int(bad.sum())
+        elif len(block):
+            least, most = min(least, float(block.min())), max(most, float(block.max()))
+    if strange:
+        within = f"from {low:g} to {high:g}" if limits else "finite"
+        raise InputError(
+            f"responses must be {within}, but {strange:,} of {items:,} are not, such as {example:g}; "
+            "mend them, exclude the items, or give a masked array"
+        )
+    return (least, most) if items else (0.0, 0.0)
+
+
+def _distinct(blocks: Iterable[Array]) -> NDArray[np.float64] | None:
+    """The distinct values; None as soon as there are too many."""
+    found = np.empty(0)
+    for block in blocks:
+        found = np.union1d(found, np.unique(block).astype(np.float64))
+        if len(found) > MOST:
+            return None
+    return found
+
+
+Index = NDArray[np.integer[Any]]
+Columns = dict[Column, Array | None]
+References = Mapping[Any, ArrayLike | None] | None
+
+BITS = 16
+"""Columns that are packed: a table of all their patterns is still small."""
+
+
+@dataclass(frozen=True, eq=False)
+class IndexedMasks:
+    """A table, and the map of the pattern numbers of its items."""
+
+    tally: Tally
+    index: Index
+
+
+def index_masks(
+    masks: Masks,
+    *,
+    references: References = None,
+    raters: Sequence[str] | str | None = None,
+    labels: Labels | Mapping[int, str] | Iterable[int] | None = None,
+    void: int | None = None,
+    foreground: str | None = None,
+) -> IndexedMasks:
+    """Count masks, as :func:`manytruths.tally` does, and say where each pattern is, in one go.
+
+    >>> found = index_masks({"A": [[1, 1, 0, 0]], "B": [[1, 0, 0, 0]]})
+    >>> found.index, found.tally.counts
+    (array([[2, 1, 0, 0]], dtype=int32), array([2, 1, 1]))
+    """
+    inputs = gather(masks, raters, None, references)
+    packed = _packed(inputs)
+    columns = _columns(inputs, packed)
+    slots = raters if isinstance(raters, str) else None
+    table = tally(columns, raters=slots, labels=labels, void=void, foreground=foreground)
+    numbers = _numbers(columns, table, void, foreground)
+    if packed is not None:
+        table = table.recount(np.bincount(numbers, packed.counts, len(table.counts)))
+    return IndexedMasks(table, _spread(numbers, packed))
+
+
+def pattern_index(
+    masks: Masks,
+    tally: Tally,
+    *,
+    references: References = None,
+    raters: Sequence[str] | str | None = None,
+    void: int | None = None,
+    foreground: str | None = None,
+) -> Index:
+    """The map of the numbers of a table's patterns, −1 where the table, a region's or a pooled one, has no such.
+
+    >>> import manytruths as mt
+    >>> masks = {"A": [[1, 1, 0, 0]], "B": [[1, 0, 0, 0]]}
+    >>> pattern_index(masks, mt.tally(masks, region="union"))
+    array([[ 1,  0, -1, -1]], dtype=int32)
+    """
+    inputs = gather(masks, raters, None, references)
+    packed = _packed(inputs)
+    return _spread(_numbers(_columns(inputs, packed), tally, void, foreground), packed)
+
+
+def _numbers(columns: Columns, table: Tally, void: int | None, foreground: str | None) -> Index:
+    numbers = np.arange(len(table.counts), dtype=np.int32)
+    return paint(numbers, columns, table, void=void, fill=-1, foreground=foreground)
+
+
+@dataclass(frozen=True, eq=False)
+class _Packed:
+    """A number of bits an item, those that occur, how often, and what every column holds there."""
+
+    codes: NDArray[np.uint16]
+    met: NDArray[np.intp]
+    counts: NDArray[np.int64]
+    columns: list[Array]
+
+
+def _columns(inputs: Inputs, packed: _Packed | None) -> Columns:
+    """What is to be counted: the image, or the numbers that occur in it."""
+    columns: Columns = dict(zip(inputs.columns, inputs.arrays, strict=True))
+    if packed is not None:
+        columns.update({inputs.columns[i]: held for i, held in zip(inputs.present, packed.columns, strict=True)})
+    return columns
+
+
+def _spread(numbers: Index, packed: _Packed | None) -> Index:
+    if packed is None:
+        return numbers
+    table = np.zeros(1 << len(packed.columns), numbers.dtype)
+    table[packed.met] = numbers
+    return np.asarray(table[packed.codes])
+
+
+def _packed(inputs: Inputs) -> _Packed | None:
+    """None where columns are many, masked, or of more than two values."""
+    arrays = [a for a in inputs.arrays if a is not None]
+    if len(arrays) > BITS or any(isinstance(a, np.ma.MaskedArray) or a.dtype not in (bool, np.uint8) for a in arrays):
+        return None
+    marks = [int(a.max(initial=0)) for a in arrays]
+    order: Literal["C", "F"] = "F" if all(a.flags.f_contiguous for a in arrays) else "C"
+    codes = np.empty(inputs.shape, np.uint16, order)
+    for *block, target in flat_blocks([*arrays, codes]):
+        target[:] = 0
+        for i, column in enumerate(block):
+            bits = column == marks[i] if marks[i] > 1 else column
+            if marks[i] > 1 and np.count_nonzero(bits) < np.count_nonzero(column):
+                return None
+            target |= bits.astype(np.uint16) << np.uint16(i)
+    counts = np.bincount(codes.ravel(order="K"), minlength=1 << len(arrays))
+    met = np.flatnonzero(counts)
+    held = [((met >> i) & 1).astype(np.uint8) * np.uint8(mark) for i, mark in enumerate(marks)]
+    return _Packed(codes, met, counts[met], held)
+
 
 DENSE = 4
 """A table of all patterns and levels is made where it has at most so many entries an item; else items are sorted."""
@@ -62,7 +257,7 @@ class Responses:
         """Whether every item got the same response, so that no threshold tells them apart."""
         return len(self.levels) < 2
 
-    def against(self, truths: Truths) -> ResponseCounts:
+    def against(self, truths: ReferenceStandards) -> ResponseCounts:
         """Positives and negatives of every truth by response. Truths of a pooled table will do for its cases."""
         here = truths.onto(self.tally)
         positives = np.stack([self._by_level(row) for row in here.positive])
@@ -96,7 +291,7 @@ class Responses:
         return found.astype(np.int64).reshape(groups, width)
 
 
-def responses(
+def count_responses(
     prediction: ArrayLike,
     masks: Masks,
     tally: Tally | None = None,
@@ -126,19 +321,19 @@ def responses(
         added, so that all are rounded alike.
 
     >>> masks = {"A": [[1, 1, 0, 0]], "B": [[1, 0, 0, 0]]}
-    >>> found = responses([[200, 90, 90, 10]], masks)
+    >>> found = count_responses([[200, 90, 90, 10]], masks)
     >>> found
     <Responses of 4 items: 3 levels, 4 pairs>
     """
     if tally is None:
-        found = indexed(masks, references=references, raters=raters, void=void, foreground=foreground)
+        found = index_masks(masks, references=references, raters=raters, void=void, foreground=foreground)
         tally, index = found.tally, found.index
     else:
         index = pattern_index(masks, tally, references=references, raters=raters, void=void, foreground=foreground)
-    return count_responses(prediction, index, tally, region=region, exclude=exclude, limits=limits)
+    return count_indexed_responses(prediction, index, tally, region=region, exclude=exclude, limits=limits)
 
 
-def count_responses(
+def count_indexed_responses(
     values: ArrayLike,
     index: Index,
     tally: Tally,
@@ -149,10 +344,10 @@ def count_responses(
 ) -> Responses:
     """Count one prediction of several over a map of pattern numbers, negative where an item does not count.
 
-    :func:`indexed` and :func:`pattern_index` make such a map; other arguments are those of :func:`responses`.
+    :func:`index_masks` and :func:`pattern_index` make such a map; other arguments are those of :func:`count_responses`.
 
-    >>> found = indexed({"A": [[1, 1, 0, 0]], "B": [[1, 0, 0, 0]]})
-    >>> count_responses([[0.9, 0.2, 0.1, 0.1]], found.index, found.tally, exclude=[[0, 0, 0, 1]]).levels
+    >>> found = index_masks({"A": [[1, 1, 0, 0]], "B": [[1, 0, 0, 0]]})
+    >>> count_indexed_responses([[0.9, 0.2, 0.1, 0.1]], found.index, found.tally, exclude=[[0, 0, 0, 1]]).levels
     array([0.1, 0.2, 0.9])
     """
     if limits is not None and not -np.inf < limits[0] < limits[1] < np.inf:
@@ -168,7 +363,7 @@ def count_responses(
     gone = [np.asarray(mask).astype(bool) for _, mask in left_out]
     inside = [] if region is None else [np.asarray(region).astype(bool)]
     source = _Items(array, index, tuple(inside), tuple(gone))
-    found = levels(source.values, array.dtype, limits)
+    found = find_levels(source.values, array.dtype, limits)
     return _counted(source, found, tally)
 
 

@@ -24,7 +24,7 @@ LEAST_LEFT = 2
 """So many raters make a consensus when one is left out."""
 
 
-def with_truths(tally: Tally, methods: Sequence[str], options: Options | None = None) -> Tally:
+def with_consensus(tally: Tally, methods: Sequence[str], options: Options | None = None) -> Tally:
     """The table with the decisions of each method as a column of role ``reference``.
 
     ``options`` are those of a method, by its name. A method that looks at neighbours wants the masks: estimate it with
@@ -32,21 +32,21 @@ def with_truths(tally: Tally, methods: Sequence[str], options: Options | None = 
 
     >>> import manytruths as mt
     >>> t = mt.tally({"A": [1, 1, 0], "B": [1, 0, 0], "C": [1, 1, 1]}, predictions={"unet": [1, 1, 0]})
-    >>> t = with_truths(t, ["vote:0.5", "vote:all"])
+    >>> t = with_consensus(t, ["vote:0.5", "vote:all"])
     >>> mt.dice(t.pair("unet", "vote:all"))
     0.6666666666666666
     """
-    return appended(tally, estimates(tally, methods, options))
+    return append_estimates(tally, estimate_all(tally, methods, options))
 
 
-def estimates(
+def estimate_all(
     tally: Tally,
     methods: Sequence[str],
     options: Options | None = None,
     *,
     left_out: bool = False,
     raters: Tally | None = None,
-) -> dict[Column, Estimated]:
+) -> dict[Column, PatternEstimate]:
     """Every method on the patterns of a table; with ``left_out`` also that of the others, for each rater.
 
     ``raters`` is the table to estimate from; by default the raters of ``tally``, in their first session.
@@ -55,15 +55,15 @@ def estimates(
     algorithm that is judged by the same truths can be compared with him. There is none with fewer than two others.
     """
     raters = first_readings(tally) if raters is None else raters
-    found = {truth_column(m): Estimated.of(raters, m, options, tally) for m in methods}
+    found = {consensus_column(m): PatternEstimate.of(raters, m, options, tally) for m in methods}
     present = [c for c in raters.columns if (raters.patterns[:, raters.position(c)] != VOID).any()]
     for rater in present if left_out and len(present) > LEAST_LEFT else ():
         others = raters.without(rater)
-        found |= {left_out_column(m, rater.name): Estimated.of(others, m, options, tally) for m in methods}
+        found |= {left_out_column(m, rater.name): PatternEstimate.of(others, m, options, tally) for m in methods}
     return found
 
 
-def appended(tally: Tally, found: Mapping[Column, Estimated]) -> Tally:
+def append_estimates(tally: Tally, found: Mapping[Column, PatternEstimate]) -> Tally:
     """The table with estimates as further columns."""
     for column, estimated in found.items():
         if column in tally.columns:
@@ -72,7 +72,7 @@ def appended(tally: Tally, found: Mapping[Column, Estimated]) -> Tally:
     return tally
 
 
-def truth_column(method: str) -> Column:
+def consensus_column(method: str) -> Column:
     """Where the decisions of a method stand."""
     return Column(method, "reference")
 
@@ -83,7 +83,7 @@ def left_out_column(method: str, rater: str) -> Column:
 
 
 @dataclass(frozen=True, eq=False)
-class Estimated:
+class PatternEstimate:
     """A consensus on the patterns of a larger table."""
 
     codes: NDArray[np.uint8]
@@ -92,7 +92,7 @@ class Estimated:
     found: Consensus
 
     @classmethod
-    def of(cls, raters: Tally, method: str, options: Options | None, tally: Tally) -> Estimated:
+    def of(cls, raters: Tally, method: str, options: Options | None, tally: Tally) -> PatternEstimate:
         """A method estimated from the raters' own table."""
         found = estimate(raters, method, **options_of(method, options or {}))
         where = find_rows(raters, tally.patterns[:, [tally.position(c) for c in raters.columns]])

@@ -1,16 +1,21 @@
-"""What a missing or an undefined score counts, so that every algorithm is compared on the same cases.
+"""How missing and undefined scores count, so that every algorithm is compared on the same cases.
 
-For each metric and truth, the cases are those that somebody has a score for; a case that is undefined for everybody
-(sensitivity where nothing is true) cannot tell anybody apart and stays out. Then ::
+For each metric and reference standard, the cases are those that any algorithm has a score for; a case that is
+undefined for all of them (sensitivity where the reference is empty) cannot separate algorithms and stays out. Then ::
 
     worst      a gap counts as the metric's worst bound, that of a distance as the diagonal of the case's image; where
                there is none, or it is not known, as the worst value in the whole table
     a number   a gap counts as that number
     exclude    only cases for which every algorithm has a value
 
-A score that is undefined since neither truth nor prediction marked anything counts as the best: nothing was there,
+A score that is undefined since neither reference nor prediction marked anything counts as the best: nothing was there,
 and nothing was found. So does any other metric of the same prediction that is undefined there.
 
+The best and worst values are the metric's bounds. Where it has none, or values lie beyond, they are the best and the
+worst that any algorithm got.
+
+References
+----------
 Maier-Hein L et al. Why rankings of biomedical image analysis competitions should be interpreted with care. Nat Commun
 2018;9:5217. doi:10.1038/s41467-018-07619-7
 """
@@ -26,9 +31,71 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import CallError, InputError
-from .directions import NONE_GIVEN, direction
-from .fills import Ends, ends_of, fills_of
-from .scores import BOTH_EMPTY, MISSING, PRESENT, UNDEFINED, Scores, Values
+from .scores import (
+    BOTH_EMPTY,
+    MISSING,
+    NONE_GIVEN,
+    PRESENT,
+    UNDEFINED,
+    Scores,
+    Values,
+    best_value,
+    direction,
+    is_distance,
+    worst_value,
+)
+
+ANYBODY = "a gap counts as the worst value that anybody got, so that leaving out the hardest case can pay"
+TOO_LONG = "some values are longer than the diagonal of their image; give both in the same unit"
+
+
+@dataclass(frozen=True)
+class MetricRange:
+    """What counts as the worst and the best of a metric, and what is to be said when the worst is used."""
+
+    worst: float
+    best: float
+    note: str = ""
+    scaled: bool = False
+    """Whether values are better than the best there is, so that nothing is known of their scale."""
+
+
+@dataclass(frozen=True, eq=False)
+class GapValues:
+    """What a gap in each case counts, and in which cases that is the diagonal of the image."""
+
+    values: Values
+    diagonal: NDArray[np.bool_]
+    note: str = ""
+
+
+def metric_range(metric: str, values: Values, higher: bool) -> MetricRange:
+    """From a metric's name and all values that anybody got."""
+    low, top = (float(end(values[np.isfinite(values)])) for end in ((np.min, np.max) if higher else (np.max, np.min)))
+    bound, peak = worst_value(metric), best_value(metric)
+    advice = f"{ANYBODY}: give {'a column diagonal in --cases, or ' if is_distance(metric) else ''}--missing VALUE"
+    if peak is not None and _better(top, peak, higher):
+        told = "what is missing counts as the worst value that anybody got, what both left empty as the best"
+        return MetricRange(low, top, f"{metric} has values beyond its bounds: {told}", scaled=True)
+    if bound is None:
+        return MetricRange(low, top if peak is None else peak, f"{metric}: {advice}")
+    if _better(bound, low, higher):
+        return MetricRange(low, top if peak is None else peak, f"{metric} has values worse than {bound:g}: {advice}")
+    return MetricRange(bound, top if peak is None else peak)
+
+
+def _better(one: float, other: float, higher: bool) -> bool:
+    """By more than rounding: 1.0000000002 is 1."""
+    return one - other > 1e-9 if higher else other - one > 1e-9
+
+
+def gap_values(metric: str, values: Values, lengths: Values, low: float) -> GapValues:
+    """The diagonal of each case's image for a distance, else the worst; never better than what anybody got there."""
+    known = np.isfinite(lengths) & is_distance(metric)
+    longest = np.nan_to_num(values, nan=0.0).max(axis=0)
+    note = f"{metric}: {TOO_LONG}" if (longest[known] > lengths[known] * (1 + 1e-9)).any() else ""
+    return GapValues(np.where(known, np.fmax(lengths, longest), low), known, note)
+
 
 Missing = Literal["worst", "exclude"] | float
 Counts = NDArray[np.int64]
@@ -94,7 +161,7 @@ def by_subject(values: Values, owners: NDArray[np.intp]) -> Values:
     return np.asarray(total / np.bincount(place))
 
 
-def boards(
+def make_boards(
     scores: Scores, metrics: Sequence[str], missing: Missing = "worst", given: Mapping[str, str] = NONE_GIVEN
 ) -> list[Board]:
     """A board for every metric and truth that two algorithms or more have a score for."""
@@ -104,7 +171,7 @@ def boards(
     return found
 
 
-def means_by_truth(
+def means_by_reference(
     scores: Scores, metrics: Sequence[str], missing: Missing = "worst", given: Mapping[str, str] = NONE_GIVEN
 ) -> dict[tuple[str, str], Values]:
     """By metric and truth, the means over subjects by which ``rank`` ranks: gaps count as they do there.
@@ -112,7 +179,7 @@ def means_by_truth(
     In the order of the algorithms. A metric and truth for which fewer than two algorithms have a score is left out.
 
     >>> table = Scores.of([[0.9, 0.8], [0.7, float("nan")]], ["unet", "vnet"])
-    >>> means_by_truth(table, ["dice"])
+    >>> means_by_reference(table, ["dice"])
     {('dice', 'truth'): array([0.85, 0.35])}
     """
     return {(board.metric, board.truth): board.means for board in _boards(scores, metrics, missing, given)}
@@ -164,10 +231,10 @@ def _board(
             "algorithm out with --algorithm"
         )
     values, holes, lengths = scores.values[:, kept, layer, m], gaps[:, kept], scores.lengths[kept]
-    ends = ends_of(metric, scores.values[..., m], higher)
+    ends = metric_range(metric, scores.values[..., m], higher)
     if not isinstance(missing, str):
-        ends, lengths = Ends(float(missing), ends.best, ends.note, ends.scaled), np.full(len(lengths), np.nan)
-    fills = fills_of(metric, values, lengths, ends.worst)
+        ends, lengths = MetricRange(float(missing), ends.best, ends.note, ends.scaled), np.full(len(lengths), np.nan)
+    fills = gap_values(metric, values, lengths, ends.worst)
     unfilled, empties = (holes == MISSING) | (holes == UNDEFINED), holes == BOTH_EMPTY
     longest, plain = bool(unfilled[:, fills.diagonal].any()), bool(unfilled[:, ~fills.diagonal].any())
     told = (plain and missing == "worst") or (ends.scaled and bool(empties.any()))

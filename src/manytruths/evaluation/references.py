@@ -1,7 +1,7 @@
-"""Every ground truth that a table of patterns gives: each rater, each reference, each consensus, each level of votes.
+"""The reference standards of a table of patterns: raters, given references, consensuses and levels of votes.
 
-A truth says of every pattern whether its items are positive, and whether they count: what a rater did not rate does not
-count under his truth. Everything but background is positive; ``tally.only(label)`` looks at one label.
+A reference standard says of every pattern whether its pixels are positive, and whether they count: what a rater did
+not rate does not count under that rater. Everything but background is positive; ``tally.only(label)`` takes one label.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...core.errors import CallError
-from ...core.labels import VOID
-from ...core.pooling import find_rows
-from ...core.tally import Tally
-from ...fusion import Consensus
-from .curves import over
+from ..core.errors import CallError
+from ..core.labels import VOID
+from ..core.pooling import find_rows
+from ..core.tally import Tally
+from ..fusion import Consensus
+from .curves import divide
 
 Flags = NDArray[np.bool_]
 Kind = Literal["rater", "reference", "consensus", "votes"]
 
 
 @dataclass(frozen=True, eq=False)
-class Truths:
+class ReferenceStandards:
     """Ground truths by pattern."""
 
     tally: Tally
@@ -47,29 +47,29 @@ class Truths:
         return len(self.names)
 
     def __repr__(self) -> str:
-        return f"<Truths {', '.join(self.names)} of {len(self.tally.counts):,} patterns>"
+        return f"<ReferenceStandards {', '.join(self.names)} of {len(self.tally.counts):,} patterns>"
 
     @property
     def prevalence(self) -> NDArray[np.float64]:
         """The share of positives under each truth; nan where nothing counts."""
-        return over(self.positive @ self.tally.counts, self.rated @ self.tally.counts)
+        return divide(self.positive @ self.tally.counts, self.rated @ self.tally.counts)
 
-    def onto(self, tally: Tally) -> Truths:
+    def onto(self, tally: Tally) -> ReferenceStandards:
         """The same truths over the patterns of another table: of one case, say, where these are of all together."""
         if tally is self.tally:
             return self
-        where = places(self.tally, tally)
-        return Truths(tally, self.names, self.kinds, self.positive[:, where], self.rated[:, where])
+        where = find_patterns(self.tally, tally)
+        return ReferenceStandards(tally, self.names, self.kinds, self.positive[:, where], self.rated[:, where])
 
 
-def truths(
+def reference_standards(
     tally: Tally,
     consensus: Mapping[str, Consensus | ArrayLike] | None = None,
     *,
     raters: bool = True,
     references: bool = True,
     levels: bool = False,
-) -> Truths:
+) -> ReferenceStandards:
     """The ground truths of a table.
 
     Parameters
@@ -86,9 +86,9 @@ def truths(
 
     >>> import manytruths as mt
     >>> t = mt.tally({"A": [1, 1, 0, 0], "B": [1, 0, 0, 0]})
-    >>> found = truths(t, {"vote": mt.vote(t)}, levels=True)
+    >>> found = reference_standards(t, {"vote": mt.vote(t)}, levels=True)
     >>> found, found.prevalence
-    (<Truths A, B, vote, votes>=1, votes>=2 of 3 patterns>, array([0.5 , 0.25, 0.5 , 0.5 , 0.25]))
+    (<ReferenceStandards A, B, vote, votes>=1, votes>=2 of 3 patterns>, array([0.5 , 0.25, 0.5 , 0.5 , 0.25]))
     """
     found: list[tuple[str, Kind, Flags, Flags]] = []
     marked = np.isin(tally.patterns, tally.labels.marks)
@@ -109,7 +109,7 @@ def truths(
         raise CallError("there is no truth: no rater, reference or consensus was asked for; levels=True adds the votes")
     names, kinds, positive, rated = zip(*found, strict=True)
     counted = np.stack(rated)
-    return Truths(tally, names, kinds, np.stack(positive) & counted, counted)
+    return ReferenceStandards(tally, names, kinds, np.stack(positive) & counted, counted)
 
 
 def _decided(tally: Tally, name: str, truth: Consensus | ArrayLike, known: dict[int, NDArray[np.intp]]) -> Flags:
@@ -130,11 +130,11 @@ def _decided(tally: Tally, name: str, truth: Consensus | ArrayLike, known: dict[
     if source is None or source is tally:
         return flags
     if id(source) not in known:
-        known[id(source)] = places(source, tally)
+        known[id(source)] = find_patterns(source, tally)
     return np.asarray(flags[known[id(source)]])
 
 
-def places(source: Tally, target: Tally) -> NDArray[np.intp]:
+def find_patterns(source: Tally, target: Tally) -> NDArray[np.intp]:
     """Where each pattern of ``target`` stands in ``source``; a column that only ``source`` has is VOID."""
     if source == target:
         return np.arange(len(target.counts))

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...core.columns import Column, natural
 from ...core.undefined import Undefined
-from ...evaluation.intensity import LEAST_FRAMES, MEAN, CurveDistance, FrameCurves
+from ...evaluation.intensity_curves import LEAST_FRAMES, MEAN, CurveDistance, IntensityCurves
 from ...inference.intervals import mean_intervals
 from ..rows import Row, Table
 from ..summaries import Settings
@@ -22,7 +22,7 @@ STATISTICS = ("rms", "mean_absolute", "relative_rms", "relative_mean_absolute")
 class Frames:
     """What was found along sequences."""
 
-    subjects: Mapping[str, FrameCurves]
+    subjects: Mapping[str, IntensityCurves]
     distances: Mapping[str, tuple[CurveDistance, ...]]
     """By subject: raters against the mean of the other raters, algorithms against the mean of all."""
     table: Table
@@ -50,7 +50,7 @@ def frame_curves(
     for case in sorted(by_case, key=natural):
         sequences.setdefault(subjects[case], []).append(case)
     curves = {
-        subject: FrameCurves.of({case: by_case[case] for case in cases})
+        subject: IntensityCurves.of({case: by_case[case] for case in cases})
         for subject, cases in sorted(sequences.items(), key=lambda one: natural(one[0]))
         if len(cases) >= LEAST_FRAMES
     }
@@ -64,7 +64,7 @@ def frame_curves(
     return Frames(curves, distances, table, tuple(_notes(by_case, subjects, curves)))
 
 
-def _frame_rows(subject: str, one: FrameCurves) -> Iterator[Row]:
+def _frame_rows(subject: str, one: IntensityCurves) -> Iterator[Row]:
     for column, curve in (*one.curves.items(), (MEAN, one.mean())):
         for i, (case, value) in enumerate(zip(one.frames, curve, strict=True), start=1):
             yield Row("case", "intensity", value, case, extra=(subject, i, column.name, column.role))
@@ -100,7 +100,7 @@ def _mean_rows(distances: Mapping[str, tuple[CurveDistance, ...]], settings: Set
 
 
 def _notes(
-    by_case: Mapping[str, Mapping[Column, float]], subjects: Mapping[str, str], curves: Mapping[str, FrameCurves]
+    by_case: Mapping[str, Mapping[Column, float]], subjects: Mapping[str, str], curves: Mapping[str, IntensityCurves]
 ) -> Iterator[str]:
     every = set(subjects.values())
     if not curves:
@@ -116,7 +116,7 @@ def _notes(
         yield f"{empty} points of curves are undefined: nothing was marked in the frame"
 
 
-def frames_chart(subject: str, one: FrameCurves) -> str:
+def frames_chart(subject: str, one: IntensityCurves) -> str:
     """Raters at the left, algorithms and the raters' mean at the right, with each algorithm's distance to it."""
     from ...charts.frames import frame_chart
 

@@ -15,7 +15,7 @@ from ...core.counting import tally
 from ...core.labels import Labels
 from ...core.notes import code_of
 from ...core.tally import Tally
-from ...evaluation.columns import truth_column
+from ...evaluation.consensus_columns import consensus_column
 from ...fusion import Consensus
 from ...fusion.notes import MARKED_NOTHING
 from ...fusion.registry import estimator, options_of
@@ -113,7 +113,7 @@ def spatial(readings: FirstReadings, plan: EvaluatePlan) -> tuple[dict[Column, A
     maps, notes = {}, []
     for method in plan.spatial:
         found = readings.estimate(method, plan.options_of(method))
-        maps[truth_column(method)] = decided(readings, found)
+        maps[consensus_column(method)] = decided(readings, found)
         notes += consensus_notes(method, found)
     return maps, notes
 

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from ...core.undefined import Undefined, code, like
-from ...evaluation.ranking.directions import best, describes_the_case, direction, is_distance, worst
+from ...evaluation.ranking.scores import best_value, describes_the_case, direction, is_distance, worst_value
 from ...io.scores import PERFECT
 
 Missing = Literal["worst", "exclude"]
@@ -20,11 +20,11 @@ UNMARKED = "one_empty"
 NOBODY = "undefined_against_all"
 
 
-def worst_value(statistic: str, diagonal: float) -> float:
+def worst_score(statistic: str, diagonal: float) -> float:
     """The worst there is: the metric's bound, and of distances the image's diagonal; nan where there is none."""
     if is_distance(statistic):
         return diagonal
-    bound = None if describes_the_case(statistic) else worst(statistic)
+    bound = None if describes_the_case(statistic) else worst_value(statistic)
     return math.nan if bound is None else bound
 
 
@@ -51,9 +51,9 @@ def average(values: Iterable[float], statistic: str, diagonal: float) -> float:
 def _counted(value: float, statistic: str, diagonal: float) -> float:
     why = code(value)
     if why == UNMARKED:
-        return worst_value(statistic, diagonal)
+        return worst_score(statistic, diagonal)
     if why in PERFECT:
-        top = best(statistic)
+        top = best_value(statistic)
         return math.nan if top is None else top
     return value
 
@@ -80,7 +80,7 @@ def filled(
 
 
 def _worst(statistic: str, diagonal: float, known: Sequence[float]) -> float:
-    bound = worst_value(statistic, diagonal)
+    bound = worst_score(statistic, diagonal)
     if is_distance(statistic) or math.isnan(bound) or not known:
         return bound
     return min(bound, *known) if direction(statistic) == "higher" else max(bound, *known)

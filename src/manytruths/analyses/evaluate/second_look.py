@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.notes import Note
-from ...evaluation.second_look import Place, SecondLook, place_items, wanted_items
+from ...evaluation.second_look import SecondLook, SecondLookPlace, candidate_pixels, place_pixels
 from ...io import write_picture
 from ..printing import counted
 from ..rows import Row, Table
@@ -31,7 +31,7 @@ class Ranked:
 
     rank: int
     case: str
-    place: Place
+    place: SecondLookPlace
 
     @property
     def file_name(self) -> str:
@@ -65,7 +65,7 @@ class Look:
     @property
     def wanted(self) -> NDArray[np.bool_]:
         """The items of all places, specks among them."""
-        return wanted_items(
+        return candidate_pixels(
             self.predictions, self.masks, algorithms=self.algorithms, raters=self.raters, inside=self.inside
         )
 
@@ -93,7 +93,7 @@ def second_looks(
     return Looks(ranked, table, tuple(_notes(by_case, len(every) - len(found), len(found), len(ranked))))
 
 
-def _is_rim(place: Place, pixel: float) -> bool:
+def _is_rim(place: SecondLookPlace, pixel: float) -> bool:
     # a depth of 2 × 0.1 may be stored as 0.19999
     return place.adjoins and place.depth < THIN * pixel * (1 - 1e-6)
 
@@ -151,7 +151,7 @@ def draw_places(folder: Path, ranked: Sequence[Ranked], load: Callable[[str], Lo
     return sorted(paths)
 
 
-def _size(place: Place) -> str:
+def _size(place: SecondLookPlace) -> str:
     """``120 pixels (30 mm²)``."""
     known = "" if np.isnan(place.size) else f" ({place.size:.3g} mm{'²³'[len(place.box) - 2]})"
     return f"{place.area} {'pixels' if len(place.box) == 2 else 'voxels'}{known}"
@@ -166,7 +166,7 @@ def place_picture(one: Ranked, look: Look, wanted: NDArray[np.bool_]) -> Any:
     everybody = list(dict.fromkeys((*look.everybody, *look.masks)))
     paints = dict(zip(everybody, rater_colours(len(everybody)), strict=True))
     own = np.zeros(wanted.shape, bool)
-    own[tuple(slice(*ends) for ends in place.box)] = place_items(wanted, place)
+    own[tuple(slice(*ends) for ends in place.box)] = place_pixels(wanted, place)
     return closeup(
         look.image,
         {"the place": own, **look.masks},

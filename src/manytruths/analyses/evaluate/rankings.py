@@ -1,24 +1,27 @@
-"""Algorithms ranked under every truth, as ``rank`` would rank them by their means."""
+"""Algorithms ranked under every truth, as ``rank`` would rank them by their means.
+
+A table to paste into a paper: algorithms down, truths across, ``mean(std)`` in the cells (Zeng's Tables 2 and 3).
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from ...core.errors import InputError
 from ...core.undefined import code
-from ...evaluation.grey.truth_rankings import TruthRankings, truth_rankings
-from ...evaluation.ranking.directions import describes_the_case, direction
-from ...evaluation.ranking.gaps import Board, boards
-from ...evaluation.ranking.schemes import DIGITS
-from ...evaluation.ranking.scores import MISSING, PRESENT, Scores
+from ...evaluation.ranking.by_reference import ReferenceRankings, rank_by_reference
+from ...evaluation.ranking.missing_scores import Board, make_boards
+from ...evaluation.ranking.scores import MISSING, PRESENT, Scores, describes_the_case, direction
+from ...evaluation.ranking.standings import DIGITS
 from ...io.scores import gap_of
-from ..rows import Row
-from .gaps import Missing
-from .hard import HardScores, Part, algorithms_of, truths_of
+from ..rows import Row, Table
+from .masks import DISTANCES, EVERYBODY, HardScores, Part, algorithms_of, truths_of
+from .missing_scores import Missing
 
-Orders = TruthRankings
+Orders = ReferenceRankings
 
 
 def orders_of(found: HardScores, missing: Missing) -> dict[tuple[str, str], Orders]:
@@ -32,7 +35,7 @@ def orders_of(found: HardScores, missing: Missing) -> dict[tuple[str, str], Orde
 
 def _orders(scores: Scores, missing: Missing) -> dict[str, Orders]:
     try:
-        found = boards(scores, scores.metrics, missing)
+        found = make_boards(scores, scores.metrics, missing)
     except InputError:
         return {}  # nobody has a score, or no case has all of them
     by_metric: dict[str, list[Board]] = {}
@@ -44,7 +47,7 @@ def _orders(scores: Scores, missing: Missing) -> dict[str, Orders]:
 def _ranked(algorithms: Sequence[str], found: Sequence[Board]) -> Orders:
     # what differs by rounding alone is tied
     table = np.stack([np.round(board.means if board.higher else -board.means, DIGITS) for board in found], axis=1)
-    return truth_rankings(table, algorithms, [board.truth for board in found])
+    return rank_by_reference(table, algorithms, [board.truth for board in found])
 
 
 def scores_of(part: Part) -> Scores:
@@ -79,3 +82,50 @@ def rank_rows(orders: Mapping[tuple[str, str], Orders], region: str) -> Iterator
             for algorithm, value in sorted(zip(found.algorithms, column.tolist(), strict=True), key=lambda at: -at[1]):
                 extra = (truth, metric, 1 + int((column > value).sum()), algorithm)
                 yield Row("mean", metric, sign * value + 0.0, label=label, region=region, extra=extra)
+
+
+SHOWN = ("dice", "iou", "hausdorff")
+"""As the paper has it; everything else is in ``scores.csv``."""
+GREY = ("pbar_area",)
+
+
+def paper_table(scores: Table) -> tuple[Sequence[str], list[list[str]]]:
+    """Header and rows, from the means and standard deviations over subjects of ``scores.csv``."""
+    means, deviations = _cells(scores, "mean"), _cells(scores, "std")
+    labels = list(dict.fromkeys(label for label, *_ in means))
+    columns = [
+        (label, truth, statistic)
+        for label in labels
+        for truth in dict.fromkeys(t for own, _, t, _ in means if own == label)
+        for statistic in (("extended_dice",) if truth == EVERYBODY.name else (*SHOWN, *GREY))
+        if any(key[0] == label and key[2:] == (truth, statistic) for key in means)
+    ]
+    algorithms = list(dict.fromkeys(a for _, a, _, _ in means))
+    header = [
+        "algorithm",
+        *(f"{label + ', ' if label else ''}{truth}: {statistic}" for label, truth, statistic in columns),
+    ]
+    rows = [
+        [a, *(_written(means.get((o, a, t, s)), deviations.get((o, a, t, s))) for o, t, s in columns)]
+        for a in algorithms
+    ]
+    return header, rows
+
+
+def _cells(scores: Table, scope: str) -> dict[tuple[str, str, str, str], Row]:
+    return {
+        (r.label, str(r["algorithm"]), str(r["against"]), r.statistic): r
+        for r in scores.rows
+        if r.scope == scope and not r.group
+    }
+
+
+def _written(mean: Row | None, deviation: Row | None) -> str:
+    """``0.780(.08)``, and ``35.4(15.1)`` of distances."""
+    if mean is None or math.isnan(mean.value):
+        return "–"
+    digits = 1 if mean.statistic in DISTANCES[:3] else 3
+    value = f"{mean.value:.{digits}f}"
+    if deviation is None or math.isnan(deviation.value):
+        return value
+    return f"{value}({f'{deviation.value:.{min(digits, 2)}f}'.removeprefix('0')})"

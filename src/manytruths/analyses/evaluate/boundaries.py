@@ -8,16 +8,15 @@ from functools import partial
 import numpy as np
 
 from ...core.errors import CallError, ManytruthsError
-from ...evaluation.boundaries import boundary_scores
-from ...evaluation.boundary_curve import BoundaryPoint, BoundaryScores, pooled_boundaries
-from ...evaluation.columns import estimates
+from ...evaluation.boundaries import BoundaryPoint, BoundaryScores, boundary_scores, pool_boundary_scores
+from ...evaluation.consensus_columns import estimate_all
 from ...shape import boundary_of
 from ...study import Case, Progress, Study
 from ...study.consensus import binary_mask
 from ..rows import Row, Table
-from .gaps import Missing
-from .measures import EVERYBODY
-from .scenes import Array, EvaluatePlan, Scene, counted, decided, spatial
+from .case import Array, EvaluatePlan, Scene, counted, decided, spatial
+from .masks import EVERYBODY
+from .missing_scores import Missing
 
 THRESHOLDS = 33
 """Of grey predictions, evenly spaced, the same for every case."""
@@ -49,7 +48,7 @@ def boundary_table(
             table.add(_rows("case", extra, scores.best, name, "; ".join(case.groups)))
     for extra in dict.fromkeys(key for _, found in seen.values() for key in found):
         kept = [found for case, found in seen.values() if missing == "worst" or not case.missing]
-        whole = pooled_boundaries(found[extra] for found in kept if extra in found)
+        whole = pool_boundary_scores(found[extra] for found in kept if extra in found)
         table.add(_rows("pooled", extra, whole.ods))
         if len(whole.thresholds) > 1:
             own = Row("pooled", "boundary_f_own_thresholds", whole.ois.f, region="whole", extra=(*extra, None))
@@ -93,7 +92,7 @@ def boundary_case(case: Case, plan: EvaluatePlan, thresholds: tuple[float, ...] 
     maps, _ = spatial(readings, plan)
     try:
         base = counted(scene, marks | maps)
-        found = estimates(base, plan.by_pattern, plan.options, raters=readings.table)
+        found = estimate_all(base, plan.by_pattern, plan.options, raters=readings.table)
         drawn = {c: decided(readings, e.found) for c, e in found.items()}
         lines = {c: _line(a, plan.boundaries) for c, a in (marks | maps | drawn).items()}
         first = [base.columns[i] for i in base.raters if base.columns[i] in lines]

@@ -38,13 +38,13 @@ NOT_FINITE = "not_finite"
 MEAN = Column("mean of raters", "reference")
 
 
-def frame_intensity(image: ArrayLike, masks: Mapping[Column, NDArray[Any]]) -> dict[Column, float]:
+def mask_intensity(image: ArrayLike, masks: Mapping[Column, NDArray[Any]]) -> dict[Column, float]:
     """The mean intensity of an image inside each mask; undefined for a mask that marks nothing.
 
     An image with one axis more than the masks is in colour: red, green and blue weigh as in
     :func:`manytruths.shape.intensity`. Where a masked array is masked, nothing is marked.
 
-    >>> frame_intensity([[10.0, 20.0, 60.0]], {Column("A"): np.array([[1, 1, 0]])})
+    >>> mask_intensity([[10.0, 20.0, 60.0]], {Column("A"): np.array([[1, 1, 0]])})
     {Column(name='A', role='rater', session='', left_out=''): 15.0}
     """
     pixels = np.asarray(image)
@@ -89,7 +89,7 @@ class CurveDistance:
 
 
 @dataclass(frozen=True, eq=False)
-class FrameCurves:
+class IntensityCurves:
     """The curves of one subject."""
 
     frames: tuple[str, ...]
@@ -98,8 +98,8 @@ class FrameCurves:
     """A value a frame."""
 
     @classmethod
-    def of(cls, by_frame: Mapping[str, Mapping[Column, float]]) -> FrameCurves:
-        """From what :func:`frame_intensity` gave for every frame, in order; who is missing in one is undefined."""
+    def of(cls, by_frame: Mapping[str, Mapping[Column, float]]) -> IntensityCurves:
+        """From what :func:`mask_intensity` gave for every frame, in order; who is missing in one is undefined."""
         columns = sorted({c for values in by_frame.values() for c in values}, key=lambda c: c.order)
         gone = Undefined("no_mask")
         curves = {c: tuple(values.get(c, gone) for values in by_frame.values()) for c in columns}

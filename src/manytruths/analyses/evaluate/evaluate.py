@@ -15,15 +15,14 @@ from ..files import summary_of, write_charts
 from ..resampled import NOTHING_MOVED, Moved, mark_resampled, write_marked
 from ..rows import Table, write_all
 from ..summaries import Settings, region_of
-from .boundary_tables import boundary_table
+from .boundaries import boundary_table
+from .case import EvaluatePlan
 from .extras import ExtraPlan, Extras, make_extras, write_places
-from .gaps import Missing
-from .grey import GreyScores, judge_grey
-from .hard import HardScores, judge
-from .notes import notes
-from .paper_table import paper_table
-from .ranks import Orders, orders_of, rank_rows
-from .scenes import EvaluatePlan
+from .masks import HardScores, judge
+from .missing_scores import Missing
+from .printing import notes
+from .probability_maps import GreyScores, judge_grey
+from .rankings import Orders, orders_of, paper_table, rank_rows
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class TruthRanking:
+class ReferenceRanking:
     """One order of the algorithms, and the truths that give it."""
 
     places: tuple[tuple[str, ...], ...]
@@ -91,19 +91,19 @@ class Separation:
 
 
 @dataclass(frozen=True, eq=False)
-class TruthRankings:
+class ReferenceRankings:
     """The algorithms ranked under every truth."""
 
     algorithms: tuple[str, ...]
     truths: tuple[str, ...]
     scores: Values
     """(algorithms, truths): the higher the better; nan where undefined."""
-    rankings: tuple[TruthRanking, ...]
+    rankings: tuple[ReferenceRanking, ...]
     """The distinct ones, the most common first."""
     undefined: tuple[str, ...]
     """The truths under which some algorithm has no score, and so none are ranked."""
 
-    def of(self, truth: str) -> TruthRanking:
+    def of(self, truth: str) -> ReferenceRanking:
         """The ranking that a truth gives."""
         for ranking in self.rankings:
             if truth in ranking.truths:
@@ -164,10 +164,10 @@ class TruthRankings:
         )
 
 
-def truth_rankings(scores: ArrayLike, algorithms: Sequence[str], truths: Sequence[str]) -> TruthRankings:
+def rank_by_reference(scores: ArrayLike, algorithms: Sequence[str], truths: Sequence[str]) -> ReferenceRankings:
     """The distinct rankings of algorithms, and who gives each, from (algorithms, truths) scores; ties are exact.
 
-    >>> found = truth_rankings([[0.9, 0.8, 0.4], [0.5, 0.7, 0.6]], ["net", "filter"], ["A", "B", "C"])
+    >>> found = rank_by_reference([[0.9, 0.8, 0.4], [0.5, 0.7, 0.6]], ["net", "filter"], ["A", "B", "C"])
     >>> [(str(r), r.truths) for r in found.rankings]
     [('net > filter', ('A', 'B')), ('filter > net', ('C',))]
     >>> found.separate("net", "filter").whatever
@@ -182,9 +182,9 @@ def truth_rankings(scores: ArrayLike, algorithms: Sequence[str], truths: Sequenc
         if not np.isnan(column).any():
             found.setdefault(_places(column, algorithms), []).append(truth)
     common = sorted(found.items(), key=lambda item: -len(item[1]))
-    rankings = tuple(TruthRanking(places, tuple(who)) for places, who in common)
+    rankings = tuple(ReferenceRanking(places, tuple(who)) for places, who in common)
     undefined = tuple(t for t, column in zip(truths, table.T, strict=True) if np.isnan(column).any())
-    return TruthRankings(algorithms, truths, table, rankings, undefined)
+    return ReferenceRankings(algorithms, truths, table, rankings, undefined)
 
 
 def _places(column: Values, algorithms: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:

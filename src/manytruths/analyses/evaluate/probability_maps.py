@@ -1,4 +1,7 @@
-"""The verb ``evaluate`` on grey predictions: curves, areas, correlations, and rankings under every truth."""
+"""What ``evaluate`` does with the grey predictions of one case: responses counted under every truth.
+
+The verb ``evaluate`` on grey predictions: curves, areas, correlations, and rankings under every truth.
+"""
 
 from __future__ import annotations
 
@@ -11,22 +14,119 @@ import numpy as np
 
 from ...agreement import Correlation
 from ...core.columns import Column
-from ...core.errors import CallError, InputError
+from ...core.errors import CallError, InputError, ManytruthsError
 from ...core.labels import VOID
 from ...core.pooling import Tallies
 from ...core.tally import Tally
 from ...core.undefined import Undefined
-from ...evaluation.grey.correlation import cci, cco
-from ...evaluation.grey.counts import ResponseCounts
-from ...evaluation.grey.curves import Curve
-from ...evaluation.grey.mean_precision import skew_limits
-from ...evaluation.grey.truth_rankings import TruthRankings, truth_rankings
+from ...evaluation.consensus_columns import append_estimates, estimate_all
+from ...evaluation.curves import (
+    NO_NEGATIVES,
+    NO_POSITIVES,
+    ResponseCounts,
+    ThresholdCurve,
+    correlation_in_image,
+    correlation_in_object,
+    prevalence_range,
+)
+from ...evaluation.ranking.by_reference import ReferenceRankings, rank_by_reference
+from ...evaluation.references import ReferenceStandards, reference_standards
+from ...evaluation.responses import count_indexed_responses, pattern_index
 from ...study import Case, Progress, Study
+from ...study.consensus import binary_mask
 from ..rows import Row, Table
 from ..summaries import Series, Settings, region_of, summarise
-from .gaps import NO_PREDICTION, Missing, filled
-from .grey_case import AREAS, GreyCase, areas, grey_case
-from .scenes import EvaluatePlan
+from .case import Array, EvaluatePlan, Scene, counted, spatial
+from .missing_scores import NO_PREDICTION, Missing, filled
+
+AREAS = ("pbar_area", "pr_area", "roc_area")
+
+
+@dataclass(frozen=True)
+class GreyCase:
+    """The responses of every algorithm in one case."""
+
+    tally: Tally
+    """Raters, given truths and those made of the raters."""
+    kinds: Mapping[str, str]
+    """Every truth, and what it is: a rater, a reference, a level of votes."""
+    counts: Mapping[Column, ResponseCounts]
+    """Without what an algorithm is not judged by."""
+    whole: Mapping[Column, ResponseCounts]
+    """Of all items, for algorithms with such an area."""
+    silent: Mapping[Column, ResponseCounts]
+    """Algorithms without a prediction: what it counts where nothing is detected before everything else."""
+    notes: tuple[str, ...] = ()
+
+
+def grey_case(case: Case, plan: EvaluatePlan) -> GreyCase:
+    """Every algorithm of a case."""
+    scene = Scene.of(case.read())
+    marks = {c: binary_mask(a, None, case.options.void) for c, a in scene.marks.items()}
+    readings = scene.readings_of(None)
+    maps, notes = spatial(readings, plan)
+    try:
+        base = counted(scene, marks | maps)
+        joint = append_estimates(base, estimate_all(base, plan.by_pattern, plan.options, raters=readings.table))
+        # further columns are functions of the pattern, and leave the patterns in their order
+        index = pattern_index(marks | maps, base)
+        found = reference_standards(joint, levels=True)
+    except ManytruthsError as error:
+        raise type(error)(f"case {case.name}: {error}") from None
+    if len(scene.table.labels.marks) > 1:
+        notes.append("labels are united: a grey prediction is judged by what is marked at all")
+    counts: dict[Column, ResponseCounts] = {}
+    whole: dict[Column, ResponseCounts] = {}
+    for column in case.predictions:
+        values, area = case.response(column, scene.reading.grid), case.training_area(column, scene.reading.grid)
+        region, limits = case.region(scene.reading.grid), case.options.limits or _limits(values)
+        inside = None if isinstance(region, str) else region
+        counts[column] = count_indexed_responses(
+            values, index, joint, region=inside, exclude=area, limits=limits
+        ).against(found)
+        if area is not None:
+            whole[column] = count_indexed_responses(values, index, joint, region=inside, limits=limits).against(found)
+        if not counts[column].levels.size:
+            notes.append(f"{column}: all that counts is excluded, so that it is not judged")
+        elif counts[column].constant:
+            level = counts[column].levels[0]
+            notes.append(f"{column}: the response is {level:g} everywhere, so that no threshold tells anything")
+    return GreyCase(
+        joint,
+        dict(zip(found.names, found.kinds, strict=True)),
+        counts,
+        whole,
+        _silent(case, joint, found),
+        tuple(notes),
+    )
+
+
+def _silent(case: Case, joint: Tally, found: ReferenceStandards) -> dict[Column, ResponseCounts]:
+    positives = (found.positive @ joint.counts)[:, None]
+    negatives = ((found.rated & ~found.positive) @ joint.counts)[:, None]
+    none = ResponseCounts(
+        found.names, np.array([-np.inf]), positives, negatives, np.zeros(1), np.zeros((1, 1), np.int64)
+    )
+    return dict.fromkeys(case.missing, none)
+
+
+def _limits(values: Array) -> tuple[float, float] | None:
+    """Shares from 0 to 1 are rounded alike in every case, where there are too many of them."""
+    shares = values.dtype.kind == "f" and values.min(initial=0) >= 0 and values.max(initial=0) <= 1
+    return (0.0, 1.0) if shares else None
+
+
+def areas(counts: ResponseCounts, skew: tuple[float, float]) -> dict[tuple[str, str], float]:
+    """By truth and statistic, with the reason where it is undefined."""
+    values = {"pbar_area": counts.pbar_areas(*skew), "pr_area": counts.pr_areas(), "roc_area": counts.roc_areas()}
+    return {(t, name): _defined(v[i], counts, i) for name, v in values.items() for i, t in enumerate(counts.truths)}
+
+
+def _defined(value: np.float64, counts: ResponseCounts, truth: int) -> float:
+    if not np.isnan(value):
+        return float(value)
+    return Undefined(NO_NEGATIVES if counts.positives[truth].any() else NO_POSITIVES)
+
 
 POINTS = 100
 """Points of a curve in ``curves.csv``."""
@@ -49,11 +149,11 @@ class GreyScores:
     curves: Table
     correlations: Table
     rankings: Table
-    orders: TruthRankings | None
+    orders: ReferenceRankings | None
     """By the area under P̄-R of all cases together; None with a single algorithm."""
     notes: tuple[str, ...] = ()
 
-    def curve(self, algorithm: Column, truth: str) -> Curve:
+    def curve(self, algorithm: Column, truth: str) -> ThresholdCurve:
         """Of all cases together."""
         return self.counts[algorithm].curve(truth)
 
@@ -123,7 +223,7 @@ class _Seen:
         for column, counts in found.counts.items():
             everything = found.whole.get(column, counts)
             self.areas[case.name, column] = areas(counts, skew)
-            self.correlations[case.name, column] = cco(everything), cci(everything)
+            self.correlations[case.name, column] = correlation_in_object(everything), correlation_in_image(everything)
             _more(self.judged, column, counts)
             _more(self.whole, column, everything)
         for column, counts in found.silent.items():
@@ -154,7 +254,7 @@ def _skew(study: Study, settings: Settings) -> Skew:
     shares = [share for _, by in study.map(_prevalences, jobs=settings.jobs) for share in by]
     if len(shares) < 2:
         raise InputError("there are too few prevalences in the study for a range; give one, as --skew 0.1,0.5")
-    low, high = skew_limits(shares)
+    low, high = prevalence_range(shares)
     if low == high:
         raise CallError(f"every rater marked the same share, {low:g}: give a range, as --skew 0.1,0.5")
     return low, high
@@ -210,9 +310,13 @@ def _correlations(study: Study, seen: _Seen, tallies: Tallies) -> Iterator[Row]:
             if (case, algorithm) in seen.correlations:
                 yield from _pair("case", seen.correlations[case, algorithm], algorithm, tallies[case].region, case)
         everything, judged = seen.whole[algorithm], seen.judged[algorithm]
-        yield from _pair("pooled", (cco(everything), cci(everything)), algorithm, region)
+        yield from _pair(
+            "pooled", (correlation_in_object(everything), correlation_in_image(everything)), algorithm, region
+        )
         if algorithm in seen.excluded:
-            yield from _pair("pooled", (cco(judged), cci(judged)), algorithm, EXCLUDED)
+            yield from _pair(
+                "pooled", (correlation_in_object(judged), correlation_in_image(judged)), algorithm, EXCLUDED
+            )
 
 
 def _pair(
@@ -223,15 +327,15 @@ def _pair(
         yield Row(scope, f"{name}_p_value", one.p, case, region=region, extra=(algorithm.name,), n=one.n)
 
 
-def _orders(seen: _Seen, pooled: Mapping[tuple[Column, str, str], float]) -> TruthRankings | None:
+def _orders(seen: _Seen, pooled: Mapping[tuple[Column, str, str], float]) -> ReferenceRankings | None:
     if len(seen.counts) < 2:
         return None
     names = [name for name, kind in seen.kinds.items() if kind != "votes"]
     values = [[pooled[a, truth, "pbar_area"] for truth in names] for a in seen.counts]
-    return truth_rankings(np.array(values, np.float64), [a.name for a in seen.counts], names)
+    return rank_by_reference(np.array(values, np.float64), [a.name for a in seen.counts], names)
 
 
-def _rankings(orders: TruthRankings | None, tallies: Tallies) -> Iterator[Row]:
+def _rankings(orders: ReferenceRankings | None, tallies: Tallies) -> Iterator[Row]:
     if orders is None:
         return
     for truth, column in zip(orders.truths, orders.scores.T, strict=True):
