@@ -40,6 +40,7 @@ from .agreement import (
 )
 from .analyses.agree.agree import Agreement, agree
 from .analyses.check import Check, check
+from .analyses.evaluate.evaluate import Evaluation, evaluate
 from .analyses.export.back import (
     BackPlan,
     Returned,
@@ -50,6 +51,7 @@ from .analyses.intake.verb import (
     IntakePlan,
     write_study,
 )
+from .analyses.rank.rank import RankResult, rank
 from .complexity import (
     Complexity,
     GroupClassifier,
@@ -254,6 +256,7 @@ __all__ = [
     "EchoFrame",
     "EchoRater",
     "EchoStudy",
+    "Evaluation",
     "ExtendedDiceCounts",
     "FormatError",
     "Grade",
@@ -286,6 +289,7 @@ __all__ = [
     "PilotPlan",
     "Plurality",
     "PooledBoundaryScores",
+    "RankResult",
     "Ranking",
     "Rasch",
     "RaterDifferences",
@@ -348,6 +352,7 @@ __all__ = [
     "correlation_in_object",
     "count_responses",
     "dice",
+    "evaluate",
     "excluded_vote",
     "export_back",
     "extended_dice",
@@ -407,6 +412,7 @@ __all__ = [
     "prevalence",
     "prevalence_index",
     "prevalence_range",
+    "rank",
     "rank_by_reference",
     "rank_scores",
     "ranking_heatmap",

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manytruths.analyses.evaluate.intensity_curves import frame_curves
+from manytruths.analyses.evaluate.intensity_curves import tabulate_intensities
 from manytruths.analyses.summaries import Settings
 from manytruths.core.columns import Column
 from manytruths.core.errors import CallError, GridError
@@ -104,7 +104,7 @@ def test_a_study(tmp_path):
     cases["lone_f1"] = at(0, 1)
     cases["s0_f11"][UNET] = math.nan
     subjects = {case: case.partition("_")[0] for case in [*cases, "s1_f12", "s13_f1"]}
-    found = frame_curves(cases, subjects, Settings(resamples=50))
+    found = tabulate_intensities(cases, subjects, Settings(resamples=50))
     assert list(found.subjects) == [f"s{s}" for s in range(12)]
     assert found.subjects["s3"].frames == ("s3_f9", "s3_f10", "s3_f11"), "in natural order"
     row = found.table.find("rms", "subject", case="s3", who="unet")
@@ -126,7 +126,7 @@ def test_a_study(tmp_path):
 
 
 def test_a_study_without_sequences():
-    found = frame_curves({"p1": {A: 1.0}, "p2": {A: 1.0}}, {"p1": "p1", "p2": "p2"})
+    found = tabulate_intensities({"p1": {A: 1.0}, "p2": {A: 1.0}}, {"p1": "p1", "p2": "p2"})
     assert not found.subjects
     assert not found.table.rows
     assert "no subject has 3 cases" in found.notes[0]

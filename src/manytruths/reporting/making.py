@@ -12,14 +12,14 @@ from typing import Any
 
 from ..analyses.agree.agree import Agreement, tabulate_agreement
 from ..analyses.agree.case import MapOptions
-from ..analyses.evaluate.case import EvaluatePlan
-from ..analyses.evaluate.evaluate import Evaluation, evaluate
+from ..analyses.evaluate.evaluate import Evaluation, compute_evaluation
+from ..analyses.evaluate.marks import EvaluatePlan
 from ..analyses.evaluate.rankings import scores_of
 from ..analyses.fuse.fusing import FusePlan
 from ..analyses.fuse.verb import fusion_of
 from ..analyses.plan.topics import Wish
 from ..analyses.plan.verb import Planned, plan
-from ..analyses.rank.rank import Ranked, RankSettings, ranked
+from ..analyses.rank.rank import RankResult, RankSettings, tabulate_ranking
 from ..analyses.summaries import Settings
 from ..core.errors import InputError
 from ..evaluation.ranking.ranking import rank_scores
@@ -146,17 +146,15 @@ def _showing(study: Study, plan: ReportPlan) -> ViewPlan:
 
 
 def _evaluated(study: Study, plan: ReportPlan, settings: Settings, progress: Progress | None) -> Evaluation:
-    options = dict(plan.evaluate)
-    own = {name: options.pop(name) for name in ("threshold", "distances", "definition") if name in options}
     # curves are bounded by what any and what three quarters of the raters marked (Lampert 2016)
     votes = [method for method in plan.methods if method.startswith("vote")]
     bounded = tuple(dict.fromkeys(("vote:any", *votes, "vote:0.75", *plan.methods)))
     truths = bounded if study.options.grey else plan.methods
-    asked = EvaluatePlan(truths, plan.options, **own)
-    return evaluate(study, asked, settings=settings, progress=progress, **options)
+    asked = EvaluatePlan(truths, plan.options, **plan.evaluate)
+    return compute_evaluation(study, asked, settings=settings, progress=progress)
 
 
-def _ranked(found: Evaluation, settings: Settings) -> Ranked | None:
+def _ranked(found: Evaluation, settings: Settings) -> RankResult | None:
     """The algorithms' ranking as ``rank`` makes it of the scores of all labels together."""
     if found.hard is None or len(found.study.algorithms) < 2:
         return None
@@ -166,7 +164,7 @@ def _ranked(found: Evaluation, settings: Settings) -> Ranked | None:
     except InputError:
         return None  # nobody has a score
     own = RankSettings(missing=found.missing, resamples=resamples, seed=settings.seed)
-    return ranked(ranking, own, resampled=bool(found.moved.cases))
+    return tabulate_ranking(ranking, own, resampled=bool(found.moved.cases))
 
 
 def _planned(found: Agreement, settings: Settings) -> Planned | None:

@@ -9,11 +9,9 @@ from typing import Any
 
 import manytruths
 
-from ..analyses.evaluate.evaluate import write as write_evaluation
 from ..analyses.files import summary_of
 from ..analyses.fuse.verb import write as write_fusion
 from ..analyses.plan.verb import write as write_plan
-from ..analyses.rank.rank import write as write_ranking
 from ..analyses.summaries import Settings
 from ..core.errors import CallError, InputError
 from ..io import write_csv, write_text
@@ -162,9 +160,10 @@ def write_tables(found: Findings, folder: Path, *, pictures: bool = False) -> li
     paths = agreement.write_into(folder / "agree", agreement.map_files, pictures=pictures)
     paths += write_fusion(found.fusion, folder / "fuse", pictures=pictures)
     if found.evaluation is not None:
-        paths += write_evaluation(found.evaluation, folder / "evaluate", pictures=pictures)
+        maps = found.evaluation.write_maps(folder / "evaluate") if pictures else []
+        paths += found.evaluation.write_into(folder / "evaluate", maps, pictures=pictures)
     if found.ranking is not None:
-        paths += write_ranking(found.ranking, folder / "rank", pictures=pictures)
+        paths += found.ranking.write_into(folder / "rank", pictures=pictures)
     if found.plan is not None:
         paths += write_plan(found.plan, folder / "plan", pictures=pictures)
     return paths

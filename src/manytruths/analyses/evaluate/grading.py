@@ -1,11 +1,10 @@
-"""Metrics against grades (Zeng's 4.3), and how often each algorithm got each grade (his Table 4).
+"""Metrics against experts' grades, and the blinded sheet on which experts grade predictions.
 
-A blinded sheet for an expert to grade predictions without knowing whose they are.
-
-::
+Which metric finds the predictions that need correction (``grading.csv``, ``grading_roc.csv``), how often each algorithm
+got each grade (``grades.csv``), and how consistent graders are; Zeng et al. 2021, 4.3 and Table 4. The sheet::
 
     grading/sheet.csv      code, grade, remark: to be filled in
-    grading/pictures/      one picture a code
+    grading/pictures/      one picture per code
     grading/README.txt     what the grades mean
     grading/key.csv        which code is what: keep it from the grader
 """
@@ -19,10 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...charts.rocs import lines
-from ...core.columns import natural
+from ...core.columns import Column, natural
 from ...core.errors import FormatError, InputError
 from ...core.undefined import REASONS, Undefined, code, ratio
 from ...evaluation.grading import (
@@ -43,12 +41,15 @@ from ...evaluation.grading import (
 from ...evaluation.ranking.scores import NONE_GIVEN
 from ...inference.intervals import Interval
 from ...io import write_csv, write_picture, write_text
-from ...io.grades import KEY
+from ...io.grades import KEY, read_grades
 from ...io.tables import read_table
 from ...study import Study
 from ..printing import counted, grid, number
 from ..rows import Row, Table
 from ..summaries import Settings
+from .case_scores import EVERYBODY
+from .marks import Array, CaseMarks, EvaluatePlan
+from .mask_scores import MEAN, LabelScores, case_values, references_of
 
 AREA, WITHIN = "roc_area", "roc_area_within"
 ABSENT = {
@@ -66,6 +67,8 @@ MOST_SHOWN = 10
 """So many metrics are printed."""
 MOST_CURVES = 20
 """So many metrics are drawn, the best first."""
+GRADED = ("dice", "iou", "cohen_kappa", "hausdorff_95", "mean_surface_distance", "surface_dice", "soft_accuracy")
+"""Metrics that are held against the grades, beside extended Dice."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,33 @@ class Graded:
 
 def _descending(area: Interval) -> float:
     return -area.value if area.value == area.value else 1.0
+
+
+def read_and_grade(
+    study: Study, part: LabelScores, path: Path, key: Path | None, scale: GradeScale, settings: Settings
+) -> Graded:
+    """The scores of all labels together against the grades of a file."""
+    names = [c.name for c in study.algorithms]
+    read = read_grades(path, cases=[c.name for c in study], algorithms=names, scale=scale, key=key)
+    return grade_metrics(
+        _scores_to_grade(part, study.algorithms), read.grades, names, subjects={c.name: c.subject for c in study},
+        scale=scale, blank=read.blank, settings=settings,
+    )  # fmt: skip
+
+
+def _scores_to_grade(part: LabelScores, algorithms: Sequence[Column]) -> dict[str, dict[Item, float]]:
+    """Metrics by case and algorithm: against the raters on average, each other reference, and all raters together."""
+    metrics: dict[str, dict[Item, float]] = {}
+    for reference in [t for t in references_of(part) if t.role != "rater"] + [MEAN]:
+        for name in ("extended_dice",) if reference == EVERYBODY else GRADED:
+            values = [case_values(part, a, reference, name) for a in algorithms]
+            if np.isnan(np.array(values, np.float64)).all():
+                continue
+            known = part.fill_missing(name, values, "worst")
+            keys = [(case, a.name) for a in algorithms for case in part.tallies]
+            title = name if reference == EVERYBODY else f"{name} [{reference.name}]"
+            metrics[title] = dict(zip(keys, [v for row in known for v in row], strict=True))
+    return metrics
 
 
 def grade_metrics(
@@ -267,8 +297,6 @@ def _area_grid(found: Graded) -> Any:
     return grid(title, ["", "all together", "within algorithms"] if found.several else ["", "area"], rows)
 
 
-Array = NDArray[Any]
-
 SHEET, README, PICTURES = "sheet.csv", "README.txt", "pictures"
 WRITTEN = (SHEET, KEY, README, PICTURES)
 ORANGE = ((230, 159, 0), (86, 180, 233), (0, 158, 115), (204, 121, 167))
@@ -321,6 +349,33 @@ def refuse_graded(folder: Path) -> None:
         filled = int((folder / SHEET).exists())
     if filled:
         raise InputError(f"{folder / SHEET}: holds grades; use it (--grades), move it away, or choose another --out")
+
+
+def draw_case_sheet(whole: CaseMarks) -> bool:
+    """Draw the pictures of a case's lines on the sheet; whether that was to be done without its image."""
+    folder, case = whole.plan.sheet, whole.case
+    own = [ticket for ticket in whole.plan.tickets if ticket.case == case.name]
+    if not own or folder is None:
+        return False
+    image, _ = whole.reading.picture
+    every = (*whole.by_rater.values(), *whole.by_algorithm.values())
+    marks = np.sum([np.ma.filled(mask, False) for mask in every], axis=0)
+    outlines = {c.name: {"outline": np.ma.filled(mask, False)} for c, mask in whole.by_algorithm.items()}
+    draw_tickets(folder, own, image, outlines, where=marks, spacing=whole.reading.grid.spacing)
+    return image is None
+
+
+def sheet_notes(study: Study, plan: EvaluatePlan, without_image: int) -> Iterator[str]:
+    """How many cases are on the sheet without their image."""
+    cases = len({ticket.case for ticket in plan.tickets})
+    if without_image and study.options.images is None:
+        yield "there are no images: the grading sheet shows outlines on grey; give --images"
+    elif without_image:
+        yield (
+            f"{without_image} of {counted(cases, 'case')} on the grading sheet "
+            f"{'has' if without_image == 1 else 'have'} no image of the masks' size, and outlines on grey "
+            "(manytruths check says why)"
+        )
 
 
 def draw_tickets(

@@ -24,7 +24,7 @@ from ...evaluation.ranking.scores import best_value, direction
 from ...inference.intervals import Interval, mean_intervals, subject_values
 from ...io.scores import PERFECT
 from ..summaries import Settings
-from .masks import EVERYBODY, Key, Values
+from .case_scores import EVERYBODY, Key, Values
 from .missing_scores import NO_PREDICTION, average, worst_score
 
 OTHERS = "raters"

@@ -1,4 +1,4 @@
-"""Frame-intensity curves of a study (Zeng's Fig. 3): ``frames.csv`` and a chart a subject."""
+"""Intensity along the cases of each subject (Zeng et al. 2021, Fig. 3): ``frames.csv`` and a chart per subject."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ STATISTICS = ("rms", "mean_absolute", "relative_rms", "relative_mean_absolute")
 
 
 @dataclass(frozen=True)
-class Frames:
-    """What was found along sequences."""
+class SubjectCurves:
+    """The intensity curves of every subject, and how far they lie from the raters' mean."""
 
     subjects: Mapping[str, IntensityCurves]
     distances: Mapping[str, tuple[CurveDistance, ...]]
@@ -33,9 +33,9 @@ class Frames:
         return {subject: frames_chart(subject, curves) for subject, curves in self.subjects.items()}
 
 
-def frame_curves(
+def tabulate_intensities(
     by_case: Mapping[str, Mapping[Column, float]], subjects: Mapping[str, str], settings: Settings | None = None
-) -> Frames:
+) -> SubjectCurves:
     """The curves of every subject with at least three frames.
 
     Parameters
@@ -61,7 +61,7 @@ def frame_curves(
     for subject, found in distances.items():
         table.add(_subject_rows(subject, found))
     table.add(_mean_rows(distances, settings))
-    return Frames(curves, distances, table, tuple(_notes(by_case, subjects, curves)))
+    return SubjectCurves(curves, distances, table, tuple(_notes(by_case, subjects, curves)))
 
 
 def _frame_rows(subject: str, one: IntensityCurves) -> Iterator[Row]:

@@ -17,7 +17,7 @@ Missing = Literal["worst", "exclude"]
 NO_PREDICTION = "no_prediction"
 UNMARKED = "one_empty"
 """The code of a distance that is undefined and counts as bad."""
-NOBODY = "undefined_against_all"
+AGAINST_ALL = "undefined_against_all"
 
 
 def worst_score(statistic: str, diagonal: float) -> float:
@@ -40,15 +40,15 @@ def average(values: Iterable[float], statistic: str, diagonal: float) -> float:
         return Undefined(NO_PREDICTION)
     silent = [c in PERFECT for c in codes]
     if not values or all(silent):
-        return like(values[0]) if values else Undefined(NOBODY)
-    counted = [_counted(v, statistic, diagonal) for v in values]
+        return like(values[0]) if values else Undefined(AGAINST_ALL)
+    counted = [_replacement(v, statistic, diagonal) for v in values]
     defined = [v for v in counted if not math.isnan(v)]
     if defined:
         return float(np.mean(defined))
-    return like(values[0]) if len(set(codes)) == 1 else Undefined(NOBODY)
+    return like(values[0]) if len(set(codes)) == 1 else Undefined(AGAINST_ALL)
 
 
-def _counted(value: float, statistic: str, diagonal: float) -> float:
+def _replacement(value: float, statistic: str, diagonal: float) -> float:
     why = code(value)
     if why == UNMARKED:
         return worst_score(statistic, diagonal)
@@ -58,7 +58,7 @@ def _counted(value: float, statistic: str, diagonal: float) -> float:
     return value
 
 
-def filled(
+def fill_missing(
     statistic: str, values: Sequence[Sequence[float]], missing: Missing, diagonals: Sequence[float]
 ) -> list[list[float]]:
     """(algorithms, cases) values as they go into means.
@@ -69,7 +69,7 @@ def filled(
     """
     if describes_the_case(statistic):
         return [list(row) for row in values]
-    gone = left_out(values, missing)
+    gone = excluded_cases(values, missing)
     known = [v for row in values for v in row if not math.isnan(v)]
     table = []
     for row in values:
@@ -86,7 +86,7 @@ def _worst(statistic: str, diagonal: float, known: Sequence[float]) -> float:
     return min(bound, *known) if direction(statistic) == "higher" else max(bound, *known)
 
 
-def left_out(values: Sequence[Sequence[float]], missing: Missing) -> list[int]:
+def excluded_cases(values: Sequence[Sequence[float]], missing: Missing) -> list[int]:
     """The cases, by position, that ``exclude`` leaves out: for raters, too, who are read beside the algorithms."""
     if missing != "exclude":
         return []

@@ -1,7 +1,4 @@
-"""What to know before believing an evaluation.
-
-What a person reads after ``evaluate``.
-"""
+"""What ``evaluate`` prints: scores, verdicts and rankings, and notes on what limits them."""
 
 from __future__ import annotations
 
@@ -17,19 +14,19 @@ from ...core.errors import few
 from ...core.labels import VOID
 from ...core.notes import Note
 from ...core.tally import Tally
-from ...core.undefined import reason
 from ...evaluation.extended_dice import SATURATED
 from ...evaluation.ranking.scores import direction
 from ...study import Study
 from ...study.strangers import strangers
 from ..printing import counted, grid, number, with_interval
 from ..rows import Row
-from .case import EvaluatePlan
+from .case_scores import EVERYBODY
 from .grading import graded_grids
 from .human_range import LEAST_RATERS, OTHERS, HumanRange
-from .masks import EVERYBODY, HardScores, Part, mean_of
+from .marks import EvaluatePlan
+from .mask_scores import LabelScores, MaskScores
 from .missing_scores import Missing
-from .probability_maps import GreyScores
+from .probability_maps import ProbabilityScores
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -46,11 +43,9 @@ COUNTED = {
 }
 
 
-def notes(
-    study: Study, plan: EvaluatePlan, missing: Missing, hard: HardScores | None, grey: GreyScores | None
-) -> Iterator[str]:
+def notes(study: Study, plan: EvaluatePlan, hard: MaskScores | None, grey: ProbabilityScores | None) -> Iterator[str]:
     """Each thing to know, once."""
-    yield from _missing(study, missing)
+    yield from _missing(study, plan.missing)
     yield from _strangers(study)
     yield from _absent(study)
     if grey is not None:
@@ -110,7 +105,7 @@ def _absent(study: Study) -> Iterator[str]:
             yield f"rater {rater} did not mark {len(gone)} of {counted(len(study), 'case')} ({few(gone, 3)})"
 
 
-def _copies(part: Part) -> Iterator[str]:
+def _copies(part: LabelScores) -> Iterator[str]:
     """A prediction that is a rater's own mask."""
     found: dict[tuple[str, str], list[str]] = {}
     for case, table in part.tallies.items():
@@ -130,7 +125,7 @@ def _same(table: Tally, a: Column, b: Column) -> bool:
     return bool(pair[1, 1] > 0 and pair[0, 1] == 0 == pair[1, 0])
 
 
-def _empty(part: Part) -> Iterator[str]:
+def _empty(part: LabelScores) -> Iterator[str]:
     """Predictions and truths that mark nothing, predictions that mark everything."""
     columns = dict.fromkeys(c for t in part.tallies.values() for c in t.columns if not c.session and not c.left_out)
     for column in columns:
@@ -146,7 +141,7 @@ def _empty(part: Part) -> Iterator[str]:
             )
 
 
-def _excluded(study: Study, part: Part) -> Iterator[str]:
+def _excluded(study: Study, part: LabelScores) -> Iterator[str]:
     """Predictions of which no item counts."""
     for algorithm in study.algorithms:
         cases = [case for case in _cases(part, algorithm, set()) if algorithm in study[case].predictions]
@@ -155,7 +150,7 @@ def _excluded(study: Study, part: Part) -> Iterator[str]:
             yield f"{algorithm} is not judged in {where}: all that counts is excluded"
 
 
-def _cases(part: Part, column: Column, codes: set[int]) -> list[str]:
+def _cases(part: LabelScores, column: Column, codes: set[int]) -> list[str]:
     """The cases in which a column gives nothing but these codes."""
     found = {
         case: set(np.unique(table.patterns[:, table.position(column)]).tolist()) - {VOID}
@@ -165,15 +160,16 @@ def _cases(part: Part, column: Column, codes: set[int]) -> list[str]:
     return [case for case, own in found.items() if own == codes]
 
 
-def _easy(part: Part) -> Iterator[str]:
+def _easy(part: LabelScores) -> Iterator[str]:
     """Extended Dice where raters differ so much that it says little."""
     algorithm = next((who for who, truth in part.keys if truth == EVERYBODY and who.role == "algorithm"), None)
     if algorithm is None:
         return
     ratios = part.series(algorithm, EVERYBODY, "inner_outer_ratio")
-    share = mean_of(ratios)
+    defined = [ratio for ratio in ratios if not np.isnan(ratio)]
+    share = float(np.mean(defined)) if defined else np.nan
     none = sum(1 for value in ratios if value == 0)
-    if not reason(share) and share < SATURATED:
+    if share < SATURATED:
         empty = f", and in {counted(none, 'case')} nothing was marked by all" if none else ""
         yield (
             f"extended Dice: the raters share {share:.0%} of what any of them marked (|I|/|O|){empty}: nearly anything "
@@ -181,7 +177,7 @@ def _easy(part: Part) -> Iterator[str]:
         )
 
 
-def _tolerance(part: Part, plan: EvaluatePlan) -> Iterator[str]:
+def _tolerance(part: LabelScores, plan: EvaluatePlan) -> Iterator[str]:
     if plan.distances and not np.isnan(part.tolerance):
         unit = unit_of(part)
         yield f"surface Dice at a tolerance of {part.tolerance:.3g} {unit}"
@@ -192,12 +188,12 @@ def _tolerance(part: Part, plan: EvaluatePlan) -> Iterator[str]:
             )
 
 
-def unit_of(part: Part) -> str:
+def unit_of(part: LabelScores) -> str:
     """What distances are in."""
     return "pixels" if any(t.unit is None for t in part.tallies.values()) else "mm"
 
 
-def _consensus(parts: Sequence[Part]) -> Iterator[str]:
+def _consensus(parts: Sequence[LabelScores]) -> Iterator[str]:
     """What the methods said, once, with the cases it is true of."""
     told: dict[str, list[str]] = {}
     for part in parts:
@@ -244,7 +240,7 @@ def print_evaluation(found: Evaluation, console: Console) -> None:
         f"[bold]{counted(len(study.algorithms), 'algorithm')}, {counted(len(study), 'case')}, "
         f"{counted(len(study.subjects), 'subject')}, {counted(len(study.rater_names), 'rater')}[/bold]\n"
     )
-    graded = graded_grids(found.extras.graded) if found.extras.graded else ()
+    graded = graded_grids(found.graded) if found.graded else ()
     for part in (*_hard(found), *_grey(found), *order_grids(found), *graded):
         console.print(part)
     for line in (*_distinct(found), *found.notes):
@@ -263,11 +259,11 @@ def verdict_grids(found: Evaluation) -> list[Any]:
     return [_verdicts(found, part) for part in found.hard.parts] if found.hard and shown else []
 
 
-def _title(part: Part, words: str) -> str:
+def _title(part: LabelScores, words: str) -> str:
     return f"{part.label}: {words}" if part.label else words
 
 
-def _against(found: Evaluation, part: Part) -> Any:
+def _against(found: Evaluation, part: LabelScores) -> Any:
     """Every algorithm under every truth, mean ± standard deviation over subjects."""
     means, deviations = _rows(found, part, "mean"), _rows(found, part, "std")
     shown = [s for s in SHOWN if any(key[2] == s for key in means)]
@@ -286,7 +282,7 @@ def _against(found: Evaluation, part: Part) -> Any:
     return grid(_title(part, f"Algorithms against raters and truths, mean ± std over subjects{more}"), header, rows)
 
 
-def _rows(found: Evaluation, part: Part, scope: str) -> dict[tuple[str, str, str], Row]:
+def _rows(found: Evaluation, part: LabelScores, scope: str) -> dict[tuple[str, str, str], Row]:
     rows = found.table("scores").rows
     return {
         (str(r["algorithm"]), str(r["against"]), r.statistic): r
@@ -295,11 +291,11 @@ def _rows(found: Evaluation, part: Part, scope: str) -> dict[tuple[str, str, str
     }
 
 
-def _unit(part: Part, statistic: str) -> str:
+def _unit(part: LabelScores, statistic: str) -> str:
     return f", {unit_of(part)}" if statistic in ("hausdorff", "hausdorff_95", "mean_surface_distance") else ""
 
 
-def _verdicts(found: Evaluation, part: Part) -> Any:
+def _verdicts(found: Evaluation, part: LabelScores) -> Any:
     """Each algorithm beside the raters, both judged by the others."""
     assert found.hard is not None
     rows = []

@@ -1,25 +1,22 @@
-"""What ``evaluate`` does with the grey predictions of one case: responses counted under every truth.
-
-The verb ``evaluate`` on grey predictions: curves, areas, correlations, and rankings under every truth.
-"""
+"""Scores of probability maps: curves, areas and correlations under every reference standard, and rankings."""
 
 from __future__ import annotations
 
 import math
+import pickle
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
 
 from ...agreement import Correlation
 from ...core.columns import Column
-from ...core.errors import CallError, InputError, ManytruthsError
+from ...core.errors import CallError, InputError
 from ...core.labels import VOID
 from ...core.pooling import Tallies
 from ...core.tally import Tally
 from ...core.undefined import Undefined
-from ...evaluation.consensus_columns import append_estimates, estimate_all
 from ...evaluation.curves import (
     NO_NEGATIVES,
     NO_POSITIVES,
@@ -32,102 +29,14 @@ from ...evaluation.curves import (
 from ...evaluation.ranking.by_reference import ReferenceRankings, rank_by_reference
 from ...evaluation.references import ReferenceStandards, reference_standards
 from ...evaluation.responses import count_indexed_responses, pattern_index
-from ...study import Case, Progress, Study
-from ...study.consensus import binary_mask
+from ...study import Case, Study
+from ...study.refusals import about
 from ..rows import Row, Table
 from ..summaries import Series, Settings, region_of, summarise
-from .case import Array, EvaluatePlan, Scene, counted, spatial
-from .missing_scores import NO_PREDICTION, Missing, filled
+from .marks import Array, CaseMarks, EvaluatePlan
+from .missing_scores import NO_PREDICTION, Missing, fill_missing
 
 AREAS = ("pbar_area", "pr_area", "roc_area")
-
-
-@dataclass(frozen=True)
-class GreyCase:
-    """The responses of every algorithm in one case."""
-
-    tally: Tally
-    """Raters, given truths and those made of the raters."""
-    kinds: Mapping[str, str]
-    """Every truth, and what it is: a rater, a reference, a level of votes."""
-    counts: Mapping[Column, ResponseCounts]
-    """Without what an algorithm is not judged by."""
-    whole: Mapping[Column, ResponseCounts]
-    """Of all items, for algorithms with such an area."""
-    silent: Mapping[Column, ResponseCounts]
-    """Algorithms without a prediction: what it counts where nothing is detected before everything else."""
-    notes: tuple[str, ...] = ()
-
-
-def grey_case(case: Case, plan: EvaluatePlan) -> GreyCase:
-    """Every algorithm of a case."""
-    scene = Scene.of(case.read())
-    marks = {c: binary_mask(a, None, case.options.void) for c, a in scene.marks.items()}
-    readings = scene.readings_of(None)
-    maps, notes = spatial(readings, plan)
-    try:
-        base = counted(scene, marks | maps)
-        joint = append_estimates(base, estimate_all(base, plan.by_pattern, plan.options, raters=readings.table))
-        # further columns are functions of the pattern, and leave the patterns in their order
-        index = pattern_index(marks | maps, base)
-        found = reference_standards(joint, levels=True)
-    except ManytruthsError as error:
-        raise type(error)(f"case {case.name}: {error}") from None
-    if len(scene.table.labels.marks) > 1:
-        notes.append("labels are united: a grey prediction is judged by what is marked at all")
-    counts: dict[Column, ResponseCounts] = {}
-    whole: dict[Column, ResponseCounts] = {}
-    for column in case.predictions:
-        values, area = case.response(column, scene.reading.grid), case.training_area(column, scene.reading.grid)
-        region, limits = case.region(scene.reading.grid), case.options.limits or _limits(values)
-        inside = None if isinstance(region, str) else region
-        counts[column] = count_indexed_responses(
-            values, index, joint, region=inside, exclude=area, limits=limits
-        ).against(found)
-        if area is not None:
-            whole[column] = count_indexed_responses(values, index, joint, region=inside, limits=limits).against(found)
-        if not counts[column].levels.size:
-            notes.append(f"{column}: all that counts is excluded, so that it is not judged")
-        elif counts[column].constant:
-            level = counts[column].levels[0]
-            notes.append(f"{column}: the response is {level:g} everywhere, so that no threshold tells anything")
-    return GreyCase(
-        joint,
-        dict(zip(found.names, found.kinds, strict=True)),
-        counts,
-        whole,
-        _silent(case, joint, found),
-        tuple(notes),
-    )
-
-
-def _silent(case: Case, joint: Tally, found: ReferenceStandards) -> dict[Column, ResponseCounts]:
-    positives = (found.positive @ joint.counts)[:, None]
-    negatives = ((found.rated & ~found.positive) @ joint.counts)[:, None]
-    none = ResponseCounts(
-        found.names, np.array([-np.inf]), positives, negatives, np.zeros(1), np.zeros((1, 1), np.int64)
-    )
-    return dict.fromkeys(case.missing, none)
-
-
-def _limits(values: Array) -> tuple[float, float] | None:
-    """Shares from 0 to 1 are rounded alike in every case, where there are too many of them."""
-    shares = values.dtype.kind == "f" and values.min(initial=0) >= 0 and values.max(initial=0) <= 1
-    return (0.0, 1.0) if shares else None
-
-
-def areas(counts: ResponseCounts, skew: tuple[float, float]) -> dict[tuple[str, str], float]:
-    """By truth and statistic, with the reason where it is undefined."""
-    values = {"pbar_area": counts.pbar_areas(*skew), "pr_area": counts.pr_areas(), "roc_area": counts.roc_areas()}
-    return {(t, name): _defined(v[i], counts, i) for name, v in values.items() for i, t in enumerate(counts.truths)}
-
-
-def _defined(value: np.float64, counts: ResponseCounts, truth: int) -> float:
-    if not np.isnan(value):
-        return float(value)
-    return Undefined(NO_NEGATIVES if counts.positives[truth].any() else NO_POSITIVES)
-
-
 POINTS = 100
 """Points of a curve in ``curves.csv``."""
 EXCLUDED = "without the excluded area"
@@ -136,13 +45,116 @@ Skew = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class GreyScores:
-    """What ``evaluate`` found about grey predictions."""
+class CaseResponses:
+    """The responses of every algorithm in one case, counted under every reference standard."""
+
+    tally: Tally
+    """Raters, given references and consensuses."""
+    kinds: Mapping[str, str]
+    """Every reference standard, and what it is: a rater, a reference, a level of votes."""
+    counts: Mapping[Column, ResponseCounts]
+    """Without what an algorithm is not judged by."""
+    whole: Mapping[Column, ResponseCounts]
+    """Of all pixels, for algorithms with such an area."""
+    silent: Mapping[Column, ResponseCounts]
+    """Algorithms without a prediction: counted as if every pixel had the same, lowest response."""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PackedResponses:
+    """The same compressed: counts of many levels are large, and kept until all prevalences are known."""
+
+    prevalences: tuple[float, ...]
+    """The share that each rater marked."""
+    content: bytes
+
+    @classmethod
+    def of(cls, whole: CaseMarks) -> PackedResponses:
+        """The responses of a case."""
+        responses = count_case_responses(whole)
+        return cls(tuple(_prevalences(whole)), zlib.compress(pickle.dumps(responses, protocol=5), 1))
+
+    def unpack(self) -> CaseResponses:
+        """What was packed."""
+        responses: CaseResponses = pickle.loads(zlib.decompress(self.content))
+        return responses
+
+
+def count_case_responses(whole: CaseMarks) -> CaseResponses:
+    """Count the responses of every algorithm of a case; labels are united."""
+    label = whole.without_predictions().together
+    case, reading = whole.case, whole.reading
+    notes = list(whole.spatial_maps(None)[1])
+    with about(f"case {case.name}"):
+        # further columns are functions of the pattern, and leave the patterns in their order
+        index = pattern_index(label.marks | label.maps, label.base)
+        references = reference_standards(label.joint, levels=True)
+    if len(whole.table.labels.marks) > 1:
+        notes.append("labels are united: a grey prediction is judged by what is marked at all")
+    counts: dict[Column, ResponseCounts] = {}
+    everything: dict[Column, ResponseCounts] = {}
+    inside = None if isinstance(reading.region, str) else reading.region
+    for column, values in reading.predictions.items():
+        limits, area = case.options.limits or _limits(values), reading.training_areas.get(column)
+        counts[column] = count_indexed_responses(
+            values, index, label.joint, region=inside, exclude=area, limits=limits
+        ).against(references)  # fmt: skip
+        if area is not None:
+            responses = count_indexed_responses(values, index, label.joint, region=inside, limits=limits)
+            everything[column] = responses.against(references)
+        if not counts[column].levels.size:
+            notes.append(f"{column}: all that counts is excluded, so that it is not judged")
+        elif counts[column].constant:
+            level = counts[column].levels[0]
+            notes.append(f"{column}: the response is {level:g} everywhere, so that no threshold tells anything")
+    kinds = dict(zip(references.names, references.kinds, strict=True))
+    silent = _silent(case, label.joint, references)
+    return CaseResponses(label.joint, kinds, counts, everything, silent, tuple(notes))
+
+
+def _silent(case: Case, joint: Tally, references: ReferenceStandards) -> dict[Column, ResponseCounts]:
+    positives = (references.positive @ joint.counts)[:, None]
+    negatives = ((references.rated & ~references.positive) @ joint.counts)[:, None]
+    none = ResponseCounts(
+        references.names, np.array([-np.inf]), positives, negatives, np.zeros(1), np.zeros((1, 1), np.int64)
+    )
+    return dict.fromkeys(case.missing, none)
+
+
+def _limits(values: Array) -> tuple[float, float] | None:
+    """Probabilities from 0 to 1 are rounded alike in every case, where there are too many of them."""
+    shares = values.dtype.kind == "f" and values.min(initial=0) >= 0 and values.max(initial=0) <= 1
+    return (0.0, 1.0) if shares else None
+
+
+def _prevalences(whole: CaseMarks) -> Iterator[float]:
+    table = whole.reading.tally(judged=False).foreground()
+    codes = table.patterns[:, table.raters]
+    marked, rated = table.counts @ (codes == 1), table.counts @ (codes != VOID)
+    return (float(m / n) for m, n in zip(marked, rated, strict=True) if n)
+
+
+def _areas(counts: ResponseCounts, skew: Skew) -> dict[tuple[str, str], float]:
+    """By reference standard and statistic, with the reason where it is undefined."""
+    values = {"pbar_area": counts.pbar_areas(*skew), "pr_area": counts.pr_areas(), "roc_area": counts.roc_areas()}
+    return {(t, name): _defined(v[i], counts, i) for name, v in values.items() for i, t in enumerate(counts.truths)}
+
+
+def _defined(value: np.float64, counts: ResponseCounts, reference: int) -> float:
+    if not np.isnan(value):
+        return float(value)
+    return Undefined(NO_NEGATIVES if counts.positives[reference].any() else NO_POSITIVES)
+
+
+@dataclass(frozen=True)
+class ProbabilityScores:
+    """Scores of probability maps."""
 
     skew: Skew
     tallies: Tallies
     kinds: Mapping[str, str]
-    """Every truth, and what it is: ``rater``, ``reference`` (given, or made of the raters), ``votes``."""
+    """Every reference standard, and what it is: ``rater``, ``reference`` (given, or a consensus), ``votes``."""
     counts: Mapping[Column, ResponseCounts]
     """Of all cases together."""
     scores: Table
@@ -163,41 +175,36 @@ class GreyScores:
         return [name for name, kind in self.kinds.items() if kind != "votes"]
 
 
-def judge_grey(
-    study: Study,
-    plan: EvaluatePlan,
-    *,
-    skew: Skew | None = None,
-    missing: Missing = "worst",
-    settings: Settings | None = None,
-    progress: Progress | None = None,
-) -> GreyScores:
-    """Curves of every algorithm under every truth."""
-    settings = settings or Settings()
-    skew = skew or _skew(study, settings)
-    seen = _Seen(missing)
-    for case, found in study.map(partial(grey_case, plan=plan), jobs=settings.jobs, progress=progress):
-        seen.add(case, found, skew)
-    tallies = study.gathered(seen.tallies)
-    seen.counts = {a: seen.counts[a] for a in study.algorithms if a in seen.counts}
-    pooled = {(a, *key): value for a, counts in seen.counts.items() for key, value in areas(counts, skew).items()}
-    orders = _orders(seen, pooled)
+def tabulate_probabilities(
+    study: Study, cases: Mapping[str, PackedResponses], plan: EvaluatePlan, settings: Settings
+) -> ProbabilityScores:
+    """The tables of responses that were counted case by case."""
+    skew, missing = plan.skew or _skew(cases), plan.missing
+    totals = _Totals(missing)
+    for name, packed in cases.items():
+        totals.add(study[name], packed.unpack(), skew)
+    tallies = study.gathered(totals.tallies)
+    totals.counts = {a: totals.counts[a] for a in study.algorithms if a in totals.counts}
+    pooled = {(a, *key): value for a, counts in totals.counts.items() for key, value in _areas(counts, skew).items()}
+    orders = _orders(totals, pooled)
     scores = Table("scores", ("algorithm", "against"))
-    for truth in seen.kinds:
-        scores.add(_by_case(study, seen, tallies, truth, missing, settings))
+    for truth in totals.kinds:
+        scores.add(_by_case(study, totals, tallies, truth, missing, settings))
     scores.add(
-        Row("pooled", name, value, region=region_of(tallies), extra=(a.name, truth), n=_items(seen.counts[a], truth))
+        Row("pooled", name, value, region=region_of(tallies), extra=(a.name, truth), n=_items(totals.counts[a], truth))
         for (a, truth, name), value in pooled.items()
     )
-    curves = Table("curves", ("algorithm", "against", "threshold"), list(_curves(seen, tallies, skew)))
-    correlations = Table("correlations", ("algorithm",), list(_correlations(study, seen, tallies)))
+    curves = Table("curves", ("algorithm", "against", "threshold"), list(_curves(totals, tallies, skew)))
+    correlations = Table("correlations", ("algorithm",), list(_correlations(study, totals, tallies)))
     rankings = Table("rankings", ("against", "metric", "rank", "algorithm"), list(_rankings(orders, tallies)))
-    notes = tuple(_notes(study, seen))
-    return GreyScores(skew, tallies, seen.kinds, seen.counts, scores, curves, correlations, rankings, orders, notes)
+    notes = tuple(_notes(study, totals))
+    return ProbabilityScores(
+        skew, tallies, totals.kinds, totals.counts, scores, curves, correlations, rankings, orders, notes
+    )
 
 
 @dataclass
-class _Seen:
+class _Totals:
     """What is kept while the cases pass by: counts are added up at once, since each may be large."""
 
     missing: Missing
@@ -215,20 +222,20 @@ class _Seen:
     notes: dict[str, list[str]] = field(default_factory=dict)
     """What is to be known, and of which cases."""
 
-    def add(self, case: Case, found: GreyCase, skew: Skew) -> None:
+    def add(self, case: Case, found: CaseResponses, skew: Skew) -> None:
         """One more case."""
         self.tallies[case.name] = found.tally
         self.kinds |= found.kinds
         self.excluded |= set(found.whole)
         for column, counts in found.counts.items():
             everything = found.whole.get(column, counts)
-            self.areas[case.name, column] = areas(counts, skew)
+            self.areas[case.name, column] = _areas(counts, skew)
             self.correlations[case.name, column] = correlation_in_object(everything), correlation_in_image(everything)
             _more(self.judged, column, counts)
             _more(self.whole, column, everything)
         for column, counts in found.silent.items():
             # where nobody could have an area, its lack does not count
-            worst = {key: v if np.isnan(v) else Undefined(NO_PREDICTION) for key, v in areas(counts, skew).items()}
+            worst = {key: v if np.isnan(v) else Undefined(NO_PREDICTION) for key, v in _areas(counts, skew).items()}
             self.areas[case.name, column] = worst
         if self.missing == "worst" or not found.silent:
             for column, counts in (*found.counts.items(), *found.silent.items()):
@@ -241,7 +248,7 @@ def _more(total: dict[Column, ResponseCounts], column: Column, counts: ResponseC
     total[column] = total[column] + counts if column in total else counts
 
 
-def _without_positives(found: GreyCase) -> Iterator[str]:
+def _without_positives(found: CaseResponses) -> Iterator[str]:
     """Truths under which nothing of a case is positive; one that is not there is no such."""
     for column in found.tally.columns:
         codes = set(np.unique(found.tally.patterns[:, found.tally.position(column)]).tolist()) - {VOID}
@@ -249,9 +256,9 @@ def _without_positives(found: GreyCase) -> Iterator[str]:
             yield f"{column} has nothing marked: areas are undefined, left out of means, and counted"
 
 
-def _skew(study: Study, settings: Settings) -> Skew:
+def _skew(cases: Mapping[str, PackedResponses]) -> Skew:
     """Around the prevalences that the raters of the study found."""
-    shares = [share for _, by in study.map(_prevalences, jobs=settings.jobs) for share in by]
+    shares = [share for packed in cases.values() for share in packed.prevalences]
     if len(shares) < 2:
         raise InputError("there are too few prevalences in the study for a range; give one, as --skew 0.1,0.5")
     low, high = prevalence_range(shares)
@@ -260,24 +267,16 @@ def _skew(study: Study, settings: Settings) -> Skew:
     return low, high
 
 
-def _prevalences(case: Case) -> list[float]:
-    """The share that each rater marked."""
-    table = case.tally().foreground()
-    codes = table.patterns[:, table.raters]
-    marked, rated = table.counts @ (codes == 1), table.counts @ (codes != VOID)
-    return [float(m / n) for m, n in zip(marked, rated, strict=True) if n]
-
-
 def _by_case(
-    study: Study, seen: _Seen, tallies: Tallies, truth: str, missing: Missing, settings: Settings
+    study: Study, totals: _Totals, tallies: Tallies, truth: str, missing: Missing, settings: Settings
 ) -> list[Row]:
     series = []
     for name in AREAS:
-        values = [[seen.areas[case, a][truth, name] for case in tallies] for a in study.algorithms]
+        values = [[totals.areas[case, a][truth, name] for case in tallies] for a in study.algorithms]
         series += [
             Series(name, v, "", (a.name, truth), counted)
             for a, v, counted in zip(
-                study.algorithms, values, filled(name, values, missing, [math.nan] * len(tallies)), strict=True
+                study.algorithms, values, fill_missing(name, values, missing, [math.nan] * len(tallies)), strict=True
             )
         ]
     return summarise(series, tallies, settings)
@@ -288,9 +287,9 @@ def _items(counts: ResponseCounts, truth: str) -> int:
     return int(counts.positives[i].sum() + counts.negatives[i].sum())
 
 
-def _curves(seen: _Seen, tallies: Tallies, skew: Skew) -> Iterator[Row]:
+def _curves(totals: _Totals, tallies: Tallies, skew: Skew) -> Iterator[Row]:
     region = region_of(tallies)
-    for algorithm, counts in seen.counts.items():
+    for algorithm, counts in totals.counts.items():
         for truth in counts.truths:
             curve = counts.curve(truth).thinned(POINTS)
             columns = {"recall": curve.recall, "fall_out": curve.fall_out, "precision": curve.precision}
@@ -302,18 +301,18 @@ def _curves(seen: _Seen, tallies: Tallies, skew: Skew) -> Iterator[Row]:
                     yield Row("pooled", name, value, region=region, extra=extra)
 
 
-def _correlations(study: Study, seen: _Seen, tallies: Tallies) -> Iterator[Row]:
+def _correlations(study: Study, totals: _Totals, tallies: Tallies) -> Iterator[Row]:
     """Over all items, as Lampert has them; beside them, without the area that an algorithm is not judged by."""
     region = region_of(tallies)
     for algorithm in study.algorithms:
         for case in tallies:
-            if (case, algorithm) in seen.correlations:
-                yield from _pair("case", seen.correlations[case, algorithm], algorithm, tallies[case].region, case)
-        everything, judged = seen.whole[algorithm], seen.judged[algorithm]
+            if (case, algorithm) in totals.correlations:
+                yield from _pair("case", totals.correlations[case, algorithm], algorithm, tallies[case].region, case)
+        everything, judged = totals.whole[algorithm], totals.judged[algorithm]
         yield from _pair(
             "pooled", (correlation_in_object(everything), correlation_in_image(everything)), algorithm, region
         )
-        if algorithm in seen.excluded:
+        if algorithm in totals.excluded:
             yield from _pair(
                 "pooled", (correlation_in_object(judged), correlation_in_image(judged)), algorithm, EXCLUDED
             )
@@ -327,12 +326,12 @@ def _pair(
         yield Row(scope, f"{name}_p_value", one.p, case, region=region, extra=(algorithm.name,), n=one.n)
 
 
-def _orders(seen: _Seen, pooled: Mapping[tuple[Column, str, str], float]) -> ReferenceRankings | None:
-    if len(seen.counts) < 2:
+def _orders(totals: _Totals, pooled: Mapping[tuple[Column, str, str], float]) -> ReferenceRankings | None:
+    if len(totals.counts) < 2:
         return None
-    names = [name for name, kind in seen.kinds.items() if kind != "votes"]
-    values = [[pooled[a, truth, "pbar_area"] for truth in names] for a in seen.counts]
-    return rank_by_reference(np.array(values, np.float64), [a.name for a in seen.counts], names)
+    names = [name for name, kind in totals.kinds.items() if kind != "votes"]
+    values = [[pooled[a, truth, "pbar_area"] for truth in names] for a in totals.counts]
+    return rank_by_reference(np.array(values, np.float64), [a.name for a in totals.counts], names)
 
 
 def _rankings(orders: ReferenceRankings | None, tallies: Tallies) -> Iterator[Row]:
@@ -346,14 +345,14 @@ def _rankings(orders: ReferenceRankings | None, tallies: Tallies) -> Iterator[Ro
             yield Row("pooled", "pbar_area", value, region=region_of(tallies), extra=extra)
 
 
-def _notes(study: Study, seen: _Seen) -> Iterator[str]:
-    for note, cases in seen.notes.items():
+def _notes(study: Study, totals: _Totals) -> Iterator[str]:
+    for note, cases in totals.notes.items():
         yield f"{note} ({', '.join(cases[:3])}{f' and {len(cases) - 3} more' if len(cases) > 3 else ''})"
-    for algorithm, counts in seen.judged.items():
+    for algorithm, counts in totals.judged.items():
         if counts.rounded:
             yield f"{algorithm}: more than 65,536 different responses; they were rounded to so many steps"
-    if seen.excluded:
-        names = ", ".join(str(c) for c in study.algorithms if c in seen.excluded)
+    if totals.excluded:
+        names = ", ".join(str(c) for c in study.algorithms if c in totals.excluded)
         yield (
             f"{names}: areas leave out what was excluded, so that algorithms are compared on "
             "different items; correlations are over all items, and again without"

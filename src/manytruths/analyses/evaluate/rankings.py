@@ -1,6 +1,6 @@
-"""Algorithms ranked under every truth, as ``rank`` would rank them by their means.
+"""Rankings of algorithms under every reference standard, by their means as ``rank`` has them; and a table for papers.
 
-A table to paste into a paper: algorithms down, truths across, ``mean(std)`` in the cells (Zeng's Tables 2 and 3).
+The table has algorithms down, reference standards across, and ``mean(std)`` in the cells (Zeng's Tables 2 and 3).
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from ...evaluation.ranking.scores import MISSING, PRESENT, Scores, describes_the
 from ...evaluation.ranking.standings import DIGITS
 from ...io.scores import gap_of
 from ..rows import Row, Table
-from .masks import DISTANCES, EVERYBODY, HardScores, Part, algorithms_of, truths_of
+from .case_scores import DISTANCES, EVERYBODY
+from .mask_scores import LabelScores, MaskScores, algorithms_of, references_of
 from .missing_scores import Missing
 
 Orders = ReferenceRankings
 
 
-def orders_of(found: HardScores, missing: Missing) -> dict[tuple[str, str], Orders]:
+def rank_masks(found: MaskScores, missing: Missing) -> dict[tuple[str, str], Orders]:
     """Rankings by label and metric. A case without anything to find counts as the best where nothing was found."""
     orders: dict[tuple[str, str], Orders] = {}
     for part in found.parts:
@@ -50,9 +51,9 @@ def _ranked(algorithms: Sequence[str], found: Sequence[Board]) -> Orders:
     return rank_by_reference(table, algorithms, [board.truth for board in found])
 
 
-def scores_of(part: Part) -> Scores:
+def scores_of(part: LabelScores) -> Scores:
     """The scores of a label as ``rank`` reads them: against raters and truths, but not against their mean."""
-    algorithms, truths = algorithms_of(part), truths_of(part)
+    algorithms, truths = algorithms_of(part), references_of(part)
     keys = [(a, t) for a in algorithms for t in truths]
     metrics = [n for n in dict.fromkeys(n for key in keys for n in part.statistics(key)) if not describes_the_case(n)]
     shape = len(algorithms), len(part.tallies), len(truths), len(metrics)
@@ -72,7 +73,7 @@ def scores_of(part: Part) -> Scores:
     )  # fmt: skip
 
 
-def rank_rows(orders: Mapping[tuple[str, str], Orders], region: str) -> Iterator[Row]:
+def ranking_rows(orders: Mapping[tuple[str, str], Orders], region: str) -> Iterator[Row]:
     """A row for every label, metric, truth and algorithm, the best first."""
     for (label, metric), found in orders.items():
         sign = 1 if direction(metric) == "higher" else -1

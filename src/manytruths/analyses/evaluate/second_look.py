@@ -1,9 +1,11 @@
-"""The places of a study to be looked at again, the strongest first: ``second_look.csv``, and pictures of the top."""
+"""Places of a study that deserve a second look, the strongest first: ``second_look.csv``, and pictures of the top."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import pickle
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.notes import Note
-from ...evaluation.second_look import SecondLook, SecondLookPlace, candidate_pixels, place_pixels
+from ...evaluation.second_look import SecondLook, SecondLookPlace, candidate_pixels, place_pixels, second_look
 from ...io import write_picture
+from ...study import Case, Study
 from ..printing import counted
 from ..rows import Row, Table
-
-Array = NDArray[Any]
+from .marks import Array, CaseMarks
 
 EXTRA = ("rank", "n_algorithms", "algorithms", "raters", "point", "box", "size_mm", "depth", "adjoins")
 PLACE = (255, 64, 160)
 """The colour of the place itself, which no rater has."""
 THIN = 2
-"""What adjoins the raters' marks and is less deep than so many pixels is a rim, not something that they missed."""
+"""A place that touches the raters' marks and is less deep than so many pixels is a rim, not something they missed."""
+MOST_PICTURES = 12
+"""So many places are drawn."""
+AROUND = 26
+"""Pixels kept around a place, at least: more than its picture shows."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +37,8 @@ class Ranked:
 
     rank: int
     case: str
+    number: int
+    """Its position among the places of its case."""
     place: SecondLookPlace
 
     @property
@@ -46,51 +54,109 @@ class Looks:
     ranked: tuple[Ranked, ...]
     table: Table
     notes: tuple[str, ...]
+    closeups: Mapping[int, bytes] = field(default_factory=dict)
+    """What pictures of the strongest show, by rank."""
 
 
 @dataclass(frozen=True)
-class Look:
-    """A case as a picture of a place needs it, and what the places were looked for with."""
+class CaseLook:
+    """The places of one case, and what pictures of the strongest show."""
+
+    places: SecondLook
+    pixel: float
+    """The shortest side of a pixel, in the units of depths."""
+    closeups: Mapping[int, bytes] = field(default_factory=dict)
+    """Compressed, by the position of the place."""
+
+
+@dataclass(frozen=True)
+class Closeup:
+    """The image around a place; of a volume, one slice of it."""
 
     image: Array | None
-    predictions: Mapping[str, Array]
+    place: Array
     masks: Mapping[str, Array]
-    spacing: Sequence[float] | None = None
-    inside: Array | None = None
-    algorithms: int = 2
-    raters: float = 0.25
-    everybody: Sequence[str] = ()
-    """All raters of the study, so that each has the same colour in every case."""
+    predictions: Mapping[str, Array]
+    box: tuple[tuple[int, int], ...]
+    point: tuple[int, ...]
+    spacing: Sequence[float] | None
+    slice_number: int | None = None
+    """Of the slice, from 1."""
 
-    @property
-    def wanted(self) -> NDArray[np.bool_]:
-        """The items of all places, specks among them."""
-        return candidate_pixels(
-            self.predictions, self.masks, algorithms=self.algorithms, raters=self.raters, inside=self.inside
-        )
+    @classmethod
+    def of(cls, whole: CaseMarks, place: SecondLookPlace, candidates: NDArray[np.bool_]) -> Closeup:
+        """What a picture of a place shows."""
+        own = np.zeros(candidates.shape, bool)
+        own[tuple(slice(*ends) for ends in place.box)] = place_pixels(candidates, place)
+        box, point, spacing = list(place.box), list(place.point), list(whole.reading.grid.spacing or ())
+        axis, plane = -1, -1
+        if own.ndim == 3:
+            from ...charts.slices import best_slice
+
+            axis = best_slice(own, spacing=whole.reading.grid.spacing)[0]
+            plane = point[axis]
+            for each in (box, point, spacing):
+                del each[axis : axis + 1]
+        reach = round(0.75 * max(stop - start for start, stop in box)) + AROUND
+        window = tuple(slice(max(0, start - reach), stop + reach) for start, stop in box)
+
+        def cut(array: Array) -> Array:
+            plain = np.ma.filled(array, 0)
+            return np.ascontiguousarray((plain if plane < 0 else np.take(plain, plane, axis))[window])
+
+        image, _ = whole.reading.picture
+        return cls(
+            None if image is None else cut(image), cut(own),
+            {c.name: cut(mask) for c, mask in whole.by_rater.items()},
+            {c.name: cut(mask) for c, mask in whole.by_algorithm.items()},
+            tuple((start - w.start, stop - w.start) for (start, stop), w in zip(box, window, strict=True)),
+            tuple(p - w.start for p, w in zip(point, window, strict=True)),
+            tuple(spacing) or None, None if plane < 0 else plane + 1,
+        )  # fmt: skip
+
+    def pack(self) -> bytes:
+        """Compressed."""
+        return zlib.compress(pickle.dumps(self, protocol=5), 1)
+
+    @staticmethod
+    def unpack(packed: bytes) -> Closeup:
+        """What was packed."""
+        closeup: Closeup = pickle.loads(zlib.decompress(packed))
+        return closeup
 
 
-def second_looks(
-    by_case: Mapping[str, SecondLook],
-    *,
-    regions: Mapping[str, str] | None = None,
-    groups: Mapping[str, str] | None = None,
-    pixels: Mapping[str, float] | None = None,
-    most: int = 1000,
-) -> Looks:
-    """One list of what :func:`manytruths.evaluation.second_look.second_look` found in each case, the strongest first.
+def find_case_places(whole: CaseMarks) -> CaseLook:
+    """The places of a case, and close-ups of the strongest, should they be among the strongest of the study."""
+    plan, reading = whole.plan, whole.reading
+    predictions = {c.name: mask for c, mask in whole.by_algorithm.items()}
+    masks = {c.name: mask for c, mask in whole.by_rater.items()}
+    asked: dict[str, Any] = {"algorithms": plan.second_look_algorithms, "raters": plan.second_look_raters}
+    asked["inside"] = None if isinstance(reading.region, str) else reading.region.astype(bool)
+    spacing = reading.grid.spacing
+    places = second_look(predictions, masks, least=plan.second_look_least, spacing=spacing, **asked)
+    pixel = min(spacing or [1.0])
+    shown = [i for i, place in enumerate(places.places) if not _is_rim(place, pixel)][:MOST_PICTURES]
+    if not (plan.closeups and shown):
+        return CaseLook(places, pixel)
+    candidates = candidate_pixels(predictions, masks, **asked)
+    return CaseLook(places, pixel, {i: Closeup.of(whole, places.places[i], candidates).pack() for i in shown})
 
-    ``regions`` and ``groups`` say, by case, what was counted and which groups it is in, ``pixels`` how long the
-    shortest side of a pixel is where depths are in mm. Thin rims of what raters marked are only counted; of the other
-    places, ``most`` are listed.
+
+def tabulate_places(study: Study, cases: Mapping[str, CaseLook], *, most: int = 1000) -> Looks:
+    """List the places of all cases, the strongest first.
+
+    Thin rims of what raters marked are only counted; of the other places, ``most`` are listed.
     """
-    every = [(case, place) for case, look in by_case.items() for place in look.places]
-    found = [(case, place) for case, place in every if not _is_rim(place, (pixels or {}).get(case, 1.0))]
-    found.sort(key=lambda one: one[1].order)
-    ranked = tuple(Ranked(i, case, place) for i, (case, place) in enumerate(found[:most], start=1))
+    every = [(name, i, place) for name, look in cases.items() for i, place in enumerate(look.places.places)]
+    places = [(name, i, place) for name, i, place in every if not _is_rim(place, cases[name].pixel)]
+    places.sort(key=lambda entry: entry[2].order)
+    ranked = tuple(Ranked(rank, *entry) for rank, entry in enumerate(places[:most], start=1))
     table = Table("second_look", EXTRA)
-    table.add(_row(one, (regions or {}).get(one.case, ""), (groups or {}).get(one.case, "")) for one in ranked)
-    return Looks(ranked, table, tuple(_notes(by_case, len(every) - len(found), len(found), len(ranked))))
+    table.add(_row(entry, study[entry.case]) for entry in ranked)
+    looks = [look.places for look in cases.values()]
+    notes = tuple(_notes(looks, len(every) - len(places), len(places), len(ranked)))
+    shown = {entry.rank: cases[entry.case].closeups.get(entry.number) for entry in ranked[:MOST_PICTURES]}
+    return Looks(ranked, table, notes, {rank: packed for rank, packed in shown.items() if packed is not None})
 
 
 def _is_rim(place: SecondLookPlace, pixel: float) -> bool:
@@ -98,15 +164,16 @@ def _is_rim(place: SecondLookPlace, pixel: float) -> bool:
     return place.adjoins and place.depth < THIN * pixel * (1 - 1e-6)
 
 
-def _row(one: Ranked, region: str, group: str) -> Row:
-    place = one.place
+def _row(entry: Ranked, case: Case) -> Row:
+    place = entry.place
     size = None if np.isnan(place.size) else place.size
     extra = (
-        one.rank, place.most, _named(place.algorithms), _named(place.raters), " ".join(map(str, place.point)),
+        entry.rank, place.most, _named(place.algorithms), _named(place.raters), " ".join(map(str, place.point)),
         " ".join(f"{start}:{stop}" for start, stop in place.box), size, round(place.depth, 3),
         "yes" if place.adjoins else "no",
     )  # fmt: skip
-    return Row("place", "area", float(place.area), one.case, group, region=region, extra=extra, n=place.area)
+    region, group = "whole" if case.roi is None else "mask", "; ".join(case.groups)
+    return Row("place", "area", float(place.area), entry.case, group, region=region, extra=extra, n=place.area)
 
 
 def _named(shares: Mapping[str, float]) -> str:
@@ -114,8 +181,8 @@ def _named(shares: Mapping[str, float]) -> str:
     return "; ".join(f"{name} {max(1, round(100 * share))}%" for name, share in shares.items())
 
 
-def _notes(by_case: Mapping[str, SecondLook], rims: int, found: int, listed: int) -> Iterator[str]:
-    specks = sum(look.specks for look in by_case.values())
+def _notes(looks: Sequence[SecondLook], rims: int, found: int, listed: int) -> Iterator[str]:
+    specks = sum(look.specks for look in looks)
     if specks:
         told = f"{counted(specks, 'speck')} with too few pixels {_are(specks)} left out of the second look"
         yield Note("second_look", told)
@@ -124,8 +191,8 @@ def _notes(by_case: Mapping[str, SecondLook], rims: int, found: int, listed: int
         yield Note("second_look", told)
     if found > listed:
         yield Note("second_look", f"{found} places deserve a second look; the {listed} strongest are listed")
-    for note in dict.fromkeys(look.note for look in by_case.values() if look.note):
-        told = f"{note} ({sum(look.note == note for look in by_case.values())} of {len(by_case)} cases)"
+    for note in dict.fromkeys(look.note for look in looks if look.note):
+        told = f"{note} ({sum(look.note == note for look in looks)} of {len(looks)} cases)"
         yield Note("second_look", told)
 
 
@@ -133,22 +200,16 @@ def _are(count: int) -> str:
     return "is" if count == 1 else "are"
 
 
-def draw_places(folder: Path, ranked: Sequence[Ranked], load: Callable[[str], Look], *, most: int = 12) -> list[Path]:
-    """Pictures of the strongest places: the image around each, bare and with outlines of raters, algorithms and place.
+def draw_places(folder: Path, looks: Looks, everybody: Sequence[str]) -> list[Path]:
+    """Write pictures of the strongest places: the image around each, bare and with outlines.
 
-    ``load`` reads a case again; each is read once, however many places it has.
+    ``everybody`` are all raters of the study, so that each has the same colour in every picture.
     """
-    by_case: dict[str, list[Ranked]] = {}
-    for one in ranked[:most]:
-        by_case.setdefault(one.case, []).append(one)
     paths = []
-    for case, places in by_case.items():
-        look = load(case)
-        wanted = look.wanted
-        for one in places:
-            paths.append(folder / one.file_name)
-            write_picture(paths[-1], place_picture(one, look, wanted))
-    return sorted(paths)
+    for entry in (entry for entry in looks.ranked if entry.rank in looks.closeups):
+        paths.append(folder / entry.file_name)
+        write_picture(paths[-1], place_picture(entry, Closeup.unpack(looks.closeups[entry.rank]), everybody))
+    return paths
 
 
 def _size(place: SecondLookPlace) -> str:
@@ -157,24 +218,25 @@ def _size(place: SecondLookPlace) -> str:
     return f"{place.area} {'pixels' if len(place.box) == 2 else 'voxels'}{known}"
 
 
-def place_picture(one: Ranked, look: Look, wanted: NDArray[np.bool_]) -> Any:
-    """One place, bare and with outlines."""
+def place_picture(entry: Ranked, shown: Closeup, everybody: Sequence[str] = ()) -> Any:
+    """One place, bare and with the outlines of raters, algorithms and the place itself."""
     from ...charts import rater_colours
     from ...charts.closeups import closeup
 
-    place = one.place
-    everybody = list(dict.fromkeys((*look.everybody, *look.masks)))
-    paints = dict(zip(everybody, rater_colours(len(everybody)), strict=True))
-    own = np.zeros(wanted.shape, bool)
-    own[tuple(slice(*ends) for ends in place.box)] = place_pixels(wanted, place)
+    place = entry.place
+    names = list(dict.fromkeys((*everybody, *shown.masks)))
+    colours = dict(zip(names, rater_colours(len(names)), strict=True))
+    subtitle = f"by {_named(place.algorithms)}"
+    if shown.slice_number is not None:
+        subtitle += f"; slice {shown.slice_number}"
     return closeup(
-        look.image,
-        {"the place": own, **look.masks},
-        place.box,
-        place.point,
-        dashed=look.predictions,
-        spacing=look.spacing,
-        title=f"{one.rank}. {one.case}: {_size(place)}",
-        subtitle=f"by {_named(place.algorithms)}",
-        colours=[PLACE, *(paints[name] for name in look.masks)],
+        shown.image,
+        {"the place": shown.place, **shown.masks},
+        shown.box,
+        shown.point,
+        dashed=shown.predictions,
+        spacing=shown.spacing,
+        title=f"{entry.rank}. {entry.case}: {_size(place)}",
+        subtitle=subtitle,
+        colours=[PLACE, *(colours[name] for name in shown.masks)],
     )
