@@ -12,7 +12,7 @@ from PIL import Image
 
 from data_folder import data
 from manytruths.core.errors import CallError, GridError, InputError, LabelError
-from manytruths.core.undefined import reason
+from manytruths.core.undefined import code, reason
 from manytruths.evaluation.boundaries import (
     BoundaryCounts,
     BoundaryCurve,
@@ -165,10 +165,10 @@ def test_pooled_is_the_sum(cases: list[tuple[NDArray[np.uint8], Mask, Mask]]) ->
 def test_undefined_has_a_reason() -> None:
     empty, full = np.zeros((6, 6), bool), np.eye(6, dtype=bool)
     nothing, none, neither = (boundary_scores(a, b).best for a, b in ((empty, full), (full, empty), (empty, empty)))
-    assert (reason(nothing.precision), nothing.recall, nothing.f) == ("no boundary was found", 0, 0)
-    assert (none.precision, reason(none.recall), none.f) == (0, "no truth has a boundary", 0)
-    assert reason(neither.f) == "no boundary was found and no truth has one"
-    assert reason(boundary_scores(full, full).average_precision).startswith("fewer than two recalls")
+    assert (code(nothing.precision), nothing.recall, nothing.f) == ("no_boundary_found", 0, 0)
+    assert (none.precision, code(none.recall), none.f) == (0, "no_boundary_in_truth", 0)
+    assert code(neither.f) == "no_boundary_at_all"
+    assert code(boundary_scores(full, full).average_precision) == "fewer_than_two_recalls"
 
 
 def test_errors() -> None:
