@@ -46,7 +46,7 @@ wrong += [n for n in mt.__all__ if n[0].islower() and not callable(getattr(mt, n
 wrong += [n for n in ("consensus", "tally", "staple") if not isinstance(getattr(mt, n), types.FunctionType)]
 masks = {"A": [[1, 1, 0]], "B": [[1, 0, 0]]}
 assert mt.consensus(masks, "vote:all").hard.tolist() == [False, False, True]
-assert mt.consensus(mt.Study.from_arrays({"p1": masks}), "vote:all")["p1"].mask.tolist() == [[1, 0, 0]]
+assert mt.consensus(mt.Study.from_arrays({"p1": masks}), "vote:all")["p1"].values.tolist() == [[1, 0, 0]]
 print(wrong)
 """
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
@@ -93,7 +93,7 @@ def test_what_a_user_types_first(tmp_path):
     )
     tallies = study.tally()
     whole = mt.pool(tallies)
-    found = mt.interval(mt.fleiss_kappa, tallies, seed=0)
+    found = mt.confidence_interval(mt.fleiss_kappa, tallies, seed=0)
     assert found.low < mt.fleiss_kappa(whole) < found.high
     truth = mt.staple(whole)
     painted = study["p01"].paint(truth.probability)

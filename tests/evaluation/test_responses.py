@@ -61,7 +61,7 @@ def test_bits_are_counted_and_painted_alike(panel: Panel, boolean: bool, order: 
         bits = None if m is None else np.array(m > 0, order=order)
         masks[name] = bits if bits is None or boolean else bits * np.uint8(i % 2 * 254 + 1)
     found, table = index_masks(masks), mt.tally(masks)
-    assert room._packed(room.gather(masks, None, None, None)) is not None
+    assert room._packed(room.gather_inputs(masks, None, None, None)) is not None
     assert found.tally == table
     assert (found.index == mt.paint(np.arange(len(table.counts)), masks, table)).all()
     assert found.tally.labels == table.labels
@@ -212,11 +212,11 @@ def test_every_number_type(dtype: type, dense: int, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_memory_order_and_blocks_do_not_matter(order: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from manytruths.core import blocks
+    from manytruths.core import mask_arrays
 
     masks, field = noisy(3)
     plain = count_responses(field, masks).against(reference_standards(mt.tally(masks)))
-    monkeypatch.setattr(blocks, "BLOCK", 128)
+    monkeypatch.setattr(mask_arrays, "BLOCK", 128)
     monkeypatch.setattr(room, "PENDING", 300)
     turned = {name: np.array(m, order=order) for name, m in masks.items()}
     for response in (field, np.array(field, order="F"), field[::-1][::-1]):

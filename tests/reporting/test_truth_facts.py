@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from manytruths.analyses.agree.agree import compute_agreement
-from manytruths.analyses.agree.agree import write as write_agreement
 from manytruths.analyses.evaluate.evaluate import compute_evaluation
 from manytruths.analyses.evaluate.marks import EvaluatePlan
 from manytruths.analyses.evaluate.rankings import scores_of
@@ -100,7 +99,7 @@ def assert_sound(section: Section, found: Findings, folder: Path) -> None:
 
 
 def _numbers(found: Findings, folder: Path) -> dict[str, tuple[str, str, str]]:
-    write_agreement(found.agreement, folder / "agree", pictures=False)
+    found.agreement.write_into(folder / "agree", pictures=False)
     write_fusion(found.fusion, folder / "fuse", pictures=False)
     if found.evaluation:
         found.evaluation.write_into(folder / "evaluate", pictures=False)

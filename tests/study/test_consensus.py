@@ -156,8 +156,9 @@ def test_fuse_writes_the_same_pixels(folder: Path, name: str, method: str) -> No
     for case, found in consensus_of(folder, name, method).items():
         kinds = [fused(folder, name) / kind / method.replace(":", "-") for kind in ("consensus", "probability")]
         hard, soft = (Location(next(home.glob(f"{case}.*"))) for home in kinds)
-        assert np.array_equal(read_mask(hard).array, found.mask)
+        assert np.array_equal(read_mask(hard).array, found.values)
         assert np.array_equal(read_response(soft).array, found.probability)
+        assert np.array_equal(np.array(found.labels.values)[found.hard.astype(int)], found.values)
 
 
 @cache
@@ -179,7 +180,7 @@ def test_export_makes_masks_of_the_same_pixels(folder: Path, name: str, method: 
             continue
         label = targets.hard(targets.reference(method))
         values = (0, *targets.numbering.values, 0)  # what nobody rated is to be ignored
-        assert np.array_equal(np.array(values)[label], found.mask)
+        assert np.array_equal(np.array(values)[label], found.values)
         assert (label < targets.numbering.ignore).any()
         likely = list(targets.soft(targets.reference(method)))
         if len(likely) == 1:
@@ -193,7 +194,7 @@ def test_export_writes_these_masks(folder: Path, tmp_path: Path) -> None:
     assert [row["value"] for row in table(home / "labels.csv")] == ["0", "1"]
     for case, found in consensus_of(folder, "void", "lsml").items():
         label = read_mask(Location(home / f"labelsTr/{case}.png")).array
-        assert np.array_equal(label == 1, found.mask == 1)
+        assert np.array_equal(label == 1, found.values == 1)
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -206,7 +207,7 @@ def test_evaluate_judges_by_the_same_pixels(folder: Path, name: str, tmp_path: P
     for method in methods:
         for label in labels:
             for case, found in consensus_of(folder, name, method, label).items():
-                mask = found.mask * np.uint8(kind.labels[0] if label == "any" else label)
+                mask = found.values * np.uint8(kind.labels[0] if label == "any" else label)
                 path = tmp_path / f"{method.replace(':', '-')} {label}" / f"{case}{kind.suffix}"
                 write_map(path, mask, grids[case])
     judged = mt.Study.open(
@@ -239,7 +240,7 @@ def test_what_a_method_cannot_do_is_refused(folder: Path, name: str, method: str
 
 
 def test_the_spacing_matters_to_level_sets(folder: Path) -> None:
-    flat, long = (consensus_of(folder, name, "lsml")["p1"].mask for name in ("plain", "anisotropic"))
+    flat, long = (consensus_of(folder, name, "lsml")["p1"].values for name in ("plain", "anisotropic"))
     assert (flat != long).any()
 
 
@@ -247,20 +248,20 @@ def test_one_case_and_several_processes(folder: Path) -> None:
     study = study_of(folder, "anisotropic")
     one, by_case = mt.consensus(study["p2"], "lsml"), mt.consensus(study, "lsml", jobs=2)
     assert list(by_case) == ["p1", "p2"]
-    assert np.array_equal(one.mask, by_case["p2"].mask)
+    assert np.array_equal(one.values, by_case["p2"].values)
     assert repr(one).startswith("<Consensus of case p2: <LevelSet lsml of 4 raters, 24×24 map: ")
     assert one.estimate.sensitivity.shape == (4,)
 
 
 def test_options_of_the_method(folder: Path) -> None:
     study = study_of(folder, "plain")
-    strict = mt.consensus(study, "vote", threshold="all")["p1"].mask
-    assert np.array_equal(strict, mt.consensus(study, "vote:all")["p1"].mask)
+    strict = mt.consensus(study, "vote", threshold="all")["p1"].values
+    assert np.array_equal(strict, mt.consensus(study, "vote:all")["p1"].values)
 
 
 def test_a_label_is_named(folder: Path) -> None:
     study = study_of(folder, "declared labels")
-    by_name, by_value = (mt.consensus(study, "staple", label=label)["p1"].mask for label in ("tumour", 3))
+    by_name, by_value = (mt.consensus(study, "staple", label=label)["p1"].values for label in ("tumour", 3))
     assert np.array_equal(by_name, by_value)
     assert by_name.max() == 1
     with pytest.raises(mt.CallError, match="no label 'liver'"):

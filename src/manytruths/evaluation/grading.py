@@ -41,7 +41,7 @@ from ..core.counting import tally
 from ..core.errors import CallError
 from ..core.labels import Labels
 from ..core.undefined import Undefined
-from ..inference.intervals import Interval, too_few
+from ..inference.intervals import Interval, too_few_subjects
 from .curves import ThresholdCurve, cumulate_descending, make_curve
 from .ranking.scores import NONE_GIVEN, Direction, direction
 from .ranking.standings import draw_subjects
@@ -330,7 +330,7 @@ def layered_area(
     0.5
     """
     value = float(_areas(layers, np.ones((1, subjects)))[0])
-    few = too_few(subjects)
+    few = too_few_subjects(subjects)
     if np.isnan(value) or few:
         nothing = few if few and not np.isnan(value) else none
         return Interval(nothing if np.isnan(value) else value, nothing, nothing, level, "percentile", subjects)

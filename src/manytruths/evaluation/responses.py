@@ -18,12 +18,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..core.blocks import flat_blocks
 from ..core.columns import Column
 from ..core.counting import tally
 from ..core.errors import CallError, GridError, InputError, LabelError
-from ..core.inputs import Inputs, Masks, gather, size
 from ..core.labels import Labels
+from ..core.mask_arrays import Inputs, Masks, flat_blocks, format_shape, gather_inputs
 from ..core.painting import paint
 from ..core.tally import Tally
 from .curves import ResponseCounts
@@ -136,7 +135,7 @@ def index_masks(
     >>> found.index, found.tally.counts
     (array([[2, 1, 0, 0]], dtype=int32), array([2, 1, 1]))
     """
-    inputs = gather(masks, raters, None, references)
+    inputs = gather_inputs(masks, raters, None, references)
     packed = _packed(inputs)
     columns = _columns(inputs, packed)
     slots = raters if isinstance(raters, str) else None
@@ -163,7 +162,7 @@ def pattern_index(
     >>> pattern_index(masks, mt.tally(masks, region="union"))
     array([[ 1,  0, -1, -1]], dtype=int32)
     """
-    inputs = gather(masks, raters, None, references)
+    inputs = gather_inputs(masks, raters, None, references)
     packed = _packed(inputs)
     return _spread(_numbers(_columns(inputs, packed), tally, void, foreground), packed)
 
@@ -359,7 +358,10 @@ def count_indexed_responses(
         left_out.append(("prediction's mask", np.ma.getmaskarray(values)))
     for name, mask in [("prediction", array), ("region", region), *left_out]:
         if mask is not None and np.shape(mask) != index.shape:
-            raise GridError(f"the {name} is {size(np.shape(mask))} but the masks are {size(index.shape)}")
+            got, wanted = format_shape(np.shape(mask)), format_shape(index.shape)
+            raise GridError(f"the {name} is {got} but the masks are {wanted}")
+                f"the {name} is {format_shape(np.shape(mask))} but the masks are {format_shape(index.shape)}"
+            )
     gone = [np.asarray(mask).astype(bool) for _, mask in left_out]
     inside = [] if region is None else [np.asarray(region).astype(bool)]
     source = _Items(array, index, tuple(inside), tuple(gone))

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.columns import Column
 from ..core.errors import CallError, ManytruthsError
-from ..core.inputs import Masks
 from ..core.labels import Labels
+from ..core.mask_arrays import Masks
 from ..core.painting import paint
 from ..core.tally import Tally
 from ..fusion.registry import estimate, estimator
@@ -86,7 +86,7 @@ def consensus(
     >>> mt.consensus(masks, "vote:0.5")
     <Vote vote:0.5 of 3 raters, 4 patterns: done>
     >>> study = mt.Study.from_arrays({"p1": masks})
-    >>> mt.consensus(study, "vote:0.5")["p1"].mask
+    >>> mt.consensus(study, "vote:0.5")["p1"].values
     array([[1, 1, 0, 0]], dtype=uint8)
     """
     if not isinstance(source, Study | Case):
@@ -126,14 +126,16 @@ def _value(case: Case, label: int | str) -> int | None:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CaseConsensus:
-    """The consensus of one case of a study; see :func:`consensus`.
+    """The consensus of one case of a study, as maps; see :func:`consensus`.
+
+    Maps of methods that decide by pattern are painted when they are first asked for, from the masks read again.
 
     Attributes
     ----------
     case : Case
         The case.
     estimate : Consensus
-        What the estimator found: rates of the raters, how it converged, a value per pattern or a map.
+        What the estimator found: rates of the raters, convergence, notes, and a value per pattern or a map.
     label : int, str or None
         The label that was taken against all the others.
     """
@@ -143,14 +145,31 @@ class CaseConsensus:
     label: int | str | None = None
 
     @property
-    def mask(self) -> Array:
+    def values(self) -> Array:
         """The consensus mask in the values of the raters' masks, as ``fuse`` writes it."""
         return self._maps[0]
 
     @property
     def probability(self) -> NDArray[np.float32]:
-        """The probability map, as ``fuse`` writes it; with several labels, that of the label chosen."""
+        """The probability map, as ``fuse`` writes it; of more than two labels, that of the label chosen."""
         return self._maps[1]
+
+    @property
+    def hard(self) -> Array:
+        """Two labels, one of them background: whether a pixel is marked. Else the code of its label in ``labels``."""
+        if self.estimate.hard.dtype == bool:
+            return np.asarray(self.values != 0)
+        return np.searchsorted(self.labels.values, self.values).astype(np.uint8)
+
+    @property
+    def labels(self) -> Labels:
+        """What ``hard`` speaks of."""
+        return self.estimate.labels
+
+    @property
+    def kind(self) -> Literal["map"]:
+        """Always ``"map"``; see :attr:`Consensus.kind`."""
+        return "map"
 
     @cached_property
     def _maps(self) -> tuple[Array, NDArray[np.float32]]:

@@ -15,7 +15,7 @@ import manytruths
 from ...complexity import Complexity, case_complexity
 from ...core.counting import tally
 from ...core.errors import CallError
-from ...core.pooling import find_rows
+from ...core.tallies import find_rows
 from ...core.tally import Tally
 from ...core.undefined import Undefined
 from ...fusion import Consensus, balanced_accuracy, estimate, gordon_f, soft_accuracy
@@ -92,7 +92,8 @@ def _fingerprint(reading: Reading, plan: FusePlan) -> str:
     case = reading.case
     who = (tuple(case.masks), case.absent, case.structures, suffixes(case), case.name)
     pooled = (_digest(plan.pooled), _digest(plan.pooled_cut))
-    options = [getattr(case.options, one.name) for one in fields(case.options) if one.name not in (*PATHS, "exclude")]
+    elsewhere = (*PATHS, "exclude", "exclude_rater")  # seen in the masks themselves
+    options = [getattr(case.options, one.name) for one in fields(case.options) if one.name not in elsewhere]
     settings = (manytruths.__version__, plan.methods, plan.options, plan.pictures, options, who, pooled)
     content = [reading.grid, case.region(reading.grid), *reading.masks.values()]
     return fingerprint(settings, [*content, *(reading.picture if plan.pictures else ())])

@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...core.undefined import Undefined
-from ...inference.intervals import mean_intervals, too_few
+from ...inference.intervals import mean_intervals, too_few_subjects
 from .missing_scores import Board, by_subject
 from .pair_tests import PairTests, resampled_wins
 from .scores import Values
@@ -267,7 +267,7 @@ class Standing:
     @property
     def refusal(self) -> Undefined | None:
         """Why there is no interval; None where there is one."""
-        return too_few(self.subjects)
+        return too_few_subjects(self.subjects)
 
     @cached_property
     def shares(self) -> Values:
@@ -371,7 +371,7 @@ def board_means(board: Board, aggregate: Aggregate, weights: Values, level: floa
     """Intervals for means (BCa, as everywhere in the package), or for medians (percentiles of the resamples)."""
     values = board.subject_values
     value, nothing = aggregate_scores(board, aggregate), np.full(len(values), np.nan)
-    refusal = too_few(values.shape[1])
+    refusal = too_few_subjects(values.shape[1])
     if refusal is not None:
         return Means(value, nothing, nothing, refusal)
     if aggregate == "mean":
