@@ -360,8 +360,6 @@ def count_indexed_responses(
         if mask is not None and np.shape(mask) != index.shape:
             got, wanted = format_shape(np.shape(mask)), format_shape(index.shape)
             raise GridError(f"the {name} is {got} but the masks are {wanted}")
-                f"the {name} is {format_shape(np.shape(mask))} but the masks are {format_shape(index.shape)}"
-            )
     gone = [np.asarray(mask).astype(bool) for _, mask in left_out]
     inside = [] if region is None else [np.asarray(region).astype(bool)]
     source = _Items(array, index, tuple(inside), tuple(gone))
