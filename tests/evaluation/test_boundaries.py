@@ -175,11 +175,11 @@ def test_errors() -> None:
     line, grey = np.eye(5, dtype=bool), np.arange(25.0).reshape(5, 5)
     with pytest.raises(CallError, match="2-D only"):
         boundary_scores(np.zeros((3, 5, 5)), line)
-    with pytest.raises(CallError, match=r"truth B has shape \(3, 5, 5\).*2-D only"):
+    with pytest.raises(CallError, match=r"reference B has shape \(3, 5, 5\).*2-D only"):
         boundary_scores(line, {"A": line, "B": np.zeros((3, 5, 5))})
-    with pytest.raises(GridError, match=r"truth 2 is \(4, 5\) but the prediction is \(5, 5\)"):
+    with pytest.raises(GridError, match=r"reference 2 is \(4, 5\) but the prediction is \(5, 5\)"):
         boundary_scores(line, [line, line[:4]])
-    with pytest.raises(LabelError, match="truth A has values"):
+    with pytest.raises(LabelError, match="reference A has values"):
         boundary_scores(line, {"A": grey})
     with pytest.raises(CallError, match="tolerance is a finite number above 0"):
         boundary_scores(line, line, tolerance=0)
@@ -194,7 +194,7 @@ def test_errors() -> None:
     for wrong in ([], [np.nan]):
         with pytest.raises(CallError, match="one or more finite numbers"):
             boundary_scores(grey, line, thresholds=wrong)
-    with pytest.raises(CallError, match="there is no truth"):
+    with pytest.raises(CallError, match="truths is empty"):
         boundary_scores(line, [])
     with pytest.raises(CallError, match="at least one image"):
         pool_boundary_scores([])

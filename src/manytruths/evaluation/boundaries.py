@@ -49,9 +49,9 @@ class BoundaryCounts:
     found: Integers
     """Pixels of the prediction."""
     found_matched: Integers
-    """Those matched in any truth."""
+    """Those matched in any reference."""
     wanted: Integers
-    """Pixels of all truths."""
+    """Pixels of all references."""
     wanted_matched: Integers
     """Those that are matched."""
 
@@ -95,7 +95,7 @@ class BoundaryCurve:
     """Precision, recall and F at each threshold; nan where undefined, with the reason in ``point``."""
 
     thresholds: Numbers
-    """What is found is the prediction at or above these; 1 for a prediction of yes and no."""
+    """The prediction is cut at or above these; 1 for a prediction of booleans."""
     counts: BoundaryCounts
 
     def __repr__(self) -> str:
@@ -142,7 +142,7 @@ class BoundaryScores(BoundaryCurve):
     tolerance: float
     """In pixels."""
     truths: int
-    """How many there were."""
+    """Number of references."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -164,7 +164,18 @@ class PooledBoundaryScores(BoundaryCurve):
 
 
 def pool_boundary_scores(scores: Iterable[BoundaryScores]) -> PooledBoundaryScores:
-    """The scores of a data set, from those of its images, which must have the same thresholds."""
+    """Pool the scores of the images of a data set.
+
+    Parameters
+    ----------
+    scores : iterable of BoundaryScores
+        Scores of the images, with the same thresholds.
+
+    Returns
+    -------
+    PooledBoundaryScores
+        Scores of the data set, with ODS and OIS.
+    """
     images = tuple(scores)
     if not images:
         raise CallError("there are no scores to pool; give those of at least one image")
@@ -215,12 +226,35 @@ def boundary_scores(
     thresholds: Iterable[float] | None = None,
     thin: bool = True,
 ) -> BoundaryScores:
-    """How well a boundary map, of yes and no or grey, finds the boundaries of one or several truths.
+    """Score a boundary map against the boundaries of one or several raters or references.
 
-    ``truths`` is one map (an array), or several in a list or by name. Of region masks, take ``boundary_of`` first.
-    The tolerance is in pixels, or a share of the diagonal. Thresholds are by default all values of the prediction but
-    the smallest, or 33 evenly spaced ones within its range where it has more. With ``thin=False``, lines are
-    taken as thick as they are.
+    Parameters
+    ----------
+    prediction : array_like
+        Boundary map: booleans, or numbers that are cut at thresholds.
+    truths : array_like, mapping or sequence of array_like
+        Reference boundary map, or several by name or in a list. Of region masks, take ``boundary_of`` first.
+    tolerance : float, optional
+        Distance in pixels within which boundary pixels match.
+    share : float
+        The same as a share of the image's diagonal, where ``tolerance`` is not given.
+    thresholds : iterable of float, optional
+        Where to cut a map of numbers; by default all its values but the smallest, or 33 evenly spaced ones within its
+        range where it has more.
+    thin : bool
+        Whether lines are thinned to a width of one pixel first.
+
+    Returns
+    -------
+    BoundaryScores
+        Precision, recall and F at each threshold.
+
+    References
+    ----------
+    Martin DR, Fowlkes CC, Malik J. IEEE Trans Pattern Anal Mach Intell 2004;26:530–549. doi:10.1109/TPAMI.2004.1273918
+
+    Examples
+    --------
 
     >>> truths = {"A": [[0, 1, 0, 0]] * 4, "B": [[0, 1, 0, 0]] * 2 + [[0, 0, 0, 1]] * 2}
     >>> boundary_scores([[False, True, False, False]] * 4, truths, tolerance=1).best
@@ -236,16 +270,16 @@ def boundary_scores(
 
 
 def _wanted(truths: Truths, shape: tuple[int, ...], thin: bool) -> list[Flags]:
-    """The truths as boundary maps of the prediction's size."""
+    """The references as boundary maps of the prediction's size."""
     named: dict[str, Any]
     if isinstance(truths, Mapping):
-        named = {f"truth {name}": truth for name, truth in truths.items()}
+        named = {f"reference {name}": truth for name, truth in truths.items()}
     elif isinstance(truths, list | tuple) and (not truths or np.ndim(truths[0]) > 1):
-        named = {f"truth {number}": truth for number, truth in enumerate(truths, start=1)}
+        named = {f"reference {number}": truth for number, truth in enumerate(truths, start=1)}
     else:
-        named = {"the truth": truths}
+        named = {"the reference": truths}
     if not named:
-        raise CallError("there is no truth; give at least one boundary map")
+        raise CallError("truths is empty; give at least one reference boundary map")
     maps = {name: thinning.boundary_map(truth, name) for name, truth in named.items()}
     for name, wanted in maps.items():
         if wanted.shape != shape:
@@ -257,7 +291,7 @@ def _cuts(values: NDArray[Any], thresholds: Iterable[float] | None) -> Numbers:
     """The thresholds, in rising order."""
     if values.dtype == bool:
         if thresholds is not None:
-            raise CallError("a prediction of yes and no has no thresholds; leave them out, or give grey values")
+            raise CallError("a prediction of booleans has no thresholds; leave thresholds= out, or give numbers")
         return np.ones(1)
     if thresholds is None:
         return _own_cuts(values)
@@ -285,14 +319,14 @@ def _cut(values: NDArray[Any], threshold: float, thin: bool) -> Flags:
 
 
 class _Matcher:
-    """Matches with one truth, at each threshold starting from the pairs of the one before that are still there."""
+    """Matches with one reference; at each threshold it starts from the pairs of the one before that still exist."""
 
     def __init__(self, near: Nearby) -> None:
         self.near = near
         self.pairs = np.full(near.shape, -1)
 
     def match(self, found: Flags) -> tuple[Reach, thinning.Indices]:
-        """Who may be matched with whom, and a largest matching."""
+        """Which pixels may be matched with which, and a largest matching."""
         reach = self.near.reach(found)
         partner = largest(reach, self.pairs[found])
         self.pairs[:] = -1
@@ -301,7 +335,7 @@ class _Matcher:
 
 
 def _counted(found: Flags, truths: Sequence[_Matcher]) -> tuple[int, int, int, int]:
-    """Found, matched in any truth, wanted in all, matched in all."""
+    """Found, matched in any reference, wanted in all, matched in all."""
     reaches, partners = zip(*(truth.match(found) for truth in truths), strict=True)
     matched = sum(int((partner >= 0).sum()) for partner in partners)
     wanted = sum(reach.width for reach in reaches)
@@ -310,7 +344,7 @@ def _counted(found: Flags, truths: Sequence[_Matcher]) -> tuple[int, int, int, i
 
 
 def _in_any(reaches: Sequence[Reach], partners: Sequence[thinning.Indices]) -> Flags:
-    """Found pixels that the matching of the smallest total distance takes, in any truth.
+    """Found pixels that the matching of the smallest total distance takes, in any reference.
 
     Most are taken by every largest matching, which is quicker to see; only the others need the distances.
     """

@@ -55,8 +55,17 @@ NONE_WITHIN = "no_algorithm_with_both_classes"
 
 @dataclass(frozen=True)
 class GradeScale:
-    """Whole numbers from ``lowest`` (worst) to ``highest``; from ``best`` on, no correction is needed.
+    """A scale of grades in whole numbers.
 
+    Parameters
+    ----------
+    lowest, highest : int
+        The worst and the highest grade.
+    best : int
+        The grade from which no correction is needed; by default the highest.
+
+    Examples
+    --------
     >>> GradeScale().levels, GradeScale().best
     ((1, 2, 3, 4), 4)
     """
@@ -83,7 +92,19 @@ class GradeScale:
 
 @dataclass(frozen=True)
 class Grade:
-    """What one grader gave to one prediction; ``showing`` is 2 where he saw it for the second time."""
+    """The grade that one grader gave to one prediction.
+
+    Parameters
+    ----------
+    case, algorithm : str
+        Which prediction.
+    grade : int
+        The grade.
+    grader : str
+        Who gave it.
+    showing : int
+        2 where the grader saw the prediction for the second time.
+    """
 
     case: str
     algorithm: str
@@ -159,21 +180,40 @@ def metric_roc(
     level: float = 0.95,
     seed: int = 0,
 ) -> MetricRoc:
-    """The ROC curve of a metric against grades.
+    """ROC curve of a metric against experts' grades.
 
     Parameters
     ----------
-    metric
+    metric : str
         Its name, by which it is known whether higher is better: ``dice``, ``hausdorff [vote:0.5]``.
-    values
-        By case and algorithm; nan (perhaps with a reason) is left out and counted.
-    grades
+    values : mapping of (case, algorithm) to float
+        The metric's values; nan is left out and counted.
+    grades : iterable of Grade
         Of a prediction that was shown twice, the first grade counts. Grades of several graders count each.
-    algorithm, grader
+    scale : GradeScale, optional
+        Which grades need no correction.
+    algorithm, grader : str
         Take only these; empty takes all.
-    subjects
+    subjects : mapping of str to str, optional
         The subject of each case, for the interval; by default each case is its own.
+    directions : mapping of str to str
+        ``"higher"`` or ``"lower"`` for metrics that are not known.
+    resamples, seed : int
+        Number of resamples of the subjects, and their seed.
+    level : float
+        Confidence level of the interval.
 
+    Returns
+    -------
+    MetricRoc
+        The curve, and the areas over all predictions and within algorithms.
+
+    References
+    ----------
+    Hanley JA, McNeil BJ. Radiology 1982;143:29–36. doi:10.1148/radiology.143.1.7063747
+
+    Examples
+    --------
     >>> values = {("a", "unet"): 0.9, ("b", "unet"): 0.7, ("c", "unet"): 0.8}
     >>> found = metric_roc("dice", values, [Grade("a", "unet", 4), Grade("b", "unet", 2), Grade("c", "unet", 4)])
     >>> found.area.value, found.positives, found.negatives
@@ -263,7 +303,24 @@ class GradeCounts:
 def grade_counts(
     grades: Iterable[Grade], algorithms: Sequence[str], scale: GradeScale | None = None, grader: str = ""
 ) -> list[GradeCounts]:
-    """For every algorithm, how often each grade was given, by one grader or by all; second showings do not count."""
+    """Count how often each algorithm got each grade; second showings do not count.
+
+    Parameters
+    ----------
+    grades : iterable of Grade
+        The grades.
+    algorithms : sequence of str
+        Algorithms in the order in which they are listed.
+    scale : GradeScale, optional
+        The possible grades.
+    grader : str
+        Count only the grades of this grader; empty counts all.
+
+    Returns
+    -------
+    list of GradeCounts
+        One for each algorithm.
+    """
     chosen = [g for g in first_showings(grades) if grader in ("", g.grader)]
     levels = (scale or GradeScale()).levels
     return [
@@ -357,7 +414,7 @@ NONE_TWICE = "none_graded_twice"
 
 @dataclass(frozen=True)
 class GraderAgreement:
-    """Two graders, or one and himself, over what both graded."""
+    """Two graders, or one grader at two showings, over what both graded."""
 
     first: str
     second: str
@@ -374,7 +431,7 @@ class GraderAgreement:
 
 
 def grader_agreement(grades: Iterable[Grade], scale: GradeScale | None = None) -> list[GraderAgreement]:
-    """Every grader's first against his second showings, then every two graders over what both graded.
+    """Every grader's first against their second showings, then every two graders over what both graded.
 
     >>> first = [Grade("a", "unet", 4), Grade("b", "unet", 2), Grade("c", "unet", 3)]
     >>> again = [Grade("a", "unet", 4, showing=2), Grade("b", "unet", 1, showing=2), Grade("c", "unet", 3, showing=2)]

@@ -39,11 +39,23 @@ MEAN = Column("mean of raters", "reference")
 
 
 def mask_intensity(image: ArrayLike, masks: Mapping[Column, NDArray[Any]]) -> dict[Column, float]:
-    """The mean intensity of an image inside each mask; undefined for a mask that marks nothing.
+    """Mean intensity of an image inside each mask; undefined for an empty mask.
 
-    An image with one axis more than the masks is in colour: red, green and blue weigh as in
-    :func:`manytruths.shape.intensity`. Where a masked array is masked, nothing is marked.
+    Parameters
+    ----------
+    image : array_like
+        An image of the masks' size; with one axis more it is in colour, and red, green and blue weigh as in
+        :func:`manytruths.shape.intensity`.
+    masks : mapping of Column to array
+        Marked where not 0. Where a masked array is masked, nothing is marked.
 
+    Returns
+    -------
+    dict of Column to float
+        Mean intensity by column.
+
+    Examples
+    --------
     >>> mask_intensity([[10.0, 20.0, 60.0]], {Column("A"): np.array([[1, 1, 0]])})
     {Column(name='A', role='rater', session='', left_out=''): 15.0}
     """
@@ -90,12 +102,12 @@ class CurveDistance:
 
 @dataclass(frozen=True, eq=False)
 class IntensityCurves:
-    """The curves of one subject."""
+    """The intensity curves of one subject: one value per frame for each rater and algorithm."""
 
     frames: tuple[str, ...]
     """Its cases, in order."""
     curves: Mapping[Column, tuple[float, ...]]
-    """A value a frame."""
+    """One value per frame."""
 
     @classmethod
     def of(cls, by_frame: Mapping[str, Mapping[Column, float]]) -> IntensityCurves:
@@ -107,7 +119,7 @@ class IntensityCurves:
 
     @property
     def raters(self) -> list[Column]:
-        """Each rater once, in his first session."""
+        """Each rater once, in their first session."""
         first: dict[str, Column] = {}
         for column in self.curves:
             if column.role == "rater":

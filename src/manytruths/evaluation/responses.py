@@ -227,10 +227,10 @@ PENDING = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class Responses:
-    """The pairs of pattern and response that occur, and how many items show each."""
+    """The pairs of pattern and response that occur, and how many pixels show each."""
 
     tally: Tally
-    """Whose patterns they are. It may count more items: parts can be left out for one algorithm."""
+    """The table of the patterns. It may count more pixels: parts can be excluded for one algorithm."""
     levels: NDArray[np.float64]
     """The responses that occur, ascending."""
     pattern: NDArray[np.intp]
@@ -238,7 +238,7 @@ class Responses:
     level: NDArray[np.intp]
     """The position of its response in ``levels``."""
     counts: NDArray[np.int64]
-    """How many items."""
+    """How many pixels."""
     rounded: bool = False
     """Whether there were too many distinct responses to keep them all."""
 
@@ -248,16 +248,27 @@ class Responses:
 
     @property
     def items(self) -> int:
-        """How many items were counted."""
+        """How many pixels were counted."""
         return int(self.counts.sum())
 
     @property
     def constant(self) -> bool:
-        """Whether every item got the same response, so that no threshold tells them apart."""
+        """Whether every pixel has the same response, so that no threshold separates them."""
         return len(self.levels) < 2
 
     def against(self, truths: ReferenceStandards) -> ResponseCounts:
-        """Positives and negatives of every truth by response. Truths of a pooled table will do for its cases."""
+        """Positives and negatives of every reference standard by response.
+
+        Parameters
+        ----------
+        truths : ReferenceStandards
+            Of this table, or of a pooled one.
+
+        Returns
+        -------
+        ResponseCounts
+            Counts from which curves are read off.
+        """
         here = truths.onto(self.tally)
         positives = np.stack([self._by_level(row) for row in here.positive])
         whole = self._by_level(np.ones(len(self.tally.counts), bool))
@@ -303,22 +314,37 @@ def count_responses(
     void: int | None = None,
     foreground: str | None = None,
 ) -> Responses:
-    """Count one prediction against the masks of the same image.
+    """Count a probability map against the masks of the same image.
 
     Parameters
     ----------
-    prediction
-        A number an item, the higher the surer. Masked items of a masked array do not count.
-    masks, references, raters, void, foreground
-        As for :func:`manytruths.tally`.
-    tally
+    prediction : array_like
+        One number per pixel, the higher the more certain. Masked pixels of a masked array do not count.
+    masks : masks by rater
+        As for :func:`manytruths.tally`; so are ``references``, ``raters``, ``void`` and ``foreground``.
+    tally : Tally, optional
         The table of these masks, where it has been counted already.
-    region, exclude
-        Masks of the items to count, and of those to leave out: what the algorithm was trained on.
-    limits
-        The smallest and the largest response there can be; others are an error. Say them where several cases are to be
+    references : mapping of str to array_like, optional
+        Given reference standards by name.
+    region, exclude : array_like, optional
+        Masks of the pixels to count, and of those to leave out: what the algorithm was trained on.
+    limits : tuple of float, optional
+        The smallest and the largest possible response; others are an error. Give them where several cases are to be
         added, so that all are rounded alike.
+    raters : sequence of str or str, optional
+        Names of the raters, or ``"exchangeable"``.
+    void : int, optional
+        The value that means "not rated".
+    foreground : {"any"}, optional
+        Unite all labels but 0.
 
+    Returns
+    -------
+    Responses
+        Counts by pattern and response; ``against(reference_standards(tally))`` gives curves.
+
+    Examples
+    --------
     >>> masks = {"A": [[1, 1, 0, 0]], "B": [[1, 0, 0, 0]]}
     >>> found = count_responses([[200, 90, 90, 10]], masks)
     >>> found

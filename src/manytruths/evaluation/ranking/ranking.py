@@ -240,7 +240,7 @@ class RankingWithout:
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """Everything about a table of scores. An empty truth or metric stands for all of them."""
+    """The ranking of a table of scores. An empty reference standard or metric stands for all of them."""
 
     algorithms: tuple[str, ...]
     truths: tuple[str, ...]
@@ -252,7 +252,7 @@ class Ranking:
     standings: tuple[Standing, ...]
     means: tuple[Means, ...]
     scheme: Scheme
-    """By which the overall order and the verdict go."""
+    """Scheme of the overall order and the verdict."""
     aggregate: Aggregate
     alpha: float
     level: float = 0.95
@@ -261,7 +261,7 @@ class Ranking:
     notes: tuple[str, ...] = ()
 
     def find(self, truth: str = "", metric: str = "", scheme: Scheme | None = None) -> Standing:
-        """One ranking; where there is only one truth or metric, it need not be named."""
+        """One ranking; where there is only one reference standard or metric, it need not be named."""
         wanted, truths, metrics = scheme or self.scheme, _same(truth, self.truths), _same(metric, self.metrics)
         for standing in self.standings:
             if standing.scheme == wanted and standing.truth in truths and standing.metric in metrics:
@@ -279,7 +279,7 @@ class Ranking:
         return tuple(self.algorithms[i] for i in best_first(self.overall.ranks, self.algorithms))
 
     def evidence(self, truth: str = "", metric: str = "") -> Evidence:
-        """What can be said of a ranking rests on this."""
+        """The tests and shares of resamples that a verdict rests on."""
         standing = self.find(truth, metric)
         rows = [i for i, b in enumerate(self.boards) if truth in ("", b.truth) and metric in ("", b.metric)]
         stack = np.stack([self.tests[i].p_holm for i in rows])
@@ -296,17 +296,17 @@ class Ranking:
         return find_verdict(self.evidence())
 
     def groups(self, truth: str = "", metric: str = "") -> tuple[Group, ...]:
-        """Neighbours in a ranking that cannot be told apart."""
+        """Neighbours in a ranking that cannot be separated."""
         return find_groups(self.evidence(truth, metric))
 
     def distinct(self, metric: str = "", scheme: Scheme | None = None) -> tuple[DistinctRanking, ...]:
-        """The different rankings and which truths give each."""
+        """The distinct rankings and the reference standards that give each."""
         truths = dict.fromkeys(b.truth for b in self.boards if metric in ("", b.metric))
         return distinct_rankings(self.algorithms, {t: self.find(t, metric, scheme).ranks for t in truths})
 
     @cached_property
     def without_truth(self) -> tuple[RankingWithout, ...]:
-        """The overall ranking with each truth left out; nothing where there is only one."""
+        """The overall ranking with each reference standard left out; empty where there is only one."""
         return tuple(self._left_out()) if len(self.truths) > 1 else ()
 
     def _left_out(self) -> Iterator[RankingWithout]:
@@ -357,27 +357,45 @@ def rank_scores(
     level: float = 0.95,
     alpha: float = 0.05,
 ) -> Ranking:
-    """Rank algorithms by every scheme, and say how far the ranking can be trusted.
+    """Rank algorithms by every scheme, and measure how stable the ranking is.
 
     Parameters
     ----------
-    scores
+    scores : Scores
         Made by :func:`read_scores` or ``Scores.of``.
-    metrics
+    metrics : sequence of str, optional
         By which to rank; by default all whose direction is known, or, of more than three, Dice and the area under P̄-R
         where they are among them. ``["all"]`` ranks by all.
-    truths
-        Under which to rank; by default all but the mean of raters, who are truths themselves.
-    directions
+    truths : sequence of str, optional
+        Reference standards to rank under; by default all but the mean of raters.
+    directions : mapping of str to str
         ``"higher"`` or ``"lower"`` for metrics that are not known.
-    missing
-        What a missing or undefined score counts: ``"worst"`` (see ``gaps``), a number, or ``"exclude"`` the case for
-        everybody.
-    scheme
-        The one that the overall order goes by: ``"mean"``, ``"rank"`` or ``"test"``. All three are computed.
-    aggregate
-        ``"mean"`` or ``"median"`` over subjects, for the scheme ``mean``.
+    missing : {"worst", "exclude"} or float
+        How a missing or undefined score counts: as the worst (see ``missing_scores``), as a number, or its case is
+        excluded for all algorithms.
+    scheme : {"mean", "rank", "test"}
+        Scheme of the overall order. All three are computed.
+    aggregate : {"mean", "median"}
+        Over subjects, for the scheme ``mean``.
+    resamples, seed : int
+        Number of resamples of the subjects, and their seed.
+    level : float
+        Confidence level of intervals.
+    alpha : float
+        Significance level of the tests.
 
+    Returns
+    -------
+    Ranking
+        Order, intervals, tests, groups and verdict.
+
+    References
+    ----------
+    Wiesenfarth M et al. Methods and open-source toolkit for analyzing and visualizing challenge results. Sci Rep
+    2021;11:2369. doi:10.1038/s41598-021-82017-6
+
+    Examples
+    --------
     >>> table = Scores.of([[0.9, 0.8, 0.9], [0.7, 0.6, 0.8]], ["unet", "vnet"])
     >>> rank_scores(table)
     Ranking(1. unet, 2. vnet; by mean, 1 × metric and truth, 3 subjects)
