@@ -314,8 +314,8 @@ def _own_cuts(values: NDArray[Any]) -> Numbers:
 
 
 def _cut(values: NDArray[Any], threshold: float, thin: bool) -> Flags:
-    found: Flags = values if values.dtype == bool else values >= threshold
-    return thinning.thin(found) if thin else found
+    detected: Flags = values if values.dtype == bool else values >= threshold
+    return thinning.thin(detected) if thin else detected
 
 
 class _Matcher:
@@ -325,22 +325,22 @@ class _Matcher:
         self.near = near
         self.pairs = np.full(near.shape, -1)
 
-    def match(self, found: Flags) -> tuple[Reach, thinning.Indices]:
+    def match(self, detected: Flags) -> tuple[Reach, thinning.Indices]:
         """Which pixels may be matched with which, and a largest matching."""
-        reach = self.near.reach(found)
-        partner = largest(reach, self.pairs[found])
+        reach = self.near.reach(detected)
+        partner = largest(reach, self.pairs[detected])
         self.pairs[:] = -1
-        self.pairs[found] = partner
+        self.pairs[detected] = partner
         return reach, partner
 
 
-def _counted(found: Flags, truths: Sequence[_Matcher]) -> tuple[int, int, int, int]:
+def _counted(detected: Flags, truths: Sequence[_Matcher]) -> tuple[int, int, int, int]:
     """Found, matched in any reference, wanted in all, matched in all."""
-    reaches, partners = zip(*(truth.match(found) for truth in truths), strict=True)
+    reaches, partners = zip(*(truth.match(detected) for truth in truths), strict=True)
     matched = sum(int((partner >= 0).sum()) for partner in partners)
     wanted = sum(reach.width for reach in reaches)
     right = matched if len(truths) == 1 else int(_in_any(reaches, partners).sum())
-    return int(found.sum()), right, wanted, matched
+    return int(detected.sum()), right, wanted, matched
 
 
 def _in_any(reaches: Sequence[Reach], partners: Sequence[thinning.Indices]) -> Flags:

@@ -72,17 +72,17 @@ def estimate_all(
     two others.
     """
     raters = first_readings(tally) if raters is None else raters
-    found = {consensus_column(m): PatternEstimate.of(raters, m, options, tally) for m in methods}
+    estimates = {consensus_column(m): PatternEstimate.of(raters, m, options, tally) for m in methods}
     present = [c for c in raters.columns if (raters.patterns[:, raters.position(c)] != VOID).any()]
     for rater in present if left_out and len(present) > LEAST_LEFT else ():
         others = raters.without(rater)
-        found |= {left_out_column(m, rater.name): PatternEstimate.of(others, m, options, tally) for m in methods}
-    return found
+        estimates |= {left_out_column(m, rater.name): PatternEstimate.of(others, m, options, tally) for m in methods}
+    return estimates
 
 
-def append_estimates(tally: Tally, found: Mapping[Column, PatternEstimate]) -> Tally:
+def append_estimates(tally: Tally, estimates: Mapping[Column, PatternEstimate]) -> Tally:
     """The table with estimates as further columns."""
-    for column, estimated in found.items():
+    for column, estimated in estimates.items():
         if column in tally.columns:
             raise CallError(f"there is a column {column} already; leave it out, or rename it")
         tally = tally.append(column, estimated.codes)
@@ -111,12 +111,12 @@ class PatternEstimate:
     @classmethod
     def of(cls, raters: Tally, method: str, options: Options | None, tally: Tally) -> PatternEstimate:
         """A method estimated from the raters' own table."""
-        found = estimate(raters, method, **options_of(method, options or {}))
+        result = estimate(raters, method, **options_of(method, options or {}))
         where = find_rows(raters, tally.patterns[:, [tally.position(c) for c in raters.columns]])
-        hard, chance = np.asarray(found.hard), np.asarray(found.probability)
+        hard, chance = np.asarray(result.hard), np.asarray(result.probability)
         if chance.ndim == 2:
             chance = 1 - chance[:, raters.labels.background or 0]
         rated = raters.rated[where] > 0
         # of several labels, what only tells marked from not gives the first of them
         codes = np.where(hard, raters.labels.marks[0], 0) if hard.dtype == bool else hard
-        return cls(np.where(rated, codes[where], VOID).astype(np.uint8), chance[where], found)
+        return cls(np.where(rated, codes[where], VOID).astype(np.uint8), chance[where], result)

@@ -361,8 +361,8 @@ class Layer:
     def pairs(self, weights: Values) -> tuple[Values, Values]:
         """In each of (resamples, subjects) weights: pairs that were won, ties counting half, and all pairs."""
         step = max(1, CELLS // max(1, len(self.levels)))
-        found = [self._pairs(weights[start : start + step]) for start in range(0, len(weights), step)]
-        return np.concatenate([won for won, _ in found]), np.concatenate([of for _, of in found])
+        parts = [self._pairs(weights[start : start + step]) for start in range(0, len(weights), step)]
+        return np.concatenate([won for won, _ in parts]), np.concatenate([of for _, of in parts])
 
     def _pairs(self, weights: Values) -> tuple[Values, Values]:
         tp, fp = (cumulate_descending((weights @ c).astype(np.int64)) for c in (self.positive, self.negative))
@@ -391,13 +391,13 @@ def layered_area(
     if np.isnan(value) or few:
         nothing = few if few and not np.isnan(value) else none
         return Interval(nothing if np.isnan(value) else value, nothing, nothing, level, "percentile", subjects)
-    found = _areas(layers, draw_subjects(subjects, resamples, seed))
-    known = found[~np.isnan(found)]
+    areas = _areas(layers, draw_subjects(subjects, resamples, seed))
+    known = areas[~np.isnan(areas)]
     if not len(known):
         nothing = Undefined("no_resample_with_both_classes")
-        return Interval(value, nothing, nothing, level, "percentile", subjects, len(found))
+        return Interval(value, nothing, nothing, level, "percentile", subjects, len(areas))
     low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(value, float(low), float(high), level, "percentile", subjects, len(found) - len(known))
+    return Interval(value, float(low), float(high), level, "percentile", subjects, len(areas) - len(known))
 
 
 def _areas(layers: Sequence[Layer], weights: Values) -> Values:
@@ -447,9 +447,9 @@ def grader_agreement(grades: Iterable[Grade], scale: GradeScale | None = None) -
     return within + [_agreement(a, b, shown[a], shown[b], scale) for a, b in combinations(names, 2)]
 
 
-def _agreement(a: str, b: str, one: dict[Item, int], two: dict[Item, int], scale: GradeScale) -> GraderAgreement:
-    shared = [item for item in one if item in two]
-    pairs = [one[item] for item in shared], [two[item] for item in shared]
+def _agreement(a: str, b: str, first: dict[Item, int], second: dict[Item, int], scale: GradeScale) -> GraderAgreement:
+    shared = [item for item in first if item in second]
+    pairs = [first[item] for item in shared], [second[item] for item in shared]
     if not shared:
         nothing = Undefined(NONE_TWICE if a == b else "no_common_grades")
         return GraderAgreement(a, b, nothing, nothing, 0)
@@ -457,8 +457,8 @@ def _agreement(a: str, b: str, one: dict[Item, int], two: dict[Item, int], scale
     return GraderAgreement(a, b, _kappa(*pairs, scale), same, len(shared))
 
 
-def _kappa(one: Sequence[int], two: Sequence[int], scale: GradeScale) -> float:
-    return weighted_kappa(tally({"first": one, "second": two}, labels=Labels(scale.levels)))
+def _kappa(first: Sequence[int], second: Sequence[int], scale: GradeScale) -> float:
+    return weighted_kappa(tally({"first": first, "second": second}, labels=Labels(scale.levels)))
 
 
 LETTERS = "BCDFGHJKMNPQRTVWXZ"
@@ -495,11 +495,11 @@ def make_tickets(items: Sequence[Item], *, repeats: float = 0.1, seed: int = 0) 
     # half a sheet later, those of the second half before: so they are never neighbours on a long sheet
     shown = sorted([(p, i) for i, p in enumerate(place)] + [((place[i] + 0.5) % 1, int(i)) for i in twice])
     met: set[int] = set()
-    found = []
+    tickets = []
     for code, (_, i) in zip(_codes(len(shown), rng), shown, strict=True):
-        found.append(Ticket(code, *items[i], showing=2 if i in met else 1))
+        tickets.append(Ticket(code, *items[i], showing=2 if i in met else 1))
         met.add(i)
-    return tuple(found)
+    return tuple(tickets)
 
 
 def _codes(count: int, rng: np.random.Generator) -> list[str]:

@@ -158,17 +158,17 @@ def curve_distance(column: Column, curve: Sequence[float], against: Sequence[flo
     >>> found.mean_absolute, found.relative_mean_absolute, found.frames, found.undefined
     (0.5, 0.25, 2, 1)
     """
-    one, two = np.asarray(curve, np.float64), np.asarray(against, np.float64)
-    if one.shape != two.shape or one.ndim != 1:
-        raise CallError(f"two curves have a value each for the same frames; got {one.shape} and {two.shape}")
-    known = ~(np.isnan(one) | np.isnan(two))
+    own, other = np.asarray(curve, np.float64), np.asarray(against, np.float64)
+    if own.shape != other.shape or own.ndim != 1:
+        raise CallError(f"two curves have a value each for the same frames; got {own.shape} and {other.shape}")
+    known = ~(np.isnan(own) | np.isnan(other))
     count = int(known.sum())
     if not count:
         nothing = Undefined("no_common_frame")
-        return CurveDistance(column, nothing, nothing, nothing, nothing, 0, len(one))
-    apart, level = one[known] - two[known], float(two[known].mean())
+        return CurveDistance(column, nothing, nothing, nothing, nothing, 0, len(own))
+    apart, level = own[known] - other[known], float(other[known].mean())
     rms, absolute = float(np.sqrt((apart**2).mean())), float(np.abs(apart).mean())
-    return CurveDistance(column, rms, absolute, _share(rms, level), _share(absolute, level), count, len(one) - count)
+    return CurveDistance(column, rms, absolute, _share(rms, level), _share(absolute, level), count, len(own) - count)
 
 
 def _share(distance: float, level: float) -> float:

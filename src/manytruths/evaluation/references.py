@@ -99,26 +99,26 @@ def reference_standards(
     >>> found, found.prevalence
     (<ReferenceStandards A, B, vote, votes>=1, votes>=2 of 3 patterns>, array([0.5 , 0.25, 0.5 , 0.5 , 0.25]))
     """
-    found: list[tuple[str, Kind, Flags, Flags]] = []
+    entries: list[tuple[str, Kind, Flags, Flags]] = []
     marked = np.isin(tally.patterns, tally.labels.marks)
     given = tally.patterns != VOID
     if raters and not tally.exchangeable:
-        found += [(tally.columns[i].name, "rater", marked[:, i], given[:, i]) for i in tally.raters]
+        entries += [(tally.columns[i].name, "rater", marked[:, i], given[:, i]) for i in tally.raters]
     if references:
         where = [i for i, column in enumerate(tally.columns) if column.role == "reference"]
-        found += [(str(tally.columns[i]), "reference", marked[:, i], given[:, i]) for i in where]
+        entries += [(str(tally.columns[i]), "reference", marked[:, i], given[:, i]) for i in where]
     known: dict[int, NDArray[np.intp]] = {}
     for name, truth in (consensus or {}).items():
-        found.append((name, "consensus", _decided(tally, name, truth, known), tally.rated > 0))
+        entries.append((name, "consensus", _decided(tally, name, truth, known), tally.rated > 0))
     if levels:
-        found += [
+        entries += [
             (f"votes>={k}", "votes", tally.marked >= k, tally.rated >= k) for k in range(1, len(tally.raters) + 1)
         ]
-    if not found:
+    if not entries:
         raise CallError(
             "there is no reference standard: no rater, reference or consensus was asked for; levels=True adds the votes"
         )
-    names, kinds, positive, rated = zip(*found, strict=True)
+    names, kinds, positive, rated = zip(*entries, strict=True)
     counted = np.stack(rated)
     return ReferenceStandards(tally, names, kinds, np.stack(positive) & counted, counted)
 

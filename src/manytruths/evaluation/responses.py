@@ -96,12 +96,12 @@ def _range(blocks: Iterable[Array], limits: Limits) -> tuple[float, float]:
 
 def _distinct(blocks: Iterable[Array]) -> NDArray[np.float64] | None:
     """The distinct values; None as soon as there are too many."""
-    found = np.empty(0)
+    distinct = np.empty(0)
     for block in blocks:
-        found = np.union1d(found, np.unique(block).astype(np.float64))
-        if len(found) > MOST:
+        distinct = np.union1d(distinct, np.unique(block).astype(np.float64))
+        if len(distinct) > MOST:
             return None
-    return found
+    return distinct
 
 
 Index = NDArray[np.integer[Any]]
@@ -297,8 +297,8 @@ class Responses:
         """(groups, levels) items, of patterns sorted into groups, −1 for none."""
         to = group[self.pattern]
         keep, width = to >= 0, len(self.levels)
-        found = np.bincount(to[keep] * width + self.level[keep], self.counts[keep], groups * width)
-        return found.astype(np.int64).reshape(groups, width)
+        counts = np.bincount(to[keep] * width + self.level[keep], self.counts[keep], groups * width)
+        return counts.astype(np.int64).reshape(groups, width)
 
 
 def count_responses(
@@ -351,8 +351,8 @@ def count_responses(
     <Responses of 4 items: 3 levels, 4 pairs>
     """
     if tally is None:
-        found = index_masks(masks, references=references, raters=raters, void=void, foreground=foreground)
-        tally, index = found.tally, found.index
+        indexed = index_masks(masks, references=references, raters=raters, void=void, foreground=foreground)
+        tally, index = indexed.tally, indexed.index
     else:
         index = pattern_index(masks, tally, references=references, raters=raters, void=void, foreground=foreground)
     return count_indexed_responses(prediction, index, tally, region=region, exclude=exclude, limits=limits)
@@ -389,8 +389,8 @@ def count_indexed_responses(
     gone = [np.asarray(mask).astype(bool) for _, mask in left_out]
     inside = [] if region is None else [np.asarray(region).astype(bool)]
     source = _Items(array, index, tuple(inside), tuple(gone))
-    found = find_levels(source.values, array.dtype, limits)
-    return _counted(source, found, tally)
+    levels = find_levels(source.values, array.dtype, limits)
+    return _counted(source, levels, tally)
 
 
 @dataclass(frozen=True, eq=False)
@@ -413,15 +413,15 @@ class _Items:
         return (values for values, _ in self.blocks())
 
 
-def _counted(source: _Items, found: Levels, tally: Tally) -> Responses:
+def _counted(source: _Items, levels: Levels, tally: Tally) -> Responses:
     """The pairs that occur. The commonest pattern, which most items show, is what the others leave of all."""
-    width, common = len(found.values), int(np.argmax(tally.counts)) if len(tally.counts) else 0
+    width, common = len(levels.values), int(np.argmax(tally.counts)) if len(tally.counts) else 0
     most = width * len(tally.counts)
     # short numbers sort faster
     wide = np.dtype(np.int32 if most < 1 << 31 else np.int64)
     whole, pairs = np.zeros(width, np.int64), _Pairs(most, wide)
     for values, index in source.blocks():
-        codes, rare = found.codes(values), np.flatnonzero(index != common)
+        codes, rare = levels.codes(values), np.flatnonzero(index != common)
         whole += np.bincount(codes, minlength=width)
         pairs.add(index[rare].astype(wide) * wide.type(width) + codes[rare].astype(wide))
     distinct, counts = pairs.merged()
@@ -431,7 +431,7 @@ def _counted(source: _Items, found: Levels, tally: Tally) -> Responses:
     distinct, counts = np.insert(distinct, at, common * width + left), np.insert(counts, at, whole[left])
     pattern, level = np.divmod(distinct, width)
     used = np.bincount(level, minlength=width) > 0
-    return Responses(tally, found.values[used], pattern, (np.cumsum(used) - 1)[level], counts, found.rounded)
+    return Responses(tally, levels.values[used], pattern, (np.cumsum(used) - 1)[level], counts, levels.rounded)
 
 
 Codes = NDArray[np.int64]

@@ -128,8 +128,8 @@ def second_look(
     boxes = ndimage.find_objects(parts)
     areas = np.bincount(parts.ravel(), minlength=len(boxes) + 1)[1:]
     kept = [i for i, area in enumerate(areas.tolist()) if area >= least]
-    found = [scene.place(parts, i + 1, boxes[i]) for i in kept]
-    return SecondLook(tuple(sorted(found, key=lambda place: place.order)), len(boxes) - len(kept))
+    places = [scene.place(parts, i + 1, boxes[i]) for i in kept]
+    return SecondLook(tuple(sorted(places, key=lambda place: place.order)), len(boxes) - len(kept))
 
 
 def candidate_pixels(
@@ -197,8 +197,8 @@ class _Scene:
         cls, predictions: Mapping[str, Array], masks: Mapping[str, Array], raters: float,
         spacing: Sequence[float] | None,
     ) -> _Scene:  # fmt: skip
-        seen, drawn = ({name: _marks(a) for name, a in by.items()} for by in (predictions, masks))
-        return cls(seen, drawn, _votes(predictions)[0], _exceeds(*_votes(masks), raters), spacing)
+        fired_by, drawn = ({name: _marks(a) for name, a in by.items()} for by in (predictions, masks))
+        return cls(fired_by, drawn, _votes(predictions)[0], _exceeds(*_votes(masks), raters), spacing)
 
     def place(self, parts: NDArray[np.int32], number: int, box: Box) -> SecondLookPlace:
         items = parts[box] == number
@@ -237,8 +237,8 @@ class _Scene:
 
 def _shares(arrays: Mapping[str, Flags], items: Flags, box: Box) -> dict[str, float]:
     """Who marked some of it, the largest share first."""
-    found = {name: float(array[box][items].mean()) for name, array in arrays.items()}
-    return {name: share for name, share in sorted(found.items(), key=lambda item: -item[1]) if share}
+    shares = {name: float(array[box][items].mean()) for name, array in arrays.items()}
+    return {name: share for name, share in sorted(shares.items(), key=lambda item: -item[1]) if share}
 
 
 def _check(

@@ -198,11 +198,11 @@ def rank_by_reference(scores: ArrayLike, algorithms: Sequence[str], truths: Sequ
         wanted = f"{len(algorithms)} algorithms × {len(truths)} reference standards"
         raise CallError(f"scores have one row per algorithm and one column per reference standard, {wanted}; "
                         f"got shape {table.shape}")  # fmt: skip
-    found: dict[tuple[tuple[str, ...], ...], list[str]] = {}
+    givers: dict[tuple[tuple[str, ...], ...], list[str]] = {}
     for truth, column in zip(truths, table.T, strict=True):
         if not np.isnan(column).any():
-            found.setdefault(_places(column, algorithms), []).append(truth)
-    common = sorted(found.items(), key=lambda item: -len(item[1]))
+            givers.setdefault(_places(column, algorithms), []).append(truth)
+    common = sorted(givers.items(), key=lambda item: -len(item[1]))
     rankings = tuple(ReferenceRanking(places, tuple(who)) for places, who in common)
     undefined = tuple(t for t, column in zip(truths, table.T, strict=True) if np.isnan(column).any())
     return ReferenceRankings(algorithms, truths, table, rankings, undefined)

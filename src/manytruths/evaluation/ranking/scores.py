@@ -61,13 +61,13 @@ def direction(metric: str, given: Mapping[str, str] = NONE_GIVEN) -> Direction:
     CallError
         For a metric that is neither known nor given.
     """
-    found = _find_direction(metric, given)
-    if found is None:
+    way = _find_direction(metric, given)
+    if way is None:
         raise CallError(
             f"whether higher or lower is better is not known for {metric!r}; say it with --direction "
             f"'{metric}=higher' or '{metric}=lower', or choose other metrics with --metric"
         )
-    return found
+    return way
 
 
 def has_direction(metric: str, given: Mapping[str, str] = NONE_GIVEN) -> bool:
@@ -186,8 +186,8 @@ class Scores:
             raise CallError("values must be finite where gaps is 0, and nan where it is not")
         lengths = np.array(self.diagonals, np.float64)
         if len(lengths) not in (0, len(self.cases)) or (lengths <= 0).any() or np.isinf(lengths).any():
-            told = f"got {len(lengths)} for {len(self.cases)} cases"
-            raise CallError(f"diagonals are one length a case, above 0 or nan where unknown, or none at all; {told}")
+            got = f"got {len(lengths)} for {len(self.cases)} cases"
+            raise CallError(f"diagonals are one length a case, above 0 or nan where unknown, or none at all; {got}")
 
     @classmethod
     def of(
@@ -295,10 +295,10 @@ def _positions(
 ) -> list[int]:
     if wanted is None:
         return list(range(len(names)))
-    found = [_position(what, names, name, plain) for name in wanted]
-    if not found or len(set(found)) < len(found):
+    positions = [_position(what, names, name, plain) for name in wanted]
+    if not positions or len(set(positions)) < len(positions):
         raise CallError(f"each {what} once, and at least one; there are {', '.join(names)}")
-    return found
+    return positions
 
 
 def _position(what: str, names: tuple[str, ...], wanted: str, plain: Callable[[str], str]) -> int:
