@@ -10,7 +10,7 @@ import pytest
 import manytruths as mt
 from manytruths.core.errors import FormatError, StudyError
 from manytruths.evaluation.grade_sheets import read_grades
-from manytruths.evaluation.grading.grades import GradeScale
+from manytruths.evaluation.grading import GradeScale
 from manytruths.evaluation.ranking.score_tables import read_scores
 from manytruths.io.tables import read_table, read_tally, read_toml
 from manytruths.ratings.tables import read_ratings

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..core.errors import FormatError, few
 from ..io.tables import NAMES, check_names, parse_csv, read_table, read_text
-from .grading.grades import Grade, GradeScale
+from .grading import Grade, GradeScale
 
 KEY = "key.csv"
 SHOWN = 10

@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import Any
 
 from ..analyses.agree.agree import Agreement
-from ..analyses.evaluate.verb import Evaluation
+from ..analyses.evaluate.evaluate import Evaluation
 from ..analyses.fuse.fuse import Fusion
 from ..analyses.plan.verb import Planned
-from ..analyses.rank.verb import Ranked
+from ..analyses.rank.rank import RankResult
 from ..analyses.summaries import Settings
 from ..study import Study
 
@@ -49,7 +49,7 @@ class Findings:
     agreement: Agreement
     fusion: Fusion
     evaluation: Evaluation | None = None
-    ranking: Ranked | None = None
+    ranking: RankResult | None = None
     plan: Planned | None = None
     """Whether more raters would help, by the masks as a pilot."""
     views: Mapping[str, View] = field(default_factory=dict)

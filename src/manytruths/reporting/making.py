@@ -12,17 +12,17 @@ from typing import Any
 
 from ..analyses.agree.agree import Agreement, tabulate_agreement
 from ..analyses.agree.case import MapOptions
-from ..analyses.evaluate.ranks import scores_of
-from ..analyses.evaluate.scenes import EvaluatePlan
-from ..analyses.evaluate.verb import Evaluation, evaluate
+from ..analyses.evaluate.evaluate import Evaluation, compute_evaluation
+from ..analyses.evaluate.marks import EvaluatePlan
+from ..analyses.evaluate.rankings import scores_of
 from ..analyses.fuse.case import FusePlan
 from ..analyses.fuse.fuse import tabulate_fusion
 from ..analyses.plan.topics import Wish
 from ..analyses.plan.verb import Planned, plan
-from ..analyses.rank.verb import Ranked, RankSettings, ranked
+from ..analyses.rank.rank import RankResult, RankSettings, tabulate_ranking
 from ..analyses.summaries import Settings
 from ..core.errors import InputError
-from ..evaluation.ranking.rank import rank
+from ..evaluation.ranking.ranking import rank_scores
 from ..fusion.registry import estimator
 from ..io.results import replacing
 from ..study import Progress, Study
@@ -146,27 +146,25 @@ def _showing(study: Study, plan: ReportPlan) -> ViewPlan:
 
 
 def _evaluated(study: Study, plan: ReportPlan, settings: Settings, progress: Progress | None) -> Evaluation:
-    options = dict(plan.evaluate)
-    own = {name: options.pop(name) for name in ("threshold", "distances", "definition") if name in options}
     # curves are bounded by what any and what three quarters of the raters marked (Lampert 2016)
     votes = [method for method in plan.methods if method.startswith("vote")]
     bounded = tuple(dict.fromkeys(("vote:any", *votes, "vote:0.75", *plan.methods)))
     truths = bounded if study.options.grey else plan.methods
-    asked = EvaluatePlan(truths, plan.options, **own)
-    return evaluate(study, asked, settings=settings, progress=progress, **options)
+    asked = EvaluatePlan(truths, plan.options, **plan.evaluate)
+    return compute_evaluation(study, asked, settings=settings, progress=progress)
 
 
-def _ranked(found: Evaluation, settings: Settings) -> Ranked | None:
+def _ranked(found: Evaluation, settings: Settings) -> RankResult | None:
     """The algorithms' ranking as ``rank`` makes it of the scores of all labels together."""
     if found.hard is None or len(found.study.algorithms) < 2:
         return None
     try:
         scores, resamples = scores_of(found.hard.parts[0]), min(settings.resamples, MOST_RESAMPLES)
-        ranking = rank(scores, missing=found.missing, seed=settings.seed, resamples=resamples)
+        ranking = rank_scores(scores, missing=found.missing, seed=settings.seed, resamples=resamples)
     except InputError:
         return None  # nobody has a score
     own = RankSettings(missing=found.missing, resamples=resamples, seed=settings.seed)
-    return ranked(ranking, own, resampled=bool(found.moved.cases))
+    return tabulate_ranking(ranking, own, resampled=bool(found.moved.cases))
 
 
 def _planned(found: Agreement, settings: Settings) -> Planned | None:

@@ -9,10 +9,8 @@ from typing import Any
 
 import manytruths
 
-from ..analyses.evaluate.verb import write as write_evaluation
 from ..analyses.files import summary_of
 from ..analyses.plan.verb import write as write_plan
-from ..analyses.rank.verb import write as write_ranking
 from ..analyses.summaries import Settings
 from ..core.errors import CallError, InputError
 from ..io import write_csv, write_text
@@ -160,9 +158,10 @@ def write_tables(found: Findings, folder: Path, *, pictures: bool = False) -> li
     paths = agreement.write_into(folder / "agree", agreement.map_files, pictures=pictures)
     paths += found.fusion.write_into(folder / "fuse", found.fusion.map_files, pictures=pictures)
     if found.evaluation is not None:
-        paths += write_evaluation(found.evaluation, folder / "evaluate", pictures=pictures)
+        maps = found.evaluation.write_maps(folder / "evaluate") if pictures else []
+        paths += found.evaluation.write_into(folder / "evaluate", maps, pictures=pictures)
     if found.ranking is not None:
-        paths += write_ranking(found.ranking, folder / "rank", pictures=pictures)
+        paths += found.ranking.write_into(folder / "rank", pictures=pictures)
     if found.plan is not None:
         paths += write_plan(found.plan, folder / "plan", pictures=pictures)
     return paths

@@ -20,12 +20,12 @@ import numpy as np
 from ...core.columns import Column
 from ...core.tallies import Tallies
 from ...core.undefined import Undefined, code
-from ...evaluation.ranking.directions import best, direction
 from ...evaluation.ranking.score_tables import PERFECT
+from ...evaluation.ranking.scores import best_value, direction
 from ...inference.intervals import Interval, mean_intervals, subject_values
 from ..summaries import Settings
-from .gaps import NO_PREDICTION, average, worst_value
-from .measures import EVERYBODY, Key, Values
+from .case_scores import EVERYBODY, Key, Values
+from .missing_scores import NO_PREDICTION, average, worst_score
 
 OTHERS = "raters"
 """Against each of the raters, on average."""
@@ -47,11 +47,11 @@ class Bench:
 
     @cached_property
     def _judges(self) -> dict[str, dict[Column, list[Column]]]:
-        found: dict[str, dict[Column, list[Column]]] = {case: {} for case in self.scores}
+        judges: dict[str, dict[Column, list[Column]]] = {case: {} for case in self.scores}
         for case, by in self.scores.items():
             for who, truth in by:
-                found[case].setdefault(who, []).append(truth)
-        return found
+                judges[case].setdefault(who, []).append(truth)
+        return judges
 
     def kinds(self) -> list[str]:
         """By what raters are judged: the others, what they say together, truths that were given."""
@@ -69,7 +69,7 @@ class Bench:
     def of_algorithm(self, case: str, algorithm: Column, kind: str, statistic: str, rater: Column) -> float:
         """An algorithm by the same, without that rater; a prediction that is missing is the worst there is."""
         value = self._average(case, algorithm, statistic, self._truths(case, algorithm, kind, rater.name))
-        return worst_value(statistic, self.diagonals[case]) if code(value) == NO_PREDICTION else value
+        return worst_score(statistic, self.diagonals[case]) if code(value) == NO_PREDICTION else value
 
     def _average(self, case: str, who: Column, statistic: str, truths: Iterator[Column]) -> float:
         scores = self.scores[case]
@@ -146,7 +146,7 @@ def _apart(bench: Bench, case: str, algorithm: Column, rater: Column, against: s
         bench.of_rater(case, rater, against, statistic),
     )
     silent = [code(value) in PERFECT for value in pair]
-    top = best(statistic)
+    top = best_value(statistic)
     if all(silent) or top is None:
         return math.nan if any(silent) else pair[0] - pair[1]
     first, second = (top if still else value for value, still in zip(pair, silent, strict=True))
@@ -172,8 +172,8 @@ def human_range(
     for algorithm in algorithms:
         better = np.array([[_apart(bench, c, algorithm, r, against, statistic) for r in raters] for c in cases]) * sign
         better[list(left_out)] = np.nan
-        found = mean_intervals(
+        intervals = mean_intervals(
             subject_values(bench.tallies, better), "bca", settings.resamples, settings.level, settings.seed
         )
-        differences[algorithm.name] = {r.name: d for r, d in zip(raters, found, strict=True)}
+        differences[algorithm.name] = {r.name: d for r, d in zip(raters, intervals, strict=True)}
     return HumanRange(statistic, against, {r.name: m.value for r, m in zip(raters, means, strict=True)}, differences)

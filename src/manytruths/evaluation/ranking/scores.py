@@ -1,18 +1,136 @@
-"""Scores of algorithms: a value, or the kind of gap, for every algorithm, case, ground truth and metric."""
+"""Scores of algorithms: a value, or the kind of gap, for every algorithm, case, reference standard and metric.
+
+Metrics are known by their names: whether higher or lower is better, and the best and the worst value. Names are
+compared without regard to case, and ``-``, blank and ``_`` are the same; what stands in brackets after a name
+(``dice [tumour]``) says of what the metric is and does not count.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...core.errors import CallError
-from .directions import written
+
+Direction = Literal["higher", "lower"]
+
+_SHARES = """
+    accuracy auc average_precision balanced_accuracy dice dsc extended_dice f1 f1_score gordon_f iou jaccard npv nsd
+    pbar_area ppv pr_area precision recall roc_area sensitivity soft_accuracy soft_sensitivity soft_specificity
+    specificity surface_dice tnr tpr
+"""
+_CORRELATIONS = "cci cco cohen_kappa kappa matthews_correlation mcc"
+_ERROR_SHARES = "fnr fpr"
+_DISTANCES = frozenset(
+    ["asd", "assd", "hausdorff", "hausdorff_95", "hd", "hd95", "masd", "mean_surface_distance", "msd"]
+)
+_ERRORS = "error mae mse rmse"
+
+_HIGHER: dict[str, tuple[float, float]] = {
+    **dict.fromkeys(_SHARES.split(), (0.0, 1.0)),
+    # below 0 there is worse, but 0 is what an empty or a constant prediction gets, and so what none should get
+    **dict.fromkeys(_CORRELATIONS.split(), (0.0, 1.0)),
+}
+_LOWER: dict[str, tuple[float | None, float]] = {
+    **dict.fromkeys(_ERROR_SHARES.split(), (1.0, 0.0)),
+    "volume_difference": (2.0, 0.0),
+    **dict.fromkeys((*_DISTANCES, *_ERRORS.split()), (None, 0.0)),
+}
+"""What counts as the worst, and the best."""
+
+DESCRIPTIVE = frozenset({"bias_index", "inner_outer_ratio", "prevalence", "prevalence_index", "tolerance"})
+"""What says something about a case or its raters, not about who is better."""
+
+NONE_GIVEN: Mapping[str, str] = MappingProxyType({})
+
+
+def direction(metric: str, given: Mapping[str, str] = NONE_GIVEN) -> Direction:
+    """``"higher"`` or ``"lower"``: which is better, as ``given`` for this metric or as known.
+
+    >>> direction("Dice"), direction("HD95"), direction("loss", {"loss": "lower"})
+    ('higher', 'lower', 'lower')
+
+    Raises
+    ------
+    CallError
+        For a metric that is neither known nor given.
+    """
+    way = _find_direction(metric, given)
+    if way is None:
+        raise CallError(
+            f"whether higher or lower is better is not known for {metric!r}; say it with --direction "
+            f"'{metric}=higher' or '{metric}=lower', or choose other metrics with --metric"
+        )
+    return way
+
+
+def has_direction(metric: str, given: Mapping[str, str] = NONE_GIVEN) -> bool:
+    """Whether :func:`direction` has an answer."""
+    return _find_direction(metric, given) is not None
+
+
+def worst_value(metric: str) -> float | None:
+    """The worst value of a metric, of a correlation 0; None where there is no bound, or none is known.
+
+    >>> worst_value("dice"), worst_value("cohen_kappa"), worst_value("hausdorff")
+    (0.0, 0.0, None)
+    """
+    return _bounds(metric)[0]
+
+
+def best_value(metric: str) -> float | None:
+    """The best value that a metric can take; None where none is known.
+
+    >>> best_value("dice"), best_value("hausdorff")
+    (1.0, 0.0)
+    """
+    return _bounds(metric)[1]
+
+
+def is_distance(metric: str) -> bool:
+    """Whether a metric is a distance within the image, which is no longer than its diagonal."""
+    return metric_name(metric) in _DISTANCES
+
+
+def describes_the_case(metric: str) -> bool:
+    """Whether a statistic is about the case, so that nobody can be ranked by it."""
+    return metric_name(metric) in DESCRIPTIVE
+
+
+def _bounds(metric: str) -> tuple[float | None, float | None]:
+    known = metric_name(metric)
+    return _HIGHER.get(known) or _LOWER.get(known) or (None, None)
+
+
+def _find_direction(metric: str, given: Mapping[str, str]) -> Direction | None:
+    wanted = {normalise_name(name): way for name, way in given.items()}
+    way = wanted.get(normalise_name(metric), wanted.get(metric_name(metric)))
+    if way is None:
+        known = metric_name(metric)
+        return "higher" if known in _HIGHER else "lower" if known in _LOWER else None
+    if way == "higher" or way == "lower":
+        return way  # type: ignore[return-value]
+    raise CallError(f"the direction of {metric!r} is 'higher' or 'lower'; got {way!r}")
+
+
+def normalise_name(name: str) -> str:
+    """A name as it is compared: ``Surface-Dice`` is ``surface_dice``."""
+    return re.sub(r"[-\s_]+", "_", name.strip().casefold())
+
+
+def metric_name(name: str) -> str:
+    """As names are compared: in small letters, without what stands in brackets."""
+    return normalise_name(re.sub(r"\s*\[.*\]$", "", name.strip()))
+
 
 PRESENT, MISSING, UNDEFINED, BOTH_EMPTY = 0, 1, 2, 3
-"""A value; none as there was no prediction; undefined; undefined as neither truth nor prediction marked anything."""
+"""A value; no prediction; undefined; undefined as neither reference nor prediction marked anything."""
 
 Values = NDArray[np.float64]
 
@@ -21,8 +139,24 @@ Values = NDArray[np.float64]
 class Scores:
     """A table of scores.
 
-    ``values`` and ``gaps`` have one axis each for algorithms, cases, truths and metrics; ``values`` is nan exactly
-    where ``gaps`` is not 0. ``subjects`` names the subject of every case; where that is the case itself, none is named.
+    Parameters
+    ----------
+    algorithms, cases : tuple of str
+        Names.
+    subjects : tuple of str
+        The subject of every case; the case itself where none is named.
+    truths, metrics : tuple of str
+        Names of the reference standards and of the metrics.
+    values : numpy.ndarray
+        Algorithms × cases × reference standards × metrics; nan exactly where ``gaps`` is not 0.
+    gaps : numpy.ndarray
+        The kind of gap, of the same shape: 0 none, 1 missing, 2 undefined, 3 neither marked anything.
+    notes : tuple of str
+        What to know about the scores.
+    diagonals : tuple of float
+        The length of the diagonal of every case's image, in the unit of distances; nan, or empty, where unknown.
+    resampled : tuple of str
+        Cases for whose scores masks were resampled.
     """
 
     algorithms: tuple[str, ...]
@@ -47,13 +181,13 @@ class Scores:
                 f"got {self.values.shape}, {self.gaps.shape} and {len(self.subjects)} subjects"
             )
         if any(len(set(axis)) < len(axis) for axis in axes):
-            raise CallError("an algorithm, case, truth or metric is named twice; each name once")
+            raise CallError("an algorithm, case, reference standard or metric is named twice; give each name once")
         if (np.isfinite(self.values) != (self.gaps == PRESENT)).any():
             raise CallError("values must be finite where gaps is 0, and nan where it is not")
         lengths = np.array(self.diagonals, np.float64)
         if len(lengths) not in (0, len(self.cases)) or (lengths <= 0).any() or np.isinf(lengths).any():
-            told = f"got {len(lengths)} for {len(self.cases)} cases"
-            raise CallError(f"diagonals are one length a case, above 0 or nan where unknown, or none at all; {told}")
+            got = f"got {len(lengths)} for {len(self.cases)} cases"
+            raise CallError(f"diagonals are one length a case, above 0 or nan where unknown, or none at all; {got}")
 
     @classmethod
     def of(
@@ -67,8 +201,27 @@ class Scores:
         metrics: Sequence[str] = ("dice",),
         diagonals: Sequence[float] = (),
     ) -> Scores:
-        """Scores from an array of algorithms × cases (× truths × metrics); what is not finite is missing.
+        """Scores from an array.
 
+        Parameters
+        ----------
+        values : array_like
+            Algorithms × cases (× reference standards × metrics); values that are not finite are missing.
+        algorithms : sequence of str
+            Names.
+        cases, subjects : sequence of str, optional
+            Names of the cases, and the subject of each.
+        truths, metrics : sequence of str
+            Names of the reference standards and of the metrics.
+        diagonals : sequence of float
+            The length of the diagonal of every case's image.
+
+        Returns
+        -------
+        Scores
+
+        Examples
+        --------
         >>> Scores.of([[0.9, 0.8], [0.7, float("nan")]], ["unet", "vnet"])
         Scores(2 algorithms, 2 cases, 2 subjects; against truth; dice)
         """
@@ -106,16 +259,25 @@ class Scores:
         truths: Sequence[str] | None = None,
         metrics: Sequence[str] | None = None,
     ) -> Scores:
-        """Some of the algorithms, truths and metrics, by their names.
+        """Select algorithms, reference standards and metrics by their names.
 
-        Where there is no such name, capitals do not count; in a metric, nor do ``-``, ``_`` and blanks.
+        Parameters
+        ----------
+        algorithms, truths, metrics : sequence of str, optional
+            Names; where there is no such name, capitals do not count, and in a metric nor do ``-``, ``_`` and blanks.
 
+        Returns
+        -------
+        Scores
+
+        Examples
+        --------
         >>> Scores.of([[0.9], [0.7]], ["U-Net", "vnet"]).select(algorithms=["u-net"], metrics=["Dice"])
         Scores(1 algorithms, 1 cases, 1 subjects; against truth; dice)
         """
         rows = _positions("algorithm", self.algorithms, algorithms, str.casefold)
-        layers = _positions("truth", self.truths, truths, str.casefold)
-        columns = _positions("metric", self.metrics, metrics, written)
+        layers = _positions("reference standard", self.truths, truths, str.casefold)
+        columns = _positions("metric", self.metrics, metrics, normalise_name)
         pick = np.ix_(rows, range(len(self.cases)), layers, columns)
         return Scores(
             tuple(self.algorithms[i] for i in rows), self.cases, self.subjects,
@@ -133,10 +295,10 @@ def _positions(
 ) -> list[int]:
     if wanted is None:
         return list(range(len(names)))
-    found = [_position(what, names, name, plain) for name in wanted]
-    if not found or len(set(found)) < len(found):
+    positions = [_position(what, names, name, plain) for name in wanted]
+    if not positions or len(set(positions)) < len(positions):
         raise CallError(f"each {what} once, and at least one; there are {', '.join(names)}")
-    return found
+    return positions
 
 
 def _position(what: str, names: tuple[str, ...], wanted: str, plain: Callable[[str], str]) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from ...analyses.evaluate.human_range import OTHERS, HumanRange
-from ...analyses.evaluate.notes import ONE_MORE
+from ...analyses.evaluate.printing import ONE_MORE
 from ...analyses.plan.topics import word
 from ...analyses.printing import number
 from ...core.notes import code_of

@@ -68,9 +68,9 @@ def _tables(found: Findings, verb: str) -> Sequence[Table]:
     if verb == "fuse":
         return (found.fusion.performance, found.fusion.differences, found.fusion.complexity)
     if verb == "evaluate":
-        return found.evaluation.tables if found.evaluation else ()
+        return [t for t in found.evaluation.tables.values() if isinstance(t, Table)] if found.evaluation else ()
     if verb == "rank":
-        return found.ranking.tables if found.ranking else ()
+        return list(found.ranking.tables.values()) if found.ranking else ()
     return (found.plan.table,) if found.plan else ()
 
 

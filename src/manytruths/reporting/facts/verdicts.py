@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...analyses.evaluate.human_range import OTHERS
-from ...analyses.evaluate.ranks import Orders
+from ...analyses.evaluate.rankings import Orders
 from ...analyses.rows import Row
 from ..findings import Findings
 from ..parts import Sentence

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 
 from ....analyses.evaluate.charts import charts
-from ....analyses.evaluate.grey import EXCLUDED, GreyScores
 from ....analyses.evaluate.printing import NAMES
+from ....analyses.evaluate.probability_maps import EXCLUDED, ProbabilityScores
 from ....analyses.rows import Row
 from ....io import safe_name
 from ...findings import Findings
@@ -28,14 +28,14 @@ AREAS = {
 }
 
 
-def pooled(found: GreyScores) -> Rows:
+def pooled(found: ProbabilityScores) -> Rows:
     """Areas of all cases together."""
     return {
         ("", str(r["algorithm"]), str(r["against"]), r.statistic): r for r in found.scores.rows if r.scope == "pooled"
     }
 
 
-def ends_of(found: GreyScores, algorithm: str) -> tuple[Row, Row] | None:
+def ends_of(found: ProbabilityScores, algorithm: str) -> tuple[Row, Row] | None:
     """Under which standard the area is smallest and largest."""
     rows = pooled(found)
     own = [
@@ -44,7 +44,7 @@ def ends_of(found: GreyScores, algorithm: str) -> tuple[Row, Row] | None:
     return (min(own, key=lambda r: r.value), max(own, key=lambda r: r.value)) if own else None
 
 
-def curve_lead(found: Findings, grey: GreyScores) -> Iterator[Sentence]:
+def curve_lead(found: Findings, grey: ProbabilityScores) -> Iterator[Sentence]:
     """Between what the area of the best lies as the standard changes."""
     names = [c.name for c in grey.counts]
     ends = {name: both for name in names if (both := ends_of(grey, name))}
@@ -85,7 +85,7 @@ def curve_blocks(found: Findings) -> Iterator[Block]:
     yield from _drawn(found, grey)
 
 
-def _bounds(found: Findings, grey: GreyScores) -> PageTable:
+def _bounds(found: Findings, grey: ProbabilityScores) -> PageTable:
     rows = pooled(grey)
     bounds = [t for t in (LOOSE, STRICT) if t in grey.kinds]
     outside = any(r.region == EXCLUDED for r in grey.correlations.rows)
@@ -113,7 +113,7 @@ def _bounds(found: Findings, grey: GreyScores) -> PageTable:
     return PageTable("algorithm-area-bounds", title, columns, lines, note if bounds else "")
 
 
-def _bound(found: Findings, grey: GreyScores, rows: Rows, name: str, bounds: list[str]) -> Iterator[Cell]:
+def _bound(found: Findings, grey: ProbabilityScores, rows: Rows, name: str, bounds: list[str]) -> Iterator[Cell]:
     yield algorithm_cell(found, name)
     for truth in bounds:
         yield quoted(SCORES, rows["", name, truth, "pbar_area"], 3)
@@ -125,7 +125,7 @@ def _bound(found: Findings, grey: GreyScores, rows: Rows, name: str, bounds: lis
         yield from [words("–")] * 4
 
 
-def _correlated(grey: GreyScores, algorithm: str, outside: bool) -> Iterator[Cell]:
+def _correlated(grey: ProbabilityScores, algorithm: str, outside: bool) -> Iterator[Cell]:
     """Over all items, and again without what an algorithm was trained on."""
     rows = [r for r in grey.correlations.rows if r.scope == "pooled" and r["algorithm"] == algorithm]
     for excluded in (False, True) if outside else (False,):
@@ -134,7 +134,7 @@ def _correlated(grey: GreyScores, algorithm: str, outside: bool) -> Iterator[Cel
             yield quoted(CORRELATIONS, own[name], 4) if name in own else words("")
 
 
-def _all_areas(found: Findings, grey: GreyScores) -> PageTable:
+def _all_areas(found: Findings, grey: ProbabilityScores) -> PageTable:
     rows, several = pooled(grey), len(found.study) > 1
     means = {
         ("", str(r["algorithm"]), str(r["against"]), r.statistic): r
@@ -165,7 +165,7 @@ def _all_areas(found: Findings, grey: GreyScores) -> PageTable:
     return PageTable("algorithm-all-areas", "All areas", tuple(columns), lines, filter=True, closed=True)
 
 
-def _drawn(found: Findings, grey: GreyScores) -> Iterator[Block]:
+def _drawn(found: Findings, grey: ProbabilityScores) -> Iterator[Block]:
     assert found.evaluation is not None
     drawn = charts(found.evaluation)
     orders = tuple(

@@ -7,12 +7,12 @@ from dataclasses import replace
 from itertools import combinations
 
 from ....analyses.evaluate.printing import NAMES
-from ....analyses.evaluate.ranks import Orders
+from ....analyses.evaluate.rankings import Orders
 from ....analyses.printing import counted
 from ....analyses.rank.charts import charts
-from ....analyses.rank.verb import Ranked
+from ....analyses.rank.rank import RankResult
 from ....analyses.rows import Row
-from ....evaluation.ranking.words import p_text
+from ....evaluation.ranking.ranking import format_p
 from ...findings import Findings
 from ...parts import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Sentence, quoted, words
 from ..notes import plainly
@@ -76,7 +76,7 @@ def _dependence(own: Orders, metric: str) -> str:
     )
 
 
-def verdict(found: Findings, ranked: Ranked) -> Iterator[str | Cell]:
+def verdict(found: Findings, ranked: RankResult) -> Iterator[str | Cell]:
     """Whether there is a winner, with what it rests on."""
     ranking = ranked.ranking
     evidence = ranking.evidence()
@@ -99,7 +99,7 @@ def verdict(found: Findings, ranked: Ranked) -> Iterator[str | Cell]:
     yield "."
 
 
-def _rival(ranked: Ranked, pairs: Pairs, first: str, rival: str, where: str) -> Iterator[str | Cell]:
+def _rival(ranked: RankResult, pairs: Pairs, first: str, rival: str, where: str) -> Iterator[str | Cell]:
     """``vnet (ahead in 91% of resamples; largest adjusted p = 0.20, by Dice against C)``."""
     yield f"{rival} ("
     if not ranked.ranking.overall.refusal:
@@ -111,10 +111,10 @@ def _rival(ranked: Ranked, pairs: Pairs, first: str, rival: str, where: str) -> 
     yield f", by {where})" if where else ")"
 
 
-def _pair_rows(found: Ranked) -> Pairs:
+def _pair_rows(found: RankResult) -> Pairs:
     """Over all metrics and standards; where there is one of each, that one."""
     scheme = {"p_holm": "test", "ahead_share": found.ranking.scheme}
-    rows = [r for r in found.tables[1].rows if scheme.get(r.statistic) == r["scheme"]]
+    rows = [r for r in found.tables["pairs"].rows if scheme.get(r.statistic) == r["scheme"]]
     alone = [r for r in rows if r.scope == "ranking"] if len(found.ranking.boards) == 1 else []
     overall = [r for r in rows if r.scope == "overall" and not r["against"] and not r["metric"]]
     return {(r.statistic, r["algorithm_a"], r["algorithm_b"]): r for r in (*alone, *overall)}
@@ -126,7 +126,7 @@ def _ahead(pairs: Pairs, first: str, second: str) -> Cell:
 
 def _p(pairs: Pairs, first: str, second: str, *, sign: bool = False) -> Cell:
     row = pairs["p_holm", first, second]
-    text = p_text(float(row.value))
+    text = format_p(float(row.value))
     return replace(quoted(PAIRS, row, 3), shown=text if sign else text.removeprefix("= "))
 
 
@@ -206,9 +206,9 @@ def _pairs(own: Orders) -> Iterator[str]:
             yield f"{first} or {second}: it depends; {first} is ahead under {ahead}."
 
 
-def _ranks(found: Findings, ranked: Ranked) -> PageTable:
+def _ranks(found: Findings, ranked: RankResult) -> PageTable:
     """Ranks and what they go by; shares of resamples only where there are subjects enough to draw from."""
-    ranking, rows = ranked.ranking, ranked.tables[0].rows
+    ranking, rows = ranked.ranking, ranked.tables["rankings"].rows
     own = [
         r for r in rows if r.scope == "overall" and (r["scheme"], r["against"], r["metric"]) == (ranking.scheme, "", "")
     ]
@@ -235,7 +235,7 @@ def _ranks(found: Findings, ranked: Ranked) -> PageTable:
     return PageTable("algorithm-ranks", title, columns, lines)
 
 
-def _squares(found: Findings, ranked: Ranked) -> Iterator[PageTable]:
+def _squares(found: Findings, ranked: RankResult) -> Iterator[PageTable]:
     """How often the row is ahead of the column, and whether it is significantly better."""
     names, closed, pairs = ranked.ranking.order, len(ranked.ranking.algorithms) > MANY, _pair_rows(ranked)
     kinds = (

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ....analyses.evaluate.gaps import UNMARKED
-from ....analyses.evaluate.hard import MEAN, Part
+from ....analyses.evaluate.case_scores import EVERYBODY
+from ....analyses.evaluate.evaluate import Evaluation
 from ....analyses.evaluate.human_range import OTHERS
-from ....analyses.evaluate.measures import EVERYBODY
-from ....analyses.evaluate.notes import unit_of
-from ....analyses.evaluate.printing import NAMES
-from ....analyses.evaluate.verb import Evaluation
+from ....analyses.evaluate.mask_scores import MEAN, LabelScores
+from ....analyses.evaluate.missing_scores import UNMARKED
+from ....analyses.evaluate.printing import NAMES, unit_of
 from ....analyses.rows import Row
 from ....core.undefined import code
-from ....evaluation.ranking.directions import is_distance
+from ....evaluation.ranking.scores import is_distance
 from ...findings import Findings
 from ...parts import Block, Cell, Column, PageTable, quoted, words
 from ..human_words import PAIRED, one_more, range_words, verdict_words
@@ -101,12 +100,12 @@ def empty_masks(found: Findings) -> str:
     return "A distance to or from an empty mask counts as the image's diagonal: a few such cases drive a mean distance."
 
 
-def about(part: Part, title: str) -> str:
+def about(part: LabelScores, title: str) -> str:
     """A title that says which label it is of."""
     return f"{part.label}: {title}" if part.label else title
 
 
-def with_unit(part: Part, statistic: str) -> str:
+def with_unit(part: LabelScores, statistic: str) -> str:
     """A metric's name, with its unit where it is a distance."""
     name = NAMES[statistic]
     return f"{name[0].upper()}{name[1:]}" + (f" ({unit_of(part)})" if is_distance(statistic) else "")
@@ -167,7 +166,7 @@ def score_tables(found: Findings) -> Iterator[Block]:
     yield from _accepted(found, parts, means, deviations)
 
 
-def _scores(found: Findings, parts: Sequence[Part], means: Rows, deviations: Rows) -> PageTable:
+def _scores(found: Findings, parts: Sequence[LabelScores], means: Rows, deviations: Rows) -> PageTable:
     """A line for every algorithm and standard; deviations where there is more than one subject."""
     shown = [s for s in METRICS if any(key[3] == s for key in means)]
     scopes = (means, deviations) if len(found.study.subjects) > 1 else (means,)
@@ -200,15 +199,15 @@ def _deviation(found: Findings, title: str = "SD") -> list[Column]:
     return [deviation(found, title)] if len(found.study.subjects) > 1 else []
 
 
-def _label_heads(parts: Sequence[Part]) -> list[Column]:
+def _label_heads(parts: Sequence[LabelScores]) -> list[Column]:
     return [Column("Label", "What was marked", number=False)] if len(parts) > 1 else []
 
 
-def _label_cells(parts: Sequence[Part], part: Part) -> list[Cell]:
+def _label_cells(parts: Sequence[LabelScores], part: LabelScores) -> list[Cell]:
     return [words(part.label or "all")] if len(parts) > 1 else []
 
 
-def _accepted(found: Findings, parts: Sequence[Part], means: Rows, deviations: Rows) -> Iterator[PageTable]:
+def _accepted(found: Findings, parts: Sequence[LabelScores], means: Rows, deviations: Rows) -> Iterator[PageTable]:
     """Extended Dice (Zeng): what is between what all and what any marked is no mistake."""
     scopes = (means, deviations) if len(found.study.subjects) > 1 else (means,)
     lines = tuple(
@@ -266,7 +265,7 @@ def _wanted(row: Row) -> bool:
     return row.statistic == ("extended_dice" if against == EVERYBODY.name else "dice")
 
 
-def _verdict(found: Findings, row: Row, parts: dict[str, Part]) -> Iterator[Cell]:
+def _verdict(found: Findings, row: Row, parts: dict[str, LabelScores]) -> Iterator[Cell]:
     assert found.evaluation is not None
     assert found.evaluation.hard is not None
     algorithm, against = str(row["algorithm"]), str(row["against"])

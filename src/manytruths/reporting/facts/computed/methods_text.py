@@ -9,14 +9,14 @@ from importlib.metadata import version
 
 import manytruths
 
-from ....analyses.evaluate.verb import Evaluation
+from ....analyses.evaluate.evaluate import Evaluation
 from ....analyses.plan.topics import word
 from ....analyses.printing import counted
-from ....analyses.rank.verb import Ranked
+from ....analyses.rank.rank import RankResult
 from ....analyses.summaries import region_of
 from ....core.undefined import code
+from ....evaluation.ranking.pair_tests import EXACT
 from ....evaluation.ranking.score_tables import PERFECT
-from ....evaluation.ranking.wilcoxon import EXACT
 from ....inference.intervals import MIN_SUBJECTS
 from ...findings import Findings
 from ..algorithms.tables import empty_masks
@@ -251,7 +251,7 @@ def _truths(found: Findings, judged: Evaluation) -> list[str]:
     return truths + ([counted(len(given), "reference") + " from elsewhere"] if given else [])
 
 
-def _ranking(found: Findings, ranked: Ranked) -> str:
+def _ranking(found: Findings, ranked: RankResult) -> str:
     ranking = ranked.ranking
     metrics = listed([JUDGED.get(metric, metric) for metric in ranking.metrics])
     exact = "exact " if ranking.subjects <= EXACT else ""

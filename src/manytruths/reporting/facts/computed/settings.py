@@ -11,7 +11,7 @@ from typing import Any
 
 import manytruths
 
-from ....analyses.evaluate.verb import Evaluation
+from ....analyses.evaluate.evaluate import Evaluation
 from ....analyses.summaries import region_of
 from ....core.labels import Labels
 from ....study.options import PATHS
