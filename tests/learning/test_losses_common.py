@@ -9,10 +9,13 @@ import torch
 
 from batches import DEVICES, drawn, everywhere
 from manytruths.core.errors import CallError
-from manytruths.learning.confusion import ConfusionMatrixLoss
-from manytruths.learning.cross_entropy import AverageCrossEntropy, ReferenceCrossEntropy
-from manytruths.learning.extended_dice import ExtendedDiceLoss
-from manytruths.learning.individuals import ConsensusIndividualsLoss
+from manytruths.learning import (
+    AverageCrossEntropy,
+    ConfusionMatrixLoss,
+    ConsensusIndividualsLoss,
+    ExtendedDiceLoss,
+    ReferenceCrossEntropy,
+)
 
 RATERS = 3
 LOSSES = {

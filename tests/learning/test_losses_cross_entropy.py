@@ -9,7 +9,7 @@ from torch.nn import functional
 import manytruths as mt
 from batches import drawn, everywhere, painted, tally
 from manytruths.core.errors import CallError
-from manytruths.learning.cross_entropy import AverageCrossEntropy, ReferenceCrossEntropy
+from manytruths.learning import AverageCrossEntropy, ReferenceCrossEntropy
 
 
 def each(logits, target):

@@ -6,15 +6,15 @@ import math
 
 import pytest
 import torch
+from hypothesis import find_strategies as st
 from hypothesis import given
-from hypothesis import strategies as st
 from monai.losses import DiceLoss
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import manytruths as mt
 from batches import DEVICES, batches, drawn, everywhere, masks
 from manytruths.core.errors import CallError
-from manytruths.learning.extended_dice import ExtendedDiceLoss
+from manytruths.learning import ExtendedDiceLoss
 
 SURE = 200.0
 

@@ -8,9 +8,7 @@ from torch.nn import functional
 
 from batches import drawn
 from manytruths.core.errors import CallError
-from manytruths.learning.confusion import ConfusionMatrixLoss
-from manytruths.learning.cross_entropy import AverageCrossEntropy
-from manytruths.learning.individuals import ConsensusIndividualsLoss
+from manytruths.learning import AverageCrossEntropy, ConfusionMatrixLoss, ConsensusIndividualsLoss
 
 
 def by_pixel(loss, logits, target):

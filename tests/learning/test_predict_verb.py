@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from manytruths.learning.trained import Trained
-from manytruths.learning.training import train
+from manytruths.learning import TrainedNetwork, train
 from study_folders import pixels, run, untidy, write_npy, write_png
 from training_folders import small_plan, write_training
 
@@ -40,7 +39,7 @@ def test_odd_names_and_jpeg(home, tmp_path, capsys, name):
     Image.fromarray(image).save(tmp_path / "images" / f"{name}.jpg", quality=95)
     done = run(capsys, "predict", network(home), f"{tmp_path}/images/{{case}}.jpg", "--out", tmp_path / "o", "-q")
     assert (done.status, done.out, done.err) == (0, "", "")
-    expected = Trained.load(network(home)).predict(image)
+    expected = TrainedNetwork.load(network(home)).predict(image)
     assert (pixels(tmp_path / "o" / "predict" / f"{name}.png") == expected).mean() > 0.98
 
 

@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from manytruths.core.errors import CallError, InputError
-from manytruths.learning.training import TrainPlan, train
+from manytruths.learning import TrainPlan, train
 from study_folders import MANYTRUTHS, files, pixels, untidy
 from training_folders import SMALL, small_plan, write_training
 
