@@ -60,5 +60,5 @@ def test_padding_changes_no_image_that_needs_none(name):
 
 
 def test_an_unknown_network_is_named():
-    with pytest.raises(CallError, match="no network 'vnet'; there are unet, deeplab"):
+    with pytest.raises(CallError, match="there is no network 'vnet'; use unet or deeplab"):
         build_network("vnet", 1, 1)

@@ -73,7 +73,7 @@ def test_a_pickle_with_code_in_it_is_refused_and_not_run(tmp_path, capsys):
     torch.save({"recipe": Evil(), "state": {}, "format": FORMAT}, tmp_path / "torch.pt")
     (tmp_path / "plain.pt").write_bytes(pickle.dumps(Evil()))
     for path in sorted(tmp_path.iterdir()):
-        with pytest.raises(FormatError, match="is no file of tensors"):
+        with pytest.raises(FormatError, match="is damaged or not a PyTorch file"):
             TrainedNetwork.load(path)
     assert capsys.readouterr().out == ""
 
@@ -86,12 +86,12 @@ def altered(path, **changes):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"format": FORMAT + 1}, f"is of another format \\({FORMAT + 1}\\); read it with the version that wrote it"),
+        ({"format": FORMAT + 1}, f"has another format \\({FORMAT + 1}\\); use the version of manytruths that wrote it"),
         ({"recipe": {"network": "vnet"}}, "no network 'vnet'"),
-        ({"recipe": {"width": 5}}, "is no network that can be used"),
-        ({"recipe": {"strange": 1}}, "is no network that can be used"),
-        ({"recipe": None}, "is no network that can be used"),
-        ({"state": []}, "is no network that can be used"),
+        ({"recipe": {"width": 5}}, "the network cannot be loaded"),
+        ({"recipe": {"strange": 1}}, "the network cannot be loaded"),
+        ({"recipe": None}, "the network cannot be loaded"),
+        ({"state": []}, "the network cannot be loaded"),
     ],
     ids=str,
 )
@@ -105,31 +105,31 @@ def test_other_contents_are_refused(tmp_path, home, changes, said):
 @pytest.mark.parametrize("keep", [0, 10, 3000, -1])
 def test_a_file_cut_short_is_refused(tmp_path, home, keep):
     (tmp_path / "network.pt").write_bytes(network(home).read_bytes()[:keep])
-    with pytest.raises(FormatError, match="is no file of tensors, or cut short"):
+    with pytest.raises(FormatError, match="is damaged or not a PyTorch file"):
         TrainedNetwork.load(tmp_path / "network.pt")
 
 
 def test_files_of_something_else_are_refused(tmp_path):
-    with pytest.raises(FormatError, match=r"is not there; give the network.pt that train wrote"):
+    with pytest.raises(FormatError, match=r"does not exist; give a network.pt that train wrote"):
         TrainedNetwork.load(tmp_path / "network.pt")
-    with pytest.raises(FormatError, match="is no file of tensors"):
+    with pytest.raises(FormatError, match="is damaged or not a PyTorch file"):
         TrainedNetwork.load(tmp_path)
     save(tmp_path / "network.pt", {"weights": torch.zeros(3)})
-    with pytest.raises(FormatError, match="holds no network of manytruths"):
+    with pytest.raises(FormatError, match="is not a network of manytruths"):
         TrainedNetwork.load(tmp_path / "network.pt")
     with zipfile.ZipFile(tmp_path / "zip.pt", "w") as archive:
         archive.writestr("a.txt", "text")
-    with pytest.raises(FormatError, match="is no file of tensors"):
+    with pytest.raises(FormatError, match="is damaged or not a PyTorch file"):
         TrainedNetwork.load(tmp_path / "zip.pt")
 
 
 @pytest.mark.parametrize(
     ("image", "said"),
     [
-        (np.zeros((8, 8, 3), np.uint8), "the image is in colour, and the network was trained on images grey"),
-        (np.zeros((8, 8, 2), np.uint8), "the image is of 2 channels"),
-        (np.zeros((8, 8), np.uint16), "the image is of uint16, and the network was trained on bytes"),
-        (np.full((8, 8), np.nan, np.float32), "the image is of float32"),
+        (np.zeros((8, 8, 3), np.uint8), "this is a colour image, but the network was trained on grey images"),
+        (np.zeros((8, 8, 2), np.uint8), "this is a 2-channel image"),
+        (np.zeros((8, 8), np.uint16), "the image is uint16, but the network was trained on 8-bit images"),
+        (np.full((8, 8), np.nan, np.float32), "the image is float32"),
     ],
 )
 def test_images_unlike_those_trained_on_are_refused(home, image, said):

@@ -91,8 +91,8 @@ def wrong_images(tmp_path):
     [
         ("colour/{case}.png", 1, "case a: the image is in colour, and the network was trained on images grey"),
         ("deep/{case}.png", 1, "case a: the image is of uint16, and the network was trained on bytes"),
-        ("volume/{case}.npy", 1, "is a volume, and the network looks at planes"),
-        ("twice/{session}/{case}.png", 1, "has several images of case a"),
+        ("volume/{case}.npy", 1, "is a volume, but the network takes 2D images"),
+        ("twice/{session}/{case}.png", 1, "matches several images of case a"),
         ("text/{case}.png", 1, "case a: "),
         ("colour/a.png", 1, "has no {case}"),
         ("nothing/{case}.png", 1, "matches nothing"),
@@ -111,7 +111,7 @@ def test_images_that_cannot_be_used_are_an_error_in_a_line(home, tmp_path, capsy
     [
         (["--suffix", ".jpg"], 2, "maps are written as"),
         (["--suffix", "png"], 2, "change the ending"),
-        (["--device", "abacus"], 2, "device is auto, cpu, cuda or one of several, as cuda:1; got 'abacus'"),
+        (["--device", "abacus"], 2, "device must be auto, cpu, cuda, or one of several GPUs as cuda:1; got 'abacus'"),
     ],
 )
 def test_calls_that_make_no_sense(home, tmp_path, capsys, more, status, said):
@@ -124,8 +124,8 @@ def test_a_network_that_is_not_there_or_none(home, tmp_path, capsys):
     images = f"{home}/images/{{case}}.png"
     done = run(capsys, "predict", tmp_path / "network.pt", images, "--out", tmp_path)
     assert done.status == 1
-    assert "network.pt: is not there; give the network.pt that train wrote" in done.line
+    assert "network.pt: does not exist; give a network.pt that train wrote" in done.line
     done = run(capsys, "predict", home / "images" / "s01-f1.png", images, "--out", tmp_path)
     assert done.status == 1
-    assert "is no file of tensors" in done.line
+    assert "is damaged or not a PyTorch file" in done.line
     assert run(capsys, "predict", tmp_path / "network.pt").status == 2

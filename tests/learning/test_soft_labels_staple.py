@@ -127,7 +127,7 @@ def test_wrong_calls():
     for options in ({"labels": 1}, {"max_iter": 0}, {"prior": "guessed"}, {"prior": 1.0}, {"prior": (0.5, 0.2)}):
         with pytest.raises(CallError):
             staple(target, **options)
-    with pytest.raises(CallError, match="image 0, rater 0: the annotation is 2"):
+    with pytest.raises(CallError, match=r"image 0, rater 0: the annotation at .* is 2,"):
         staple(drawn((1, 9, 9), 3, labels=3))
     target[1, 0] = 1
     with pytest.raises(CallError, match="image 1: every pixel is marked"):

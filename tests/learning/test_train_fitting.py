@@ -171,8 +171,8 @@ def test_a_loss_that_is_not_finite_stops_and_keeps_the_checkpoint(tmp_path, fram
     with pytest.raises(InputError) as caught:
         fitted(frames, tmp_path, seed=3, epochs=3, learning_rate=1e30)
     said = str(caught.value)
-    assert said.startswith("unet, majority, seed 3: the loss is nan in epoch 1, step 2, with the cases s0")
-    assert "there is no checkpoint before it" in said
+    assert said.startswith("unet, majority, seed 3: the loss is nan in epoch 1, step 2, for the cases s0")
+    assert "there is no earlier checkpoint" in said
     assert "\n" not in said
     with pytest.raises(Killed):
         fitted(frames, tmp_path, epochs=4, tick=killed_after(2))
@@ -181,7 +181,9 @@ def test_a_loss_that_is_not_finite_stops_and_keeps_the_checkpoint(tmp_path, fram
     broken["net"]["head.bias"][:] = torch.nan
     save(tmp_path / CHECKPOINT, broken)
     before = (tmp_path / CHECKPOINT).read_bytes()
-    with pytest.raises(InputError, match=f"the loss is nan in epoch 3, step 1, .*is kept in {tmp_path / CHECKPOINT}"):
+    with pytest.raises(
+        InputError, match=f"the loss is nan in epoch 3, step 1, .*the last checkpoint is {tmp_path / CHECKPOINT}"
+    ):
         fitted(frames, tmp_path, epochs=4)
     assert (tmp_path / CHECKPOINT).read_bytes() == before
 
@@ -189,7 +191,7 @@ def test_a_loss_that_is_not_finite_stops_and_keeps_the_checkpoint(tmp_path, fram
 def test_a_network_that_gives_nothing_finite_is_not_judged(tmp_path, folder):
     """With one step in all, the loss is seen before the step that ruins the weights."""
     plan = small_plan(epochs=1, batch=12, learning_rate=1e36)
-    with pytest.raises(InputError, match=r"unet, majority, seed 0: what it gives for case .* is not finite; lower"):
+    with pytest.raises(InputError, match=r"unet, majority, seed 0: the prediction of case .* is not finite; lower"):
         train(folder.open(), plan, tmp_path)
     assert not list(tmp_path.rglob("run.json"))
 

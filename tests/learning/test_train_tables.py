@@ -199,7 +199,7 @@ def test_ties_share_a_place(done, tmp_path):
     assert {claim["place"] for claim in rank_extended_dice(level, "unet")} == {1}
     assert {claim["difference"] for claim in rank_extended_dice(level, "unet")} == {0}
     assert rank_sentences(level, "unet")[0].startswith(
-        "extended Dice: the extended Dice loss is first, level with 2; minus "
+        "extended Dice: the extended Dice loss ranks first, tied with 2; difference to "
     )
 
 

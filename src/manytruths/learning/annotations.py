@@ -28,11 +28,11 @@ UNSIGNED = (torch.uint16, torch.uint32, torch.uint64)
 def check_batch(input: Tensor, target: Tensor, present: Tensor | None) -> None:
     """Raise where shapes or types of logits, annotations and presence do not match."""
     if input.ndim < 3 or not input.is_floating_point():
-        raise CallError(f"logits are floats (N, C, *spatial); got {type_and_shape(input)}")
+        raise CallError(f"input must be logits, floats of shape (N, C, *spatial); got {type_and_shape(input)}")
     if target.ndim != input.ndim or target.shape[0] != input.shape[0] or target.shape[2:] != input.shape[2:]:
         raise CallError(
-            f"annotations (N, R, *spatial) {shape_text(target)} do not lie on the logits (N, C, *spatial) "
-            f"{shape_text(input)}: all but the second size must be equal; crop or resample both in the same way"
+            f"target (N, R, *spatial) of shape {shape_text(target)} does not match input (N, C, *spatial) of shape "
+            f"{shape_text(input)}: all sizes but the second must be equal; crop or resample both in the same way"
         )
     check_annotations(target, present)
 
@@ -40,19 +40,21 @@ def check_batch(input: Tensor, target: Tensor, present: Tensor | None) -> None:
 def check_annotations(target: Tensor, present: Tensor | None) -> None:
     """Raise where shapes or types of annotations and presence do not match."""
     if target.ndim < 3 or target.shape[1] == 0 or target.is_complex() or target.dtype in UNSIGNED:
-        raise CallError(f"annotations are labels (N, R, *spatial) of one rater at least; got {type_and_shape(target)}")
+        raise CallError(
+            f"annotations must be labels (N, R, *spatial) of at least one rater; got {type_and_shape(target)}"
+        )
     if target.numel() == 0:
-        raise CallError(f"annotations {shape_text(target)} hold no pixel; leave out empty batches")
+        raise CallError(f"annotations of shape {shape_text(target)} have no pixel; leave out empty batches")
     if present is None:
         return
     if not isinstance(present, Tensor):
-        raise CallError(f"present is a tensor (N, R) of truth values; got a {type(present).__name__}: stack it?")
+        raise CallError(f"present must be a boolean tensor (N, R); got a {type(present).__name__}; use torch.stack")
     if present.dtype != torch.bool:
-        raise CallError(f"present is a tensor of truth values; got {type_and_shape(present)}: present.bool()?")
+        raise CallError(f"present must be a boolean tensor; got {type_and_shape(present)}; use present.bool()")
     if present.shape not in (target.shape[:2], target.shape):
         raise CallError(
-            f"present is (N, R) or (N, R, *spatial); got {shape_text(present)} for annotations {shape_text(target)}: "
-            "say for each image, or each of its pixels, which raters rated it"
+            f"present must have the shape (N, R) or (N, R, *spatial); got {shape_text(present)} for annotations "
+            f"{shape_text(target)}; give for each image, or each pixel, which raters rated it"
         )
 
 
@@ -65,8 +67,8 @@ def check_values(target: Tensor, present: Tensor | None, labels: int) -> None:
     """Raise where nobody rated anything, or an annotation is not a label."""
     if present is not None and not bool(present.any()):
         raise CallError(
-            f"nobody rated any of the {len(target)} images of this batch; leave out images that nobody rated, "
-            "or count such a batch as 0 with check=False"
+            f"none of the {len(target)} images of this batch was rated; leave out images that nobody rated, or use "
+            "check=False, which counts such a batch as 0"
         )
     check_labels(target, present, labels)
 
@@ -84,15 +86,16 @@ def check_labels(target: Tensor, present: Tensor | None, labels: int) -> None:
     image, rater, *place = wrong.nonzero()[0].tolist()
     value = values[image, rater][tuple(place)].item()
     raise CallError(
-        f"image {image}, rater {rater}: the annotation is {value:g} at {tuple(place)}; labels are 0 to {labels - 1}: "
-        "give logits a channel for each label, map the values to labels, or say with present= what was not rated"
+        f"image {image}, rater {rater}: the annotation at {tuple(place)} is {value:g}, but labels are 0 to "
+        f"{labels - 1}; give the logits a channel for each label, map the values to labels, or mark unrated pixels by "
+        "present="
     )
 
 
 def check_reduction(reduction: str, known: tuple[str, ...] = REDUCTIONS) -> str:
     """The reduction, if it is known."""
     if reduction not in known:
-        raise CallError(f"reduction is {', '.join(map(repr, known))}; got {reduction!r}")
+        raise CallError(f"reduction must be one of {', '.join(map(repr, known))}; got {reduction!r}")
     return reduction
 
 

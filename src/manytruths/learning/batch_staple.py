@@ -97,9 +97,9 @@ def staple(
     """
     check_annotations(annotations, present)
     if not 2 <= labels <= 256:
-        raise CallError(f"STAPLE takes 2 to 256 labels; got {labels!r}")
+        raise CallError(f"labels must be from 2 to 256; got {labels!r}")
     if max_iter < 1:
-        raise CallError(f"max_iter is at least one iteration; got {max_iter!r}")
+        raise CallError(f"max_iter must be 1 or more; got {max_iter!r}")
     check_labels(annotations, present, labels)
     table = code_pixels(annotations, present, labels)
     heard = present if present is not None and present.ndim == 2 else None
@@ -159,7 +159,9 @@ def _first_prior(tables: Tables, prior: Prior) -> Tensor:
     if not isinstance(prior, str):
         return _given_prior(tables, prior)
     if prior not in ("prevalence", "marked", "estimated"):
-        raise CallError(f"prior is 'prevalence', 'marked', 'estimated', a number, or one a label; got {prior!r}")
+        raise CallError(
+            f"prior must be 'prevalence', 'marked', 'estimated', a number, or one number for each label; got {prior!r}"
+        )
     mean = tables.given(tables.share) / tables.counts.sum(dim=0)
     return _marked_prior(tables, mean) if prior == "marked" else mean
 
@@ -169,7 +171,9 @@ def _given_prior(tables: Tables, prior: float | Sequence[float]) -> Tensor:
     if len(each) == 1 and tables.labels == 2:
         each = torch.stack([1 - each[0], each[0]])
     if len(each) != tables.labels or not bool((each > 0).all()) or abs(float(each.sum()) - 1) > 1e-6:
-        raise CallError(f"a prior is one number a label ({tables.labels}), each above 0, with the sum 1; got {prior!r}")
+        raise CallError(
+            f"prior must have one number for each of {tables.labels} labels, all above 0, with the sum 1; got {prior!r}"
+        )
     return each[:, None].expand(-1, tables.counts.shape[1])
 
 
@@ -180,7 +184,7 @@ def _marked_prior(tables: Tables, mean: Tensor) -> Tensor:
     if bool((share == 1).any()):
         image = int((share == 1).nonzero()[0])
         raise CallError(
-            f"image {image}: every pixel is marked by somebody, so that the prior 'marked' is 1; take another"
+            f"image {image}: every pixel is marked by at least one rater, so the prior 'marked' would be 1; use another"
         )
     marks = mean[1:]
     return torch.cat([(1 - share)[None], share * marks / marks.sum(dim=0)])

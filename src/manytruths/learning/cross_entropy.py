@@ -100,9 +100,11 @@ class ReferenceCrossEntropy(nn.Module):
     ) -> None:
         super().__init__()
         if reference not in ("rater", *REFERENCES):
-            raise CallError(f"reference is 'rater', {', '.join(map(repr, REFERENCES))}; got {reference!r}")
+            raise CallError(f"reference must be 'rater', {', '.join(map(repr, REFERENCES))}; got {reference!r}")
         if (reference == "rater") != (rater is not None):
-            raise CallError(f"rater= says which one is the reference 'rater'; got {rater!r} with {reference!r}")
+            raise CallError(
+                f"rater= goes with reference='rater' and only with it; got rater={rater!r}, reference={reference!r}"
+            )
         self.reference, self.rater = reference, rater
         self.reduction, self.check = check_reduction(reduction), check
 
@@ -119,7 +121,9 @@ class ReferenceCrossEntropy(nn.Module):
     def _select_rater(self, target: Tensor, present: Tensor | None) -> tuple[Tensor, Tensor | None]:
         assert self.rater is not None
         if not 0 <= self.rater < target.shape[1]:
-            raise CallError(f"rater {self.rater} is none of the {target.shape[1]} (from 0) of these annotations")
+            raise CallError(
+                f"there is no rater {self.rater}: the annotations have {target.shape[1]} raters, counted from 0"
+            )
         here = slice(self.rater, self.rater + 1)
         return target[:, here], None if present is None else present[:, here]
 

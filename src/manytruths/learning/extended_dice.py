@@ -82,7 +82,7 @@ class ExtendedDiceLoss(nn.Module):
     ) -> None:
         super().__init__()
         if not smooth >= 0:
-            raise CallError(f"smooth is at least 0; got {smooth!r}")
+            raise CallError(f"smooth must be 0 or more; got {smooth!r}")
         self.include_background, self.batch, self.smooth = include_background, batch, smooth
         self.reduction, self.check = check_reduction(reduction), check
 
@@ -147,7 +147,7 @@ class _OneMinusRatio(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         if torch.is_grad_enabled():
-            raise CallError("the extended Dice loss has no second derivatives; leave out create_graph=True")
+            raise CallError("the extended Dice loss has no second derivatives; do not use create_graph=True")
         weight, above, below = ctx.saved_tensors
         ratio, scale = above / below, gradient / below
         for axis in ctx.sums:

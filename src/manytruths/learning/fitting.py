@@ -65,7 +65,7 @@ class Augmentation:
 
     def __post_init__(self) -> None:
         if not 0 <= self.scale < 1:
-            raise CallError(f"scale is the largest change of size, from 0 to below 1; got {self.scale}")
+            raise CallError(f"scale must be from 0 to below 1; got {self.scale}")
 
     def draw(self, images: int, generator: torch.Generator) -> Tensor:
         """(images, 5): random scale, angle, brightness, contrast and saturation of each image."""
@@ -216,13 +216,13 @@ class Schedule:
     def __post_init__(self) -> None:
         for name in ("epochs", "batch", "width"):
             if getattr(self, name) < 1:
-                raise CallError(f"{name} is 1 or more; got {getattr(self, name)}")
+                raise CallError(f"{name} must be 1 or more; got {getattr(self, name)}")
         if not 0 < self.learning_rate <= MAX_LEARNING_RATE:
             raise CallError(
-                f"the learning rate is above 0 and no more than {MAX_LEARNING_RATE:g}; got {self.learning_rate}"
+                f"learning_rate must be above 0 and at most {MAX_LEARNING_RATE:g}; got {self.learning_rate}"
             )
         if self.precision not in ("auto", "float32", "bfloat16"):
-            raise CallError(f"precision is auto, float32 or bfloat16; got {self.precision!r}")
+            raise CallError(f"precision must be auto, float32 or bfloat16; got {self.precision!r}")
 
     def rate(self, epoch: int, pace: float = 1.0, warm_up: float = 0.0) -> float:
         """Learning rate of an epoch, for parameters with a warm-up and a relative pace."""
@@ -352,7 +352,9 @@ class _Data:
         targets = strategy.targets(frames.annotations, len(frames.labels))
         rated = (targets != VOID).flatten(1).any(dim=1)
         if not rated.any():
-            raise InputError(f"{strategy.title}: nobody whom it learns from rated any of the cases to train on")
+            raise InputError(
+                f"{strategy.title}: none of the training cases was rated by the raters that this strategy uses"
+            )
         names = tuple(name for name, known in zip(frames.names, rated.tolist(), strict=True) if known)
         images, targets = (frames.images, targets) if rated.all() else (frames.images[rated], targets[rated])
         complete = not bool((targets == VOID).any())
@@ -417,9 +419,9 @@ def _step(state: State, schedule: Schedule, images: Tensor, targets: Tensor, pre
 
 def _not_finite(loss: float, epoch: int, step: int, cases: list[str], recipe: Recipe, folder: Path) -> InputError:
     path = folder / CHECKPOINT
-    kept = f"the checkpoint before it is kept in {path}" if path.is_file() else "there is no checkpoint before it"
+    kept = f"the last checkpoint is {path}" if path.is_file() else "there is no earlier checkpoint"
     return InputError(
         f"{recipe.network}, {recipe.strategy}, seed {recipe.seed}: the loss is {loss} in epoch {epoch + 1}, step "
-        f"{step + 1}, with the cases {', '.join(cases)}; {kept}. Look at these images and masks, lower "
+        f"{step + 1}, for the cases {', '.join(cases)}; {kept}. Check these images and masks, lower "
         "--learning-rate, or use --precision float32"
     )

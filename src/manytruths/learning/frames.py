@@ -199,8 +199,8 @@ def read_frames(
 def _check_study(study: Study) -> None:
     if study.options.exchangeable:
         raise InputError(
-            "raters are exchangeable: slots are not the same people from case to case, so that there is no rater to "
-            "learn from; name the raters, or export with manytruths export"
+            "raters are exchangeable: a column is not the same person in every case, so there is no rater to learn "
+            "from; name the raters, or export the study with manytruths export"
         )
     without = [case.name for case in study if case.image is None]
     if without:
@@ -216,21 +216,25 @@ def _check_channels(cases: dict[str, CaseFrame]) -> None:
     kinds = {frame.image.shape[2:]: name for name, frame in cases.items()}
     if len(kinds) > 1:
         grey, colour = (next(name for kind, name in kinds.items() if bool(kind) == wanted) for wanted in (False, True))
-        raise InputError(f"case {grey} has a grey image, case {colour} one in colour; save all of them alike")
+        raise InputError(
+            f"case {grey} has a grey image, but case {colour} has a colour image; convert them to the same kind"
+        )
 
 
 def _read_case(case: Case, size: int | None, raters: Sequence[str]) -> CaseFrame:
     reading = case.read()
     if len(reading.grid.shape) != 2:
         raise InputError(
-            f"case {case.name}: its masks are volumes, and the networks here look at planes; train nnU-Net on "
-            "manytruths export nnunet, or write slices"
+            f"case {case.name}: the masks are volumes, but these networks take 2D images; use manytruths export nnunet "
+            "and train nnU-Net, or save the slices as separate cases"
         )
     image, problem = reading.picture
     if image is None:
-        raise InputError(f"case {case.name}: its image cannot be used: {problem}; give one of the masks' size")
+        raise InputError(
+            f"case {case.name}: the image cannot be used: {problem}; give an image of the same size as the masks"
+        )
     if not np.isfinite(image).all():
-        raise InputError(f"case {case.name}: its image holds values that are not finite; write it again")
+        raise InputError(f"case {case.name}: the image has values that are not finite; correct the file")
     first = {column.name: mask for column, mask in reversed(list(reading.masks.items()))}
     region = reading.case.region(reading.grid)
     inside = None if isinstance(region, str) else np.asarray(region) != 0

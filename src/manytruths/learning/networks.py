@@ -165,7 +165,7 @@ def build_network(name: str, channels: int, outputs: int, width: int = 32) -> UN
     7762465
     """
     if name not in NETWORKS:
-        raise CallError(f"no network {name!r}; there are {', '.join(NETWORKS)}")
+        raise CallError(f"there is no network {name!r}; use {' or '.join(NETWORKS)}")
     return NETWORKS[name](channels, outputs, width=width)
 
 

@@ -97,7 +97,7 @@ class ConfusionMatrixLoss(nn.Module):
         super().__init__()
         _check_sizes(raters, labels)
         if not 1 / labels < start < 1:
-            raise CallError(f"start is above 1/{labels}, that of guessing, and below 1; got {start!r}")
+            raise CallError(f"start must be above 1/{labels} (guessing) and below 1; got {start!r}")
         self.raters, self.labels, self.trace_weight = raters, labels, trace_weight
         self.reduction, self.check = check_reduction(reduction, ("mean", "sum")), check
         odds = math.log(start * (labels - 1) / (1 - start))
@@ -113,7 +113,7 @@ class ConfusionMatrixLoss(nn.Module):
         check_batch(input, target, present)
         if number_of_labels(input) != self.labels or target.shape[1] != self.raters:
             raise CallError(
-                f"the matrices are those of {self.raters} raters and {self.labels} labels, and this batch has "
+                f"the loss was built for {self.raters} raters and {self.labels} labels, but this batch has "
                 f"{target.shape[1]} raters and logits of {number_of_labels(input)} labels"
             )
         if can_check_values(self.check):
@@ -219,7 +219,7 @@ class ConsensusIndividualsLoss(nn.Module):
         if channels not in known or input.shape[1] % (1 + self.raters) or target.shape[1] != self.raters:
             wanted = " or ".join(str((1 + self.raters) * each) for each in known)
             raise CallError(
-                f"{self.raters} raters and {self.labels} labels want logits of {wanted} channels and annotations of "
+                f"{self.raters} raters and {self.labels} labels need logits of {wanted} channels and annotations of "
                 f"{self.raters} raters; got {shape_text(input)} and {shape_text(target)}"
             )
         return torch.split(at_least_float32(input), channels, dim=1)
@@ -233,7 +233,7 @@ class ConsensusIndividualsLoss(nn.Module):
 
 def _check_sizes(raters: int, labels: int) -> None:
     if raters < 1 or labels < 2:
-        raise CallError(f"there is at least one rater, and two labels; got {raters} and {labels}")
+        raise CallError(f"raters must be 1 or more and labels 2 or more; got {raters} and {labels}")
 
 
 def _probabilities(logits: Tensor) -> Tensor:

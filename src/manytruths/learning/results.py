@@ -315,7 +315,8 @@ def rank_sentences(comparison: Comparison, network: str) -> list[str]:
         first = sum(c["place"] == 1 for c in own)
         places = ", ".join(f"{c['against']} {c['place']}" for c in own)
         lines.append(
-            f"{statistic}: the extended Dice loss is best against {first} of {len(own)} truths (places: {places})"
+            f"{statistic}: the extended Dice loss ranks first against {first} of {len(own)} reference standards "
+            f"(ranks: {places})"
         )
     return lines
 
@@ -324,7 +325,7 @@ def _sentence(rank: dict[str, Any]) -> str:
     difference = f"{number(rank['difference'])}"
     if rank["low"] is not None and rank["low"] == rank["low"]:
         difference += f" ({number(rank['low'])} to {number(rank['high'])})"
-    place = "first" if rank["place"] == 1 else f"in place {rank['place']} of {rank['of']}"
+    place = "first" if rank["place"] == 1 else f"{rank['place']} of {rank['of']}"
     if rank["level"]:
-        place += f", level with {rank['level']}"
-    return f"extended Dice: the extended Dice loss is {place}; minus {rank['rival']}: {difference}"
+        place += f", tied with {rank['level']}"
+    return f"extended Dice: the extended Dice loss ranks {place}; difference to {rank['rival']}: {difference}"

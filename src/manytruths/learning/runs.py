@@ -158,7 +158,7 @@ def predict_frames(trained: TrainedNetwork, frames: Frames, batch: int) -> Itera
             logits = F.interpolate(logits, shape, mode="bilinear", align_corners=False)
         if not logits.isfinite().all():
             raise InputError(
-                f"{recipe.network}, {recipe.strategy}, seed {recipe.seed}: what it gives for case "
+                f"{recipe.network}, {recipe.strategy}, seed {recipe.seed}: the prediction of case "
                 f"{frames.names[rows[0]]} is not finite; lower --learning-rate, or use --precision float32"
             )
         codes = (logits[:, 0] > 0) if recipe.logits == 1 else logits.argmax(dim=1)
@@ -198,7 +198,7 @@ def _run_in_parallel(bench: Bench, runs: Sequence[Run], device: torch.device, at
                 future.result()
         except BrokenProcessPool:
             raise InputError(
-                "a process that trained was killed, probably for memory; use a reduced_shape --at-once"
+                "a training process was killed, probably because memory ran out; use a smaller --at-once"
             ) from None
         finally:
             stop.value = 1

@@ -123,7 +123,7 @@ def find_strategies(names: Sequence[str], raters: Sequence[str]) -> list[Strateg
     chosen: dict[str, Strategy] = {}
     for name in (each for given in names for each in (STRATEGIES if given == "all" else (given,))):
         if name not in KNOWN:
-            raise CallError(f"no strategy {name!r}; there are {', '.join(KNOWN)}, or all")
+            raise CallError(f"there is no strategy {name!r}; use all, or some of {', '.join(KNOWN)}")
         many = [single_rater(rater, k) for k, rater in enumerate(raters)] if name == SINGLE else [KNOWN[name]]
         chosen |= {strategy.name: strategy for strategy in many}
     return list(chosen.values())

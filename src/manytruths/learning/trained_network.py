@@ -120,17 +120,17 @@ class TrainedNetwork:
         """
         content = load(Path(path), device)
         if not isinstance(content, dict) or "recipe" not in content or "state" not in content:
-            raise FormatError(f"{path}: holds no network of manytruths; give the network.pt that train wrote")
+            raise FormatError(f"{path}: is not a network of manytruths; give a network.pt that train wrote")
         if content.get("format") != FORMAT:
             raise FormatError(
-                f"{path}: is of another format ({content.get('format')}); read it with the version that wrote it"
+                f"{path}: has another format ({content.get('format')}); use the version of manytruths that wrote it"
             )
         try:
             recipe = _read_recipe(content["recipe"])
             net = recipe.build().to(device)
             net.load_state_dict(content["state"])
         except (TypeError, KeyError, RuntimeError, ValueError) as error:
-            raise FormatError(f"{path}: is no network that can be used ({_one_line(error)}); train it again") from error
+            raise FormatError(f"{path}: the network cannot be loaded ({_one_line(error)}); train it again") from error
         return cls(recipe, net.eval())
 
     @torch.inference_mode()
@@ -200,29 +200,29 @@ def load(path: Path, device: torch.device | str = "cpu") -> Any:
             warnings.simplefilter("ignore")
             return torch.load(path, map_location=device, weights_only=True)
     except FileNotFoundError:
-        raise FormatError(f"{path}: is not there; give the network.pt that train wrote") from None
+        raise FormatError(f"{path}: does not exist; give a network.pt that train wrote") from None
     except Exception as error:
-        raise FormatError(
-            f"{path}: is no file of tensors, or cut short; give the network.pt that train wrote"
-        ) from error
+        raise FormatError(f"{path}: is damaged or not a PyTorch file; give a network.pt that train wrote") from error
 
 
 def _check_image(image: NDArray[Any], recipe: Recipe) -> None:
     """Reject images of another kind than those that the network was trained on."""
     channels = np.atleast_3d(image).shape[2]
     if channels != recipe.channels:
-        kinds = {1: "grey", 3: "in colour"}
-        have, wanted = (kinds.get(n, f"of {n} channels") for n in (channels, recipe.channels))
-        raise InputError(f"the image is {have}, and the network was trained on images {wanted}; convert it")
+        kinds = {1: "grey", 3: "colour"}
+        have, wanted = (kinds.get(n, f"{n}-channel") for n in (channels, recipe.channels))
+        raise InputError(f"this is a {have} image, but the network was trained on {wanted} images; convert it")
     if recipe.scaling.bytes and image.dtype != np.uint8:
-        raise InputError(f"the image is of {image.dtype}, and the network was trained on bytes; convert it to 8 bits")
+        raise InputError(
+            f"the image is {image.dtype}, but the network was trained on 8-bit images; convert it to 8 bits"
+        )
     if not np.isfinite(image).all():
-        raise InputError("the image holds values that are not finite; write it again")
+        raise InputError("the image has values that are not finite; correct the file")
 
 
 def _read_recipe(fields: dict[str, Any]) -> Recipe:
     if fields["network"] not in NETWORKS:
-        raise ValueError(f"no network {fields['network']!r}")
+        raise ValueError(f"there is no network {fields['network']!r}")
     many = {name: tuple(fields[name]) for name in ("values", "names", "mean", "std", "raters")}
     return Recipe(**{**fields, **many, "scaling": Scaling(**fields["scaling"])})
 
@@ -271,7 +271,7 @@ def predict(
     twice = next((case for case in cases if cases.count(case) > 1), None)
     if twice is not None:
         raise InputError(
-            f"template {images!r} has several images of case {twice}; predict them one by one, or name the cases apart"
+            f"template {images!r} matches several images of case {twice}; give each image its own case name"
         )
     paths: list[Path] = []
     for done, (case, file) in enumerate(zip(cases, files, strict=True), start=1):
@@ -289,7 +289,7 @@ def _predict_case(
 ) -> list[Path]:
     picture = read_image(location)
     if len(picture.grid.shape) != 2:
-        raise InputError(f"{location} is a volume, and the network looks at planes; write its slices")
+        raise InputError(f"{location} is a volume, but the network takes 2D images; save its slices as separate images")
     probabilities = trained.probabilities(picture.array)
     values, recipe = np.array(trained.recipe.values, np.int64), trained.recipe
     path = folder / f"{safe_name(case)}{suffix}"
@@ -310,7 +310,7 @@ def find_device(name: str) -> torch.device:
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     if name.startswith("cuda") and not torch.cuda.is_available():
-        raise CallError("PyTorch sees no GPU here; use --device cpu, or install a PyTorch with CUDA")
+        raise CallError("PyTorch finds no GPU; use --device cpu, or install PyTorch with CUDA")
     try:
         device = torch.device(name)
     except RuntimeError:
@@ -318,5 +318,5 @@ def find_device(name: str) -> torch.device:
     if device.type not in ("cpu", "cuda") or (
         device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count()
     ):
-        raise CallError(f"device is auto, cpu, cuda or one of several, as cuda:1; got {name!r}")
+        raise CallError(f"device must be auto, cpu, cuda, or one of several GPUs as cuda:1; got {name!r}")
     return device

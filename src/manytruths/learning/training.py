@@ -35,9 +35,9 @@ def split_by_subject(study: Study, share: float = 0.3, seed: int = 0) -> dict[st
     """
     subjects = list(study.subjects)
     if not 0 < share < 1:
-        raise CallError(f"the share of subjects to test on is above 0 and below 1; got {share}")
+        raise CallError(f"test, the share of subjects to test on, must be above 0 and below 1; got {share}")
     if len(subjects) < 2:
-        raise InputError(f"there is one subject, {subjects[0]}: nobody is left to test on; add subjects")
+        raise InputError(f"there is only one subject, {subjects[0]}, so none is left to test on; add subjects")
     count = min(max(1, round(share * len(subjects))), len(subjects) - 1)
     chosen = set(random.Random(seed).sample(subjects, count))
     return {case.name: "test" if case.subject in chosen else "train" for case in study}
@@ -47,7 +47,7 @@ def folds_by_subject(study: Study, folds: int, seed: int = 0) -> list[dict[str, 
     """Splits of cross-validation: every subject is tested on once, and folds are about equally large."""
     subjects = list(study.subjects)
     if not 2 <= folds <= len(subjects):
-        raise CallError(f"folds are from 2 to the number of subjects, {len(subjects)}; got {folds}")
+        raise CallError(f"folds must be from 2 to the number of subjects, {len(subjects)}; got {folds}")
     random.Random(seed).shuffle(subjects)
     fold = {subject: k % folds for k, subject in enumerate(subjects)}
     return [{c.name: "test" if fold[c.subject] == k else "train" for c in study} for k in range(folds)]
@@ -60,7 +60,7 @@ def read_split(study: Study, path: Path) -> dict[str, str]:
     for case in study:
         part = rows.get(case.name, {}).get("part", "")
         if part not in PARTS:
-            raise InputError(f"{path}: case {case.name} has no part train or test, but {part!r}; add it")
+            raise InputError(f"{path}: the part of case {case.name} must be train or test; got {part!r}")
         parts[case.name] = part
     _check_split(study, parts, path)
     return parts
@@ -73,12 +73,12 @@ def _check_split(study: Study, parts: Mapping[str, str], path: Path) -> None:
     both = [subject for subject, own in by_subject.items() if len(own) > 1]
     if both:
         raise InputError(
-            f"{path}: subject {both[0]} is in both train and test, so that a network would be judged by images of a "
-            "patient it knows; put all cases of a subject into one part"
+            f"{path}: subject {both[0]} is in both train and test, so networks would be tested on patients that they "
+            "were trained on; put all cases of a subject into one part"
         )
     missing = [part for part in PARTS if part not in parts.values()]
     if missing:
-        raise InputError(f"{path}: no case is in {missing[0]}; put some subjects there")
+        raise InputError(f"{path}: no case has the part {missing[0]}; give it to some subjects")
 
 
 SETTINGS = "settings.json"
@@ -135,18 +135,18 @@ class TrainPlan:
     def __post_init__(self) -> None:
         for name in self.networks:
             if name not in NETWORKS:
-                raise CallError(f"no network {name!r}; there are {', '.join(NETWORKS)}")
+                raise CallError(f"there is no network {name!r}; use {' or '.join(NETWORKS)}")
         if not (self.networks and self.seeds and self.strategies):
-            raise CallError("there is nothing to train: name strategies, networks and seeds")
+            raise CallError("there is nothing to train: give at least one strategy, network and seed")
         for given in (self.networks, self.seeds):
             if len(set(given)) < len(given):
-                raise CallError(f"networks and seeds are each named once; got {', '.join(map(str, given))}")
+                raise CallError(f"give each network and each seed once; got {', '.join(map(str, given))}")
         if self.folds is not None and self.split is not None:
-            raise CallError("folds are drawn and a split is read: give one of --folds and --split")
+            raise CallError("give either --folds or --split, not both")
         if self.size is not None and self.size < 16:
-            raise CallError(f"size is 16 pixels or more; got {self.size}")
+            raise CallError(f"size must be 16 pixels or more; got {self.size}")
         if self.at_once < 1:
-            raise CallError(f"at_once is 1 or more; got {self.at_once}")
+            raise CallError(f"at_once must be 1 or more; got {self.at_once}")
 
 
 @dataclass(frozen=True)
@@ -251,7 +251,8 @@ def _check_settings(path: Path, now: Mapping[str, Any]) -> None:
         if other:
             was = ", ".join(DIFFERENCES.get(name) or f"{name} {before.get(name)}, now {now[name]}" for name in other)
             raise InputError(
-                f"{path.parent}: holds runs that were made otherwise ({was}); choose another --out, or remove it"
+                f"{path.parent}: contains runs made with other data or settings ({was}); choose another "
+                "--out, or remove it"
             )
         return
     write_json(path, now)
