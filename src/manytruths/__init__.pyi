@@ -62,10 +62,11 @@ from .complexity import (
 from .core.columns import Column, Unit
 from .core.counting import tally
 from .core.errors import CallError, FormatError, GridError, InputError, LabelError, ManytruthsError, StudyError
-from .core.labels import VOID, Labels, Undefined, reason
+from .core.labels import VOID, Labels
 from .core.painting import paint
 from .core.pooling import Tallies, pool
 from .core.tally import Tally
+from .core.undefined import Undefined, reason
 from .core.values import PatternValues
 from .evaluation import (
     Acceptance,

@@ -8,7 +8,7 @@ from scipy import stats
 
 from manytruths.agreement.features import feature_correlation, image_features
 from manytruths.core.errors import GridError
-from manytruths.core.labels import reason
+from manytruths.core.undefined import reason
 
 
 @pytest.mark.parametrize("n", [3, 10, 1000])
@@ -28,7 +28,7 @@ def test_region_counts_only_what_is_inside() -> None:
 
 def test_constant_and_too_few_are_undefined() -> None:
     assert reason(feature_correlation([1, 1, 1], [1, 2, 3]).r) == "one of the maps is constant"
-    assert reason(feature_correlation([1], [2]).p) == "there are fewer than two items"
+    assert reason(feature_correlation([1], [2]).p) == "fewer than two items were rated"
     assert reason(feature_correlation([1, 2], [2, 3]).p) == "two items always correlate fully"
     assert feature_correlation([1, 2], [2, 3]).r == 1
 

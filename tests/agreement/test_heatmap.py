@@ -17,7 +17,8 @@ from manytruths.agreement.heatmap import (
     ranking_values,
 )
 from manytruths.core.errors import CallError, LabelError
-from manytruths.core.labels import Labels, reason
+from manytruths.core.labels import Labels
+from manytruths.core.undefined import reason
 
 WORTH = [0, 23, 18, 14, 11, 8, 6, 5, 4, 3, 2]
 ranked = arrays(np.uint8, (4, 3, 5), elements=st.integers(0, 10))

@@ -12,7 +12,7 @@ import pytest
 from study_folders import command, disc, files, pixels, table, write_png, write_study
 
 HEAD = ["scope", "case", "group", "label", "region"]
-TAIL = ["statistic", "value", "low", "high", "n", "n_undefined", "reason"]
+TAIL = ["statistic", "value", "low", "high", "n", "n_undefined", "reason", "code"]
 EXTRA = {
     "agreement": [],
     "confusions": ["label_a", "label_b"],

@@ -15,7 +15,7 @@ import naive
 from manytruths.complexity import NO_OVERLAP, STATISTICS, Complexity, case_complexity
 from manytruths.complexity.descriptors import ALONE, NO_TRUTH, NOBODY, UPSIDE_DOWN
 from manytruths.core.errors import CallError
-from manytruths.core.labels import reason
+from manytruths.core.undefined import code, reason
 from manytruths.fusion import staple
 
 VOID = 9
@@ -236,15 +236,15 @@ def test_an_absent_rater_is_not_counted() -> None:
 )
 def test_undefined_with_the_reason(masks: dict[str, list[int] | None], why: str, raters: int, items: int) -> None:
     found = case_complexity(mt.tally(masks, labels=[0, 1]))
-    assert [reason(v) for v in numbers(found)] == [why] * 5
-    assert (found.reason, found.raters, found.items) == (why, raters, items)
+    assert [code(v) for v in numbers(found)] == [why] * 5
+    assert (found.code, found.raters, found.items) == (why, raters, items)
 
 
 @pytest.mark.parametrize("marked", [(450, 450, 100), (4, 4, 1), (416, 416, 168)])
 def test_a_map_that_is_flat_is_not_stretched(marked: tuple[int, int, int]) -> None:
     """No more overlap than by chance: W is the prior everywhere, up to where EM stops, which is no agreement."""
     found = case_complexity(two(*marked))
-    assert [reason(v) for v in numbers(found)] == [NO_TRUTH] * 5
+    assert [code(v) for v in numbers(found)] == [NO_TRUTH] * 5
     assert found.items == sum(marked)
 
 

@@ -15,9 +15,9 @@ from manytruths.complexity.groups import OTHER_SHAPE
 from manytruths.complexity.means import k_means
 from manytruths.complexity.thresholds import CHANCE
 from manytruths.core.errors import CallError, InputError
-from manytruths.core.labels import Undefined
+from manytruths.core.undefined import Undefined
 
-NOTHING = Undefined("no item was marked by two raters")
+NOTHING = Undefined("no_item_marked_twice")
 APART = Complexity(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, raters=2, items=8)
 
 

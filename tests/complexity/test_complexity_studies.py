@@ -57,9 +57,9 @@ def test_the_demo_is_hardest_where_there_is_least_to_see(demo) -> None:
         for group in ("Negative", "CIN1", "CIN3")
     }
     assert mean["CIN3"] < mean["CIN1"] < mean["Negative"]
-    why = {c.reason for c in found.values()}
+    why = {c.code for c in found.values()}
     assert why <= {"", NOBODY, NO_OVERLAP}
-    assert {groups[name] for name, c in found.items() if c.reason == NOBODY} == {"Negative"}
+    assert {groups[name] for name, c in found.items() if c.code == NOBODY} == {"Negative"}
 
 
 def test_groups_of_the_demo(demo) -> None:

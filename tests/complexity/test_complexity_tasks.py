@@ -8,7 +8,7 @@ import pytest
 from manytruths.complexity import NO_OVERLAP, Complexity, compare_tasks
 from manytruths.complexity.tasks import DEPENDENT, EMPTY
 from manytruths.core.errors import CallError
-from manytruths.core.labels import Undefined, reason
+from manytruths.core.undefined import Undefined, code, reason
 
 
 def task(esm: np.ndarray | list[float], raters: int = 2) -> list[Complexity]:
@@ -21,7 +21,7 @@ def left_out(why: str) -> Complexity:
 
 
 def test_by_hand() -> None:
-    found = compare_tasks(task([1, 2, 3]), [*task([0, 2]), left_out(NO_OVERLAP), left_out("nobody marked anything")])
+    found = compare_tasks(task([1, 2, 3]), [*task([0, 2]), left_out(NO_OVERLAP), left_out("nobody_marked")])
     assert (found.a.mean, found.a.std, found.a.n, found.b.mean) == (2, 1, 3, 1)
     assert (found.b.no_overlap, found.b.undefined, found.b.n) == (1, 1, 2)
     assert found.probability == pytest.approx(4.5 / 6)
@@ -89,8 +89,8 @@ def test_equal_and_empty_tasks() -> None:
     same = compare_tasks(task([0.0] * 12), task([0.0] * 12))
     assert (same.probability, same.p, same.difference.low, same.difference.high) == (0.5, 1, 0, 0)
     none = compare_tasks(task([1, 2]), [left_out(NO_OVERLAP)])
-    assert [reason(v) for v in (none.b.mean, none.b.std, none.probability, none.p)] == [EMPTY] * 4
-    assert reason(none.difference.value) == reason(none.difference.low) == EMPTY
+    assert [code(v) for v in (none.b.mean, none.b.std, none.probability, none.p)] == [EMPTY] * 4
+    assert code(none.difference.value) == code(none.difference.low) == EMPTY
     assert reason(compare_tasks(task([1]), task([2])).a.std) == "a single case has no spread"
 
 

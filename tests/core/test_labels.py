@@ -1,16 +1,12 @@
 """Label sets, and numbers that are undefined."""
 
-import copy
-import math
-import pickle
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from manytruths.core.errors import CallError, LabelError
-from manytruths.core.labels import MOST_LABELS, Labels, Undefined, ratio, reason
+from manytruths.core.labels import MOST_LABELS, Labels
 
 VALUES = st.sets(st.integers(0, 70000), min_size=1, max_size=8)
 
@@ -66,21 +62,3 @@ def test_what_is_no_label_set(fields, words):
 def test_unknown_label_names_those_there_are():
     with pytest.raises(CallError, match="no label 'x'; there are 0=background, 1=gland"):
         Labels.of({1: "gland"}).index("x")
-
-
-def test_undefined_is_a_nan_with_a_reason():
-    value = Undefined("nobody came")
-    assert isinstance(value, float)
-    assert math.isnan(value)
-    assert math.isnan(value + 1)
-    assert np.isnan(np.array([value])).all()
-    for copied in (pickle.loads(pickle.dumps(value)), copy.deepcopy(value), value):
-        assert reason(copied) == "nobody came"
-    assert repr(value) == "Undefined('nobody came')"
-    assert (reason(0.5), reason(math.nan)) == ("", "undefined")
-
-
-def test_ratio_is_defined_in_one_place():
-    assert ratio(1, 4, "why") == 0.25
-    assert reason(ratio(0, 0, "why")) == reason(ratio(1, 0, "why")) == "why"
-    assert type(ratio(np.int64(1), np.int64(2), "why")) is float

@@ -17,7 +17,7 @@ import manytruths as mt
 from study_folders import MANYTRUTHS, disc, files, run, table, untidy, value, volume, write_nifti, write_png
 
 HEAD = ["scope", "case", "group", "label", "region"]
-TAIL = ["statistic", "value", "low", "high", "n", "n_undefined", "reason"]
+TAIL = ["statistic", "value", "low", "high", "n", "n_undefined", "reason", "code"]
 HARD = {
     "scores": ["algorithm", "against"],
     "rankings": ["against", "metric", "rank", "algorithm"],

@@ -12,7 +12,7 @@ from PIL import Image
 
 from data_folder import data
 from manytruths.core.errors import CallError, GridError, InputError, LabelError
-from manytruths.core.labels import reason
+from manytruths.core.undefined import reason
 from manytruths.evaluation.boundaries import boundary_scores
 from manytruths.evaluation.boundary_curve import BoundaryCounts, BoundaryCurve, BoundaryScores, pooled_boundaries
 from manytruths.shape.matching import match_boundaries

@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 import manytruths as mt
 from data_folder import data
 from manytruths.core.errors import CallError
-from manytruths.core.labels import reason
+from manytruths.core.undefined import reason
 from manytruths.evaluation.extended_dice import acceptance
 from panels import VOID, panels
 

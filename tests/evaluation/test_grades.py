@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score, roc_auc_score, roc_curve
 
 from manytruths.core.errors import CallError, FormatError
-from manytruths.core.labels import Undefined, reason
+from manytruths.core.undefined import Undefined, code, reason
 from manytruths.evaluation.grading.agreement import grader_agreement
 from manytruths.evaluation.grading.grades import NONE_WITHIN, Grade, GradeScale, grade_counts, metric_roc
 from manytruths.evaluation.ranking.stability import draws
@@ -84,7 +84,7 @@ def test_area_within_is_that_of_pairs_of_one_algorithm(items, best):
         assert found.within.value == pytest.approx(won / of, abs=1e-12)
     else:
         mixed = found.positives and found.negatives
-        assert reason(found.within.value) == (NONE_WITHIN if mixed else reason(found.area.value))
+        assert code(found.within.value) == (NONE_WITHIN if mixed else code(found.area.value))
     if len({a for *_, a in items}) == 1:
         assert str(found.within) == str(found.area)
 
@@ -129,7 +129,7 @@ def test_one_class_is_undefined_and_says_which():
 
 
 def test_what_is_missing_is_counted():
-    values = {("a", "u"): 0.5, ("b", "u"): Undefined("both empty"), ("d", "u"): 0.1, ("e", "v"): 0.1, ("a", "v"): 0.9}
+    values = {("a", "u"): 0.5, ("b", "u"): Undefined("both_empty"), ("d", "u"): 0.1, ("e", "v"): 0.1, ("a", "v"): 0.9}
     grades = [
         Grade("a", "u", 4),
         Grade("b", "u", 4),

@@ -13,7 +13,7 @@ from manytruths.analyses.evaluate.frames import frame_curves
 from manytruths.analyses.summaries import Settings
 from manytruths.core.columns import Column
 from manytruths.core.errors import CallError, GridError
-from manytruths.core.labels import reason
+from manytruths.core.undefined import reason
 from manytruths.evaluation.intensity import FrameCurves, curve_distance, frame_intensity
 
 A, B, C, UNET = Column("A"), Column("B"), Column("C"), Column("unet", "algorithm")

@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 from data_folder import data
 from manytruths.analyses.evaluate.second_look_table import Look, draw_places, second_looks
 from manytruths.core.errors import CallError, GridError
-from manytruths.core.labels import reason
+from manytruths.core.undefined import reason
 from manytruths.evaluation.second_look import SecondLook, place_items, second_look, wanted_items
 from study_folders import pixels
 

@@ -12,7 +12,7 @@ import pytest
 from study_folders import command, disc, files, pixels, run, table, untidy, write_png
 
 HEAD = ["scope", "case", "group", "label", "region"]
-TAIL = ["statistic", "value", "low", "high", "n", "n_undefined", "reason"]
+TAIL = ["statistic", "value", "low", "high", "n", "n_undefined", "reason", "code"]
 EXTRA = {
     "performance": ["method", "rater"],
     "differences": ["method_a", "method_b"],

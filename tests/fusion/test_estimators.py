@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 import manytruths as mt
 from manytruths import fusion as room
 from manytruths.core.errors import CallError, InputError
-from manytruths.core.labels import reason
+from manytruths.core.undefined import reason
 from manytruths.core.values import PatternValues
 from manytruths.fusion import (
     Consensus,

@@ -17,7 +17,7 @@ from hypothesis.extra import numpy as arrays
 from PIL import Image
 
 from manytruths.core.errors import CallError, InputError
-from manytruths.core.labels import Undefined
+from manytruths.core.undefined import Undefined
 from manytruths.io import (
     Grid,
     atomic,
@@ -95,7 +95,7 @@ def test_text_keeps_its_line_ends(tmp_path):
 
 
 def test_csv(tmp_path):
-    rows = [["a,b", None, Undefined("why"), np.float64(0.1), 3], ['q"', 1.5, math.inf, np.float32(0.1), True]]
+    rows = [["a,b", None, Undefined("both_empty"), np.float64(0.1), 3], ['q"', 1.5, math.inf, np.float32(0.1), True]]
     write_csv(tmp_path / "t.csv", iter(rows), ["a", "b", "c", "d", "e"])
     assert (tmp_path / "t.csv").read_bytes() == b'a,b,c,d,e\n"a,b",,nan,0.1,3\n"q""",1.5,inf,0.1,True\n'
     with open(tmp_path / "t.csv", newline="") as stream:
@@ -110,7 +110,7 @@ class Thing:
 
 def test_json(tmp_path):
     value = {
-        "x": Undefined("why"),
+        "x": Undefined("both_empty"),
         1: np.float32(0.5),
         "t": Thing("é", (1.0, math.inf)),
         "n": np.arange(3),

@@ -21,7 +21,7 @@ from study_folders import table
 
 HEADER = [
     "scope", "case", "group", "label", "region", "topic", "raters", "rater_accuracy", "rater",
-    "statistic", "value", "low", "high", "n", "n_undefined", "reason",
+    "statistic", "value", "low", "high", "n", "n_undefined", "reason", "code",
 ]  # fmt: skip
 
 

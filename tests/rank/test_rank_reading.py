@@ -9,12 +9,12 @@ from manytruths.core.errors import CallError, FormatError
 from manytruths.evaluation.ranking.scores import BOTH_EMPTY, MISSING, PRESENT, UNDEFINED
 from manytruths.io.scores import read_scores
 
-OURS = "scope,case,group,label,region,algorithm,against,statistic,value,low,high,n,n_undefined,reason"
+OURS = "scope,case,group,label,region,algorithm,against,statistic,value,low,high,n,n_undefined,reason,code"
 
 
 def ours(*rows: tuple[str, ...]) -> str:
-    """Scope, case, label, algorithm, against, statistic, value, reason, as our own file has them."""
-    lines = [f"{s},{c},,{lab},whole,{a},{t},{m},{v},,,,,{why}" for s, c, lab, a, t, m, v, why in rows]
+    """Scope, case, label, algorithm, against, statistic, value, code, as our own file has them."""
+    lines = [f"{s},{c},,{lab},whole,{a},{t},{m},{v},,,,,in words,{why}" for s, c, lab, a, t, m, v, why in rows]
     return "\n".join([OURS, *lines, ""])
 
 
@@ -34,8 +34,8 @@ def refused(folder, text, **options) -> str:
 def test_our_own_table(tmp_path):
     found = written(tmp_path, ours(
         ("case", "p1", "", "unet", "staple", "dice", "0.9", ""),
-        ("case", "p1", "", "vnet", "staple", "dice", "nan", "both marked nothing"),
-        ("case", "p2", "", "unet", "staple", "dice", "", "the first marked nothing"),
+        ("case", "p1", "", "vnet", "staple", "dice", "nan", "both_empty"),
+        ("case", "p2", "", "unet", "staple", "dice", "", "first_empty"),
         ("case", "p1", "", "unet", "A", "dice", "0.8", ""),
         ("subject", "p1", "", "unet", "staple", "dice", "0.1", ""),
         ("mean", "", "", "unet", "staple", "dice", "0.2", ""),
@@ -50,14 +50,16 @@ def test_our_own_table(tmp_path):
 @pytest.mark.parametrize(
     ("why", "kind"),
     [
-        ("both marked nothing", BOTH_EMPTY),
-        ("both raters gave one and the same label to every item, so that chance is certain", BOTH_EMPTY),
-        ("no prediction", MISSING),
-        ("one of the two marked nothing", UNDEFINED),
+        ("both_empty", BOTH_EMPTY),
+        ("one_label_by_both", BOTH_EMPTY),
+        ("nothing_predicted_nor_agreed", BOTH_EMPTY),
+        ("no_prediction", MISSING),
+        ("one_empty", UNDEFINED),
+        ("both marked nothing", UNDEFINED),
         ("", UNDEFINED),
     ],
 )
-def test_reasons_of_gaps(tmp_path, why, kind):
+def test_codes_of_gaps(tmp_path, why, kind):
     rows = [("case", "p1", "", "unet", "x", "dice", "nan", f'"{why}"'), ("case", "p1", "", "v", "x", "dice", "1", "")]
     assert written(tmp_path, ours(*rows)).gaps[0, 0, 0, 0] == kind
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from manytruths.core.errors import CallError, InputError
-from manytruths.core.labels import reason
+from manytruths.core.undefined import reason
 from manytruths.evaluation.ranking.effects import mean_differences
 from manytruths.evaluation.ranking.gaps import boards
 from manytruths.evaluation.ranking.rank import rank
@@ -200,7 +200,7 @@ def test_mean_differences_have_the_intervals_of_scipy():
         assert (found.low[b, a], found.high[b, a]) == (-found.high[a, b], -found.low[a, b])
     few = mean_differences(values[:, :9])
     assert np.isnan(few.low).all()
-    assert "at least 10" in few.reason
+    assert "at least 10" in few.refusal.reason
     assert few.value[0, 1] == pytest.approx((values[0] - values[1])[:9].mean())
 
 
@@ -403,10 +403,10 @@ def test_ranks_in_cases_are_means_over_each_subject():
 
 def test_with_few_subjects_intervals_are_refused_and_the_rest_is_there():
     nine, ten = (rank(Scores.of(random_table(3, n), ["A", "B", "C"])) for n in (9, 10))
-    assert "at least 10" in nine.overall.refusal
+    assert "at least 10" in nine.overall.refusal.reason
     assert np.isnan(nine.overall.interval).all()
     assert np.isnan(nine.means[0].low).all()
-    assert "9" in nine.means[0].reason
+    assert "9" in nine.means[0].refusal.reason
     assert nine.overall.first_share.sum() == pytest.approx(1)
     assert not ten.overall.refusal
     low, high = ten.overall.interval

@@ -14,7 +14,7 @@ from manytruths.cli.rank_verb import rank as verb
 from study_folders import run, table
 
 HEAD = ["scope", "case", "group", "label", "region"]
-TAIL = ["statistic", "value", "low", "high", "n", "n_undefined", "reason"]
+TAIL = ["statistic", "value", "low", "high", "n", "n_undefined", "reason", "code"]
 EXTRA = {
     "rankings": ["scheme", "against", "metric", "rank", "algorithm"],
     "pairs": ["scheme", "against", "metric", "algorithm_a", "algorithm_b"],
@@ -48,10 +48,10 @@ def write_scores(path, algorithms=NAMES, cases=14, truths=("A", "vote:0.5"), see
                     dice = float(np.clip(rng.normal(0.9 - 0.04 * a, 0.03), 0, 1))
                     row = ["case", f"p{c}", "", "", "whole", name, truth]
                     if c == 3 and a == 1:
-                        out.writerow([*row, "dice", "nan", "", "", "", "", "both marked nothing"])
+                        out.writerow([*row, "dice", "nan", "", "", "", "", "both marked nothing", "both_empty"])
                     elif c != 5 or a != 2:
-                        out.writerow([*row, "dice", dice, "", "", "", "", ""])
-                        out.writerow([*row, "hausdorff_95", 50 * (1 - dice), "", "", "", "", ""])
+                        out.writerow([*row, "dice", dice, "", "", "", "", "", ""])
+                        out.writerow([*row, "hausdorff_95", 50 * (1 - dice), "", "", "", "", "", ""])
     return path
 
 
@@ -378,7 +378,7 @@ def test_a_file_that_is_not_there(tmp_path, capsys):
 def test_what_evaluate_writes(tmp_path, capsys):
     """Rows without a prediction are missing ones; the mean of raters is no truth besides them."""
     path = write_scores(tmp_path / "scores.csv", truths=("A", "B", "mean of raters"))
-    text = path.read_text().replace("both marked nothing", "no prediction")
+    text = path.read_text().replace("both_empty", "no_prediction")
     path.write_text(text)
     done = run(capsys, "rank", path, "--out", tmp_path, "--metric", "dice")
     assert done.status == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from manytruths.core.undefined import Undefined
 from manytruths.evaluation.ranking.rank import rank
 from manytruths.evaluation.ranking.scores import Scores
 from manytruths.evaluation.ranking.words import Evidence, groups, verdict
@@ -56,9 +57,9 @@ def test_a_winner_is_better_than_every_other_and_first_nearly_always():
     assert verdict(evidence(upper([0.01] * 6), least=(0.94, 0, 0, 0))).winner is None
     assert verdict(evidence(upper([0.01] * 6), least=(0.95, 0, 0, 0))).winner == "a"
     assert "only 94%" in verdict(evidence(upper([0.01] * 6), least=(0.94, 0, 0, 0))).sentence
-    few = verdict(evidence(upper([0.01] * 6), refusal="too few"))
+    few = verdict(evidence(upper([0.01] * 6), refusal=Undefined("too_few_subjects")))
     assert few.winner is None
-    assert "too few" in few.sentence
+    assert "at least 10" in few.sentence
     shared = verdict(evidence(upper([0.01] * 6), ranks=(1.5, 1.5, 3.0, 4.0)))
     assert shared.winner is None
     assert shared.sentence == "a and b share the first place: no winner is declared."

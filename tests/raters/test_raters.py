@@ -14,8 +14,8 @@ from scipy.cluster import hierarchy
 
 import manytruths as mt
 from manytruths.core.errors import CallError
-from manytruths.core.labels import reason
 from manytruths.core.tally import Tally
+from manytruths.core.undefined import reason
 from manytruths.raters import (
     cluster,
     rater_dependence,

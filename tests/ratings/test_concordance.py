@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from manytruths.agreement import fleiss_kappa, krippendorff_alpha, percent_agreement
 from manytruths.core.errors import CallError
-from manytruths.core.labels import reason
+from manytruths.core.undefined import reason
 from manytruths.ratings import Ratings, chance_distribution, competence, correct, genuineness, rho, sigma
 from manytruths.ratings.concordance import near
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manytruths.core.errors import CallError
-from manytruths.core.labels import reason
+from manytruths.core.undefined import reason
 from manytruths.ratings import Ratings
 from manytruths.ratings.majorities import majorities, tail
 

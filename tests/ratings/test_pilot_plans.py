@@ -16,8 +16,8 @@ import manytruths as mt
 from data_folder import data
 from manytruths.core.columns import Column
 from manytruths.core.errors import CallError, InputError
-from manytruths.core.labels import reason
 from manytruths.core.tally import Tally
+from manytruths.core.undefined import reason
 from manytruths.ratings import Ratings
 from manytruths.ratings.planning.majority import majority_accuracy
 from manytruths.ratings.planning.pilot import Rule, plan_from_ratings, plan_from_tallies

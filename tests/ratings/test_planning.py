@@ -14,7 +14,7 @@ from scipy.stats import betabinom, binom, norm
 
 import manytruths as mt
 from manytruths.core.errors import CallError
-from manytruths.core.labels import reason
+from manytruths.core.undefined import reason
 from manytruths.ratings.planning.kappa_width import cases_for_width, kappa_width
 from manytruths.ratings.planning.majority import (
     case_accuracy,

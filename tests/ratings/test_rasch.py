@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from manytruths.core.errors import CallError, InputError
-from manytruths.core.labels import Undefined
+from manytruths.core.undefined import Undefined
 from manytruths.ratings import Ratings, rho
 from manytruths.ratings.rasch import rasch
 from manytruths.ratings.rasch_fit import maximum

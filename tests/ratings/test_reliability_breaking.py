@@ -16,7 +16,7 @@ from manytruths.analyses.reliability.rho_intervals import _Pieces, rho_interval
 from manytruths.analyses.reliability.verb import ReliabilitySettings, reliability
 from manytruths.cli import status
 from manytruths.core.errors import CallError
-from manytruths.core.labels import reason
+from manytruths.core.undefined import reason
 from manytruths.io.ratings import RatingsOptions, open_ratings
 from manytruths.ratings import Ratings, competence, rho, sigma
 from manytruths.ratings.concordance import genuineness, near

@@ -23,7 +23,7 @@ from manytruths.analyses.reliability.verb import ReliabilitySettings, reliabilit
 from manytruths.cli import app, status
 from manytruths.cli.reliability_verb import reliability as verb
 from manytruths.core.errors import CallError, InputError
-from manytruths.core.labels import reason
+from manytruths.core.undefined import reason
 from manytruths.inference.intervals import mean_intervals, pooled_intervals
 from manytruths.io.ratings import read_ratings
 from manytruths.ratings import Ratings, competence, rho, sigma
@@ -31,7 +31,7 @@ from manytruths.ratings.rasch import rasch
 from study_folders import files, run, table, untidy, value
 
 HEAD = ["scope", "case", "group", "label", "region"]
-TAIL = ["statistic", "value", "low", "high", "n", "n_undefined", "reason"]
+TAIL = ["statistic", "value", "low", "high", "n", "n_undefined", "reason", "code"]
 EXTRA = {
     "reliability": ["source", "rater_a", "rater_b"],
     "raters": ["rater", "source"],

@@ -15,7 +15,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import cdist
 
 from manytruths.core.errors import CallError, GridError, LabelError
-from manytruths.core.labels import Undefined
+from manytruths.core.undefined import Undefined
 from manytruths.shape import (
     hausdorff,
     mean_surface_distance,

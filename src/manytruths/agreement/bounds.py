@@ -22,7 +22,7 @@ SMYTH_LIMIT = 0.1
 """The largest bound that Smyth recommends accepting."""
 
 
-@vote_statistic(undefined="no item was rated", alone="no item was rated")
+@vote_statistic(undefined="not_rated", alone="not_rated")
 def smyth_bound(found: Sums) -> Values:
     """The least mean error rate that raters who disagree so much must have, whatever the truth.
 
@@ -50,7 +50,7 @@ def agreement_curve(tally: Tally) -> AgreementCurve:
     return AgreementCurve(levels, items / items[0] if items[0] else np.full(len(levels), np.nan))
 
 
-@vote_statistic(undefined="nobody marked anything")
+@vote_statistic(undefined="nobody_marked")
 def unanimous(found: Sums) -> Values:
     """Of the items that anybody marked and two or more raters rated, the share that all of them marked."""
     return found.agreed / found.marked

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ..core.tally import Tally
 from .votes import ONE_LABEL, Sums, Values, sums, vote_statistic
 
-NOT_RATED = "no item was rated"
+NOT_RATED = "not_rated"
 
 
 def prevalence(tally: Tally) -> NDArray[np.float64]:
@@ -50,13 +50,13 @@ def fleiss_kappa(found: Sums) -> Values:
     return 1 - found.disagreement / found.chance
 
 
-@vote_statistic(undefined="there is only one label")
+@vote_statistic(undefined="only_one_label")
 def gwet_ac1(found: Sums) -> Values:
     """Gwet's AC1, which does not collapse when one label is rare."""
     return 1 - found.disagreement / (1 - found.chance / (len(found.labels) - 1))
 
 
-@vote_statistic(undefined="there is only one label")
+@vote_statistic(undefined="only_one_label")
 def pabak(found: Sums) -> Values:
     """Prevalence- and bias-adjusted kappa: chance taken as 1 / labels (Byrt 1993; Brennan and Prediger 1981)."""
     return 1 - found.disagreement / np.float64(1 - 1 / len(found.labels))
@@ -68,7 +68,7 @@ def prevalence_index(found: Sums) -> Values:
     return np.abs(1 - 2 * found.prevalence[..., found.labels.background])
 
 
-@vote_statistic(undefined="nobody marked anything", background=True)
+@vote_statistic(undefined="nobody_marked", background=True)
 def positive_agreement(found: Sums) -> Values:
     """Positive specific agreement: a rater having marked an item, the chance that another has too.
 
@@ -77,7 +77,7 @@ def positive_agreement(found: Sums) -> Values:
     return found.marks_met / found.marks
 
 
-@vote_statistic(undefined="everybody marked everything", background=True)
+@vote_statistic(undefined="everybody_marked_everything", background=True)
 def negative_agreement(found: Sums) -> Values:
     """Negative specific agreement: a rater having left an item, the chance that another has too."""
     return found.blanks_met / found.blanks

@@ -19,7 +19,7 @@ from ..core.labels import Labels
 from ..core.tally import Tally
 from .pairs import PairStatistic, Tables, pair_statistic
 
-SAME = "both raters gave one and the same label to every item, so that chance agreement is complete"
+SAME = "one_label_by_both"
 
 
 def _kappa(tables: Tables, weights: NDArray[np.float64]) -> NDArray[np.float64]:

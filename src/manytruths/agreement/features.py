@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import GridError
-from ..core.labels import Undefined
+from ..core.undefined import Undefined
 from ..shape import channels, intensity, lightness, local_maximum, michelson_contrast
 
 
@@ -50,11 +50,11 @@ def _pearson(a: NDArray[np.float64], b: NDArray[np.float64]) -> Correlation:
 
     n = len(a)
     if n < 2 or np.ptp(a) == 0 or np.ptp(b) == 0:
-        why = Undefined("there are fewer than two items" if n < 2 else "one of the maps is constant")
+        why = Undefined("fewer_than_two_items" if n < 2 else "constant_map")
         return Correlation(why, why, n)
     x, y = a - a.mean(), b - b.mean()
     r = float(np.clip(x @ y / np.sqrt((x @ x) * (y @ y)), -1, 1))
-    p = float(special.betainc((n - 2) / 2, 0.5, 1 - r * r)) if n > 2 else Undefined("two items always correlate fully")
+    p = float(special.betainc((n - 2) / 2, 0.5, 1 - r * r)) if n > 2 else Undefined("two_items")
     return Correlation(r, p, n)
 
 

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import CallError, LabelError
-from ..core.labels import ratio
 from ..core.tally import Tally
+from ..core.undefined import ratio
 from ..core.values import PatternValues
 
 Values = NDArray[np.float64]
@@ -112,4 +112,4 @@ def heatmap_score(tally: Tally, values: ArrayLike | None = None) -> float:
     inside = tally.marked > 0
     top = heat[inside & (tally.counts > 0)].max(initial=0)
     total = float(tally.counts[inside] @ heat[inside]) / top if top else 0.0
-    return ratio(total, float(tally.counts[inside].sum()), "nobody marked anything")
+    return ratio(total, float(tally.counts[inside].sum()), "nobody_marked")

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import CallError
-from ..core.labels import Undefined
 from ..core.tally import Tally
+from ..core.undefined import Undefined
 from .votes import ALONE, ONE_LABEL
 
 Level = Literal["nominal", "ordinal", "interval", "ratio"]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..core.labels import Labels
 from .pairs import Tables, binary, pair_statistic
 
-NOTHING = "both marked nothing"
+NOTHING = "both_empty"
 
 
 @pair_statistic(undefined=NOTHING)
@@ -38,35 +38,35 @@ def iou(tables: Tables, labels: Labels) -> NDArray[np.float64]:
     return a / (a + b + c)
 
 
-@pair_statistic(undefined="the second marked nothing")
+@pair_statistic(undefined="second_empty")
 def sensitivity(tables: Tables, labels: Labels) -> NDArray[np.float64]:
     """a / (a + c): of what the second marked, the share that the first marked."""
     a, _, c, _ = binary(tables, labels)
     return a / (a + c)
 
 
-@pair_statistic(undefined="the second marked everything")
+@pair_statistic(undefined="second_full")
 def specificity(tables: Tables, labels: Labels) -> NDArray[np.float64]:
     """d / (b + d): of what the second left, the share that the first left."""
     _, b, _, d = binary(tables, labels)
     return d / (b + d)
 
 
-@pair_statistic(undefined="the first marked nothing")
+@pair_statistic(undefined="first_empty")
 def ppv(tables: Tables, labels: Labels) -> NDArray[np.float64]:
     """a / (a + b): positive predictive value."""
     a, b, _, _ = binary(tables, labels)
     return a / (a + b)
 
 
-@pair_statistic(undefined="the first marked everything")
+@pair_statistic(undefined="first_full")
 def npv(tables: Tables, labels: Labels) -> NDArray[np.float64]:
     """d / (c + d): negative predictive value."""
     _, _, c, d = binary(tables, labels)
     return d / (c + d)
 
 
-@pair_statistic(undefined="no item was rated by both")
+@pair_statistic(undefined="no_item_rated_by_both")
 def bias_index(tables: Tables, labels: Labels) -> NDArray[np.float64]:
     """|b − c| / n: how far apart the two raters' shares of marked items are (Byrt 1993)."""
     a, b, c, d = binary(tables, labels)

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from ..core.crossing import crossed
 from ..core.errors import CallError
-from ..core.labels import Labels, Undefined
+from ..core.labels import Labels
 from ..core.tally import Tally
+from ..core.undefined import Undefined
 from .votes import SIGNATURE
 
 Tables = NDArray[np.float64]
@@ -62,14 +63,14 @@ class PairStatistic:
         value = float(self.of(table, labels))
         if not np.isnan(value):
             return value
-        return Undefined(self.undefined if table.sum() else "no item was rated by both")
+        return Undefined(self.undefined if table.sum() else "no_item_rated_by_both")
 
     def __repr__(self) -> str:
         return f"<pair statistic {self.__name__}>"
 
 
 def pair_statistic(undefined: str) -> Callable[[Formula], PairStatistic]:
-    """Make a formula over contingency tables a statistic; ``undefined`` says when it has no value."""
+    """Make a formula over contingency tables a statistic; ``undefined`` is the code where it has no value."""
     return lambda formula: PairStatistic(formula, undefined)
 
 
@@ -107,7 +108,7 @@ class PairMatrix:
         """Over the pairs for which it is defined, each taken both ways round."""
         values = self.values[~np.eye(len(self.names), dtype=bool)]
         defined = values[~np.isnan(values)]
-        return float(defined.mean()) if defined.size else Undefined(f"{self.statistic} is undefined for every pair")
+        return float(defined.mean()) if defined.size else Undefined("undefined_for_every_pair")
 
     def to_frame(self) -> Any:
         """A pandas DataFrame (extra ``tables``)."""

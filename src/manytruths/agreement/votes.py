@@ -15,16 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import CallError
-from ..core.labels import Labels, Undefined
+from ..core.labels import Labels
 from ..core.tally import Tally
+from ..core.undefined import Undefined
 
 Values = NDArray[np.float64]
 
 SIGNATURE = Signature([Parameter("tally", Parameter.POSITIONAL_OR_KEYWORD, annotation=Tally)], return_annotation=float)
 """What a user calls, whatever the formula behind it takes."""
 
-ALONE = "no item was rated by two raters"
-ONE_LABEL = "every rater gave one and the same label to every item, so that chance agreement is complete"
+ALONE = "no_item_rated_twice"
+ONE_LABEL = "one_label"
 
 
 @dataclass(frozen=True)
@@ -155,5 +156,5 @@ class VoteStatistic:
 def vote_statistic(
     undefined: str, *, alone: str = ALONE, background: bool = False
 ) -> Callable[[Formula], VoteStatistic]:
-    """Make a formula over sums a statistic; ``undefined`` says when it has no value, ``alone`` when m < 2."""
+    """Make a formula over sums a statistic; ``undefined`` is the code where it has no value, ``alone`` where m < 2."""
     return lambda formula: VoteStatistic(formula, undefined, alone=alone, background=background)

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..core.labels import reason
+from ..core.undefined import code, reason
 from ..io import write_csv
 
 HEAD = ("scope", "case", "group", "label", "region")
-TAIL = ("statistic", "value", "low", "high", "n", "n_undefined", "reason")
+TAIL = ("statistic", "value", "low", "high", "n", "n_undefined", "reason", "code")
 
 
 @dataclass(slots=True)
@@ -35,12 +35,12 @@ class Row:
 
     def cells(self) -> list[object]:
         """In the order of the file; the reason is that of the value, else that of its missing interval."""
-        why = reason(self.value) or (reason(self.low) if self.low is not None else "")
+        gap = self.value if self.low is None or math.isnan(self.value) else self.low
         ends = [None if end is None or math.isnan(end) else end for end in (self.low, self.high)]
         region = f"{self.region} {self.mark}".strip() if self.mark else self.region
         return [
             self.scope, self.case, self.group, self.label, region, *self.extra,
-            self.statistic, float(self.value), *ends, self.n, self.n_undefined, why,
+            self.statistic, float(self.value), *ends, self.n, self.n_undefined, reason(gap), code(gap),
         ]  # fmt: skip
 
 

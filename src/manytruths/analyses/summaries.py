@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import CallError
-from ..core.labels import Undefined
 from ..core.pooling import Tallies
+from ..core.undefined import Undefined
 from ..inference.intervals import check_resamples, mean_intervals, subject_values
 from .rows import Row
 
@@ -106,7 +106,7 @@ def _subject_rows(series: Sequence[Series], tallies: Tallies, values: NDArray[np
     by_subject = subject_values(tallies, values)
     for k, one in enumerate(series):
         for (subject, cases), value in zip(tallies.by_subject().items(), by_subject[:, k], strict=True):
-            why = Undefined("undefined for every case of the subject")
+            why = Undefined("undefined_for_every_case_of_subject")
             defined = why if math.isnan(value) else float(value)
             yield Row("subject", one.statistic, defined, subject, "", one.label, region, one.extra, n=len(cases))
 
@@ -132,4 +132,4 @@ def mean_rows(
 
 def _std(values: NDArray[np.float64]) -> float:
     defined = values[~np.isnan(values)]
-    return float(defined.std(ddof=1)) if len(defined) > 1 else Undefined("fewer than two subjects")
+    return float(defined.std(ddof=1)) if len(defined) > 1 else Undefined("fewer_than_two_subjects")

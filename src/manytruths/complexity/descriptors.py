@@ -30,8 +30,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import CallError
-from ..core.labels import VOID, Undefined, ratio, reason
+from ..core.labels import VOID
 from ..core.tally import Tally
+from ..core.undefined import Undefined, code, ratio, reason
 from ..fusion import Staple, staple
 
 Values = NDArray[np.float64]
@@ -45,10 +46,10 @@ FLAT = 1e-3
 
 STATISTICS = ("entropy", "std", "mean", "esm", "ssm")
 
-ALONE = "fewer than two raters"
-NOBODY = "nobody marked anything"
-NO_OVERLAP = "no item was marked by two raters"
-NO_TRUTH = "the raters overlap no more than by chance: to STAPLE every item is equally likely to be true"
+ALONE = "fewer_than_two_raters"
+NOBODY = "nobody_marked"
+NO_OVERLAP = "no_item_marked_twice"
+NO_TRUTH = "staple_without_truth"
 UPSIDE_DOWN = "hardly any overlap: to STAPLE, what all raters marked is not the most likely to be true"
 
 
@@ -78,6 +79,11 @@ class Complexity:
         """Why the case has no complexity; empty where it has one."""
         return reason(self.entropy)
 
+    @property
+    def code(self) -> str:
+        """The same for programs."""
+        return code(self.entropy)
+
 
 def case_complexity(tally: Tally) -> Complexity:
     """How complex a case is; all labels but background count as marked, and only raters in their first session.
@@ -106,7 +112,7 @@ def case_complexity(tally: Tally) -> Complexity:
     if values.max() < 1 - FLAT:
         return _undefined(NO_TRUTH, raters, items)
     entropy, std, mean = _described(values[inside], counts, items)
-    square, low = mean**2, "the mean is 0"
+    square, low = mean**2, "mean_zero"
     ssm = std if reason(std) else ratio(std, square, low)
     return Complexity(entropy, std, mean, ratio(entropy, square, low), ssm, raters, items, _note(table, values, found))
 
@@ -148,7 +154,7 @@ def _described(values: Values, counts: NDArray[np.int64], items: int) -> tuple[f
     shares = np.bincount(bins, counts) / items
     shares = shares[shares > 0]
     mean = float(counts @ values / items)
-    variance = ratio(float(counts @ (values - mean) ** 2), items - 1, "a single item has no spread")
+    variance = ratio(float(counts @ (values - mean) ** 2), items - 1, "single_item")
     std = variance if reason(variance) else variance**0.5
     return abs(float(shares @ np.log(shares))), std, mean
 

@@ -20,13 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import CallError
-from ..core.labels import Undefined, reason
-from ..inference.intervals import LEAST_SUBJECTS, TOO_FEW, Interval, check_resamples
+from ..core.undefined import Undefined, like, reason
+from ..inference.intervals import LEAST_SUBJECTS, Interval, check_resamples
 from .descriptors import NO_OVERLAP, STATISTICS, Complexity, rater_note
 
 Values = NDArray[np.float64]
 
-EMPTY = "no case of the task has a value"
+EMPTY = "no_case_with_value"
 DEPENDENT = "subjects have several cases: p takes them for independent, the interval does not"
 
 
@@ -113,9 +113,9 @@ def compare_tasks(
 
 def _task(cases: Sequence[Complexity], statistic: str) -> Task:
     values = tuple(v for case in cases if not reason(v := float(getattr(case, statistic))))
-    apart = sum(case.reason == NO_OVERLAP for case in cases)
+    apart = sum(case.code == NO_OVERLAP for case in cases)
     mean = float(np.mean(values)) if values else Undefined(EMPTY)
-    std = float(np.std(values, ddof=1)) if len(values) > 1 else Undefined("a single case has no spread")
+    std = float(np.std(values, ddof=1)) if len(values) > 1 else Undefined("single_case")
     return Task(values, mean, std if values else Undefined(EMPTY), apart, len(cases) - len(values) - apart)
 
 
@@ -131,7 +131,7 @@ def _interval(
     value = a.mean - b.mean if a.n and b.n else Undefined(EMPTY)
     fewest = min(len(set(names)) for names in subjects)
     if fewest < LEAST_SUBJECTS:
-        refused = Undefined(reason(value) or f"{TOO_FEW}; a task has {fewest}")
+        refused = like(value, "too_few_subjects", f"a task has {fewest}")
         return Interval(value, refused, refused, level, "percentile", n)
     random = np.random.default_rng(seed)
     drawn = _drawn(subjects, together, resamples, random)

@@ -1,8 +1,7 @@
-"""Label sets, VOID, and numbers that are undefined."""
+"""Label sets and VOID."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -13,40 +12,6 @@ VOID = 255
 
 MOST_LABELS = 255
 """Codes are bytes and VOID takes one."""
-
-
-class Undefined(float):
-    """A ``nan`` that knows why.
-
-    >>> kappa = Undefined("both raters marked nothing")
-    >>> math.isnan(kappa), kappa.reason
-    (True, 'both raters marked nothing')
-    """
-
-    reason: str
-
-    def __new__(cls, reason: str) -> Undefined:
-        self = super().__new__(cls, math.nan)
-        self.reason = reason
-        return self
-
-    def __repr__(self) -> str:
-        return f"Undefined({self.reason!r})"
-
-    def __reduce__(self) -> tuple[type[Undefined], tuple[str]]:
-        return Undefined, (self.reason,)
-
-
-def reason(value: float) -> str:
-    """Why a value is undefined; empty where it is defined."""
-    if isinstance(value, Undefined):
-        return value.reason
-    return "undefined" if math.isnan(value) else ""
-
-
-def ratio(numerator: float, denominator: float, otherwise: str) -> float:
-    """``numerator / denominator``, or undefined for the reason given."""
-    return float(numerator / denominator) if denominator else Undefined(otherwise)
 
 
 @dataclass(frozen=True)

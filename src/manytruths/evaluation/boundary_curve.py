@@ -11,14 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import CallError
-from ..core.labels import Undefined
+from ..core.undefined import Undefined
 
 Numbers = NDArray[np.float64]
 Integers = NDArray[np.int64]
-
-NOT_FOUND = "no boundary was found"
-NOT_WANTED = "no truth has a boundary"
-NEITHER = "no boundary was found and no truth has one"
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +104,7 @@ class BoundaryCurve:
         there = np.isfinite(p) & np.isfinite(r)
         recalls, at = np.unique(r[there], return_inverse=True)
         if len(recalls) < 2:
-            return Undefined("fewer than two recalls were reached: no curve")
+            return Undefined("fewer_than_two_recalls")
         precisions = np.zeros(len(recalls))
         np.maximum.at(precisions, at, p[there])
         return float(np.trapezoid(precisions, recalls))
@@ -139,7 +135,7 @@ class PooledBoundaryScores(BoundaryCurve):
     def ois(self) -> BoundaryPoint:
         """The point with the best threshold of each image; it has no threshold of its own."""
         counts = [image.counts.at(_best(image.counts)) for image in self.images]
-        return _point(Undefined("each image has its own"), reduce(BoundaryCounts.__add__, counts))
+        return _point(Undefined("own_threshold"), reduce(BoundaryCounts.__add__, counts))
 
 
 def pooled_boundaries(scores: Iterable[BoundaryScores]) -> PooledBoundaryScores:
@@ -172,7 +168,7 @@ def _point(threshold: float, counts: BoundaryCounts) -> BoundaryPoint:
     p, r, f = (float(x[0]) for x in (counts.precision, counts.recall, counts.f))
     return BoundaryPoint(
         threshold,
-        p if counts.found[0] else Undefined(NOT_FOUND),
-        r if counts.wanted[0] else Undefined(NOT_WANTED),
-        f if counts.found[0] or counts.wanted[0] else Undefined(NEITHER),
+        p if counts.found[0] else Undefined("no_boundary_found"),
+        r if counts.wanted[0] else Undefined("no_boundary_in_truth"),
+        f if counts.found[0] or counts.wanted[0] else Undefined("no_boundary_at_all"),
     )

@@ -22,13 +22,14 @@ from numpy.typing import NDArray
 
 from ..core.columns import Column
 from ..core.errors import CallError
-from ..core.labels import VOID, ratio
+from ..core.labels import VOID
 from ..core.tally import Tally
+from ..core.undefined import ratio
 
 SATURATED = 1 / 3
 """Below this |I| / |O| the raters differ so much that nearly anything between them scores 1."""
 
-NOTHING = "nothing was predicted, and no item was marked by all"
+NOTHING = "nothing_predicted_nor_agreed"
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Acceptance:
     @property
     def inner_outer_ratio(self) -> float:
         """|I| / |O|."""
-        return ratio(float(self.inner), float(self.outer), "nobody marked anything")
+        return ratio(float(self.inner), float(self.outer), "nobody_marked")
 
     @property
     def note(self) -> str:

@@ -26,15 +26,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..core.columns import Column
 from ..core.errors import CallError, GridError
-from ..core.labels import Undefined, reason
+from ..core.undefined import Undefined, code
 from ..shape import intensity
 
 Values = NDArray[np.float64]
 
 LEAST_FRAMES = 3
 """A sequence has at least so many frames."""
-NOTHING_MARKED = "nothing is marked"
-NOT_FINITE = "the image is not finite anywhere inside"
+NOTHING_MARKED = "nothing_marked"
+NOT_FINITE = "not_finite"
 MEAN = Column("mean of raters", "reference")
 
 
@@ -101,7 +101,7 @@ class FrameCurves:
     def of(cls, by_frame: Mapping[str, Mapping[Column, float]]) -> FrameCurves:
         """From what :func:`frame_intensity` gave for every frame, in order; who is missing in one is undefined."""
         columns = sorted({c for values in by_frame.values() for c in values}, key=lambda c: c.order)
-        gone = Undefined("there is no mask")
+        gone = Undefined("no_mask")
         curves = {c: tuple(values.get(c, gone) for values in by_frame.values()) for c in columns}
         return cls(tuple(by_frame), curves)
 
@@ -135,8 +135,8 @@ def _average(values: Sequence[float]) -> float:
     known = [v for v in values if not math.isnan(v)]
     if known:
         return math.fsum(known) / len(known)
-    whys = {reason(v) for v in values}
-    return Undefined(whys.pop() if len(whys) == 1 else "undefined for every rater")
+    codes = {code(v) for v in values}
+    return Undefined(codes.pop() if len(codes) == 1 else "undefined_for_every_rater")
 
 
 def curve_distance(column: Column, curve: Sequence[float], against: Sequence[float]) -> CurveDistance:
@@ -152,7 +152,7 @@ def curve_distance(column: Column, curve: Sequence[float], against: Sequence[flo
     known = ~(np.isnan(one) | np.isnan(two))
     count = int(known.sum())
     if not count:
-        nothing = Undefined("there is no frame in which both are defined")
+        nothing = Undefined("no_common_frame")
         return CurveDistance(column, nothing, nothing, nothing, nothing, 0, len(one))
     apart, level = one[known] - two[known], float(two[known].mean())
     rms, absolute = float(np.sqrt((apart**2).mean())), float(np.abs(apart).mean())
@@ -161,4 +161,4 @@ def curve_distance(column: Column, curve: Sequence[float], against: Sequence[flo
 
 def _share(distance: float, level: float) -> float:
     """Relative to a mean intensity; that of images with values below 0 (CT) says nothing."""
-    return distance / level if level > 0 else Undefined("the mean intensity of the raters is not positive")
+    return distance / level if level > 0 else Undefined("intensity_not_positive")

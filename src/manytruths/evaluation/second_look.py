@@ -21,13 +21,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import CallError, GridError
-from ..core.labels import Undefined
+from ..core.undefined import Undefined
 
 Array = NDArray[Any]
 Flags = NDArray[np.bool_]
 Box = tuple[slice, ...]
 
-UNKNOWN_SIZE = "the size of an item is not known; give the spacing"
+UNKNOWN_SIZE = "pixel_size_unknown"
 
 
 @dataclass(frozen=True)

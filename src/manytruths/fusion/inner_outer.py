@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.labels import ratio
 from ..core.tally import Tally
+from ..core.undefined import ratio
 from ..core.values import PatternValues
 from .vote import decided
 
@@ -48,7 +48,7 @@ def inner_outer_ratio(tally: Tally) -> float:
     0.3333333333333333
     """
     inner, outer = tally.counts @ inner_region(tally), tally.counts @ outer_region(tally)
-    return ratio(float(inner), float(outer), "nobody marked anything")
+    return ratio(float(inner), float(outer), "nobody_marked")
 
 
 def _region(tally: Tally, threshold: str) -> NDArray[np.bool_]:

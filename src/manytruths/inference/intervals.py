@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import CallError, InputError
-from ..core.labels import Undefined, reason
 from ..core.pooling import Tallies, aligned, pool
 from ..core.tally import Tally
+from ..core.undefined import Undefined, like, reason
 
 Statistic = Callable[[Tally], float]
 Values = NDArray[np.float64]
@@ -29,7 +29,12 @@ Values = NDArray[np.float64]
 MOST_RESAMPLES = 100_000
 """Beyond it intervals do not change any more, and take memory and hours."""
 LEAST_SUBJECTS = 10
-TOO_FEW = f"an interval over subjects needs at least {LEAST_SUBJECTS} of them"
+"""Fewer make no interval over subjects."""
+
+
+def too_few(subjects: int) -> Undefined | None:
+    """Why so many subjects make no interval; None where they do."""
+    return Undefined("too_few_subjects", f"there are {subjects}") if subjects < LEAST_SUBJECTS else None
 
 
 def check_resamples(resamples: int) -> None:
@@ -105,7 +110,7 @@ def interval(
     if over == "raters":
         return _over_raters(statistic, tables, of, level)
     if len(tables.by_subject()) < LEAST_SUBJECTS:
-        raise InputError(f"{TOO_FEW}; there are {len(tables.by_subject())}")
+        raise InputError(Undefined("too_few_subjects", f"there are {len(tables.by_subject())}").reason)
     if of == "mean":
         values = subject_values(tables, [statistic(t) for t in tables.values()])
         found = mean_intervals(values[:, None], method, resamples, level, seed)[0]
@@ -152,8 +157,8 @@ def mean_intervals(
 def _of_mean(defined: Values, replicates: Values, method: str, level: float) -> Interval:
     n = len(defined)
     if n < LEAST_SUBJECTS:
-        value = float(defined.mean()) if n else Undefined("undefined for every subject")
-        refused = Undefined(f"{TOO_FEW}; it is defined for {n}")
+        value = float(defined.mean()) if n else Undefined("undefined_for_every_subject")
+        refused = Undefined("too_few_subjects", f"it is defined for {n}")
         return Interval(value, refused, refused, level, method, n)
     left_out = (defined.sum() - defined) / (n - 1)
     return interval_of(float(defined.mean()), replicates, left_out, method, level, n)
@@ -206,7 +211,7 @@ def interval_of(value: float, replicates: Values, left_out: Values, method: str,
     defined = replicates[~np.isnan(replicates)]
     undefined = len(replicates) - len(defined)
     if reason(value) or not len(defined):
-        nothing = Undefined(reason(value) or "undefined in every resample")
+        nothing = like(value, "undefined_in_every_resample")
         return Interval(value, nothing, nothing, level, method, n, undefined)
     tails = np.array([(1 - level) / 2, (1 + level) / 2])
     if method == "bca":
@@ -238,7 +243,7 @@ def _over_raters(statistic: Statistic, tables: Tallies, of: str, level: float) -
     value = _whole(statistic, tables, of)
     left_out = np.array([_whole(statistic, tables.map(lambda t, n=name: _without(t, n)), of) for name in names])
     if reason(value) or np.isnan(left_out).any():
-        nothing = Undefined(reason(value) or "undefined when one of the raters is left out")
+        nothing = like(value, "undefined_without_a_rater")
         return Interval(value, nothing, nothing, level, "jackknife", len(names), int(np.isnan(left_out).sum()))
     from scipy.special import stdtrit
 
@@ -253,7 +258,7 @@ def _whole(statistic: Statistic, tables: Tallies, of: str) -> float:
         return statistic(pool(tables, mixed=True))
     values = subject_values(tables, [statistic(t) for t in tables.values()])
     defined = values[~np.isnan(values)]
-    return float(defined.mean()) if len(defined) else Undefined("undefined for every subject")
+    return float(defined.mean()) if len(defined) else Undefined("undefined_for_every_subject")
 
 
 def _without(tally: Tally, name: str) -> Tally:

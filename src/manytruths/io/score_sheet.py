@@ -18,6 +18,7 @@ ROLES: dict[str, tuple[str, ...]] = {
     "truth": ("truth", "against"),
     "subject": ("subject",),
     "reason": ("reason",),
+    "code": ("code",),
     "scope": ("scope",),
     "label": ("label",),
     "region": ("region",),
@@ -85,7 +86,8 @@ def open_sheet(path: Path | str, columns: Mapping[str, str], problems: Problems)
     places = _places(path, header, columns)
     for line, cells in lines:
         # reasons are sentences, and may be long
-        check_names(path, line, {header[at]: cells[at].strip() for role, at in places.items() if role != "reason"})
+        names = {header[at]: cells[at].strip() for role, at in places.items() if role not in ("reason", "code")}
+        check_names(path, line, names)
     return Sheet(path, header, lines, places)
 
 
@@ -103,6 +105,8 @@ def _places(path: Path | str, header: list[str], columns: Mapping[str, str]) -> 
         known = [plain.index(name) for name in names if name in plain]
         if role not in places and known and known[0] not in taken:
             places[role] = known[0]
+    if "reason" not in places and "code" not in columns:
+        places.pop("code", None)  # of something else
     for role in ("case", "algorithm"):
         if role not in places:
             raise FormatError(

@@ -23,14 +23,10 @@ from .tables import check_listed, read_table, subjects_of
 
 LARGEST = 1e100
 """Of a score: sums over cases, and squares of them, are still numbers."""
-PERFECT = (
-    "both marked nothing",
-    "both raters gave one and the same label to every item",
-    "nothing was predicted, and no item was marked by all",
-)
-"""Reasons of scores that are undefined as truth and prediction agree wholly."""
-ABSENT = ("no prediction",)
-"""Reasons that say that there was nothing to score."""
+PERFECT = ("both_empty", "one_label_by_both", "nothing_predicted_nor_agreed")
+"""Codes of scores that are undefined as truth and prediction agree wholly."""
+ABSENT = ("no_prediction",)
+"""Codes that say that there was nothing to score."""
 THE_TRUTH = "truth"
 
 
@@ -58,7 +54,7 @@ def read_scores(
     Parameters
     ----------
     columns
-        Which column is the case, algorithm, metric, value, truth, subject or reason, where it has another name:
+        Which column is the case, algorithm, metric, value, truth, subject, reason or code, where it has another name:
         ``{"case": "image", "algorithm": "team"}``.
     cases
         CSV with the column ``case`` and ``subject``, ``diagonal`` (the length of that of the image, in the unit of
@@ -123,7 +119,7 @@ def _long(sheet: Sheet, labels: Sequence[str] | None, problems: Problems, notes:
             continue
         parts = [label] if label and len(chosen) > 1 else []
         parts += [region] if len(regions.get(metric, ())) > 1 else []
-        value, gap = _number(cells[sheet.places["value"]], sheet.cell(cells, "reason"), line, only, problems)
+        value, gap = _number(cells[sheet.places["value"]], sheet.cell(cells, "code"), line, only, problems)
         yield Entry(line, *names, f"{metric} [{', '.join(parts)}]" if parts else metric, value, gap)
 
 
@@ -186,10 +182,10 @@ def _wide(sheet: Sheet, problems: Problems, notes: list[str]) -> Iterator[Entry]
             yield Entry(line, *names, sheet.header[place], value, gap)
 
 
-def _number(text: str, reason: str, line: int, column: str, problems: Problems) -> tuple[float, int]:
+def _number(text: str, code: str, line: int, column: str, problems: Problems) -> tuple[float, int]:
     """The value and the kind of gap."""
     cell = text.strip()
-    gap = gap_of(reason)
+    gap = gap_of(code)
     if cell.casefold() in GAPS:
         return math.nan, gap
     value = parsed(cell)
@@ -207,9 +203,9 @@ def _number(text: str, reason: str, line: int, column: str, problems: Problems) 
     return (value, PRESENT) if math.isfinite(value) else (math.nan, gap)
 
 
-def gap_of(reason: str) -> int:
-    """The kind of gap that a reason tells of: nothing there and nothing found, no prediction, or undefined."""
-    return BOTH_EMPTY if reason.startswith(PERFECT) else MISSING if reason.startswith(ABSENT) else UNDEFINED
+def gap_of(code: str) -> int:
+    """The kind of gap that a code tells of: nothing there and nothing found, no prediction, or undefined."""
+    return BOTH_EMPTY if code in PERFECT else MISSING if code in ABSENT else UNDEFINED
 
 
 def _subjects(sheet: Sheet, problems: Problems) -> dict[str, str]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..core.cells import may_be_computed, shown_cell
 from ..core.errors import InputError
-from ..core.labels import Undefined
+from ..core.undefined import Undefined
 
 LONGEST = 200
 """Bytes of a name; file systems take 255, with the ending and what stands before it while it is written."""

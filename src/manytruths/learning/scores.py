@@ -20,8 +20,8 @@ from ..analyses.evaluate.hard import Part, by_case, measured_parts, truths_of
 from ..analyses.evaluate.measures import EVERYBODY
 from ..analyses.evaluate.scenes import EvaluatePlan
 from ..core.columns import Column
-from ..core.labels import Undefined
-from ..inference.intervals import LEAST_SUBJECTS, TOO_FEW, Interval, drawn_subjects, subject_values
+from ..core.undefined import Undefined
+from ..inference.intervals import LEAST_SUBJECTS, Interval, drawn_subjects, subject_values
 from ..io import Location
 from ..study import Progress, Study
 from ..study.options import merged
@@ -147,7 +147,7 @@ class Draws:
         value = _mean(values)
         n = int((~np.isnan(values)).any(axis=1).sum())
         if n < LEAST_SUBJECTS:
-            undefined = Undefined(f"{TOO_FEW}; it is defined for {n}")
+            undefined = Undefined("too_few_subjects", f"it is defined for {n}")
             return Interval(value, undefined, undefined, self.level, "percentile", n)
         replicates = self.means(values)
         n_undefined = int(np.isnan(replicates).sum())
@@ -174,7 +174,7 @@ def standard_deviation(scores: Scores, network: str, strategy: str) -> float:
     by_run = [v for run, v in scores.by_run.items() if (run.network, run.strategy) == (network, strategy)]
     values = np.concatenate(by_run)
     defined = values[~np.isnan(values)]
-    return float(defined.std(ddof=1)) if len(defined) > 1 else Undefined("fewer than two images")
+    return float(defined.std(ddof=1)) if len(defined) > 1 else Undefined("fewer_than_two_images")
 
 
 def best_single(scores: Sequence[Scores], network: str, singles: Sequence[str], against: str, label: str) -> str:
@@ -185,4 +185,4 @@ def best_single(scores: Sequence[Scores], network: str, singles: Sequence[str], 
 
 def _mean(values: Values) -> float:
     defined = values[~np.isnan(values)]
-    return float(defined.mean()) if len(defined) else Undefined("undefined for every subject")
+    return float(defined.mean()) if len(defined) else Undefined("undefined_for_every_subject")

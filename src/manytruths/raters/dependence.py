@@ -32,8 +32,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..agreement import PairMatrix, contingency, dice, pairwise
-from ..core.labels import VOID, Undefined
+from ..core.labels import VOID
 from ..core.tally import Tally
+from ..core.undefined import Undefined
 from ..fusion import Staple, staple
 from ..fusion.options import Prior
 from .identity import refuse_exchangeable
@@ -135,9 +136,9 @@ def _settled(pairs: Values, expected: Values, correlation: Values) -> Values:
 
 def _effective(raters: int, mean: float) -> float:
     if raters < FEWEST:
-        return Undefined(f"fewer than {FEWEST} raters: STAPLE explains any {FEWEST - 1} by independence")
+        return Undefined("too_few_raters_for_dependence")
     if np.isnan(mean):
-        return Undefined("no two raters have rates that can be told")
+        return Undefined("no_two_rates_known")
     return raters / (1 + (raters - 1) * max(mean, 0.0))
 
 

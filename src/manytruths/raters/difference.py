@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..agreement import PairMatrix, dice, pairwise
-from ..core.labels import Undefined
 from ..core.tally import Tally
+from ..core.undefined import Undefined
 from .identity import refuse_exchangeable
 
 
@@ -66,8 +66,8 @@ def mean_with_others(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _spread(values: NDArray[np.float64]) -> tuple[float, float]:
     known = values[~np.isnan(values)]
-    mean = float(known.mean()) if len(known) else Undefined("no two raters can be compared")
-    return mean, float(known.std(ddof=1)) if len(known) > 1 else Undefined("fewer than two raters can be compared")
+    mean = float(known.mean()) if len(known) else Undefined("no_two_raters_comparable")
+    return mean, float(known.std(ddof=1)) if len(known) > 1 else Undefined("fewer_than_two_raters_comparable")
 
 
 def _threshold(mean: float, std: float) -> float:

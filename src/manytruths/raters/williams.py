@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from ..agreement import PairStatistic, dice, pairwise
 from ..core.errors import CallError
-from ..core.labels import Undefined
 from ..core.tally import Tally
+from ..core.undefined import Undefined
 from .difference import mean_with_others
 from .identity import refuse_exchangeable
 
@@ -46,10 +46,10 @@ class WilliamsIndex:
             raise CallError(f"no rater {rater!r}; there are {', '.join(self.raters)}")
         i = self.raters.index(rater)
         if np.isnan(self.with_others[i]):
-            return Undefined("the rater cannot be compared with any other")
+            return Undefined("rater_not_comparable")
         if np.isnan(self.among_others[i]):
-            return Undefined("there are no two others who can be compared")
-        return float(self.index[i]) if self.among_others[i] > 0 else Undefined("the others do not agree at all")
+            return Undefined("no_two_others_comparable")
+        return float(self.index[i]) if self.among_others[i] > 0 else Undefined("others_do_not_agree")
 
 
 def williams_index(tally: Tally, statistic: PairStatistic = dice) -> WilliamsIndex:

@@ -32,14 +32,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import CallError
-from ..core.labels import Undefined
+from ..core.undefined import Undefined
 from .ratings import Ratings, Values
 
 Chance = Literal["uniform", "empirical"] | Mapping[str, float]
 Partial = Literal["none", "linear", "quadratic"]
 
-ALONE = "no case was rated by two raters"
-CONTRADICTION = "who is always right agrees with who never is"
+ALONE = "no_case_rated_twice"
+CONTRADICTION = "contradiction"
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,9 @@ import numpy as np
 from ..agreement import AgreementCurve, agreement_curve
 from ..core.columns import Column, natural
 from ..core.errors import CallError
-from ..core.labels import VOID, Labels, Undefined
+from ..core.labels import VOID, Labels
 from ..core.tally import Tally
+from ..core.undefined import Undefined
 from .competence import most_frequent
 from .components import Whole
 from .ratings import MISSING, Ratings, Values
@@ -112,7 +113,7 @@ class LesionRatings:
     def delineation(self) -> float:
         """The mean over the lesions that two or more found of the mean Dice of those who did."""
         known = [lesion.dice for lesion in self.lesions if not np.isnan(lesion.dice)]
-        return float(np.mean(known)) if known else Undefined("no lesion was found by two raters")
+        return float(np.mean(known)) if known else Undefined("no_lesion_found_twice")
 
     @property
     def curve(self) -> AgreementCurve:

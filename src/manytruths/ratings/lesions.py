@@ -23,13 +23,14 @@ from numpy.typing import ArrayLike, NDArray
 from ..core.coding import Coder
 from ..core.errors import CallError, GridError
 from ..core.inputs import Inputs, Masks, filled, gather, size
-from ..core.labels import VOID, Labels, Undefined
+from ..core.labels import VOID, Labels
+from ..core.undefined import Undefined
 from .components import Components, Flags, components
 from .findings import FOUND, LesionRatings, MarkedLesion
 from .masks import first_readings
 from .ratings import MISSING, Ratings
 
-LONELY = "fewer than two raters found it"
+LONELY = "fewer_than_two_finders"
 
 
 def lesion_ratings(

@@ -27,14 +27,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import CallError
-from ..core.labels import ratio
+from ..core.undefined import ratio
 from .competence import most_frequent
 from .ratings import MISSING, Ratings, Values
 
 Flags = NDArray[np.bool_]
 
-FEW = "no case was rated by two raters"
-NO_KEY = "the reference of no case that two raters rated is known"
+FEW = "no_case_rated_twice"
+NO_KEY = "no_reference_for_cases"
 
 
 @dataclass(frozen=True, eq=False)

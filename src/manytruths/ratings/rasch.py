@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import InputError
-from ..core.labels import Undefined
+from ..core.undefined import Undefined
 from .competence import answers
 from .rasch_fit import MOST_SPREAD, Maximum, Posterior, maximum, mean_squares
 from .rasch_likelihood import Scores, log_likelihood, right_chance
@@ -41,6 +41,13 @@ SPLIT = (
     "right is what the majority of the others says: where one vote decides, those who gave it meet a tie and are not "
     "judged, and all others count as wrong"
 )
+
+
+class NotFittedError(InputError):
+    """Answers to which no Rasch model can be fitted; ``args[0]`` says why."""
+
+    def __str__(self) -> str:
+        return f"the Rasch model cannot be fitted: {self.args[0]}"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -177,7 +184,7 @@ def _refuse(told: _Answers, raters: tuple[str, ...]) -> None:
         why = f"on every case {names} are all right or all wrong by the {told.source}: the spread has no bound"
     else:
         return
-    raise InputError(f"the Rasch model cannot be fitted: {why}; take accuracies of the whole data set (competence)")
+    raise NotFittedError(f"{why}; take accuracies of the whole data set (competence)")
 
 
 def _result(ratings: Ratings, told: _Answers, scores: Scores, group: NDArray[np.intp], top: Maximum) -> Rasch:
@@ -198,7 +205,7 @@ def _result(ratings: Ratings, told: _Answers, scores: Scores, group: NDArray[np.
         case_infit=squares.case_infit,
         case_outfit=squares.case_outfit,
         spread=top.spread,
-        spread_error=top.spread_error if top.spread else Undefined("the spread is 0, the end of its range"),
+        spread_error=top.spread_error if top.spread else Undefined("spread_zero"),
         log_likelihood=log_likelihood(scores, top.ability, top.spread),
         equal_log_likelihood=log_likelihood(scores, top.level, 0.0),
         iterations=top.iterations,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from ..analyses.printing import number
 from ..analyses.rows import Row
-from ..core.labels import reason
+from ..core.undefined import reason
 from ..io.writing import csv_line
 
 

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import CallError, GridError
-from ..core.labels import ratio
+from ..core.undefined import ratio
 from .assignment import Reach, apart, largest, shortest
 from .thinning import Flags, Indices, boundary_map
 
@@ -61,12 +61,12 @@ class BoundaryMatch:
     @property
     def precision(self) -> float:
         """Of the found pixels, the share that is matched."""
-        return ratio(self.pairs, self.found, "no boundary was found")
+        return ratio(self.pairs, self.found, "no_boundary_found")
 
     @property
     def recall(self) -> float:
         """Of the wanted pixels, the share that is matched."""
-        return ratio(self.pairs, self.wanted, "the truth has no boundary")
+        return ratio(self.pairs, self.wanted, "no_boundary_in_truth")
 
     @property
     def distances(self) -> NDArray[np.float64]:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import CallError
-from ..core.labels import Undefined
+from ..core.undefined import Undefined
 
 Values = NDArray[np.float64]
 
@@ -87,13 +87,13 @@ class SurfaceDistances:
 
     def __repr__(self) -> str:
         if self.undefined:
-            return f"<SurfaceDistances: {self.undefined}>"
+            return f"<SurfaceDistances: {Undefined(self.undefined).reason}>"
         figures = f"Hausdorff {self.hausdorff():.6g}, 95% {self.hausdorff(95):.6g}, mean {self.mean():.6g}"
         return f"<SurfaceDistances: {figures}>"
 
     @property
     def undefined(self) -> str:
-        """Why there are no distances; empty where there are."""
+        """The code why there are no distances; empty where there are."""
         return self.a_to_b.undefined
 
     def hausdorff(self, percent: float = 100) -> float:
@@ -129,7 +129,7 @@ def rater_tolerance(distances: Iterable[SurfaceDistances], percent: float = 95) 
 def _pooled(pairs: Iterable[SurfaceDistances]) -> DirectedDistances:
     parts = [part for pair in pairs if not pair.undefined for part in (pair.a_to_b, pair.b_to_a)]
     if not parts:
-        return undefined("no two of the raters have surfaces to compare")
+        return undefined("no_two_surfaces")
     return summed(np.concatenate([p.distances for p in parts]), np.concatenate([p.sizes for p in parts]))
 
 
@@ -141,6 +141,6 @@ def summed(distances: Values, sizes: Values) -> DirectedDistances:
     return DirectedDistances(distinct, np.asarray(np.bincount(where, sizes), np.float64))
 
 
-def undefined(reason: str) -> DirectedDistances:
-    """No distances, for the reason given."""
-    return DirectedDistances(np.empty(0), np.empty(0), reason)
+def undefined(code: str) -> DirectedDistances:
+    """No distances, by the code given."""
+    return DirectedDistances(np.empty(0), np.empty(0), code)

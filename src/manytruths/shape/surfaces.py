@@ -31,8 +31,8 @@ from .surface_summaries import DirectedDistances, SurfaceDistances, summed, unde
 
 Definition = Literal["elements", "pixels"]
 
-NOTHING = "both marked nothing"
-ONE_NOTHING = "one of the two marked nothing"
+NOTHING = "both_empty"
+ONE_NOTHING = "one_empty"
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,10 +28,9 @@ from ...agreement import (
     volume_difference,
 )
 from ...core.errors import InputError
-from ...core.labels import Undefined
 from ...core.pooling import Tallies, pool
 from ...core.tally import Tally
-from ...inference.intervals import LEAST_SUBJECTS, TOO_FEW, interval, pooled_intervals
+from ...inference.intervals import LEAST_SUBJECTS, interval, pooled_intervals, too_few
 from ..rows import Row, Table
 from ..summaries import Series, Settings, groups_of, mean_rows, region_of, summarise
 
@@ -115,7 +114,7 @@ def _pooled_rows(
             (i.value, i.low, i.high) for i in pooled_intervals(list(chosen.values()), tallies, *options)
         ]
     else:
-        refused = Undefined(f"{TOO_FEW}; there are {subjects}") if scope == "pooled" else None
+        refused = too_few(subjects) if scope == "pooled" else None
         ends = [(statistic(whole), refused, refused) for statistic in chosen.values()]
     for name, (value, low, high) in zip(chosen, ends, strict=True):
         yield Row(scope, name, value, "", group, label, region, (), low, high, whole.items)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...agreement import contingency, dice
-from ...core.labels import Undefined, ratio
 from ...core.pooling import Tallies, pool
 from ...core.tally import Tally
+from ...core.undefined import Undefined, ratio
 from ...study import Case, Study
 from ...study.edits import edit_tally
 from ..printing import counted
@@ -19,8 +19,8 @@ from ..summaries import Series, Settings, region_of, summarise
 
 COUNTS = ("added", "removed", "changed")
 """Items marked by the edit alone, by what it started from alone, and by both with other labels."""
-NOT_KEPT = "what it started from was not kept"
-MIXED = "it has another unit, or none, in some cases"
+NOT_KEPT = "basis_not_kept"
+MIXED = "mixed_units"
 
 Extra = tuple[str, str, int]
 """Rater, based_on, step."""
@@ -90,8 +90,8 @@ def _numbers(table: Tally) -> dict[str, float]:
         "removed": removed,
         "changed": changed,
         "edited_volume": edited * (table.unit.size if table.unit else 1),
-        "edited_share": ratio(edited, float(pairs[marks].sum()), "what it started from marks nothing"),
-        "dice": Undefined("labels have no background") if none else dice.value(pairs, table.labels),
+        "edited_share": ratio(edited, float(pairs[marks].sum()), "basis_empty"),
+        "dice": Undefined("no_background") if none else dice.value(pairs, table.labels),
     }
 
 

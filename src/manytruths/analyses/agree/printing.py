@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...agreement import level
-from ...core.labels import reason
+from ...core.undefined import reason
 from ..printing import counted, grid, number, with_interval
 from ..rows import Row, Table
 from ..summaries import region_of

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...agreement import PairStatistic, cohen_kappa, dice, iou, npv, ppv, sensitivity, specificity
-from ...core.labels import Undefined
 from ...core.pooling import Tallies, pool
 from ...core.tally import Tally
+from ...core.undefined import Undefined
 from ...raters import (
     Clustering,
     Dependence,
@@ -69,7 +69,7 @@ def _performance(whole: Tally, region: str) -> Iterator[Row]:
 
 
 def _differences(found: RaterDifferences, region: str) -> Iterator[Row]:
-    alone = "cannot be compared with anybody"
+    alone = "rater_not_comparable"
     yield from _each("mean_difference", found.raters, found.mean_difference, alone, region)
     outlier = np.array([float(rater in found.outliers) for rater in found.raters])
     yield from _each("outlier", found.raters, outlier, alone, region)
@@ -80,17 +80,17 @@ def _differences(found: RaterDifferences, region: str) -> Iterator[Row]:
 
 def _tendencies(whole: Tally, region: str) -> Iterator[Row]:
     found = rater_tendency(whole)
-    yield from _each("relative_area", found.raters, found.relative_area, "the others marked nothing", region)
-    yield from _each("misses", found.raters, found.misses, "the others marked nothing together", region)
-    yield from _each("extra", found.raters, found.extra, "marked nothing", region)
+    yield from _each("relative_area", found.raters, found.relative_area, "others_empty", region)
+    yield from _each("misses", found.raters, found.misses, "others_agree_on_nothing", region)
+    yield from _each("extra", found.raters, found.extra, "rater_marked_nothing", region)
     index = williams_index(whole)
-    yield from _each("williams_index", index.raters, index.index, "fewer than two others to compare with", region)
+    yield from _each("williams_index", index.raters, index.index, "no_two_others_comparable", region)
 
 
 def _dependence(found: Dependence, region: str) -> Iterator[Row]:
-    none = "STAPLE found no true item"
+    none = "staple_no_true_item"
     yield from _each("staple_sensitivity", found.raters, found.fit.sensitivity, none, region)
-    yield from _each("staple_specificity", found.raters, found.fit.specificity, "STAPLE found no other item", region)
+    yield from _each("staple_specificity", found.raters, found.fit.specificity, "staple_no_other_item", region)
     size = len(found.raters)
     yield Row("pooled", "effective_raters", found.effective_raters, region=region, extra=("",), n=size)
     yield Row("pooled", "error_correlation", found.mean_correlation, region=region, extra=("",), n=size)

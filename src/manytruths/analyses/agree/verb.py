@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from ...agreement import SMYTH_LIMIT, krippendorff_rule, level
-from ...core.labels import reason
 from ...core.pooling import Tallies
+from ...core.undefined import reason
 from ...io.replacing import replacing
 from ...io.results import write_summary
 from ...study import Progress, Study

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core.columns import Column, natural
-from ...core.labels import Undefined
+from ...core.undefined import Undefined
 from ...evaluation.intensity import LEAST_FRAMES, MEAN, CurveDistance, FrameCurves
 from ...inference.intervals import mean_intervals
 from ..rows import Row, Table
@@ -95,7 +95,7 @@ def _mean_rows(distances: Mapping[str, tuple[CurveDistance, ...]], settings: Set
         row.n_undefined = len(values) - mean.n
         yield row
         known = values[~np.isnan(values[:, k]), k]
-        spread = float(known.std(ddof=1)) if len(known) > 1 else Undefined("fewer than two subjects")
+        spread = float(known.std(ddof=1)) if len(known) > 1 else Undefined("fewer_than_two_subjects")
         yield Row("std", name, spread, extra=extra, n=mean.n, n_undefined=row.n_undefined)
 
 

@@ -8,16 +8,16 @@ from typing import Literal
 
 import numpy as np
 
-from ...core.labels import Undefined, reason
+from ...core.undefined import Undefined, code, like
 from ...evaluation.ranking.directions import best, describes_the_case, direction, is_distance, worst
 from ...io.scores import PERFECT
 
 Missing = Literal["worst", "exclude"]
 
-NO_PREDICTION = "no prediction"
-UNMARKED = "one of the two marked nothing"
-"""Why a distance is undefined that counts as bad."""
-NOBODY = "undefined against every one of them"
+NO_PREDICTION = "no_prediction"
+UNMARKED = "one_empty"
+"""The code of a distance that is undefined and counts as bad."""
+NOBODY = "undefined_against_all"
 
 
 def worst_value(statistic: str, diagonal: float) -> float:
@@ -35,22 +35,24 @@ def average(values: Iterable[float], statistic: str, diagonal: float) -> float:
     so against all of them: then there is nothing to say.
     """
     values = list(values)
-    whys = [reason(v) for v in values]
-    if NO_PREDICTION in whys:
+    codes = [code(v) for v in values]
+    if NO_PREDICTION in codes:
         return Undefined(NO_PREDICTION)
-    silent = [why.startswith(PERFECT) for why in whys]
+    silent = [c in PERFECT for c in codes]
     if not values or all(silent):
-        return Undefined(whys[0] if values else NOBODY)
+        return like(values[0]) if values else Undefined(NOBODY)
     counted = [_counted(v, statistic, diagonal) for v in values]
     defined = [v for v in counted if not math.isnan(v)]
-    return float(np.mean(defined)) if defined else Undefined(whys[0] if len(set(whys)) == 1 else NOBODY)
+    if defined:
+        return float(np.mean(defined))
+    return like(values[0]) if len(set(codes)) == 1 else Undefined(NOBODY)
 
 
 def _counted(value: float, statistic: str, diagonal: float) -> float:
-    why = reason(value)
+    why = code(value)
     if why == UNMARKED:
         return worst_value(statistic, diagonal)
-    if why.startswith(PERFECT):
+    if why in PERFECT:
         top = best(statistic)
         return math.nan if top is None else top
     return value
@@ -72,7 +74,7 @@ def filled(
     table = []
     for row in values:
         bad = [_worst(statistic, diagonal, known) for diagonal in diagonals]
-        counts = [b if reason(v) in (NO_PREDICTION, UNMARKED) else v for v, b in zip(row, bad, strict=True)]
+        counts = [b if code(v) in (NO_PREDICTION, UNMARKED) else v for v, b in zip(row, bad, strict=True)]
         table.append([math.nan if i in gone else v for i, v in enumerate(counts)])
     return table
 
@@ -88,4 +90,4 @@ def left_out(values: Sequence[Sequence[float]], missing: Missing) -> list[int]:
     """The cases, by position, that ``exclude`` leaves out: for raters, too, who are read beside the algorithms."""
     if missing != "exclude":
         return []
-    return sorted({i for row in values for i, v in enumerate(row) if reason(v) == NO_PREDICTION})
+    return sorted({i for row in values for i, v in enumerate(row) if code(v) == NO_PREDICTION})

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from ...charts.rocs import lines
-from ...core.labels import Undefined, ratio, reason
+from ...core.undefined import REASONS, Undefined, code, ratio
 from ...evaluation.grading.agreement import GraderAgreement, grader_agreement
 from ...evaluation.grading.grades import (
     NONE_WITHIN,
@@ -150,7 +150,7 @@ def _points(rocs: Sequence[MetricRoc]) -> Table:
         whole = {"sensitivity": roc.positives, "fall_out": roc.negatives}
         for i, threshold in enumerate(roc.thresholds.tolist()):
             for name, values in curves.items():
-                value = values[i] if whole[name] else Undefined("there is none of this class")
+                value = values[i] if whole[name] else Undefined("none_of_class")
                 table.rows.append(Row("pooled", name, value, extra=(roc.metric, threshold), n=whole[name]))
     return table
 
@@ -161,7 +161,7 @@ def _grades(counts: Sequence[GradeCounts], agreement: Sequence[GraderAgreement],
     for one in counts:
         own = [(str(grade), "count", float(count)) for grade, count in one.counts.items()]
         fine = sum(count for grade, count in one.counts.items() if grade >= scale.best)
-        own.append(("", "no_correction", ratio(fine, one.total, "nothing of it was graded")))
+        own.append(("", "no_correction", ratio(fine, one.total, "none_graded")))
         table.add(Row("pooled", name, value, extra=(one.algorithm, one.grader, grade, ""), n=one.total)
                   for grade, name, value in own)  # fmt: skip
     for pair in agreement:
@@ -187,8 +187,8 @@ def _notes(rocs: Sequence[MetricRoc], grades: Sequence[Grade], blank: int) -> It
 def _confounded(whole: Sequence[MetricRoc]) -> Iterator[str]:
     """Metrics whose area comes from how well the algorithms were graded as a whole, or is hidden by it."""
     named = [r for r in whole if abs(r.area.value - r.within.value) > APART]
-    if any(reason(r.within.value) == NONE_WITHIN for r in whole):
-        yield f"{NONE_WITHIN}: areas tell algorithms apart, not their predictions"
+    if any(code(r.within.value) == NONE_WITHIN for r in whole):
+        yield f"{REASONS[NONE_WITHIN]}: areas tell algorithms apart, not their predictions"
     if not named:
         return
     shown = ", ".join(f"{r.metric} {r.area.value:.2f} and {r.within.value:.2f}" for r in named[:3])

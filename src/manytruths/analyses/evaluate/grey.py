@@ -12,9 +12,10 @@ import numpy as np
 from ...agreement import Correlation
 from ...core.columns import Column
 from ...core.errors import CallError, InputError
-from ...core.labels import VOID, Undefined
+from ...core.labels import VOID
 from ...core.pooling import Tallies
 from ...core.tally import Tally
+from ...core.undefined import Undefined
 from ...evaluation.grey.correlation import cci, cco
 from ...evaluation.grey.counts import ResponseCounts
 from ...evaluation.grey.curves import Curve
@@ -197,7 +198,7 @@ def _curves(seen: _Seen, tallies: Tallies, skew: Skew) -> Iterator[Row]:
             for i, threshold in enumerate(curve.thresholds.tolist()):
                 extra = (algorithm.name, truth, threshold)
                 for name, values in columns.items():
-                    value = Undefined("nothing is detected") if np.isnan(values[i]) else float(values[i])
+                    value = Undefined("nothing_detected") if np.isnan(values[i]) else float(values[i])
                     yield Row("pooled", name, value, region=region, extra=extra)
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from ...core.columns import Column
 from ...core.errors import ManytruthsError
-from ...core.labels import Undefined
 from ...core.tally import Tally
+from ...core.undefined import Undefined
 from ...evaluation.columns import appended, estimates
 from ...evaluation.grey.counting import count_responses
 from ...evaluation.grey.counts import ResponseCounts

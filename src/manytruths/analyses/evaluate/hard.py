@@ -11,9 +11,9 @@ import numpy as np
 
 from ...core.columns import Column
 from ...core.errors import LabelError
-from ...core.labels import Undefined
 from ...core.pooling import Tallies
 from ...core.tally import Tally
+from ...core.undefined import Undefined
 from ...evaluation.ranking.directions import describes_the_case
 from ...shape import rater_tolerance
 from ...study import Progress, Study
@@ -56,7 +56,7 @@ class Part:
 
     def series(self, who: Column, whom: Column, statistic: str) -> list[float]:
         """A statistic by case."""
-        nothing = Undefined("not there in this case")
+        nothing = Undefined("not_in_case")
         return [self.scores[c].get((who, whom), {}).get(statistic, nothing) for c in self.tallies]
 
     @property
@@ -178,7 +178,7 @@ def _tolerance(cases: Iterable[Judged]) -> float:
     pairs = [d for j in cases for (a, b), d in j.distances.items() if a.role == b.role == "rater"]
     each = [rater_tolerance([d]) for d in pairs]
     defined = [t for t in each if not np.isnan(t)]
-    return float(np.median(defined)) if defined else Undefined("no two raters marked anything")
+    return float(np.median(defined)) if defined else Undefined("no_two_raters_marked")
 
 
 def _radius(cases: Iterable[Judged]) -> float:

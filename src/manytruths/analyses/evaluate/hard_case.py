@@ -12,8 +12,8 @@ import numpy as np
 
 from ...core.columns import Column
 from ...core.errors import ManytruthsError
-from ...core.labels import Undefined
 from ...core.tally import Tally
+from ...core.undefined import Undefined
 from ...evaluation.columns import Estimated, appended, estimates, first_readings
 from ...fusion import balanced_accuracy, gordon_f, soft_accuracy
 from ...shape import Surface, SurfaceDistances, surface, surface_distances
@@ -26,8 +26,8 @@ Pair = tuple[Column, Column]
 SOFT = {"soft_accuracy": soft_accuracy, "gordon_f": gordon_f, "balanced_accuracy": balanced_accuracy}
 """Gordon's measures against a probability."""
 
-NOT_THERE = SurfaceDistances(*[undefined("one of the two is not there")] * 2)
-UNKNOWN = "nothing is true, or nothing false, of what was decided"
+NOT_THERE = SurfaceDistances(*[undefined("one_absent")] * 2)
+UNKNOWN = "nothing_true_or_false"
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from functools import cached_property
 import numpy as np
 
 from ...core.columns import Column
-from ...core.labels import Undefined, reason
 from ...core.pooling import Tallies
+from ...core.undefined import Undefined, code
 from ...evaluation.ranking.directions import best, direction
 from ...inference.intervals import Interval, mean_intervals, subject_values
 from ...io.scores import PERFECT
@@ -69,7 +69,7 @@ class Bench:
     def of_algorithm(self, case: str, algorithm: Column, kind: str, statistic: str, rater: Column) -> float:
         """An algorithm by the same, without that rater; a prediction that is missing is the worst there is."""
         value = self._average(case, algorithm, statistic, self._truths(case, algorithm, kind, rater.name))
-        return worst_value(statistic, self.diagonals[case]) if reason(value) == NO_PREDICTION else value
+        return worst_value(statistic, self.diagonals[case]) if code(value) == NO_PREDICTION else value
 
     def _average(self, case: str, who: Column, statistic: str, truths: Iterator[Column]) -> float:
         scores = self.scores[case]
@@ -107,12 +107,12 @@ class HumanRange:
     @property
     def low(self) -> float:
         """The smallest of the raters' means."""
-        return min(self._defined, default=Undefined("undefined for every rater"))
+        return min(self._defined, default=Undefined("undefined_for_every_rater"))
 
     @property
     def high(self) -> float:
         """The largest."""
-        return max(self._defined, default=Undefined("undefined for every rater"))
+        return max(self._defined, default=Undefined("undefined_for_every_rater"))
 
     @property
     def _defined(self) -> list[float]:
@@ -145,7 +145,7 @@ def _apart(bench: Bench, case: str, algorithm: Column, rater: Column, against: s
         bench.of_algorithm(case, algorithm, against, statistic, rater),
         bench.of_rater(case, rater, against, statistic),
     )
-    silent = [reason(value).startswith(PERFECT) for value in pair]
+    silent = [code(value) in PERFECT for value in pair]
     top = best(statistic)
     if all(silent) or top is None:
         return math.nan if any(silent) else pair[0] - pair[1]

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from ...core.columns import Column
-from ...core.labels import Undefined
 from ...core.tally import Tally
+from ...core.undefined import Undefined
 from ...evaluation.extended_dice import acceptance
 from ...evaluation.overlaps import OVERLAPS, overlaps
 from ...shape import SurfaceDistances
@@ -26,7 +26,7 @@ DISTANCES = ("hausdorff", "hausdorff_95", "mean_surface_distance", "surface_dice
 STATISTICS = (*(s.__name__ for s in OVERLAPS), *DISTANCES, *SOFT, "extended_dice", "inner_outer_ratio")
 """In the order in which they are written."""
 
-ABSENT = {"algorithm": NO_PREDICTION, "rater": "the rater is absent", "reference": "the reference is not there"}
+ABSENT = {"algorithm": NO_PREDICTION, "rater": "rater_absent", "reference": "reference_absent"}
 
 
 def measured(judged: Judged, tolerance: float) -> dict[Key, Values]:
@@ -47,9 +47,9 @@ def _first(table: Tally) -> list[Column]:
     return [table.columns[i] for i in table.raters]
 
 
-def _said(values: Values, why: str | None) -> Values:
+def _said(values: Values, code: str | None) -> Values:
     """Undefined for the one reason that counts: it is not there."""
-    return values if why is None else {name: Undefined(why) for name in values}
+    return values if code is None else {name: Undefined(code) for name in values}
 
 
 def _overlaps(table: Tally) -> dict[Key, Values]:
@@ -84,7 +84,7 @@ def _distances(distances: Mapping[Key, SurfaceDistances], a: Column, b: Column, 
 
 def _within(found: SurfaceDistances, tolerance: float) -> float:
     if np.isnan(tolerance):
-        return Undefined("no tolerance: no two raters marked anything; give one with --tolerance")
+        return Undefined("no_tolerance")
     return found.dice(tolerance)
 
 
@@ -107,10 +107,10 @@ def _extended(table: Tally, column: Column) -> Values:
     return {"extended_dice": found.value, "inner_outer_ratio": found.inner_outer_ratio}
 
 
-def mean_of(values: Iterable[float], why: str) -> float:
+def mean_of(values: Iterable[float]) -> float:
     """The mean of those that are defined."""
     defined = [v for v in values if not np.isnan(v)]
-    return float(np.mean(defined)) if defined else Undefined(why)
+    return float(np.mean(defined)) if defined else Undefined("undefined")
 
 
 def in_order(names: Iterable[str]) -> Sequence[str]:

@@ -9,8 +9,9 @@ import numpy as np
 from ...agreement import contingency
 from ...core.columns import Column
 from ...core.errors import few
-from ...core.labels import VOID, reason
+from ...core.labels import VOID
 from ...core.tally import Tally
+from ...core.undefined import reason
 from ...evaluation.extended_dice import SATURATED
 from ...study import Study
 from ...study.strangers import strangers
@@ -151,7 +152,7 @@ def _easy(part: Part) -> Iterator[str]:
     if algorithm is None:
         return
     ratios = part.series(algorithm, EVERYBODY, "inner_outer_ratio")
-    share = mean_of(ratios, "")
+    share = mean_of(ratios)
     none = sum(1 for value in ratios if value == 0)
     if not reason(share) and share < SATURATED:
         empty = f", and in {counted(none, 'case')} nothing was marked by all" if none else ""

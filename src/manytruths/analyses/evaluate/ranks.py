@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from ...core.errors import InputError
-from ...core.labels import reason
+from ...core.undefined import code
 from ...evaluation.grey.truth_rankings import TruthRankings, truth_rankings
 from ...evaluation.ranking.directions import describes_the_case, direction
 from ...evaluation.ranking.gaps import Board, boards
@@ -60,7 +60,7 @@ def scores_of(part: Part) -> Scores:
                 if metric in part.statistics((algorithm, truth)):
                     series = part.series(algorithm, truth, metric)
                     values[i, :, k, m] = series
-                    gaps[i, :, k, m] = [gap_of(reason(v)) if reason(v) else PRESENT for v in series]
+                    gaps[i, :, k, m] = [gap_of(code(v)) if code(v) else PRESENT for v in series]
     cases = tuple(part.tallies)
     return Scores(
         tuple(a.name for a in algorithms), cases, tuple(part.tallies.subjects[c] for c in cases),

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ...complexity import STATISTICS, Complexity
 from ...core.columns import Column
-from ...core.labels import Undefined, reason
 from ...core.tally import Tally
+from ...core.undefined import Undefined, code
 
 
 @dataclass(frozen=True)
@@ -45,18 +46,20 @@ def column_of(method: str) -> Column:
 
 
 def kept(found: Fused) -> dict[str, Any]:
-    """The case as JSON: numbers that are undefined as their reason."""
+    """The case as JSON: numbers that are undefined as their code and detail."""
     return {
         "tally": found.tally.to_csv(),
         "endings": found.endings,
-        "soft": [[m, r, s, reason(v) or v] for m, r, s, v in found.soft],
-        "regions": [[m, reason(d) or d, c] for m, d, c in found.regions],
-        "complexity": {k: _text(v) for k, v in vars(found.complexity).items()},
+        "soft": [[m, r, s, _stored(v)] for m, r, s, v in found.soft],
+        "regions": [[m, _stored(d), c] for m, d, c in found.regions],
+        "complexity": {k: _stored(v) for k, v in vars(found.complexity).items()},
     }
 
 
-def _text(value: Any) -> Any:
-    return (reason(value) or value) if isinstance(value, float) else value
+def _stored(value: Any) -> Any:
+    if not isinstance(value, float) or not math.isnan(value):
+        return value
+    return [code(value), getattr(value, "detail", "")]
 
 
 def restored(kept: dict[str, Any], files: tuple[Path, ...]) -> Fused:
@@ -73,4 +76,4 @@ def restored(kept: dict[str, Any], files: tuple[Path, ...]) -> Fused:
 
 
 def _number(value: Any) -> float:
-    return Undefined(value) if isinstance(value, str) else float(value)
+    return Undefined(*value) if isinstance(value, list) else float(value)

@@ -15,9 +15,9 @@ import manytruths
 from ...complexity import Complexity, case_complexity
 from ...core.counting import tally
 from ...core.errors import CallError, ManytruthsError
-from ...core.labels import Undefined
 from ...core.pooling import find_rows
 from ...core.tally import Tally
+from ...core.undefined import Undefined
 from ...core.values import PatternValues
 from ...fusion import Consensus, balanced_accuracy, consensus, gordon_f, soft_accuracy
 from ...fusion.door import LEVEL_SETS, estimator
@@ -37,7 +37,7 @@ Array = NDArray[Any]
 SOFT = {"accuracy": soft_accuracy, "gordon_f": gordon_f, "balanced_accuracy": balanced_accuracy}
 """Gordon's measures of a rater against a probability."""
 
-UNKNOWN = "the rates cannot be told: nothing is true, or nothing false, of what he rated"
+UNKNOWN = "rates_unknown"
 UNITED = "labels are united: 1 in its mask means any of them"
 SAME_SUFFIX = (".png", ".tif", ".tiff", ".npy", ".nii", ".nii.gz", ".nrrd")
 """Formats that a consensus can be written in; others become PNG, or NPY where there is no file."""
@@ -216,7 +216,7 @@ def _complexity(reading: Reading, table: Tally) -> Complexity:
     whole = table if table.region in ("whole", "mask") else first_readings(reading.tally("whole", judged=False))
     if whole.labels.background is not None:
         return case_complexity(whole)
-    none = Undefined("no label is background")
+    none = Undefined("no_background")
     return Complexity(none, none, none, none, none, raters=len(reading.masks), items=whole.items)
 
 
@@ -300,7 +300,7 @@ def _regions(table: Tally, method: str, plan: FusePlan) -> list[tuple[str, float
     a, b = (_marked(found, table) for found in both)
     changed = float(table.counts[a != b].sum())
     size = float(table.counts @ (a.astype(np.int64) + b))
-    overlap = 1 - changed / size if size else Undefined("neither marks anything")
+    overlap = 1 - changed / size if size else Undefined("both_empty")
     return [(method, overlap, changed / table.items if table.items else 0.0)]
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from ...complexity import STATISTICS
-from ...core.labels import reason
+from ...core.undefined import reason
 from ..printing import counted, grid, number
 from ..rows import Row
 

@@ -15,9 +15,9 @@ from ...agreement import PairStatistic, contingency, dice, iou, sensitivity, spe
 from ...agreement.pairs import Tables
 from ...complexity import STATISTICS, GroupClassifier, fit_groups
 from ...core.errors import CallError, InputError
-from ...core.labels import Undefined, ratio
 from ...core.pooling import Tallies, pool
 from ...core.tally import Tally
+from ...core.undefined import Undefined, ratio
 from ...fusion import Consensus, consensus
 from ...fusion.door import estimator
 from ...io import write_text
@@ -175,7 +175,7 @@ def _soft_series(seen: Mapping[str, Fused], method: str, raters: Sequence[str]) 
     """Gordon's measures against the probability, where a method has one by pattern."""
     found = [{(r, s): v for m, r, s, v in f.soft if m == method} for f in seen.values()]
     names = list(dict.fromkeys(s for by in found for _, s in by))
-    absent = Undefined("absent, or no probability by pattern")
+    absent = Undefined("absent_or_no_probability")
     return [Series(s, [by.get((r, s), absent) for by in found], extra=(method, r)) for r in raters for s in names]
 
 
@@ -204,7 +204,7 @@ def _pair(tally: Tally, a: str, b: str) -> Tables:
 
 def _changed(pair: Tables) -> float:
     """The share of items to which the two give different labels."""
-    return ratio(float(pair.sum() - np.trace(pair)), float(pair.sum()), "no item was decided by both")
+    return ratio(float(pair.sum() - np.trace(pair)), float(pair.sum()), "no_item_decided_by_both")
 
 
 def _region_series(seen: Mapping[str, Fused], method: str) -> list[Series]:
@@ -212,7 +212,7 @@ def _region_series(seen: Mapping[str, Fused], method: str) -> list[Series]:
     if not any(found):
         return []
     extra = (method, f"{method} on the modified background")
-    none = Undefined("not compared: another region was counted")
+    none = Undefined("other_region")
     return [
         Series("dice", [r[1] if r else none for r in found], extra=extra),
         Series("changed", [r[2] if r else none for r in found], extra=extra),

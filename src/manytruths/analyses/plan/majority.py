@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...core.labels import Undefined
+from ...core.undefined import Undefined
 from ...ratings.planning.majority import majority_accuracy, spread_for, wins
 from ...ratings.planning.panel_size import RatersNeeded, ceiling, drawn_votes, majority_band, raters_needed
 from ...ratings.ratings import Values
@@ -149,7 +149,7 @@ def _rows(wish: Wish, model: Model, needed: RatersNeeded | None, reached: dict[i
     if model.differ:
         yield plan_row(NAME, "panel_accuracy", model.panel, len(model.accuracies), rater_accuracy=model.mean)
     if needed is not None:
-        value = float(needed.raters) if needed.raters is not None else Undefined(needed.reason)
+        value = float(needed.raters) if needed.raters is not None else Undefined("no_panel_large_enough", needed.reason)
         yield plan_row(NAME, "raters_needed", value, rater_accuracy=model.mean)
 
 

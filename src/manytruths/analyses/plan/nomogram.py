@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...charts.nomograms import Way, nomogram_chart
-from ...core.labels import reason
+from ...core.undefined import reason
 from ...ratings.planning.nomogram import Nomogram, majority_of, nomogram, nomogram_for, reported_for
 from ..rows import Row
 from .topics import Topic, Wish, plan_row, raters_of, sentence

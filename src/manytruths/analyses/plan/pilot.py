@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...core.labels import reason
 from ...core.pooling import Tallies, pool
+from ...core.undefined import reason
 from ...inference.intervals import Interval
 from ...ratings.competence import Competence, competence
 from ...ratings.masks import ratings_of

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...core.labels import reason
+from ...core.undefined import reason
 from ...evaluation.ranking.gaps import Missing
 from ...evaluation.ranking.rank import Ranking
 from ...evaluation.ranking.words import listed, ranking_text
@@ -23,7 +23,7 @@ def notes(ranking: Ranking, missing: Missing) -> Iterator[str]:
         )
     yield from _gaps(ranking, missing)
     if ranking.overall.refusal:
-        yield f"no intervals of ranks: {ranking.overall.refusal}"
+        yield f"no intervals of ranks: {ranking.overall.refusal.reason}"
     yield from _without_truth(ranking)
     yield from _schemes(ranking)
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...core.labels import Undefined
+from ...core.undefined import Undefined
 from ...evaluation.ranking.gaps import Board
 from ...evaluation.ranking.rank import Ranking
 from ...evaluation.ranking.schemes import places
@@ -55,8 +55,8 @@ def _standing_rows(ranking: Ranking, standing: Standing) -> Iterator[Row]:
         yield Row(where, "first_share", float(standing.first_share[i]), extra=extra, n=n, n_undefined=undefined)
 
 
-def _ends(values: np.ndarray[tuple[int, ...], np.dtype[np.float64]], refusal: str) -> list[float]:
-    return [Undefined(refusal) if refusal else float(value) for value in values]
+def _ends(values: np.ndarray[tuple[int, ...], np.dtype[np.float64]], refusal: Undefined | None) -> list[float]:
+    return [float(value) if refusal is None else refusal for value in values]
 
 
 def _scores(ranking: Ranking, standing: Standing) -> tuple[str, list[float], tuple[list[float | None], ...]]:
@@ -70,7 +70,7 @@ def _scores(ranking: Ranking, standing: Standing) -> tuple[str, list[float], tup
     return (
         ranking.aggregate,
         found.value.tolist(),
-        (list(_ends(found.low, found.reason)), list(_ends(found.high, found.reason))),
+        (list(_ends(found.low, found.refusal)), list(_ends(found.high, found.refusal))),
     )
 
 
@@ -109,7 +109,7 @@ def pairs_table(ranking: Ranking) -> Table:
 def _difference_rows(ranking: Ranking) -> Iterator[Row]:
     for board, found in zip(ranking.boards, ranking.mean_differences, strict=True):
         for a, b, first, second in _pairs(ranking):
-            low, high = _ends(np.array([found.low[a, b], found.high[a, b]]), found.reason)
+            low, high = _ends(np.array([found.low[a, b], found.high[a, b]]), found.refusal)
             extra, n = ("mean", board.truth, board.metric, first, second), len(board.subjects)
             yield Row("ranking", "mean_difference", float(found.value[a, b]), extra=extra, low=low, high=high, n=n)
 

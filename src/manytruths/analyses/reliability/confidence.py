@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.labels import ratio
+from ...core.undefined import ratio
 from ...ratings.competence import answers
 from ...ratings.ratings import MISSING, Ratings, Values
 from ..rows import Row, Table
@@ -83,7 +83,7 @@ def _rows(
 ) -> Iterator[Row]:
     total = int(count.sum())
     for k, name in enumerate(found.names):
-        share = ratio(int(count[k]), total, "no rating has a confidence")
+        share = ratio(int(count[k]), total, "no_confidence")
         yield Row("pooled", "share", share, extra=(rater, name, ""), n=total)
-        errors = ratio(int(wrong[k]), int(judged[k]), "no rating of that confidence can be judged")
+        errors = ratio(int(wrong[k]), int(judged[k]), "no_rating_of_confidence_judged")
         yield Row("pooled", "wrong_share", errors, extra=(rater, name, found.source), n=int(judged[k]))

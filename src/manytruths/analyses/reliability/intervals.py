@@ -17,17 +17,18 @@ from numpy.typing import NDArray
 
 from ...agreement import fleiss_kappa, gwet_ac1, krippendorff_alpha, percent_agreement
 from ...core.columns import Column
-from ...core.labels import VOID, Labels, Undefined, ratio
+from ...core.labels import VOID, Labels
 from ...core.pooling import Tallies, find_rows
 from ...core.tally import Tally
+from ...core.undefined import Undefined, ratio
 from ...inference.intervals import (
     LEAST_SUBJECTS,
-    TOO_FEW,
     Interval,
     drawn_subjects,
     interval_of,
     of_all,
     pooled_intervals,
+    too_few,
 )
 from ...ratings.ratings import Kind, Ratings, Values
 from ..summaries import Settings
@@ -40,7 +41,7 @@ LEVELS: dict[Kind, Literal["nominal", "ordinal", "interval"]] = {
 """The level of measurement at which alpha is taken."""
 AT_ONCE = 512
 """Tables of the jackknife that are held at a time."""
-TOO_MANY = f"kappa and alpha want fewer than {VOID} labels; group them, or cut the scale with --cut"
+TOO_MANY = "too_many_labels"
 
 
 def beyond_chance(ratings: Ratings, settings: Settings) -> dict[str, Interval]:
@@ -59,8 +60,9 @@ def beyond_chance(ratings: Ratings, settings: Settings) -> dict[str, Interval]:
         return dict.fromkeys(chosen, Interval(nothing, nothing, nothing, settings.level, "bca", len(ratings)))
     # who rated a case alone agrees with nobody, however many such cases there are
     subjects = len({subject for subject, m in zip(ratings.subjects, ratings.rated.tolist(), strict=True) if m > 1})
-    if subjects < LEAST_SUBJECTS:
-        whole, refused = sorted_tally(ratings), Undefined(f"{TOO_FEW}; there are {subjects}")
+    refused = too_few(subjects)
+    if refused is not None:
+        whole = sorted_tally(ratings)
         return {
             name: Interval(f(whole), refused, refused, settings.level, "bca", subjects) for name, f in chosen.items()
         }
@@ -137,9 +139,9 @@ def _drawn(sums: Values, settings: Settings) -> Values:
 def _mean(total: Values, known: Values, drawn: tuple[Values, Values], settings: Settings) -> Interval:
     here = known > 0
     subjects = int(here.sum())
-    value = ratio(float(total.sum()), float(known.sum()), "undefined for every case")
+    value = ratio(float(total.sum()), float(known.sum()), "undefined_for_every_case")
     if subjects < LEAST_SUBJECTS:
-        refused = Undefined(f"{TOO_FEW}; it is defined for {subjects}")
+        refused = Undefined("too_few_subjects", f"it is defined for {subjects}")
         return Interval(value, refused, refused, settings.level, "bca", subjects)
     replicates = np.divide(*drawn, out=np.full(len(drawn[0]), np.nan), where=drawn[1] > 0)
     left_out = (total.sum() - total[here]) / (known.sum() - known[here])

@@ -13,10 +13,10 @@ from functools import partial
 import numpy as np
 
 from ...agreement import fleiss_kappa, gwet_ac1, krippendorff_alpha, percent_agreement, positive_agreement
-from ...core.labels import Undefined
 from ...core.pooling import Tallies, pool
 from ...core.tally import Tally
-from ...inference.intervals import LEAST_SUBJECTS, TOO_FEW, pooled_intervals
+from ...core.undefined import Undefined
+from ...inference.intervals import pooled_intervals, too_few
 from ...ratings.competence import Competence, competence
 from ...ratings.concordance import Chance, rho, sigma
 from ...ratings.findings import FLOOR, LesionRatings, pool_lesions
@@ -41,7 +41,7 @@ BESIDE: dict[str, Statistic] = {
 LESIONS = "lesions"
 """The region of what counts lesions, not items."""
 
-NOBODY = "the rater cannot be compared with anybody"
+NOBODY = "rater_not_comparable"
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def mask_table(tallies: Tallies, settings: Settings, given: Assumptions, *, name
     table.add(_concordance(tallies, whole, settings, given, given.statistics(), ("",)))
     found = sigma(ratings_of(whole, given.confidence), given.chance)
     for label, value in zip(found.labels, found.by_label.tolist(), strict=True):
-        known = Undefined("nobody gave the label") if np.isnan(value) else value
+        known = Undefined("label_not_given") if np.isnan(value) else value
         table.rows.append(Row("pooled", "sigma", known, label=label, region=region, extra=("",)))
     if named:
         raters = given.competence(whole)
@@ -197,7 +197,7 @@ def _summed(whole: LesionRatings, named: bool) -> Iterator[Row]:
     for name, value in {**sums, "dice": whole.delineation}.items():
         yield Row("pooled", name, value, region=LESIONS, extra=blank, n=n)
     for k, (count, share) in enumerate(zip(whole.found_by()[1:].tolist(), whole.curve.share.tolist(), strict=True)):
-        at_least = Undefined("there is no lesion") if np.isnan(share) else share
+        at_least = Undefined("no_lesion") if np.isnan(share) else share
         yield Row("pooled", "found_by", float(count), region=LESIONS, extra=("", k + 1), n=n)
         yield Row("pooled", "found_by_at_least", at_least, region=LESIONS, extra=("", k + 1), n=n)
     if named:
@@ -244,8 +244,8 @@ def _concordance(
 
 def _pooled(tallies: Tallies, whole: Tally, settings: Settings, chosen: Mapping[str, Statistic]) -> Iterator[Row]:
     subjects = len(tallies.by_subject())
-    if subjects < LEAST_SUBJECTS:
-        refused = Undefined(f"{TOO_FEW}; there are {subjects}")
+    refused = too_few(subjects)
+    if refused is not None:
         for name, statistic in chosen.items():
             row = Row("pooled", name, statistic(whole), region=whole.region, n=whole.items)
             yield replace(row, low=refused, high=refused)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...agreement import krippendorff_rule
-from ...core.labels import reason
+from ...core.undefined import like, reason
 from ...ratings.majorities import Majorities, tail
 from ..printing import counted
 from .raters import strange
@@ -56,7 +56,7 @@ def _sources(found: Reliability) -> Iterator[str]:
         yield "with two raters the majority of the others is the other one: an accuracy by it is their agreement"
     for source in found.sources:
         if source.rho is None:
-            yield f"no rho by {source.title}: {reason(source.value).removeprefix('the Rasch model cannot be fitted: ')}"
+            yield f"no rho by {source.title}: {like(source.value).detail or reason(source.value)}"
             continue
         if source.rho.undefined:
             pairs = counted(source.rho.undefined, "pair")

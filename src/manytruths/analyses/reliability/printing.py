@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...charts.svg import shorten
-from ...core.labels import reason
+from ...core.undefined import reason
 from ...inference.intervals import Interval
 from ..printing import counted, grid, number
 from .intervals import LEVELS

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core.labels import Undefined, ratio
+from ...core.undefined import Undefined, like, ratio
 from ...ratings.ratings import MISSING, Ratings, Values
 from ..rows import Row, Table
 from .sources import Source
@@ -58,15 +58,15 @@ def _own(found: Reliability, i: int) -> Iterator[Row]:
     extra, given = (ratings.raters[i], ""), ratings.given[:, i]
     yield Row("pooled", "ratings", float(given.sum()), extra=extra, n=len(ratings))
     sure = ratings.confidence[given & ~np.isnan(ratings.confidence[:, i]), i]
-    mean = float(sure.mean()) if len(sure) else Undefined("no confidence was given")
+    mean = float(sure.mean()) if len(sure) else Undefined("no_confidence")
     yield Row("pooled", "mean_confidence", mean, extra=extra, n=len(sure))
-    alone = "no case was rated by another"
+    alone = Undefined("no_case_rated_by_another")
     yield Row("pooled", "sigma", _told(found.sigma.by_rater[i], alone), extra=extra, n=int(given.sum()))
 
 
 def _by_source(source: Source, i: int, rater: str) -> Iterator[Row]:
     extra, n = (rater, source.name), int(source.n[i])
-    why = getattr(source.value, "reason", "") or "could not be compared on any case"
+    why = like(source.value, "not_compared_on_any_case")
     yield Row("pooled", "accuracy", _told(source.accuracy[i], why), extra=extra, n=n)
     if source.rho is not None:
         yield Row("pooled", "rho", _told(source.rho.by_rater[i], why), extra=extra, n=n)
@@ -81,8 +81,8 @@ def _by_source(source: Source, i: int, rater: str) -> Iterator[Row]:
             yield Row("pooled", name, _told(float(values[i]), why), extra=extra, n=n)
 
 
-def _told(value: float, why: str) -> float:
-    return Undefined(why) if math.isnan(value) else float(value)
+def _told(value: float, otherwise: Undefined) -> float:
+    return otherwise if math.isnan(value) else float(value)
 
 
 def operating_points(found: Reliability) -> dict[str, Operating]:
@@ -97,8 +97,8 @@ def operating_points(found: Reliability) -> dict[str, Operating]:
         says, true = ratings.codes[known, i] == positive, ratings.reference[known] == positive
         hits, ill, well = int((says & true).sum()), int(true.sum()), int((~true).sum())
         points[rater] = Operating(
-            ratio(hits, ill, "no case with the label was rated"),
-            ratio(int((~says & ~true).sum()), well, "no case without the label was rated"),
+            ratio(hits, ill, "no_case_with_label_rated"),
+            ratio(int((~says & ~true).sum()), well, "no_case_without_label_rated"),
             ill,
             well,
         )

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.labels import Undefined
-from ...inference.intervals import LEAST_SUBJECTS, TOO_FEW, Interval, drawn_subjects, interval_of
+from ...core.undefined import Undefined
+from ...inference.intervals import LEAST_SUBJECTS, Interval, drawn_subjects, interval_of
 from ...ratings.competence import answers
 from ...ratings.concordance import Chance, Concordance, Partial, correct, genuineness, near
 from ...ratings.ratings import MISSING, Ratings, Values
@@ -35,7 +35,7 @@ def rho_interval(
     known = pieces.cases[:, 0] > 0
     subjects = int(known.sum())
     if subjects < LEAST_SUBJECTS:
-        refused = Undefined(f"{TOO_FEW}; it is defined for {subjects}")
+        refused = Undefined("too_few_subjects", f"it is defined for {subjects}")
         return Interval(found.value, refused, refused, settings.level, "bca", subjects)
     drawn = drawn_subjects(len(known), settings.resamples, settings.seed)
     replicates = pieces.rho(lambda part: drawn @ part)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core.errors import InputError
-from ...core.labels import Undefined
+from ...core.undefined import Undefined
 from ...ratings.competence import competence
 from ...ratings.concordance import Chance, Concordance, Partial, rho
 from ...ratings.rasch import Rasch, rasch
@@ -64,7 +64,9 @@ def _rasch(ratings: Ratings, chance: Chance, partial: Partial) -> Source:
         model = rasch(ratings)
     except InputError as error:
         nothing = np.full(len(ratings.raters), np.nan)
-        return Source("rasch", nothing, rated.astype(np.float64), None, Undefined(str(error)))
+        return Source(
+            "rasch", nothing, rated.astype(np.float64), None, Undefined("rasch_not_fitted", str(error.args[0]))
+        )
     score = rho(ratings, model.accuracy, chance, partial)
     total = np.where(ratings.given, model.accuracy, 0.0).sum(axis=0)
     mean = np.divide(total, rated, out=np.full(len(rated), np.nan), where=rated > 0)

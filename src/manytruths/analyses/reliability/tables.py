@@ -13,7 +13,8 @@ from itertools import combinations
 import numpy as np
 
 from ...agreement import cohen_kappa, contingency
-from ...core.labels import VOID, Undefined
+from ...core.labels import VOID
+from ...core.undefined import Undefined
 from ...inference.intervals import Interval
 from ...ratings.concordance import ALONE, CONTRADICTION, Concordance
 from ...ratings.ratings import MISSING, Ratings, Values
@@ -23,9 +24,9 @@ from .verb import KINDS, Reliability
 
 __all__ = ["majorities_table", "raters_table", "reliability_table"]
 
-ONE_RATER = "fewer than two raters"
-NEVER_MET = "no case was rated by both"
-NOT_GIVEN = "nobody gave the label to a case that another rated"
+ONE_RATER = "fewer_than_two_raters"
+NEVER_MET = "no_case_rated_by_both"
+NOT_GIVEN = "label_not_given_where_another_rated"
 BEYOND_CHANCE = ("percent_agreement", "krippendorff_alpha", "fleiss_kappa", "gwet_ac1")
 
 
@@ -120,12 +121,12 @@ def _cases(found: Reliability) -> Iterator[Row]:
 
 def _why(statistic: str) -> str:
     if statistic == "rho":
-        return f"{CONTRADICTION}, or an accuracy is not known"
-    return cohen_kappa.undefined if statistic == "cohen_kappa" else ALONE if statistic != "sigma" else "no confidence"
+        return CONTRADICTION
+    return cohen_kappa.undefined if statistic == "cohen_kappa" else ALONE if statistic != "sigma" else "no_confidence"
 
 
-def _told(value: float, why: str) -> float:
-    return Undefined(why) if math.isnan(value) else value
+def _told(value: float, code: str) -> float:
+    return Undefined(code) if math.isnan(value) else value
 
 
 def majorities_table(found: Reliability) -> Table:
@@ -149,6 +150,6 @@ def majorities_table(found: Reliability) -> Table:
         right = ("no", "yes")[wrong] if judged else ""
         extra = (names[winner], names[truth], ("no", "yes")[slim], ("no", "yes")[much], right)
         table.rows.append(Row("case", "votes", float(votes), case, extra=extra, n=rated))
-        told = p if p == p else Undefined(ONE_RATER if rated < 2 else "nobody won: labels tie")
+        told = p if p == p else Undefined(ONE_RATER if rated < 2 else "tied")
         table.rows.append(Row("case", "p_value", told, case, extra=extra, n=rated))
     return table

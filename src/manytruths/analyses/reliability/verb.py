@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import CallError, InputError
-from ...core.labels import Undefined
+from ...core.undefined import REASONS, like
 from ...inference.intervals import Interval
 from ...io.results import write_summary
 from ...ratings.concordance import ALONE, Chance, Concordance, Partial, sigma
@@ -91,7 +91,7 @@ def _refuse(ratings: Ratings, settings: ReliabilitySettings) -> None:
     if len(ratings.raters) < 2:
         raise InputError(f"agreement is between two raters or more; there is {', '.join(ratings.raters) or 'nobody'}")
     if not (ratings.rated > 1).any():
-        raise InputError(f"{ALONE}, so that nothing can be compared; let some cases be rated twice")
+        raise InputError(f"{REASONS[ALONE]}, so that nothing can be compared; let some cases be rated twice")
     if settings.positive is not None and settings.positive not in ratings.labels:
         raise CallError(f"--positive {settings.positive!r} is no label; there are {', '.join(ratings.labels)}")
 
@@ -113,7 +113,7 @@ def _headline(
             )
     for source in sources:
         if source.rho is None:
-            nothing = Undefined(str(getattr(source.value, "reason", "undefined")))
+            nothing = like(source.value)
             found[f"rho {source.name}"] = Interval(nothing, nothing, nothing, settings.level, "bca", 0)
     return found | beyond_chance(ratings, settings)
 

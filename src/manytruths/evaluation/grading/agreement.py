@@ -11,10 +11,11 @@ from itertools import combinations
 
 from ...agreement import weighted_kappa
 from ...core.counting import tally
-from ...core.labels import Labels, Undefined
+from ...core.labels import Labels
+from ...core.undefined import Undefined
 from .grades import Grade, GradeScale, Item, firsts
 
-NONE_TWICE = "nothing was graded twice"
+NONE_TWICE = "none_graded_twice"
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def _agreement(a: str, b: str, one: dict[Item, int], two: dict[Item, int], scale
     shared = [item for item in one if item in two]
     pairs = [one[item] for item in shared], [two[item] for item in shared]
     if not shared:
-        nothing = Undefined(NONE_TWICE if a == b else "the two graded nothing in common")
+        nothing = Undefined(NONE_TWICE if a == b else "no_common_grades")
         return GraderAgreement(a, b, nothing, nothing, 0)
     same = sum(x == y for x, y in zip(*pairs, strict=True)) / len(shared)
     return GraderAgreement(a, b, _kappa(*pairs, scale), same, len(shared))

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.labels import Undefined
-from ...inference.intervals import LEAST_SUBJECTS, TOO_FEW, Interval
+from ...core.undefined import Undefined
+from ...inference.intervals import Interval, too_few
 from ..grey.curves import Curve, cumulated, descending
 from ..ranking.stability import draws
 
@@ -67,24 +67,30 @@ class Layer:
 
 
 def layered_area(
-    layers: Sequence[Layer], subjects: int, none: str, *, resamples: int = 2000, level: float = 0.95, seed: int = 0
+    layers: Sequence[Layer],
+    subjects: int,
+    none: Undefined,
+    *,
+    resamples: int = 2000,
+    level: float = 0.95,
+    seed: int = 0,
 ) -> Interval:
-    """The area within layers, and percentiles of a bootstrap over subjects; ``none`` says why there may be no pair.
+    """The area within layers, and percentiles of a bootstrap over subjects; ``none`` where there is no pair.
 
     >>> one = Layer.of(np.array([1.0, 2.0]), np.array([False, True]), np.array([0, 1]), 2)
     >>> two = Layer.of(np.array([5.0, 4.0, 4.0]), np.array([False, True, False]), np.array([0, 0, 1]), 2)
-    >>> layered_area([one, two], 2, "").value
+    >>> layered_area([one, two], 2, Undefined("undefined")).value
     0.5
     """
     value = float(_areas(layers, np.ones((1, subjects)))[0])
-    few = f"{TOO_FEW}; there are {subjects}" if subjects < LEAST_SUBJECTS else ""
+    few = too_few(subjects)
     if np.isnan(value) or few:
-        nothing = Undefined(none if np.isnan(value) else few)
+        nothing = few if few and not np.isnan(value) else none
         return Interval(nothing if np.isnan(value) else value, nothing, nothing, level, "percentile", subjects)
     found = _areas(layers, draws(subjects, resamples, seed))
     known = found[~np.isnan(found)]
     if not len(known):
-        nothing = Undefined("no resample drew both classes")
+        nothing = Undefined("no_resample_with_both_classes")
         return Interval(value, nothing, nothing, level, "percentile", subjects, len(found))
     low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
     return Interval(value, float(low), float(high), level, "percentile", subjects, len(found) - len(known))

@@ -29,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import CallError
+from ...core.undefined import Undefined
 from ...inference.intervals import Interval
 from ..grey.curves import Curve
 from ..ranking.directions import NONE_GIVEN, Direction, direction
@@ -38,7 +39,7 @@ Item = tuple[str, str]
 """A case, and the algorithm whose prediction of it was graded."""
 Values = NDArray[np.float64]
 
-NONE_WITHIN = "no algorithm has both predictions that need correction and some that need none"
+NONE_WITHIN = "no_algorithm_with_both_classes"
 
 
 @dataclass(frozen=True)
@@ -177,10 +178,11 @@ def metric_roc(
     held = _Graded.of(known, values, scale, way, subjects or {})
     curve = held.whole.curve
     area_of = partial(layered_area, subjects=held.subjects, resamples=resamples, level=level, seed=seed)
-    why = "" if curve.positives and curve.negatives else _one_class(curve, scale)
+    why = None if curve.positives and curve.negatives else _one_class(curve, scale)
     return MetricRoc(
         metric, algorithm, grader, way, curve,
-        area_of([held.whole], none=why), area_of(held.by_algorithm, none=why or NONE_WITHIN),
+        area_of([held.whole], none=why or Undefined("undefined")),
+        area_of(held.by_algorithm, none=why or Undefined(NONE_WITHIN)),
         unscored, len(chosen) - len(known) - unscored, sum(item not in graded for item in own),
     )  # fmt: skip
 
@@ -225,11 +227,11 @@ class _Graded:
         return [Layer.of(self.goodness[at], self.positive[at], self.owner[at], self.subjects) for at in chosen]
 
 
-def _one_class(curve: Curve, scale: GradeScale) -> str:
+def _one_class(curve: Curve, scale: GradeScale) -> Undefined:
     if not (curve.positives or curve.negatives):
-        return "nothing has both a grade and a value"
-    held = f"is graded {scale.best}" + ("" if scale.best == scale.highest else " or better")
-    return f"nothing {held}" if not curve.positives else f"everything {held}"
+        return Undefined("no_grade_with_value")
+    wanted = f"{scale.best}" + ("" if scale.best == scale.highest else " or better")
+    return Undefined("no_grade_high_enough" if not curve.positives else "every_grade_high_enough", wanted)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...agreement import Correlation
-from ...core.labels import Undefined
+from ...core.undefined import Undefined
 from .counts import ResponseCounts
 
 Values = NDArray[np.float64]
@@ -23,7 +23,7 @@ Values = NDArray[np.float64]
 def cco(counts: ResponseCounts) -> Correlation:
     """The correlation within what anybody marked (within the object)."""
     marked = counts.shares > 0
-    return _pearson(counts.shares[marked], counts.levels, counts.by_share[marked], "nobody marked two items")
+    return _pearson(counts.shares[marked], counts.levels, counts.by_share[marked], "nobody_marked_two_items")
 
 
 def cci(counts: ResponseCounts) -> Correlation:
@@ -37,7 +37,7 @@ def cci(counts: ResponseCounts) -> Correlation:
     >>> round(cci(found.against(truths(found.tally))).r, 4)
     0.9782
     """
-    return _pearson(counts.shares, counts.levels, counts.by_share, "fewer than two items were rated")
+    return _pearson(counts.shares, counts.levels, counts.by_share, "fewer_than_two_items")
 
 
 def _pearson(shares: Values, levels: Values, counts: NDArray[np.int64], none: str) -> Correlation:
@@ -45,7 +45,7 @@ def _pearson(shares: Values, levels: Values, counts: NDArray[np.int64], none: st
     by_share, by_level = counts.sum(axis=1), counts.sum(axis=0)
     n = int(by_share.sum())
     if n < 2 or (by_share > 0).sum() < 2 or (by_level > 0).sum() < 2:
-        lone = "the response is constant" if (by_level > 0).sum() < 2 else "the same share of raters marked every item"
+        lone = "constant_response" if (by_level > 0).sum() < 2 else "constant_share"
         why = Undefined(none if n < 2 else lone)
         return Correlation(why, why, n)
     x, y = shares - by_share @ shares / n, levels - by_level @ levels / n
@@ -57,7 +57,7 @@ def _two_sided(r: float, n: int) -> float:
     from scipy import special
 
     if n == 2:
-        return Undefined("two items always correlate fully")
+        return Undefined("two_items")
     if abs(r) == 1:
         return 0.0
     return float(2 * special.stdtr(n - 2, -abs(r) * np.sqrt((n - 2) / ((1 - r) * (1 + r)))))

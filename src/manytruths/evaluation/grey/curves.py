@@ -23,14 +23,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import CallError
-from ...core.labels import Undefined, ratio
+from ...core.undefined import Undefined, ratio
 from .mean_precision import check_limits, mean_precision
 
 Values = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
-NO_POSITIVES = "the truth has no positive item"
-NO_NEGATIVES = "the truth has no negative item"
+NO_POSITIVES = "no_positives"
+NO_NEGATIVES = "no_negatives"
 
 TAIL = 1e-13
 """How much prevalence beside 0 and 1 is left out: precision is at most 1, and so the area misses at most as much."""
@@ -62,12 +62,12 @@ class OperatingPoint:
     @property
     def precision(self) -> float:
         """The share of what is detected that is positive."""
-        return ratio(self.tp, self.tp + self.fp, "nothing is detected")
+        return ratio(self.tp, self.tp + self.fp, "nothing_detected")
 
     @property
     def dice(self) -> float:
         """Dice's coefficient, the F1 score."""
-        return ratio(2 * self.tp, 2 * self.tp + self.fp + self.fn, "both marked nothing")
+        return ratio(2 * self.tp, 2 * self.tp + self.fp + self.fn, "both_empty")
 
 
 @dataclass(frozen=True, eq=False)

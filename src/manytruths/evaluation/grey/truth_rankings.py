@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...core.errors import CallError
-from ...core.labels import Undefined
+from ...core.undefined import Undefined
 
 Values = NDArray[np.float64]
 
@@ -122,7 +122,7 @@ class TruthRankings:
         row, known = self.scores[i], [j for j in range(len(self.truths)) if not np.isnan(self.scores[i, j])]
         low, high = self._under(i, loose), self._under(i, strict)
         if not known:
-            none = Undefined("no truth gives a score")
+            none = Undefined("no_truth_with_score")
             return AreaBounds(self.algorithms[i], none, "", none, "", low, high, (), ())
         least, most = min(known, key=lambda j: row[j]), max(known, key=lambda j: row[j])
         return AreaBounds(
@@ -139,11 +139,11 @@ class TruthRankings:
 
     def _under(self, i: int, truth: str | None) -> float:
         if truth is None:
-            return Undefined("no truth was named as this bound")
+            return Undefined("no_truth_named")
         if truth not in self.truths:
             raise CallError(f"no truth {truth!r}; there are {', '.join(self.truths)}")
         score = float(self.scores[i, self.truths.index(truth)])
-        return Undefined(f"{truth} gives no score") if np.isnan(score) else score
+        return Undefined("truth_without_score", truth) if np.isnan(score) else score
 
     def separate(self, first: str, second: str) -> Separation:
         """How two algorithms stand to each other over all truths."""
@@ -152,7 +152,7 @@ class TruthRankings:
                 raise CallError(f"no algorithm {name!r}; there are {', '.join(self.algorithms)}")
         a, b = (self.scores[self.algorithms.index(name)] for name in (first, second))
         both = ~(np.isnan(a) | np.isnan(b))
-        none = Undefined("no truth gives both a score")
+        none = Undefined("no_truth_with_both_scores")
         return Separation(
             first=first,
             second=second,

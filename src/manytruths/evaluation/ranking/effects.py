@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...inference.intervals import LEAST_SUBJECTS, TOO_FEW, mean_intervals
+from ...core.undefined import Undefined
+from ...inference.intervals import mean_intervals, too_few
 from .scores import Values
 
 
@@ -23,7 +24,8 @@ class Differences:
     value: Values
     low: Values
     high: Values
-    reason: str = ""
+    refusal: Undefined | None = None
+    """Why there is no interval."""
 
 
 def mean_differences(values: Values, resamples: int = 1000, level: float = 0.95, seed: int = 0) -> Differences:
@@ -38,9 +40,10 @@ def mean_differences(values: Values, resamples: int = 1000, level: float = 0.95,
     first, second = np.triu_indices(count, 1)
     apart = values[first] - values[second]
     found[first, second], found[second, first] = apart.mean(axis=1), -apart.mean(axis=1)
-    if subjects < LEAST_SUBJECTS:
+    refusal = too_few(subjects)
+    if refusal is not None:
         nothing = np.full_like(found, np.nan)
-        return Differences(found, nothing, nothing, f"{TOO_FEW}; there are {subjects}")
+        return Differences(found, nothing, nothing, refusal)
     ends = np.array([(i.low, i.high) for i in mean_intervals(apart.T, "bca", resamples, level, seed)])
     low[first, second], high[first, second] = ends.T
     low[second, first], high[second, first] = -ends[:, 1], -ends[:, 0]

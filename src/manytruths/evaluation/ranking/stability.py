@@ -14,13 +14,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...core.labels import Undefined
+from ...core.undefined import Undefined
 from .gaps import Board
 from .schemes import Aggregate, Scheme, case_ranks, places, ranks, settled
 from .scores import Values
 from .wilcoxon import resampled_wins
 
-ALL_TIED = "one of the two rankings has everybody at the same place"
+ALL_TIED = "all_tied"
 
 TEST_WORK = 2e9
 """So many subjects × pairs × boards × resamples are tested at most; beyond, with fewer resamples."""

@@ -10,7 +10,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ...inference.intervals import LEAST_SUBJECTS, TOO_FEW, mean_intervals
+from ...core.undefined import Undefined
+from ...inference.intervals import mean_intervals, too_few
 from .gaps import Board
 from .schemes import SCHEMES, Aggregate, Scheme, aggregated, places, ranks, scheme_ranks, score, settled
 from .scores import Values
@@ -56,9 +57,9 @@ class Standing:
         return rank_interval(self.sampled, self.level)
 
     @property
-    def refusal(self) -> str:
-        """Why there is no interval; empty where there is one."""
-        return f"{TOO_FEW}; there are {self.subjects}" if self.subjects < LEAST_SUBJECTS else ""
+    def refusal(self) -> Undefined | None:
+        """Why there is no interval; None where there is one."""
+        return too_few(self.subjects)
 
     @cached_property
     def shares(self) -> Values:
@@ -93,7 +94,8 @@ class Means:
     value: Values
     low: Values
     high: Values
-    reason: str = ""
+    refusal: Undefined | None = None
+    """Why there is no interval."""
 
 
 def board_standings(
@@ -160,8 +162,9 @@ def means(board: Board, aggregate: Aggregate, weights: Values, level: float, see
     """Intervals for means (BCa, as everywhere in the package), or for medians (percentiles of the resamples)."""
     values = board.subject_values
     value, nothing = aggregated(board, aggregate), np.full(len(values), np.nan)
-    if values.shape[1] < LEAST_SUBJECTS:
-        return Means(value, nothing, nothing, f"{TOO_FEW}; there are {values.shape[1]}")
+    refusal = too_few(values.shape[1])
+    if refusal is not None:
+        return Means(value, nothing, nothing, refusal)
     if aggregate == "mean":
         found = mean_intervals(values.T, resamples=len(weights), level=level, seed=seed)
         return Means(value, np.array([i.low for i in found]), np.array([i.high for i in found]))

@@ -18,6 +18,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.undefined import Undefined
 from .scores import Values
 
 SURE = 0.95
@@ -61,7 +62,7 @@ class Evidence:
     least_first: Values
     """Each algorithm's smallest share of first places over the truths."""
     alpha: float
-    refusal: str = ""
+    refusal: Undefined | None = None
 
     @property
     def order(self) -> list[int]:
@@ -127,7 +128,7 @@ def _significant(evidence: Evidence, first: int, second: int) -> Verdict:
     told = f"significantly better than every other, such as {evidence.algorithms[second]}"
     told = f"{told} {_evidence(evidence, first, second)}"
     if evidence.refusal:
-        return Verdict(None, f"{name} is first and {told}, but no winner is declared: {evidence.refusal}.")
+        return Verdict(None, f"{name} is first and {told}, but no winner is declared: {evidence.refusal.reason}.")
     if not share >= SURE:
         few = f"in only {share:.0%} of the resamples under one of the truths"
         return Verdict(None, f"{name} is {told}, but first {few}: no winner is declared below {SURE:.0%}.")

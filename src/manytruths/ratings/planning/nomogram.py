@@ -27,13 +27,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...core.errors import CallError
-from ...core.labels import Undefined, reason
+from ...core.undefined import Undefined, like, reason
 from ..ratings import Values
 
 Formula = Literal["product", "independent"]
 
-NO_SUCH_AGREEMENT = "two raters of equal accuracy, independent, agree on two labels at least half of the time"
-NOT_REPORTED = "no reported accuracy was given"
+NO_SUCH_AGREEMENT = "agreement_below_half"
+NOT_REPORTED = "not_reported"
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def _accuracy(raters: int, name: str, value: float) -> float:
 def _through(raters: int, a: float, x: float, given: dict[str, float]) -> Nomogram:
     """All numbers; those that were given stay as they were."""
     if reason(a):
-        nothing = Undefined(reason(a))
+        nothing = like(a)
         rest = dict.fromkeys(("rho", "truth_accuracy", "product", "independent", "low", "high"), nothing)
         return Nomogram(raters=raters, reported=x, rater_accuracy=nothing, **{"agreement": nothing, **rest, **given})
     g = given.get("truth_accuracy", float(majority_of(raters, a)))
@@ -113,7 +113,7 @@ def _through(raters: int, a: float, x: float, given: dict[str, float]) -> Nomogr
 
 def _actual(x: float, g: float) -> dict[str, float]:
     if reason(x):
-        return dict.fromkeys(("product", "independent", "low", "high"), Undefined(reason(x)))
+        return dict.fromkeys(("product", "independent", "low", "high"), like(x))
     return {
         "product": x * g,
         "independent": x * g + (1 - x) * (1 - g),
@@ -129,7 +129,7 @@ def nomogram_for(raters: int, wanted: float, *, reported: float, formula: Formul
     0.74
     """
     _check_wanted(wanted, reported, "reported")
-    g = _other_factor(wanted, float(reported), formula, "even a truth without error would not make it {wanted:g}")
+    g = _other_factor(wanted, float(reported), formula, "not_reached_without_error")
     if reason(g):
         rest = ("agreement", "rho", "rater_accuracy", "truth_accuracy", "product", "independent", "low", "high")
         return Nomogram(raters=raters, reported=reported, **dict.fromkeys(rest, g))
@@ -143,7 +143,7 @@ def reported_for(wanted: float, truth_accuracy: float, formula: Formula = "produ
     0.98
     """
     _check_wanted(wanted, truth_accuracy, "truth_accuracy")
-    return _other_factor(wanted, truth_accuracy, formula, "of the truth no algorithm can be known to reach {wanted:g}")
+    return _other_factor(wanted, truth_accuracy, formula, "not_reached_on_such_a_truth")
 
 
 def _check_wanted(wanted: float, other: float, name: str) -> None:
@@ -152,19 +152,20 @@ def _check_wanted(wanted: float, other: float, name: str) -> None:
             raise CallError(f"{what} runs from 0 to 1; got {value:g}")
 
 
-def _other_factor(wanted: float, one: float, formula: Formula, why: str) -> float:
+def _other_factor(wanted: float, one: float, formula: Formula, code: str) -> float:
     """x from g, or g from x: the formulas treat both alike."""
-    why = f"with an accuracy of {one:g} {why.format(wanted=wanted)}"
     if formula == "product":
         found = wanted / one if one else math.inf
     elif formula == "independent":
         if one == 0.5:
-            return Undefined("what is right half of the time tells nothing about the other")
+            return Undefined("right_half_of_the_time")
         found = (wanted - (1 - one)) / (2 * one - 1)
     else:
         raise CallError(f"formula is 'product' or 'independent'; got {formula!r}")
     # a quotient may pass 1 by its last bit
-    return min(found, 1.0) if 0 <= found <= 1 + 1e-12 else Undefined(why)
+    if 0 <= found <= 1 + 1e-12:
+        return min(found, 1.0)
+    return Undefined(code, f"with an accuracy of {one:g}, where {wanted:g} is wanted")
 
 
 def accuracy_of_agreement(agreement: float) -> float:

@@ -27,10 +27,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import CallError, InputError
-from ...core.labels import VOID, Undefined
+from ...core.labels import VOID
 from ...core.pooling import Tallies
 from ...core.tally import Tally
-from ...inference.intervals import LEAST_SUBJECTS, TOO_FEW, Interval, check_resamples
+from ...core.undefined import Undefined
+from ...inference.intervals import Interval, check_resamples, too_few
 from ..ratings import MISSING, Ratings, Values
 from .panel_size import MOST_PLURALITY
 from .pilot_curves import Curves, curves, observed_majority
@@ -38,11 +39,11 @@ from .pilot_votes import Votes, fitted
 
 Counts = NDArray[np.int64]
 
-NO_TRUTH = "without a reference nobody knows which majorities are right"
-MANY_LABELS = "counted for two labels only"
-FEWER = "no case was rated by so many"
-PATTERNS = "rows are patterns of many items, not cases that could be drawn again"
-LAST = "the next panel was not computed"
+NO_TRUTH = "no_reference"
+MANY_LABELS = "counted_for_two_labels"
+FEWER = "no_case_rated_by_so_many"
+PATTERNS = "patterns_not_cases"
+LAST = "next_panel_not_computed"
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ def plan_from_ratings(ratings: Ratings, rule: Rule | None = None, *, source: str
     outcomes = _outcomes(ratings.votes, ratings.reference if source == "reference" else None)
     place = {name: i for i, name in enumerate(dict.fromkeys(ratings.subjects))}
     owner = np.array([place[name] for name in ratings.subjects], np.int64)
-    refusal = "" if ratings.weights is None else PATTERNS
+    refusal = None if ratings.weights is None else Undefined(PATTERNS)
     return _plan(outcomes, ratings.items, owner, source, len(ratings.labels), rule or Rule(), refusal)
 
 
@@ -169,7 +170,13 @@ def _outcomes(votes: Counts, key: NDArray[np.integer] | None) -> Counts:
 
 
 def _plan(
-    outcomes: Counts, weights: Counts, owner: Counts, source: str, labels: int, rule: Rule, refusal: str = ""
+    outcomes: Counts,
+    weights: Counts,
+    owner: Counts,
+    source: str,
+    labels: int,
+    rule: Rule,
+    refusal: Undefined | None = None,
 ) -> PilotPlan:
     if source == "panel":
         outcomes = outcomes[:, (outcomes * weights[:, None]).any(axis=0)]
@@ -180,7 +187,7 @@ def _plan(
     if votes.most < 2:
         raise InputError("a pilot wants cases that two raters or more rated; no case has two")
     n = len(votes.tails)
-    refusal = refusal or ("" if n >= LEAST_SUBJECTS else f"{TOO_FEW}; there are {n}")
+    refusal = refusal or too_few(n)
     whole = curves(fitted(votes.tails.sum(axis=0, keepdims=True)), source, labels, rule.most, rule.seed)
     drawn = None if refusal else _drawn(votes, source, labels, rule)
     limits = Limits(rule.level, n, refusal)
@@ -200,12 +207,12 @@ class Limits:
 
     level: float
     n: int
-    refusal: str
+    refusal: Undefined | None
 
     def interval(self, value: Values, drawn: Values | None) -> Interval:
         """Ends are values that were drawn, so that those of a number of raters are numbers of raters."""
-        if drawn is None:
-            low = high = Undefined(self.refusal)
+        if drawn is None or self.refusal is not None:
+            low = high = self.refusal or Undefined("undefined")
             return Interval(float(value[0]), low, high, self.level, "percentile", self.n)
         tails = [(1 - self.level) / 2, (1 + self.level) / 2]
         ends = np.quantile(drawn, tails, method="inverted_cdf")
@@ -239,7 +246,7 @@ def _drawn(votes: Votes, source: str, labels: int, rule: Rule) -> Curves:
 
 def _cost(k: int, accuracy: float, rule: Rule) -> float:
     if rule.cost_rater is None or rule.cost_error is None:
-        return Undefined("no costs were given")
+        return Undefined("no_costs")
     return float(k * rule.cost_rater + (1 - accuracy) * rule.cost_error)
 
 

@@ -10,7 +10,7 @@ from ...analyses.agree.charts import charts
 from ...analyses.rows import Row
 from ...analyses.summaries import region_of
 from ...charts import histograms, strip
-from ...core.labels import reason
+from ...core.undefined import reason
 from ..findings import Findings
 from ..parts import Beside, Block, Cell, Chart, Column, PageTable, Section, Sentence, words
 from .comparison import comparison

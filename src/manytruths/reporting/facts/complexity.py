@@ -10,7 +10,7 @@ from ...analyses.fuse.verb import LEAST_CASES
 from ...analyses.printing import counted, number
 from ...analyses.rows import Row
 from ...complexity import STATISTICS
-from ...core.labels import reason
+from ...core.undefined import reason
 from ..findings import Findings
 from ..parts import Beside, Block, Chart, Column, PageTable, Paragraphs, Section, Sentence, quoted, words
 from .numbers import known, numbers, undefined_of

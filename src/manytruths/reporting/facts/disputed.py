@@ -9,8 +9,9 @@ import numpy as np
 from ...analyses.plan.topics import word
 from ...analyses.rows import Row
 from ...core.columns import Column as Source
-from ...core.labels import VOID, reason
+from ...core.labels import VOID
 from ...core.tally import Tally
+from ...core.undefined import reason
 from ..findings import Findings
 from ..parts import Cell, Column, PageTable, Sentence, plain, words
 from .numbers import Numbers, known, numbers

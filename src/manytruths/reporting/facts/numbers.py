@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, TypeGuard
 
 from ...analyses.rows import Row, Table
-from ...core.labels import reason
+from ...core.undefined import reason
 from ..findings import Findings
 from ..parts import Cell, quoted, words
 

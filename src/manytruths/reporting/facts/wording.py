@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ...agreement import level
 from ...analyses.plan.topics import word
 from ...analyses.rows import Row
-from ...core.labels import reason
+from ...core.undefined import reason
 from ..findings import Findings
 from ..parts import Cell, Column, Sentence
 

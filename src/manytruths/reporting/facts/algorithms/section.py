@@ -8,7 +8,7 @@ from ....analyses.evaluate.charts import charts
 from ....analyses.evaluate.human_range import LEAST_RATERS, OTHERS, HumanRange
 from ....analyses.evaluate.verb import Evaluation
 from ....analyses.rows import Row
-from ....core.labels import reason
+from ....core.undefined import reason
 from ....io import safe_name
 from ...findings import Findings
 from ...parts import Block, Chart, Paragraphs, Section, Sentence, quoted

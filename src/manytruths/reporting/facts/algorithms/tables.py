@@ -12,7 +12,7 @@ from ....analyses.evaluate.notes import unit_of
 from ....analyses.evaluate.printing import NAMES
 from ....analyses.evaluate.verb import Evaluation
 from ....analyses.rows import Row
-from ....core.labels import reason
+from ....core.undefined import code
 from ....evaluation.ranking.directions import is_distance
 from ...findings import Findings
 from ...parts import Block, Cell, Column, PageTable, quoted, words
@@ -96,7 +96,7 @@ def judge_cell(found: Findings, name: str) -> Cell:
 def empty_masks(found: Findings) -> str:
     """What to know of distances, where any was to or from an empty mask."""
     rows = found.evaluation.table("scores").rows if found.evaluation else ()
-    if not any(reason(row.value) == UNMARKED for row in rows):
+    if not any(code(row.value) == UNMARKED for row in rows):
         return ""
     return "A distance to or from an empty mask counts as the image's diagonal: a few such cases drive a mean distance."
 

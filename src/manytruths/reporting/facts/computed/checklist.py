@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from ....analyses.printing import counted
 from ....analyses.rows import Row
-from ....core.labels import reason
+from ....core.undefined import reason
 from ....inference.intervals import LEAST_SUBJECTS
 from ...findings import Findings
 from ...parts import Cell, Column, PageTable, words

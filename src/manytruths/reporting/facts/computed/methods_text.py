@@ -14,7 +14,7 @@ from ....analyses.plan.topics import word
 from ....analyses.printing import counted
 from ....analyses.rank.verb import Ranked
 from ....analyses.summaries import region_of
-from ....core.labels import reason
+from ....core.undefined import code
 from ....evaluation.ranking.wilcoxon import EXACT
 from ....inference.intervals import LEAST_SUBJECTS
 from ....io.scores import PERFECT
@@ -268,7 +268,7 @@ def _ranking(found: Findings, ranked: Ranked) -> str:
 def _silent(found: Findings) -> bool:
     """Whether anybody marked nothing where there is nothing."""
     rows = numbers(found, "evaluate", "scores").table.rows
-    return any(row.scope == "case" and reason(row.value).startswith(PERFECT) for row in rows)
+    return any(row.scope == "case" and code(row.value) in PERFECT for row in rows)
 
 
 def _software(found: Findings) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ....analyses.rows import Row
 from ....core.errors import few
-from ....core.labels import reason
+from ....core.undefined import REASONS, code, reason
 from ...findings import Findings
 from ...parts import Block, Cell, Column, PageTable, Paragraphs, words
 from ..numbers import all_tables
@@ -76,11 +76,10 @@ def _gaps(found: Findings) -> Iterable[tuple[Key, _Gap]]:
 
 
 def _missing(row: Row) -> Iterator[tuple[str, str]]:
-    why = reason(row.value)
-    if why and row.scope != "subject":  # of a subject it follows from its cases
-        yield "value", why
-    elif not why and row.low is not None and reason(row.low):
-        yield "interval", reason(row.low).partition(";")[0]
+    if code(row.value) and row.scope != "subject":  # of a subject it follows from its cases
+        yield "value", reason(row.value)
+    elif not code(row.value) and row.low is not None and code(row.low):
+        yield "interval", REASONS[code(row.low)]
 
 
 def _line(file: str, missing: str, why: str, gap: _Gap) -> tuple[Cell, ...]:

@@ -1,0 +1,226 @@
+"""Numbers that are undefined, and why.
+
+A program decides by the code; the text is for people and may be reworded. The same circumstance has the same code
+everywhere. Every code stands in :data:`REASONS`, and no other can be given.
+"""
+
+from __future__ import annotations
+
+import math
+
+from .errors import CallError
+from .labels import VOID
+
+REASONS: dict[str, str] = {
+    "undefined": "undefined",
+    # who marked what
+    "both_empty": "both marked nothing",
+    "one_empty": "one of the two marked nothing",
+    "first_empty": "the first marked nothing",
+    "second_empty": "the second marked nothing",
+    "first_full": "the first marked everything",
+    "second_full": "the second marked everything",
+    "nobody_marked": "nobody marked anything",
+    "everybody_marked_everything": "everybody marked everything",
+    "nothing_marked": "nothing is marked",
+    "nothing_detected": "nothing is detected",
+    "nothing_predicted_nor_agreed": "nothing was predicted, and no item was marked by all",
+    "no_item_marked_twice": "no item was marked by two raters",
+    "nobody_marked_two_items": "nobody marked two items",
+    "no_two_raters_marked": "no two raters marked anything",
+    "rater_marked_nothing": "marked nothing",
+    "others_empty": "the others marked nothing",
+    "others_agree_on_nothing": "the others marked nothing together",
+    "basis_empty": "what it started from marks nothing",
+    # who rated what
+    "not_rated": "no item was rated",
+    "no_item_rated_twice": "no item was rated by two raters",
+    "no_item_rated_by_both": "no item was rated by both",
+    "no_item_decided_by_both": "no item was decided by both",
+    "no_case_rated_twice": "no case was rated by two raters",
+    "no_case_rated_by_both": "no case was rated by both",
+    "no_case_rated_by_another": "no case was rated by another",
+    "no_case_rated_by_so_many": "no case was rated by so many",
+    "no_case_with_label_rated": "no case with the label was rated",
+    "no_case_without_label_rated": "no case without the label was rated",
+    "fewer_than_two_items": "fewer than two items were rated",
+    "fewer_than_two_raters": "fewer than two raters",
+    "fewer_than_two_finders": "fewer than two raters found it",
+    "rater_not_comparable": "the rater cannot be compared with anybody",
+    "no_two_raters_comparable": "no two raters can be compared",
+    "fewer_than_two_raters_comparable": "fewer than two raters can be compared",
+    "no_two_others_comparable": "there are no two others who can be compared",
+    "others_do_not_agree": "the others do not agree at all",
+    "too_few_raters_for_dependence": "fewer than 4 raters: STAPLE explains any 3 by independence",
+    "label_not_given": "nobody gave the label",
+    "label_not_given_where_another_rated": "nobody gave the label to a case that another rated",
+    "tied": "nobody won: labels tie",
+    "contradiction": "who is always right agrees with who never is, or an accuracy is not known",
+    "no_confidence": "no confidence was given",
+    "no_rating_of_confidence_judged": "no rating of that confidence can be judged",
+    # labels
+    "one_label": "every rater gave one and the same label to every item, so that chance agreement is complete",
+    "one_label_by_both": "both raters gave one and the same label to every item, so that chance agreement is complete",
+    "only_one_label": "there is only one label",
+    "no_background": "no label is background",
+    "too_many_labels": f"kappa and alpha want fewer than {VOID} labels; group them, or cut the scale with --cut",
+    "counted_for_two_labels": "counted for two labels only",
+    # absent
+    "no_prediction": "no prediction",
+    "rater_absent": "the rater is absent",
+    "reference_absent": "the reference is not there",
+    "one_absent": "one of the two is not there",
+    "absent": "absent",
+    "absent_or_no_probability": "absent, or no probability by pattern",
+    "not_in_case": "not there in this case",
+    "no_mask": "there is no mask",
+    "basis_not_kept": "what it started from was not kept",
+    "no_lesion": "there is no lesion",
+    "no_lesion_found_twice": "no lesion was found by two raters",
+    "no_tolerance": "no tolerance: no two raters marked anything; give one with --tolerance",
+    "no_costs": "no costs were given",
+    "not_reported": "no reported accuracy was given",
+    "next_panel_not_computed": "the next panel was not computed",
+    "other_region": "not compared: another region was counted",
+    "pixel_size_unknown": "the size of an item is not known; give the spacing",
+    "mixed_units": "it has another unit, or none, in some cases",
+    # means, spreads and intervals
+    "too_few_subjects": "an interval over subjects needs at least 10 of them",
+    "fewer_than_two_subjects": "fewer than two subjects",
+    "fewer_than_two_images": "fewer than two images",
+    "patterns_not_cases": "rows are patterns of many items, not cases that could be drawn again",
+    "single_item": "a single item has no spread",
+    "single_case": "a single case has no spread",
+    "mean_zero": "the mean is 0",
+    "spread_zero": "the spread is 0, the end of its range",
+    "undefined_for_every_case": "undefined for every case",
+    "undefined_for_every_case_of_subject": "undefined for every case of the subject",
+    "undefined_for_every_subject": "undefined for every subject",
+    "undefined_for_every_rater": "undefined for every rater",
+    "undefined_for_every_pair": "undefined for every pair",
+    "undefined_against_all": "undefined against every one of them",
+    "undefined_in_every_resample": "undefined in every resample",
+    "undefined_without_a_rater": "undefined when one of the raters is left out",
+    "no_resample_with_both_classes": "no resample drew both classes",
+    "no_case_with_value": "no case of the task has a value",
+    # correlations, curves and surfaces
+    "constant_map": "one of the maps is constant",
+    "constant_response": "the response is constant",
+    "constant_share": "the same share of raters marked every item",
+    "two_items": "two items always correlate fully",
+    "no_positives": "the truth has no positive item",
+    "no_negatives": "the truth has no negative item",
+    "nothing_true_or_false": "nothing is true, or nothing false, of what was decided",
+    "no_boundary_found": "no boundary was found",
+    "no_boundary_in_truth": "the truth has no boundary",
+    "no_boundary_at_all": "no boundary was found and no truth has one",
+    "fewer_than_two_recalls": "fewer than two recalls were reached: no curve",
+    "own_threshold": "each image has its own",
+    "no_two_surfaces": "no two of the raters have surfaces to compare",
+    "not_finite": "the image is not finite anywhere inside",
+    "no_common_frame": "there is no frame in which both are defined",
+    "intensity_not_positive": "the mean intensity of the raters is not positive",
+    # rankings and grades
+    "all_tied": "one of the two rankings has everybody at the same place",
+    "no_truth_with_score": "no truth gives a score",
+    "truth_without_score": "the truth gives no score",
+    "no_truth_with_both_scores": "no truth gives both a score",
+    "no_truth_named": "no truth was named as this bound",
+    "none_graded": "nothing of it was graded",
+    "none_graded_twice": "nothing was graded twice",
+    "no_common_grades": "the two graded nothing in common",
+    "no_grade_with_value": "nothing has both a grade and a value",
+    "no_grade_high_enough": "nothing is graded high enough",
+    "every_grade_high_enough": "everything is graded high enough",
+    "no_algorithm_with_both_classes": (
+        "no algorithm has both predictions that need correction and some that need none"
+    ),
+    "none_of_class": "there is none of this class",
+    # models
+    "rates_unknown": "the rates cannot be told: nothing is true, or nothing false, of what he rated",
+    "no_two_rates_known": "no two raters have rates that can be told",
+    "staple_without_truth": (
+        "the raters overlap no more than by chance: to STAPLE every item is equally likely to be true"
+    ),
+    "staple_no_true_item": "STAPLE found no true item",
+    "staple_no_other_item": "STAPLE found no other item",
+    "rasch_not_fitted": "the Rasch model cannot be fitted",
+    "not_compared_on_any_case": "could not be compared on any case",
+    "no_reference_for_cases": "the reference of no case that two raters rated is known",
+    "no_reference": "without a reference nobody knows which majorities are right",
+    "agreement_below_half": "two raters of equal accuracy, independent, agree on two labels at least half of the time",
+    "right_half_of_the_time": "what is right half of the time tells nothing about the other",
+    "not_reached_without_error": "even a truth without error would not make it so",
+    "not_reached_on_such_a_truth": "on such a truth no algorithm can be known to reach it",
+    "no_panel_large_enough": "no panel is large enough",
+}
+"""The wording of every code."""
+
+
+class Undefined(float):
+    """A ``nan`` that knows why.
+
+    Parameters
+    ----------
+    code : str
+        A key of :data:`REASONS`, by which programs decide.
+    detail : str
+        What is particular to this number, such as a count; it is shown behind the text of the code.
+
+    >>> kappa = Undefined("both_empty")
+    >>> math.isnan(kappa), kappa.code, kappa.reason
+    (True, 'both_empty', 'both marked nothing')
+    """
+
+    code: str
+    detail: str
+
+    def __new__(cls, code: str, detail: str = "") -> Undefined:
+        if code not in REASONS:
+            raise CallError(f"no code {code!r} of an undefined number; core/undefined.py lists them")
+        self = super().__new__(cls, math.nan)
+        self.code, self.detail = code, detail
+        return self
+
+    @property
+    def reason(self) -> str:
+        """The text: that of the code, and the detail."""
+        return f"{REASONS[self.code]}; {self.detail}" if self.detail else REASONS[self.code]
+
+    def __repr__(self) -> str:
+        return f"Undefined({self.code!r}, {self.detail!r})" if self.detail else f"Undefined({self.code!r})"
+
+    def __reduce__(self) -> tuple[type[Undefined], tuple[str, str]]:
+        return Undefined, (self.code, self.detail)
+
+    def __copy__(self) -> Undefined:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Undefined:
+        return self
+
+
+def reason(value: float) -> str:
+    """Why a value is undefined, in words; empty where it is defined."""
+    if isinstance(value, Undefined):
+        return value.reason
+    return REASONS["undefined"] if math.isnan(value) else ""
+
+
+def code(value: float) -> str:
+    """Why a value is undefined, for programs; empty where it is defined, ``undefined`` for a plain ``nan``."""
+    if isinstance(value, Undefined):
+        return value.code
+    return "undefined" if math.isnan(value) else ""
+
+
+def ratio(numerator: float, denominator: float, code: str) -> float:
+    """``numerator / denominator``, or undefined by the code given."""
+    return float(numerator / denominator) if denominator else Undefined(code)
+
+
+def like(value: float, code: str = "undefined", detail: str = "") -> Undefined:
+    """An undefined number for the reason that the value has; where the value is defined, by the code given."""
+    if isinstance(value, Undefined):
+        return value
+    return Undefined("undefined") if math.isnan(value) else Undefined(code, detail)
