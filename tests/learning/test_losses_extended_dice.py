@@ -6,8 +6,8 @@ import math
 
 import pytest
 import torch
-from hypothesis import find_strategies as st
 from hypothesis import given
+from hypothesis import strategies as st
 from monai.losses import DiceLoss
 from torch.utils._python_dispatch import TorchDispatchMode
 

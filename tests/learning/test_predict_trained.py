@@ -139,5 +139,5 @@ def test_images_unlike_those_trained_on_are_refused(home, image, said):
 
 def test_bytes_are_scaled_from_zero_to_one_and_normalised():
     recipe = Recipe("unet", 1, 4, 1, (0, 1), ("background", "1"), None, None, (0.5,), (0.25,))
-    fed = recipe.normalised(torch.tensor([0, 255], dtype=torch.uint8).reshape(1, 1, 1, 2))
+    fed = recipe.normalise(torch.tensor([0, 255], dtype=torch.uint8).reshape(1, 1, 1, 2))
     assert fed.flatten().tolist() == [-2, 2]

@@ -6,8 +6,8 @@ import math
 
 import pytest
 import torch
-from hypothesis import find_strategies as st
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from manytruths.core.errors import CallError
 from manytruths.core.labels import VOID

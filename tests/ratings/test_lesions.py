@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 import manytruths as mt
 from data_folder import data
 from manytruths.ratings import sigma
-from manytruths.ratings.findings import LesionRatings, pool_lesions
-from manytruths.ratings.lesions import lesion_ratings
-from manytruths.ratings.statistics import SigmaStatistic
+from manytruths.ratings.concordance import SigmaStatistic
+from manytruths.ratings.lesions import LesionRatings, lesion_ratings, pool_lesions
 from panels import VOID, panels
 from study_folders import disc, pixels
 

@@ -15,8 +15,8 @@ from data_folder import data
 from manytruths.analyses.reliability.masks import Assumptions, LesionRule, mask_reliability, mask_table
 from manytruths.analyses.summaries import Settings
 from manytruths.ratings import competence, rho, sigma
+from manytruths.ratings.concordance import RhoStatistic, SigmaStatistic
 from manytruths.ratings.masks import mask_ratings, ratings_of
-from manytruths.ratings.statistics import RhoStatistic, SigmaStatistic
 from panels import VOID, panels
 from study_folders import disc
 

@@ -19,10 +19,16 @@ from manytruths.core.errors import CallError, InputError
 from manytruths.core.tally import Tally
 from manytruths.core.undefined import reason
 from manytruths.ratings import Ratings
-from manytruths.ratings.planning.majority import majority_accuracy
-from manytruths.ratings.planning.pilot import Rule, plan_from_ratings, plan_from_tallies
-from manytruths.ratings.planning.pilot_curves import panel_curve, simulated_curve
-from manytruths.ratings.planning.pilot_votes import Votes, fitted
+from manytruths.ratings.planning.panels import majority_accuracy
+from manytruths.ratings.planning.pilot import (
+    Rule,
+    Votes,
+    fitted,
+    panel_curve,
+    plan_from_ratings,
+    plan_from_tallies,
+    simulated_curve,
+)
 
 
 def simulated(cases=2000, raters=5, a=0.8, rho=0.25, seed=0, labels=2, reference=True):

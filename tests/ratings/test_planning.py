@@ -16,15 +16,6 @@ import manytruths as mt
 from manytruths.core.errors import CallError
 from manytruths.core.undefined import reason
 from manytruths.ratings.planning.kappa_width import cases_for_width, kappa_width
-from manytruths.ratings.planning.majority import (
-    case_accuracy,
-    majority_accuracy,
-    normal_nodes,
-    pair_correlation,
-    right_votes,
-    slim_share,
-    spread_for,
-)
 from manytruths.ratings.planning.nomogram import (
     accuracy_of_agreement,
     accuracy_of_majority,
@@ -34,7 +25,20 @@ from manytruths.ratings.planning.nomogram import (
     nomogram_for,
     reported_for,
 )
-from manytruths.ratings.planning.panel_size import ceiling, drawn_votes, majority_band, odd_majorities, raters_needed
+from manytruths.ratings.planning.panels import (
+    case_accuracy,
+    ceiling,
+    drawn_votes,
+    majority_accuracy,
+    majority_band,
+    normal_nodes,
+    odd_majorities,
+    pair_correlation,
+    raters_needed,
+    right_votes,
+    slim_share,
+    spread_for,
+)
 
 share = st.floats(0.01, 0.99)
 above = st.floats(0.51, 0.99)

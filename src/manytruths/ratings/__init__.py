@@ -1,19 +1,25 @@
 """How far a rated data set can be trusted, and how many raters would be enough."""
 
 from .competence import Competence, competence
-from .concordance import Concordance, chance_distribution, correct, genuineness, rho, sigma
-from .findings import LesionRatings, MarkedLesion, RaterFindings, pool_lesions
-from .lesions import lesion_ratings
+from .concordance import (
+    Concordance,
+    RhoStatistic,
+    SigmaStatistic,
+    chance_distribution,
+    correct,
+    genuineness,
+    rho,
+    sigma,
+)
+from .lesions import LesionRatings, MarkedLesion, RaterFindings, lesion_ratings, pool_lesions
 from .majorities import Majorities, majorities
 from .masks import MaskRatings, mask_ratings, ratings_of
 from .planning.kappa_width import KappaWidth, cases_for_width, kappa_width
-from .planning.majority import majority_accuracy, slim_share
 from .planning.nomogram import Nomogram, nomogram, nomogram_for
-from .planning.panel_size import Band, RatersNeeded, majority_band, raters_needed
+from .planning.panels import Band, RatersNeeded, majority_accuracy, majority_band, raters_needed, slim_share
 from .planning.pilot import PilotPlan, plan_from_ratings, plan_from_tallies
 from .rasch import Rasch, rasch
 from .ratings import Ratings
-from .statistics import RhoStatistic, SigmaStatistic
 
 __all__ = [
     "Band",

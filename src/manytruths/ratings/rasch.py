@@ -31,8 +31,7 @@ from numpy.typing import NDArray
 from ..core.errors import InputError
 from ..core.undefined import Undefined
 from .competence import answers
-from .rasch_fit import MOST_SPREAD, Maximum, Posterior, maximum, mean_squares
-from .rasch_likelihood import Scores, log_likelihood, right_chance
+from .rasch_fit import MOST_SPREAD, Maximum, Posterior, Scores, log_likelihood, maximum, mean_squares, right_chance
 from .ratings import MISSING, Ratings, Values
 
 EXTREME = 0.3

@@ -1,4 +1,20 @@
-"""The Rasch model's maximum by Newton's method, the posteriors of the difficulties, and how well the answers fit.
+"""The marginal likelihood of the Rasch model, with its derivatives and the posteriors of the difficulties.
+
+What a case tells of its difficulty d is which raters were judged on it, and how many of them, r, were right; cases
+alike in both are one group. With S the raters judged ::
+
+    log L = Σ_i a_i · (how often i was right) + Σ_g n_g log Z_g
+    Z_g = ∫ exp(−r d) Π_(i in S) 1 / (1 + exp(a_i − d)) N(d; 0, s²) dd
+
+The integral is a sum over equally spaced nodes, the same for all groups. For integrands like these its error falls as
+exp(−2π² / (κ h²)), with h the spacing and κ = 1/s² + R/4 no less than any posterior's precision, until the poles of the
+logistic function, π away from the real line, limit it to exp(−2π² / h). Gauss–Hermite nodes, which scale with s alone,
+are far too wide for a case that many raters judged.
+
+Trefethen LN, Weideman JAC. The exponentially convergent trapezoidal rule. SIAM Rev 2014;56:385–458.
+doi:10.1137/130932132. Louis TA. J R Stat Soc B 1982;44:226–233 (information). doi:10.1111/j.2517-6161.1982.tb01203.x
+
+The Rasch model's maximum by Newton's method, the posteriors of the difficulties, and how well the answers fit.
 
 Mean squares are of the residuals of right (1) and wrong (0), averaged over the posterior of each difficulty, as is the
 variance that the model expects ::
@@ -15,14 +31,169 @@ mixture distribution Rasch models. Springer 2007:57–75. doi:10.1007/978-0-387-
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .rasch_likelihood import Nodes, Scores, Slopes, log_likelihood, log_posterior, right_chance, slopes
 from .ratings import Values
+
+STEP = 0.8
+"""The spacing of the nodes, in the smallest standard deviation that a posterior can have: an error of 4·10⁻¹⁴."""
+WIDEST = 0.5
+"""The widest spacing, for the poles' sake: an error of 7·10⁻¹⁸."""
+REACH = 8.5
+"""How many s the nodes go beyond the outermost mode that a posterior can have."""
+BLOCK = 2_000_000
+"""The most numbers in an array of groups × nodes: 16 MB."""
+NEAR = 1e-4
+"""Abilities closer than this are one in the product of two chances."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Cases in groups: who was judged, how many of them were right, and how many cases there are."""
+
+    judged: Values
+    """(groups, raters): 1 where the rater was judged."""
+    score: Values
+    """How many were right, of each group."""
+    count: Values
+    """Items of each group."""
+    right: Values
+    """How often each rater was right."""
+
+    @classmethod
+    def of(
+        cls, judged: NDArray[np.bool_], right: NDArray[np.bool_], items: NDArray[np.int64]
+    ) -> tuple[Scores, NDArray[np.intp]]:
+        """From (cases, raters) answers; and the group of every case."""
+        score = right.sum(axis=1)
+        rows = np.column_stack([np.packbits(judged, axis=1), score >> 8, score & 255]).astype(np.uint8)
+        _, first, group = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+        group = group.reshape(-1)
+        count = np.asarray(np.bincount(group, items, len(first)), np.float64)
+        total = np.asarray(items @ right, np.float64)
+        return cls(judged[first].astype(np.float64), score[first].astype(np.float64), count, total), group
+
+    def blocks(self, nodes: Nodes) -> Iterator[slice]:
+        """Groups, so many at a time that memory stays bounded."""
+        size = max(1, BLOCK // len(nodes.at))
+        for start in range(0, len(self.count), size):
+            yield slice(start, start + size)
+
+    def part(self, where: slice) -> Scores:
+        """Some of the groups."""
+        return replace(self, judged=self.judged[where], score=self.score[where], count=self.count[where])
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """Where the integrals are evaluated, and the logarithm of the prior there, times the spacing."""
+
+    at: Values
+    log_weight: Values
+
+    @classmethod
+    def of(cls, ability: Values, spread: float, finer: float = 1.0) -> Nodes:
+        """As many as these parameters ask for; one, at 0, where all cases are equally hard."""
+        if spread == 0:
+            return cls(np.zeros(1), np.zeros(1))
+        spacing = min(WIDEST, STEP / np.sqrt(spread**-2 + len(ability) / 4)) / finer
+        low, high = _outermost(ability, spread)
+        count = int(np.ceil((high - low + 2 * REACH * spread) / spacing)) + 1
+        at = low - REACH * spread + spacing * np.arange(count)
+        return cls(at, -0.5 * (at / spread) ** 2 + np.log(spacing / (spread * np.sqrt(2 * np.pi))))
+
+
+def _outermost(ability: Values, spread: float) -> tuple[float, float]:
+    """The modes of the posteriors of a case that all got right, and of one that all got wrong, by bisection."""
+    most = spread**2 * len(ability)
+    low, high = np.array([-most, -most]), np.array([most, most])
+    score = np.array([len(ability), 0.0])
+    for _ in range(60):
+        middle = (low + high) / 2
+        above = middle / spread**2 > right_chance(ability, middle).sum(axis=1) - score
+        low, high = np.where(above, low, middle), np.where(above, middle, high)
+    return float(low[0]), float(high[1])
+
+
+def right_chance(ability: Values, difficulty: Values) -> Values:
+    """(difficulties, raters): the logistic function of ability − difficulty."""
+    return np.asarray(np.exp(-np.logaddexp(0, np.subtract.outer(difficulty, ability))))
+
+
+def log_posterior(scores: Scores, ability: Values, nodes: Nodes) -> tuple[Values, Values]:
+    """(groups, nodes) logarithms of the share of a posterior at each node; and log Z of each group."""
+    wrong = np.logaddexp(0, np.subtract.outer(ability, nodes.at))
+    joint = nodes.log_weight - np.outer(scores.score, nodes.at) - scores.judged @ wrong
+    top = joint.max(axis=1, keepdims=True)
+    log_z = top + np.log(np.exp(joint - top).sum(axis=1, keepdims=True))
+    return joint - log_z, log_z[:, 0]
+
+
+def log_likelihood(scores: Scores, ability: Values, spread: float, nodes: Nodes | None = None) -> float:
+    """The logarithm of the chance of these answers."""
+    nodes = Nodes.of(ability, spread) if nodes is None else nodes
+    parts = map(scores.part, scores.blocks(nodes))
+    groups = sum(float(part.count @ log_posterior(part, ability, nodes)[1]) for part in parts)
+    return float(scores.right @ ability) + groups
+
+
+@dataclass(frozen=True, eq=False)
+class Slopes:
+    """The log-likelihood and its derivatives by the abilities and, last, by log s."""
+
+    value: float
+    gradient: Values
+    hessian: Values
+
+
+def slopes(scores: Scores, ability: Values, spread: float) -> Slopes:
+    """The derivatives: those of the likelihood with known difficulties, averaged over the posteriors (Louis 1982)."""
+    nodes = Nodes.of(ability, spread)
+    size = len(ability)
+    value, gradient, hessian = 0.0, np.zeros(size + 1), np.zeros((size + 1, size + 1))
+    for part in map(scores.part, scores.blocks(nodes)):
+        found = _slopes(part, ability, spread, nodes)
+        value, gradient, hessian = value + found.value, gradient + found.gradient, hessian + found.hessian
+    gradient[:size] += scores.right
+    return Slopes(value + float(scores.right @ ability), gradient, hessian)
+
+
+def _slopes(scores: Scores, ability: Values, spread: float, nodes: Nodes) -> Slopes:
+    """Of the groups' part alone."""
+    log_weight, log_z = log_posterior(scores, ability, nodes)
+    weight, count, judged = np.exp(log_weight), scores.count, scores.judged
+    chance, square = right_chance(ability, nodes.at), (nodes.at / spread) ** 2
+    mean, squared = judged * (weight @ chance), judged * (weight @ chance**2)
+    spreads, size = weight @ square, len(ability)
+    gradient = np.append(-count @ mean, count @ (spreads - 1))
+    hessian = np.zeros((size + 1, size + 1))
+    hessian[:size, :size] = _both_right(scores, ability, mean, squared) - mean.T @ (count[:, None] * mean)
+    hessian[np.arange(size), np.arange(size)] -= count @ (mean - squared)
+    cross = judged * (weight @ (chance * square[:, None])) - mean * spreads[:, None]
+    hessian[size, :size] = hessian[:size, size] = -count @ cross
+    hessian[size, size] = count @ (weight @ square**2 - spreads**2 - 2 * spreads)
+    return Slopes(float(count @ log_z), gradient, hessian)
+
+
+def _both_right(scores: Scores, ability: Values, mean: Values, squared: Values) -> Values:
+    """(raters, raters): E[P_i P_j], summed over the cases that both were judged on.
+
+    For two logistic functions of one difficulty, P_i P_j = (P_j − r P_i) / (1 − r) with r = exp(a_j − a_i), so that the
+    means of P are enough. Where the abilities are all but the same, half of P_i² + P_j² is as good: 10⁻⁹.
+    """
+    weighted = scores.count[:, None] * scores.judged
+    one, own = mean.T @ weighted, squared.T @ weighted
+    gap = np.subtract.outer(ability, ability)
+    near = np.abs(gap) < NEAR
+    apart = np.where(near, 1.0, np.abs(gap))
+    other = (one.T - np.exp(-apart) * one) / -np.expm1(-apart)
+    return np.where(near, (own + own.T) / 2, np.where(gap > 0, other, other.T))
+
 
 NO_SPREAD = 1e-3
 """A spread this small is none."""

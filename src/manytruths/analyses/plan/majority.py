@@ -8,8 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core.undefined import Undefined
-from ...ratings.planning.majority import majority_accuracy, spread_for, wins
-from ...ratings.planning.panel_size import RatersNeeded, ceiling, drawn_votes, majority_band, raters_needed
+from ...ratings.planning.panels import (
+    RatersNeeded,
+    ceiling,
+    drawn_votes,
+    majority_accuracy,
+    majority_band,
+    raters_needed,
+    spread_for,
+    wins,
+)
 from ...ratings.ratings import Values
 from ..printing import number
 from ..rows import Row

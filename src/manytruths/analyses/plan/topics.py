@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ...core.errors import CallError
 from ...core.labels import MOST_LABELS
 from ...inference.intervals import MOST_RESAMPLES
-from ...ratings.planning.panel_size import MOST_PLURALITY
+from ...ratings.planning.panels import MOST_PLURALITY
 from ..rows import Row
 
 MOST_RATERS = 999

@@ -18,11 +18,9 @@ from ...core.tally import Tally
 from ...core.undefined import Undefined
 from ...inference.intervals import pooled_intervals, too_few
 from ...ratings.competence import Competence, competence
-from ...ratings.concordance import Chance, rho, sigma
-from ...ratings.findings import FLOOR, LesionRatings, pool_lesions
-from ...ratings.lesions import lesion_ratings
+from ...ratings.concordance import Chance, RhoStatistic, SigmaStatistic, rho, sigma
+from ...ratings.lesions import FLOOR, LesionRatings, lesion_ratings, pool_lesions
 from ...ratings.masks import Confidence, ratings_of
-from ...ratings.statistics import RhoStatistic, SigmaStatistic
 from ...study import Case, Progress, Study
 from ..resampled import mark_resampled
 from ..rows import Row, Table

@@ -1,7 +1,7 @@
 """Intervals of ρ in which the raters' accuracies are found anew in every draw of subjects.
 
 With the accuracies held fixed, intervals are a third too narrow: in simulations of 30 and of 100 cases and six raters,
-79 to 84% of the 95% ones cover. As for masks (:mod:`manytruths.ratings.statistics`), ρ is a sum over pairs ::
+79 to 84% of the 95% ones cover. As for masks (:mod:`manytruths.ratings.concordance`), ρ is a sum over pairs ::
 
     ρ = Σ_ij P(a_i, a_j) Σ_x GA_x(i, j) / (pairs of x)  /  cases
 

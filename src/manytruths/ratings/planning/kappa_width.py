@@ -25,7 +25,7 @@ import numpy as np
 
 from ...core.errors import CallError
 from ...inference.intervals import LEAST_SUBJECTS
-from .majority import right_votes
+from .panels import right_votes
 
 LEAST_SHARE = 1e-6
 """The rarest mark that cases are counted for."""

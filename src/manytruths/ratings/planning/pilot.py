@@ -15,6 +15,19 @@ from those there might be; intervals are percentile bootstraps over subjects, fi
 
 Where nothing is said about costs, the panel is the smallest odd one to which two more raters would add less than
 ``gain``; else the one with the least cost a case, k × the cost of a rating + (1 − accuracy) × the cost of an error.
+
+Votes of a pilot, and the Dirichlet-multinomial that fits them.
+
+With T_ci the cases in which outcome c got more than i votes, U_i those with more than i raters, and p_c the outcome's
+share, the log-likelihood of ρ is ::
+
+    Σ T_ci log(p_c (1 − ρ) + i ρ) − Σ U_i log(1 − ρ + i ρ)
+
+linear in T and U, so that a resample of subjects is fitted from sums over its subjects.
+
+Mosimann JE. Biometrika 1962;49:65–82. doi:10.1093/biomet/49.1-2.65
+
+The accuracy of the majority of k raters under a pilot's fit; see :mod:`manytruths.ratings.planning.pilot`.
 """
 
 from __future__ import annotations
@@ -33,9 +46,7 @@ from ...core.tally import Tally
 from ...core.undefined import Undefined
 from ...inference.intervals import Interval, check_resamples, too_few
 from ..ratings import MISSING, Ratings, Values
-from .panel_size import MOST_PLURALITY
-from .pilot_curves import Curves, curves, observed_majority
-from .pilot_votes import Votes, fitted
+from .panels import MOST_PLURALITY, urn, wins
 
 Counts = NDArray[np.int64]
 
@@ -268,3 +279,174 @@ def _observed(votes: Votes, source: str, labels: int, most: int) -> list[float]:
         return [Undefined(NO_TRUTH if source != "reference" else MANY_LABELS)] * most
     found = observed_majority(votes.outcomes, votes.weights, most)
     return [float(value) if not np.isnan(value) else Undefined(FEWER) for value in found]
+
+
+HIGHEST = 1 - 1e-6
+"""Of ρ: where all votes of every case agree, the likelihood rises up to 1."""
+GOLDEN = (5**0.5 - 1) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """Votes by row and outcome, and their sums by subject."""
+
+    outcomes: NDArray[np.int64]
+    """(rows, outcomes) how many raters."""
+    weights: NDArray[np.int64]
+    """Items that each row stands for."""
+    tails: Values
+    """(subjects, outcomes, most votes) T."""
+
+    @classmethod
+    def of(cls, outcomes: NDArray[np.int64], weights: NDArray[np.int64], owner: NDArray[np.int64]) -> Votes:
+        """Rows without a vote or without an item are left out, and so are subjects without a row."""
+        kept = (outcomes.sum(axis=1) > 0) & (weights > 0)
+        outcomes, weights = outcomes[kept], weights[kept]
+        subjects, owner = np.unique(owner[kept], return_inverse=True)
+        most = int(outcomes.sum(axis=1).max(initial=0))
+        tails = np.zeros((len(subjects), outcomes.shape[1], most))
+        for i in range(most):
+            np.add.at(tails[:, :, i], owner, (outcomes > i) * weights[:, None])
+        raters = outcomes.sum(axis=1)
+        both = np.zeros((len(subjects), most))
+        for i in range(most):
+            np.add.at(both[:, i], owner, (raters > i) * weights)
+        # U goes along as a last outcome
+        return cls(outcomes, weights, np.concatenate([tails, both[:, None]], axis=1))
+
+    @property
+    def cases(self) -> int:
+        """Items."""
+        return int(self.weights.sum())
+
+    @property
+    def most(self) -> int:
+        """Raters of the case that has most."""
+        return int(self.tails.shape[-1])
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Shares of the outcomes and correlation, one row a resample."""
+
+    shares: Values
+    correlation: Values
+
+
+def fitted(tails: Values) -> Fit:
+    """The fits of (resamples, outcomes and U, most votes) sums: a coarse search over ρ, then a golden section."""
+    votes = tails.sum(axis=-1)
+    shares = votes[:, :-1] / votes[:, -1:]
+    coarse = np.concatenate([[0.0], np.linspace(0, 1, 61)[1:-1], [HIGHEST]])
+    values = np.stack([_likelihood(tails, shares, np.full(len(tails), rho)) for rho in coarse], axis=1)
+    top = values.argmax(axis=1)
+    low, high = coarse[np.maximum(top - 1, 0)], coarse[np.minimum(top + 1, len(coarse) - 1)]
+    for _ in range(40):
+        left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+        rising = _likelihood(tails, shares, left) < _likelihood(tails, shares, right)
+        low, high = np.where(rising, left, low), np.where(rising, high, right)
+    return Fit(shares, (low + high) / 2)
+
+
+def _likelihood(tails: Values, shares: Values, rho: Values) -> Values:
+    rho, i = rho[:, None, None], np.arange(tails.shape[-1])
+    both = np.concatenate([shares, np.ones((len(shares), 1))], axis=1)
+    chance = both[:, :, None] * (1 - rho) + i * rho
+    signs = np.where(np.arange(tails.shape[1]) < tails.shape[1] - 1, 1.0, -1.0)
+    logs = np.log(chance, out=np.zeros_like(chance), where=(tails > 0) & (chance > 0))
+    return np.asarray((tails * logs).sum(axis=-1) @ signs)
+
+
+SIMULATED, RESIMULATED = 20_000, 2_000
+"""Cases simulated where there is no closed form: for the pilot itself, and for each resample."""
+LEAST = 1e-5
+"""Below such a ρ cases do not differ."""
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """One row a fit."""
+
+    accuracy: Values
+    correlation: Values
+    majority: Values
+    """(fits, k) for k = 1, 2, …"""
+
+
+def curves(fit: Fit, source: str, labels: int, most: int, seed: int) -> Curves:
+    """The majority's accuracy, by the closed form that there is."""
+    if source == "reference":
+        majority = np.stack(
+            [v @ wins(k, labels) for k, v in enumerate(urn(most, fit.shares[:, 0], fit.correlation), 1)], axis=1
+        )
+    elif labels == 2:
+        majority = panel_curve(fit.shares[:, 0], fit.correlation, most)
+    else:
+        random, size = np.random.default_rng(seed), SIMULATED if len(fit.shares) == 1 else RESIMULATED
+        pairs = zip(fit.shares, fit.correlation, strict=True)
+        majority = np.stack([simulated_curve(p, rho, most, size, random) for p, rho in pairs])
+    return Curves(majority[:, 0], fit.correlation, majority)
+
+
+def panel_curve(share: Values, correlation: Values, most: int) -> Values:
+    """(fits, k): how often the majority of k says what most raters would; two labels.
+
+    The increments of :mod:`~manytruths.ratings.planning.panels` with |2q − 1| for 2p − 1: most are right.
+    """
+    from scipy.special import betainc
+
+    rho = np.maximum(correlation, LEAST)
+    alpha, beta = (np.maximum(p, LEAST) * (1 - rho) / rho for p in (share, 1 - share))
+
+    def margin(a: Values, b: Values) -> Values:
+        """E|2q − 1| for q ~ Beta(a, b)."""
+        mean = a / (a + b)
+        return np.asarray(2 * mean - 1 - 2 * (2 * mean * betainc(a + 1, b, 0.5) - betainc(a, b, 0.5)))
+
+    reached = (1 + margin(alpha, beta)) / 2
+    out, term = [reached], np.ones_like(reached)
+    for m in range(1, (most + 1) // 2 + 1):
+        # C(2m − 1, m) E[(q (1 − q))^m], from that of m − 1
+        whole = alpha + beta + 2 * m - 2
+        term = term * (1 if m == 1 else 2 * (2 * m - 1) / m)
+        term = term * (alpha + m - 1) * (beta + m - 1) / (whole * (whole + 1))
+        out.append(reached)  # an even panel is worth the odd one before
+        reached = reached + term * margin(alpha + m, beta + m)
+        out.append(reached)
+    return np.stack(out[:most], axis=1)
+
+
+def simulated_curve(shares: Values, rho: float, most: int, cases: int, random: np.random.Generator) -> Values:
+    """How often the plurality of k says what most raters would, over simulated cases; ties share."""
+    rho, p = max(float(rho), LEAST), shares[shares > 0]
+    q = random.dirichlet(p / p.sum() * (1 - rho) / rho, size=cases)
+    truth = q.argmax(axis=1)
+    given = (random.random((cases, most, 1)) > q.cumsum(axis=1)[:, None, :-1]).sum(axis=2)
+    votes = (given[:, :, None] == np.arange(len(p))).cumsum(axis=1)
+    level = votes == votes.max(axis=2, keepdims=True)
+    right = np.take_along_axis(level, truth[:, None, None], axis=2)[..., 0]
+    return np.asarray((right / level.sum(axis=2)).mean(axis=0))
+
+
+def observed_majority(outcomes: NDArray[np.int64], weights: NDArray[np.int64], most: int) -> Values:
+    """The mean over all panels of k of a case's own raters, and over the cases that have so many; nan where none has.
+
+    Of r right votes among m, a panel of k holds a hypergeometric number; no model is needed.
+    """
+    pairs, row = np.unique(outcomes, axis=0, return_inverse=True)
+    count = np.bincount(row.ravel(), weights, len(pairs))
+    found = np.full(most, np.nan)
+    for k in range(1, most + 1):
+        enough = pairs.sum(axis=1) >= k
+        if enough.any():
+            right = [_hypergeometric(int(r), int(w), k) @ wins(k, 2) for r, w in pairs[enough]]
+            found[k - 1] = np.average(right, weights=count[enough])
+    return found
+
+
+def _hypergeometric(right: int, wrong: int, k: int) -> Values:
+    """Hypergeometric: chances of 0 … k right ones."""
+    from math import comb
+
+    whole = comb(right + wrong, k)
+    return np.array([comb(right, n) * comb(wrong, k - n) / whole for n in range(k + 1)])
