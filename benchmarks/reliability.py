@@ -13,7 +13,8 @@ from manytruths.analyses.reliability.intervals import beyond_chance
 from manytruths.analyses.reliability.verb import Reliability, ReliabilitySettings, reliability
 from manytruths.inference.intervals import drawn_subjects
 from manytruths.io.ratings import read_ratings
-from manytruths.ratings import Ratings, genuineness
+from manytruths.ratings import Ratings
+from manytruths.ratings.concordance import genuineness
 from manytruths.ratings.rasch import Rasch, rasch
 
 from .measuring import Result, at_least, at_most, best, peak

@@ -89,8 +89,8 @@ def wrong_images(tmp_path):
 @pytest.mark.parametrize(
     ("template", "status", "said"),
     [
-        ("colour/{case}.png", 1, "case a: the image is in colour, and the network was trained on images grey"),
-        ("deep/{case}.png", 1, "case a: the image is of uint16, and the network was trained on bytes"),
+        ("colour/{case}.png", 1, "case a: this is a colour image, but the network was trained on grey images"),
+        ("deep/{case}.png", 1, "case a: the image is uint16, but the network was trained on 8-bit images"),
         ("volume/{case}.npy", 1, "is a volume, but the network takes 2D images"),
         ("twice/{session}/{case}.png", 1, "matches several images of case a"),
         ("text/{case}.png", 1, "case a: "),

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from manytruths.cli import status
-from manytruths.ratings import Ratings, majority_accuracy, nomogram, nomogram_for, plan_from_ratings
-from manytruths.ratings.planning.pilot import Rule
+from manytruths.ratings import Ratings, majority_accuracy, nomogram, nomogram_for_accuracy, plan_from_pilot
+from manytruths.ratings.planning.pilot import PilotRule
 from study_folders import write_study
 
 
@@ -147,12 +147,12 @@ def test_thousands_are_grouped(ask):
         ({"gain": 0.0}, "gain lies between 0 and 1; got 0"),
         ({"level": 1.0}, "level lies between 0 and 1; got 1"),
         ({"cost_rater": float("nan"), "cost_error": 1.0}, "cost_rater is not negative; got nan"),
-        ({"most": 2}, "panels of three to 99; got 2"),
+        ({"max_raters": 2}, "panels of three to 99; got 2"),
     ],
 )
 def test_a_rule_says_what_is_wrong_with_it(options, told):
     with pytest.raises(Exception, match=told):
-        Rule(**options)
+        PilotRule(**options)
 
 
 def test_cost_is_that_of_the_rule():
@@ -160,10 +160,10 @@ def test_cost_is_that_of_the_rule():
     truth = rng.integers(2, size=200)
     right = rng.random((200, 5)) < 0.8
     ratings = Ratings.of(np.where(right, truth[:, None], 1 - truth[:, None]), reference=truth.tolist())
-    found = plan_from_ratings(ratings, Rule(cost_rater=1, cost_error=30, resamples=20))
-    costs = {p.raters: p.raters + 30 * (1 - p.accuracy.value) for p in found.panels if p.raters % 2}
+    found = plan_from_pilot(ratings, cost_rater=1, cost_error=30, resamples=20)
+    costs = {p.n_raters: p.n_raters + 30 * (1 - p.accuracy.value) for p in found.panels if p.n_raters % 2}
     assert found.best.value == min(costs, key=costs.get)
-    assert [p.cost for p in found.panels if p.raters % 2] == pytest.approx(list(costs.values()))
+    assert [p.cost for p in found.panels if p.n_raters % 2] == pytest.approx(list(costs.values()))
 
 
 def test_plurality_by_every_outcome():
@@ -176,13 +176,13 @@ def test_plurality_by_every_outcome():
         return total
 
     for k, a, labels in ((2, 0.3, 3), (5, 0.6, 4), (6, 0.4, 3)):
-        assert majority_accuracy(k, a, labels=labels) == pytest.approx(naive(k, a, labels), abs=1e-12)
+        assert majority_accuracy(k, a, n_labels=labels) == pytest.approx(naive(k, a, labels), abs=1e-12)
 
 
 def test_nomogram_numbers_and_both_ways():
     assert majority_accuracy(3, 0.85) == pytest.approx(0.93925)
-    assert nomogram(1, truth_accuracy=0.85, reported=0.98).product == pytest.approx(0.833)
+    assert nomogram(1, majority_accuracy=0.85, reported=0.98).product == pytest.approx(0.833)
     forth = nomogram(5, agreement=0.7, reported=0.9)
     for formula in ("product", "independent"):
-        back = nomogram_for(5, getattr(forth, formula), reported=0.9, formula=formula)
+        back = nomogram_for_accuracy(5, getattr(forth, formula), reported=0.9, formula=formula)
         assert (back.agreement, back.rho) == pytest.approx((0.7, forth.rho))

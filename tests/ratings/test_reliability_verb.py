@@ -26,7 +26,7 @@ from manytruths.core.errors import CallError, InputError
 from manytruths.core.undefined import reason
 from manytruths.inference.intervals import mean_intervals, pooled_intervals
 from manytruths.io.ratings import read_ratings
-from manytruths.ratings import Ratings, competence, rho, sigma
+from manytruths.ratings import Ratings, rater_accuracy, rho, sigma
 from manytruths.ratings.rasch import rasch
 from study_folders import files, run, table, untidy, value
 
@@ -107,7 +107,7 @@ def test_numbers_of_the_data_set(rated, ratings):
     whole = {"source": "", "rater_a": "", "rater_b": ""}
     assert value(rows, "sigma", "pooled", **whole) == sigma(ratings).value
     for source in ("reference", "majority"):
-        expected = rho(ratings, competence(ratings, source).accuracy)
+        expected = rho(ratings, rater_accuracy(ratings, source).accuracy)
         assert value(rows, "rho", "pooled", **(whole | {"source": source})) == pytest.approx(expected.value)
         assert value(rows, "contradictions", "pooled", **(whole | {"source": source})) == expected.undefined
     model = rho(ratings, rasch(ratings).accuracy).value
@@ -176,7 +176,7 @@ def test_raters(rated, ratings):
     rows, model = rows_of(rated, "raters"), rasch(ratings)
     for i, rater in enumerate(RATERS):
         for source in ("reference", "majority"):
-            by = competence(ratings, source)
+            by = rater_accuracy(ratings, source)
             assert value(rows, "accuracy", "pooled", rater=rater, source=source) == pytest.approx(by.accuracy[i])
             row = next(r for r in rows if (r["rater"], r["source"], r["statistic"]) == (rater, source, "accuracy"))
             assert int(row["n"]) == by.n[i]

@@ -73,7 +73,7 @@ class Masks:
         settings = Settings(seed=told.seed, resamples=told.resamples, jobs=self.jobs)
         sure = shares("--confidence", told.confidence) or None
         given = Assumptions(sure, chance_of(told.chance), shares("--accuracy", told.accuracy) or "majority")
-        rule = LesionRule(least=self.least, overlap=self.overlap)
+        rule = LesionRule(min_size=self.least, overlap=self.overlap)
         with replacing(folder, run={"jobs": self.jobs}) as (stage,):
             with progress(quiet) as bar:
                 found = mask_reliability(study, settings=settings, assumptions=given, rule=rule, progress=bar)

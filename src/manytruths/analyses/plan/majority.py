@@ -11,12 +11,12 @@ from ...core.undefined import Undefined
 from ...ratings.planning.panels import (
     RatersNeeded,
     ceiling,
-    drawn_votes,
     majority_accuracy,
     majority_band,
+    random_panel_votes,
     raters_needed,
-    spread_for,
-    wins,
+    spread_for_correlation,
+    win_probability,
 )
 from ...ratings.ratings import Values
 from ..printing import number
@@ -62,11 +62,11 @@ class Model:
 
     def votes(self, k: int) -> Values:
         """Chances of so many right votes of k raters like these."""
-        return drawn_votes(k, self.accuracies, **self.options)
+        return random_panel_votes(k, self.accuracies, **self.options)
 
     def reached(self, k: int) -> float:
         """By k raters like these."""
-        return float(self.votes(k) @ wins(k, self.labels))
+        return float(self.votes(k) @ win_probability(k, self.labels))
 
     def slim(self, k: int) -> float:
         """The share of cases that k raters decide by one vote."""
@@ -75,18 +75,18 @@ class Model:
     @property
     def panel(self) -> float:
         """By just these raters."""
-        return majority_accuracy(len(self.accuracies), self.accuracies, **self.options, labels=self.labels)
+        return majority_accuracy(len(self.accuracies), self.accuracies, **self.options, n_labels=self.labels)
 
     def needed(self, wanted: float) -> RatersNeeded:
         """How many like these."""
-        return raters_needed(wanted, self.accuracies, **self.options, labels=self.labels)
+        return raters_needed(wanted, self.accuracies, **self.options, n_labels=self.labels)
 
 
 def model_of(wish: Wish) -> Model:
     """Raters who differ take a spread for their correlation."""
     accuracies, correlation, spread = wish.rater_accuracy, wish.correlation, wish.spread
     if correlation and not spread and len(set(accuracies)) > 1:
-        correlation, spread = 0.0, spread_for(accuracies, correlation)
+        correlation, spread = 0.0, spread_for_correlation(accuracies, correlation)
     return Model(accuracies, correlation, spread, wish.labels)
 
 
@@ -106,8 +106,8 @@ def majority_topic(wish: Wish) -> Topic:
 def _sizes(wish: Wish, needed: RatersNeeded | None) -> list[int]:
     found = set(range(1, wish.most + 1, 2 if wish.labels == 2 else 1))
     found |= {wish.raters} if wish.raters else set()
-    if needed is not None and needed.raters is not None and needed.raters < 1000:
-        found.add(needed.raters)
+    if needed is not None and needed.n_raters is not None and needed.n_raters < 1000:
+        found.add(needed.n_raters)
     return sorted(found)
 
 
@@ -131,13 +131,13 @@ def _sentences(wish: Wish, model: Model, needed: RatersNeeded | None) -> Iterato
 
 
 def _wanted(model: Model, needed: RatersNeeded) -> str:
-    if needed.raters is None:
+    if needed.n_raters is None:
         return f"no panel of raters {_like(model)} reaches {needed.wanted:g}: {needed.reason}."
-    fewer = needed.raters - (2 if model.labels == 2 else 1)
+    fewer = needed.n_raters - (2 if model.labels == 2 else 1)
     before = model.reached(fewer) if fewer > 0 else 0.0
     # so many digits that one less is seen to be less
     digits = next((n for n in (3, 4, 5) if round(before, n) < needed.wanted), 6)
-    told = f"{raters_of(needed.raters)} {_like(model)} {_reach(needed.raters)} {needed.reached:.{digits}f}"
+    told = f"{raters_of(needed.n_raters)} {_like(model)} {_reach(needed.n_raters)} {needed.reached:.{digits}f}"
     if fewer < 1:
         return f"{told}, the {needed.wanted:g} that is wanted."
     return f"{told}; {word(fewer)} {_reach(fewer)} {before:.{digits}f}, less than the {needed.wanted:g} wanted."
@@ -152,12 +152,14 @@ def _rows(wish: Wish, model: Model, needed: RatersNeeded | None, reached: dict[i
         yield plan_row(NAME, "majority_accuracy", value, k, rater_accuracy=model.mean)
         if k % 2 and k > 1 and model.labels == 2:
             yield plan_row(NAME, "slim_majority_share", model.slim(k), k, rater_accuracy=model.mean)
-    top = ceiling(model.accuracies, **model.options, labels=model.labels)
+    top = ceiling(model.accuracies, **model.options, n_labels=model.labels)
     yield plan_row(NAME, "ceiling", top, rater_accuracy=model.mean)
     if model.differ:
         yield plan_row(NAME, "panel_accuracy", model.panel, len(model.accuracies), rater_accuracy=model.mean)
     if needed is not None:
-        value = float(needed.raters) if needed.raters is not None else Undefined("no_panel_large_enough", needed.reason)
+        value = (
+            float(needed.n_raters) if needed.n_raters is not None else Undefined("no_panel_large_enough", needed.reason)
+        )
         yield plan_row(NAME, "raters_needed", value, rater_accuracy=model.mean)
 
 
@@ -200,7 +202,7 @@ def _charts(wish: Wish, model: Model, needed: RatersNeeded | None) -> dict[str, 
     curves = {model.words: (ks, [model.reached(k) for k in ks])}
     if model.words != "independent":
         curves["independent"] = (ks, [alone.reached(k) for k in ks])
-    chosen = needed.raters if needed is not None and needed.raters in ks else wish.raters
+    chosen = needed.n_raters if needed is not None and needed.n_raters in ks else wish.raters
     mark = None if chosen is None or chosen not in ks else (chosen, model.reached(chosen))
     title = f"Majorities of raters {_like(model)}"
     drawn = {"majority": panel_chart(curves, title, wanted=wish.wanted, chosen=mark)}
@@ -213,7 +215,7 @@ def _charts(wish: Wish, model: Model, needed: RatersNeeded | None) -> dict[str, 
         band = majority_band([k for k in ks if k <= 99], model.mean, std, seed=wish.seed)
         title = f"Majorities of raters of accuracy {model.mean:.3g} ± {std:.2g}"
         drawn["band"] = panel_chart(
-            {"mean": (band.raters, band.average)}, title, ylabel="mean, worst and best panel",
+            {"mean": (band.sizes, band.average)}, title, ylabel="mean, worst and best panel",
             bands={"mean": (band.low, band.high)},
         )  # fmt: skip
     return drawn
@@ -221,7 +223,7 @@ def _charts(wish: Wish, model: Model, needed: RatersNeeded | None) -> dict[str, 
 
 def _last(needed: RatersNeeded | None) -> int:
     """A chart that shows the panel needed, as long as it is not absurd."""
-    return 0 if needed is None else _shown(needed.raters)
+    return 0 if needed is None else _shown(needed.n_raters)
 
 
 def _shown(raters: int | None) -> int:
@@ -235,7 +237,7 @@ def _needed_chart(wish: Wish, model: Model) -> str:
     curves = {"independent": _needs(wanted, accuracy, 0.0)}
     if model.correlation:
         curves = {model.words: _needs(wanted, accuracy, model.correlation), **curves}
-    count = model.needed(wanted).raters
+    count = model.needed(wanted).n_raters
     mark = None if count is None or not 0.55 <= model.mean <= 0.99 else (model.mean, float(count))
     words = f"{count} of {model.mean:.3g}"
     lines = {name: (accuracy, values) for name, values in curves.items()}
@@ -244,5 +246,5 @@ def _needed_chart(wish: Wish, model: Model) -> str:
 
 
 def _needs(wanted: float, accuracy: Values, correlation: float) -> list[float]:
-    found = [raters_needed(wanted, a, correlation=correlation).raters for a in accuracy.tolist()]
+    found = [raters_needed(wanted, a, correlation=correlation).n_raters for a in accuracy.tolist()]
     return [float("nan") if count is None else float(count) for count in found]

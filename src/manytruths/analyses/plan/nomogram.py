@@ -9,15 +9,26 @@ import numpy as np
 
 from ...charts.nomograms import Way, nomogram_chart
 from ...core.undefined import reason
-from ...ratings.planning.nomogram import Nomogram, majority_of, nomogram, nomogram_for, reported_for
+from ...ratings.planning.nomogram import (
+    Nomogram,
+    majority_from_accuracy,
+    nomogram,
+    nomogram_for_accuracy,
+    reported_accuracy_for,
+)
 from ..rows import Row
 from .topics import Topic, Wish, plan_row, raters_of, sentence
 
 NAME, BACK = "nomogram", "nomogram_back"
 PANELS = (1, 3, 5, 9, 15)
 REPORTED = (0.85, 0.9, 0.95)
-FIELDS = ("agreement", "rho", "rater_accuracy", "truth_accuracy", "reported", "product", "independent")
-STATISTICS = {"reported": "reported_accuracy", "product": "actual_accuracy", "independent": "actual_if_independent"}
+FIELDS = ("agreement", "rho", "rater_accuracy", "majority_accuracy", "reported", "product", "independent")
+STATISTICS = {
+    "majority_accuracy": "truth_accuracy",
+    "reported": "reported_accuracy",
+    "product": "actual_accuracy",
+    "independent": "actual_if_independent",
+}
 DEFAULT = 3
 
 
@@ -28,8 +39,8 @@ def nomogram_topic(wish: Wish) -> Topic:
     back = _back(wish, raters, forth)
     sentences = [*(_told(forth, wish) if forth else ()), *_told_back(wish, back, forth)]
     rows = [*(_rows(NAME, forth) if forth else ()), *(_rows(BACK, back) if back else ())]
-    if forth is not None and wish.wanted_actual is not None and not reason(forth.truth_accuracy):
-        found = reported_for(wish.wanted_actual, forth.truth_accuracy)
+    if forth is not None and wish.wanted_actual is not None and not reason(forth.majority_accuracy):
+        found = reported_accuracy_for(wish.wanted_actual, forth.majority_accuracy)
         rows.append(plan_row(BACK, "reported_accuracy_needed", found, raters))
     shown = forth if forth is not None else back
     return Topic(
@@ -52,7 +63,7 @@ def _forth(wish: Wish, raters: int) -> Nomogram | None:
 def _back(wish: Wish, raters: int, forth: Nomogram | None) -> Nomogram | None:
     if wish.wanted_actual is None or wish.reported is None:
         return None
-    return nomogram_for(raters, wish.wanted_actual, reported=wish.reported)
+    return nomogram_for_accuracy(raters, wish.wanted_actual, reported=wish.reported)
 
 
 def _told(found: Nomogram, wish: Wish) -> Iterator[str]:
@@ -61,8 +72,8 @@ def _told(found: Nomogram, wish: Wish) -> Iterator[str]:
         return
     yield (
         f"raters who agree in {found.agreement:.3f} of the cases are each right in {found.rater_accuracy:.3f} "
-        f"(ρ {found.rho:.3f} at full confidence); the majority of {raters_of(found.raters)} is right in "
-        f"{found.truth_accuracy:.3f}."
+        f"(ρ {found.rho:.3f} at full confidence); the majority of {raters_of(found.n_raters)} is right in "
+        f"{found.majority_accuracy:.3f}."
     )
     if not reason(found.reported):
         yield (
@@ -76,16 +87,16 @@ def _told_back(wish: Wish, back: Nomogram | None, forth: Nomogram | None) -> Ite
     if wish.wanted_actual is None:
         return
     if back is not None:
-        if reason(back.truth_accuracy):
-            yield f"{wish.wanted_actual:g} is out of reach: {reason(back.truth_accuracy)}."
+        if reason(back.majority_accuracy):
+            yield f"{wish.wanted_actual:g} is out of reach: {reason(back.majority_accuracy)}."
         else:
             yield (
                 f"for an algorithm of accuracy {back.reported:g} to be right in {wish.wanted_actual:g}, the truth must "
-                f"be right in {back.truth_accuracy:.3f}: {raters_of(back.raters)}, each right in "
+                f"be right in {back.majority_accuracy:.3f}: {raters_of(back.n_raters)}, each right in "
                 f"{back.rater_accuracy:.3f}, who agree in {back.agreement:.3f} of the cases (ρ {back.rho:.3f})."
             )
-    if forth is not None and not reason(forth.truth_accuracy):
-        found = reported_for(wish.wanted_actual, forth.truth_accuracy)
+    if forth is not None and not reason(forth.majority_accuracy):
+        found = reported_accuracy_for(wish.wanted_actual, forth.majority_accuracy)
         told = f"cannot be right in {wish.wanted_actual:g}: {reason(found)}"
         if not reason(found):
             told = f"must show {found:.3f} on that truth to be right in {wish.wanted_actual:g}"
@@ -96,7 +107,7 @@ def _rows(topic: str, found: Nomogram) -> Iterator[Row]:
     for name in FIELDS:
         value = getattr(found, name)
         bounds = {"low": found.low, "high": found.high} if name == "product" and not reason(found.low) else {}
-        yield plan_row(topic, STATISTICS.get(name, name), value, found.raters, **bounds)
+        yield plan_row(topic, STATISTICS.get(name, name), value, found.n_raters, **bounds)
 
 
 def _notes(wish: Wish) -> Iterator[str]:
@@ -109,25 +120,25 @@ def _notes(wish: Wish) -> Iterator[str]:
 
 def _charts(found: Nomogram) -> dict[str, str]:
     a = np.linspace(0.5, 1, 201)
-    panels = sorted({*PANELS, found.raters})
+    panels = sorted({*PANELS, found.n_raters})
     # a line beside that of the user would only hide its name
-    panels = [k for k in panels if k == found.raters or abs(k - found.raters) > max(1, found.raters / 4)]
+    panels = [k for k in panels if k == found.n_raters or abs(k - found.n_raters) > max(1, found.n_raters / 4)]
     ways = {"agreement": (a**2 + (1 - a) ** 2, "agreement of two raters, Po"), "rho": (a**2, "reliability ρ")}
     drawn = {}
     for name, (measured, label) in ways.items():
-        curves = {k: (measured, majority_of(k, a)) for k in panels}
+        curves = {k: (measured, majority_from_accuracy(k, a)) for k in panels}
         own = None if math.isnan(found.reported) or found.reported < 0.4 else found.reported
         words = "agreement" if name == "agreement" else "reliability"
-        title = f"From {words} to actual accuracy, {raters_of(found.raters)}"
+        title = f"From {words} to actual accuracy, {raters_of(found.n_raters)}"
         drawn[f"nomogram-{name}"] = nomogram_chart(
-            curves, REPORTED, label, title, raters=found.raters, x=own, way=_way(found, name)
+            curves, REPORTED, label, title, raters=found.n_raters, x=own, way=_way(found, name)
         )
     return drawn
 
 
 def _way(found: Nomogram, name: str) -> Way | None:
     """Where the values lie on the chart."""
-    seen = found.truth_accuracy >= 0.5 and not found.product < 0.4
+    seen = found.majority_accuracy >= 0.5 and not found.product < 0.4
     if not seen:
         return None
-    return Way(getattr(found, name), found.truth_accuracy, found.product, found.independent, found.low, found.high)
+    return Way(getattr(found, name), found.majority_accuracy, found.product, found.independent, found.low, found.high)

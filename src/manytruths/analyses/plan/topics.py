@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ...core.errors import CallError
 from ...core.labels import MOST_LABELS
 from ...inference.intervals import MOST_RESAMPLES
-from ...ratings.planning.panels import MOST_PLURALITY
+from ...ratings.planning.panels import MAX_PLURALITY_PANEL
 from ..rows import Row
 
 MOST_RATERS = 999
@@ -55,7 +55,7 @@ class Wish:
             check_share("rater_accuracy", value)
         if not 0 <= self.rater_std <= 0.5:
             raise CallError(f"rater_std, a standard deviation of shares, is from 0 to 0.5; got {self.rater_std:g}")
-        most = MOST_RATERS if self.labels == 2 else MOST_PLURALITY
+        most = MOST_RATERS if self.labels == 2 else MAX_PLURALITY_PANEL
         if self.raters is not None and self.raters > most:
             labels = "" if self.labels == 2 else f" for {self.labels} labels"
             raise CallError(f"raters is at most {most}{labels}; got {self.raters}")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.undefined import ratio
-from ...ratings.competence import answers
+from ...ratings.accuracy import comparison_labels
 from ...ratings.ratings import MISSING, Ratings, Values
 from ..rows import Row, Table
 
@@ -42,7 +42,7 @@ def confidence_levels(ratings: Ratings) -> ConfidenceLevels | None:
         return None
     names, centres, level = _levels(ratings.confidence[sure])
     source = "majority" if ratings.reference is None else "reference"
-    key = answers(ratings, source)[sure]
+    key = comparison_labels(ratings, source)[sure]
     judged = key != MISSING
     wrong = judged & (key != ratings.codes[sure])
     rater = np.broadcast_to(np.arange(len(ratings.raters)), sure.shape)[sure]

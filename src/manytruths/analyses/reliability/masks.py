@@ -17,10 +17,10 @@ from ...core.pooling import Tallies, pool
 from ...core.tally import Tally
 from ...core.undefined import Undefined
 from ...inference.intervals import pooled_intervals, too_few
-from ...ratings.competence import Competence, competence
+from ...ratings.accuracy import RaterAccuracy, rater_accuracy
 from ...ratings.concordance import Chance, RhoStatistic, SigmaStatistic, rho, sigma
 from ...ratings.lesions import FLOOR, LesionRatings, lesion_ratings, pool_lesions
-from ...ratings.masks import Confidence, ratings_of
+from ...ratings.masks import Confidence, ratings_from_tally
 from ...study import Case, Progress, Study
 from ..resampled import mark_resampled
 from ..rows import Row, Table
@@ -60,13 +60,13 @@ class Assumptions:
         own = SigmaStatistic(self.confidence, self.chance), RhoStatistic(self.accuracy, self.confidence, self.chance)
         return {"sigma": own[0], "rho": own[1], **BESIDE}
 
-    def competence(self, whole: Tally) -> Competence:
+    def accuracies(self, whole: Tally) -> RaterAccuracy:
         """The raters' accuracies in the whole study."""
-        return competence(ratings_of(whole, self.confidence), self.accuracy)
+        return rater_accuracy(ratings_from_tally(whole, self.confidence), self.accuracy)
 
-    def rho(self, table: Tally, raters: Competence) -> float:
+    def rho(self, table: Tally, raters: RaterAccuracy) -> float:
         """Of one case, with the accuracies of the study."""
-        ratings = ratings_of(table, self.confidence)
+        ratings = ratings_from_tally(table, self.confidence)
         own = dict(zip(raters.raters, raters.accuracy.tolist(), strict=True))
         return rho(ratings, [own[name] for name in ratings.raters], self.chance).value
 
@@ -76,7 +76,7 @@ class LesionRule:
     """What is a lesion, and who has found it; see :func:`manytruths.ratings.lesion_ratings`."""
 
     connectivity: int | None = None
-    least: int = 1
+    min_size: int = 1
     overlap: float | None = None
 
 
@@ -129,7 +129,7 @@ def _counted(case: Case, rule: LesionRule) -> tuple[Tally, LesionRatings]:
     lesions = lesion_ratings(
         {**reading.masks, **dict.fromkeys(case.absent)},
         connectivity=rule.connectivity,
-        least=rule.least,
+        min_size=rule.min_size,
         overlap=rule.overlap,
         spacing=reading.grid.spacing,
         labels=case.labels,
@@ -144,12 +144,12 @@ def mask_table(tallies: Tallies, settings: Settings, given: Assumptions, *, name
     """Item by item: by case, subject and group, pooled, by label and, unless raters are slots, by rater."""
     table, whole, region = Table("mask_reliability", ("rater",)), pool(tallies, mixed=True), region_of(tallies)
     table.add(_concordance(tallies, whole, settings, given, given.statistics(), ("",)))
-    found = sigma(ratings_of(whole, given.confidence), given.chance)
+    found = sigma(ratings_from_tally(whole, given.confidence), given.chance)
     for label, value in zip(found.labels, found.by_label.tolist(), strict=True):
         known = Undefined("label_not_given") if np.isnan(value) else value
         table.rows.append(Row("pooled", "sigma", known, label=label, region=region, extra=("",)))
     if named:
-        raters = given.competence(whole)
+        raters = given.accuracies(whole)
         by_rater = {"sigma": found.by_rater, "accuracy": raters.accuracy}
         table.add(_each(by_rater, raters.raters, region, ()))
     return table
@@ -167,7 +167,7 @@ def detection_table(
     table = Table("detection", ("rater", "raters"))
     labels = sorted({lesion.label for one in by_case.values() for lesion in one.lesions})
     for label in ["", *labels] if len(labels) > 1 else [""]:
-        chosen = {case: one.of_label(label) if label else one for case, one in by_case.items()}
+        chosen = {case: one.select_label(label) if label else one for case, one in by_case.items()}
         tables = {case: replace(one.tally, region=LESIONS) for case, one in chosen.items()}
         counted = Tallies(tables, tallies.subjects, tallies.groups)
         rows = [*_detection(chosen, counted, settings, given), *_summed(pool_lesions(chosen), named)]
@@ -194,7 +194,9 @@ def _summed(whole: LesionRatings, named: bool) -> Iterator[Row]:
     sums = {"lesions": float(n), "bridged": float(whole.bridged), "specks": float(whole.specks)}
     for name, value in {**sums, "dice": whole.delineation}.items():
         yield Row("pooled", name, value, region=LESIONS, extra=blank, n=n)
-    for k, (count, share) in enumerate(zip(whole.found_by()[1:].tolist(), whole.curve.share.tolist(), strict=True)):
+    for k, (count, share) in enumerate(
+        zip(whole.count_by_finders()[1:].tolist(), whole.curve.share.tolist(), strict=True)
+    ):
         at_least = Undefined("no_lesion") if np.isnan(share) else share
         yield Row("pooled", "found_by", float(count), region=LESIONS, extra=("", k + 1), n=n)
         yield Row("pooled", "found_by_at_least", at_least, region=LESIONS, extra=("", k + 1), n=n)
@@ -229,7 +231,7 @@ def _concordance(
     extra: tuple[object, ...],
 ) -> Iterator[Row]:
     """Statistics by case, subject and group, and pooled with intervals over subjects."""
-    raters = given.competence(whole)
+    raters = given.accuracies(whole)
     by_case: dict[str, Statistic] = {**chosen, "rho": partial(given.rho, raters=raters)}
     series = [Series(name, [s(t) for t in tallies.values()], extra=extra) for name, s in by_case.items()]
     yield from summarise(series, tallies, settings)
@@ -259,7 +261,7 @@ def lesion_table(lesions: LesionRatings, tallies: Tallies) -> Table:
     table = Table("lesions", ("lesion", "place", "extent", "found_by", "missed_by", "bridged"))
     for one in lesions.lesions:
         extent = None if np.isnan(one.extent) else one.extent
-        place = " ".join(f"{x:.1f}" for x in one.place)
+        place = " ".join(f"{x:.1f}" for x in one.centroid)
         who = "; ".join(one.found_by), "; ".join(one.missed_by), "yes" if one.bridged else "no"
         shown = Row("lesion", "", 0.0, one.case, "; ".join(tallies.groups[one.case]), one.label, LESIONS)
         raters = len(one.found_by) + len(one.missed_by)

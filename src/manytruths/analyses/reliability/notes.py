@@ -8,7 +8,7 @@ import numpy as np
 
 from ...agreement import krippendorff_rule
 from ...core.undefined import like, reason
-from ...ratings.majorities import Majorities, tail
+from ...ratings.majorities import Majorities, binomial_tail
 from ..printing import counted
 from .raters import strange
 from .verb import Reliability
@@ -92,8 +92,8 @@ def _least(won: Majorities) -> str:
     rated = np.unique(won.rated[won.counted])
     if len(rated) == 1:
         m = int(rated[0])
-        enough = [v for v in range(m // 2 + 1, m + 1) if tail(v, m) < won.level]
+        enough = [v for v in range(m // 2 + 1, m + 1) if binomial_tail(v, m) < won.alpha]
         if not enough:
             return f"impossible with {m} votes"
-        return f"all {m} votes" if enough[0] == m else f"{enough[0]} of {m} votes or more, p < {won.level:g}"
-    return f"p < {won.level:g}"
+        return f"all {m} votes" if enough[0] == m else f"{enough[0]} of {m} votes or more, p < {won.alpha:g}"
+    return f"p < {won.alpha:g}"

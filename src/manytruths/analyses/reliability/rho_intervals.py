@@ -18,8 +18,15 @@ from numpy.typing import NDArray
 
 from ...core.undefined import Undefined
 from ...inference.intervals import LEAST_SUBJECTS, Interval, drawn_subjects, interval_of
-from ...ratings.competence import answers
-from ...ratings.concordance import Chance, Concordance, Partial, correct, genuineness, near
+from ...ratings.accuracy import comparison_labels
+from ...ratings.concordance import (
+    Chance,
+    Concordance,
+    Partial,
+    both_correct_probability,
+    genuineness,
+    label_closeness,
+)
 from ...ratings.ratings import MISSING, Ratings, Values
 from ..summaries import Settings
 
@@ -31,7 +38,7 @@ def rho_interval(
     ratings: Ratings, source: str, found: Concordance, chance: Chance, partial: Partial, settings: Settings
 ) -> Interval:
     """Of ρ by ``source``, the reference or the majority of the others; ``found`` has its value."""
-    pieces = _Pieces(ratings, source, genuineness(ratings, chance), near(ratings.numbers, partial))
+    pieces = _Pieces(ratings, source, genuineness(ratings, chance), label_closeness(ratings.numbers, partial))
     known = pieces.cases[:, 0] > 0
     subjects = int(known.sum())
     if subjects < LEAST_SUBJECTS:
@@ -47,7 +54,7 @@ class _Pieces:
     """What ρ is made of, summed over the cases of each subject; pairs of raters come one rater at a time."""
 
     def __init__(self, ratings: Ratings, source: str, genuine: Values, closeness: Values) -> None:
-        key = answers(ratings, source)
+        key = comparison_labels(ratings, source)
         judged = ratings.given & (key != MISSING)
         self._codes, self._labels, self._closeness = ratings.codes, len(ratings.labels), closeness
         self._order, self._starts = _grouped(ratings.subjects)
@@ -68,7 +75,7 @@ class _Pieces:
         for i in range(self._codes.shape[1] - 1):
             value = self._genuine[:, i, None] * self._genuine[:, i + 1 :]
             value *= self._closeness[self._codes[:, i, None], self._codes[:, i + 1 :]]
-            lost = np.isnan(correct(self._accuracy[i], self._accuracy[i + 1 :], self._labels))
+            lost = np.isnan(both_correct_probability(self._accuracy[i], self._accuracy[i + 1 :], self._labels))
             yield value, ~np.isnan(value) & ~(lost & (value > 0))
 
     def rho(self, total: Total) -> Values:
@@ -79,8 +86,8 @@ class _Pieces:
         out = np.zeros(len(cases))
         for i, (value, valid) in enumerate(self._pairs()):
             part = np.where(valid, value, 0.0) / np.maximum(self._met, 1)[:, None]
-            chance = correct(accuracy[:, i, None], accuracy[:, i + 1 :], self._labels)
-            whole = np.nan_to_num(correct(self._accuracy[i], self._accuracy[i + 1 :], self._labels))
+            chance = both_correct_probability(accuracy[:, i, None], accuracy[:, i + 1 :], self._labels)
+            whole = np.nan_to_num(both_correct_probability(self._accuracy[i], self._accuracy[i + 1 :], self._labels))
             out += (total(self._by_subject(part)) * np.where(np.isnan(chance), whole, chance)).sum(axis=1)
         return _over(out, cases)
 

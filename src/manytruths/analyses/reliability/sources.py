@@ -9,7 +9,7 @@ import numpy as np
 
 from ...core.errors import InputError
 from ...core.undefined import Undefined
-from ...ratings.competence import competence
+from ...ratings.accuracy import rater_accuracy
 from ...ratings.concordance import Chance, Concordance, Partial, rho
 from ...ratings.rasch import Rasch, rasch
 from ...ratings.ratings import Ratings, Values
@@ -53,7 +53,7 @@ def _whole(ratings: Ratings, given: Mapping[str, float] | None, chance: Chance, 
     """Accuracies of the whole data set."""
     ways: list[str | Mapping[str, float]] = ["reference"] if ratings.reference is not None else []
     for by in [*ways, "majority", *([given] if given else [])]:
-        found = competence(ratings, by)
+        found = rater_accuracy(ratings, by)
         score = rho(ratings, found.accuracy, chance, partial)
         yield Source(found.source, found.accuracy, found.n.astype(np.float64), score, score.value)
 
