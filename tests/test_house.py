@@ -25,12 +25,38 @@ def test_a_room_imports_only_from_rooms_below_it():
 
 
 def test_public_names_are_sorted_and_there():
-    assert mt.__all__ == sorted(mt.__all__, key=lambda n: (0 if n.isupper() else 1 if n[0].isupper() else 2, n))
+    assert mt.__all__ == sorted(_listed_in_stub())
     for name in mt.__all__:
         assert getattr(mt, name) is not None
         assert name in dir(mt)
     with pytest.raises(AttributeError, match="nothing_like_it"):
         _ = mt.nothing_like_it
+
+
+def test_public_names_stay_what_they_are_whatever_was_imported():
+    """A room of the name of a public function would take its place as soon as it is imported."""
+    code = """
+import importlib, pkgutil, types
+import manytruths as mt
+for module in pkgutil.walk_packages(mt.__path__, "manytruths."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+wrong = [n for n in mt.__all__ if isinstance(getattr(mt, n), types.ModuleType)]
+wrong += [n for n in mt.__all__ if n[0].islower() and not callable(getattr(mt, n))]
+wrong += [n for n in ("consensus", "tally", "staple") if not isinstance(getattr(mt, n), types.FunctionType)]
+masks = {"A": [[1, 1, 0]], "B": [[1, 0, 0]]}
+assert mt.consensus(masks, "vote:all").hard.tolist() == [False, False, True]
+assert mt.consensus(mt.Study.from_arrays({"p1": masks}), "vote:all")["p1"].values.tolist() == [[1, 0, 0]]
+print(wrong)
+"""
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == "[]"
+
+
+def _listed_in_stub() -> list[str]:
+    """``__all__`` of the stub, from which the names are loaded."""
+    tree = ast.parse((PACKAGE / "__init__.pyi").read_text())
+    assigned = next(node.value for node in tree.body if isinstance(node, ast.Assign))
+    return list(ast.literal_eval(assigned))
 
 
 def test_public_functions_are_documented():

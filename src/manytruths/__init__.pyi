@@ -38,6 +38,8 @@ from .agreement import (
     volume_difference,
     weighted_kappa,
 )
+from .analyses.agree.agree import Agreement, agree
+from .analyses.check import Check, check
 from .analyses.export.back import (
     BackPlan,
     Returned,
@@ -117,7 +119,6 @@ from .fusion import (
     Vote,
     acceptable_region,
     balanced_accuracy,
-    consensus,
     cooke_weights,
     excluded_vote,
     gordon_f,
@@ -219,12 +220,14 @@ from .study import (
     Case,
     Study,
 )
+from .study.consensus import CaseConsensus, consensus
 
 __version__: str
 
 __all__ = [
     "VOID",
     "Acceptance",
+    "Agreement",
     "AgreementCurve",
     "BackPlan",
     "BoundaryMatch",
@@ -232,6 +235,8 @@ __all__ = [
     "BoundaryScores",
     "CallError",
     "Case",
+    "CaseConsensus",
+    "Check",
     "Clustering",
     "Column",
     "Complexity",
@@ -314,6 +319,7 @@ __all__ = [
     "WilliamsIndex",
     "acceptable_region",
     "acceptance",
+    "agree",
     "agreement_curve",
     "balanced_accuracy",
     "bias_index",
@@ -323,6 +329,7 @@ __all__ = [
     "cases_for_kappa_width",
     "cci",
     "cco",
+    "check",
     "cluster",
     "cohen_kappa",
     "common_heatmap",

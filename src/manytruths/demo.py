@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .agreement import dice
-from .analyses.agree.examining import Plan
+from .analyses.agree.agree import Agreement
+from .analyses.agree.case import MapOptions
 from .analyses.agree.printing import print_agreement
-from .analyses.agree.verb import Agreement
 from .analyses.evaluate.printing import order_grids, verdict_grids
 from .analyses.evaluate.verb import Evaluation
 from .analyses.printing import grid, number
@@ -125,7 +125,7 @@ def _reported(folder: Path, settings: Settings, progress: Progress | None) -> Fi
         predictions=str(folder / "study" / "predictions" / "{algorithm}" / "{case}.png"),
         references=str(folder / "known" / "{reference}" / "{case}.png"),
     )
-    plan = ReportPlan(examine=Plan(folder / "agree" / "heatmaps"), title="The demo: a simulated study")
+    plan = ReportPlan(examine=MapOptions(folder / "agree" / "heatmaps"), title="The demo: a simulated study")
     found = find(study, plan, folder / "report_files", settings=settings, progress=progress)
     write_tables(found, folder, pictures=True)
     return found
@@ -170,7 +170,7 @@ def truth_table(folder: Path, jobs: int) -> Table:
     table.add(_consensus_rows(whole))
     for statistic, source, values in _rater_values(whole):
         for rater, value in zip(whole.rater_names, values, strict=True):
-            table.rows.append(Row("pooled", statistic, float(value), region=whole.region, extra=(rater, source)))
+            table.append(Row("pooled", statistic, float(value), region=whole.region, extra=(rater, source)))
     return table
 
 
@@ -203,9 +203,9 @@ def _true_areas(whole: Tally) -> list[float]:
 
 
 def _consensus_grid(table: Table) -> Any:
-    best = max((row for row in table.all("dice", "pooled") if row.extra[0]), key=lambda row: row.value)
-    rows = [[str(row.extra[1]), number(row.value)] for row in table.all("dice", "pooled") if not row.extra[0]]
-    rows.append([f"the best rater ({best.extra[0]})", number(best.value)])
+    best = max((row for row in table.all("dice", "pooled") if row["rater"]), key=lambda row: row.value)
+    rows = [[str(row["source"]), number(row.value)] for row in table.all("dice", "pooled") if not row["rater"]]
+    rows.append([f"the best rater ({best['rater']})", number(best.value)])
     return grid("How close did the consensus come to the truth?", ["", "Dice to the truth"], rows)
 
 
@@ -226,7 +226,7 @@ def _rater_grid(shown: Demo) -> Any:
 def _sentences(shown: Demo) -> Iterator[str]:
     """What the tables mean, in words."""
     assert shown.found.raters is not None
-    reached = {str(row.extra[1]): row.value for row in shown.truth.all("dice", "pooled") if not row.extra[0]}
+    reached = {str(row["source"]): row.value for row in shown.truth.all("dice", "pooled") if not row["rater"]}
     if reached["staple"] < reached["vote:0.5"]:
         yield (
             "STAPLE fits its rates to whole images, nearly all background, and so leans to whoever marks most: "

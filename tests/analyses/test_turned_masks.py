@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import manytruths as mt
-from manytruths.analyses.agree.examining import Plan
-from manytruths.analyses.agree.verb import agree
+from manytruths.analyses.agree.agree import compute_agreement
+from manytruths.analyses.agree.case import MapOptions
 
 
 def study(turn):
@@ -21,19 +21,19 @@ def study(turn):
 
 
 def test_the_rater_who_is_flipped_is_named():
-    found = agree(study(lambda mask: mask[:, ::-1]), plan=Plan(measured=True))
+    found = compute_agreement(study(lambda mask: mask[:, ::-1]), plan=MapOptions(measured=True))
     assert len(found.turns) == 3
     assert all("rater B's mask" in told and "axis 2 is flipped" in told for told in found.turns)
     assert found.notes[:3] == found.turns
 
 
 def test_nobody_is_named_where_masks_fit():
-    assert agree(study(lambda mask: mask), plan=Plan(measured=True)).turns == ()
+    assert compute_agreement(study(lambda mask: mask), plan=MapOptions(measured=True)).turns == ()
 
 
 def test_two_raters_of_whom_one_is_flipped_are_both_named():
     """Of two, nobody can say who is the wrong way round."""
     two = {c.name: {r: m[""] for r, m in c.masks.items() if r.name != "C"} for c in study(lambda mask: mask[::-1])}
-    found = agree(mt.Study.from_arrays({c: {r.name: m for r, m in by.items()} for c, by in two.items()}),
-                  plan=Plan(measured=True))  # fmt: skip
+    found = compute_agreement(mt.Study.from_arrays({c: {r.name: m for r, m in by.items()} for c, by in two.items()}),
+                  plan=MapOptions(measured=True))  # fmt: skip
     assert len(found.turns) == 6

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from manytruths.cli.memory import BYTES, too_large
+from manytruths.cli.failures import BYTES, describe_too_large
 from manytruths.core.errors import TooLarge
 from processes_seen import ended, half_way, shell, started
 from study_folders import untidy, write_png, write_study
@@ -56,7 +56,7 @@ def test_the_figures(command, large, tmp_path):
     line = f"python3 -c '{peak}' {{m}} {command} '{template}' {more} --jobs 1 --quiet --out {tmp_path}/out"
     status, kilobytes = map(int, shell(line, cwd=large, limit=200).out.split())
     assert status == 0
-    told = too_large(TooLarge("", "x", SIZE * SIZE, 5), command.split())
+    told = describe_too_large(TooLarge("", "x", SIZE * SIZE, 5), command.split())
     size = float(told.partition("takes about ")[2].partition(" GB")[0])
     assert kilobytes * 1024 / 1e9 == pytest.approx(size, rel=0.34, abs=0.06)
 

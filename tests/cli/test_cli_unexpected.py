@@ -56,14 +56,14 @@ UNEXPECTED = [
 
 @pytest.mark.parametrize(("error", "line"), UNEXPECTED, ids=lambda value: type(value).__name__)
 def test_one_line(error, line, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("manytruths.analyses.agree.verb.agree", raising(error))
+    monkeypatch.setattr("manytruths.analyses.agree.agree.compute_agreement", raising(error))
     done = run(capsys, "agree", write_study(tmp_path), "--jobs", 1)
     assert (done.status, done.out) == (1, "")
     assert done.line.startswith(f"manytruths: {line}")
 
 
 def test_an_endless_descent(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("manytruths.analyses.agree.verb.agree", lambda *_, **__: deep())
+    monkeypatch.setattr("manytruths.analyses.agree.agree.compute_agreement", lambda *_, **__: deep())
     done = run(capsys, "agree", write_study(tmp_path))
     assert done.status == 1
     assert "unexpected error: RecursionError: maximum recursion depth exceeded" in done.line
@@ -71,7 +71,7 @@ def test_an_endless_descent(tmp_path, capsys, monkeypatch):
 
 @pytest.mark.parametrize("where", ["before", "after", "last"])
 def test_the_traceback_on_request(where, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("manytruths.analyses.agree.verb.agree", raising(TypeError("x")))
+    monkeypatch.setattr("manytruths.analyses.agree.agree.compute_agreement", raising(TypeError("x")))
     words = ["agree", write_study(tmp_path), "--jobs", "1"]
     words.insert({"before": 0, "after": 1, "last": 4}[where], "--debug")
     assert status(words) == 1

@@ -8,8 +8,9 @@ from PIL import Image
 
 import manytruths as mt
 from data_folder import data
+from manytruths import consensus
 from manytruths.core.tally import Tally
-from manytruths.fusion import consensus, simple
+from manytruths.fusion import simple
 from manytruths.raters import rater_differences
 
 OUTLIERS = {"A1", "A4", "A11"}

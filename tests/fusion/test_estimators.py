@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import manytruths as mt
+from manytruths import consensus
 from manytruths import fusion as room
 from manytruths.core.errors import CallError, InputError
 from manytruths.core.undefined import reason
@@ -18,7 +19,6 @@ from manytruths.core.values import PatternValues
 from manytruths.fusion import (
     Consensus,
     acceptable_region,
-    consensus,
     cooke_weights,
     excluded_vote,
     inner_outer_ratio,
@@ -265,11 +265,6 @@ def test_the_door_takes_masks_and_options() -> None:
     assert (smooth.kind, smooth.hard.shape, smooth.tally) == ("map", (5,), None)
 
 
-def test_the_room_is_its_own_door() -> None:
-    """Whether or not the package has been imported before, ``mt.consensus`` can be called."""
-    assert mt.consensus([[1, 0], [1, 1]], "vote:all").hard.tolist() == [False, True]  # type: ignore[operator]
-
-
 def test_the_door_knows_who_is_there() -> None:
     table = mt.tally([[1, 0], [1, 1]])
     with pytest.raises(CallError, match=r"there are vote:0.5, excl:0.5, staple.*did you mean 'staple'"):
@@ -283,9 +278,9 @@ def test_the_door_knows_who_is_there() -> None:
 
 
 def test_rooms_can_register(monkeypatch: pytest.MonkeyPatch) -> None:
-    from manytruths.fusion import door
+    from manytruths.fusion import registry
 
-    monkeypatch.setattr(door, "_REGISTER", dict(door._REGISTER))
+    monkeypatch.setattr(registry, "_REGISTER", dict(registry._REGISTER))
     register("lowest", lambda table, share=0.1: vote(table, share), argument="share", example="lowest:0.1")
     assert "lowest:0.1" in methods()
     assert consensus(mt.tally([[1, 0], [0, 0]]), "lowest:0.3").method == "vote:0.3"

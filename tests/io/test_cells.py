@@ -6,7 +6,7 @@ import csv
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import manytruths as mt
@@ -30,6 +30,9 @@ def test_every_text_comes_back(text):
     assert not COMPUTED.match(shown) or NUMBER.match(shown)
 
 
+@example(["-."])
+@example(["-1.2.3"])
+@example(["-info"])
 @given(st.lists(st.text(alphabet="=+-@'\t1a.e,\"\n ", max_size=6), min_size=1, max_size=4))
 def test_every_row_comes_back(tmp_path_factory, cells):
     path = tmp_path_factory.getbasetemp() / "rows.csv"

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 import manytruths as mt
-from manytruths.analyses.agree.examining import Plan
-from manytruths.analyses.agree.verb import agree
+from manytruths.analyses.agree.agree import compute_agreement
+from manytruths.analyses.agree.case import MapOptions
 from manytruths.analyses.evaluate.ranks import scores_of
 from manytruths.analyses.evaluate.scenes import EvaluatePlan
 from manytruths.analyses.evaluate.verb import evaluate
@@ -43,7 +43,7 @@ def masks(cases=12, raters=3, size=12, **empty):
 
 def findings(study, methods=("vote:0.5",), **more) -> Findings:
     made = mt.Study.from_arrays(study, **more) if isinstance(study, dict) else study
-    agreement = agree(made, settings=SETTINGS)
+    agreement = compute_agreement(made, settings=SETTINGS)
     fusion = fuse(made, FusePlan(methods, {}, None), settings=SETTINGS)
     return Findings(made, SETTINGS, agreement, fusion, seconds={"agreement": 1.25})
 
@@ -110,7 +110,7 @@ def simulated_findings(home: Path) -> Findings:
         cases=str(home / "cases.csv"),
         raters=str(home / "raters.csv"),
     )
-    agreement = agree(study, settings=SETTINGS, plan=Plan(measured=True))
+    agreement = compute_agreement(study, settings=SETTINGS, plan=MapOptions(measured=True))
     fusion = fuse(study, FusePlan(("vote:0.5", "staple"), {}, None), settings=SETTINGS)
     evaluation = evaluate(study, EvaluatePlan(("vote:0.5", "staple")), settings=SETTINGS)
     ranking = ranked(rank(scores_of(evaluation.hard.parts[0]), resamples=50))

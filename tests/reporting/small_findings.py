@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from manytruths.analyses.agree.examining import Plan
-from manytruths.analyses.agree.verb import agree
+from manytruths.analyses.agree.agree import compute_agreement
+from manytruths.analyses.agree.case import MapOptions
 from manytruths.analyses.fuse.fusing import FusePlan
 from manytruths.analyses.fuse.verb import fuse
 from manytruths.analyses.plan.topics import Wish
@@ -25,7 +25,7 @@ METHODS = ("vote:0.5", "staple")
 def findings(cases: Any, methods: tuple[str, ...] = METHODS, **options: Any) -> Findings:
     """Everything but predictions, with few resamples."""
     study, settings = Study.from_arrays(cases, **options), Settings(resamples=60)
-    agreement = agree(study, settings=settings, plan=Plan(measured=False))
+    agreement = compute_agreement(study, settings=settings, plan=MapOptions(measured=False))
     fusion = fuse(study, FusePlan(methods, {}, None), settings=settings)
     try:
         pilot = agreement.tallies.map(lambda t: t.foreground().restrict("union"))

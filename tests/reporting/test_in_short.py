@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from small_findings import METHODS, cells, discs, findings, lead, listed, mapped, steps, tables, to_know
 
-from manytruths.analyses.agree.examining import Plan
-from manytruths.analyses.agree.verb import agree
+from manytruths.analyses.agree.agree import compute_agreement
+from manytruths.analyses.agree.case import MapOptions
 from manytruths.analyses.evaluate.scenes import EvaluatePlan
 from manytruths.analyses.evaluate.verb import evaluate
 from manytruths.analyses.fuse.fusing import FusePlan
@@ -68,7 +68,7 @@ def with_predictions(folder):
         str(folder / "raters/{rater}/{case}.png"), predictions=str(folder / "algorithms/{algorithm}/{case}.png")
     )
     settings = Settings(resamples=60)
-    agreement = agree(study, settings=settings, plan=Plan(measured=False))
+    agreement = compute_agreement(study, settings=settings, plan=MapOptions(measured=False))
     fusion = fuse(study, FusePlan(METHODS, {}, None), settings=settings)
     judged = evaluate(study, EvaluatePlan(METHODS), settings=settings)
     return Findings(study, settings, agreement, fusion, judged)
@@ -214,7 +214,9 @@ def test_without_background_percent_agreement_is_told():
     """Such a study has nothing to fuse; what is said of agreement needs no fusion."""
     base = STUDIES["exchangeable"]()
     study = Study.from_arrays({k: [m + 1 for m in v.values()] for k, v in discs().items()}, raters="exchangeable")
-    found = replace(base, study=study, agreement=agree(study, settings=base.settings, plan=Plan(measured=False)))
+    found = replace(
+        base, study=study, agreement=compute_agreement(study, settings=base.settings, plan=MapOptions(measured=False))
+    )
     assert "two raters give the same label to" in lead(in_short.section(found))
     assert "agreement" in tables(agreement.section(found))
     assert [c.title for c in tables(cases.section(found))["cases"].columns][:3] == ["Case", "Fleiss' kappa", "Level"]

@@ -10,7 +10,7 @@ import pytest
 from computed_studies import SETTINGS, STUDIES, block, findings, masks, methods, said, simulated_findings
 
 import manytruths as mt
-from manytruths.analyses.agree.verb import agree
+from manytruths.analyses.agree.agree import compute_agreement
 from manytruths.analyses.fuse.fusing import FusePlan
 from manytruths.analyses.fuse.verb import fuse
 from manytruths.reporting.facts.computed.references import REFERENCES, SOFTWARE, bibliography, cite, cited_in, once
@@ -147,7 +147,7 @@ def test_staple_options_are_told():
     study = mt.Study.from_arrays(masks())
     options = {"staple": {"prior": "estimated", "consensus_items": "leave_out", "map_prior": (2.0, 1.5)}}
     fusion = fuse(study, FusePlan(("staple",), options, None), settings=SETTINGS)
-    found = Findings(study, SETTINGS, agree(study, settings=SETTINGS), fusion)
+    found = Findings(study, SETTINGS, compute_agreement(study, settings=SETTINGS), fusion)
     object.__setattr__(found, "options", options)
     text = methods(found)
     assert "prior estimated as well [Dawid 1979]" in text

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from small_findings import discs, findings, lead, mapped, steps, tables, to_know
 
-from manytruths.analyses.agree.examining import Plan
-from manytruths.analyses.agree.verb import agree
+from manytruths.analyses.agree.agree import compute_agreement
+from manytruths.analyses.agree.case import MapOptions
 from manytruths.reporting.facts import in_short, raters
 from manytruths.reporting.facts.dependence import dependence
 from manytruths.reporting.parts import plain
@@ -90,7 +90,9 @@ def flipped():
         own[case] = {"A": mask, "B": np.roll(mask, 1, 1), "C": mask[::-1].copy()}
         assert set(by) == set(own[case])
     base = findings(own)
-    return replace(base, agreement=agree(base.study, settings=base.settings, plan=Plan(measured=True)))
+    return replace(
+        base, agreement=compute_agreement(base.study, settings=base.settings, plan=MapOptions(measured=True))
+    )
 
 
 def test_masks_the_wrong_way_round_come_first():

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from manytruths.analyses.agree.verb import agree
-from manytruths.analyses.agree.verb import write as write_agreement
+from manytruths.analyses.agree.agree import compute_agreement
+from manytruths.analyses.agree.agree import write as write_agreement
 from manytruths.analyses.evaluate.ranks import scores_of
 from manytruths.analyses.evaluate.scenes import EvaluatePlan
 from manytruths.analyses.evaluate.verb import evaluate
@@ -47,7 +47,7 @@ def findings(study: Study, methods: tuple[str, ...] = METHODS, **options: Any) -
         if evaluation.hard is not None and len(study.algorithms) > 1:
             with suppress(InputError):  # no two of them have a score
                 ranking = ranked(rank(scores_of(evaluation.hard.parts[0]), resamples=50))
-    return Findings(study, settings, agree(study, settings=settings), fusion, evaluation, ranking)
+    return Findings(study, settings, compute_agreement(study, settings=settings), fusion, evaluation, ranking)
 
 
 def flat(blocks: tuple[Block, ...]) -> Iterator[Block]:

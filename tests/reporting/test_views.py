@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
 import manytruths as mt
-from manytruths.analyses.agree.examining import Plan
+from manytruths.analyses.agree.case import MapOptions
 from manytruths.analyses.fuse.fusing import FusePlan, fused
 from manytruths.io import Grid
 from manytruths.reporting.casework import CasePlan, work
@@ -32,7 +32,7 @@ def rng():
 def seen(masks, methods=("vote:0.5", "staple"), plan=LARGE, **options):
     reading = mt.Study.from_arrays({"p1": masks}, **options)["p1"].read()
     made = fused(reading, FusePlan(tuple(methods), {}, None))
-    found = layered(reading, made, Plan())
+    found = layered(reading, made, MapOptions())
     return reading, made, found, view(reading, found, plan)
 
 
@@ -178,7 +178,7 @@ def test_files_are_listed_with_their_digests(tmp_path):
         (tmp_path / rater).mkdir()
         Image.fromarray(np.eye(20, dtype=np.uint8)).save(tmp_path / rater / "p1.png")
     case = mt.Study.open(str(tmp_path / "{rater}/{case}.png"))["p1"]
-    found = work(case, CasePlan(Plan(measured=True), FusePlan(("vote:0.5",), {}, None), LARGE))
+    found = work(case, CasePlan(MapOptions(measured=True), FusePlan(("vote:0.5",), {}, None), LARGE))
     digest = hashlib.sha256((tmp_path / "A/p1.png").read_bytes()).hexdigest()
     assert [(f.kind, f.case, f.sha256) for f in found.files] == [("mask", "p1", digest)] * 2
     assert found.view.thumbnail.startswith("data:image/webp;base64,")

@@ -118,6 +118,57 @@ def test_masks_left_out(tmp_path):
         mt.Study.open(template, exclude={r: ["p1", "p2"] for r in "AB"})
 
 
+def test_a_whole_rater_is_left_out_and_not_read(tmp_path):
+    template = write_study(tmp_path)
+    (tmp_path / "masks/B/p1.png").write_bytes(b"no image")
+    study = mt.Study.open(template, exclude_rater=["B"])
+    assert study.rater_names == ("A", "C")
+    assert all("B" not in map(str, (*case.masks, *case.absent)) for case in study)
+    assert study.tally()["p1"].rater_names == ("A", "C")
+    (tmp_path / "study.toml").write_text('masks = "masks/{rater}/{case}.png"\nexclude_rater = ["B"]')
+    assert mt.Study.open(tmp_path).rater_names == ("A", "C")
+    assert mt.Study.open(tmp_path, exclude_rater=["A"]).rater_names == ("B", "C")
+    both = mt.Study.open(template, exclude={"B": ["p1"]}, exclude_rater=["B"])
+    assert both.rater_names == ("A", "C")
+    with pytest.raises(mt.StudyError, match=r"exclude_rater: there is no rater 'D'; raters are A, B, C$"):
+        mt.Study.open(template, exclude_rater=["D"])
+    with pytest.raises(mt.StudyError, match="one rater only"):
+        mt.Study.open(template, exclude_rater=["A", "B"])
+    with pytest.raises(mt.StudyError, match="every mask is excluded"):
+        mt.Study.open(template, exclude_rater=list("ABC"))
+
+
+def test_a_rater_left_out_of_what_else_names_raters(tmp_path):
+    template = write_study(tmp_path, raters="ABCD")
+    (tmp_path / "raters.csv").write_text("rater,years\nA,1\nB,2\nC,3\nD,4\n")
+    rows = [
+        "p1,A,done,",
+        "p1,B,done,",
+        "p1,C,done,B",
+        "p1,D,done,",
+        "p2,A,done,",
+        "p2,B,done,",
+        "p2,C,done,",
+        "p2,D,done,",
+    ]
+    (tmp_path / "reads.csv").write_text("\n".join(["case,rater,status,based_on", *rows]))
+    options = {"raters": str(tmp_path / "raters.csv"), "reads": str(tmp_path / "reads.csv")}
+    study = mt.Study.open(template, exclude_rater=["B"], **options)
+    assert list(study.properties) == ["A", "C", "D"]
+    assert [str(c) for c in study["p1"].masks] == ["A", "D"]  # an edit, whoever drew what it started from
+    [edit] = study["p1"].edits.values()
+    assert (str(edit.parent), edit.origin) == ("B", None)
+    assert "B" not in map(str, study["p1"].statuses)
+
+
+def test_a_rater_left_out_of_arrays():
+    masks = {rater: [[1, 0, i]] for i, rater in enumerate("ABC")}
+    study = mt.Study.from_arrays({"p1": masks, "p2": masks}, exclude_rater=["C"])
+    assert study.rater_names == ("A", "B")
+    with pytest.raises(mt.StudyError, match="no rater 'D'; raters are A, B, C"):
+        mt.Study.from_arrays({"p1": masks}, exclude_rater=["D"])
+
+
 def test_a_region_of_each_case(tmp_path):
     template = write_study(tmp_path)
     for case in ("p1", "p2"):

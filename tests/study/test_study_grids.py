@@ -376,7 +376,7 @@ def test_the_report_says_so(tmp_path):
 
 def test_no_header_is_looked_at_twice_where_none_says_where_it_lies(tmp_path, monkeypatch):
     asked = []
-    monkeypatch.setattr(placing, "probe", lambda place: asked.append(place) or mt.formats.probe(place))
+    monkeypatch.setattr(placing, "probe", lambda place: asked.append(place) or mt.io.probe(place))
     for rater in "AB":
         write_png(tmp_path / rater / "p1.png", volume()[:, :, 0])
     nifti(tmp_path / "images/p1.nii", volume())

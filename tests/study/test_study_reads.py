@@ -372,7 +372,7 @@ def test_one_of_1_and_one_of_255_is_no_edit(tmp_path):
     write_study(tmp_path)
     write_png(tmp_path / "masks/B/p1.png", disc() * 255)
     study = opened(tmp_path, full(p1_B="done,A"))
-    with pytest.raises(mt.errors.LabelError, match="edit of A by B: case p1: each rater marks with one value"):
+    with pytest.raises(mt.LabelError, match="edit of A by B: case p1: each rater marks with one value"):
         edit_tally(study["p1"], Column("B"))
 
 

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..io.results import SUMMARY, listed
 from .rows import Row
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from .check import Check
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -48,36 +47,11 @@ def grid(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> An
     return Group(Text(title, style="bold"), table)
 
 
-def print_check(found: Check, console: Console) -> None:
-    """Coverage by rater, then every problem."""
-    study = found.study
-    sizes = {"×".join(map(str, c.grid.shape)) for c in found.cases.values() if c.grid}
-    console.print(
-        f"[bold]{counted(len(study), 'case')}, {counted(len(study.subjects), 'subject')}, "
-        f"{counted(len(study.rater_names), 'rater')}[/bold]; "
-        f"sizes: {', '.join(sorted(sizes)[:4])}{', …' if len(sizes) > 4 else ''}\n"
-    )
-    console.print(_coverage(found))
-    if found.moved:
-        told = ", ".join(f"{count} {how}" for how, count in found.moved.items())
-        console.print(f"files on other grids: {told} (grids.csv)", markup=False, highlight=False)
-    for problem in found.problems:
-        style = "bold red" if problem.severity == "error" else "yellow"
-        console.print(f"[{style}]{problem.severity}[/{style}] ", end="")
-        console.print(problem.message, markup=False, highlight=False, soft_wrap=True)
-    errors, warnings = len(found.errors), len(found.problems) - len(found.errors)
-    console.print(f"\n[bold]{counted(errors, 'error')}, {counted(warnings, 'warning')}[/bold]")
-
-
-def _coverage(found: Check) -> Any:
-    rows = []
-    for column in found.study.columns:
-        here = [case for case in found.study if column in case.masks]
-        empty = sum(found.cases[case.name].marked.get(str(column)) == 0 for case in here)
-        gaps = [case.name for case in found.study if column not in case.masks]
-        missing = ", ".join(gaps[:4]) + (", …" if len(gaps) > 4 else "")
-        rows.append([str(column), f"{len(here)} of {len(found.study)}", str(empty), missing])
-    return grid("Coverage", ["rater", "cases", "empty masks", "absent from"], rows)
+def print_written(folder: Path, console: Console) -> None:
+    """Print where everything was written."""
+    files = [*listed(folder), SUMMARY]
+    names = ", ".join(dict.fromkeys(Path(name).parts[0] for name in files))
+    console.print(f"\nwritten to {folder}: {names}", markup=False, highlight=False, soft_wrap=True)
 
 
 def print_files(paths: Sequence[Path], stage: Path, folder: Path, console: Console) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ..core.undefined import code, reason
-from ..io import write_csv
+from .data_table import DataTable
 
 HEAD = ("scope", "case", "group", "label", "region")
 TAIL = ("statistic", "value", "low", "high", "n", "n_undefined", "reason", "code")
@@ -32,6 +33,12 @@ class Row:
     n_undefined: int | None = None
     mark: str = ""
     """What stands behind the region in the file: whether masks were resampled for it."""
+    columns: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    """The names of ``extra``, which the table sets."""
+
+    def __getitem__(self, column: str) -> Any:
+        """What stands in one of the table's own columns."""
+        return self.extra[self.columns.index(column)]
 
     def cells(self) -> list[object]:
         """In the order of the file; the reason is that of the value, else that of its missing interval."""
@@ -44,22 +51,39 @@ class Row:
         ]  # fmt: skip
 
 
-@dataclass
-class Table:
+@dataclass(repr=False)
+class Table(DataTable):
     """Rows of one file; ``extra`` names its own columns."""
 
     name: str
     extra: tuple[str, ...] = ()
     rows: list[Row] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self.rows, rows = [], self.rows
+        self.add(rows)
+
     @property
     def header(self) -> tuple[str, ...]:
         """The columns of the file."""
         return (*HEAD, *self.extra, *TAIL)
 
+    def records(self) -> Iterator[list[object]]:
+        """The cells of every row."""
+        return (row.cells() for row in self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
     def add(self, rows: Iterable[Row]) -> None:
         """More rows."""
-        self.rows.extend(rows)
+        for row in rows:
+            self.append(row)
+
+    def append(self, row: Row) -> None:
+        """One more row."""
+        row.columns = self.extra or row.columns
+        self.rows.append(row)
 
     def find(self, statistic: str, scope: str = "pooled", **fields: object) -> Row:
         """The one row of a statistic at a scope; fields that are not given must be empty."""
@@ -72,12 +96,6 @@ class Table:
     def _fits(self, row: Row, fields: dict[str, object]) -> bool:
         own = dict(zip(self.extra, row.extra, strict=True)) | {"case": row.case, "group": row.group, "label": row.label}
         return all(own.get(name) == fields.get(name, "") for name in own if name in fields or name in HEAD)
-
-    def write(self, folder: Path) -> Path:
-        """The file, whole or not at all."""
-        path = folder / f"{self.name}.csv"
-        write_csv(path, (row.cells() for row in self.rows), self.header)
-        return path
 
 
 def write_all(tables: Sequence[Table], folder: Path) -> list[Path]:

@@ -1,6 +1,6 @@
 """The command line.
 
-Nothing is imported before it is asked for: what comes before :func:`main` is not guarded by it.
+Modules are imported when they are needed: :func:`main` cannot catch what happens before it is called.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .streams import Streams
+    from .process import Streams
 
 __all__ = ["app", "main", "status"]
 
@@ -22,37 +22,37 @@ DEBUG = "--debug"
 def __getattr__(name: str) -> Any:
     if name != "app":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from .verbs import app
+    from .app import app
 
     return app
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Be the process of a command: its streams, its signals, its exit."""
+    """Run a command as a process: streams, signals, exit status."""
     try:
-        from .stopping import heed, ignore
+        from .process import handle_signals, ignore_signals
 
-        heed()
-        from .streams import Streams
+        handle_signals()
+        from .process import Streams
 
         streams = Streams()
         code = status(arguments)
-        ignore()
-        code = _printed(streams, code)
+        ignore_signals()
+        code = _flush_output(streams, code)
     except KeyboardInterrupt as error:
-        # before the first line of a command, or while its last was printed
-        code = _told(error, [])
+        # before a command starts, or while its last line is printed
+        code = _report_error(error, [])
     sys.exit(code)
 
 
 def status(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; whatever it raises becomes one line and a status."""
+    """Run a command and return its exit status; an error becomes one line on standard error."""
     given = [*(sys.argv[1:] if arguments is None else arguments)]
     end = given.index("--") if "--" in given else len(given)
     debug = DEBUG in given[:end]
     given = [word for i, word in enumerate(given) if word != DEBUG or i >= end]
     try:
-        return _done(given)
+        return _run(given)
     except SystemExit:
         raise
     except BaseException as error:
@@ -61,48 +61,48 @@ def status(arguments: Sequence[str] | None = None) -> int:
 
             with suppress(MemoryError):
                 traceback.print_exception(error)
-        raised = _light(error)
-    # out here all that the error held in memory is free again
-    return _told(raised, given)
+        raised = _without_tracebacks(error)
+    # here the memory that the error held is free again
+    return _report_error(raised, given)
 
 
-def _done(given: list[str]) -> int:
-    from .stopping import received
-    from .verbs import app
+def _run(given: list[str]) -> int:
+    from .app import app
+    from .process import received_signal
 
     code = int(app(given, exit_on_error=False, print_error=False, result_action="return_value") or 0)
-    if received() is not None:
-        # somebody else has caught it
+    if received_signal() is not None:
+        # another package has caught the signal
         raise KeyboardInterrupt
     return code
 
 
-def _light(error: BaseException) -> BaseException:
-    """An error without the frames that it and what it came of went through."""
-    one: BaseException | None = error
-    while one is not None:
-        one.__traceback__ = None
-        one = one.__cause__ or one.__context__
+def _without_tracebacks(error: BaseException) -> BaseException:
+    """Drop the frames of an error and of its causes, and with them the arrays they hold."""
+    link: BaseException | None = error
+    while link is not None:
+        link.__traceback__ = None
+        link = link.__cause__ or link.__context__
     return error
 
 
-def _told(error: BaseException, given: list[str]) -> int:
-    """Print what is to be said of an error; the status."""
+def _report_error(error: BaseException, given: list[str]) -> int:
+    """Print the line of an error, and return the exit status."""
     try:
-        from .failing import failure_of, tell
+        from .failures import describe_failure, print_failure
 
-        failure = failure_of(error, given)
-        tell(failure)
+        failure = describe_failure(error, given)
+        print_failure(failure)
         return failure.status
     except Exception:
-        # not even that much memory is left
+        # too little memory even for that
         what = b"out of memory" if isinstance(error, MemoryError) else type(error).__name__.encode()
         with suppress(OSError):
             os.write(2, b"manytruths: unexpected error: " + what + b"\n")
         return 1
 
 
-def _printed(streams: Streams, code: int) -> int:
+def _flush_output(streams: Streams, code: int) -> int:
     error = streams.end()
     if error is None:
         return code

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 if TYPE_CHECKING:
-    from ..analyses.agree.examining import Plan
     from ..study import Study
 
 
@@ -106,15 +105,6 @@ class Maps:
     "b of the ranking heatmap's a^(rank - b)."
     rank_largest: int = 10
     "The largest rank that occurs; values must stay distinct and positive up to it."
-
-    def plan(self, folder: Path) -> Plan:
-        """What to make of every case."""
-        from ..analyses.agree.examining import Plan
-
-        return Plan(
-            folder if self.pictures else None, window=self.window, agreement_window=self.agreement_window,
-            base=self.rank_base, shift=self.rank_shift, largest=self.rank_largest,
-        )  # fmt: skip
 
 
 Template = Annotated[str, Parameter(help="Path with {rater} and {case} in it, a study.toml, or a folder with one.")]

@@ -6,11 +6,13 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
 
+    from ..analyses.result import Result
     from ..study import Progress
 
 
@@ -58,6 +60,15 @@ def console(quiet: bool) -> Any:
     from rich.console import Console
 
     return Console(quiet=quiet, width=None if sys.stdout.isatty() else 110)
+
+
+def present(result: Result, out: Path, *, quiet: bool) -> None:
+    """Print a result, and where its files are."""
+    from ..analyses.printing import print_written
+
+    screen = console(quiet)
+    result.print(screen)
+    print_written(out / result.command, screen)
 
 
 def torch_or_error(verb: str) -> None:

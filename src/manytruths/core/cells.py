@@ -7,7 +7,7 @@ import re
 _STARTS = ("=", "+", "-", "@", "\t", "\r", "'")
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")
-_SIGNED = re.compile(r"""[+-](?<=[,\n"][+-])(?![\d.]+(?:e[+-]?\d+)?(?:[,\n]|$)|inf)""")
+_SIGNED = re.compile(r"""[+-](?<=[,\n"][+-])(?!(?:\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|inf)(?:[,\n]|$))""")
 
 
 def shown_cell(text: str) -> str:

@@ -29,18 +29,21 @@ class Column:
     name: str
     role: Role = "rater"
     session: str = ""
+    left_out: str = ""
+    """Of a reference: the rater without whom it was made."""
 
     def __post_init__(self) -> None:
         if self.role not in ROLES:
             raise CallError(f"role of column {self.name!r} is {self.role!r}; it must be one of {', '.join(ROLES)}")
 
     def __str__(self) -> str:
-        return f"{self.name}@{self.session}" if self.session else self.name
+        name = f"{self.name}@{self.session}" if self.session else self.name
+        return f"{name} without {self.left_out}" if self.left_out else name
 
     @property
     def order(self) -> tuple[object, ...]:
         """Raters first, then algorithms, then references; names in natural order."""
-        return ROLES.index(self.role), natural(self.name), natural(self.session)
+        return ROLES.index(self.role), natural(self.name), natural(self.session), natural(self.left_out)
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,7 @@ def to_csv(tally: Tally) -> str:
 def _head(tally: Tally) -> dict[str, Any]:
     return {
         "manytruths_tally": VERSION,
-        "columns": [[c.name, c.role, c.session] for c in tally.columns],
+        "columns": [[c.name, c.role, c.session, *filter(None, [c.left_out])] for c in tally.columns],
         "labels": [list(tally.labels.values), list(tally.labels.names), list(tally.labels.numbers)],
         "region": tally.region,
         "unit": [tally.unit.size, tally.unit.name] if tally.unit else None,

@@ -14,8 +14,9 @@ from ..core.errors import CallError
 from ..core.labels import VOID
 from ..core.pooling import find_rows
 from ..core.tally import Tally
-from ..fusion import Consensus, consensus
-from ..fusion.door import estimator
+from ..fusion import Consensus, estimate
+from ..fusion.registry import options_of
+from ..fusion.result import first_readings
 
 Options = Mapping[str, Mapping[str, Any]]
 
@@ -39,14 +40,21 @@ def with_truths(tally: Tally, methods: Sequence[str], options: Options | None = 
 
 
 def estimates(
-    tally: Tally, methods: Sequence[str], options: Options | None = None, *, left_out: bool = False
+    tally: Tally,
+    methods: Sequence[str],
+    options: Options | None = None,
+    *,
+    left_out: bool = False,
+    raters: Tally | None = None,
 ) -> dict[Column, Estimated]:
     """Every method on the patterns of a table; with ``left_out`` also that of the others, for each rater.
+
+    ``raters`` is the table to estimate from; by default the raters of ``tally``, in their first session.
 
     A rater who is judged by a consensus that he took part in looks too good. By that of the others he does not, and an
     algorithm that is judged by the same truths can be compared with him. There is none with fewer than two others.
     """
-    raters = first_readings(tally)
+    raters = first_readings(tally) if raters is None else raters
     found = {truth_column(m): Estimated.of(raters, m, options, tally) for m in methods}
     present = [c for c in raters.columns if (raters.patterns[:, raters.position(c)] != VOID).any()]
     for rater in present if left_out and len(present) > LEAST_LEFT else ():
@@ -57,10 +65,10 @@ def estimates(
 
 def appended(tally: Tally, found: Mapping[Column, Estimated]) -> Tally:
     """The table with estimates as further columns."""
-    for column, estimate in found.items():
+    for column, estimated in found.items():
         if column in tally.columns:
             raise CallError(f"there is a column {column} already; leave it out, or rename it")
-        tally = tally.append(column, estimate.codes)
+        tally = tally.append(column, estimated.codes)
     return tally
 
 
@@ -71,12 +79,7 @@ def truth_column(method: str) -> Column:
 
 def left_out_column(method: str, rater: str) -> Column:
     """Where those of a method without one of the raters stand."""
-    return Column(method, "reference", f"without {rater}")
-
-
-def first_readings(tally: Tally) -> Tally:
-    """Raters in their first session, and nobody else: what a consensus is made of."""
-    return tally.project(tally.columns[i] for i in tally.raters)
+    return Column(method, "reference", left_out=rater)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,10 +94,7 @@ class Estimated:
     @classmethod
     def of(cls, raters: Tally, method: str, options: Options | None, tally: Tally) -> Estimated:
         """A method estimated from the raters' own table."""
-        chosen, own = estimator(method)
-        if chosen.spatial:
-            raise CallError(f"{method} looks at neighbours, which a tally does not know; give it the masks")
-        found = consensus(raters, method, **{**(options or {}).get(chosen.name, {}), **own})
+        found = estimate(raters, method, **options_of(method, options or {}))
         where = find_rows(raters, tally.patterns[:, [tally.position(c) for c in raters.columns]])
         hard, chance = np.asarray(found.hard), np.asarray(found.probability)
         if chance.ndim == 2:

@@ -45,7 +45,7 @@ def frame_intensity(image: ArrayLike, masks: Mapping[Column, NDArray[Any]]) -> d
     :func:`manytruths.shape.intensity`. Where a masked array is masked, nothing is marked.
 
     >>> frame_intensity([[10.0, 20.0, 60.0]], {Column("A"): np.array([[1, 1, 0]])})
-    {Column(name='A', role='rater', session=''): 15.0}
+    {Column(name='A', role='rater', session='', left_out=''): 15.0}
     """
     pixels = np.asarray(image)
     if not masks:

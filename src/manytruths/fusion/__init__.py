@@ -1,17 +1,13 @@
 """What to take as truth: a value per pattern or a map, a hard decision, and how it ended."""
 
-import sys
-from types import ModuleType
-from typing import Any
-
 from .cooke import cooke_weights
-from .door import consensus, methods, register
 from .excluded import excluded_vote
 from .information import RateErrors
 from .inner_outer import acceptable_region, inner_outer_ratio, inner_region, outer_region
 from .level_set import LevelSet, lsml, lsmlp
 from .plurality import Plurality, plurality
 from .potts import Smoothed, potts
+from .registry import estimate, methods, register
 from .result import Consensus
 from .simple import Simple, simple
 from .soft import balanced_accuracy, gordon_f, soft_accuracy, soft_sensitivity, soft_specificity
@@ -31,8 +27,8 @@ __all__ = [
     "Vote",
     "acceptable_region",
     "balanced_accuracy",
-    "consensus",
     "cooke_weights",
+    "estimate",
     "excluded_vote",
     "gordon_f",
     "inner_outer_ratio",
@@ -54,17 +50,3 @@ __all__ = [
     "staple_map",
     "vote",
 ]
-
-
-class _Room(ModuleType):
-    """This room, which is also the function of its name: ``mt.consensus(masks)``.
-
-    Python hangs a package on its parent as soon as it is imported, in place of any function of the same name.
-    """
-
-    def __call__(self, *arguments: Any, **options: Any) -> Consensus | dict[str, Consensus]:
-        found: Consensus | dict[str, Consensus] = consensus(*arguments, **options)
-        return found
-
-
-sys.modules[__name__].__class__ = _Room

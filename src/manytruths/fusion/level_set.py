@@ -165,7 +165,7 @@ def _found(scene: Scene, method: str, plan: Plan, detail: Detail | None) -> Leve
         probability=scene.probability(hard),
         hard=hard,
         ended=run.ended,
-        note="; ".join([*scene.notes, *([run.note] if run.note else [])]),
+        notes=(*scene.notes, *filter(None, [run.note])),
         sensitivity=rates.sensitivity,
         specificity=rates.specificity,
         iterations=run.steps,

@@ -6,11 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.labels import VOID
+from ..core.notes import Note
 from ..core.tally import Tally
 
 ALONE = "only one rater: the consensus is what he decided"
 NOBODY = "nobody marked anything"
 NO_OVERLAP = "no item was marked by two raters: an estimate means nothing (STAPLE's follows whoever marked most)"
+MARKED_NOTHING = "rater_marked_nothing"
+"""The code of a note about a rater who left a mask empty."""
 SLOTS = "raters are exchangeable: the rates are those of slots, within one case only"
 
 
@@ -19,10 +22,10 @@ def notes(tally: Tally) -> list[str]:
     given = _given(tally)
     each = given.sum(axis=1).tolist()
     present = len(each) - each.count(0)
-    found = [ALONE] if present == 1 else _no_overlap(tally)
+    found: list[str] = [ALONE] if present == 1 else _no_overlap(tally)
     if present and tally.labels.background is not None and not np.delete(given, tally.labels.background, 1).any():
         return [*found, NOBODY]
-    found += [f"{_who(tally, i)} {_constant(tally, int(given[i].argmax()))}" for i, n in enumerate(each) if n == 1]
+    found += [_constant(tally, i, int(given[i].argmax())) for i, n in enumerate(each) if n == 1]
     return found + (_lone_labels(tally, given) if len(tally.labels) > 2 and present > 1 else [])
 
 
@@ -43,11 +46,12 @@ def _no_overlap(tally: Tally) -> list[str]:
     return [NO_OVERLAP] if tally.labels.background is not None and most == 1 else []
 
 
-def _constant(tally: Tally, code: int) -> str:
+def _constant(tally: Tally, rater: int, code: int) -> Note:
+    who, two = _who(tally, rater), len(tally.labels) == 2 and tally.labels.background is not None
     if tally.labels.values[code] == 0:
-        return "marked nothing"
-    two = len(tally.labels) == 2 and tally.labels.background is not None
-    return "marked everything" if two else f"gave everything the label {tally.labels.names[code]}"
+        return Note(MARKED_NOTHING, f"{who} marked nothing")
+    did = "marked everything" if two else f"gave everything the label {tally.labels.names[code]}"
+    return Note("constant_rater", f"{who} {did}")
 
 
 def _who(tally: Tally, rater: int) -> str:

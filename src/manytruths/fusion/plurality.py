@@ -50,7 +50,7 @@ def plurality(tally: Tally) -> Plurality:
         labels=tally.labels,
         probability=PatternValues(share[:, 1] if two else share, tally),
         hard=PatternValues(hard == 1 if two else hard, tally),
-        note="; ".join(notes(tally)),
+        notes=tuple(notes(tally)),
         share=PatternValues(divided(most.astype(np.float64), rated.astype(np.float64)), tally),
         tied=PatternValues((rated > 0) & ((votes == most[:, None]).sum(axis=1) > 1), tally),
     )

@@ -39,8 +39,13 @@ class Consensus:
     """Two labels, one of them background: whether the item is marked. Else the code of its label in ``labels``."""
     ended: str = "done"
     """How the estimation ended, in a word or two."""
-    note: str = ""
+    notes: tuple[str, ...] = ()
     """What to know before using it."""
+
+    @property
+    def note(self) -> str:
+        """The notes in one line."""
+        return "; ".join(self.notes)
 
     @property
     def kind(self) -> Literal["pattern", "map"]:
@@ -73,6 +78,11 @@ class Consensus:
         size = f"{len(self.hard)} patterns" if self.kind == "pattern" else "×".join(map(str, self.hard.shape)) + " map"
         note = f"; note: {self.note}" if self.note else ""
         return f"<{type(self).__name__} {self.method} of {len(self.raters)} raters, {size}: {self.ended}{note}>"
+
+
+def first_readings(tally: Tally) -> Tally:
+    """Raters in their first session, and nobody else: what a consensus is made of."""
+    return tally.project(tally.columns[i] for i in tally.raters)
 
 
 def binary_labels(tally: Tally) -> Labels:

@@ -137,7 +137,7 @@ def _result(tally: Tally, state: _State, gone: list[int], ended: str, rounds: in
         probability=PatternValues(np.nan_to_num(state.share), tally),
         hard=PatternValues(state.hard, tally),
         ended=ended,
-        note="; ".join(notes(tally) + (few if len(names) > 1 else [])),
+        notes=(*notes(tally), *(few if len(names) > 1 else [])),
         kept=tuple(n for n, k in zip(names, state.kept, strict=True) if k),
         dropped=tuple(names[i] for i in gone),
         scores=state.scores,

@@ -167,7 +167,7 @@ def _certain(tally: Tally, code: int, options: StapleOptions) -> Staple:
     note = f"the rates cannot be told: every item is {tally.labels.names[code]}"
     if not tally.rated.any():
         how, note = "nothing rated", "nobody rated anything"
-    return replace(finished(tally, fit, np.zeros(len(tally.counts), bool), options), ended=how, note=note)
+    return replace(finished(tally, fit, np.zeros(len(tally.counts), bool), options), ended=how, notes=(note,))
 
 
 def finished(tally: Tally, fit: Fit, agreed: NDArray[np.bool_], options: StapleOptions) -> Staple:
@@ -183,7 +183,7 @@ def finished(tally: Tally, fit: Fit, agreed: NDArray[np.bool_], options: StapleO
         probability=PatternValues(weight[:, 1] if two else weight, tally),
         hard=PatternValues(hardened(weight, tally.labels, tally.rated > 0), tally),
         ended=ended(fit, options),
-        note="; ".join(staple_notes(tally, fit, options)),
+        notes=tuple(staple_notes(tally, fit, options)),
         confusion=fit.confusion,
         prior=float(fit.prior[1]) if two else fit.prior,
         log_likelihood=fit.history,

@@ -26,6 +26,7 @@ from ..core.tally import Tally
 from .em import Decisions, Fit, Values, fitted, log, log_joint
 from .options import Prior, StapleOptions, pseudo_counts
 from .potts import Smoothed, normal, potts
+from .result import with_mark
 from .staple import Staple, decisions_of, ended, hardened, staple, staple_notes
 
 Index = NDArray[np.intp]
@@ -65,7 +66,7 @@ def staple_map(
     >>> staple_map(masks, smoothing=0.2).hard
     array([ True,  True, False, False, False])
     """
-    whole = tally(masks, raters=raters, labels=labels, void=void, foreground=foreground)
+    whole = with_mark(tally(masks, raters=raters, labels=labels, void=void, foreground=foreground))
     index = paint(np.arange(len(whole.counts)), masks, whole, raters=raters, void=void, foreground=foreground)
     settings = {"consensus_items": consensus_items, "map_prior": map_prior, "tolerance": tolerance, "most": most}
     if isinstance(prior, str) or np.ndim(prior) == 0 or np.shape(prior) == (len(whole.labels),) != index.shape:
@@ -168,7 +169,7 @@ def _result(table: Tally, fit: Fit, prior: Values, options: StapleOptions) -> St
         probability=np.zeros(0),
         hard=np.zeros(0, bool),
         ended=ended(fit, options),
-        note="; ".join(staple_notes(table, fit, options)),
+        notes=tuple(staple_notes(table, fit, options)),
         confusion=fit.confusion,
         prior=float(prior[1]) if len(prior) == 2 else prior,
         log_likelihood=fit.history,
@@ -196,13 +197,13 @@ def _vector(prior: float | Values) -> Values:
 
 def _painted(found: Staple, smooth: Smoothed, rated: NDArray[np.bool_]) -> Staple:
     two = len(found.labels) == 2
-    note = [found.note] if found.note else []
+    notes = found.notes
     if smooth.ended == "stopped":
-        note.append(f"smoothing has not converged after {smooth.sweeps} sweeps")
+        notes += (f"smoothing has not converged after {smooth.sweeps} sweeps",)
     return replace(
         found,
         method="staple_map",
         probability=np.array(smooth.weight[..., 1]) if two else smooth.weight,
         hard=hardened(smooth.weight, found.labels, rated),
-        note="; ".join(note),
+        notes=notes,
     )

@@ -107,9 +107,9 @@ def printed_table(
     comparison: Comparison, network: str, statistics: Sequence[str], label: str
 ) -> tuple[list[str], list[list[str]]]:
     """Header and lines of a table with a column for every reference standard and statistic: means with intervals."""
-    rows = [r for r in comparison.strategies.rows if r.extra[0] == network and r.label == label and r.scope == "mean"]
-    columns = list(dict.fromkeys((r.extra[2], r.statistic) for r in rows if r.statistic in statistics))
-    by = {(r.extra[1], r.extra[2], r.statistic): r for r in rows}
+    rows = [r for r in comparison.strategies.rows if r["network"] == network and r.label == label and r.scope == "mean"]
+    columns = list(dict.fromkeys((r["against"], r.statistic) for r in rows if r.statistic in statistics))
+    by = {(r["strategy"], r["against"], r.statistic): r for r in rows}
     body = [
         [line.title, *(_interval_text(by[line.strategy, against, name]) for against, name in columns)]
         for line in comparison.lines[network]
@@ -178,9 +178,9 @@ def rank_extended_dice(comparison: Comparison, network: str) -> list[dict[str, A
     lines = comparison.lines[network]
     if not any(line.name == OURS for line in lines) or len(lines) < 2:
         return ranks
-    rows = [r for r in comparison.strategies.rows if r.extra[0] == network and r.scope == "mean" and r.label == ""]
-    by = {(r.extra[1], r.extra[2], r.statistic): r.value for r in rows}
-    for against, statistic in dict.fromkeys((r.extra[2], r.statistic) for r in rows):
+    rows = [r for r in comparison.strategies.rows if r["network"] == network and r.scope == "mean" and r.label == ""]
+    by = {(r["strategy"], r["against"], r.statistic): r.value for r in rows}
+    for against, statistic in dict.fromkeys((r["against"], r.statistic) for r in rows):
         sign = -1 if statistic in LOWER else 1
         order = sorted(lines, key=lambda line: -sign * by[line.strategy, against, statistic])
         own = by[OURS, against, statistic]
@@ -203,10 +203,9 @@ def rank_extended_dice(comparison: Comparison, network: str) -> list[dict[str, A
 
 
 def _difference(comparison: Comparison, network: str, against: object, statistic: str, rival: Line) -> dict[str, Any]:
-    row = next(
-        r for r in comparison.differences.rows
-        if (r.extra[0], *r.extra[2:4], r.statistic, r.label) == (network, rival.strategy, against, statistic, "")
-    )  # fmt: skip
+    wanted = (network, rival.strategy, against, statistic, "")
+    rows = comparison.differences.rows
+    row = next(r for r in rows if (r["network"], r["minus"], r["against"], r.statistic, r.label) == wanted)
     return {"difference": row.value, "low": row.low, "high": row.high}
 
 
@@ -221,9 +220,9 @@ def charts(comparison: Comparison) -> dict[str, str]:
 def _charts_of_label(comparison: Comparison, label: str) -> Iterator[tuple[str, str]]:
     rows = [row for row in comparison.strategies.rows if row.scope == "mean" and row.label == label]
     for statistic, against in dict.fromkeys(
-        (r.statistic, str(r.extra[2])) for r in rows if r.statistic in STATISTIC_TITLES
+        (r.statistic, str(r["against"])) for r in rows if r.statistic in STATISTIC_TITLES
     ):
-        chosen = [r for r in rows if (r.statistic, r.extra[2]) == (statistic, against)]
+        chosen = [r for r in rows if (r.statistic, r["against"]) == (statistic, against)]
         parts = (statistic, "" if statistic == "extended_dice" else against.replace(":", "-"), label)
         title = f"{STATISTIC_TITLES[statistic]} against {against}" + (f", {label}" if label else "")
         words = f"{STATISTIC_TITLES[statistic]}, mean over subjects and seeds"
@@ -235,7 +234,7 @@ def _charts_of_label(comparison: Comparison, label: str) -> Iterator[tuple[str, 
 
 def _chart_values(comparison: Comparison, rows: list[Row]) -> dict[str, dict[str, Value]]:
     """By strategy, then network; the best single rater may differ between networks."""
-    by = {(r.extra[0], r.extra[1]): _value(r) for r in rows}
+    by = {(r["network"], r["strategy"]): _value(r) for r in rows}
     values: dict[str, dict[str, Value]] = {}
     for network, lines in comparison.lines.items():
         for line in lines:

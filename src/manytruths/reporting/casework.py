@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from ..analyses.agree.examining import Examined, Plan, examined
+from ..analyses.agree.case import CaseAgreement, MapOptions, analyse_reading
 from ..analyses.fuse.fused import Fused
 from ..analyses.fuse.fusing import FusePlan, fused
 from ..io import Location, write_text
@@ -23,7 +23,7 @@ from .views.view import ViewPlan, thumbnail, view
 class CasePlan:
     """How cases are examined, fused and shown."""
 
-    examine: Plan
+    examine: MapOptions
     fuse: FusePlan
     view: ViewPlan | None
     """None shows nothing of any case."""
@@ -37,7 +37,7 @@ class CasePlan:
 class Worked:
     """What is kept of a case."""
 
-    examined: Examined
+    examined: CaseAgreement
     fused: Fused
     view: View
     files: tuple[FileRead, ...]
@@ -46,7 +46,7 @@ class Worked:
 def work(case: Case, plan: CasePlan) -> Worked:
     """One case, read once."""
     reading = case.read()
-    found, made = examined(reading, plan.examine), fused(reading, plan.fuse)
+    found, made = analyse_reading(reading, plan.examine), fused(reading, plan.fuse)
     shown = View()
     if plan.view is not None:
         seen = layered(reading, made, plan.examine, responses=plan.view.images)

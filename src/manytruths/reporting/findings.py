@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from ..analyses.agree.verb import Agreement
+from ..analyses.agree.agree import Agreement
 from ..analyses.evaluate.verb import Evaluation
 from ..analyses.fuse.verb import Fusion
 from ..analyses.plan.verb import Planned

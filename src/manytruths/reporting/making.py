@@ -10,8 +10,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from ..analyses.agree.examining import Plan
-from ..analyses.agree.verb import Agreement, agreement_of
+from ..analyses.agree.agree import Agreement, tabulate_agreement
+from ..analyses.agree.case import MapOptions
 from ..analyses.evaluate.ranks import scores_of
 from ..analyses.evaluate.scenes import EvaluatePlan
 from ..analyses.evaluate.verb import Evaluation, evaluate
@@ -23,7 +23,7 @@ from ..analyses.rank.verb import Ranked, RankSettings, ranked
 from ..analyses.summaries import Settings
 from ..core.errors import InputError
 from ..evaluation.ranking.rank import rank
-from ..fusion.door import estimator
+from ..fusion.registry import estimator
 from ..io.replacing import replacing
 from ..study import Progress, Study
 from .casework import CasePlan, Worked, work
@@ -52,7 +52,7 @@ class ReportPlan:
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     evaluate: Mapping[str, Any] = field(default_factory=dict)
     """Further options of the evaluation: missing, tolerance, skew, threshold, distances."""
-    examine: Plan = field(default_factory=lambda: Plan(measured=True))
+    examine: MapOptions = field(default_factory=lambda: MapOptions(measured=True))
     images: bool = True
     viewer: bool = True
     title: str = ""
@@ -75,7 +75,7 @@ def find(
     with clock("reading, agreement and consensus by case"):
         seen, views = _worked(study, plan, folder, settings, progress)
     with clock("agreement: tables and intervals"):
-        agreement = agreement_of(study, {name: w.examined for name, w in seen.items()}, settings)
+        agreement = tabulate_agreement(study, {name: w.examined for name, w in seen.items()}, settings)
     with clock("consensus: tables and intervals"):
         fusing = FusePlan(plan.methods, plan.options, None, False)
         fusion = fusion_of(study, {name: w.fused for name, w in seen.items()}, fusing, plain)

@@ -9,7 +9,6 @@ from typing import Any
 
 import manytruths
 
-from ..analyses.agree.verb import write as write_agreement
 from ..analyses.evaluate.verb import write as write_evaluation
 from ..analyses.files import summary_of
 from ..analyses.fuse.verb import write as write_fusion
@@ -159,7 +158,8 @@ def html(found: Findings) -> str:
 
 def write_tables(found: Findings, folder: Path, *, pictures: bool = False) -> list[Path]:
     """The tables of every verb, each in a folder of its name."""
-    paths = write_agreement(found.agreement, folder / "agree", pictures=pictures)
+    agreement = found.agreement
+    paths = agreement.write_into(folder / "agree", agreement.map_files, pictures=pictures)
     paths += write_fusion(found.fusion, folder / "fuse", pictures=pictures)
     if found.evaluation is not None:
         paths += write_evaluation(found.evaluation, folder / "evaluate", pictures=pictures)

@@ -68,13 +68,16 @@ def check_void(cases: Iterable[Case], void: int | None) -> None:
 def find_cases(options: Options, complain: Complain = insist) -> FoundCases:
     """Every case of a study, in natural order; ``complain`` gets what does not keep the rest from being found."""
     template = Template(options.masks, require=("rater", "case"))
-    found = template.find(complain)
+    everything = template.find(complain)
+    check_excluded_raters({one.fields["rater"] for one in everything}, options.exclude_rater, complain)
+    found = [one for one in everything if one.fields["rater"] not in options.exclude_rater]
     register = _register(options, template, found, complain)
-    found = [*found, *register.blanks()]
-    _check_exclude(found, options.exclude, complain)
+    blanks = register.blanks()
+    found, everything = [*found, *blanks], [*everything, *blanks]
+    _check_exclude(everything, options.exclude, complain)
     drafts = _drafts(found, options.exclude)
     if not drafts:
-        raise StudyError("every mask is excluded; shorten [exclude]")
+        raise StudyError("every mask is excluded; shorten exclude or exclude_rater")
     drafts, left_out = _counting(register, drafts, options, complain)
     structures = tuple(sorted({f.fields["label"] for f in found if "label" in f.fields}, key=natural))
     if BACKGROUND in structures:
@@ -83,7 +86,7 @@ def find_cases(options: Options, complain: Complain = insist) -> FoundCases:
         )
     columns = sorted({c for d in drafts.values() for c in d.masks}, key=lambda c: c.order)
     own = {name: draft.fields for name, draft in drafts.items()}
-    table = described(options.cases, own, [*_drafts(found, {}), *register.cases()], complain)
+    table = described(options.cases, own, [*_drafts(everything, {}), *register.cases()], complain)
     _check_subjects(options, drafts)
     masks = bool(structures) and not options.grey
     algorithms = _by_case(options.predictions, "algorithm", drafts, complain, labels=masks)
@@ -129,7 +132,9 @@ def _register(options: Options, template: Template, found: list[Found], complain
             raise StudyError(f"case {place[1]!r} is of no subject that is known; write SUBJECT/{place[1]}")
         return _image(options.images, {"case": place[1]} | ({"subject": place[0]} if place[0] else {}))
 
-    return Register.read(options.reads, found, template.fields, complain).completed(found, image, complain)
+    return Register.read(options.reads, found, template.fields, complain).completed(
+        found, image, complain, options.exclude_rater
+    )
 
 
 def _counting(
@@ -222,6 +227,14 @@ def _check_exclude(found: list[Found], exclude: Mapping[str, tuple[str, ...]], c
         for name in names:
             if name not in cases.get(rater, ()):
                 complain(StudyError(f"exclude: rater {rater!r} has no mask of case {name!r}; correct the name"))
+
+
+def check_excluded_raters(there: Iterable[str], excluded: Iterable[str], complain: Complain = insist) -> None:
+    """Refuse to leave out raters who are not there: a misspelt name would leave in whom it should not."""
+    names = sorted(set(there), key=natural)
+    for name in dict.fromkeys(excluded):
+        if name not in names:
+            complain(StudyError(f"exclude_rater: there is no rater {name!r}; raters are {', '.join(names)}"))
 
 
 def need_two_raters(columns: Iterable[Column], complain: Complain = insist) -> None:

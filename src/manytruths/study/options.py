@@ -50,6 +50,7 @@ class Options:
     grey: bool = False
     limits: tuple[float, float] | None = None
     exclude: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    exclude_rater: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name, allowed in (
@@ -132,6 +133,7 @@ _KINDS: dict[str, tuple[type, str, Callable[[Any], Any]]] = {
     "labels": (dict, '{ 1 = "gland" }', lambda table: Labels.of({int(v): str(name) for v, name in table.items()})),
     "spacing": (list, "[0.5, 0.5]", lambda numbers: tuple(float(s) for s in numbers)),
     "exclude": (dict, '{ B = ["p07"] }', lambda table: {rater: _names(cases) for rater, cases in table.items()}),
+    "exclude_rater": (list, '["B"]', lambda raters: tuple(map(str, raters))),
     "void": (int, "255", int),
     "exchangeable": (bool, "true", bool),
     "grey": (bool, "true", bool),

@@ -39,7 +39,9 @@ class Register:
     path: str = ""
     reads: Reads = field(default_factory=dict)
     masks: Mapping[Place, Masks] = field(default_factory=dict)
-    """Every mask that there is, also those that are left out of the study."""
+    """Every mask that there is, also those that are left out of the study; none of raters who are left out."""
+    excluded: frozenset[str] = frozenset()
+    """Raters who are left out of the study."""
 
     @classmethod
     def read(cls, path: str, found: Sequence[Found], fields: Sequence[str], complain: Complain) -> Register:
@@ -54,12 +56,22 @@ class Register:
         return cls(path, reads, masks)
 
     def completed(
-        self, found: Sequence[Found], image: Callable[[Place], Location | None], complain: Complain
+        self,
+        found: Sequence[Found],
+        image: Callable[[Place], Location | None],
+        complain: Complain,
+        excluded: Iterable[str] = (),
     ) -> Register:
-        """With an empty mask for every read that left nothing; ``complain`` gets what contradicts the files."""
+        """With an empty mask for every read that left nothing; ``complain`` gets what contradicts the files.
+
+        Reads of ``excluded`` raters have no masks here; those that started from them are edits all the same.
+        """
+        gone = {composed(name) for name in excluded}
         raters = {one.fields["rater"] for one in found}
         masks = {place: dict(here) for place, here in self.masks.items()}
         for read in (read for here in self.reads.values() for read in here.values()):
+            if composed(read.column.name) in gone:
+                continue
             try:
                 here = masks.get(read.place, {})
                 if self._is_blank(read, here, raters):
@@ -68,7 +80,7 @@ class Register:
             except StudyError as error:
                 complain(StudyError(f"{self.path}, line {read.line}: {error}"))
         self._check_rows(complain)
-        return replace(self, masks=masks)
+        return replace(self, masks=masks, excluded=frozenset(gone))
 
     def _is_blank(self, read: Read, here: Masks, raters: Iterable[str]) -> bool:
         """Whether a read left nothing, not even a file; refused where one should, or should not, be there."""
@@ -128,7 +140,8 @@ class Register:
 
     def statuses(self, place: Place) -> dict[Column, str]:
         """What the register says of each read of a case."""
-        return {column: read.status for column, read in self.reads.get(place, {}).items()}
+        reads = self.reads.get(place, {}).items()
+        return {column: read.status for column, read in reads if composed(column.name) not in self.excluded}
 
     def cases(self) -> list[str]:
         """Every case that it names, as ``cases.csv`` may name it."""

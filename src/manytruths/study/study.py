@@ -19,7 +19,7 @@ from ..core.tally import Tally
 from ..io.tables import read_table
 from ..io.walking import Complain
 from .case import Case
-from .finding import check_void, find_cases, need_two_raters
+from .finding import check_excluded_raters, check_void, find_cases, need_two_raters
 from .options import Options, merged, read_options
 from .other_values import refuse_other_values
 from .parallel import Progress, in_order
@@ -72,6 +72,7 @@ class Study:
         grey: bool | None = None,
         limits: Sequence[float] | None = None,
         exclude: Mapping[str, Sequence[str]] | None = None,
+        exclude_rater: Sequence[str] | None = None,
         complain: Complain = insist,
     ) -> Study:
         """Find the files of a study.
@@ -113,6 +114,8 @@ class Study:
             Whether predictions are grey (probabilities, responses) instead of masks, and between which values.
         exclude
             Masks to leave out: ``{rater: [case, …]}``.
+        exclude_rater
+            Raters to leave out of the whole study; their masks are not read.
         complain
             What to do with a problem that does not keep the other files from being found: raised by default; give
             a list's ``append`` to go on and have them all.
@@ -129,10 +132,12 @@ class Study:
             edited=edited, resample=resample,
             spacing=None if spacing is None else tuple(spacing),
             exclude=None if exclude is None else {k: tuple(v) for k, v in exclude.items()},
+            exclude_rater=None if exclude_rater is None else tuple(exclude_rater),
         )  # fmt: skip
         found = find_cases(given, complain)
         check_void(found.cases, given.void)
         properties = read_table(given.raters, "rater") if given.raters else {}
+        properties = {rater: row for rater, row in properties.items() if rater not in given.exclude_rater}
         return cls(found.cases, given, properties, left_out=found.left_out)
 
     @classmethod
@@ -144,6 +149,7 @@ class Study:
         groups: Mapping[str, str | Sequence[str]] | None = None,
         spacing: Mapping[str, Sequence[float]] | Sequence[float] | None = None,
         raters: str | None = None,
+        exclude_rater: Sequence[str] = (),
         **options: Any,
     ) -> Study:
         """A study of arrays in memory: ``{case: {rater: mask}}``, or ``{case: stack}`` with raters 1, 2, ….
@@ -155,8 +161,13 @@ class Study:
         >>> study.rater_names
         ('1', '2')
         """
-        base = Options("", exchangeable=raters == "exchangeable", **options)
+        base = Options("", exchangeable=raters == "exchangeable", exclude_rater=tuple(exclude_rater), **options)
         masks = {name: {c: {"": m} for c, m in _named(stack).items()} for name, stack in cases.items()}
+        check_excluded_raters({c.name for by_rater in masks.values() for c in by_rater}, base.exclude_rater)
+        masks = {
+            name: {c: m for c, m in by_rater.items() if c.name not in base.exclude_rater}
+            for name, by_rater in masks.items()
+        }
         columns = sorted({c for by_rater in masks.values() for c in by_rater}, key=lambda c: c.order)
         need_two_raters(columns)
         found = [

@@ -11,7 +11,7 @@ from ...charts import curve, dendrogram, matrix, strip
 from ...raters import Clustering
 
 if TYPE_CHECKING:
-    from .verb import Agreement
+    from .agree import Agreement
 
 
 def charts(found: Agreement) -> dict[str, str]:
@@ -30,7 +30,7 @@ def charts(found: Agreement) -> dict[str, str]:
 
 def _curve(found: Agreement) -> str:
     rows = found.curve.all("agreement_curve", "pooled")
-    x = [float(str(r.extra[0])) for r in rows]
+    x = [float(r["raters"]) for r in rows]
     y = [r.value for r in rows]
     return curve(
         x, y, "at least so many raters", "share of marked items", "How many raters marked the same", ylim=(0, 1)

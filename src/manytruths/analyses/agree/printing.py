@@ -13,7 +13,7 @@ from ..summaries import region_of
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from .verb import Agreement
+    from .agree import Agreement
 
 NAMES = {
     "fleiss_kappa": "Fleiss' kappa",
@@ -92,21 +92,21 @@ def _raters(found: Agreement) -> Any:
 
 
 def _within(found: Agreement) -> Any:
-    pairs = next((t for t in found.tables if t.name == "pairs"), Table("pairs"))
+    pairs = found.tables.get("pairs", Table("pairs"))
     rows = [
-        [f"{r.extra[0]} and {r.extra[1]}", number(r.value), number(pairs.find("cohen_kappa", **_same(r)).value)]
+        [f"{r['rater_a']} and {r['rater_b']}", number(r.value), number(pairs.find("cohen_kappa", **_same(r)).value)]
         for r in pairs.all("dice", "pooled")
-        if r.extra[2] == "within"
+        if r["relation"] == "within"
     ]
     return grid("The same rater twice, pooled", ["", "Dice", "Cohen's kappa"], rows) if rows else None
 
 
 def _edits(found: Agreement) -> Any:
     """The volume edited at each step."""
-    table = next((t for t in found.tables if t.name == "edits"), Table("edits"))
+    table = found.tables.get("edits", Table("edits"))
     rows = []
     for row in table.all("edited_volume", "pooled"):
-        rater, parent, step = row.extra
+        rater, parent, step = row["rater"], row["based_on"], row["step"]
         added, removed, share, overlap = (
             table.find(name, "pooled", rater=rater, based_on=parent, step=step).value
             for name in ("added", "removed", "edited_share", "dice")
@@ -125,7 +125,7 @@ def _size(found: Agreement) -> str:
 
 
 def _same(row: Row) -> dict[str, Any]:
-    return dict(zip(("rater_a", "rater_b", "relation"), row.extra, strict=True))
+    return {name: row[name] for name in ("rater_a", "rater_b", "relation")}
 
 
 def _disputed(found: Agreement) -> Any:

@@ -13,10 +13,11 @@ from ...evaluation.boundary_curve import BoundaryPoint, BoundaryScores, pooled_b
 from ...evaluation.columns import estimates
 from ...shape import boundary_of
 from ...study import Case, Progress, Study
+from ...study.consensus import binary_mask
 from ..rows import Row, Table
 from .gaps import Missing
 from .measures import EVERYBODY
-from .scenes import Array, EvaluatePlan, Scene, binary, counted, painted, spatial
+from .scenes import Array, EvaluatePlan, Scene, counted, decided, spatial
 
 THRESHOLDS = 33
 """Of grey predictions, evenly spaced, the same for every case."""
@@ -87,12 +88,13 @@ def boundary_case(case: Case, plan: EvaluatePlan, thresholds: tuple[float, ...] 
     scene = Scene.of(case.read(), plan.threshold)
     if len(scene.reading.grid.shape) != 2:
         raise CallError(f"case {case.name}: boundaries are matched in images of two axes; leave --boundaries out")
-    marks = {c: binary(a, None, case.options.void) for c, a in scene.marks.items()}
+    marks = {c: binary_mask(a, None, case.options.void) for c, a in scene.marks.items()}
+    readings = scene.readings_of(None)
+    maps, _ = spatial(readings, plan)
     try:
-        maps, _ = spatial(scene, marks, plan)
         base = counted(scene, marks | maps)
-        raters = {c: marks[c] for c in scene.reading.masks}
-        drawn = {c: painted(e, raters) for c, e in estimates(base, plan.by_pattern, plan.options).items()}
+        found = estimates(base, plan.by_pattern, plan.options, raters=readings.table)
+        drawn = {c: decided(readings, e.found) for c, e in found.items()}
         lines = {c: _line(a, plan.boundaries) for c, a in (marks | maps | drawn).items()}
         first = [base.columns[i] for i in base.raters if base.columns[i] in lines]
         truths = {c.name: lines[c] for c in (*first, *(c for c in lines if c.role == "reference"))}

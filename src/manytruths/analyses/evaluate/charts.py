@@ -77,7 +77,7 @@ def _points(found: GreyScores, algorithm: str, truth: str) -> tuple[Values, Valu
 
 def _area(found: GreyScores, algorithm: str, truth: str) -> str:
     rows = found.scores.all("pbar_area", "pooled")
-    value = next(r.value for r in rows if r.extra == (algorithm, truth))
+    value = next(r.value for r in rows if (r["algorithm"], r["against"]) == (algorithm, truth))
     return "–" if math.isnan(value) else f"{value:.3f}"
 
 

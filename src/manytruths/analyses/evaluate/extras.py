@@ -17,6 +17,7 @@ from ...evaluation.intensity import frame_intensity
 from ...evaluation.second_look import SecondLook, second_look
 from ...io.grades import read_grades
 from ...study import Case, Progress, Study
+from ...study.consensus import binary_mask
 from ..printing import counted
 from ..summaries import Settings
 from .frames import Frames, frame_curves
@@ -25,7 +26,7 @@ from .grading import Graded, grade_metrics
 from .grading_sheet import draw_tickets, plan_sheet, refuse_graded, write_sheet
 from .hard import MEAN, HardScores, by_case, truths_of
 from .measures import EVERYBODY
-from .scenes import Array, Scene, binary
+from .scenes import Array, Scene
 from .second_look_table import Look, Looks, draw_places, second_looks
 
 GRADED = ("dice", "iou", "cohen_kappa", "hausdorff_95", "mean_surface_distance", "surface_dice", "soft_accuracy")
@@ -159,8 +160,8 @@ def _marks(scene: Scene) -> tuple[dict[Column, Array], dict[Column, Array]]:
     """What raters in their first session, and algorithms, marked at all."""
     first = {scene.table.columns[i] for i in scene.table.raters}
     void = scene.reading.case.options.void
-    raters = {c: binary(m, None, void) for c, m in scene.reading.masks.items() if c in first}
-    return raters, {c: binary(m, None, void) for c, m in scene.predictions.items()}
+    raters = {c: binary_mask(m, None, void) for c, m in scene.reading.masks.items() if c in first}
+    return raters, {c: binary_mask(m, None, void) for c, m in scene.predictions.items()}
 
 
 def _look(scene: Scene, plan: ExtraPlan) -> Look:

@@ -139,7 +139,7 @@ def _areas(rocs: Sequence[MetricRoc]) -> Table:
         for name, area in ((AREA, roc.area), *([] if roc.algorithm else [(WITHIN, roc.within)])):
             row = Row("pooled", name, area.value, extra=extra, low=area.low, high=area.high, n=n)
             row.n_undefined = roc.undefined
-            table.rows.append(row)
+            table.append(row)
     return table
 
 
@@ -151,7 +151,7 @@ def _points(rocs: Sequence[MetricRoc]) -> Table:
         for i, threshold in enumerate(roc.thresholds.tolist()):
             for name, values in curves.items():
                 value = values[i] if whole[name] else Undefined("none_of_class")
-                table.rows.append(Row("pooled", name, value, extra=(roc.metric, threshold), n=whole[name]))
+                table.append(Row("pooled", name, value, extra=(roc.metric, threshold), n=whole[name]))
     return table
 
 
@@ -166,7 +166,7 @@ def _grades(counts: Sequence[GradeCounts], agreement: Sequence[GraderAgreement],
                   for grade, name, value in own)  # fmt: skip
     for pair in agreement:
         for name, value in (("weighted_kappa", pair.kappa), ("same_grade", pair.same)):
-            table.rows.append(Row("pooled", name, value, extra=("", pair.first, "", pair.second), n=pair.n))
+            table.append(Row("pooled", name, value, extra=("", pair.first, "", pair.second), n=pair.n))
     return table
 
 

@@ -18,7 +18,8 @@ from ...evaluation.grey.curves import NO_NEGATIVES, NO_POSITIVES
 from ...evaluation.grey.indexing import pattern_index
 from ...evaluation.grey.truths import Truths, truths
 from ...study import Case
-from .scenes import Array, EvaluatePlan, Scene, binary, counted, spatial
+from ...study.consensus import binary_mask
+from .scenes import Array, EvaluatePlan, Scene, counted, spatial
 
 AREAS = ("pbar_area", "pr_area", "roc_area")
 
@@ -43,11 +44,12 @@ class GreyCase:
 def grey_case(case: Case, plan: EvaluatePlan) -> GreyCase:
     """Every algorithm of a case."""
     scene = Scene.of(case.read())
-    marks = {c: binary(a, None, case.options.void) for c, a in scene.marks.items()}
+    marks = {c: binary_mask(a, None, case.options.void) for c, a in scene.marks.items()}
+    readings = scene.readings_of(None)
+    maps, notes = spatial(readings, plan)
     try:
-        maps, notes = spatial(scene, marks, plan)
         base = counted(scene, marks | maps)
-        joint = appended(base, estimates(base, plan.by_pattern, plan.options))
+        joint = appended(base, estimates(base, plan.by_pattern, plan.options, raters=readings.table))
         # further columns are functions of the pattern, and leave the patterns in their order
         index = pattern_index(marks | maps, base)
         found = truths(joint, levels=True)

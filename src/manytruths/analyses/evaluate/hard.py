@@ -204,7 +204,7 @@ def algorithms_of(part: Part) -> list[Column]:
 
 def truths_of(part: Part) -> list[Column]:
     """Raters in natural order, then truths as given and named; those without one of the raters are not shown."""
-    met = dict.fromkeys(t for who, t in part.keys if who.role == "algorithm" and not t.session.startswith("without "))
+    met = dict.fromkeys(t for who, t in part.keys if who.role == "algorithm" and not t.left_out)
     slots = next(iter(part.tallies.values())).exchangeable  # slots are nobody, and so no truth
     raters = [] if slots else sorted([t for t in met if t.role == "rater"], key=lambda c: c.order)
     return raters + [t for t in met if t.role != "rater"]
@@ -251,7 +251,7 @@ def by_case(part: Part, algorithm: Column, truth: Column, statistic: str) -> lis
 def _human_series(part: Part, raters: Sequence[Column]) -> Iterator[Series]:
     """Each rater against every other, against what the others say, and against truths that were given."""
     for key in part.keys:
-        own = key[1].role == "rater" or key[1].session or key[1] == EVERYBODY or key[1] in part.given
+        own = key[1].role == "rater" or key[1].left_out or key[1] == EVERYBODY or key[1] in part.given
         if key[0] in raters and own:
             for name in part.statistics(key):
                 values = part.series(*key, name)
@@ -289,13 +289,13 @@ def _judged(
     part: Part, algorithms: Sequence[Column], values: Sequence[Sequence[float]], human: HumanRange, settings: Settings
 ) -> Iterator[Row]:
     series = [Series(human.statistic, v, part.label, (a.name,)) for a, v in zip(algorithms, values, strict=True)]
-    for row in mean_rows(series, part.tallies, list(part.tallies), "", settings):
-        if row.scope == "mean":
-            name = str(row.extra[0])
-            certain = {True: "yes", False: "no", None: ""}[human.certain(name)]
-            ends = [None if np.isnan(end) else end for end in (human.low, human.high)]
-            row.extra = (name, human.against, *ends, human.verdict(name), certain)
-            yield row
+    rows = mean_rows(series, part.tallies, list(part.tallies), "", settings)
+    for algorithm, row in zip(algorithms, (r for r in rows if r.scope == "mean"), strict=True):
+        name = algorithm.name
+        certain = {True: "yes", False: "no", None: ""}[human.certain(name)]
+        ends = [None if np.isnan(end) else end for end in (human.low, human.high)]
+        row.extra = (name, human.against, *ends, human.verdict(name), certain)
+        yield row
 
 
 def _difference_rows(ranges: Mapping[tuple[str, str, str], HumanRange], region: str) -> Iterator[Row]:

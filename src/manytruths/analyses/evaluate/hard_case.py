@@ -14,12 +14,14 @@ from ...core.columns import Column
 from ...core.errors import ManytruthsError
 from ...core.tally import Tally
 from ...core.undefined import Undefined
-from ...evaluation.columns import Estimated, appended, estimates, first_readings
+from ...evaluation.columns import Estimated, appended, estimates
 from ...fusion import balanced_accuracy, gordon_f, soft_accuracy
+from ...fusion.result import first_readings
 from ...shape import Surface, SurfaceDistances, surface, surface_distances
 from ...shape.surface_summaries import undefined
 from ...study import Case
-from .scenes import Array, EvaluatePlan, Scene, binary, counted, painted, spatial
+from ...study.consensus import binary_mask
+from .scenes import Array, EvaluatePlan, Scene, consensus_notes, counted, decided, spatial
 
 Pair = tuple[Column, Column]
 
@@ -69,19 +71,19 @@ def _only(value: int, scene: Scene) -> bool:
 
 def _judged(scene: Scene, value: int | None, plan: EvaluatePlan) -> Judged:
     case = scene.reading.case
-    marks = {c: binary(a, value, case.options.void) for c, a in scene.marks.items()}
+    marks = {c: binary_mask(a, value, case.options.void) for c, a in scene.marks.items()}
+    readings = scene.readings_of(value)
+    maps, notes = spatial(readings, plan)
     try:
-        maps, notes = spatial(scene, marks, plan)
         base = counted(scene, marks | maps)
-        found = estimates(base, plan.by_pattern, plan.options, left_out=True)
+        found = estimates(base, plan.by_pattern, plan.options, left_out=True, raters=readings.table)
     except ManytruthsError as error:
         raise type(error)(f"case {case.name}: {error}") from None
-    notes += [f"{c.name}: {e.found.note}" for c, e in found.items() if e.found.note and not c.session]
+    notes += [said for c, e in found.items() if not c.left_out for said in consensus_notes(c.name, e.found)]
     joint = appended(base, found)
     distances: dict[Pair, SurfaceDistances] = {}
     if plan.distances:
-        own = {c: marks[c] for c in scene.reading.masks}
-        drawn = {c: painted(e, own) for c, e in found.items()}
+        drawn = {c: decided(readings, e.found) for c, e in found.items()}
         distances = _distances(scene, marks | maps | drawn, joint, plan)
     absent = frozenset((*case.absent, *case.missing, *case.missing_references))
     grid = scene.reading.grid
@@ -119,14 +121,14 @@ def compared(joint: Tally, given: Collection[Column] = ()) -> Iterator[Pair]:
     raters, truths = [joint.columns[i] for i in joint.raters], joint.role("reference")
     yield from combinations(raters, 2)
     yield from ((a, b) for a in joint.role("algorithm") for b in (*raters, *truths))
-    yield from ((r, t) for r in raters for t in truths if t in given or t.session == f"without {r.name}")
+    yield from ((r, t) for r in raters for t in truths if t in given or t.left_out == r.name)
 
 
 def _soft(base: Tally, found: Mapping[Column, Estimated]) -> dict[tuple[Column, Column, str], float]:
     """Algorithms against each probability, and raters against that of the others."""
     values: dict[tuple[Column, Column, str], float] = {}
     for truth, estimate in found.items():
-        left_out = [c for c in (base.columns[i] for i in base.raters) if truth.session == f"without {c.name}"]
+        left_out = [c for c in (base.columns[i] for i in base.raters) if truth.left_out == c.name]
         judged = [*base.role("algorithm"), *left_out]
         for name, measure in SOFT.items():
             numbers = measure(base, estimate.probability, judged) if judged else ()

@@ -84,13 +84,13 @@ class Bench:
                 fits = truth.name == kind
             else:
                 own = truth == EVERYBODY and who.role == "rater"
-                fits = truth.name == kind and (own or truth.session == f"without {without}")
+                fits = truth.name == kind and (own or truth.left_out == without)
             if fits:
                 yield truth
 
 
 def _others(truth: Column) -> bool:
-    return truth == EVERYBODY or truth.session.startswith("without ")
+    return truth == EVERYBODY or bool(truth.left_out)
 
 
 @dataclass(frozen=True)

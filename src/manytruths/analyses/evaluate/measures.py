@@ -71,7 +71,7 @@ def _overlaps(table: Tally) -> dict[Key, Values]:
 
 def _meets(who: Column, whom: Column) -> bool:
     """A rater is judged by the other raters, by what is given, and by truths that the others made."""
-    return who.role == "algorithm" or whom.role == "rater" or whom.session in ("", f"without {who.name}")
+    return who.role == "algorithm" or whom.role == "rater" or whom.left_out in ("", who.name)
 
 
 def _distances(distances: Mapping[Key, SurfaceDistances], a: Column, b: Column, tolerance: float) -> Values:
@@ -97,7 +97,7 @@ def _accepted(table: Tally, absent: Collection[Column]) -> dict[Key, Values]:
     for rater in raters:
         found[rater, EVERYBODY] = _extended(table, rater)
         readings = [c for c in table.role("rater") if c.name == rater.name]  # his second reading is his own, too
-        others, truth = table.without(*readings), replace(EVERYBODY, session=f"without {rater.name}")
+        others, truth = table.without(*readings), replace(EVERYBODY, left_out=rater.name)
         found |= {(a, truth): _extended(others, a) for a in table.role("algorithm")}
     return found
 

@@ -10,6 +10,7 @@ from ...agreement import contingency
 from ...core.columns import Column
 from ...core.errors import few
 from ...core.labels import VOID
+from ...core.notes import Note
 from ...core.tally import Tally
 from ...core.undefined import reason
 from ...evaluation.extended_dice import SATURATED
@@ -22,6 +23,9 @@ from .hard import HardScores, Part
 from .human_range import LEAST_RATERS
 from .measures import EVERYBODY, mean_of
 from .scenes import EvaluatePlan
+
+ONE_MORE = "one_more_rater"
+"""The code of the note that says how often a further rater lies outside."""
 
 COUNTED = {
     "worst": "they count as the worst in means and rankings (--missing exclude leaves these cases out for all)",
@@ -54,14 +58,16 @@ def _few(study: Study, plan: EvaluatePlan) -> Iterator[str]:
     """What depends on how many raters and subjects there are."""
     raters = len(study.rater_names)
     if raters < LEAST_RATERS:
-        yield f"{raters} raters make no human range: no verdict is given"
+        yield Note("no_human_range", f"{raters} raters make no human range: no verdict is given")
     elif not study.options.exchangeable:
         chance = 2 / (raters + 1)
-        yield f"one more rater like these {raters} would lie above or below all in about {chance:.0%} of studies"
+        told = f"one more rater like these {raters} would lie above or below all in about {chance:.0%} of studies"
+        yield Note(ONE_MORE, told)
     if raters == 2 and "vote:0.5" in plan.truths:
-        yield "vote:0.5 of two raters is what any of them marked: half is enough"
+        yield Note("vote_of_two", "vote:0.5 of two raters is what any of them marked: half is enough")
     if len(study) > 1 and len(study.subjects) == len(study) and all(c.subject == c.name for c in study):
-        yield "no subjects are named: every case counts as a patient of its own (--cases with a column subject)"
+        told = "no subjects are named: every case counts as a patient of its own (--cases with a column subject)"
+        yield Note("no_subjects", told)
 
 
 def _missing(study: Study, missing: Missing) -> Iterator[str]:
@@ -113,7 +119,7 @@ def _same(table: Tally, a: Column, b: Column) -> bool:
 
 def _empty(part: Part) -> Iterator[str]:
     """Predictions and truths that mark nothing, predictions that mark everything."""
-    columns = dict.fromkeys(c for t in part.tallies.values() for c in t.columns if not c.session)
+    columns = dict.fromkeys(c for t in part.tallies.values() for c in t.columns if not c.session and not c.left_out)
     for column in columns:
         nothing, everything = _cases(part, column, {0}), _cases(part, column, {1})
         if column.role == "algorithm":
@@ -186,5 +192,4 @@ def _consensus(parts: Sequence[Part]) -> Iterator[str]:
             for line in said:
                 told.setdefault(line, []).append(case)
     for line, cases in told.items():
-        if not line.endswith("marked nothing"):
-            yield f"{line} ({few(list(dict.fromkeys(cases)), 3)})"
+        yield f"{line} ({few(list(dict.fromkeys(cases)), 3)})"

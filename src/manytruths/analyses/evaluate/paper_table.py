@@ -38,7 +38,7 @@ def paper_table(scores: Table) -> tuple[Sequence[str], list[list[str]]]:
 
 def _cells(scores: Table, scope: str) -> dict[tuple[str, str, str, str], Row]:
     return {
-        (r.label, str(r.extra[0]), str(r.extra[1]), r.statistic): r
+        (r.label, str(r["algorithm"]), str(r["against"]), r.statistic): r
         for r in scores.rows
         if r.scope == scope and not r.group
     }

@@ -101,7 +101,7 @@ def _against(found: Evaluation, part: Part) -> Any:
 def _rows(found: Evaluation, part: Part, scope: str) -> dict[tuple[str, str, str], Row]:
     rows = found.table("scores").rows
     return {
-        (str(r.extra[0]), str(r.extra[1]), r.statistic): r
+        (str(r["algorithm"]), str(r["against"]), r.statistic): r
         for r in rows
         if r.scope == scope and r.label == part.label and not r.group
     }
@@ -116,11 +116,11 @@ def _verdicts(found: Evaluation, part: Part) -> Any:
     assert found.hard is not None
     rows = []
     for row in found.table("verdicts").rows:
-        algorithm, against, low, high, *_ = row.extra
+        algorithm, against = row["algorithm"], row["against"]
         wanted = against == OTHERS or row.statistic == "extended_dice"
         if row.label == part.label and wanted and row.statistic in (*SHOWN, "extended_dice", "cohen_kappa"):
             human = found.hard.ranges[part.label, str(against), row.statistic]
-            ends = f"{number(low)}–{number(high)}"  # type: ignore[arg-type]
+            ends = f"{number(row['human_low'])}–{number(row['human_high'])}"
             words = verdict_words(human, str(algorithm))
             rows.append([str(algorithm), NAMES[row.statistic], with_interval(row), ends, words])
     title = "Beside the raters: each and the algorithm judged by the other raters, case by case"
@@ -143,9 +143,9 @@ def _grey(found: Evaluation) -> Iterator[Any]:
     rows = []
     for algorithm in found.grey.counts:
         own = {
-            str(r.extra[1]): r.value
+            str(r["against"]): r.value
             for r in found.grey.scores.all("pbar_area", "pooled")
-            if r.extra[0] == algorithm.name
+            if r["algorithm"] == algorithm.name
         }
         known = {t: own[t] for t in truths if own[t] == own[t]}
         least, most = (pick(known, key=known.__getitem__) for pick in (min, max)) if known else ("", "")
@@ -159,7 +159,7 @@ def _grey(found: Evaluation) -> Iterator[Any]:
 
 def _correlation(found: Evaluation, algorithm: str) -> list[str]:
     assert found.grey is not None
-    rows = [r for r in found.grey.correlations.rows if r.scope == "pooled" and r.extra == (algorithm,)]
+    rows = [r for r in found.grey.correlations.rows if r.scope == "pooled" and r["algorithm"] == algorithm]
     return [number(next(r.value for r in rows if r.statistic == name), 4) for name in ("cco", "cci")]
 
 

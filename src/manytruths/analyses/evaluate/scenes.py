@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -12,12 +13,14 @@ from numpy.typing import NDArray
 from ...core.columns import Column
 from ...core.counting import tally
 from ...core.labels import Labels
-from ...core.painting import paint
+from ...core.notes import code_of
 from ...core.tally import Tally
-from ...evaluation.columns import Estimated, truth_column
-from ...fusion import consensus
-from ...fusion.door import LEVEL_SETS, estimator
+from ...evaluation.columns import truth_column
+from ...fusion import Consensus
+from ...fusion.notes import MARKED_NOTHING
+from ...fusion.registry import estimator, options_of
 from ...study.case import Reading
+from ...study.consensus import FirstReadings, binary_mask
 from ...study.predicted import refuse_grey_references, refuse_other_values
 
 Array = NDArray[Any]
@@ -50,8 +53,7 @@ class EvaluatePlan:
 
     def options_of(self, method: str) -> dict[str, Any]:
         """What an estimator is called with."""
-        chosen, own = estimator(method)
-        return {**self.options.get(chosen.name, {}), **own}
+        return options_of(method, self.options)
 
 
 @dataclass(frozen=True)
@@ -83,12 +85,21 @@ class Scene:
         refuse_grey_references(case, table, references)
         return cls(reading, judged, references, table, areas)
 
+    @cached_property
+    def readings(self) -> FirstReadings:
+        """What consensuses are made of."""
+        return FirstReadings.of(self.reading)
+
+    def readings_of(self, value: int | None) -> FirstReadings:
+        """The same with one label against all the others; None unites all but background."""
+        return self.readings.one_label(value)
+
     @property
     def union(self) -> NDArray[np.bool_]:
         """What any rater marked, in the first reading."""
         masks, void = self.reading.masks, self.reading.case.options.void
         first = [c for c in (self.table.columns[i] for i in self.table.raters) if c in masks]
-        marked = [np.ma.filled(binary(masks[c], None, void), False) for c in first]
+        marked = [np.ma.filled(binary_mask(masks[c], None, void), False) for c in first]
         return np.asarray(np.logical_or.reduce(marked))
 
     @property
@@ -97,29 +108,25 @@ class Scene:
         return {**self.reading.masks, **self.predictions, **self.references}
 
 
-def binary(array: Array, value: int | None, void: int | None) -> Array:
-    """Marked or not; masked where it was not rated, or does not count."""
-    data = np.ma.getdata(array)
-    marked = data != 0 if value is None else data == value
-    hidden = np.ma.getmaskarray(array) if np.ma.isMaskedArray(array) else None
-    if void is not None:
-        hidden = (data == void) if hidden is None else hidden | (data == void)
-    return marked if hidden is None else np.ma.array(marked, mask=hidden)
-
-
-def spatial(scene: Scene, marks: Mapping[Column, Array], plan: EvaluatePlan) -> tuple[dict[Column, Array], list[str]]:
+def spatial(readings: FirstReadings, plan: EvaluatePlan) -> tuple[dict[Column, Array], list[str]]:
     """The maps of methods that look at neighbours, with what to know about them."""
     maps, notes = {}, []
-    first = scene.table.raters
-    masks = {c: marks[c] for c in (scene.table.columns[i] for i in first) if c in marks}
     for method in plan.spatial:
-        options = plan.options_of(method)
-        if method.partition(":")[0] in LEVEL_SETS:
-            options |= {"spacing": scene.reading.grid.spacing}
-        found = consensus(masks, method, region=scene.reading.case.region(scene.reading.grid), **options)
-        maps[truth_column(method)] = np.asarray(found.hard).astype(bool)
-        notes += [f"{method}: {found.note}"] if found.note else []
+        found = readings.estimate(method, plan.options_of(method))
+        maps[truth_column(method)] = decided(readings, found)
+        notes += consensus_notes(method, found)
     return maps, notes
+
+
+def decided(readings: FirstReadings, found: Consensus) -> Array:
+    """The map of what a consensus of one label marks."""
+    return readings.map_of(found, np.asarray(found.hard)).astype(bool)
+
+
+def consensus_notes(method: str, found: Consensus) -> list[str]:
+    """What to know about a method, in one line; who left a mask empty, ``check`` tells."""
+    told = [note for note in found.notes if code_of(note) != MARKED_NOTHING]
+    return [f"{method}: {'; '.join(told)}"] if told else []
 
 
 def counted(scene: Scene, marks: Mapping[Column, Array]) -> Tally:
@@ -145,10 +152,3 @@ def counted(scene: Scene, marks: Mapping[Column, Array]) -> Tally:
 def _in_order(marks: Mapping[Column, Array], *columns: Column) -> dict[Column, Array | None]:
     """In the same order in every case, whoever is absent, so that what is counted adds."""
     return {c: marks.get(c) for c in sorted(columns, key=lambda c: c.order)}
-
-
-def painted(found: Estimated, raters: Mapping[Column, Array]) -> Array:
-    """The map of a consensus, from the masks of the raters it was made of."""
-    table = found.found.tally
-    assert table is not None
-    return paint(found.found.hard, {c: a for c, a in raters.items() if c in table.columns}, fill=0)

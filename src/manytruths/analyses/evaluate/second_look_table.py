@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...core.notes import Note
 from ...evaluation.second_look import Place, SecondLook, place_items, wanted_items
 from ...io import write_picture
 from ..printing import counted
@@ -116,13 +117,16 @@ def _named(shares: Mapping[str, float]) -> str:
 def _notes(by_case: Mapping[str, SecondLook], rims: int, found: int, listed: int) -> Iterator[str]:
     specks = sum(look.specks for look in by_case.values())
     if specks:
-        yield f"{counted(specks, 'speck')} with too few pixels {_are(specks)} left out of the second look"
+        told = f"{counted(specks, 'speck')} with too few pixels {_are(specks)} left out of the second look"
+        yield Note("second_look", told)
     if rims:
-        yield f"{counted(rims, 'rim')}, thin and beside what raters marked, {_are(rims)} left out of the second look"
+        told = f"{counted(rims, 'rim')}, thin and beside what raters marked, {_are(rims)} left out of the second look"
+        yield Note("second_look", told)
     if found > listed:
-        yield f"{found} places deserve a second look; the {listed} strongest are listed"
+        yield Note("second_look", f"{found} places deserve a second look; the {listed} strongest are listed")
     for note in dict.fromkeys(look.note for look in by_case.values() if look.note):
-        yield f"{note} ({sum(look.note == note for look in by_case.values())} of {len(by_case)} cases)"
+        told = f"{note} ({sum(look.note == note for look in by_case.values())} of {len(by_case)} cases)"
+        yield Note("second_look", told)
 
 
 def _are(count: int) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import CallError, InputError
-from ...fusion.door import estimator
+from ...fusion.registry import estimator
 from ...io.results import write_summary
 from ...study import Progress, Study
 from ..files import summary_of, write_charts

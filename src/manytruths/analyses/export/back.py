@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ...core.errors import CallError, InputError
 from ...exchange.outlines import Bitmap, Whole
 from ...exchange.reads import Mark, Outline, Read
-from ...fusion.door import estimator
+from ...fusion.registry import estimator
 from ...io import safe_name, write_text
 from ...io.replacing import replacing, written_files
 from ...io.results import SUMMARY, write_summary

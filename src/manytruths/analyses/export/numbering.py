@@ -63,19 +63,16 @@ class Numbering:
         for number, (value, name) in enumerate(zip(self.values, self.names, strict=True), start=1):
             yield number, value, name
 
+    def codes(self, mask: NDArray[Any]) -> NDArray[Any]:
+        """The numbers of a study's values."""
+        return np.asarray(np.searchsorted(np.array((0, *self.values)), mask))
+
     def numbered(self, mask: NDArray[Any], case: Case) -> Codes:
         """A mask of the study in these numbers."""
         options = case.options
-        codes = mask != 0 if options.foreground else np.searchsorted(np.array((0, *self.values)), mask)
+        codes = mask != 0 if options.foreground else self.codes(mask)
         void = options.void is not None and mask == options.void
         return np.where(void, NOT_RATED, codes).astype(np.uint8)
-
-    def declared(self, case: Case) -> Labels | None:
-        """The numbers as labels, where the study says which labels there are."""
-        if case.labels is None:
-            return None
-        start = () if case.labels.background is None else (0,)
-        return Labels((*start, *range(1, self.ignore)))
 
 
 def _free(name: str, value: int) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from ...core.errors import CallError
-from ...fusion.door import estimator
+from ...fusion.registry import estimator
 
 Disputed = Literal["reference", "ignore", "soft", "replicate"]
 """What becomes of pixels on which raters disagree."""

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...core.columns import Column
-from ...core.counting import tally
-from ...core.errors import CallError, ManytruthsError
-from ...core.painting import paint
-from ...fusion import Consensus, consensus
-from ...fusion.door import LEVEL_SETS, estimator
+from ...core.errors import CallError
+from ...fusion import Consensus
 from ...fusion.result import BINARY
 from ...study import Case
 from ...study.case import Reading
+from ...study.consensus import FirstReadings
 from .numbering import NOT_RATED, Codes, Numbering
 
 Soft = NDArray[np.float32]
@@ -65,61 +63,36 @@ class Targets:
 
     def hard(self, found: Consensus) -> Codes:
         """The reference standard; what nobody rated is to be ignored."""
-        values = np.maximum(self._painted(found, np.asarray(found.values)), 0)
-        return self._ignoring(values.astype(np.uint8), self.rated)
+        values, _ = self.readings.paint(found)
+        codes = values != 0 if self.reading.case.options.foreground else self.numbering.codes(values)
+        return self._ignoring(codes.astype(np.uint8), self.rated)
 
     def soft(self, found: Consensus) -> Iterator[Soft]:
         """How likely each pixel is marked; of several labels, how likely it is each of them, background first."""
-        labels = range(self.numbering.ignore)
-        for label in labels if len(labels) > 2 else (1,):
-            known = label in found.labels.values
-            values = np.asarray(found.of(label)) if known else np.zeros(found.hard.shape)
-            chance = self._painted(found, np.nan_to_num(values))
+        values = (0, *self.numbering.values)
+        for value in values if len(values) > 2 else values[1:]:
+            known = value in found.labels.values
+            by_pattern = np.asarray(found.of(value)) if known else np.zeros(found.hard.shape)
+            chance = self.readings.map_of(found, np.nan_to_num(by_pattern))
             yield np.where(self.rated, chance, 0).astype(np.float32)
 
     def _ignoring(self, codes: Codes, known: Flags) -> Codes:
         return np.where(known, codes, np.uint8(self.numbering.ignore))
 
-    def _painted(self, found: Consensus, values: NDArray[Any]) -> NDArray[Any]:
-        if found.tally is None:
-            return values
-        present = {c: m for c, m in self.columns.items() if m is not None}
-        return paint(values, present, found.tally, void=NOT_RATED, fill=0)
-
-    @property
-    def columns(self) -> dict[Column, Codes | None]:
-        """Masks as estimators want them: outside of the region they hold nothing that they do not hold inside."""
-        region = self.reading.case.region(self.reading.grid)
-        first = first_readings(self.reading.case)
-        return {column: _inside(self.masks.get(name), region) for name, column in first.items()}
+    @cached_property
+    def readings(self) -> FirstReadings:
+        """What the reference standard is estimated from."""
+        return FirstReadings.of(self.reading)
 
     def reference(self, method: str) -> Consensus:
         """The reference standard, by a method of ``fuse``."""
-        case = self.reading.case
-        try:
-            found = self._estimated(method)
-        except ManytruthsError as error:
-            raise type(error)(f"case {case.name}, {method}: {error}") from None
+        found = self.readings.estimate(method)
         if found.labels == BINARY and len(self.numbering.values) > 1:
             raise CallError(
                 f"--reference {method} only tells marked from not, but there are labels "
                 f"{', '.join(self.numbering.names)}; take staple or plurality, or unite them (--foreground any)"
             )
         return found
-
-    def _estimated(self, method: str) -> Consensus:
-        """As ``fuse`` does it, on the numbers instead of the values."""
-        case, grid = self.reading.case, self.reading.grid
-        region = case.region(grid)
-        raters = "exchangeable" if case.options.exchangeable else None
-        if estimator(method)[0].spatial:
-            present = {c: m for c, m in self.columns.items() if m is not None}
-            options = {"spacing": grid.spacing} if method.partition(":")[0] in LEVEL_SETS else {}
-            return consensus(present, method, raters=raters, void=NOT_RATED, region=region, **options)
-        inside = "whole" if isinstance(region, str) else region
-        labels = self.numbering.declared(case)
-        table = tally(self.columns, raters=raters, labels=labels, void=NOT_RATED, region=inside)
-        return consensus(table.restrict(region) if isinstance(region, str) else table, method)
 
 
 def targets_of(reading: Reading, numbering: Numbering) -> Targets:
@@ -134,10 +107,3 @@ def targets_of(reading: Reading, numbering: Numbering) -> Targets:
     least = np.minimum.reduce([*masks.values()])
     most = np.maximum.reduce([np.where(mask == NOT_RATED, 0, mask) for mask in masks.values()])
     return Targets(reading, numbering, masks, least, (least != NOT_RATED) & (least != most))
-
-
-def _inside(mask: Codes | None, region: str | NDArray[Any]) -> Codes | None:
-    if mask is None or isinstance(region, str):
-        return mask
-    inside = region.astype(bool)
-    return np.where(inside, mask, mask[inside][0])

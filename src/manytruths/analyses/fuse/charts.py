@@ -33,6 +33,6 @@ def charts(found: Fusion) -> dict[str, str]:
 def _by_rater(found: Fusion, method: str) -> dict[str, list[float]]:
     values: dict[str, list[float]] = {}
     for row in found.performance.all("iou", "case"):
-        if row.extra[0] == method:
-            values.setdefault(str(row.extra[1]) or "mean of raters", []).append(float(row.value))
+        if row["method"] == method:
+            values.setdefault(str(row["rater"]) or "mean of raters", []).append(float(row.value))
     return values

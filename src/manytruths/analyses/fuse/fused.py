@@ -9,6 +9,7 @@ from typing import Any
 
 from ...complexity import STATISTICS, Complexity
 from ...core.columns import Column
+from ...core.notes import Note, code_of
 from ...core.tally import Tally
 from ...core.undefined import Undefined, code
 
@@ -20,9 +21,14 @@ class Ending:
     method: str
     ended: str
     iterations: int
-    note: str
+    notes: tuple[str, ...]
     united: bool = False
     """Whether it only tells marked from not, where there are several labels."""
+
+    @property
+    def note(self) -> str:
+        """The notes in one line."""
+        return "; ".join(self.notes)
 
 
 @dataclass(frozen=True)
@@ -40,6 +46,11 @@ class Fused:
     files: tuple[Path, ...] = ()
 
 
+def on_modified_background(method: str) -> str:
+    """What a method made of the modified background is called in tables."""
+    return f"{method} on the modified background"
+
+
 def column_of(method: str) -> Column:
     """Where the decisions of a method stand in a table; a rater may bear the same name."""
     return Column(method, "reference")
@@ -49,7 +60,7 @@ def kept(found: Fused) -> dict[str, Any]:
     """The case as JSON: numbers that are undefined as their code and detail."""
     return {
         "tally": found.tally.to_csv(),
-        "endings": found.endings,
+        "endings": [{**vars(e), "notes": [[code_of(note), note] for note in e.notes]} for e in found.endings],
         "soft": [[m, r, s, _stored(v)] for m, r, s, v in found.soft],
         "regions": [[m, _stored(d), c] for m, d, c in found.regions],
         "complexity": {k: _stored(v) for k, v in vars(found.complexity).items()},
@@ -67,12 +78,17 @@ def restored(kept: dict[str, Any], files: tuple[Path, ...]) -> Fused:
     case: dict[str, Any] = {k: _number(v) if k in STATISTICS else v for k, v in kept["complexity"].items()}
     return Fused(
         Tally.from_csv(kept["tally"]),
-        tuple(Ending(**e) for e in kept["endings"]),
+        tuple(_ending(e) for e in kept["endings"]),
         tuple((m, r, s, _number(v)) for m, r, s, v in kept["soft"]),
         tuple((m, _number(d), float(c)) for m, d, c in kept["regions"]),
         Complexity(**case),
         files,
     )
+
+
+def _ending(kept: dict[str, Any]) -> Ending:
+    notes = tuple(Note(code, text) if code else text for code, text in kept["notes"])
+    return Ending(**{**kept, "notes": notes})
 
 
 def _number(value: Any) -> float:

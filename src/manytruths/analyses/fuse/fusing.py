@@ -14,20 +14,20 @@ import manytruths
 
 from ...complexity import Complexity, case_complexity
 from ...core.counting import tally
-from ...core.errors import CallError, ManytruthsError
+from ...core.errors import CallError
 from ...core.pooling import find_rows
 from ...core.tally import Tally
 from ...core.undefined import Undefined
-from ...core.values import PatternValues
-from ...fusion import Consensus, balanced_accuracy, consensus, gordon_f, soft_accuracy
-from ...fusion.door import LEVEL_SETS, estimator
-from ...fusion.result import BINARY
+from ...fusion import Consensus, balanced_accuracy, estimate, gordon_f, soft_accuracy
+from ...fusion.registry import estimator, options_of
+from ...fusion.result import first_readings
 from ...io import Location, safe_name, write_map
 from ...io.ledger import fingerprint, recall, remember
 from ...io.location import suffix_of
 from ...io.replacing import take_over
 from ...study import Case
 from ...study.case import Reading
+from ...study.consensus import FirstReadings
 from ...study.options import PATHS
 from .fused import Ending, Fused, column_of, kept, restored
 from .pictures import draw_probability, draw_sorted
@@ -60,9 +60,8 @@ class FusePlan:
     """The same from the modified background of every case."""
 
     def options_of(self, method: str) -> dict[str, Any]:
-        """What an estimator is called with; what its name says, as in ``simple:2``, comes first."""
-        chosen, own = estimator(method)
-        return {**self.options.get(chosen.name, {}), **own}
+        """What an estimator is called with."""
+        return options_of(method, self.options)
 
 
 def fuse_case(case: Case, plan: FusePlan) -> Fused:
@@ -83,7 +82,7 @@ def fuse_case(case: Case, plan: FusePlan) -> Fused:
                 take_over(place / name, plan.folder / name)
             return restored(before, written)
     made = fused(reading, plan)
-    _write_all(reading, plan, made)
+    _write_all(plan, made)
     remember(plan.folder, ledger, digest, names, kept(made.kept))
     return replace(made.kept, files=written)
 
@@ -93,15 +92,16 @@ def _fingerprint(reading: Reading, plan: FusePlan) -> str:
     case = reading.case
     who = (tuple(case.masks), case.absent, case.structures, suffixes(case), case.name)
     pooled = (_digest(plan.pooled), _digest(plan.pooled_cut))
-    options = [getattr(case.options, one.name) for one in fields(case.options) if one.name not in (*PATHS, "exclude")]
+    elsewhere = (*PATHS, "exclude", "exclude_rater")  # seen in the masks themselves
+    options = [getattr(case.options, one.name) for one in fields(case.options) if one.name not in elsewhere]
     settings = (manytruths.__version__, plan.methods, plan.options, plan.pictures, options, who, pooled)
     content = [reading.grid, case.region(reading.grid), *reading.masks.values()]
     return fingerprint(settings, [*content, *(reading.picture if plan.pictures else ())])
 
 
-def _digest(pooled: Mapping[str, Consensus]) -> list[tuple[str, str, Any]]:
+def _digest(pooled: Mapping[str, Consensus]) -> list[tuple[str, tuple[str, ...], Any]]:
     """What of an estimate is painted, and said."""
-    return [(name, found.note, _content(found)) for name, found in pooled.items()]
+    return [(name, found.notes, _content(found)) for name, found in pooled.items()]
 
 
 def _content(found: Consensus) -> list[bytes]:
@@ -143,6 +143,8 @@ class Fusing:
     """What was made of a case: what is kept of it, the estimates, and their hard and soft maps."""
 
     kept: Fused
+    reading: Reading
+    """The masks, which outside the region hold nothing that they do not hold inside."""
     estimates: Mapping[str, Consensus]
     maps: Mapping[str, tuple[Array, Array]]
     decided: Mapping[str, Array]
@@ -151,42 +153,31 @@ class Fusing:
 
 def fused(reading: Reading, plan: FusePlan) -> Fusing:
     """A case whose masks are in memory."""
-    reading = _inside(reading)
-    table = counted(reading)
-    found = {m: _estimated(reading, table, m, plan) for m in plan.methods}
-    maps = {m: _maps(reading, f) for m, f in found.items()}
-    endings = tuple(_ending(m, f, table) for m, f in found.items())
+    readings = FirstReadings.of(reading)
+    table = readings.table
+    found = {m: plan.pooled[m] if m in plan.pooled else readings.estimate(m, plan.options_of(m)) for m in plan.methods}
+    maps = {m: readings.paint(f) for m, f in found.items()}
+    endings = tuple(_ending(m, f, readings.is_united(f)) for m, f in found.items())
     decided = {e.method: _decided(maps[e.method][0], e, table) for e in endings}
-    joint = _joint(reading, table, decided)
+    joint = _joint(readings, decided)
     soft = tuple(row for m, f in found.items() for row in _soft(table, m, f))
     regions = tuple(row for m in plan.methods for row in _regions(table, m, plan))
-    return Fusing(Fused(joint, endings, soft, regions, _complexity(reading, table)), found, maps, decided)
+    kept = Fused(joint, endings, soft, regions, _complexity(readings))
+    return Fusing(kept, readings.reading, found, maps, decided)
 
 
-def _write_all(reading: Reading, plan: FusePlan, made: Fusing) -> None:
-    reading = _inside(reading)
+def _write_all(plan: FusePlan, made: Fusing) -> None:
+    reading = made.reading
     for method, (hard, chance) in made.maps.items():
         _write(reading, plan, method, hard, chance, several=len(made.estimates[method].labels) > 2)
     for method in [m for m in plan.methods if _has_sorted(reading.case, plan, m)]:
         draw_sorted(sorted_file(reading.case, plan, method), reading, method, made.kept.soft)
 
 
-def _inside(reading: Reading) -> Reading:
-    """Masks that outside of the region hold nothing which they do not hold inside: labels there are none to decide."""
-    region = reading.case.region(reading.grid)
-    if isinstance(region, str):
-        return reading
-    inside, masks = region.astype(bool), {c: m.copy() for c, m in reading.masks.items()}
-    for mask in masks.values():
-        mask[~inside] = mask[inside][0]
-    return replace(reading, masks=masks)
-
-
-def _ending(method: str, found: Consensus, table: Tally) -> Ending:
-    united = len(table.labels.marks) > 1 and found.labels == BINARY
-    note = "; ".join(filter(None, [found.note, UNITED if united else ""]))
+def _ending(method: str, found: Consensus, united: bool) -> Ending:
+    notes = (*found.notes, UNITED) if united else found.notes
     rounds = getattr(found, "iterations", getattr(found, "rounds", 0))
-    return Ending(method, found.ended, int(rounds), note, united)
+    return Ending(method, found.ended, int(rounds), notes, united)
 
 
 def _decided(hard: Array, ending: Ending, table: Tally) -> Array:
@@ -194,74 +185,26 @@ def _decided(hard: Array, ending: Ending, table: Tally) -> Array:
     return np.where(hard > 0, table.labels.values[table.labels.marks[0]], 0) if ending.united else hard
 
 
-def first_readings(table: Tally) -> Tally:
-    """Raters in their first session, and nobody else: what a consensus is made of."""
-    return table.project(table.columns[i] for i in table.raters)
+def rater_table(case: Case) -> Tally:
+    """The table that a case's consensus is estimated from."""
+    return FirstReadings.of(case.read()).table
 
 
-def counted(reading: Reading) -> Tally:
-    """The table of the first readings, cut to the study's region only then: a second reading does not matter to it."""
-    region = reading.case.region(reading.grid)
-    table = first_readings(reading.tally("whole" if isinstance(region, str) else None, judged=False))
-    return table.restrict(region) if isinstance(region, str) else table
-
-
-def counted_case(case: Case) -> Tally:
-    """The same of a case that is still to be read."""
-    return counted(case.read())
-
-
-def _complexity(reading: Reading, table: Tally) -> Complexity:
+def _complexity(readings: FirstReadings) -> Complexity:
     """Of the image, or of the part of it that counts; a union alone lacks the background."""
-    whole = table if table.region in ("whole", "mask") else first_readings(reading.tally("whole", judged=False))
+    reading, whole = readings.reading, readings.table
+    if whole.region not in ("whole", "mask"):
+        whole = first_readings(reading.tally("whole", judged=False))
     if whole.labels.background is not None:
         return case_complexity(whole)
     none = Undefined("no_background")
     return Complexity(none, none, none, none, none, raters=len(reading.masks), items=whole.items)
 
 
-def _estimated(reading: Reading, table: Tally, method: str, plan: FusePlan) -> Consensus:
-    """The method on this case; pooled rates are already there, spatial methods see the masks."""
-    if method in plan.pooled:
-        return plan.pooled[method]
-    options = plan.options_of(method)
-    try:
-        if not estimator(method)[0].spatial:
-            return consensus(table, method, **options)
-        if method.partition(":")[0] in LEVEL_SETS:
-            options |= {"spacing": reading.grid.spacing}
-        first = {c: m for c, m in reading.masks.items() if c in table.columns}
-        study = reading.case.options
-        options |= {"void": study.void, "foreground": study.foreground, "region": reading.case.region(reading.grid)}
-        return consensus(first, method, raters="exchangeable" if study.exchangeable else None, **options)
-    except ManytruthsError as error:
-        raise type(error)(f"case {reading.case.name}, {method}: {error}") from None
-
-
-def _maps(reading: Reading, found: Consensus) -> tuple[Array, Array]:
-    """The hard decision in the values of the masks, and the probability; of several labels, that of the one chosen."""
-    values, chance = np.asarray(found.values), np.asarray(found.probability)
-    if chance.ndim > values.ndim:
-        ground = found.labels.background
-        marked = len(found.labels) <= 2 and ground is not None
-        chance = 1 - chance[..., ground] if marked else chance.max(axis=-1)
-    if found.tally is None:
-        hard, soft = values, chance
-    else:
-        hard = reading.paint(PatternValues(values, found.tally), fill=0)
-        soft = reading.paint(PatternValues(np.nan_to_num(chance), found.tally), fill=0.0)
-    region = reading.case.region(reading.grid)
-    if not isinstance(region, str):
-        # a pattern that occurs outside only has no value, so that none may have one there
-        hard, soft = (np.where(region.astype(bool), each, 0) for each in (hard, soft))
-    hard = np.maximum(np.asarray(hard), 0)
-    return hard.astype(np.min_scalar_type(int(hard.max(initial=0)))), np.asarray(soft, np.float32)
-
-
-def _joint(reading: Reading, table: Tally, hard: Mapping[str, Array]) -> Tally:
+def _joint(readings: FirstReadings, hard: Mapping[str, Array]) -> Tally:
     """Masks and consensuses in one table: everything about how they differ is read off it."""
+    reading, region, table = readings.reading, readings.region, readings.table
     case, options = reading.case, reading.case.options
-    region = case.region(reading.grid)
     joint = tally(
         {**reading.masks, **dict.fromkeys(case.absent)},
         raters="exchangeable" if options.exchangeable else None,
@@ -296,7 +239,7 @@ def _regions(table: Tally, method: str, plan: FusePlan) -> list[tuple[str, float
         both = [plan.pooled[method], plan.pooled_cut[method]]
     else:
         cut = table.restrict("modified_background")
-        both = [consensus(t, method, **plan.options_of(method)) for t in (table, cut)]
+        both = [estimate(t, method, **plan.options_of(method)) for t in (table, cut)]
     a, b = (_marked(found, table) for found in both)
     changed = float(table.counts[a != b].sum())
     size = float(table.counts @ (a.astype(np.int64) + b))

@@ -9,6 +9,7 @@ from ...complexity import STATISTICS
 from ...core.undefined import reason
 from ..printing import counted, grid, number
 from ..rows import Row
+from .fused import on_modified_background
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,7 +35,7 @@ def _differences(found: Fusion) -> Any:
     """Method against method, mean over subjects."""
     rows = []
     for row in found.differences.all("dice", "pooled"):
-        a, b = map(str, row.extra)
+        a, b = str(row["method_a"]), str(row["method_b"])
         mean = {
             s: found.differences.find(s, "mean", method_a=a, method_b=b)
             for s in ("dice", "volume_difference", "changed")
@@ -54,8 +55,8 @@ def _regions(found: Fusion) -> Any:
     """Each method against itself on the modified background."""
     rows = []
     for row in found.differences.all("dice", "mean"):
-        a, b = map(str, row.extra)
-        if b.startswith(f"{a} on ") and not row.group:
+        a, b = str(row["method_a"]), str(row["method_b"])
+        if b == on_modified_background(a) and not row.group:
             changed = found.differences.find("changed", "mean", method_a=a, method_b=b).value
             rows.append([a, _spread(found, "dice", a, b), f"{changed:.3%}"])
     header = ["", "Dice ± std", "items changed"]
@@ -66,13 +67,13 @@ def _regions(found: Fusion) -> Any:
 
 def _performance(found: Fusion) -> Any:
     means = [r for r in found.performance.all("iou", "mean") if not r.group]
-    rows = [[str(r.extra[1]) or "mean of raters", str(r.extra[0]), *_cells(found, r)] for r in means]
+    rows = [[str(r["rater"]) or "mean of raters", str(r["method"]), *_cells(found, r)] for r in means]
     header = ["", "against", "IoU ± std", "sensitivity", "specificity", "accuracy"]
     return grid("Raters against each consensus, mean over subjects", header, rows)
 
 
 def _cells(found: Fusion, row: Row) -> list[str]:
-    method, rater = row.extra
+    method, rater = row["method"], row["rater"]
     table = found.performance
 
     def value(statistic: str, scope: str = "mean") -> str:

@@ -15,11 +15,14 @@ from ...agreement import PairStatistic, contingency, dice, iou, sensitivity, spe
 from ...agreement.pairs import Tables
 from ...complexity import STATISTICS, GroupClassifier, fit_groups
 from ...core.errors import CallError, InputError
+from ...core.notes import Note, code_of
 from ...core.pooling import Tallies, pool
 from ...core.tally import Tally
 from ...core.undefined import Undefined, ratio
-from ...fusion import Consensus, consensus
-from ...fusion.door import estimator
+from ...fusion import Consensus, estimate
+from ...fusion.notes import MARKED_NOTHING
+from ...fusion.registry import estimator
+from ...fusion.result import first_readings
 from ...io import write_text
 from ...io.results import write_summary
 from ...raters import RaterPerformance, rater_dependence, rater_performance
@@ -28,14 +31,16 @@ from ..files import summary_of
 from ..resampled import NOTHING_MOVED, Moved, mark_resampled, write_marked
 from ..rows import Row, Table, write_all
 from ..summaries import Series, Settings, region_of, summarise
-from .fused import Fused, column_of
-from .fusing import FusePlan, counted_case, first_readings, fuse_case
+from .fused import Fused, column_of, on_modified_background
+from .fusing import FusePlan, fuse_case, rater_table
 
 HARD: tuple[PairStatistic, ...] = (iou, sensitivity, specificity, dice)
 """Each rater against each consensus (Yang 2023, eqs. 13–15)."""
 
 LEAST_CASES = 10
 """Fewer cases make no groups."""
+COMPLEXITY = "complexity"
+"""The code of a note about complexity, not about a method."""
 
 BETWEEN: tuple[PairStatistic, ...] = (dice, iou, volume_difference)
 """One consensus against another."""
@@ -107,7 +112,7 @@ def _with_pooled(study: Study, plan: FusePlan, settings: Settings) -> FusePlan:
         raise CallError(f"{', '.join(spatial)} works case by case; rates cannot be pooled over the study")
     if study.options.exchangeable:
         raise CallError("raters are exchangeable: rates of a slot cannot be pooled over cases")
-    read = study.map(counted_case, jobs=settings.jobs)
+    read = study.map(rater_table, jobs=settings.jobs)
     tables = list(study.gathered({case.name: table for case, table in read}).values())
     if any(t.region != "whole" for t in tables):
         return replace(plan, pooled=_estimates(plan, tables))
@@ -117,7 +122,7 @@ def _with_pooled(study: Study, plan: FusePlan, settings: Settings) -> FusePlan:
 
 def _estimates(plan: FusePlan, tables: Sequence[Tally]) -> dict[str, Consensus]:
     whole = pool(tables, mixed=True)
-    return {m: consensus(whole, m, **plan.options_of(m)) for m in plan.methods}
+    return {m: estimate(whole, m, **plan.options_of(m)) for m in plan.methods}
 
 
 def _performance(seen: Mapping[str, Fused], tallies: Tallies, methods: Sequence[str], settings: Settings) -> Table:
@@ -192,7 +197,7 @@ def _differences(seen: Mapping[str, Fused], tallies: Tallies, methods: Sequence[
         series.append(Series("changed", [_changed(p) for p in pairs], extra=(a, b)))
         table.add(summarise(series, tallies, settings))
         table.add(Row("pooled", s.__name__, s.value(whole, labels), region=region, extra=(a, b)) for s in BETWEEN)
-        table.rows.append(Row("pooled", "changed", _changed(whole), region=region, extra=(a, b)))
+        table.append(Row("pooled", "changed", _changed(whole), region=region, extra=(a, b)))
     for method in methods:
         table.add(summarise(_region_series(seen, method), tallies, settings))
     return table
@@ -211,7 +216,7 @@ def _region_series(seen: Mapping[str, Fused], method: str) -> list[Series]:
     found = [next((r for r in f.regions if r[0] == method), None) for f in seen.values()]
     if not any(found):
         return []
-    extra = (method, f"{method} on the modified background")
+    extra = (method, on_modified_background(method))
     none = Undefined("other_region")
     return [
         Series("dice", [r[1] if r else none for r in found], extra=extra),
@@ -246,7 +251,7 @@ def _notes(seen: Mapping[str, Fused], groups: GroupClassifier | None) -> Iterato
     for case, found in seen.items():
         for ending in found.endings:
             said = [f"ended: {ending.ended}"] if ending.ended in ("stopped", "vanished") else []
-            said += [piece for piece in ending.note.split("; ") if piece and not piece.endswith("marked nothing")]
+            said += [note for note in ending.notes if code_of(note) != MARKED_NOTHING]
             for piece in said:
                 methods, cases = told.setdefault(piece, ([], []))
                 methods += [ending.method] if ending.method not in methods else []
@@ -255,7 +260,7 @@ def _notes(seen: Mapping[str, Fused], groups: GroupClassifier | None) -> Iterato
         where = ", ".join(cases[:3]) + (f" and {len(cases) - 3} more" if len(cases) > 3 else "")
         yield f"{', '.join(methods)}: {piece} ({where})"
     if groups is not None and groups.note:
-        yield f"complexity: {groups.note}"
+        yield Note(COMPLEXITY, f"complexity: {groups.note}")
 
 
 def write(found: Fusion, folder: Path, *, pictures: bool = True) -> list[Path]:
@@ -263,7 +268,12 @@ def write(found: Fusion, folder: Path, *, pictures: bool = True) -> list[Path]:
     paths = write_all([found.performance, found.differences, found.complexity], folder)
     rows = [(c, e.method, e.ended, e.iterations, e.note) for c, f in found.cases.items() for e in f.endings]
     header = ("case", "method", "ended", "iterations", "note")
-    write_marked(folder / "endings.csv", rows, header, [row[0] in found.moved.cases for row in rows])
+    write_marked(
+        folder / "endings.csv",
+        rows,
+        header,
+        [c in found.moved.cases for c, f in found.cases.items() for _ in f.endings],
+    )
     paths.append(folder / "endings.csv")
     texts = {"complexity-groups.json": found.groups.to_json()} if found.groups else {}
     if pictures:

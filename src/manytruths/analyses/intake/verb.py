@@ -61,7 +61,7 @@ class Imported:
 
     @property
     def statuses(self) -> Mapping[str, int]:
-        return Counter(str(row[3]) for row in self.rows)
+        return Counter(str(row[READS.index("status")]) for row in self.rows)
 
 
 def write_study(

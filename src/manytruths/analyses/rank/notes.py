@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ...core.notes import Note
 from ...core.undefined import reason
 from ...evaluation.ranking.gaps import Missing
 from ...evaluation.ranking.rank import Ranking
@@ -75,10 +76,8 @@ def _schemes(ranking: Ranking) -> Iterator[str]:
         if found:
             least = min(found, key=lambda t: t.value)
             mean = float(np.mean([t.value for t in found]))
-            yield (
-                f"Kendall's tau between {between}: mean {mean:.2f}, least {least.value:.2f} "
-                f"({least.first} and {least.second})"
-            )
+            told = f"Kendall's tau between {between}: mean {mean:.2f}, least {least.value:.2f}"
+            yield Note("kendall_tau", f"{told} ({least.first} and {least.second})")
     tau, _ = ranking.overall.tau
     if not reason(tau) and not ranking.overall.refusal:
-        yield f"Kendall's tau of the resamples with the overall ranking: mean {tau:.2f}"
+        yield Note("kendall_tau", f"Kendall's tau of the resamples with the overall ranking: mean {tau:.2f}")

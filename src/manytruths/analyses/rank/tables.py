@@ -32,7 +32,7 @@ def rankings_table(ranking: Ranking) -> Table:
         found = places(one.ranks)
         for i in ordered(one.ranks, ranking.algorithms):
             extra = (ranking.scheme, one.truth, "", int(found[i]), ranking.algorithms[i])
-            table.rows.append(Row("without_truth", "rank", float(found[i]), extra=extra))
+            table.append(Row("without_truth", "rank", float(found[i]), extra=extra))
     return table
 
 
@@ -91,18 +91,18 @@ def pairs_table(ranking: Ranking) -> Table:
         for a, b, first, second in _pairs(ranking):
             extra = ("test", board.truth, board.metric, first, second)
             for statistic, p in (("p_value", tests.p_value), ("p_holm", tests.p_holm)):
-                table.rows.append(Row("ranking", statistic, float(p[a, b]), extra=extra, n=len(board.subjects)))
+                table.append(Row("ranking", statistic, float(p[a, b]), extra=extra, n=len(board.subjects)))
     table.add(_difference_rows(ranking))
     if len(ranking.boards) > 1:
         largest = ranking.evidence().p
         for a, b, first, second in _pairs(ranking):
-            table.rows.append(Row("overall", "p_holm", float(largest[a, b]), extra=("test", "", "", first, second)))
+            table.append(Row("overall", "p_holm", float(largest[a, b]), extra=("test", "", "", first, second)))
     for standing in ranking.standings:
         where, count = scope(standing.truth, standing.metric), len(standing.sampled) - standing.undefined
         for a, b, first, second in _pairs(ranking):
             extra = (standing.scheme, standing.truth, standing.metric, first, second)
             share = float(standing.ahead_share[a, b])
-            table.rows.append(Row(where, "ahead_share", share, extra=extra, n=count, n_undefined=standing.undefined))
+            table.append(Row(where, "ahead_share", share, extra=extra, n=count, n_undefined=standing.undefined))
     return table
 
 
@@ -125,11 +125,11 @@ def tau_table(ranking: Ranking) -> Table:
     for tau in ranking.taus:
         extra = (tau.between, tau.scheme, tau.truth, tau.metric, tau.first, tau.second)
         one = (tau.truth or tau.between == "truths") and (tau.metric or tau.between == "metrics")
-        table.rows.append(Row("ranking" if one else "overall", "kendall_tau", tau.value, extra=extra))
+        table.append(Row("ranking" if one else "overall", "kendall_tau", tau.value, extra=extra))
     for standing in ranking.standings:
         value, undefined = standing.tau
         extra = ("resamples", standing.scheme, standing.truth, standing.metric, "", "")
         where, count = scope(standing.truth, standing.metric), len(standing.sampled)
         row = Row(where, "mean_kendall_tau", value, extra=extra, n=count - undefined, n_undefined=undefined)
-        table.rows.append(row)
+        table.append(row)
     return table

@@ -59,7 +59,7 @@ def _means(title: str, table: Table) -> Any:
 
 def _raters(found: MaskReliability) -> Any:
     def value(table: Table, name: str, rater: str, digits: int = 3) -> str:
-        rows = [r for r in table.all(name, "pooled") if r.extra and r.extra[0] == rater and not r.label]
+        rows = [r for r in table.all(name, "pooled") if "rater" in r.columns and r["rater"] == rater and not r.label]
         return number(rows[0].value, digits) if rows else "–"
 
     rows = [

@@ -147,7 +147,7 @@ def mask_table(tallies: Tallies, settings: Settings, given: Assumptions, *, name
     found = sigma(ratings_from_tally(whole, given.confidence), given.chance)
     for label, value in zip(found.labels, found.by_label.tolist(), strict=True):
         known = Undefined("label_not_given") if np.isnan(value) else value
-        table.rows.append(Row("pooled", "sigma", known, label=label, region=region, extra=("",)))
+        table.append(Row("pooled", "sigma", known, label=label, region=region, extra=("",)))
     if named:
         raters = given.accuracies(whole)
         by_rater = {"sigma": found.by_rater, "accuracy": raters.accuracy}

@@ -47,9 +47,9 @@ def raters_table(found: Reliability) -> Table:
                 ("specificity", point.specificity, point.negatives),
             )
             for statistic, value, n in ends:
-                table.rows.append(Row("pooled", statistic, value, extra=(rater, "reference"), n=n))
+                table.append(Row("pooled", statistic, value, extra=(rater, "reference"), n=n))
         for statistic, who in odd.items():
-            table.rows.append(Row("pooled", statistic, float(rater in who), extra=(rater, "")))
+            table.append(Row("pooled", statistic, float(rater in who), extra=(rater, "")))
     return table
 
 

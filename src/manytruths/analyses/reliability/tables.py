@@ -139,7 +139,7 @@ def majorities_table(found: Reliability) -> Table:
             nothing = ("",) * 5
             row = Row("pooled", name, value.value, extra=nothing, low=value.low, high=value.high)
             row.n, row.n_undefined = n, len(found.ratings) - n
-            table.rows.append(row)
+            table.append(row)
     names = {MISSING: ""} | dict(enumerate(labels))
     columns = zip(
         won.cases, won.winner.tolist(), won.reference.tolist(), won.votes.tolist(), won.rated.tolist(),
@@ -149,7 +149,7 @@ def majorities_table(found: Reliability) -> Table:
     for case, winner, truth, votes, rated, p, slim, much, wrong, judged in columns:
         right = ("no", "yes")[wrong] if judged else ""
         extra = (names[winner], names[truth], ("no", "yes")[slim], ("no", "yes")[much], right)
-        table.rows.append(Row("case", "votes", float(votes), case, extra=extra, n=rated))
+        table.append(Row("case", "votes", float(votes), case, extra=extra, n=rated))
         told = p if p == p else Undefined(ONE_RATER if rated < 2 else "tied")
-        table.rows.append(Row("case", "p_value", told, case, extra=extra, n=rated))
+        table.append(Row("case", "p_value", told, case, extra=extra, n=rated))
     return table

@@ -15,6 +15,7 @@ from itertools import combinations
 import numpy as np
 
 from ...core.errors import CallError, InputError
+from ...core.notes import Note
 from ...inference.intervals import check_resamples
 from .directions import NONE_GIVEN, describes_the_case, direction, has_direction, plain
 from .effects import Differences, mean_differences
@@ -31,9 +32,10 @@ MEANS = ("mean of raters",)
 MANY = 3
 """With more metrics than this, the main ones are taken alone: many of them measure much the same."""
 MAIN = ("dice", "dsc", "pbar_area")
-NO_SUBJECTS = (
+NO_SUBJECTS = Note(
+    "no_subjects",
     "no subjects are named: every case counts as a patient of its own; cases of one patient make intervals too narrow "
-    "(--cases)"
+    "(--cases)",
 )
 
 
@@ -216,7 +218,8 @@ def rank(
     parts = board_standings(found, tests, weights, aggregate, alpha, level)
     fewest = min(resamples_of_tests(len(scores.algorithms), len(b.subjects), len(found), resamples) for b in found)
     if fewest < resamples:
-        notes.append(f"so many tests: the scheme test was repeated in only {fewest} of the {resamples} resamples")
+        told = f"so many tests: the scheme test was repeated in only {fewest} of the {resamples} resamples"
+        notes.append(Note("fewer_tests", told))
     return Ranking(
         scores.algorithms, tuple(t for t in scores.truths if any(b.truth == t for b in found)),
         tuple(m for m in chosen if any(b.metric == m for b in found)), subjects, len(scores.cases),
@@ -264,10 +267,10 @@ def _chosen(
         main = tuple(m for m in known if plain(m) in MAIN)
         if main:
             told = f"ranked by {', '.join(main)}, the first of {len(known)} metrics; --metric chooses others, or all"
-            return main, [told]
+            return main, [Note("metrics_chosen", told)]
     told = f"not ranked by {', '.join(unknown)}: whether higher or lower is better is not known (--direction says it)"
     many = f"ranked by all {len(known)} metrics, some of which measure much the same; --metric chooses"
-    return known, [*([told] if unknown else []), *([many] if len(known) > MANY else [])]
+    return known, [*([told] if unknown else []), *([Note("metrics_chosen", many)] if len(known) > MANY else [])]
 
 
 def _truths(scores: Scores) -> list[str]:

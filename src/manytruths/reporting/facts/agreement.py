@@ -243,7 +243,7 @@ def _without(found: Findings, table: Numbers) -> Iterator[PageTable]:
 def _confusions(found: Findings) -> Iterator[Block]:
     """Which labels are given to the same place."""
     table = numbers(found, "agree", "confusions")
-    by = {(str(r.extra[0]), str(r.extra[1])): r for r in table.table.rows}
+    by = {(str(r["label_a"]), str(r["label_b"])): r for r in table.table.rows}
     names = list(dict.fromkeys(name for pair in by for name in pair))
     if not by:
         return
@@ -260,7 +260,7 @@ def _features(found: Findings) -> Iterator[Block]:
     """What in the image goes with agreement, case by case."""
     by: dict[str, list[float]] = {}
     for row in numbers(found, "agree", "features").table.all("correlation", "case"):
-        by.setdefault(str(row.extra[0]), []).append(float(row.value))
+        by.setdefault(str(row["feature"]), []).append(float(row.value))
     if any(sum(v == v for v in values) > 1 for values in by.values()):
         svg = strip(by, "correlation with the number of raters", "Does agreement go with what the image shows?")
         caption = (
@@ -279,7 +279,7 @@ def _curve(found: Findings) -> Iterator[Block]:
         return
     columns = (Column("At least so many raters"), Column("All cases"), *(Column(group) for group in groups))
     rows = tuple(
-        (words(r.extra[0]), table.quote(r, 1, percent=True),
+        (words(r["raters"]), table.quote(r, 1, percent=True),
          *(table.cell("agreement_curve", "group", *r.extra, group=g, digits=1, percent=True) for g in groups))
         for r in pooled
     )  # fmt: skip

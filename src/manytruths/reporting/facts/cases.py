@@ -65,7 +65,7 @@ def _complexity(found: Findings) -> Iterator[Part]:
         return
     if found.fusion.groups is not None:
         told = "Groups of these cases by STAPLE's map of what anybody marked; see How hard is each case?"
-        yield Column("Complexity", told, number=False), lambda row: words(group_words(str(entropy[row.case].extra[0])))
+        yield Column("Complexity", told, number=False), lambda row: words(group_words(str(entropy[row.case]["class"])))
     yield Column(*HEADS["entropy"]), lambda row: table.quote(entropy[row.case])
 
 

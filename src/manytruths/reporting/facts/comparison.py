@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from ...analyses.rows import Row
+from ...analyses.summaries import groups_of
 from ...charts.grouped_bars import Bar, Entry, grouped_bars
 from ..findings import Findings
 from ..parts import Chart
@@ -38,7 +39,8 @@ def comparison(found: Findings) -> Iterator[Chart]:
 
 def _groups(found: Findings) -> list[str]:
     rows = numbers(found, "agree", "agreement").all("fleiss_kappa", "mean")
-    return list(dict.fromkeys(row.group for row in rows if row.group and not row.group.startswith("without ")))
+    groups = groups_of(found.agreement.tallies)
+    return list(dict.fromkeys(row.group for row in rows if row.group in groups))
 
 
 def _bars(found: Findings, group: str) -> dict[str, Entry]:
@@ -58,5 +60,5 @@ def _method(found: Findings) -> str:
 
 def _points(found: Findings, group: str) -> dict[str, Entry]:
     rows = numbers(found, "fuse", "performance").all("iou", "mean")
-    values = [float(r.value) for r in rows if r.group == group and r.extra[0] == _method(found) and known(r)]
+    values = [float(r.value) for r in rows if r.group == group and r["method"] == _method(found) and known(r)]
     return {"IoU of each rater with STAPLE": values} if values else {}

@@ -172,7 +172,7 @@ def _hard_table(found: Findings) -> PageTable | None:
         (
             case_cell(row.case),
             *(quoted(FILE, by[name][row.case]) for name in HEADS),
-            *((words(group_words(str(row.extra[0]))),) if grouped else ()),
+            *((words(group_words(str(row["class"]))),) if grouped else ()),
         )
         for row in rows
     )
@@ -213,9 +213,9 @@ def _notes(found: Findings) -> Iterator[Sentence]:
             why.setdefault(reason(row.value), []).append(row.case)
     for told, cases in why.items():
         yield (*linked(cases), f": no complexity, as {told}.")
-    for note in found.fusion.notes:
-        if note.startswith("complexity: "):
-            yield from ((f"{piece[0].upper()}{piece[1:]}.",) for piece in note.removeprefix("complexity: ").split("; "))
+    note = found.fusion.groups.note if found.fusion.groups else ""
+    if note:
+        yield (f"{note[0].upper()}{note[1:]}.",)
     for case, one in found.fusion.cases.items():
         if one.complexity.note:
             yield case_cell(case), f": {one.complexity.note}."

@@ -88,6 +88,8 @@ def copies(found: Findings) -> Copies:
     """Of named raters, by their Dice over all cases."""
     raters = found.agreement.raters
     pairs = raters.dependence.copies if raters is not None else ()
-    rows = [r for r in numbers(found, "agree", "pairs").all("dice", "pooled") if r.extra[2] == "between" and known(r)]
+    rows = [
+        r for r in numbers(found, "agree", "pairs").all("dice", "pooled") if r["relation"] == "between" and known(r)
+    ]
     easy = bool(rows) and (2 * len(pairs) > len(rows) or median(r.value for r in rows) >= EASY)
     return Copies(tuple(pairs), easy)

@@ -132,7 +132,7 @@ def _furthest(found: Findings, case: str) -> str:
     values = sorted(r.value for r in rows)
     if len(values) < 3 or values[0] == values[1]:
         return ""
-    return f"{min(rows, key=lambda r: r.value).extra[0]} is furthest from the vote"
+    return f"{min(rows, key=lambda r: r.value)['rater']} is furthest from the vote"
 
 
 def coverage_sentence(found: Findings) -> Sentence:

@@ -43,8 +43,7 @@ def draws(row: Row | None) -> str:
 
 def turned(found: Findings) -> list[str]:
     """Raters with a mask that was probably saved the wrong way round."""
-    starts = {(r, f"case {case.name}: rater {r}'s mask ") for r in found.study.rater_names for case in found.study}
-    wrong = {rater for rater, start in starts if any(turn.startswith(start) for turn in found.agreement.turns)}
+    wrong = {turn.rater for turn in found.agreement.turns}
     return [r for r in found.study.rater_names if r in wrong]
 
 
@@ -129,7 +128,7 @@ def habits(found: Findings) -> Iterator[Sentence]:
     if found.agreement.raters is None:
         return
     table = numbers(found, "agree", "raters")
-    silent = [rater_cell(found, str(r.extra[0])) for r in table.all("relative_area", "pooled") if r.value == 0]
+    silent = [rater_cell(found, str(r["rater"])) for r in table.all("relative_area", "pooled") if r.value == 0]
     if silent:
         yield ("Rater " if len(silent) == 1 else "Raters ", *joined([(name,) for name in silent]), " marked nothing.")
         return  # beside nothing everybody is large
@@ -138,7 +137,7 @@ def habits(found: Findings) -> Iterator[Sentence]:
     parts: list[Sentence] = []
     for word, chosen in (("larger", larger), ("smaller", smaller)):
         for row in filter(chosen, rows[:MOST]):
-            rater = rater_cell(found, str(row.extra[0]))
+            rater = rater_cell(found, str(row["rater"]))
             verb, times = (" draws", " times the size that the others mark") if not parts else ("", " times")
             parts.append(("rater ", rater, f"{verb} {word}, ", table.quote(row), times))
     if parts:

@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 
 from ...analyses.evaluate.human_range import OTHERS, HumanRange
+from ...analyses.evaluate.notes import ONE_MORE
 from ...analyses.plan.topics import word
 from ...analyses.printing import number
+from ...core.notes import code_of
 from ..findings import Findings
 
 INSIDE = "among the raters"
@@ -32,7 +34,6 @@ PAIRED = (
     "lies outside the raters' means can still be among them."
 )
 UNSURE = " (too few cases to be sure)"
-ONE_MORE = "one more rater like these"
 """How the note starts that says how often a rater would lie outside as well."""
 
 
@@ -77,7 +78,7 @@ def place_words(human: HumanRange, algorithm: str, mean: float, *, first: bool =
 def one_more(found: Findings) -> str:
     """How often a further rater would lie above or below all: what a verdict must be read beside."""
     notes, raters = found.evaluation.notes if found.evaluation else (), len(found.study.rater_names)
-    if not any(note.startswith(ONE_MORE) for note in notes):
+    if not any(code_of(note) == ONE_MORE for note in notes):
         return ""
     of = f"two of {word(raters + 1)} studies"
     return f"One more rater like these {word(raters)} would agree more, or less, closely than all others in about {of}."

@@ -8,6 +8,7 @@ from typing import Any
 from ...agreement import level
 from ...analyses.plan.topics import word
 from ...analyses.rows import Row
+from ...core.notes import code_of
 from ...inference.intervals import LEAST_SUBJECTS
 from ..findings import Findings
 from ..parts import Block, Cell, Paragraphs, Section, Sentence
@@ -47,7 +48,7 @@ def _blocks(found: Findings) -> Iterator[Block]:
     if told := steps(found):
         yield Paragraphs(told, "What to do next", listed=True)
     yield coverage_table(found) or Paragraphs((coverage_sentence(found),))
-    others = (note for note in found.agreement.notes if note not in found.agreement.turns)
+    others = (note for note in found.agreement.notes if code_of(note) != "turned_mask")
     notes = tuple((note,) for note in (*_alike(found), *notes_of(found, others)))
     if notes:
         yield Paragraphs(notes, "To know", listed=True, kind="note")
@@ -61,7 +62,7 @@ def _alike(found: Findings) -> Iterator[str]:
 
 def _turned(found: Findings) -> Iterator[Sentence]:
     """Masks that were probably saved the wrong way round: nothing else is worth reading before."""
-    turns = [turn.removeprefix("case ").replace(": rater ", ", rater ", 1) for turn in found.agreement.turns]
+    turns = [f"{turn.case}, {turn.words}" for turn in found.agreement.turns]
     if turns:
         more = f"; and {word(len(turns) - NAMED)} more" if len(turns) > NAMED else ""
         yield (f"Before anything else: in case {'; in case '.join(turns[:NAMED])}{more}. All numbers count it "

@@ -86,7 +86,7 @@ def _border(found: Findings) -> Iterator[Sentence]:
     if found.agreement.raters is None:
         return
     rows = list(numbers(found, "agree", "raters").all("relative_area", "pooled"))
-    big, small = ([str(r.extra[0]) for r in rows if chosen(r)] for chosen in (larger, smaller))
+    big, small = ([str(r["rater"]) for r in rows if chosen(r)] for chosen in (larger, smaller))
     if big and small and len(rows) > 2:
         ends = (joined([("rater ", rater_cell(found, r)) for r in side]) for side in (big, small))
         yield ("Agree on where the border runs: ", *next(ends), f" draw{'s' if len(big) == 1 else ''} larger and ",
@@ -114,7 +114,7 @@ def _copies(found: Findings) -> Iterator[Sentence]:
 def _places(found: Findings) -> Iterator[Sentence]:
     """What algorithms mark and raters may have missed."""
     rows = list(numbers(found, "evaluate", "second_look").table.rows)
-    places = list(dict.fromkeys((row.case, row.extra[0]) for row in rows))
+    places = list(dict.fromkeys((row.case, row["rank"]) for row in rows))
     if places:
         cases = list(dict.fromkeys(case for case, _ in places))
         yield (f"Look at {count(len(places), 'place')} that algorithms mark and most raters do not, in ",
@@ -157,7 +157,7 @@ def _worth(found: Findings, table: Numbers, here: int, best: Row, now: Row, then
             return (f"; two more would hardly add to that (less than {gain}). {RULES_FIRST}",)
         return (f"; two more would add less than {gain}", *_enough(found))
     size, reach = table.quote(best, 0), table.quote(then, 0, percent=True)
-    most = max(int(str(r.extra[1])) for r in table.all("majority_accuracy", "pooled"))
+    most = max(int(str(r["raters"])) for r in table.all("majority_accuracy", "pooled"))
     after = "more might still gain" if best.value + 2 > most else f"from there on two more add less than {gain}"
     rules = f" {RULES_FIRST}" if _unsettled(found, then) else ""
     return ("; a panel of ", size, " would in ", reach, f", and {after}.{rules}")

@@ -6,25 +6,15 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ...analyses.evaluate.printing import NAMES
+from ...core.notes import code_of
 from ..findings import Findings
 from .standards import given_references, methods_of, spoken
 
-ONCE = (
-    r"ranked by .*--metric",
-    r"no subjects are named",
-    r"vote:0\.5 of two raters",
-    r"\d+ raters make no human range",
-    r"one more rater like these",
-    r"so many tests: the scheme",
-    r"Kendall's tau ",
-    r"Krippendorff's rule",
-    r".*somebody often lies above",
-    r"raters are exchangeable",
-    r".*: is one a copy or an edit\?",
-    r"\d+ reads? (is an edit|are edits) of another",
-    r".*second look",
-)
-"""How notes start that are told elsewhere on the page, or that are about options."""
+ONCE = frozenset({
+    "metrics_chosen", "no_subjects", "vote_of_two", "no_human_range", "one_more_rater", "fewer_tests", "kendall_tau",
+    "krippendorff_rule", "outliers", "exchangeable", "possible_copy", "edits", "second_look",
+})  # fmt: skip
+"""Codes of notes that are told elsewhere on the page, or that are about options."""
 
 PLAINLY = (
     (
@@ -47,7 +37,7 @@ PLAINLY = (
 def notes_of(found: Findings, notes: Iterable[str]) -> Iterator[str]:
     """As sentences, without what is told elsewhere."""
     for note in notes:
-        if not any(re.match(start, note) for start in ONCE):
+        if code_of(note) not in ONCE:
             told = plainly(found, note)
             start = told[:1] if told.startswith(_names(found)) else told[:1].upper()
             yield start + told[1:] + ("" if told.endswith((".", "?")) else ".")

@@ -64,7 +64,7 @@ def numbers(found: Findings, verb: str, name: str) -> Numbers:
 
 def _tables(found: Findings, verb: str) -> Sequence[Table]:
     if verb == "agree":
-        return found.agreement.tables
+        return list(found.agreement.tables.values())
     if verb == "fuse":
         return (found.fusion.performance, found.fusion.differences, found.fusion.complexity)
     if verb == "evaluate":

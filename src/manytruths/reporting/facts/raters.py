@@ -63,7 +63,7 @@ def _tables(found: Findings) -> Iterator[Block]:
         yield _means(found, table)
         yield _pooled(found, table)
     pairs = numbers(found, "agree", "pairs")
-    if rows := [r for r in pairs.all("cohen_kappa", "pooled") if r.extra[2] == "between"]:
+    if rows := [r for r in pairs.all("cohen_kappa", "pooled") if r["relation"] == "between"]:
         yield _pairs(found, pairs, rows)
 
 
@@ -157,7 +157,8 @@ def _pairs(found: Findings, table: Numbers, rows: Sequence[Row]) -> PageTable:
     few = len(_raters(found)) <= MANY_RATERS
     shown = rows if few else _ends(table, rows)
     cells = tuple(
-        (rater_cell(found, str(r.extra[0])), rater_cell(found, str(r.extra[1])), *_pair_cells(table, r)) for r in shown
+        (rater_cell(found, str(r["rater_a"])), rater_cell(found, str(r["rater_b"])), *_pair_cells(table, r))
+        for r in shown
     )
     note = f"Means are over {unit(found)}s, pooled numbers over all {item(found)}s."
     if few:
@@ -194,11 +195,13 @@ def _pair_cells(table: Numbers, row: Row) -> Iterator[Cell]:
 def _twice(found: Findings) -> Iterator[Block]:
     """The same rater's readings beside each other."""
     table = numbers(found, "agree", "pairs")
-    rows = [r for r in table.all("cohen_kappa", "pooled") if r.extra[2] == "within"]
+    rows = [r for r in table.all("cohen_kappa", "pooled") if r["relation"] == "within"]
     if not rows:
         return
     columns = (Column("Reading", number=False), Column("and", number=False), *_pair_columns())
-    cells = tuple((*(rater_cell(found, str(name)) for name in r.extra[:2]), *_pair_cells(table, r)) for r in rows)
+    cells = tuple(
+        (*(rater_cell(found, str(name)) for name in (r["rater_a"], r["rater_b"])), *_pair_cells(table, r)) for r in rows
+    )
     note = "Even one rater draws differently on another day: a guide to how much agreement to expect of two."
     yield PageTable("rater-repeats", "The same rater twice", columns, cells, note)
 

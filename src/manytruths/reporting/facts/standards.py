@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...analyses.rows import Row
-from ...fusion.door import estimator
+from ...fusion.registry import estimator
 from ...study import Study
 from ..findings import Findings
 from ..parts import Cell, words
@@ -124,11 +124,15 @@ class Pair:
 def furthest(found: Findings) -> Pair | None:
     """The two reference standards that differ most; None where there are no two, or nothing was marked."""
     rows = numbers(found, "fuse", "differences").all("dice", "mean")
-    own = [r for r in rows if not r.group and set(r.extra) <= set(found.fusion.methods) and known(r)]
+    own = [r for r in rows if not r.group and {r["method_a"], r["method_b"]} <= set(found.fusion.methods) and known(r)]
     if not own:
         return None
     worst = min(own, key=lambda r: r.value)
-    return Pair(" and ".join(spoken(found, str(method)) for method in worst.extra), worst, len(own) > 1)
+    return Pair(
+        " and ".join(spoken(found, str(method)) for method in (worst["method_a"], worst["method_b"])),
+        worst,
+        len(own) > 1,
+    )
 
 
 def options_of(found: Findings, method: str) -> dict[str, Any]:

@@ -6,7 +6,10 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 
 from ...analyses.fuse.charts import charts
+from ...analyses.fuse.fused import on_modified_background
+from ...analyses.fuse.verb import COMPLEXITY
 from ...analyses.rows import Row
+from ...core.notes import code_of
 from ..findings import Findings
 from ..parts import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Section, Sentence, words
 from .complexity import LEAST_DRAWN
@@ -27,7 +30,6 @@ DIFFERENT = 0.9
 """Dice of two reference standards from which on a case is not worth a word."""
 STEADY = 0.95
 """Dice with itself from which on a method does not depend on the background."""
-CUT = " on the modified background"
 SAME = "1: the same mask; 0: nothing in common"
 
 HARD = {
@@ -151,7 +153,7 @@ def _errors(found: Findings) -> Iterator[str | Cell]:
 
 def _background(table: Numbers) -> Iterator[str | Cell]:
     """Whether STAPLE hangs on the background, in words."""
-    row = table.row("dice", "mean", "staple", f"staple{CUT}")
+    row = table.row("dice", "mean", "staple", on_modified_background("staple"))
     if row is not None and row.value < STEADY:
         yield " It also depends on how much background the images have: its masks with and without most of it "
         yield "overlap by a Dice of "
@@ -202,7 +204,7 @@ def _by_region(found: Findings, table: Numbers) -> Iterator[Block]:
     """Each against itself on the modified background."""
     several, lines = len(found.study.subjects) > 1, []
     for method in found.fusion.methods:
-        pair = method, f"{method}{CUT}"
+        pair = method, on_modified_background(method)
         if table.row("dice", "mean", *pair) is not None:
             changed = table.cell("changed", "mean", *pair, percent=True)
             lines.append((standard_cell(found, method), *_spread(table, pair, several), changed))
@@ -234,15 +236,15 @@ def _rate_table(
 ) -> Iterator[PageTable]:  # fmt: skip
     rows = [r for r in table.table.rows if r.scope == scope and not r.group and r.statistic in rates]
     if len(found.study.rater_names) == 2:  # nobody marks more than the union
-        rows = [r for r in rows if called(str(r.extra[0]), 2) != UNION]
+        rows = [r for r in rows if called(str(r["method"]), 2) != UNION]
     shown = [name for name in rates if any(r.statistic == name for r in rows)]
     lines = tuple(
         (
-            _who(found, str(key[1])),
-            standard_cell(found, str(key[0])),
-            *(table.cell(name, scope, *key) for name in shown),
+            _who(found, rater),
+            standard_cell(found, method),
+            *(table.cell(name, scope, method, rater) for name in shown),
         )
-        for key in dict.fromkeys(r.extra for r in rows)
+        for method, rater in dict.fromkeys((str(r["method"]), str(r["rater"])) for r in rows)
     )
     if lines:
         heads = Column("Rater", "Who is compared", number=False), Column("with", "The reference standard", number=False)
@@ -271,7 +273,7 @@ def _histograms(found: Findings) -> Iterator[Block]:
 def _endings(found: Findings) -> Iterator[Block]:
     """What went wrong, or was decided on the way."""
     told = found.agreement.notes
-    own = (note for note in found.fusion.notes if not note.startswith("complexity: ") and note not in told)
+    own = (note for note in found.fusion.notes if code_of(note) != COMPLEXITY and note not in told)
     notes = notes_of(found, own)
     if shown := tuple((note,) for note in notes):
         yield Paragraphs(shown, "What to know about these reference standards", listed=True, kind="note")

@@ -41,7 +41,7 @@ def orders_of(found: Findings) -> Orders | None:
 def beside_rows(found: Findings) -> list[Row]:
     """The mean Dice of every algorithm that was set beside the raters, the best first."""
     label, table = judged_label(found), numbers(found, "evaluate", "verdicts")
-    rows = [r for r in table.all("dice", "mean", label=label) if r.extra[1] == OTHERS and r.extra[4] and known(r)]
+    rows = [r for r in table.all("dice", "mean", label=label) if r["against"] == OTHERS and r["verdict"] and known(r)]
     return sorted(rows, key=lambda r: -r.value)
 
 
@@ -55,7 +55,7 @@ def _beside_raters(found: Findings) -> list[Sentence]:
     human = hard.ranges[label, OTHERS, "dice"]
     parts: list[Sentence] = []
     for i, row in enumerate(rows[:MOST]):
-        name = str(row.extra[0])
+        name = str(row["algorithm"])
         has = " " if i else " has a mean Dice of "
         place = place_words(human, name, float(row.value), first=i == 0)
         parts.append((algorithm_cell(found, name), has, table.quote(row), f", {place}"))
@@ -75,11 +75,11 @@ def _by_dice(found: Findings) -> Iterator[Sentence]:
     standard = next((truth for truth in made if truth in usual), made[0])
     table = numbers(found, "evaluate", "scores")
     own = table.all("dice", "mean", label=judged_label(found))
-    rows = sorted((r for r in own if not r.group and r.extra[1] == standard and known(r)), key=lambda r: -r.value)
+    rows = sorted((r for r in own if not r.group and r["against"] == standard and known(r)), key=lambda r: -r.value)
     if not rows:
         yield ("How good the algorithms are cannot be told: there is nothing to judge them by.",)
         return
-    parts: list[Sentence] = [(algorithm_cell(found, str(r.extra[0])), " ", table.quote(r)) for r in rows[:MOST]]
+    parts: list[Sentence] = [(algorithm_cell(found, str(r["algorithm"])), " ", table.quote(r)) for r in rows[:MOST]]
     yield (f"Against {spoken(found, standard)}, the mean Dice is: ", *joined(parts), _more(len(rows)), ".")
 
 

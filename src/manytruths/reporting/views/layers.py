@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...analyses.agree.examining import Plan, ranking_worth
+from ...analyses.agree.case import MapOptions, ranking_worth
 from ...analyses.fuse.fused import column_of
 from ...analyses.fuse.fusing import Fusing
 from ...core.columns import Column
@@ -52,7 +52,7 @@ class Layered:
         return np.asarray(votes_of(self.table)[self.maps[0]])
 
 
-def layered(reading: Reading, made: Fusing, plan: Plan, *, responses: bool = True) -> Layered:
+def layered(reading: Reading, made: Fusing, plan: MapOptions, *, responses: bool = True) -> Layered:
     """Everybody's marks in one table, its map, and all layers; grey responses can show as much as an image does."""
     masks, predictions, references = _columns(reading, made)
     case, options = reading.case, reading.case.options
@@ -107,7 +107,7 @@ def _accepted(table: Tally) -> NDArray[np.int64]:
     return np.where(everybody, 2, np.where(table.marked > 0, 1, 0))
 
 
-def _ranking(reading: Reading, plan: Plan) -> Iterator[tuple[Layer, Array | None]]:
+def _ranking(reading: Reading, plan: MapOptions) -> Iterator[tuple[Layer, Array | None]]:
     if reading.case.ranks:
         table, ranks = reading.rank_tally
         worth = ranking_worth(reading, plan)

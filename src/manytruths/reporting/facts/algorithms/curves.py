@@ -30,7 +30,9 @@ AREAS = {
 
 def pooled(found: GreyScores) -> Rows:
     """Areas of all cases together."""
-    return {("", str(r.extra[0]), str(r.extra[1]), r.statistic): r for r in found.scores.rows if r.scope == "pooled"}
+    return {
+        ("", str(r["algorithm"]), str(r["against"]), r.statistic): r for r in found.scores.rows if r.scope == "pooled"
+    }
 
 
 def ends_of(found: GreyScores, algorithm: str) -> tuple[Row, Row] | None:
@@ -51,7 +53,7 @@ def curve_lead(found: Findings, grey: GreyScores) -> Iterator[Sentence]:
         return
     best = max(ends, key=lambda name: ends[name][1].value)
     low, high = ends[best]
-    by = [spoken(found, str(row.extra[1])) for row in (low, high)]
+    by = [spoken(found, str(row["against"])) for row in (low, high)]
     yield (
         "How good an algorithm looks depends on what is taken as the reference standard: the area under the curve (1 "
         f"is best) of {best} goes from ", quoted(SCORES, low, 3), f" (by {by[0]}) to ", quoted(SCORES, high, 3),
@@ -118,14 +120,14 @@ def _bound(found: Findings, grey: GreyScores, rows: Rows, name: str, bounds: lis
     ends = ends_of(grey, name)
     for row in ends or ():
         yield quoted(SCORES, row, 3)
-        yield judge_cell(found, str(row.extra[1]))
+        yield judge_cell(found, str(row["against"]))
     if ends is None:
         yield from [words("–")] * 4
 
 
 def _correlated(grey: GreyScores, algorithm: str, outside: bool) -> Iterator[Cell]:
     """Over all items, and again without what an algorithm was trained on."""
-    rows = [r for r in grey.correlations.rows if r.scope == "pooled" and r.extra == (algorithm,)]
+    rows = [r for r in grey.correlations.rows if r.scope == "pooled" and r["algorithm"] == algorithm]
     for excluded in (False, True) if outside else (False,):
         own = {r.statistic: r for r in rows if (r.region == EXCLUDED) == excluded}
         for name in ("cco", "cci"):
@@ -135,7 +137,7 @@ def _correlated(grey: GreyScores, algorithm: str, outside: bool) -> Iterator[Cel
 def _all_areas(found: Findings, grey: GreyScores) -> PageTable:
     rows, several = pooled(grey), len(found.study) > 1
     means = {
-        ("", str(r.extra[0]), str(r.extra[1]), r.statistic): r
+        ("", str(r["algorithm"]), str(r["against"]), r.statistic): r
         for r in grey.scores.rows
         if r.scope == "mean" and not r.group
     }

@@ -114,10 +114,10 @@ def _rival(ranked: Ranked, pairs: Pairs, first: str, rival: str, where: str) -> 
 def _pair_rows(found: Ranked) -> Pairs:
     """Over all metrics and standards; where there is one of each, that one."""
     scheme = {"p_holm": "test", "ahead_share": found.ranking.scheme}
-    rows = [r for r in found.tables[1].rows if scheme.get(r.statistic) == r.extra[0]]
+    rows = [r for r in found.tables[1].rows if scheme.get(r.statistic) == r["scheme"]]
     alone = [r for r in rows if r.scope == "ranking"] if len(found.ranking.boards) == 1 else []
-    overall = [r for r in rows if r.scope == "overall" and r.extra[1:3] == ("", "")]
-    return {(r.statistic, *r.extra[3:]): r for r in (*alone, *overall)}
+    overall = [r for r in rows if r.scope == "overall" and not r["against"] and not r["metric"]]
+    return {(r.statistic, r["algorithm_a"], r["algorithm_b"]): r for r in (*alone, *overall)}
 
 
 def _ahead(pairs: Pairs, first: str, second: str) -> Cell:
@@ -209,8 +209,10 @@ def _pairs(own: Orders) -> Iterator[str]:
 def _ranks(found: Findings, ranked: Ranked) -> PageTable:
     """Ranks and what they go by; shares of resamples only where there are subjects enough to draw from."""
     ranking, rows = ranked.ranking, ranked.tables[0].rows
-    own = [r for r in rows if r.scope == "overall" and r.extra[:3] == (ranking.scheme, "", "")]
-    by = {(str(r.extra[4]), r.statistic): r for r in own}
+    own = [
+        r for r in rows if r.scope == "overall" and (r["scheme"], r["against"], r["metric"]) == (ranking.scheme, "", "")
+    ]
+    by = {(str(r["algorithm"]), r.statistic): r for r in own}
     drawn = not ranking.overall.refusal
     lines = tuple(
         (

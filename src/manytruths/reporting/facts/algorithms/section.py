@@ -114,7 +114,7 @@ def _verdicts(found: Findings, human: HumanRange) -> Iterator[Sentence]:
         yield (f"Beside the raters, when both are judged by the other raters (Dice): {told}.",)
         return
     for i, row in enumerate(beside_rows(found)):
-        name = str(row.extra[0])
+        name = str(row["algorithm"])
         its = " has a mean Dice against the raters of " if not i else " has "
         yield (algorithm_cell(found, name), its, quoted(VERDICTS, row),
                f", {place_words(human, name, float(row.value), first=not i)}.")  # fmt: skip

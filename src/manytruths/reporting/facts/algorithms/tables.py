@@ -48,7 +48,7 @@ LONG = 12
 def rows_of(found: Evaluation, scope: str) -> Rows:
     """Scores of a scope over all cases."""
     return {
-        (r.label, str(r.extra[0]), str(r.extra[1]), r.statistic): r
+        (r.label, str(r["algorithm"]), str(r["against"]), r.statistic): r
         for r in found.table("scores").rows
         if r.scope == scope and not r.group
     }
@@ -260,7 +260,7 @@ def verdict_table(found: Findings) -> Iterator[PageTable]:
 
 def _wanted(row: Row) -> bool:
     """Some metrics by the other raters, and Dice by what else there is."""
-    against = str(row.extra[1])
+    against = str(row["against"])
     if against == OTHERS:
         return row.statistic in VERDICT_METRICS
     return row.statistic == ("extended_dice" if against == EVERYBODY.name else "dice")
@@ -269,7 +269,7 @@ def _wanted(row: Row) -> bool:
 def _verdict(found: Findings, row: Row, parts: dict[str, Part]) -> Iterator[Cell]:
     assert found.evaluation is not None
     assert found.evaluation.hard is not None
-    algorithm, against = str(row.extra[0]), str(row.extra[1])
+    algorithm, against = str(row["algorithm"]), str(row["against"])
     human = found.evaluation.hard.ranges[row.label, against, row.statistic]
     digits = digits_of(row.statistic)
     yield algorithm_cell(found, algorithm)

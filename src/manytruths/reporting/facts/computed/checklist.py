@@ -206,7 +206,7 @@ def _estimates(found: Findings) -> Iterator[tuple[str, Answer]]:
         yield from _estimate(found, statistic, what.format(each))
     pairs = numbers(found, "agree", "pairs")
     for row in pairs.all("dice", "mean"):
-        a, b, relation = row.extra
+        a, b, relation = row["rater_a"], row["rater_b"], row["relation"]
         if relation == "within" and not row.group:
             cell = pairs.quote(row)
             yield f"Within a rater: Dice of {a} and {b}, mean over {each}s", Answer(*_certain(row, each), cell)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ....fusion.door import estimator
+from ....fusion.registry import estimator
 from ...findings import Findings
 from ...parts import Column, PageTable, words
 from ..numbers import all_tables

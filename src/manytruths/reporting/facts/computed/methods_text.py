@@ -230,7 +230,7 @@ def _evaluation(found: Findings, judged: Evaluation, counts: Counts) -> Iterator
         yield f"A missing prediction {how}."
     if empty_masks(found):
         yield "Distances to or from an empty mask counted as the image's diagonal."
-    if any(row.extra[4] for row in judged.table("verdicts").rows):
+    if any(row["verdict"] for row in judged.table("verdicts").rows):
         sure = ", with bootstrap intervals of the differences" if _ranged(judged) else ""
         yield f"Each algorithm was compared with each rater, both judged by the same other raters (human range){sure}."
 

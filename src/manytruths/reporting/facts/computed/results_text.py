@@ -88,8 +88,8 @@ def _algorithms(found: Findings) -> Iterator[Sentence]:
     if hard is not None and rows:
         human = hard.ranges[judged_label(found), OTHERS, "dice"]
         parts: list[Sentence] = [
-            (f"{row.extra[0]} ", table.quote(row, level=interval_name(found)),
-             f", {verdict_words(human, str(row.extra[0]))}")
+            (f"{row['algorithm']} ", table.quote(row, level=interval_name(found)),
+             f", {verdict_words(human, str(row['algorithm']))}")
             for row in rows
         ]  # fmt: skip
         start = f"Against the raters, whose own mean Dice coefficients were {range_words(human, 2)}, mean Dice was: "

@@ -10,32 +10,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...agreement import (
-    Correlation,
-    common_heatmap,
-    dice,
-    heatmap_score,
-    image_features,
-    pairwise,
-    ranking_heatmap,
-)
+from ...agreement import Correlation, common_heatmap, dice, heatmap_score, image_features, pairwise, ranking_heatmap
 from ...core.columns import Column
 from ...core.errors import CallError
+from ...core.notes import Note
 from ...core.painting import paint
 from ...core.tally import Tally
 from ...io import safe_name, write_map, write_picture
 from ...shape import Region, regions
-from ...shape.mirroring import UNLIKE, turned
+from ...shape.mirroring import UNLIKE, Turn, turned
 from ...study import Case
 from ...study.case import Reading
 from ...study.refusals import about
-from .edits import Edited, edits_of
+from .edits_table import Edit, edits_of
 
 Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Plan:
+class MapOptions:
     """What to make of a case besides its table."""
 
     folder: Path | None = None
@@ -62,7 +55,29 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Examined:
+class TurnedMask:
+    """A rater's mask that fits those of most others when it is turned."""
+
+    case: str
+    rater: str
+    way: Turn
+
+    @property
+    def words(self) -> str:
+        """What is the matter with the mask."""
+        return (
+            f"rater {self.rater}'s mask fits the others' when {self.way} (Dice {self.way.before:.2f} as it is, "
+            f"{self.way.after:.2f} so): probably it was saved the wrong way round"
+        )
+
+    @property
+    def note(self) -> Note:
+        """The same with the case."""
+        return Note("turned_mask", f"case {self.case}: {self.words}")
+
+
+@dataclass(frozen=True)
+class CaseAgreement:
     """What is kept of a case."""
 
     tally: Tally
@@ -71,23 +86,23 @@ class Examined:
     ranking_score: float | None = None
     note: str = ""
     files: tuple[Path, ...] = ()
-    turns: tuple[str, ...] = ()
+    turns: tuple[TurnedMask, ...] = ()
     """Who fits another rater only when turned."""
-    edits: tuple[Edited, ...] = ()
+    edits: tuple[Edit, ...] = ()
     """Reads that started from another's, beside what they started from."""
 
 
-def examine(case: Case, plan: Plan) -> Examined:
+def analyse_case(case: Case, plan: MapOptions) -> CaseAgreement:
     """One case, read once."""
-    return examined(case.read(), plan)
+    return analyse_reading(case.read(), plan)
 
 
-def examined(reading: Reading, plan: Plan) -> Examined:
+def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
     """The same of a case whose masks are in memory."""
     case, table = reading.case, reading.tally(plan.region, judged=False)
     edits = tuple(edits_of(case, plan.region))
     if not plan.looks:
-        return Examined(table, edits=edits)
+        return CaseAgreement(table, edits=edits)
     whole = table if table.region == "whole" else reading.tally("whole", judged=False)
     heat = np.asarray(reading.paint(common_heatmap(whole), whole))
     heat = heat.astype(np.uint8 if heat.max(initial=0) < 256 else np.uint16)
@@ -101,10 +116,10 @@ def examined(reading: Reading, plan: Plan) -> Examined:
     found = regions(shown if inside is None else np.where(inside, shown, 0), reading.grid.spacing)
     windows = plan.window, plan.agreement_window
     correlations = image_features(heat, image, *windows, inside) if plan.features and image is not None else {}
-    return Examined(table, found, correlations, score, note, files, tuple(_turns(reading, whole)), edits)
+    return CaseAgreement(table, found, correlations, score, note, files, tuple(_turns(reading, whole)), edits)
 
 
-def _turns(reading: Reading, table: Tally) -> Iterator[str]:
+def _turns(reading: Reading, table: Tally) -> Iterator[TurnedMask]:
     """Masks that fit those of most others when flipped, and do not as they are."""
     if table.exchangeable or table.labels.background is None or len(table.raters) < 2:
         return
@@ -116,15 +131,12 @@ def _turns(reading: Reading, table: Tally) -> Iterator[str]:
             yield from _turn(reading, column, [c for c in columns if c != column and c in reading.masks])
 
 
-def _turn(reading: Reading, column: Column, others: Sequence[Column]) -> Iterator[str]:
+def _turn(reading: Reading, column: Column, others: Sequence[Column]) -> Iterator[TurnedMask]:
     own = _marked(reading, column)
     ways = [way for other in others if (way := turned(own, _marked(reading, other)))]
     if 2 * len(ways) > len(others):
         best = max(ways, key=lambda way: way.after)
-        yield (
-            f"rater {column.name}'s mask fits the others' when {best} (Dice {best.before:.2f} as it is, "
-            f"{best.after:.2f} so): probably it was saved the wrong way round"
-        )
+        yield TurnedMask(reading.case.name, column.name, best)
 
 
 def _marked(reading: Reading, column: Column) -> Array:
@@ -137,19 +149,19 @@ def _files(folder: Path, case: Case) -> tuple[Path, ...]:
     return tuple(folder / f"{safe_name(case.name)}{suffix}" for suffix in (".tif", ".png"))
 
 
-def _ranking(reading: Reading, plan: Plan) -> tuple[float, Array]:
+def _ranking(reading: Reading, plan: MapOptions) -> tuple[float, Array]:
     table, maps = reading.rank_tally
     values = ranking_worth(reading, plan)
     return heatmap_score(table, values), paint(values, maps, table).astype(np.float32)
 
 
-def ranking_worth(reading: Reading, plan: Plan) -> NDArray[np.float64]:
+def ranking_worth(reading: Reading, plan: MapOptions) -> NDArray[np.float64]:
     """What the ranks that raters gave are worth on average, pattern by pattern."""
     with about(f"case {reading.case.name}, rank maps"):
         return ranking_heatmap(reading.rank_tally[0], plan.base, plan.shift, plan.largest)
 
 
-def _saved(reading: Reading, plan: Plan, heat: Array, ranked: Array | None) -> tuple[Path, ...]:
+def _saved(reading: Reading, plan: MapOptions, heat: Array, ranked: Array | None) -> tuple[Path, ...]:
     """The heatmaps as files."""
     assert plan.folder is not None
     most = len({column.name for column in reading.masks})

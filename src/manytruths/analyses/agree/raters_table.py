@@ -31,7 +31,7 @@ PERFORMANCE: tuple[PairStatistic, ...] = (sensitivity, specificity, ppv, npv, co
 
 
 @dataclass(frozen=True)
-class Raters:
+class RaterAnalysis:
     """The table, and what pictures are made of."""
 
     table: Table
@@ -45,7 +45,7 @@ class Raters:
         return cluster(self.whole)
 
 
-def raters_analysis(tallies: Tallies, settings: Settings) -> Raters:
+def raters_analysis(tallies: Tallies, settings: Settings) -> RaterAnalysis:
     """Everything about each rater, pooled; performance also by case, with mean and deviation over subjects."""
     whole = pool(tallies, mixed=True)
     table, region = Table("raters", ("rater",)), region_of(tallies)
@@ -55,7 +55,7 @@ def raters_analysis(tallies: Tallies, settings: Settings) -> Raters:
     table.add(_tendencies(whole, region))
     table.add(_dependence(dependence, region))
     table.add(summarise(_by_case(tallies, whole.rater_names), tallies, settings))
-    return Raters(table, differences, dependence, whole)
+    return RaterAnalysis(table, differences, dependence, whole)
 
 
 def _performance(whole: Tally, region: str) -> Iterator[Row]:

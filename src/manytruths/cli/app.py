@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from shutil import which
 from typing import Annotated, Literal
@@ -21,7 +21,7 @@ from .plan_verb import plan
 from .rank_verb import rank
 from .reliability_verb import reliability
 from .report_verb import report
-from .terminal import console, progress
+from .terminal import console, present, progress
 from .train_verb import predict, train
 
 app = App(
@@ -39,25 +39,19 @@ app = App(
 @app.command
 def check(template: Template = ".", /, *, input: Input | None = None, common: Common | None = None) -> int:
     """List what is there, case by rater, and every problem at once."""
-    from ..analyses.check import check as run
-    from ..analyses.check import write
-    from ..analyses.printing import print_check, print_files
+    import manytruths as mt
+
     from ..core.errors import one_line
-    from ..io.replacing import replacing
 
     input, common = input or Input(), common or Common()
-    met: list[Exception] = []
-    study, folder = input.open(template, met.append), common.out / "check"
-    with replacing(folder, run={"jobs": common.jobs}) as (stage,):
-        with progress(common.quiet) as bar:
-            found = run(study, found_before=met, jobs=common.jobs, progress=bar)
-        paths = write(found, stage)
-    shown = console(common.quiet)
-    print_check(found, shown)
-    print_files(paths, stage, folder, shown)
-    for problem in found.errors if common.quiet else ():
+    problems: list[Exception] = []
+    study = input.open(template, problems.append)
+    with progress(common.quiet) as bar:
+        result = mt.check(study, out=common.out, found_before=problems, jobs=common.jobs, progress=bar)
+    present(result, common.out, quiet=common.quiet)
+    for problem in result.errors if common.quiet else ():
         print(f"manytruths: {one_line(problem.message)}", file=sys.stderr)
-    return 1 if found.errors else 0
+    return 1 if result.errors else 0
 
 
 @app.command
@@ -86,25 +80,18 @@ def agree(
     resamples
         Resamples of the bootstrap.
     """
-    from ..analyses.agree.printing import print_agreement
-    from ..analyses.agree.verb import agree as run
-    from ..analyses.agree.verb import write
-    from ..analyses.printing import print_files
-    from ..analyses.summaries import Settings
-    from ..io.replacing import replacing
+    import manytruths as mt
+
+    from .parsing import names
 
     input, common, maps = input or Input(), common or Common(), maps or Maps()
-    folder = common.out / "agree"
-    left_out = tuple(g.strip() for g in without.split(",")) if without else ()
-    settings = Settings(seed=seed, resamples=resamples, scale=scale, without=left_out, jobs=common.jobs)
     study = input.open(template)
-    with replacing(folder, run={"jobs": common.jobs}) as (stage,):
-        with progress(common.quiet) as bar:
-            found = run(study, settings=settings, plan=maps.plan(stage / "heatmaps"), progress=bar)
-        paths = write(found, stage, pictures=maps.pictures)
-    shown = console(common.quiet)
-    print_agreement(found, shown)
-    print_files([*paths, *([stage / "heatmaps"] if maps.pictures else [])], stage, folder, shown)
+    with progress(common.quiet) as bar:
+        result = mt.agree(
+            study, out=common.out, kappa_scale=scale, exclude_group=names(without) or (), seed=seed,
+            resamples=resamples, jobs=common.jobs, progress=bar, **asdict(maps),
+        )  # fmt: skip
+    present(result, common.out, quiet=common.quiet)
     return 0
 
 

@@ -1,15 +1,15 @@
-"""One door to every estimator, by name.
+"""Consensus methods by name.
 
-``vote:0.5`` is an estimator and its main argument. Rooms add estimators with :func:`register`; those that look at
-neighbours want masks, all others take a tally too.
+``vote:0.5`` is an estimator and its main argument. :func:`register` adds a method. Spatial methods take masks, all
+others a tally.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any, Protocol, cast, overload
+from typing import Any
 
 from ..core.counting import tally
 from ..core.errors import CallError
@@ -23,9 +23,6 @@ from .simple import simple
 from .staple import staple
 from .staple_map import staple_map
 from .vote import vote
-
-LEVEL_SETS = ("lsml", "lsmlp")
-"""Methods that measure lengths, and so want the size of a pixel."""
 
 COUNTING = ("raters", "labels", "void", "foreground", "region", "references", "unit")
 """Options that say how masks become a tally."""
@@ -41,7 +38,9 @@ class Estimator:
     """The option that may follow the name after a colon."""
     example: str = ""
     spatial: bool = False
-    """Whether it wants masks, not a tally."""
+    """Whether it takes masks instead of a tally."""
+    settings: tuple[str, ...] = ()
+    """Of a spatial method: which of a case's ``labels`` and ``spacing`` it takes, beside what all of them take."""
 
     def option(self, text: str) -> dict[str, Any]:
         """What stands after the colon, as the option that it is."""
@@ -59,14 +58,20 @@ _REGISTER: dict[str, Estimator] = {}
 
 
 def register(
-    name: str, function: Callable[..., Consensus], *, argument: str = "", example: str = "", spatial: bool = False
+    name: str,
+    function: Callable[..., Consensus],
+    *,
+    argument: str = "",
+    example: str = "",
+    spatial: bool = False,
+    settings: tuple[str, ...] = (),
 ) -> None:
-    """Give an estimator a name at the door; ``spatial`` ones are called with masks."""
-    _REGISTER[name] = Estimator(name, function, argument, example or name, spatial)
+    """Add a consensus method; see :class:`Estimator` for the arguments."""
+    _REGISTER[name] = Estimator(name, function, argument, example or name, spatial, settings)
 
 
 def methods() -> tuple[str, ...]:
-    """The names at the door, as a user would write them."""
+    """The names of all consensus methods, as :func:`manytruths.consensus` and ``--consensus`` take them."""
     return tuple(e.example for e in _REGISTER.values())
 
 
@@ -80,49 +85,21 @@ def estimator(method: str) -> tuple[Estimator, dict[str, Any]]:
     return _REGISTER[name], _REGISTER[name].option(rest)
 
 
-class Cases(Protocol):
-    """What a study is to an estimator: cases, and a table of each."""
-
-    def tally(self) -> Mapping[str, Tally]: ...
-
-    def __iter__(self) -> Iterator[Any]: ...
+def options_of(method: str, by_name: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """What an estimator is called with; what its name says, as in ``simple:2``, overrides the options by name."""
+    chosen, own = estimator(method)
+    return {**by_name.get(chosen.name, {}), **own}
 
 
-@overload
-def consensus(source: Tally | Masks, method: str = "staple", **options: Any) -> Consensus: ...
-
-
-@overload
-def consensus(source: Cases, method: str = "staple", **options: Any) -> dict[str, Consensus]: ...
-
-
-def consensus(
-    source: Tally | Masks | Cases, method: str = "staple", **options: Any
-) -> Consensus | dict[str, Consensus]:
-    """What to take as truth, by the method named.
-
-    Parameters
-    ----------
-    source
-        A tally, or masks as :func:`manytruths.tally` takes them; its options (``raters``, ``labels``, ``void``,
-        ``foreground``, ``region``) then go along. A study gives one consensus a case, by name.
-    method
-        ``vote:0.5``, ``vote:any``, ``vote:all``, ``excl:0.5``, ``staple``, ``simple``, ``plurality``, and, from masks
-        only, ``staple_map`` and the level sets.
-    options
-        Of the estimator.
+def estimate(source: Tally | Masks, method: str = "staple", **options: Any) -> Consensus:
+    """The consensus of a tally or of masks; the options of :func:`manytruths.tally` go with masks.
 
     >>> masks = {"A": [1, 1, 1, 0], "B": [1, 1, 0, 0], "C": [1, 0, 0, 0]}
-    >>> consensus(masks, "vote:0.5")
-    <Vote vote:0.5 of 3 raters, 4 patterns: done>
-    >>> consensus(masks, "vote:all").hard
+    >>> estimate(masks, "vote:all").hard
     array([False, False, False,  True])
     """
     chosen, option = estimator(method)
     options = option | options
-    if callable(getattr(source, "tally", None)):
-        return _of_cases(cast(Cases, source), chosen, options)
-    source = cast("Tally | Masks", source)
     if chosen.spatial:
         if isinstance(source, Tally):
             raise CallError(f"{chosen.name} looks at neighbours, which a tally does not know; give it the masks")
@@ -133,17 +110,11 @@ def consensus(
     return chosen.function(tally(source, **counting), **options)
 
 
-def _of_cases(study: Cases, chosen: Estimator, options: dict[str, Any]) -> dict[str, Consensus]:
-    if chosen.spatial:
-        return {case.name: chosen.function(case.read().masks, **options) for case in study}
-    return {name: chosen.function(table, **options) for name, table in study.tally().items()}
-
-
 register("vote", vote, argument="threshold", example="vote:0.5")
 register("excl", excluded_vote, argument="threshold", example="excl:0.5")
 register("staple", staple)
 register("simple", simple, argument="alpha")
 register("plurality", plurality)
-register("staple_map", staple_map, spatial=True)
-register("lsml", lsml, argument="length", spatial=True)
-register("lsmlp", lsmlp, argument="length", spatial=True)
+register("staple_map", staple_map, spatial=True, settings=("labels",))
+register("lsml", lsml, argument="length", spatial=True, settings=("spacing",))
+register("lsmlp", lsmlp, argument="length", spatial=True, settings=("spacing",))

@@ -36,7 +36,7 @@ def pairs_table(tallies: Tallies, settings: Settings) -> Table:
         for s in chosen:
             value = s.value(total[k], whole.labels)
             row = Row("pooled", s.__name__, value, region=region_of(tallies), extra=_named(pair), n=int(total[k].sum()))
-            table.rows.append(row)
+            table.append(row)
     return table
 
 

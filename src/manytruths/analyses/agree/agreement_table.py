@@ -153,7 +153,7 @@ def curve_table(tallies: Tallies) -> Table:
         curve = agreement_curve(pool(tallies.select(cases), mixed=True))
         for n, share in zip(curve.raters.tolist(), curve.share.tolist(), strict=True):
             scope = "group" if group else "pooled"
-            table.rows.append(Row(scope, "agreement_curve", share, group=group, region=region_of(tallies), extra=(n,)))
+            table.append(Row(scope, "agreement_curve", share, group=group, region=region_of(tallies), extra=(n,)))
     return table
 
 
@@ -172,5 +172,5 @@ def confusion_table(tallies: Tallies) -> Table:
             if a <= b:
                 count = float(both[a, b] / (2 if a == b else 1))
                 row = Row("pooled", "same_place", count, region=region_of(tallies), extra=(names[a], names[b]))
-                table.rows.append(row)
+                table.append(row)
     return table

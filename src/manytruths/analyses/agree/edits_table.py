@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...agreement import contingency, dice
+from ...core.notes import Note
 from ...core.pooling import Tallies, pool
 from ...core.tally import Tally
 from ...core.undefined import Undefined, ratio
@@ -27,7 +28,7 @@ Extra = tuple[str, str, int]
 
 
 @dataclass(frozen=True)
-class Edited:
+class Edit:
     """A read beside what it started from."""
 
     rater: str
@@ -42,13 +43,13 @@ class Edited:
         return self.rater, self.based_on, self.step
 
 
-def edits_of(case: Case, region: str | None = None) -> Iterator[Edited]:
+def edits_of(case: Case, region: str | None = None) -> Iterator[Edit]:
     """Every edit of a case."""
     for column, edit in sorted(case.edits.items(), key=lambda item: (item[1].step, item[0].order)):
-        yield Edited(str(column), str(edit.parent), edit.step, edit_tally(case, column, region))
+        yield Edit(str(column), str(edit.parent), edit.step, edit_tally(case, column, region))
 
 
-def edits_table(study: Study, seen: Mapping[str, Sequence[Edited]], settings: Settings) -> Table:
+def edits_table(study: Study, seen: Mapping[str, Sequence[Edit]], settings: Settings) -> Table:
     """By case, subject and group, mean and deviation over subjects; sums (of shares and Dice, the whole) as pooled."""
     table = Table("edits", ("rater", "based_on", "step"))
     tables = [one.tally for edits in seen.values() for one in edits if one.tally is not None]
@@ -109,9 +110,10 @@ def edit_notes(study: Study) -> Iterator[str]:
     if count:
         what = "1 read is an edit of another" if count == 1 else f"{count} reads are edits of another"
         if study.options.edited == "keep":
-            yield f"{what} and counted all the same (--edited keep): agreement looks better than it is; edits.csv"
+            told = "counted all the same (--edited keep): agreement looks better than it is; edits.csv"
         else:
-            yield f"{what} and left out of agreement: edits.csv"
+            told = "left out of agreement: edits.csv"
+        yield Note("edits", f"{what} and {told}")
     for case, why in list(study.left_out.items())[:3]:
         yield f"case {case} is left out: {why}"
     if len(study.left_out) > 3:

@@ -1,0 +1,154 @@
+"""What every command returns: tables, charts and notes, shown in a notebook and written as the command writes them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from html import escape
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+from ..io.replacing import replacing
+from ..io.results import write_summary
+from ..io.writing import write_text
+from ..study import Study
+from .data_table import DataTable
+
+OUT = Path("manytruths-out")
+"""Where commands write by default."""
+
+
+T = TypeVar("T", bound=DataTable)
+
+
+class Tables(dict[str, T]):
+    """Tables by the name of their file."""
+
+    def __init__(self, tables: Iterable[T]) -> None:
+        super().__init__((table.name, table) for table in tables)
+
+    def __repr__(self) -> str:
+        return "Tables(" + ", ".join(f"{name}: {len(table)} rows" for name, table in self.items()) + ")"
+
+
+class Result(ABC):
+    """The base of what commands return.
+
+    Attributes
+    ----------
+    tables : Tables
+        Every table of the command by the name of its file; ``tables["pairs"].to_frame()`` is a pandas DataFrame.
+    charts : Mapping[str, str]
+        The command's charts as SVG by the name of their file, drawn when first asked for.
+    notes : tuple of str
+        What a reader should know about the numbers.
+    """
+
+    command: ClassVar[str]
+    tables: Tables[Any]
+    notes: tuple[str, ...]
+
+    @property
+    def charts(self) -> Mapping[str, str]:
+        """The charts of the command as SVG, by the name of their file."""
+        return {}
+
+    @abstractmethod
+    def summary(self) -> dict[str, Any]:
+        """What ``summary.json`` holds."""
+
+    @abstractmethod
+    def describe(self) -> str:
+        """One line: what was analysed."""
+
+    def write(self, out: str | Path = OUT, *, pictures: bool = True) -> list[Path]:
+        """Write the files that the command writes, into a folder of its name.
+
+        Maps that were not written while the cases were read are made in a second pass over the cases.
+
+        Parameters
+        ----------
+        out : str or Path
+            Folder for the results; the files go to ``out/<command>/``.
+        pictures : bool
+            Whether to write charts and pictures.
+
+        Returns
+        -------
+        list of Path
+            The files, ``summary.json`` last. Files from earlier runs that this one did not write are removed.
+        """
+        folder = Path(out) / self.command
+        with results_folder(out, self.command) as stage:
+            assert stage is not None
+            maps = self.write_maps(stage) if pictures else []
+            paths = self.write_into(stage, maps, pictures=pictures)
+        return [folder / path.relative_to(stage) for path in paths]
+
+    def write_maps(self, folder: Path) -> list[Path]:
+        """Write the maps of all cases into a folder, reading the cases again; nothing for commands without maps."""
+        return []
+
+    def write_into(self, folder: Path, maps: Sequence[Path] = (), *, pictures: bool = True) -> list[Path]:
+        """Write tables, charts and summary into a folder that holds the maps already."""
+        paths = [table.write(folder) for table in self.tables.values()]
+        paths += self.write_more(folder)
+        if pictures:
+            for name, svg in self.charts.items():
+                paths.append(folder / "charts" / f"{name}.svg")
+                write_text(paths[-1], svg)
+        paths += maps
+        return [*paths, write_summary(folder, self.summary(), paths)]
+
+    def write_more(self, folder: Path) -> list[Path]:
+        """Write the files that are neither tables nor charts."""
+        return []
+
+    @abstractmethod
+    def print(self, console: Any = None) -> None:
+        """Print what the command prints, to a ``rich`` console; to standard output by default."""
+
+    def __repr__(self) -> str:
+        tables = ", ".join(self.tables)
+        return f"<{type(self).__name__}: {self.describe()}; tables: {tables}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: a line, the notes, and the tables and charts to be opened."""
+        notes = "".join(f"<li>{escape(str(note))}</li>" for note in self.notes)
+        tables = "".join(
+            f"<details><summary>{escape(name)} ({len(table)} rows)</summary>{table._repr_html_()}</details>"
+            for name, table in self.tables.items()
+        )
+        charts = "".join(
+            f"<details><summary>{escape(name)}</summary>{svg}</details>" for name, svg in self.charts.items()
+        )
+        head = f"<b>{escape(type(self).__name__)}</b>: {escape(self.describe())}"
+        return f"<div>{head}<ul>{notes}</ul>{tables}{charts}</div>"
+
+
+@contextmanager
+def results_folder(
+    out: str | Path | None, command: str, *, jobs: int = 1, goes_on: bool = False, ours: Sequence[str] = ()
+) -> Iterator[Path | None]:
+    """The folder that a command writes into, which takes the place of its earlier results when the block ends well.
+
+    Without ``out`` there is none, and nothing is written.
+    """
+    if out is None:
+        yield None
+        return
+    with replacing(Path(out) / command, ours=ours, goes_on=goes_on, run={"jobs": jobs}) as (stage,):
+        yield stage
+
+
+def console_or_stdout(console: Any) -> Any:
+    """The console that was given, or standard output."""
+    from rich.console import Console
+
+    return console or Console()
+
+
+def open_study(study: Study | str | Path) -> Study:
+    """A study, or what :meth:`Study.open` takes."""
+    return study if isinstance(study, Study) else Study.open(study)

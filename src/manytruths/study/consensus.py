@@ -1,0 +1,301 @@
+"""The consensus of a case: the one implementation behind Python, ``fuse``, ``evaluate``, ``export`` and the report.
+
+A consensus is estimated from the raters' first readings of a case, within the case's region, with the study's labels,
+``void`` and ``foreground``. Spatial methods get the masks and the grid's spacing, all others the tally. Outside the
+region, and where nobody rated, the map is background.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, Literal, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.columns import Column
+from ..core.errors import CallError, ManytruthsError
+from ..core.inputs import Masks
+from ..core.labels import Labels
+from ..core.painting import paint
+from ..core.tally import Tally
+from ..fusion.registry import estimate, estimator
+from ..fusion.result import BINARY, Consensus, first_readings
+from .case import Case, Reading
+from .parallel import Progress
+from .study import Study
+
+Array = NDArray[Any]
+ANY = "any"
+"""Instead of a label: all labels but background together."""
+
+
+@overload
+def consensus(source: Study, method: str = "staple", **options: Any) -> dict[str, CaseConsensus]: ...
+
+
+@overload
+def consensus(source: Case, method: str = "staple", **options: Any) -> CaseConsensus: ...
+
+
+@overload
+def consensus(source: Tally | Masks, method: str = "staple", **options: Any) -> Consensus: ...
+
+
+def consensus(
+    source: Study | Case | Tally | Masks,
+    method: str = "staple",
+    *,
+    label: int | str | None = None,
+    jobs: int = 1,
+    progress: Progress | None = None,
+    **options: Any,
+) -> dict[str, CaseConsensus] | CaseConsensus | Consensus:
+    """Estimate a consensus from the raters' decisions, by the method named.
+
+    Parameters
+    ----------
+    source : Study, Case, Tally or masks
+        A study gives one consensus per case, by the case's name: the same pixels as ``manytruths fuse``. Masks are
+        given as to :func:`manytruths.tally`, with its options (``raters``, ``labels``, ``void``, ``foreground``,
+        ``region``).
+    method : str
+        One of :func:`manytruths.methods`: ``vote:0.5``, ``vote:any``, ``vote:all``, ``excl:0.5``, ``staple``,
+        ``simple``, ``plurality`` and, not from a tally, ``staple_map``, ``lsml`` and ``lsmlp``.
+    label : int or str, optional
+        With a study or a case of several labels: one label, by name or value, against all the others, as ``evaluate``
+        judges by; ``"any"`` unites all labels but background.
+    jobs : int
+        With a study: number of worker processes. Results do not depend on it.
+    progress : callable, optional
+        With a study: called after each case.
+    **options
+        Options of the estimator, such as ``prior`` of :func:`manytruths.staple`.
+
+    Returns
+    -------
+    dict of str to CaseConsensus, CaseConsensus, or Consensus
+        By the source: of every case of a study, of one case, or of a tally or masks.
+
+    Examples
+    --------
+    >>> import manytruths as mt
+    >>> masks = {"A": [[1, 1, 1, 0]], "B": [[1, 1, 0, 0]], "C": [[1, 0, 0, 0]]}
+    >>> mt.consensus(masks, "vote:0.5")
+    <Vote vote:0.5 of 3 raters, 4 patterns: done>
+    >>> study = mt.Study.from_arrays({"p1": masks})
+    >>> mt.consensus(study, "vote:0.5")["p1"].values
+    array([[1, 1, 0, 0]], dtype=uint8)
+    """
+    if not isinstance(source, Study | Case):
+        if label is not None:
+            raise CallError("label= is for a study or a case; of a tally take tally.only(label) or tally.foreground()")
+        return estimate(source, method, **options)
+    estimator(method)
+    if isinstance(source, Case):
+        return _case_consensus(source, method, label, options)[0]
+    work = partial(_case_consensus, method=method, label=label, options=options)
+    done = {case.name: result for case, result in source.map(work, jobs=jobs, progress=progress)}
+    source.gathered({name: table for name, (_, table) in done.items()})  # refuses files with other values
+    return {name: result for name, (result, _) in done.items()}
+
+
+def _case_consensus(
+    case: Case, method: str, label: int | str | None, options: Mapping[str, Any]
+) -> tuple[CaseConsensus, Tally]:
+    """The consensus of a case, and the table of its raters with labels as they are."""
+    readings = FirstReadings.of(case.read())
+    chosen = readings if label is None else readings.one_label(_value(case, label))
+    return CaseConsensus(case, chosen.estimate(method, options), label), readings.table
+
+
+def _value(case: Case, label: int | str) -> int | None:
+    """The value that a label has in the masks; None stands for any."""
+    if label == ANY:
+        return None
+    if case.options.foreground:
+        raise CallError(f"label= is 'any' where foreground='any' unites the labels; got {label!r}")
+    if case.labels is not None:
+        return case.labels.values[case.labels.index(label)]
+    if isinstance(label, str):
+        raise CallError(f"label= is a value of the masks, as the study declares no labels; got {label!r}")
+    return label
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CaseConsensus:
+    """The consensus of one case of a study, as maps; see :func:`consensus`.
+
+    Maps of methods that decide by pattern are painted when they are first asked for, from the masks read again.
+
+    Attributes
+    ----------
+    case : Case
+        The case.
+    estimate : Consensus
+        What the estimator found: rates of the raters, convergence, notes, and a value per pattern or a map.
+    label : int, str or None
+        The label that was taken against all the others.
+    """
+
+    case: Case
+    estimate: Consensus
+    label: int | str | None = None
+
+    @property
+    def values(self) -> Array:
+        """The consensus mask in the values of the raters' masks, as ``fuse`` writes it."""
+        return self._maps[0]
+
+    @property
+    def probability(self) -> NDArray[np.float32]:
+        """The probability map, as ``fuse`` writes it; of more than two labels, that of the label chosen."""
+        return self._maps[1]
+
+    @property
+    def hard(self) -> Array:
+        """Two labels, one of them background: whether a pixel is marked. Else the code of its label in ``labels``."""
+        if self.estimate.hard.dtype == bool:
+            return np.asarray(self.values != 0)
+        return np.searchsorted(self.labels.values, self.values).astype(np.uint8)
+
+    @property
+    def labels(self) -> Labels:
+        """What ``hard`` speaks of."""
+        return self.estimate.labels
+
+    @property
+    def kind(self) -> Literal["map"]:
+        """Always ``"map"``; see :attr:`Consensus.kind`."""
+        return "map"
+
+    @cached_property
+    def _maps(self) -> tuple[Array, NDArray[np.float32]]:
+        readings = FirstReadings.of(self.case.read())
+        if self.label is not None:
+            readings = readings.one_label(_value(self.case, self.label))
+        return readings.paint(self.estimate)
+
+    def __repr__(self) -> str:
+        return f"<Consensus of case {self.case.name}: {self.estimate!r}>"
+
+
+@dataclass(frozen=True, eq=False)
+class FirstReadings:
+    """What a consensus is made of: each rater's first reading of a case, within the region that counts."""
+
+    reading: Reading
+    """All readings, with masks that outside the region hold no value which they do not hold inside."""
+    region: str | Array
+    """The study's region by name, or the case's own mask."""
+    table: Tally
+    """The raters in their first session, in the region."""
+    label: int | str | None = None
+    """The value that is taken against all the others; ``"any"`` for all but background."""
+
+    @classmethod
+    def of(cls, reading: Reading) -> FirstReadings:
+        """Of a case whose masks are in memory."""
+        region = reading.case.region(reading.grid)
+        if isinstance(region, str):
+            table = first_readings(reading.tally("whole", judged=False))
+            return cls(reading, region, table.restrict(region))  # only now: second readings do not matter to it
+        region = region.astype(bool)
+        masks = {column: _fill_outside(mask, region) for column, mask in reading.masks.items()}
+        reading = replace(reading, masks=masks)
+        return cls(reading, region, first_readings(reading.tally(region, judged=False)))
+
+    def one_label(self, value: int | None) -> FirstReadings:
+        """The same with one label, given by its value, against all the others; None unites all but background."""
+        if value is None:
+            return replace(self, table=self.table.foreground(), label=ANY)
+        labels = self.table.labels
+        known = labels if value in labels.values else labels.union(Labels((value,)))
+        return replace(self, table=self.table.relabel(known).only(value), label=value)
+
+    @cached_property
+    def masks(self) -> dict[Column, Array]:
+        """The masks of the table's columns; marked or not where one label is taken."""
+        own = {column: mask for column, mask in self.reading.masks.items() if column in self.table.columns}
+        if self.label is None:
+            return own
+        value = None if self.label == ANY else int(self.label)
+        return {column: binary_mask(mask, value, self.reading.case.options.void) for column, mask in own.items()}
+
+    def estimate(self, method: str, options: Mapping[str, Any] | None = None) -> Consensus:
+        """The consensus by a method; ``options`` are those of its estimator."""
+        chosen, own = estimator(method)
+        options = {**own, **(options or {})}
+        try:
+            if chosen.spatial:
+                return chosen.function(self.masks, **self._settings(chosen.settings), **options)
+            return chosen.function(self.table, **options)
+        except ManytruthsError as error:
+            raise type(error)(f"case {self.reading.case.name}, {method}: {error}") from None
+
+    def _settings(self, further: tuple[str, ...]) -> dict[str, Any]:
+        """What a spatial method has to know about the case."""
+        case, single = self.reading.case, self.label is not None
+        settings = {
+            "raters": "exchangeable" if case.options.exchangeable else None,
+            "region": self._union() if single and isinstance(self.region, str) else self.region,
+            "void": None if single else case.options.void,
+            "foreground": None if single else case.options.foreground,
+        }
+        offered = {"labels": Labels((0, 1)) if single else case.labels, "spacing": self.reading.grid.spacing}
+        return settings | {name: offered[name] for name in further}
+
+    def _union(self) -> str | Array:
+        """The region where one label is looked at: a union is that of all labels."""
+        if self.region != "union":
+            return self.region
+        void, columns = self.reading.case.options.void, self.table.columns
+        masks = [binary_mask(mask, None, void) for column, mask in self.reading.masks.items() if column in columns]
+        union = np.logical_or.reduce([np.ma.filled(mask, False) for mask in masks])
+        return union if union.any() else "union"
+
+    def paint(self, estimated: Consensus) -> tuple[Array, NDArray[np.float32]]:
+        """The consensus mask, in the values of the masks, and the probability of what it decided.
+
+        The estimate may come from another table that has this one's patterns: a pooled one, or one without a rater.
+        """
+        values, chance = np.asarray(estimated.values), np.asarray(estimated.probability)
+        if chance.ndim > values.ndim:
+            ground = estimated.labels.background
+            marked = len(estimated.labels) <= 2 and ground is not None
+            chance = 1 - chance[..., ground] if marked else chance.max(axis=-1)
+        hard, soft = self.map_of(estimated, values), self.map_of(estimated, np.nan_to_num(chance))
+        hard = np.maximum(hard, 0)
+        return hard.astype(np.min_scalar_type(int(hard.max(initial=0)))), soft.astype(np.float32)
+
+    def map_of(self, estimated: Consensus, values: Array) -> Array:
+        """A value per pattern of an estimate, or a map, as a map that is 0 outside the region."""
+        if estimated.tally is not None:
+            masks = {column: mask for column, mask in self.masks.items() if column in estimated.tally.columns}
+            options, single = self.reading.case.options, self.label is not None
+            void, foreground = (None, None) if single else (options.void, options.foreground)
+            values = paint(values, masks, estimated.tally, void=void, foreground=foreground, fill=0)
+        return values if isinstance(self.region, str) else np.where(self.region, values, 0)
+
+    def is_united(self, estimated: Consensus) -> bool:
+        """Whether an estimate only separates marked from not marked, though there are several labels."""
+        return len(self.table.labels.marks) > 1 and estimated.labels == BINARY
+
+
+def _fill_outside(mask: Array, region: NDArray[np.bool_]) -> Array:
+    """A mask with one of its values inside the region everywhere outside: labels there are none to decide."""
+    filled = mask.copy()
+    filled[~region] = mask[region][0]
+    return filled
+
+
+def binary_mask(array: Array, value: int | None, void: int | None) -> Array:
+    """Marked or not, with one value or, where it is None, with any; masked where it was not rated."""
+    data = np.ma.getdata(array)
+    marked = data != 0 if value is None else data == value
+    hidden = np.ma.getmaskarray(array) if np.ma.isMaskedArray(array) else None
+    if void is not None:
+        hidden = (data == void) if hidden is None else hidden | (data == void)
+    return marked if hidden is None else np.ma.array(marked, mask=hidden)

@@ -1,0 +1,1 @@
+"""Numbers of every command, frozen: ``python -m tests.golden compare``."""

@@ -1,0 +1,252 @@
+"""The command lines whose numbers are frozen: what is renamed on the command line is renamed here.
+
+``@data`` is the folder of real data. A line runs in a folder of its study, and writes to ``out/NAME``, NAME being its
+key here; later lines may read what earlier ones wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from . import inputs
+
+QUICK = "--resamples 100"
+METHODS = "vote:any,vote:0.5,vote:all,excl:0.5,staple,simple,plurality,staple_map,lsml,lsmlp"
+UNLABELLED = METHODS.replace("excl:0.5,", "")
+"""Methods that do not tell raters apart."""
+
+
+class Study(NamedTuple):
+    """Data, and commands that are run on it."""
+
+    commands: dict[str, str]
+    needs: tuple[str, ...] = ()
+    """Folders of the real data."""
+    prepare: Callable[[Path, Path], None] | None = None
+    """Makes inputs out of the data, before all commands."""
+    between: Callable[[str, Path], None] | None = None
+    """The same after a command."""
+
+
+def written_to(line: str, folder: str) -> list[str]:
+    """The options that say where results go."""
+    verb = line.split()[0]
+    if verb in {"export", "import", "phantom"}:
+        return ["--to", folder, "--quiet"]
+    if verb == "report":
+        return ["--out", f"{folder}/report.html", "--quiet"]
+    return ["--out", folder] if verb == "python" else ["--out", folder, "--quiet"]
+
+
+DEMO = "out/demo/study"
+PREDICTED = f'--predictions "{DEMO}/predictions/{{algorithm}}/{{case}}.png"'
+TRUTH = '--references "out/demo/known/{reference}/{case}.png"'
+RANKED = f'"{DEMO}/ranks/{{rater}}/{{session}}/{{case}}.png" --images "{DEMO}/images/{{case}}.png"'
+
+demo = Study(
+    {
+        "demo": "demo --cases 10 --size 96",
+        "check": f"check {DEMO} {PREDICTED}",
+        "agree-union": f"agree {DEMO} --region union --no-pictures --without CIN2 {QUICK}",
+        "agree-modified": f'agree "{DEMO}/masks/{{rater}}/1/{{case}}.png" --region modified_background '
+        f"--no-pictures {QUICK}",
+        "fuse": f"fuse {DEMO} --method {METHODS} {QUICK}",
+        "fuse-pooled": f"fuse {DEMO} --method staple,simple:2 --rates pooled --prior marked --no-pictures {QUICK}",
+        "fuse-options": f"fuse {DEMO} --method staple,lsml:4 --prior estimated --smoothing 0.3 --map-prior 5,1.5 "
+        f"--no-pictures {QUICK}",
+        "fuse-left-out": f"fuse {DEMO} --method staple --consensus-items leave_out --no-pictures {QUICK}",
+        "evaluate": f"evaluate {DEMO} {PREDICTED} {TRUTH} --truth vote:0.5,simple --boundaries outlines --frames "
+        f"--missing exclude --surfaces pixels --tolerance 2 {QUICK}",
+        "evaluate-grey": f'evaluate {DEMO} --predictions "grey/{{algorithm}}/{{case}}.png" --grey --limits 0,255 '
+        f"--threshold 128 --no-distances --no-pictures {QUICK}",
+        "evaluate-sheet": f"evaluate {DEMO} {PREDICTED} --truth vote:0.5 --grading-sheet --no-distances "
+        f"--no-second-look {QUICK}",
+        "evaluate-grades": f"evaluate {DEMO} {PREDICTED} --truth vote:0.5 --grades grades.csv --grade-scale 1,4 "
+        f"--best 3 --no-distances --no-second-look --no-pictures {QUICK}",
+        "rank": f"rank out/demo/evaluate/scores.csv --metric dice,hausdorff_95 --scheme test {QUICK}",
+        "rank-median": "rank out/demo/evaluate/scores.csv --metric iou --aggregate median --missing exclude "
+        f"--truth vote:0.5,staple --no-pictures {QUICK}",
+        "reliability": f"reliability {DEMO} --region union --least 3 {QUICK}",
+        "plan": f"plan --pilot {DEMO} --cost-rater 5 --cost-error 200 {QUICK}",
+        "report": f"report {DEMO} {PREDICTED} --method vote:any,staple --no-viewer {QUICK}",
+        "export-nnunet": f"export nnunet {DEMO} --disputed ignore",
+        "export-nnunet-replicate": f"export nnunet {DEMO} --disputed replicate --folds 3 --seed 1",
+        "export-monai": f"export monai {DEMO} --disputed soft --reference staple",
+        "export-coco": f"export coco {DEMO} --reference vote:0.5",
+        "export-cvat": f"export cvat {DEMO}",
+        "export-labelstudio": f"export labelstudio {DEMO} --reference simple --no-disputed",
+        "import-coco": "import coco out/export-coco/annotations.json",
+        "import-cvat": "import cvat out/export-cvat/annotations.xml",
+        "import-labelstudio": "import labelstudio out/export-labelstudio/predictions.json",
+        "python": f"python consensus_calls.py {METHODS} out/fuse/fuse {DEMO}",
+    },
+    between=inputs.demo_inputs,
+)
+
+labels = Study(
+    {
+        "demo": "demo --cases 6 --size 64 --seed 3",
+        "check": f"check {RANKED}",
+        "agree": f"agree {RANKED} {QUICK}",
+        "fuse": f"fuse {RANKED} --method plurality,staple,vote:0.5,simple --no-pictures {QUICK}",
+        "fuse-united": f"fuse {RANKED} --foreground any --method {METHODS} --no-pictures {QUICK}",
+        "evaluate": f'evaluate {RANKED} --predictions "{DEMO}/ranks/{{algorithm}}/1/{{case}}.png" --truth staple '
+        f"--no-pictures {QUICK}",
+        "reliability": f"reliability {RANKED.split(' --')[0]} {QUICK}",
+        "export-nnunet": f"export nnunet {RANKED} --reference plurality",
+        "export-monai": f"export monai {RANKED} --disputed soft --reference staple",
+        "export-coco": f"export coco {RANKED} --reference staple",
+        "import-coco": "import coco out/export-coco/annotations.json",
+        "python": f"python consensus_calls.py {METHODS} out/fuse/fuse {RANKED.split(' --')[0]}",
+        "python-united": f"python consensus_calls.py {METHODS} out/fuse-united/fuse {RANKED.split(' --')[0]} "
+        "foreground=any",
+    },
+)
+
+echo = Study(
+    {
+        "phantom": "phantom echo --subjects 4 --frames 3 --size 64 --seed 3",
+        "agree": f"agree out/phantom {QUICK}",
+        "evaluate": 'evaluate out/phantom --predictions "out/phantom/references/{algorithm}/{case}.png" --frames '
+        f"--truth vote:0.5 --no-pictures {QUICK}",
+        "report": f"report out/phantom {QUICK}",
+    },
+)
+
+FISSURE = '"@data/fissure/raters/{rater}/{case}.png"'
+DETECTED = '--predictions "@data/fissure/predictions/{algorithm}/{case}.png" --grey --limits 0,255'
+
+fissure = Study(
+    {
+        "check": f"check {FISSURE} {DETECTED}",
+        "agree": f'agree {FISSURE} --images "@data/fissure/images/{{case}}.png" {QUICK}',
+        "fuse": f"fuse {FISSURE} --method {METHODS} --prior marked {QUICK}",
+        "evaluate-grey": f"evaluate {FISSURE} {DETECTED} --skew 0.1,0.5 --prior marked "
+        "--truth vote:any,vote:0.5,vote:0.75,excl:0.5,staple "
+        '--exclude "@data/fissure/training/{algorithm}/{case}.png" --references "given/{reference}/{case}.png" '
+        f"--no-pictures {QUICK}",
+        "evaluate-masks": f'evaluate {FISSURE} --predictions "cut/{{algorithm}}/{{case}}.png" --truth vote:0.5,staple '
+        f"--no-distances {QUICK}",
+        "rank": f"rank out/evaluate-grey/evaluate/scores.csv {QUICK}",
+        "reliability": f"reliability {FISSURE} --least 20 {QUICK}",
+        "plan": f"plan --pilot {FISSURE} {QUICK}",
+        "report": f"report {FISSURE} {DETECTED} --no-distances {QUICK}",
+        "export-coco": f"export coco {FISSURE} --reference vote:0.5",
+        "import-coco": "import coco out/export-coco/annotations.json",
+        "python": f"python consensus_calls.py {METHODS} out/fuse/fuse {FISSURE}",
+    },
+    ("fissure",),
+    inputs.fissure,
+)
+
+CHASE = (
+    '"@data/chasedb1/raters/{rater}/{case}.png" --roi "@data/chasedb1/roi/{case}.png" --cases patients.csv '
+    '--images "@data/chasedb1/images/{case}.jpg"'
+)
+SOME = '"some/{rater}/{case}.png" --roi "@data/chasedb1/roi/{case}.png"'
+
+chase = Study(
+    {
+        "check": f"check {CHASE}",
+        "agree": f"agree {CHASE} --no-pictures {QUICK}",
+        "agree-some": f'agree {SOME} --images "@data/chasedb1/images/{{case}}.jpg" {QUICK}',
+        "fuse": f"fuse {SOME} --method {METHODS} --no-pictures {QUICK}",
+        "evaluate": f'evaluate {SOME} --predictions "predictions/{{algorithm}}/{{case}}.png" --boundaries lines '
+        f"--no-pictures {QUICK}",
+        "evaluate-grey": f'evaluate {SOME} --predictions "grey/{{algorithm}}/{{case}}.png" --grey --threshold 128 '
+        f"--no-distances --no-pictures {QUICK}",
+        "evaluate-rater": f'evaluate {CHASE} --predictions "@data/chasedb1/raters/2ndHO/{{case}}.png" --no-distances '
+        f"--no-pictures {QUICK}",
+        "rank": f"rank out/evaluate/evaluate/scores.csv --metric dice,surface_dice --no-pictures {QUICK}",
+        "reliability": f"reliability {SOME} {QUICK}",
+        "export-monai": f'export monai {SOME} --images "@data/chasedb1/images/{{case}}.jpg" --disputed ignore',
+        "python": f"python consensus_calls.py {METHODS} out/fuse/fuse "
+        '"some/{rater}/{case}.png" "roi=@data/chasedb1/roi/{case}.png"',
+    },
+    ("chasedb1",),
+    inputs.chase,
+)
+
+NODULES = '"lidc.npz/{case}[{rater}]" --cases cases.csv'
+SLOTS = f"{NODULES} --raters exchangeable"
+
+lidc = Study(
+    {
+        "check": f"check {SLOTS}",
+        "agree": f"agree {SLOTS} {QUICK}",
+        "agree-named": f"agree {NODULES} --region modified_background --no-pictures {QUICK}",
+        "fuse": f"fuse {SLOTS} --method {UNLABELLED} --no-pictures {QUICK}",
+        "fuse-named": f"fuse {NODULES} --method excl:0.5,staple --region union --no-pictures {QUICK}",
+        "evaluate": f'evaluate {SLOTS} --predictions "predictions/{{algorithm}}/{{case}}.npy" --no-pictures {QUICK}',
+        "evaluate-grey": f'evaluate {SLOTS} --predictions "grey/{{algorithm}}/{{case}}.npy" --grey --limits 0,1 '
+        f"--no-pictures {QUICK}",
+        "rank": f"rank out/evaluate/evaluate/scores.csv --no-pictures {QUICK}",
+        "reliability": f"reliability {SLOTS} {QUICK}",
+        "plan": f"plan --pilot {NODULES.split(' --')[0]} {QUICK}",
+        "report": f"report {SLOTS} --no-viewer {QUICK}",
+        "python": f"python consensus_calls.py {METHODS} out/fuse/fuse {NODULES.split(' --')[0]} raters=exchangeable",
+    },
+    ("lidc",),
+    inputs.lidc,
+)
+
+FEWER = "vote:any,vote:0.5,vote:all,excl:0.5,staple,simple,plurality,lsml"
+"""Without what takes long in a volume."""
+VOLUME = '"masks/{rater}/{case}.nii.gz"'
+
+volume = Study(
+    {
+        "check": f"check {VOLUME}",
+        "agree": f"agree {VOLUME} {QUICK}",
+        "fuse": f"fuse {VOLUME} --method {FEWER} --no-pictures {QUICK}",
+        "evaluate": f'evaluate {VOLUME} --predictions "predictions/{{algorithm}}/{{case}}.nii.gz" '
+        f"--no-pictures {QUICK}",
+        "reliability": f"reliability {VOLUME} {QUICK}",
+        "report": f"report {VOLUME} {QUICK}",
+        "export-slicer": f"export slicer {VOLUME}",
+        "export-bids": f"export bids {VOLUME}",
+        "import-slicer": "import slicer out/export-slicer",
+        "import-bids": "import bids out/export-bids",
+        "python": f"python consensus_calls.py {FEWER} out/fuse/fuse {VOLUME}",
+    },
+    ("volume",),
+    inputs.volume,
+)
+
+VANDYKE = "@data/ratings/VanDyke.csv --columns rater=reader,label=rating,reference=truth --filter treatment=1"
+
+ratings = Study(
+    {
+        "vandyke": f"reliability {VANDYKE} --cut 3 --scale 1,5 {QUICK}",
+        "vandyke-given": f"reliability {VANDYKE} --cut 3 --scale 1,5 --accuracy 1=0.9,2=0.8,3=0.85,4=0.8,5=0.9 "
+        f"--chance empirical --no-pictures {QUICK}",
+        "malignancy": f"reliability malignancy.csv --kind ordinal --partial quadratic {QUICK}",
+        "fleiss": f"reliability fleiss1971_psychiatric.csv {QUICK}",
+        "krippendorff": f"reliability krippendorff_canonical.csv --kind ordinal --partial linear {QUICK}",
+        "krippendorff-numeric": f"reliability krippendorff_wikipedia.csv --kind numeric {QUICK}",
+        "plan-majority": "plan --rater-accuracy 0.85 --wanted 0.95 --correlation 0.2",
+        "plan-differing": "plan --rater-accuracy 0.8,0.9,0.85 --wanted 0.95 --spread 0.5",
+        "plan-labels": "plan --rater-accuracy 0.7 --wanted 0.9 --labels 4",
+        "plan-nomogram": "plan --agreement 0.8 --reported-accuracy 0.9 --wanted-actual 0.9 --raters 5",
+        "plan-rho": "plan --rho 0.7 --reported-accuracy 0.9 --raters 3",
+        "plan-kappa": "plan --kappa 0.6 --prevalence 0.3 --width 0.2 --raters 4",
+        "plan-cases": "plan --kappa 0.6 --prevalence 0.3 --cases 100 --raters 4",
+        "plan-pilot": f"plan --pilot {VANDYKE} --cut 3 --wanted 0.95 {QUICK}",
+        "plan-pilot-costs": f"plan --pilot malignancy.csv --cut 3 --cost-rater 5 --cost-error 200 {QUICK}",
+    },
+    ("ratings", "worked", "lidc"),
+    inputs.ratings,
+)
+
+STUDIES = {
+    "demo": demo,
+    "labels": labels,
+    "echo": echo,
+    "ratings": ratings,
+    "fissure": fissure,
+    "chase": chase,
+    "lidc": lidc,
+    "volume": volume,
+}
