@@ -50,6 +50,9 @@ from .analyses.intake.verb import (
     IntakePlan,
     write_study,
 )
+from .analyses.plan.plan import Plan, plan
+from .analyses.reliability.masks import MaskReliability
+from .analyses.reliability.reliability import Reliability, reliability
 from .complexity import (
     Complexity,
     GroupClassifier,
@@ -268,6 +271,7 @@ __all__ = [
     "ManytruthsError",
     "MarkedLesion",
     "MaskRatings",
+    "MaskReliability",
     "MeanOfPairs",
     "MetricRoc",
     "Nomogram",
@@ -278,6 +282,7 @@ __all__ = [
     "PatternValues",
     "PilotPlan",
     "Place",
+    "Plan",
     "Plurality",
     "PooledBoundaryScores",
     "Ranking",
@@ -290,6 +295,7 @@ __all__ = [
     "RatersNeeded",
     "Ratings",
     "Region",
+    "Reliability",
     "Report",
     "ResponseCounts",
     "Responses",
@@ -383,6 +389,7 @@ __all__ = [
     "paint",
     "pairwise",
     "percent_agreement",
+    "plan",
     "plan_from_pilot",
     "plurality",
     "pool",
@@ -408,6 +415,7 @@ __all__ = [
     "read_scores",
     "reason",
     "regions",
+    "reliability",
     "report",
     "responses",
     "rho",

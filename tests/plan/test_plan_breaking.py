@@ -35,11 +35,14 @@ def ask(tmp_path, capsys):
         (("--rater-accuracy", 0.85, "--rater-std", -1), "is from 0 to 0.5; got -1"),
         (("--rater-accuracy", 0.85, "--cut", 0), "--cut says how to read a pilot"),
         (("--pilot", "masks/{rater}/{case}.png", "--cut", 0), "--cut says how to read a table; the pilot"),
-        (("--pilot", "masks/{rater}/{case}.png", "--reference", "truth"), "--reference says how to read a table"),
+        (
+            ("--pilot", "masks/{rater}/{case}.png", "--reference", "truth"),
+            "--reference-column says how to read a table",
+        ),
         (("--raters", 3), "nothing is asked"),
         (("--rater-accuracy", 0.85, "--wanted", 0.9, "--labels", 100_000), "labels is at most 255; got 100,000"),
         (("--rater-accuracy", 0.85, "--raters", 10**9), "raters is at most 999; got 1000000000"),
-        (("--rater-accuracy", 0.85, "--most", 10**6), "most, the largest panel to compute, is from 3 to 99"),
+        (("--rater-accuracy", 0.85, "--most", 10**6), "max_raters, the largest panel to compute, is from 3 to 99"),
         (("--rater-accuracy", ",".join(["0.8"] * 5000)), "rater_accuracy is of at most 999 raters; got 5,000"),
         (
             ("--kappa", 0.6, "--prevalence", 0.3, "--cases", 10**12),
@@ -90,14 +93,14 @@ def test_a_pilot_may_have_confidence_on_any_scale(ask, tmp_path, confidence):
 def test_raters_beside_a_pilot_alone_lead_nowhere(ask, tmp_path):
     code, _, err = ask("--pilot", pilot(tmp_path / "r.csv"), "--raters", 5)
     assert code == 2
-    assert "--raters needs --rater-accuracy, --agreement, --rho or --kappa beside it" in err
+    assert "--n-raters needs --rater-accuracy, --agreement, --rho or --kappa beside it" in err
     assert ask("--pilot", tmp_path / "r.csv", "--raters", 5, "--rater-accuracy", 0.8)[0] == 0
 
 
 def test_the_largest_panel_says_that_it_is_the_largest(ask, tmp_path):
     code, out, _ = ask("--pilot", pilot(tmp_path / "r.csv"), "--gain", 1e-9, "--most", 7)
     assert code == 0
-    assert "No larger panel was computed, and one may be worth more: raise --most, 7 so far." in out
+    assert "No larger panel was computed, and one may be worth more: raise --max-raters, 7 so far." in out
     assert "No larger panel" not in ask("--pilot", tmp_path / "r.csv")[1]
 
 

@@ -274,7 +274,7 @@ def test_the_tables_of_a_study(tmp_path):
     assert one.value == pytest.approx(rho(ratings_from_tally(study["p02"].tally(), sure), accuracies).value)
     assert found.masks.find("accuracy", rater="D").value == accuracies[3] == accuracies.min()
     assert found.masks.find("fleiss_kappa").value == mt.fleiss_kappa(whole)
-    for path in (table.write(tmp_path) for table in found.tables):
+    for path in (table.write(tmp_path) for table in found.tables.values()):
         assert len(path.read_text().splitlines()) > 20
 
 
@@ -302,7 +302,7 @@ def test_lesions_of_a_study():
     assert curve[0] == 1
     assert curve == sorted(curve, reverse=True)
     assert table.find("dice").value == pytest.approx(np.nanmean([one.dice for one in lesions.lesions]))
-    assert len(found.listed.all("size", "lesion")) == len(lesions)
+    assert len(found.tables["lesions"].all("size", "lesion")) == len(lesions)
     assert any("found by at least one rater" in note for note in found.notes)
     low, high = (getattr(table.find("positive_agreement"), end) for end in ("low", "high"))
     assert low < table.find("positive_agreement").value < high

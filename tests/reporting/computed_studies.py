@@ -15,8 +15,8 @@ from manytruths.analyses.evaluate.scenes import EvaluatePlan
 from manytruths.analyses.evaluate.verb import evaluate
 from manytruths.analyses.fuse.fusing import FusePlan
 from manytruths.analyses.fuse.verb import fuse
-from manytruths.analyses.plan.topics import Wish
-from manytruths.analyses.plan.verb import plan
+from manytruths.analyses.plan.plan import compute_plan
+from manytruths.analyses.plan.topics import PlanSettings
 from manytruths.analyses.rank.verb import ranked
 from manytruths.analyses.summaries import Settings
 from manytruths.evaluation.ranking.rank import rank
@@ -114,5 +114,5 @@ def simulated_findings(home: Path) -> Findings:
     fusion = fuse(study, FusePlan(("vote:0.5", "staple"), {}, None), settings=SETTINGS)
     evaluation = evaluate(study, EvaluatePlan(("vote:0.5", "staple")), settings=SETTINGS)
     ranking = ranked(rank(scores_of(evaluation.hard.parts[0]), resamples=50))
-    planned = plan(Wish(resamples=20), agreement.tallies)
+    planned = compute_plan(PlanSettings(resamples=20), agreement.tallies)
     return Findings(study, SETTINGS, agreement, fusion, evaluation, ranking, planned, files=tuple(files))

@@ -12,7 +12,6 @@ import manytruths
 from ..analyses.evaluate.verb import write as write_evaluation
 from ..analyses.files import summary_of
 from ..analyses.fuse.verb import write as write_fusion
-from ..analyses.plan.verb import write as write_plan
 from ..analyses.rank.verb import write as write_ranking
 from ..analyses.summaries import Settings
 from ..core.errors import CallError, InputError
@@ -166,7 +165,7 @@ def write_tables(found: Findings, folder: Path, *, pictures: bool = False) -> li
     if found.ranking is not None:
         paths += write_ranking(found.ranking, folder / "rank", pictures=pictures)
     if found.plan is not None:
-        paths += write_plan(found.plan, folder / "plan", pictures=pictures)
+        paths += found.plan.write_into(folder / "plan", pictures=pictures)
     return paths
 
 
