@@ -26,7 +26,7 @@ if not __package__:
 
 import manytruths as mt
 from benchmarks.measuring import Result, at_least, at_most
-from manytruths.learning import BatchStaple, ExtendedDiceLoss, staple
+from manytruths.learning import BatchStaple, ExtendedDiceLoss, batch_staple
 
 IMAGES, RATERS, SIZE = 16, 5, 512
 SHAPE = f"({IMAGES}, {RATERS}, {SIZE}, {SIZE})"
@@ -162,7 +162,7 @@ def staples(device: str = "cpu") -> Iterator[Result]:
     def run(values: Tensor, where: str = "cpu") -> BatchStaple:
         usual, module.EM = module.EM, where
         try:
-            return staple(values)
+            return batch_staple(values)
         finally:
             module.EM = usual
 

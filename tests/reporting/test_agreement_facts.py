@@ -115,7 +115,7 @@ def test_of_many_raters_the_ends_of_the_pairs_are_shown():
     assert len(table.rows) == 40
     assert "All 136 pairs are in agree/pairs.csv." in table.note
     dice = [float(row[5].value) for row in table.rows]
-    every = sorted(r.value for r in found.agreement.tables[2].all("dice", "pooled") if r.extra[2] == "between")
+    every = sorted(r.value for r in found.agreement.tables["pairs"].all("dice", "pooled") if r["relation"] == "between")
     assert sorted(dice) == every[:20] + every[-20:]
 
 

@@ -12,6 +12,7 @@ import pytest
 from computed_studies import STUDIES, block, blocks, findings, masks, said, simulated_findings
 
 import manytruths as mt
+from manytruths.analyses.result import Tables
 from manytruths.analyses.rows import Table
 from manytruths.reporting.facts import computed
 from manytruths.reporting.facts.computed.checklist import ANSWERED, PARTLY, YOURS
@@ -162,7 +163,7 @@ def test_refused_intervals_are_listed():
 def test_nothing_undefined_is_said():
     study, nothing = STUDIES["three"], Table("none")
     fusion = replace(study.fusion, performance=nothing, differences=nothing, complexity=nothing)
-    part = undefined(replace(study, agreement=replace(study.agreement, tables=[]), fusion=fusion))
+    part = undefined(replace(study, agreement=replace(study.agreement, tables=Tables([])), fusion=fusion))
     assert isinstance(part, Paragraphs)
     assert part.sentences == (("Every value and every interval is defined.",),)
 

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from manytruths.analyses.agree.agree import compute_agreement
-from manytruths.analyses.agree.agree import write as write_agreement
 from manytruths.analyses.evaluate.ranks import scores_of
 from manytruths.analyses.evaluate.scenes import EvaluatePlan
 from manytruths.analyses.evaluate.verb import evaluate
@@ -102,7 +101,7 @@ def assert_sound(section: Section, found: Findings, folder: Path) -> None:
 
 
 def _numbers(found: Findings, folder: Path) -> dict[str, tuple[str, str, str]]:
-    write_agreement(found.agreement, folder / "agree", pictures=False)
+    found.agreement.write_into(folder / "agree", pictures=False)
     write_fusion(found.fusion, folder / "fuse", pictures=False)
     if found.evaluation:
         write_evaluation(found.evaluation, folder / "evaluate", pictures=False)

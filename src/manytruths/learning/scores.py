@@ -21,7 +21,7 @@ from ..analyses.evaluate.measures import EVERYBODY
 from ..analyses.evaluate.scenes import EvaluatePlan
 from ..core.columns import Column
 from ..core.undefined import Undefined
-from ..inference.intervals import LEAST_SUBJECTS, Interval, drawn_subjects, subject_values
+from ..inference.intervals import MIN_SUBJECTS, Interval, draw_subjects, subject_values
 from ..io import Location
 from ..study import Progress, Study
 from ..study.options import merged
@@ -137,7 +137,7 @@ class Draws:
         return np.asarray(np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0))
 
     def _weights(self, shape: tuple[int, ...]) -> tuple[Values, Values]:
-        people = drawn_subjects(shape[0], self.resamples, self.seed)
+        people = draw_subjects(shape[0], self.resamples, self.seed)
         return people, np.ones((self.resamples, 1)) if shape[1] == 1 else draw_seeds(
             shape[1], self.resamples, self.seed
         )
@@ -146,7 +146,7 @@ class Draws:
         """Percentile interval of the mean of (subjects, seeds) values."""
         value = _mean(values)
         n = int((~np.isnan(values)).any(axis=1).sum())
-        if n < LEAST_SUBJECTS:
+        if n < MIN_SUBJECTS:
             undefined = Undefined("too_few_subjects", f"it is defined for {n}")
             return Interval(value, undefined, undefined, self.level, "percentile", n)
         replicates = self.means(values)

@@ -282,7 +282,7 @@ _BLOCK = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class SigmaStatistic:
-    """σ as a statistic of a tally, for :func:`manytruths.interval`; see :func:`sigma`.
+    """σ as a statistic of a tally, for :func:`manytruths.confidence_interval`; see :func:`sigma`.
 
     Parameters
     ----------
@@ -321,7 +321,7 @@ class SigmaStatistic:
 
 @dataclass(frozen=True, eq=False)
 class RhoStatistic:
-    """ρ as a statistic of a tally, for :func:`manytruths.interval`; see :func:`rho`.
+    """ρ as a statistic of a tally, for :func:`manytruths.confidence_interval`; see :func:`rho`.
 
     Parameters
     ----------

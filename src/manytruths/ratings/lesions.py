@@ -25,11 +25,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..agreement import AgreementCurve, agreement_curve
-from ..core.coding import Coder
-from ..core.columns import Column, natural
+from ..core.columns import Column, natural_key
 from ..core.errors import CallError, GridError
-from ..core.inputs import Inputs, Masks, filled, gather, size
 from ..core.labels import VOID, Labels
+from ..core.mask_arrays import Coder, Inputs, Masks, fill_masked, format_shape, gather_inputs
 from ..core.tally import Tally
 from ..core.undefined import Undefined
 from .accuracy import most_frequent
@@ -250,7 +249,7 @@ def lesion_ratings(
     >>> found.ratings.codes.tolist(), round(found.delineation, 3)
     ([[1, 1, -1], [1, 0, -1]], 0.667)
     """
-    inputs = first_readings(gather(masks, raters, None, None))
+    inputs = first_readings(gather_inputs(masks, raters, None, None))
     shape, names = inputs.shape, tuple(column.name for column in inputs.columns)
     reach = _check_arguments(connectivity, min_size, overlap, spacing, shape)
     codes, known = _read_labels(inputs, None if labels is None else Labels.of(labels), void, foreground)
@@ -297,7 +296,7 @@ def _read_labels(
     if foreground not in (None, "any"):
         raise CallError(f"foreground is None or 'any'; got {foreground!r}")
     coder = Coder([str(inputs.columns[i]) for i in inputs.present], labels, void, foreground == "any")
-    encoded = coder.encode([np.ascontiguousarray(filled(inputs.arrays[i])).reshape(-1) for i in inputs.present])
+    encoded = coder.encode([np.ascontiguousarray(fill_masked(inputs.arrays[i])).reshape(-1) for i in inputs.present])
     known = coder.labels()
     return coder.table(known)[encoded].reshape(-1, *inputs.shape), known
 
@@ -305,7 +304,7 @@ def _read_labels(
 def _region_mask(region: ArrayLike, shape: tuple[int, ...]) -> Flags:
     mask = np.asarray(region).astype(bool)
     if mask.shape != shape:
-        raise GridError(f"the region is {size(mask.shape)} but the masks are {size(shape)}")
+        raise GridError(f"the region is {format_shape(mask.shape)} but the masks are {format_shape(shape)}")
     return mask
 
 
@@ -351,7 +350,7 @@ def pool_lesions(by_case: Mapping[str, LesionRatings], subjects: Mapping[str, st
     """
     if not by_case:
         raise CallError("there is no case whose lesions could be pooled")
-    raters = tuple(sorted({r for part in by_case.values() for r in part.ratings.raters}, key=natural))
+    raters = tuple(sorted({r for part in by_case.values() for r in part.ratings.raters}, key=natural_key))
     parts, lesions, owners = [], [], []
     for case, part in by_case.items():
         codes = np.full((len(part), len(raters)), MISSING, np.int16)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ...core.errors import CallError
-from ...core.pooling import Tallies
+from ...core.tallies import Tallies
 from ...io.ratings import RatingsOptions, open_ratings
 from ...ratings.ratings import Ratings
 from ...study import Study

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ...core.errors import CallError
-from ...core.labels import MOST_LABELS
-from ...inference.intervals import MOST_RESAMPLES
+from ...core.labels import MAX_LABELS
+from ...inference.intervals import MAX_RESAMPLES
 from ...ratings.planning.panels import MAX_PLURALITY_PANEL
 from ..printing import number_word
 from ..rows import Row
@@ -61,7 +61,7 @@ class PlanSettings:
             value = getattr(self, name)
             if value is not None and value < least:
                 raise CallError(f"{name} is at least {least}; got {value}")
-        for name, largest in (("n_labels", MOST_LABELS), ("n_cases", MAX_CASES), ("resamples", MOST_RESAMPLES)):
+        for name, largest in (("n_labels", MAX_LABELS), ("n_cases", MAX_CASES), ("resamples", MAX_RESAMPLES)):
             value = getattr(self, name)
             if value is not None and value > largest:
                 raise CallError(f"{name} is at most {largest:,}; got {value:,}")

@@ -14,10 +14,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...agreement import fleiss_kappa, gwet_ac1, krippendorff_alpha, percent_agreement, positive_agreement
-from ...core.pooling import Tallies, pool
+from ...core.tallies import Tallies, pool
 from ...core.tally import Tally
 from ...core.undefined import Undefined
-from ...inference.intervals import pooled_intervals, too_few
+from ...inference.intervals import pooled_intervals, too_few_subjects
 from ...ratings.accuracy import RaterAccuracy, rater_accuracy
 from ...ratings.concordance import Chance, RhoStatistic, SigmaStatistic, rho, sigma
 from ...ratings.lesions import FLOOR, LesionRatings, lesion_ratings, pool_lesions
@@ -300,7 +300,7 @@ def _concordance_rows(
 
 def _pooled_rows(tallies: Tallies, whole: Tally, settings: Settings, chosen: Mapping[str, Statistic]) -> Iterator[Row]:
     subjects = len(tallies.by_subject())
-    refused = too_few(subjects)
+    refused = too_few_subjects(subjects)
     if refused is not None:
         for name, statistic in chosen.items():
             row = Row("pooled", name, statistic(whole), region=whole.region, n=whole.items)

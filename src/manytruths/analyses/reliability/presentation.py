@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...agreement import krippendorff_rule
+from ...agreement import interpret_alpha
 from ...charts.matrices import matrix
 from ...charts.reliability import confidence_errors, confidence_ridges, roc_space
 from ...charts.svg import shorten
-from ...core.undefined import like, reason
+from ...core.undefined import reason, undefined_like
 from ...inference.intervals import Interval
 from ...ratings.majorities import Majorities, binomial_tail
 from ..printing import counted, grid, number
@@ -130,7 +130,7 @@ def list_notes(result: Reliability) -> Iterator[str]:
         )
     alpha = headline["krippendorff_alpha"]
     if not reason(alpha.low):
-        rule = krippendorff_rule(alpha.low)
+        rule = interpret_alpha(alpha.low)
         yield f"Krippendorff's rule, by the lower end of alpha ({alpha.low:.3f}): {rule}"
     if reason(headline["sigma"].low):
         yield f"no intervals: {reason(headline['sigma'].low)}"
@@ -160,7 +160,7 @@ def _source_notes(result: Reliability) -> Iterator[str]:
         yield "with two raters the majority of the others is the other one: an accuracy by it is their agreement"
     for source in result.sources:
         if source.rho is None:
-            yield f"no rho by {source.title}: {like(source.value).detail or reason(source.value)}"
+            yield f"no rho by {source.title}: {undefined_like(source.value).detail or reason(source.value)}"
             continue
         if source.rho.undefined:
             pairs = counted(source.rho.undefined, "pair")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ...agreement import cohen_kappa, contingency
 from ...core.labels import VOID
-from ...core.undefined import Undefined, like, ratio
+from ...core.undefined import Undefined, ratio, undefined_like
 from ...inference.intervals import Interval
 from ...ratings.accuracy import comparison_labels
 from ...ratings.concordance import ALONE, CONTRADICTION, Concordance
@@ -217,7 +217,7 @@ def _rater_rows(result: Reliability, i: int) -> Iterator[Row]:
 
 def _source_rows(source: Source, i: int, rater: str) -> Iterator[Row]:
     extra, n = (rater, source.name), int(source.n[i])
-    why = like(source.value, "not_compared_on_any_case")
+    why = undefined_like(source.value, "not_compared_on_any_case")
     yield Row("pooled", "accuracy", _defined(source.accuracy[i], why), extra=extra, n=n)
     if source.rho is not None:
         yield Row("pooled", "rho", _defined(source.rho.by_rater[i], why), extra=extra, n=n)

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from ...core.errors import CallError, InputError
-from ...core.undefined import REASONS, like
+from ...core.undefined import REASONS, undefined_like
 from ...inference.intervals import Interval
 from ...io.ratings import RatingsOptions, open_ratings
 from ...ratings.concordance import ALONE, Chance, Concordance, Partial, sigma
@@ -347,7 +347,7 @@ def _headline(
     headline = dict(zip(values, case_means(list(values.values()), ratings, settings), strict=True))
     for source in sources:
         if source.rho is None:
-            nothing = like(source.value)
+            nothing = undefined_like(source.value)
             headline[f"rho {source.name}"] = Interval(nothing, nothing, nothing, settings.level, "bca", 0)
         elif source.name in ("reference", "majority"):
             headline[f"rho {source.name}"] = rho_interval(

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import InputError
 from ...core.undefined import Undefined
-from ...inference.intervals import LEAST_SUBJECTS, Interval, drawn_subjects, interval_of
+from ...inference.intervals import MIN_SUBJECTS, Interval, draw_subjects, make_interval
 from ...ratings.accuracy import comparison_labels, rater_accuracy
 from ...ratings.concordance import (
     Chance,
@@ -110,13 +110,13 @@ def rho_interval(
     parts = _RhoParts(ratings, source, genuineness(ratings, chance), label_closeness(ratings.numbers, partial))
     known = parts.cases[:, 0] > 0
     subjects = int(known.sum())
-    if subjects < LEAST_SUBJECTS:
+    if subjects < MIN_SUBJECTS:
         refused = Undefined("too_few_subjects", f"it is defined for {subjects}")
         return Interval(score.value, refused, refused, settings.level, "bca", subjects)
-    drawn = drawn_subjects(len(known), settings.resamples, settings.seed)
+    drawn = draw_subjects(len(known), settings.resamples, settings.seed)
     replicates = parts.rho(lambda part: drawn @ part)
     left_out = parts.rho(lambda part: part.sum(axis=0) - part)
-    return interval_of(score.value, replicates, left_out[known], "bca", settings.level, subjects)
+    return make_interval(score.value, replicates, left_out[known], "bca", settings.level, subjects)
 
 
 class _RhoParts:

@@ -25,7 +25,7 @@ from statistics import NormalDist
 import numpy as np
 
 from ...core.errors import CallError
-from ...inference.intervals import LEAST_SUBJECTS
+from ...inference.intervals import MIN_SUBJECTS
 from .panels import correct_votes
 
 LEAST_SHARE = 1e-6
@@ -91,8 +91,8 @@ def kappa_width(n_cases: int, n_raters: int, kappa: float, prevalence: float, le
     >>> round(kappa_width(100, 5, kappa=0.6, prevalence=0.3).width, 3)
     0.216
     """
-    if n_cases < LEAST_SUBJECTS:
-        raise CallError(f"an interval wants {LEAST_SUBJECTS} cases or more; got {n_cases}")
+    if n_cases < MIN_SUBJECTS:
+        raise CallError(f"an interval wants {MIN_SUBJECTS} cases or more; got {n_cases}")
     error = math.sqrt(_variance(n_raters, kappa, prevalence) / n_cases)
     return KappaWidth(n_cases, n_raters, kappa, prevalence, level, error, 2 * _quantile(level) * error)
 
@@ -137,7 +137,7 @@ def cases_for_kappa_width(
     plans = []
     for m in n_raters:
         wanted = (2 * _quantile(level) / width) ** 2 * _variance(m, kappa, prevalence)
-        plans.append(kappa_width(max(LEAST_SUBJECTS, math.ceil(wanted - 1e-9)), m, kappa, prevalence, level))
+        plans.append(kappa_width(max(MIN_SUBJECTS, math.ceil(wanted - 1e-9)), m, kappa, prevalence, level))
     return tuple(plans)
 
 

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...core.errors import CallError
-from ...core.undefined import Undefined, like, reason
+from ...core.undefined import Undefined, reason, undefined_like
 from ..ratings import Values
 
 Formula = Literal["product", "independent"]
@@ -146,7 +146,7 @@ def _accuracy(n_raters: int, name: str, value: float) -> float:
 def _derive(n_raters: int, a: float, x: float, given: dict[str, float]) -> Nomogram:
     """All numbers; the given ones are kept exactly."""
     if reason(a):
-        nothing = like(a)
+        nothing = undefined_like(a)
         rest = dict.fromkeys(("rho", "majority_accuracy", "product", "independent", "low", "high"), nothing)
         return Nomogram(
             n_raters=n_raters, reported=x, rater_accuracy=nothing, **{"agreement": nothing, **rest, **given}
@@ -158,7 +158,7 @@ def _derive(n_raters: int, a: float, x: float, given: dict[str, float]) -> Nomog
 
 def _actual_accuracy(x: float, g: float) -> dict[str, float]:
     if reason(x):
-        return dict.fromkeys(("product", "independent", "low", "high"), like(x))
+        return dict.fromkeys(("product", "independent", "low", "high"), undefined_like(x))
     return {
         "product": x * g,
         "independent": x * g + (1 - x) * (1 - g),

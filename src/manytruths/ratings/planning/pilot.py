@@ -41,10 +41,10 @@ from numpy.typing import NDArray
 
 from ...core.errors import CallError, InputError
 from ...core.labels import VOID
-from ...core.pooling import Tallies
+from ...core.tallies import Tallies
 from ...core.tally import Tally
 from ...core.undefined import Undefined
-from ...inference.intervals import Interval, check_resamples, too_few
+from ...inference.intervals import Interval, check_resamples, too_few_subjects
 from ..ratings import MISSING, Ratings, Values
 from .panels import MAX_PLURALITY_PANEL, beta_binomial_votes, win_probability
 
@@ -273,7 +273,7 @@ def _plan(
     if votes.n_raters < 2:
         raise InputError("a pilot wants cases that two raters or more rated; no case has two")
     n = len(votes.tails)
-    refusal = refusal or too_few(n)
+    refusal = refusal or too_few_subjects(n)
     whole = accuracy_curves(
         fit_votes(votes.tails.sum(axis=0, keepdims=True)), source, labels, rule.max_raters, rule.seed
     )

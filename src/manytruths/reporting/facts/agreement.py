@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ...agreement import level
+from ...agreement import interpret_kappa
 from ...analyses.agree.charts import charts
 from ...analyses.rows import Row
 from ...analyses.summaries import region_of
@@ -170,7 +170,7 @@ def _kind(found: Findings, table: Numbers, row: Row) -> Iterator[Cell]:
     yield words(row.group or row.label)
     yield words(row.n)
     yield table.quote(row)
-    yield words(level(row.value, found.settings.scale))
+    yield words(interpret_kappa(row.value, found.settings.scale))
     yield table.cell("fleiss_kappa", "std", **where)
     yield table.cell("fleiss_kappa", "group" if row.group else "pooled", **where)
     if table.row("dice") is not None:

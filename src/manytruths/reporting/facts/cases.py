@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ...agreement import level
+from ...agreement import interpret_kappa
 from ...analyses.rows import Row
 from ..findings import Findings
 from ..parts import Cases, Cell, Column, PageTable, Section, words
@@ -50,7 +50,7 @@ def _of(table: Numbers, statistic: str, *extra: object, **how: Any) -> Callable[
 def _agreement(found: Findings) -> Iterator[Part]:
     table, scale = numbers(found, "agree", "agreement"), found.settings.scale
     yield Column("Fleiss' kappa", MEANINGS["fleiss_kappa"]), table.quote
-    yield Column("Level", level_help(found), number=False), lambda row: words(level(row.value, scale))
+    yield Column("Level", level_help(found), number=False), lambda row: words(interpret_kappa(row.value, scale))
     if table.row("dice") is not None:
         yield Column("Dice", MEANINGS["dice"]), _of(table, "dice")
         size = _of(table, "volume_difference", digits=0, percent=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ...agreement import level
+from ...agreement import interpret_kappa
 from ...analyses.printing import number_word
 from ...analyses.rows import Row
 from ...core.notes import code_of
-from ...inference.intervals import LEAST_SUBJECTS
+from ...inference.intervals import MIN_SUBJECTS
 from ..findings import Findings
 from ..parts import Block, Cell, Paragraphs, Section, Sentence
 from .dependence import dependence
@@ -111,13 +111,13 @@ def _overlap(found: Findings) -> Iterator[Sentence]:
 def _no_interval(found: Findings, row: Row) -> str:
     """Why: there are too few, or the number is defined for too few of them."""
     there, defined = len(found.study.subjects), row.n or 0
-    if there < LEAST_SUBJECTS:
+    if there < MIN_SUBJECTS:
         many = f"there {'is' if there == 1 else 'are'} {count(there, unit(found))}"
         return (f"Numbers stand without confidence intervals: those are over {unit(found)}s and need "
-                f"{number_word(LEAST_SUBJECTS)} of them, and {many}.")  # fmt: skip
+                f"{number_word(MIN_SUBJECTS)} of them, and {many}.")  # fmt: skip
     what = "Dice" if row.statistic == "dice" else "This number"
     return (f"{what} stands without a confidence interval: it is defined for {number_word(defined)} of "
-            f"{count(there, unit(found))}, and intervals need {number_word(LEAST_SUBJECTS)}.")  # fmt: skip
+            f"{count(there, unit(found))}, and intervals need {number_word(MIN_SUBJECTS)}.")  # fmt: skip
 
 
 def _first(found: Findings, table: Numbers, statistic: str) -> Cell:
@@ -139,8 +139,8 @@ def _beyond_chance(found: Findings) -> Iterator[Sentence]:
                table.quote(kappa), ".")  # fmt: skip
         return
     scale = found.settings.scale
-    name = level(kappa.value, scale)
-    low = level(kappa.low, scale) if bounded(kappa) and kappa.low is not None else name
+    name = interpret_kappa(kappa.value, scale)
+    low = interpret_kappa(kappa.low, scale) if bounded(kappa) and kappa.low is not None else name
     sure = f", though its CI reaches down to {low}" if low != name else ""
     mean = f", on average over {unit(found)}s" if len(found.study) > 1 else ""
     yield (f"Agreement beyond chance is {name} by the scale of {SCALES.get(scale, scale)}{sure}: Fleiss' kappa is ",

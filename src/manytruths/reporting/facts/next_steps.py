@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ...agreement import krippendorff_rule
+from ...agreement import interpret_alpha
 from ...analyses.printing import number_word
 from ...analyses.rows import Row
 from ...analyses.summaries import region_of
@@ -218,7 +218,7 @@ def _rule(found: Findings) -> Iterator[Sentence]:
     judged = next((row for row in (mean, pooled) if bounded(row)), None)
     if judged is None or judged.low is None or not known(mean) or not known(pooled):
         return
-    which, rule = "mean" if judged is mean else "pooled number", krippendorff_rule(judged.low)
+    which, rule = "mean" if judged is mean else "pooled number", interpret_alpha(judged.low)
     told = RULES[rule]
     if rule == "reliable" and copies(found).suspected:
         told = "the marks would be reliable enough for conclusions, if nobody has copied"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...agreement import level
+from ...agreement import interpret_kappa
 from ...analyses.printing import number_word
 from ...analyses.rows import Row
 from ...core.undefined import reason
@@ -143,8 +143,8 @@ def level_words(row: Row, scale: str) -> str:
     """The word for a kappa, and for the lower end of its interval where that is another."""
     if reason(row.value):
         return "undefined"
-    name = level(row.value, scale)
-    low = level(row.low, scale) if row.low is not None and not reason(row.low) else name
+    name = interpret_kappa(row.value, scale)
+    low = interpret_kappa(row.low, scale) if row.low is not None and not reason(row.low) else name
     return name if low == name else f"{name} ({low} at the lower limit of its CI)"
 
 

@@ -15,7 +15,7 @@ from ....analyses.rank.verb import Ranked
 from ....analyses.summaries import region_of
 from ....core.undefined import code
 from ....evaluation.ranking.wilcoxon import EXACT
-from ....inference.intervals import LEAST_SUBJECTS
+from ....inference.intervals import MIN_SUBJECTS
 from ....io.scores import PERFECT
 from ...findings import Findings
 from ..algorithms.tables import empty_masks
@@ -161,13 +161,13 @@ def _averages(found: Findings, counts: Counts) -> Iterator[str]:
         yield f"Values by case were averaged {means}, leaving out undefined ones; pooled values count all cases as one."
     if counts.resampled:
         yield (
-            f"Means that are defined for {number_word(LEAST_SUBJECTS)} {each}s or more, and pooled values, have "
+            f"Means that are defined for {number_word(MIN_SUBJECTS)} {each}s or more, and pooled values, have "
             f"{found.settings.level:.0%} bias-corrected and accelerated bootstrap confidence intervals over {each}s "
             f"({found.settings.resamples:,} resamples){cite('Efron 1993')}."
         )
     else:
         were, few = "was" if counts.subjects == 1 else "were", counted(counts.subjects, each)
-        why = f"there {were} only {few}" if counts.subjects < LEAST_SUBJECTS else f"too few {each}s have a value"
+        why = f"there {were} only {few}" if counts.subjects < MIN_SUBJECTS else f"too few {each}s have a value"
         yield f"No confidence intervals over {each}s were made, as {why}."
     if "over_raters" in used(found):
         also = " also" if counts.resampled else ""

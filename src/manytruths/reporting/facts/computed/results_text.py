@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ....agreement import level
+from ....agreement import interpret_kappa
 from ....analyses.evaluate.human_range import OTHERS
 from ....analyses.evaluate.printing import NAMES
 from ....analyses.rows import Row
@@ -51,7 +51,7 @@ def _statistic(found: Findings, row: Row, before: str) -> Sentence:
     how: dict[str, Any] = {"digits": 0, "percent": True} if row.statistic in SHARES else {}
     std = table.row(row.statistic, "std")
     spread: Sentence = (", SD ", table.quote(std, **how)) if known(std) else ()
-    word = f", {level(row.value, scale)} by the scale of {SCALES.get(scale, scale)}"
+    word = f", {interpret_kappa(row.value, scale)} by the scale of {SCALES.get(scale, scale)}"
     value = table.quote(row, level=interval_name(found), **how)
     told = f"{before}{MAIN[row.statistic]} was "
     return (told, value, *spread, word if row.statistic == "fleiss_kappa" else "")
