@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from manytruths.analyses.reliability.intervals import beyond_chance
-from manytruths.analyses.reliability.verb import Reliability, ReliabilitySettings, reliability
+from manytruths.analyses.reliability.reliability import Reliability, ReliabilitySettings, compute_reliability
 from manytruths.inference.intervals import draw_subjects
 from manytruths.ratings import Ratings, genuineness
 from manytruths.ratings.rasch import Rasch, rasch
@@ -85,7 +85,7 @@ def checked(found: Reliability) -> None:
 def analysed(ratings: Ratings, resamples: int) -> Reliability:
     # the draws of an earlier run are not to be had for nothing
     draw_subjects.cache_clear()
-    return reliability(ratings, ReliabilitySettings(resamples=resamples))
+    return compute_reliability(ratings, ReliabilitySettings(resamples=resamples))
 
 
 def everything() -> Iterator[Result]:

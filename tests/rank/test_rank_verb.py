@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from manytruths.cli import status
-from manytruths.cli.app import app
+from manytruths.cli.commands import app
 from manytruths.cli.rank_verb import rank as verb
 from study_folders import run, table
 

@@ -19,13 +19,12 @@ import manytruths as mt
 from data_folder import data
 from manytruths.agreement import fleiss_kappa, gwet_ac1, krippendorff_alpha, percent_agreement
 from manytruths.analyses.reliability.intervals import beyond_chance, case_means, sorted_tallies
-from manytruths.analyses.reliability.verb import ReliabilitySettings, reliability
-from manytruths.cli import app, status
-from manytruths.cli.reliability_verb import reliability as verb
+from manytruths.analyses.reliability.reliability import ReliabilitySettings
+from manytruths.cli import status
 from manytruths.core.errors import CallError, InputError
 from manytruths.core.undefined import reason
 from manytruths.inference.intervals import mean_intervals, pooled_intervals
-from manytruths.ratings import Ratings, competence, rho, sigma
+from manytruths.ratings import Ratings, rater_accuracy, rho, sigma
 from manytruths.ratings.rasch import rasch
 from manytruths.ratings.tables import read_ratings
 from study_folders import files, run, table, untidy, value
@@ -39,14 +38,6 @@ EXTRA = {
     "confidence": ["rater", "confidence", "source"],
 }
 RATERS = ("A", "<b>&B", "[red]C", "a rater whose name is longer than the room that charts have", "E")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _registered():
-    try:
-        app["reliability"]
-    except KeyError:
-        app.command(verb)
 
 
 def write_ratings(path, cases=30, raters=RATERS, *, seed=0, gaps=True, reference=True, confidence=True):
@@ -107,7 +98,7 @@ def test_numbers_of_the_data_set(rated, ratings):
     whole = {"source": "", "rater_a": "", "rater_b": ""}
     assert value(rows, "sigma", "pooled", **whole) == sigma(ratings).value
     for source in ("reference", "majority"):
-        expected = rho(ratings, competence(ratings, source).accuracy)
+        expected = rho(ratings, rater_accuracy(ratings, source).accuracy)
         assert value(rows, "rho", "pooled", **(whole | {"source": source})) == pytest.approx(expected.value)
         assert value(rows, "contradictions", "pooled", **(whole | {"source": source})) == expected.undefined
     model = rho(ratings, rasch(ratings).accuracy).value
@@ -144,7 +135,7 @@ def test_alpha_at_the_level_of_the_labels(kind, level):
     rng = np.random.default_rng(0)
     base = rng.integers(0, 4, 40)
     codes = np.clip(base[:, None] + rng.integers(-1, 2, (40, 3)), 0, 4)
-    found = reliability(Ratings.of(codes, kind=kind, labels=[0, 1, 2, 3, 4]), ReliabilitySettings(resamples=50))
+    found = mt.reliability(Ratings.of(codes, kind=kind, labels=[0, 1, 2, 3, 4]), resamples=50)
     alpha = found.headline["krippendorff_alpha"]
     assert alpha.value == pytest.approx(krippendorff.alpha(codes.T, level_of_measurement=level))
     assert alpha.low < alpha.value < alpha.high
@@ -176,7 +167,7 @@ def test_raters(rated, ratings):
     rows, model = rows_of(rated, "raters"), rasch(ratings)
     for i, rater in enumerate(RATERS):
         for source in ("reference", "majority"):
-            by = competence(ratings, source)
+            by = rater_accuracy(ratings, source)
             assert value(rows, "accuracy", "pooled", rater=rater, source=source) == pytest.approx(by.accuracy[i])
             row = next(r for r in rows if (r["rater"], r["source"], r["statistic"]) == (rater, source, "accuracy"))
             assert int(row["n"]) == by.n[i]
@@ -416,7 +407,7 @@ def test_sorted_ratings_have_the_same_kappas(codes, subjects):
 @pytest.mark.parametrize("kind", ["nominal", "ordinal"])
 def test_intervals_of_kappas_are_those_of_the_tables(kind, monkeypatch):
     """The quick way for cases that are subjects gives what the general one does, whatever is held at once."""
-    monkeypatch.setattr("manytruths.analyses.reliability.intervals.AT_ONCE", 7)
+    monkeypatch.setattr("manytruths.analyses.reliability.intervals.BLOCK", 7)
     rng = np.random.default_rng(2)
     codes = rng.integers(-1, 3, (60, 4)).tolist()
     ratings = Ratings.of([[None if c < 0 else c for c in row] for row in codes], kind=kind)
@@ -452,8 +443,7 @@ def test_subjects_are_drawn_with_all_their_cases():
     single = Ratings.of(half)
     double = Ratings.of(np.repeat(half, 2, axis=0), subjects=np.repeat(np.arange(20), 2).astype(str))
     loose = Ratings.of(np.repeat(half, 2, axis=0))
-    chosen = ReliabilitySettings(resamples=500)
-    one, two, three = (reliability(r, chosen).headline for r in (single, double, loose))
+    one, two, three = (mt.reliability(r, resamples=500).headline for r in (single, double, loose))
     for name in ("sigma", "percent_agreement", "fleiss_kappa", "gwet_ac1"):
         assert (two[name].value, two[name].low, two[name].high) == pytest.approx(
             (one[name].value, one[name].low, one[name].high)
@@ -492,7 +482,7 @@ def test_too_many_labels_leave_sigma(tmp_path, capsys):
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 400, (300, 3))
     codes[:, 1] = codes[:, 0]
-    found = reliability(Ratings.of(codes, kind="numeric"), ReliabilitySettings(resamples=20))
+    found = mt.reliability(Ratings.of(codes, kind="numeric"), resamples=20)
     assert found.headline["sigma"].value >= 1 / 3
     assert "fewer than 255 labels" in reason(found.headline["krippendorff_alpha"].value)
 
@@ -500,9 +490,9 @@ def test_too_many_labels_leave_sigma(tmp_path, capsys):
 def test_wrong_calls():
     ratings = Ratings.of([[0, 1], [1, 1]])
     with pytest.raises(CallError, match="ratings of patterns"):
-        reliability(replace(ratings, weights=np.array([1, 2])))
+        mt.reliability(replace(ratings, weights=np.array([1, 2])))
     with pytest.raises(InputError, match="two raters or more"):
-        reliability(ratings.select(raters=["1"]))
+        mt.reliability(ratings.select(raters=["1"]))
 
 
 def test_few_subjects_have_kappas_without_intervals():

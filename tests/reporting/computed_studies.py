@@ -15,8 +15,8 @@ from manytruths.analyses.evaluate.marks import EvaluatePlan
 from manytruths.analyses.evaluate.rankings import scores_of
 from manytruths.analyses.fuse.case import FusePlan
 from manytruths.analyses.fuse.fuse import compute_fusion
-from manytruths.analyses.plan.topics import Wish
-from manytruths.analyses.plan.verb import plan
+from manytruths.analyses.plan.plan import compute_plan
+from manytruths.analyses.plan.topics import PlanSettings
 from manytruths.analyses.rank.rank import tabulate_ranking
 from manytruths.analyses.summaries import Settings
 from manytruths.evaluation.ranking.ranking import rank_scores
@@ -114,5 +114,5 @@ def simulated_findings(home: Path) -> Findings:
     fusion = compute_fusion(study, FusePlan(("vote:0.5", "staple"), {}, None), settings=SETTINGS)
     evaluation = compute_evaluation(study, EvaluatePlan(("vote:0.5", "staple")), settings=SETTINGS)
     ranking = tabulate_ranking(rank_scores(scores_of(evaluation.hard.parts[0]), resamples=50))
-    planned = plan(Wish(resamples=20), agreement.tallies)
+    planned = compute_plan(PlanSettings(resamples=20), agreement.tallies)
     return Findings(study, SETTINGS, agreement, fusion, evaluation, ranking, planned, files=tuple(files))

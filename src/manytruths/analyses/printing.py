@@ -19,6 +19,14 @@ def number(value: float | None, digits: int = 3) -> str:
     return "–" if value is None or math.isnan(value) else f"{value:.{digits}f}"
 
 
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+
+
+def number_word(count: int) -> str:
+    """``three``, ``17``."""
+    return NUMBERS[count] if count < len(NUMBERS) else f"{count:,}"
+
+
 def counted(count: int, thing: str) -> str:
     """``1 case``, ``2 cases``."""
     return f"{count} {thing}{'' if count == 1 else 's'}"

@@ -91,10 +91,8 @@ def train(
 
     torch_or_error("train")
     from ..io.results import lock_folder, replacing
-    from ..learning.augmentation import Augmentation
-    from ..learning.fitting import Schedule
-    from ..learning.printing import print_training
-    from ..learning.tables import compare, write
+    from ..learning.fitting import Augmentation, Schedule
+    from ..learning.results import compare, print_training, write
     from ..learning.training import TrainPlan
     from ..learning.training import train as run
 
@@ -153,10 +151,10 @@ def predict(
 
     torch_or_error("predict")
     from ..io.results import replacing
-    from ..learning.predicting import predict as run
+    from ..learning.trained_network import predict as run
 
     with replacing(out / "predict") as (stage,), progress(quiet, "predicting") as bar:
-        paths = run(network, images, stage, probability=probability, suffix=suffix, device=device, progress=bar)
+        paths = run(network, images, stage, write_probability=probability, suffix=suffix, device=device, progress=bar)
     console(quiet).print(
         f"{len(paths)} files written to {out / 'predict'}", markup=False, highlight=False, soft_wrap=True
     )

@@ -10,7 +10,7 @@ from typing import Any
 from ..analyses.agree.agree import Agreement
 from ..analyses.evaluate.evaluate import Evaluation
 from ..analyses.fuse.fuse import Fusion
-from ..analyses.plan.verb import Planned
+from ..analyses.plan.plan import Plan
 from ..analyses.rank.rank import RankResult
 from ..analyses.summaries import Settings
 from ..study import Study
@@ -50,7 +50,7 @@ class Findings:
     fusion: Fusion
     evaluation: Evaluation | None = None
     ranking: RankResult | None = None
-    plan: Planned | None = None
+    plan: Plan | None = None
     """Whether more raters would help, by the masks as a pilot."""
     views: Mapping[str, View] = field(default_factory=dict)
     files: tuple[FileRead, ...] = ()

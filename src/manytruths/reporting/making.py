@@ -17,8 +17,8 @@ from ..analyses.evaluate.marks import EvaluatePlan
 from ..analyses.evaluate.rankings import scores_of
 from ..analyses.fuse.case import FusePlan
 from ..analyses.fuse.fuse import tabulate_fusion
-from ..analyses.plan.topics import Wish
-from ..analyses.plan.verb import Planned, plan
+from ..analyses.plan.plan import Plan, compute_plan
+from ..analyses.plan.topics import PlanSettings
 from ..analyses.rank.rank import RankResult, RankSettings, tabulate_ranking
 from ..analyses.summaries import Settings
 from ..core.errors import InputError
@@ -167,13 +167,13 @@ def _ranked(found: Evaluation, settings: Settings) -> RankResult | None:
     return tabulate_ranking(ranking, own, resampled=bool(found.moved.cases))
 
 
-def _planned(found: Agreement, settings: Settings) -> Planned | None:
+def _planned(found: Agreement, settings: Settings) -> Plan | None:
     """Whether more raters would help, of what anybody marked; nothing where that cannot be asked."""
     try:
         pilot = found.tallies.map(lambda table: table.foreground().restrict("union"))
         raters = max(len(table.raters) for table in pilot.values())
         resamples = min(settings.resamples, MOST_RESAMPLES)
-        wish = Wish(most=min(99, max(15, raters + 2)), seed=settings.seed, resamples=resamples)
-        return plan(wish, pilot, moved=found.moved)
+        wish = PlanSettings(max_raters=min(99, max(15, raters + 2)), seed=settings.seed, resamples=resamples)
+        return compute_plan(wish, pilot, moved=found.moved)
     except InputError:
         return None

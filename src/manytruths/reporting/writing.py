@@ -10,7 +10,6 @@ from typing import Any
 import manytruths
 
 from ..analyses.files import summary_of
-from ..analyses.plan.verb import write as write_plan
 from ..analyses.summaries import Settings
 from ..core.errors import CallError, InputError
 from ..io import write_csv, write_text
@@ -163,7 +162,7 @@ def write_tables(found: Findings, folder: Path, *, pictures: bool = False) -> li
     if found.ranking is not None:
         paths += found.ranking.write_into(folder / "rank", pictures=pictures)
     if found.plan is not None:
-        paths += write_plan(found.plan, folder / "plan", pictures=pictures)
+        paths += found.plan.write_into(folder / "plan", pictures=pictures)
     return paths
 
 

@@ -118,7 +118,9 @@ def check_boundary_map(values: ArrayLike, what: str) -> Flags:
     marked: Flags = array != 0
     if array.dtype != bool and np.unique(array[marked]).size > 1:
         some = ", ".join(f"{v:g}" for v in np.unique(array)[:5])
-        raise LabelError(f"{what} has values {some}; it takes 0 and one other. find_boundaries makes such a map of labels")
+        raise LabelError(
+            f"{what} has values {some}; it takes 0 and one other. find_boundaries makes such a map of labels"
+        )
     return marked
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...analyses.plan.topics import word
+from ...analyses.printing import number_word
 from ...analyses.rows import Row
 from ...core.columns import Column as Source
 from ...core.labels import VOID
@@ -49,7 +49,7 @@ def _nothing(found: Findings) -> str:
 def slots(found: Findings) -> str:
     """How many raters a case has who are not told apart: ``three to five raters``."""
     sizes = sorted({len({c.name for c in case.masks}) for case in found.study})
-    return f"{word(sizes[0])} to {count(sizes[-1], 'rater')}" if len(sizes) > 1 else count(sizes[-1], "rater")
+    return f"{number_word(sizes[0])} to {count(sizes[-1], 'rater')}" if len(sizes) > 1 else count(sizes[-1], "rater")
 
 
 def disputed(found: Findings) -> list[Row]:

@@ -11,8 +11,7 @@ import math
 
 from ...analyses.evaluate.human_range import OTHERS, HumanRange
 from ...analyses.evaluate.printing import ONE_MORE
-from ...analyses.plan.topics import word
-from ...analyses.printing import number
+from ...analyses.printing import number, number_word
 from ...core.notes import code_of
 from ..findings import Findings
 
@@ -80,8 +79,9 @@ def one_more(found: Findings) -> str:
     notes, raters = found.evaluation.notes if found.evaluation else (), len(found.study.rater_names)
     if not any(code_of(note) == ONE_MORE for note in notes):
         return ""
-    of = f"two of {word(raters + 1)} studies"
-    return f"One more rater like these {word(raters)} would agree more, or less, closely than all others in about {of}."
+    of = f"two of {number_word(raters + 1)} studies"
+    like = f"One more rater like these {number_word(raters)}"
+    return f"{like} would agree more, or less, closely than all others in about {of}."
 
 
 def range_words(human: HumanRange, digits: int) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...agreement import interpret_kappa
-from ...analyses.plan.topics import word
+from ...analyses.printing import number_word
 from ...analyses.rows import Row
 from ...core.notes import code_of
 from ...inference.intervals import MIN_SUBJECTS
@@ -64,7 +64,7 @@ def _turned(found: Findings) -> Iterator[Sentence]:
     """Masks that were probably saved the wrong way round: nothing else is worth reading before."""
     turns = [f"{turn.case}, {turn.words}" for turn in found.agreement.turns]
     if turns:
-        more = f"; and {word(len(turns) - NAMED)} more" if len(turns) > NAMED else ""
+        more = f"; and {number_word(len(turns) - NAMED)} more" if len(turns) > NAMED else ""
         yield (f"Before anything else: in case {'; in case '.join(turns[:NAMED])}{more}. All numbers count it "
                "as it is: turn it and make this page again.",)  # fmt: skip
 
@@ -99,7 +99,7 @@ def _overlap(found: Findings) -> Iterator[Sentence]:
             sizes = (", and the sizes they mark differ by ", table.quote(size, 0, percent=True))
         mean = "mean Dice" if len(found.study) > 1 or two != "they" else "Dice"
         if dice.n and dice.n < len(found.study.subjects):
-            several += f" in the {word(dice.n)} {unit(found)}{'s' if dice.n > 1 else ''} where that can be told"
+            several += f" in the {number_word(dice.n)} {unit(found)}{'s' if dice.n > 1 else ''} where that can be told"
         yield capital(
             (f"{who}; {two} overlap{several} by a {mean} of ", _first(found, table, "dice"), SAME, *sizes, ".")
         )
@@ -114,10 +114,10 @@ def _no_interval(found: Findings, row: Row) -> str:
     if there < MIN_SUBJECTS:
         many = f"there {'is' if there == 1 else 'are'} {count(there, unit(found))}"
         return (f"Numbers stand without confidence intervals: those are over {unit(found)}s and need "
-                f"{word(MIN_SUBJECTS)} of them, and {many}.")  # fmt: skip
+                f"{number_word(MIN_SUBJECTS)} of them, and {many}.")  # fmt: skip
     what = "Dice" if row.statistic == "dice" else "This number"
-    return (f"{what} stands without a confidence interval: it is defined for {word(defined)} of "
-            f"{count(there, unit(found))}, and intervals need {word(MIN_SUBJECTS)}.")  # fmt: skip
+    return (f"{what} stands without a confidence interval: it is defined for {number_word(defined)} of "
+            f"{count(there, unit(found))}, and intervals need {number_word(MIN_SUBJECTS)}.")  # fmt: skip
 
 
 def _first(found: Findings, table: Numbers, statistic: str) -> Cell:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ...agreement import interpret_alpha
-from ...analyses.plan.topics import word
+from ...analyses.printing import number_word
 from ...analyses.rows import Row
 from ...analyses.summaries import region_of
 from ..findings import Findings
@@ -142,7 +142,7 @@ CAVEAT = (
 
 
 def _stability(found: Findings, table: Numbers, here: int, now: Row) -> Sentence:
-    who = f"The majority of {word(here)}" if here > 2 else "Either of two raters"
+    who = f"The majority of {number_word(here)}" if here > 2 else "Either of two raters"
     large = "that" if here > 2 else "the majority"
     return (f"Would more raters help? {who} would match {large} of a very large panel of similar raters in ",
             table.quote(now, 0, percent=True), f" of the {item(found)}s that anybody marked")  # fmt: skip
@@ -150,7 +150,7 @@ def _stability(found: Findings, table: Numbers, here: int, now: Row) -> Sentence
 
 def _worth(found: Findings, table: Numbers, here: int, best: Row, now: Row, then: Row) -> Sentence:
     assert found.plan is not None
-    points = 100 * found.plan.wish.gain
+    points = 100 * found.plan.settings.gain
     gain = f"{points:g} percentage point{'' if points == 1 else 's'}"
     if best.value <= here:
         if _unsettled(found, now):

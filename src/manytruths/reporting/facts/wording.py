@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...agreement import interpret_kappa
-from ...analyses.plan.topics import word
+from ...analyses.printing import number_word
 from ...analyses.rows import Row
 from ...core.undefined import reason
 from ..findings import Findings
@@ -74,7 +74,7 @@ def count(number: int, thing: str, things: str = "") -> str:
     >>> count(1, "case"), count(3, "study", "studies"), count(24, "case")
     ('one case', 'three studies', '24 cases')
     """
-    return f"{word(number)} {thing if number == 1 else things or thing + 's'}"
+    return f"{number_word(number)} {thing if number == 1 else things or thing + 's'}"
 
 
 def listed(names: Sequence[str], most: int = 6) -> str:
@@ -85,7 +85,7 @@ def listed(names: Sequence[str], most: int = 6) -> str:
     """
     shown = list(names[:most])
     if len(names) > most:
-        return f"{', '.join(shown)} and {word(len(names) - most)} more"
+        return f"{', '.join(shown)} and {number_word(len(names) - most)} more"
     return " and ".join(part for part in (", ".join(shown[:-1]), *shown[-1:]) if part)
 
 
@@ -108,7 +108,7 @@ def capital(sentence: Sentence) -> Sentence:
 def linked(cases: Sequence[str], most: int = 5) -> Sentence:
     """Cases to click at: ``p05, p17 and three more``."""
     parts: list[Sentence] = [(case_cell(case),) for case in cases[:most]]
-    more: list[Sentence] = [(f"{word(len(cases) - most)} more",)] if len(cases) > most else []
+    more: list[Sentence] = [(f"{number_word(len(cases) - most)} more",)] if len(cases) > most else []
     return joined(parts + more)
 
 

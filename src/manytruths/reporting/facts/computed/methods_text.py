@@ -10,8 +10,7 @@ from importlib.metadata import version
 import manytruths
 
 from ....analyses.evaluate.evaluate import Evaluation
-from ....analyses.plan.topics import word
-from ....analyses.printing import counted
+from ....analyses.printing import counted, number_word
 from ....analyses.rank.rank import RankResult
 from ....analyses.summaries import region_of
 from ....core.undefined import code
@@ -102,7 +101,7 @@ def _statistics(found: Findings) -> Iterator[str]:
         yield _ranking(found, found.ranking)
     if found.plan is not None:
         drawn = any(bounded(row) for row in found.plan.table.rows)
-        sure = f", with percentile bootstrap intervals ({found.plan.wish.resamples:,} resamples)" if drawn else ""
+        sure = f", with percentile bootstrap intervals ({found.plan.settings.resamples:,} resamples)" if drawn else ""
         yield (f"The benefit of more raters was estimated by a Dirichlet-multinomial model of the votes on "
                f"{item(found)}s that any rater marked{_of('majority_accuracy')}{sure}.")  # fmt: skip
 
@@ -162,7 +161,7 @@ def _averages(found: Findings, counts: Counts) -> Iterator[str]:
         yield f"Values by case were averaged {means}, leaving out undefined ones; pooled values count all cases as one."
     if counts.resampled:
         yield (
-            f"Means that are defined for {word(MIN_SUBJECTS)} {each}s or more, and pooled values, have "
+            f"Means that are defined for {number_word(MIN_SUBJECTS)} {each}s or more, and pooled values, have "
             f"{found.settings.level:.0%} bias-corrected and accelerated bootstrap confidence intervals over {each}s "
             f"({found.settings.resamples:,} resamples){cite('Efron 1993')}."
         )

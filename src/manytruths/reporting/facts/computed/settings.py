@@ -146,7 +146,7 @@ def _ranking(found: Findings) -> Iterator[Line]:
 
 def _plan(found: Findings) -> Iterator[Line]:
     if found.plan is not None:
-        wish = found.plan.wish
-        yield "more raters", "panels up to", f"{wish.most} raters"
-        yield "more raters", "enough when two more add less than", f"{wish.gain:g}"
-        yield "more raters", "resamples and seed", f"{wish.resamples:,}, {wish.seed}"
+        settings = found.plan.settings
+        yield "more raters", "panels up to", f"{settings.max_raters} raters"
+        yield "more raters", "enough when two more add less than", f"{settings.gain:g}"
+        yield "more raters", "resamples and seed", f"{settings.resamples:,}, {settings.seed}"
