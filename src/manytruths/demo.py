@@ -28,8 +28,8 @@ from .io import write_csv, write_map, write_picture, write_text
 from .io.replacing import RUN, replacing
 from .raters import rater_performance, rater_tendency
 from .reporting.findings import Findings
-from .reporting.making import ReportPlan, find
-from .reporting.writing import html, write_tables
+from .reporting.making import ReportPlan, compute_findings
+from .reporting.writing import render_page, write_tables
 from .simulate import SimulatedRater, SimulatedStudy, simulate_study
 from .simulate.studies import SimulatedCase
 from .study import Progress, Study
@@ -102,7 +102,7 @@ def demo(
             _write_case(one, stage)
         found = _reported(stage, settings, progress)
         # the page says where the study lies: it will have moved when somebody reads that
-        write_text(stage / "report.html", html(found).replace(escape(str(stage)), escape(str(folder))))
+        write_text(stage / "report.html", render_page(found).replace(escape(str(stage)), escape(str(folder))))
         run["seconds_by_step"] = found.seconds
         truth = truth_table(stage, jobs)
         truth.write(stage / "agree")
@@ -126,7 +126,7 @@ def _reported(folder: Path, settings: Settings, progress: Progress | None) -> Fi
         references=str(folder / "known" / "{reference}" / "{case}.png"),
     )
     plan = ReportPlan(examine=MapOptions(folder / "agree" / "heatmaps"), title="The demo: a simulated study")
-    found = find(study, plan, folder / "report_files", settings=settings, progress=progress)
+    found = compute_findings(study, plan, folder / "report_files", settings=settings, progress=progress)
     write_tables(found, folder, pictures=True)
     return found
 

@@ -10,8 +10,8 @@ from small_findings import discs, findings, lead, tables
 
 from manytruths.reporting.facts import agreement, cases, raters
 from manytruths.reporting.facts.complexity import HEADS
-from manytruths.reporting.facts.wording import count, joined, linked, listed
-from manytruths.reporting.parts import Beside, Chart, plain
+from manytruths.reporting.facts.wording import case_links, join_names, join_parts, spell_count
+from manytruths.reporting.parts import Beside, Chart, plain_text
 
 GROUPS = {f"p{k:02}": "odd" if k % 2 else "even" for k in range(1, 13)}
 
@@ -27,10 +27,14 @@ def charts(section):
 
 
 def test_words():
-    assert [count(1, "case"), count(2, "rater"), count(24, "case")] == ["one case", "two raters", "24 cases"]
-    assert [listed([]), listed(["A"]), listed(["A", "B"])] == ["", "A", "A and B"]
-    assert plain(joined([("a",), ("b",), ("c",)])) == "a, b and c"
-    assert plain(linked(["p1", "p2", "p3"], 2)) == "p1, p2 and one more"
+    assert [spell_count(1, "case"), spell_count(2, "rater"), spell_count(24, "case")] == [
+        "one case",
+        "two raters",
+        "24 cases",
+    ]
+    assert [join_names([]), join_names(["A"]), join_names(["A", "B"])] == ["", "A", "A and B"]
+    assert plain_text(join_parts([("a",), ("b",), ("c",)])) == "a, b and c"
+    assert plain_text(case_links(["p1", "p2", "p3"], 2)) == "p1, p2 and one more"
 
 
 def test_charts_are_drawn(found):

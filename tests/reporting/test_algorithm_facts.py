@@ -14,10 +14,10 @@ from test_truth_facts import CASES, assert_sound, charts, column, findings, said
 from data_folder import data
 from manytruths.reporting.facts import algorithms, in_short
 from manytruths.reporting.facts.computed.methods_text import methods_text
-from manytruths.reporting.facts.computed.settings import settings
-from manytruths.reporting.facts.notes import notes_of
+from manytruths.reporting.facts.computed.settings import settings_table
+from manytruths.reporting.facts.notes import note_sentences
 from manytruths.reporting.findings import Findings
-from manytruths.reporting.parts import Section, plain
+from manytruths.reporting.parts import Section, plain_text
 from manytruths.study import Study
 from study_folders import disc, write_png, write_study
 
@@ -53,7 +53,7 @@ def test_without_predictions_there_is_no_section(tmp_path: Path) -> None:
 
 
 def test_lead(many: Findings) -> None:
-    lead = [plain(sentence) for sentence in section_of(many).lead]
+    lead = [plain_text(sentence) for sentence in section_of(many).lead]
     assert lead[0].startswith("Judged by the vote of at least half, the mean Dice (overlap; 1 is the same mask) is ")
     assert lead[0].index("good") < lead[0].index("small")
     assert any("small has " in line and "less closely than any of them does" in line for line in lead)
@@ -92,13 +92,13 @@ def test_raters_own_range_is_that_of_the_file(many: Findings) -> None:
 def test_notes_speak_no_program(many: Findings) -> None:
     assert many.evaluation is not None
     assert many.ranking is not None
-    notes = [*notes_of(many, [*many.evaluation.notes, *many.ranking.notes])]
+    notes = [*note_sentences(many, [*many.evaluation.notes, *many.ranking.notes])]
     assert notes
     for note in notes:
         assert not re.search(r"--|vote:|truths|tau|Holm|\bdice\b", note), note
         assert note.endswith(".")
     asked = ["net has no prediction of 2 cases: they count (--missing exclude leaves them out)", "small marks nothing"]
-    assert [*notes_of(many, asked)] == [
+    assert [*note_sentences(many, asked)] == [
         "Net has no prediction of 2 cases: they count.", "small marks nothing.",
     ]  # fmt: skip
 
@@ -144,7 +144,7 @@ def test_a_given_standard_comes_first(tmp_path: Path) -> None:
     given = f"{tmp_path}/given/{{reference}}/{{case}}.png"
     section = section_of(found := findings(Study.open(masks, predictions=predictions, references=given)))
     assert column(tables(section)["algorithm-dice"], "Judged by")[0] == "biopsy"
-    assert plain(section.lead[0]).startswith("Judged by biopsy")
+    assert plain_text(section.lead[0]).startswith("Judged by biopsy")
     assert_sound(section, found, tmp_path / "out")
 
 
@@ -154,9 +154,9 @@ def test_few_cases_have_no_resamples(tmp_path: Path) -> None:
     assert [c.title for c in tables(section)["algorithm-ranks"].columns] == ["Algorithm", "Rank", "Mean rank"]
     assert "algorithm-ahead" not in tables(section)
     assert "rank-stability" not in charts(section)
-    assert "resamples" not in plain(section.lead[-2])
+    assert "resamples" not in plain_text(section.lead[-2])
     assert "resamples" not in methods_text(found)
-    lines = {(row[0].shown, row[1].shown): row[2].shown for row in settings(found).rows}
+    lines = {(row[0].shown, row[1].shown): row[2].shown for row in settings_table(found).rows}
     assert lines["ranking", "resamples and seed"] == "none: too few cases"
     assert_sound(section, found, tmp_path / "out")
 
@@ -260,7 +260,7 @@ def test_grey_predictions(fissure: Findings, tmp_path: Path) -> None:
 def test_grey_predictions_in_short(fissure: Findings) -> None:
     """Every area is a range over the standards, in the order that most of them give."""
     assert fissure.evaluation is not None
-    told = next(s for s in in_short.section(fissure).lead if "precision–recall" in plain(s))
+    told = next(s for s in in_short.section(fissure).lead if "precision–recall" in plain_text(s))
     numbers = [part for part in told if not isinstance(part, str) and part.at]
     assert fissure.evaluation.grey is not None
     standards = fissure.evaluation.grey.truths

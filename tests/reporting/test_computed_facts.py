@@ -16,8 +16,8 @@ from manytruths.analyses.rows import Table
 from manytruths.reporting.facts import computed
 from manytruths.reporting.facts.computed.checklist import ANSWERED, PARTLY, YOURS
 from manytruths.reporting.facts.computed.formula_list import FORMULAS
-from manytruths.reporting.facts.computed.formulas import names_of, used
-from manytruths.reporting.facts.computed.undefined import undefined
+from manytruths.reporting.facts.computed.formulas import formula_names, used_formulas
+from manytruths.reporting.facts.computed.undefined import undefined_block
 from manytruths.reporting.facts.numbers import all_tables
 from manytruths.reporting.findings import FileRead, Findings
 from manytruths.reporting.parts import Paragraphs
@@ -42,12 +42,12 @@ def found(request, demo) -> Findings:
 def test_every_statistic_has_a_formula(demo):
     for file, table in all_tables(demo):
         for statistic in {row.statistic for row in table.rows}:
-            named = names_of(table.name, statistic)
+            named = formula_names(table.name, statistic)
             assert named or statistic in COUNTS or statistic.startswith("accuracy_by_"), (file, statistic)
 
 
 def test_only_what_is_used_has_one(found):
-    here = used(found)
+    here = used_formulas(found)
     assert len(block(found, "formulas").rows) == len(here)
     assert ("surface_dice" in here) is (found.evaluation is not None)
     assert ("method.staple" in here) is ("staple" in found.fusion.methods)
@@ -162,7 +162,7 @@ def test_refused_intervals_are_listed():
 def test_nothing_undefined_is_said():
     study, nothing = STUDIES["three"], Table("none")
     fusion = replace(study.fusion, performance=nothing, differences=nothing, complexity=nothing)
-    part = undefined(replace(study, agreement=replace(study.agreement, tables=[]), fusion=fusion))
+    part = undefined_block(replace(study, agreement=replace(study.agreement, tables=[]), fusion=fusion))
     assert isinstance(part, Paragraphs)
     assert part.sentences == (("Every value and every interval is defined.",),)
 

@@ -9,7 +9,7 @@ import pytest
 
 from manytruths.analyses.evaluate.human_range import HumanRange
 from manytruths.inference.intervals import Interval
-from manytruths.reporting.facts.human_words import place_words, verdict_words
+from manytruths.reporting.facts.human_words import place_text, verdict_text
 
 
 def human(*differences: tuple[float, float]) -> HumanRange:
@@ -38,28 +38,28 @@ BETTER, WORSE, ABOVE, BELOW = (0.1, 0.3), (-0.3, -0.1), (-0.1, 0.3), (-0.3, 0.1)
 )
 def test_verdicts_are_no_surer_than_the_intervals(differences: tuple[tuple[float, float], ...], words: str) -> None:
     made = human(*differences)
-    assert verdict_words(made, "net") == words
+    assert verdict_text(made, "net") == words
     assert made.certain("net") is (None if words == "no verdict" else ", or " not in words)
 
 
 def test_places_follow_the_means() -> None:
     made = human(BETTER, BETTER, BELOW)
     inside = "within the raters' own range 0.40–0.80, though it may agree more closely than any of them"
-    assert place_words(made, "net", 0.803) == inside
+    assert place_text(made, "net", 0.803) == inside
     outside = (
         "among the raters on the same cases (raters' own range 0.40–0.80), "
         "though it may agree more closely than any of them"
     )
-    assert place_words(made, "net", 0.85) == outside
-    assert place_words(made, "net", 0.7, first=False).startswith("within the raters' range, ")
+    assert place_text(made, "net", 0.85) == outside
+    assert place_text(made, "net", 0.7, first=False).startswith("within the raters' range, ")
 
 
 def test_what_is_measured_is_agreement_with_the_judges() -> None:
     best, worst = human(BETTER, BETTER, BETTER), human(WORSE, WORSE, WORSE)
-    assert place_words(best, "net", 0.9).startswith("agreeing with the raters more closely than any of them does with")
-    assert place_words(worst, "net", 0.1).startswith("agreeing with the raters less closely than any of them does with")
-    assert verdict_words(replace(best, against="biopsy"), "net") == "closer to it than every rater"
-    for words in (place_words(best, "net", 0.9), verdict_words(best, "net")):
+    assert place_text(best, "net", 0.9).startswith("agreeing with the raters more closely than any of them does with")
+    assert place_text(worst, "net", 0.1).startswith("agreeing with the raters less closely than any of them does with")
+    assert verdict_text(replace(best, against="biopsy"), "net") == "closer to it than every rater"
+    for words in (place_text(best, "net", 0.9), verdict_text(best, "net")):
         assert "better" not in words
 
 
@@ -68,5 +68,5 @@ def test_too_few_cases_are_said_to_be() -> None:
     known = {rater: replace(d, value=0.1) for rater, d in few.differences["net"].items()}
     few = replace(few, differences={"net": known})
     assert few.certain("net") is None
-    assert place_words(few, "net", 0.9).endswith("(too few cases to be sure)")
-    assert verdict_words(few, "net").endswith("(too few cases to be sure)")
+    assert place_text(few, "net", 0.9).endswith("(too few cases to be sure)")
+    assert verdict_text(few, "net").endswith("(too few cases to be sure)")

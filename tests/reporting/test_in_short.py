@@ -18,10 +18,10 @@ from manytruths.analyses.fuse.verb import fuse
 from manytruths.analyses.summaries import Settings
 from manytruths.io import write_map
 from manytruths.reporting.facts import agreement, cases, in_short, raters
-from manytruths.reporting.facts.dependence import dependence
-from manytruths.reporting.facts.numbers import numbers
+from manytruths.reporting.facts.dependence import error_dependence
+from manytruths.reporting.facts.numbers import find_table
 from manytruths.reporting.findings import Findings
-from manytruths.reporting.parts import written
+from manytruths.reporting.parts import csv_text
 from manytruths.study import Study
 
 EVERY = (in_short, agreement, raters, cases)
@@ -93,8 +93,8 @@ def test_every_number_stands_in_a_table(found):
         for cell in cells(section) if section else ():
             if cell.at:
                 row = lines[cell.at]
-                assert cell.value == written(float(row.value))
-                assert not cell.low or (cell.low, cell.high) == (written(row.low), written(row.high))
+                assert cell.value == csv_text(float(row.value))
+                assert not cell.low or (cell.low, cell.high) == (csv_text(row.low), csv_text(row.high))
 
 
 def test_sentences_are_whole(found):
@@ -286,7 +286,7 @@ def test_nearly_independent_errors_are_not_told_at_the_top():
 )
 def test_correlation_has_words(correlation, words):
     table = STUDIES["five"]()
-    rows = numbers(table, "agree", "raters")
+    rows = find_table(table, "agree", "raters")
     row = replace(rows.row("error_correlation", "pooled", ""), value=correlation)
     rows._rows[rows._key(row)] = row
-    assert dependence(table).words == words
+    assert error_dependence(table).words == words

@@ -13,7 +13,14 @@ import manytruths as mt
 from manytruths.analyses.agree.agree import compute_agreement
 from manytruths.analyses.fuse.fusing import FusePlan
 from manytruths.analyses.fuse.verb import fuse
-from manytruths.reporting.facts.computed.references import REFERENCES, SOFTWARE, bibliography, cite, cited_in, once
+from manytruths.reporting.facts.computed.references import (
+    REFERENCES,
+    SOFTWARE,
+    bibliography,
+    cite,
+    cite_once,
+    cited_in,
+)
 from manytruths.reporting.findings import Findings
 
 
@@ -197,4 +204,4 @@ def test_bibtex_is_balanced():
 
 def test_citations():
     assert cite() == ""
-    assert once("a [Dice 1945], b [Dice 1945; Cohen 1960], c [x]") == "a [Dice 1945], b [Cohen 1960], c [x]"
+    assert cite_once("a [Dice 1945], b [Dice 1945; Cohen 1960], c [x]") == "a [Dice 1945], b [Cohen 1960], c [x]"

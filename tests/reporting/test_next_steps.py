@@ -11,8 +11,8 @@ from small_findings import discs, findings, lead, mapped, steps, tables, to_know
 from manytruths.analyses.agree.agree import compute_agreement
 from manytruths.analyses.agree.case import MapOptions
 from manytruths.reporting.facts import in_short, raters
-from manytruths.reporting.facts.dependence import dependence
-from manytruths.reporting.parts import plain
+from manytruths.reporting.facts.dependence import error_dependence
+from manytruths.reporting.parts import plain_text
 
 
 def nearly_all(rater, case):
@@ -55,7 +55,7 @@ def test_copies_are_asked_about_and_not_counted_on():
 def test_raters_who_share_mistakes_are_never_enough():
     found = findings(discs())
     told = next(step for step in steps(found) if step.startswith("Would more raters help?"))
-    errors = dependence(found)
+    errors = error_dependence(found)
     assert "very large panel of similar raters" in told
     assert "This takes all raters for one kind" in told
     assert not (errors and errors.few and "there are enough" in told)
@@ -99,7 +99,7 @@ def test_masks_the_wrong_way_round_come_first():
     found = flipped()
     assert len(found.agreement.turns) == 3
     section = in_short.section(found)
-    first = plain(section.lead[0])
+    first = plain_text(section.lead[0])
     assert first.startswith("Before anything else: in case p01, rater C's mask fits the others' when axis 1 is flipped")
     assert "; in case p02, rater C's" in first
     assert "; and one more." in first

@@ -22,8 +22,8 @@ from manytruths.reporting.parts import (
     Paragraphs,
     Section,
     Text,
-    quoted,
-    words,
+    number_cell,
+    text_cell,
 )
 
 WICKED = ("<script>alert(1)</script>", '"onload="alert(2)', "</script><!--<script>", "{{ 7 * 7 }}", "p'&amp;")
@@ -64,14 +64,16 @@ class Elements(HTMLParser):
 
 
 def number(statistic: str, value: float, *, low=None, high=None, case="p01") -> Cell:
-    return quoted("agree/agreement.csv", Row("case", statistic, value, case=case, region="whole", low=low, high=high))
+    return number_cell(
+        "agree/agreement.csv", Row("case", statistic, value, case=case, region="whole", low=low, high=high)
+    )
 
 
 def table(names, name="cases", **more) -> PageTable:
     columns = (Column("Case", number=False), Column("Dice"), Column("Fleiss' kappa", "Agreement beyond chance."))
     rows = tuple(
         (
-            words(case, case=case),
+            text_cell(case, case=case),
             number("dice", 0.5, low=0.25, high=0.75, case=case),
             number("kappa", -0.125, case=case),
         )
@@ -81,9 +83,13 @@ def table(names, name="cases", **more) -> PageTable:
 
 
 def made(names=("p01", "p02"), **more) -> str:
-    lead = (("Kappa is ", number("kappa", 0.4375, low=0.375, high=0.5), "; see ", words(names[0], case=names[0]), "."),)
+    lead = (
+        ("Kappa is ", number("kappa", 0.4375, low=0.375, high=0.5), "; see ", text_cell(names[0], case=names[0]), "."),
+    )
     blocks = (
-        Paragraphs((("Rater ", words("D", colour="#e69f00"), " stands out."),), title="Next", listed=True, kind="note"),
+        Paragraphs(
+            (("Rater ", text_cell("D", colour="#e69f00"), " stands out."),), title="Next", listed=True, kind="note"
+        ),
         Beside((Chart("dots", SVG, "Dots."), Chart("more", SVG, ""))),
         Text("methods", "Methods", "One.\n\nTwo.", button="Copy methods text", file="methods.txt"),
         Text("bibtex", "BibTeX", "@article{a,\n  b}", exact=True, closed=True),
@@ -162,7 +168,7 @@ def test_words_of_every_kind_are_escaped():
         Text("b", wicked, wicked, closed=True),
         Paragraphs(((wicked,),), title=wicked),
         Chart(wicked, SVG, wicked),
-        PageTable(wicked, wicked, (Column(wicked, wicked),), ((words(wicked, why=wicked),),), wicked, filter=True),
+        PageTable(wicked, wicked, (Column(wicked, wicked),), ((text_cell(wicked, why=wicked),),), wicked, filter=True),
     )
     html = page((Section(wicked, wicked, ((wicked,),), blocks),), (), title=wicked, subtitle=wicked, footer=wicked)
     assert "alert(1)" in html
@@ -225,7 +231,7 @@ def test_the_bundle_is_one_module():
     assert not re.search(r"^\s*(import|export)\b", script, re.MULTILINE)
     assert "</script" not in script.lower()
     assert "<!--" not in script
-    order = bundle.order(bundle.FRONT)
+    order = bundle.module_order(bundle.FRONT)
     assert order[-1] == "page.js"
     assert {path.name for path in bundle.FRONT.glob("*.js")} == set(order)
 

@@ -12,9 +12,9 @@ from test_truth_facts import column, findings, tables
 from manytruths.analyses.evaluate.scenes import EvaluatePlan
 from manytruths.analyses.evaluate.verb import evaluate
 from manytruths.reporting.facts import cases
-from manytruths.reporting.facts.standards import UNION, called, described, does
+from manytruths.reporting.facts.standards import UNION, method_help, method_name, method_sentence
 from manytruths.reporting.facts.truth import SOFT
-from manytruths.reporting.parts import Cases, plain
+from manytruths.reporting.parts import Cases, plain_text
 from manytruths.study import Study
 
 
@@ -22,15 +22,15 @@ from manytruths.study import Study
     "method", ["vote:any", "vote:all", "vote:0.75", "excl:0.5", "staple", "simple", "lsml", "plurality"]
 )
 def test_every_method_has_words(method: str) -> None:
-    assert called(method)
-    assert does(method)
-    assert method in described(method, 3)
+    assert method_name(method)
+    assert method_help(method)
+    assert method in method_sentence(method, 3)
 
 
 def test_a_half_is_a_majority_of_odd_numbers_only() -> None:
-    told = [called("vote:0.5", raters) for raters in (2, 3, 4, 13)]
+    told = [method_name("vote:0.5", raters) for raters in (2, 3, 4, 13)]
     assert told == [UNION, "the majority vote", "the vote of at least half", "the majority vote"]
-    assert ["tie" in does("vote:0.5", raters) for raters in (3, 4)] == [False, True]
+    assert ["tie" in method_help("vote:0.5", raters) for raters in (3, 4)] == [False, True]
 
 
 def test_what_two_others_say_is_what_any_of_them_marked(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_bounds_are_no_main_standard(tmp_path: Path) -> None:
     assert found.evaluation is not None
     judged = evaluate(found.study, EvaluatePlan(("vote:any", "vote:0.5", "staple")), settings=found.settings)
     bounded = replace(found, evaluation=judged, ranking=None)
-    assert plain(section_of(bounded).lead[0]).startswith("Judged by the majority vote")
+    assert plain_text(section_of(bounded).lead[0]).startswith("Judged by the majority vote")
     heads = next(b for b in cases.section(bounded).blocks if isinstance(b, Cases)).table.columns
     assert next(c.help for c in heads if c.title == "good: Dice").endswith("with the majority vote.")
 

@@ -28,9 +28,9 @@ from manytruths.analyses.summaries import Settings
 from manytruths.core.errors import InputError
 from manytruths.evaluation.ranking.rank import rank
 from manytruths.reporting.facts import complexity, in_short, raters, truth
-from manytruths.reporting.facts.dependence import FEW
+from manytruths.reporting.facts.dependence import FEW_EFFECTIVE
 from manytruths.reporting.findings import Findings
-from manytruths.reporting.parts import Beside, Block, Cell, Chart, PageTable, Paragraphs, Section, plain
+from manytruths.reporting.parts import Beside, Block, Cell, Chart, PageTable, Paragraphs, Section, plain_text
 from manytruths.study import Study
 from study_folders import disc, write_png, write_study
 
@@ -77,7 +77,7 @@ def cells(section: Section) -> Iterator[Cell]:
 
 def said(section: Section) -> str:
     own = [s for block in flat(section.blocks) if isinstance(block, Paragraphs) for s in block.sentences]
-    return "\n".join(plain(sentence) for sentence in (*section.lead, *own))
+    return "\n".join(plain_text(sentence) for sentence in (*section.lead, *own))
 
 
 def column(table: PageTable, title: str) -> list[str]:
@@ -178,7 +178,7 @@ def test_errors_that_go_together_are_told_alike_everywhere(many: Findings) -> No
     assert told in here
     assert told in said(section)
     assert not re.search(r"at most|same mistakes|err together", here + said(section))
-    few = row.value < FEW * 4
+    few = row.value < FEW_EFFECTIVE * 4
     assert (told in said(in_short.section(many))) is few
     assert ("need not mean that they influenced each other" in here) is few
 
@@ -221,7 +221,7 @@ def test_complex_cases_can_be_agreed_upon(many: Findings) -> None:
 
 
 def test_groups_are_words() -> None:
-    told = [complexity.group_words(letter) for letter in ("A", "B", "C", "D", "undefined")]
+    told = [complexity.group_name(letter) for letter in ("A", "B", "C", "D", "undefined")]
     assert told == ["disagreement", "agreement", "in between", "in between", "undefined"]
 
 

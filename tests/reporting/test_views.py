@@ -15,11 +15,11 @@ import manytruths as mt
 from manytruths.analyses.agree.case import MapOptions
 from manytruths.analyses.fuse.fusing import FusePlan, fused
 from manytruths.io import Grid
-from manytruths.reporting.casework import CasePlan, work
-from manytruths.reporting.views.layers import layered
+from manytruths.reporting.casework import CasePlan, analyse_case
+from manytruths.reporting.views.layers import layer_case
 from manytruths.reporting.views.orienting import Display
-from manytruths.reporting.views.packing import packed
-from manytruths.reporting.views.view import ViewPlan, view
+from manytruths.reporting.views.packing import pack_array
+from manytruths.reporting.views.view import ViewPlan, view_data
 
 LARGE = ViewPlan(largest=1 << 24)
 
@@ -32,8 +32,8 @@ def rng():
 def seen(masks, methods=("vote:0.5", "staple"), plan=LARGE, **options):
     reading = mt.Study.from_arrays({"p1": masks}, **options)["p1"].read()
     made = fused(reading, FusePlan(tuple(methods), {}, None))
-    found = layered(reading, made, MapOptions())
-    return reading, made, found, view(reading, found, plan)
+    found = layer_case(reading, made, MapOptions())
+    return reading, made, found, view_data(reading, found, plan)
 
 
 def unpacked(packed, shape):
@@ -61,7 +61,7 @@ def marks(shown, name):
 
 @given(arrays(st.sampled_from([np.uint8, np.uint16, np.uint32]), array_shapes(min_dims=3, max_dims=3, max_side=9)))
 def test_maps_come_back_as_they_were(array):
-    np.testing.assert_array_equal(unpacked(packed(array), array.shape), array)
+    np.testing.assert_array_equal(unpacked(pack_array(array), array.shape), array)
 
 
 def blobs(rng, shape, raters=4):
@@ -80,16 +80,16 @@ def test_layers_equal_the_painted_maps(rng, shape):
     display, first = Display.of(reading.grid), shown["first"]
     here = slice(first, first + shown["shape"][0])
     table = reading.tally("whole")
-    votes = display.shown(reading.paint(mt.common_heatmap(table), table))[here]
+    votes = display.orient(reading.paint(mt.common_heatmap(table), table))[here]
     np.testing.assert_array_equal(painted(shown, "votes"), votes)
     for method in ("vote:0.5", "staple"):
-        expected = display.shown(made.maps[method][1])[here]
+        expected = display.orient(made.maps[method][1])[here]
         np.testing.assert_allclose(painted(shown, method), expected, rtol=1e-5, atol=1e-12)
-        np.testing.assert_array_equal(marks(shown, method), display.shown(made.maps[method][0])[here])
+        np.testing.assert_array_equal(marks(shown, method), display.orient(made.maps[method][0])[here])
     every, some = (np.logical_and.reduce(list(masks.values())), np.logical_or.reduce(list(masks.values())))
-    np.testing.assert_array_equal(painted(shown, "accepted"), display.shown(every.astype(int) + some)[here])
+    np.testing.assert_array_equal(painted(shown, "accepted"), display.orient(every.astype(int) + some)[here])
     for name, mask in masks.items():
-        np.testing.assert_array_equal(marks(shown, name), display.shown(mask)[here])
+        np.testing.assert_array_equal(marks(shown, name), display.orient(mask)[here])
 
 
 def test_slices_around_what_was_marked_are_shown():
@@ -153,7 +153,7 @@ def test_volumes_lie_as_radiologists_look_at_them(affine):
     flipped = canonical[::-1, ::-1, ::-1]
     flipped = flipped[tuple(slice(None, None, -1) if axis == across else slice(None) for axis in range(3))]
     rows, columns = sorted((axis for axis in range(3) if axis != across), reverse=True)
-    np.testing.assert_array_equal(display.shown(stored), flipped.transpose(across, rows, columns))
+    np.testing.assert_array_equal(display.orient(stored), flipped.transpose(across, rows, columns))
     letters = {0: ("R", "L"), 1: ("A", "P"), 2: ("S", "I")}
     assert display.letters == (*letters[columns], *letters[rows])
 
@@ -162,7 +162,7 @@ def test_volumes_lie_as_radiologists_look_at_them(affine):
 def test_a_place_of_the_view_is_found_in_the_file(affine):
     stored = np.arange(5 * 6 * 7).reshape(5, 6, 7)
     display = Display.of(Grid(stored.shape, affine=tuple(map(tuple, affine))))
-    shown = display.shown(stored)[1:, ::2, ::2]
+    shown = display.orient(stored)[1:, ::2, ::2]
     places = display.places(stored.shape, 1, 2)
     for at in np.ndindex(*shown.shape):
         index = {p["axis"]: p["start"] + p["step"] * i for p, i in zip(places, at, strict=True)}
@@ -178,7 +178,7 @@ def test_files_are_listed_with_their_digests(tmp_path):
         (tmp_path / rater).mkdir()
         Image.fromarray(np.eye(20, dtype=np.uint8)).save(tmp_path / rater / "p1.png")
     case = mt.Study.open(str(tmp_path / "{rater}/{case}.png"))["p1"]
-    found = work(case, CasePlan(MapOptions(measured=True), FusePlan(("vote:0.5",), {}, None), LARGE))
+    found = analyse_case(case, CasePlan(MapOptions(measured=True), FusePlan(("vote:0.5",), {}, None), LARGE))
     digest = hashlib.sha256((tmp_path / "A/p1.png").read_bytes()).hexdigest()
     assert [(f.kind, f.case, f.sha256) for f in found.files] == [("mask", "p1", digest)] * 2
     assert found.view.thumbnail.startswith("data:image/webp;base64,")

@@ -16,7 +16,7 @@ EXPORT = re.compile(r"^export (?=(?:async |function|class|const|let)\b)", re.MUL
 
 def scripts(folder: Path | None = None) -> str:
     """Every module that the page needs, each behind those it imports, as one module without imports."""
-    return "\n".join(_plain(name, folder or FRONT) for name in order(folder or FRONT))
+    return "\n".join(_without_imports(name, folder or FRONT) for name in module_order(folder or FRONT))
 
 
 def styles(folder: Path | None = None) -> str:
@@ -24,12 +24,12 @@ def styles(folder: Path | None = None) -> str:
     return "\n".join(((folder or FRONT) / name).read_text(encoding="utf-8") for name in STYLES)
 
 
-def order(folder: Path, entry: str = ENTRY) -> list[str]:
+def module_order(folder: Path, entry: str = ENTRY) -> list[str]:
     """The modules behind an entry, imported ones first."""
-    found: list[str] = []
+    modules: list[str] = []
     for needed in IMPORT.findall((folder / entry).read_text(encoding="utf-8")):
-        found += [name for name in order(folder, needed) if name not in found]
-    return [*found, entry]
+        modules += [name for name in module_order(folder, needed) if name not in modules]
+    return [*modules, entry]
 
 
 def digest(script: str) -> str:
@@ -37,5 +37,5 @@ def digest(script: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
 
 
-def _plain(name: str, folder: Path) -> str:
+def _without_imports(name: str, folder: Path) -> str:
     return EXPORT.sub("", IMPORT.sub("", (folder / name).read_text(encoding="utf-8"))).strip() + "\n"

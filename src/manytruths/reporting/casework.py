@@ -15,8 +15,8 @@ from ..io.ledger import file_digest
 from ..study import Case
 from ..study.case import Reading, Sources
 from .findings import FileRead, View
-from .views.layers import layered
-from .views.view import ViewPlan, thumbnail, view
+from .views.layers import layer_case
+from .views.view import ViewPlan, thumbnail, view_data
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class CasePlan:
 
 
 @dataclass(frozen=True)
-class Worked:
+class CaseFindings:
     """What is kept of a case."""
 
     examined: CaseAgreement
@@ -43,16 +43,16 @@ class Worked:
     files: tuple[FileRead, ...]
 
 
-def work(case: Case, plan: CasePlan) -> Worked:
+def analyse_case(case: Case, plan: CasePlan) -> CaseFindings:
     """One case, read once."""
     reading = case.read()
     found, made = analyse_reading(reading, plan.examine), fused(reading, plan.fuse)
     shown = View()
     if plan.view is not None:
-        seen = layered(reading, made, plan.examine, responses=plan.view.images)
-        content = _json(view(reading, seen, plan.view))
-        shown = _kept(reading, plan, content, thumbnail(reading, seen, plan.view))
-    return Worked(found, made.kept, shown, tuple(_files(case)))
+        seen = layer_case(reading, made, plan.examine, responses=plan.view.images)
+        content = _json(view_data(reading, seen, plan.view))
+        shown = _place_view(reading, plan, content, thumbnail(reading, seen, plan.view))
+    return CaseFindings(found, made.kept, shown, tuple(_files_read(case)))
 
 
 def _json(value: object) -> str:
@@ -61,7 +61,7 @@ def _json(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _kept(reading: Reading, plan: CasePlan, content: str, small: str) -> View:
+def _place_view(reading: Reading, plan: CasePlan, content: str, small: str) -> View:
     if plan.folder is None:
         return View(small, content)
     number = plan.numbers[reading.case.name]
@@ -69,7 +69,7 @@ def _kept(reading: Reading, plan: CasePlan, content: str, small: str) -> View:
     return View(small, file=f"{number}.js")
 
 
-def _files(case: Case) -> Iterator[FileRead]:
+def _files_read(case: Case) -> Iterator[FileRead]:
     """Every file of a case, with its digest."""
     kinds: list[tuple[str, Sources | None]] = [("mask", source) for source in case.masks.values()]
     kinds += [("edited mask", edit.source) for edit in case.edits.values()]
@@ -81,21 +81,21 @@ def _files(case: Case) -> Iterator[FileRead]:
     kinds += [("image", case.image), ("region", case.roi)]
     seen: set[Path] = set()
     for kind, sources in kinds:
-        for place in _places(sources):
+        for place in _locations(sources):
             # an image may be missing: the case is then shown without it
             if place.path not in seen and place.path.is_file():
                 seen.add(place.path)
                 size = place.path.stat().st_size
-                yield FileRead(place.path.as_posix(), kind, case.name, size, _digest(place.path, size))
+                yield FileRead(place.path.as_posix(), kind, case.name, size, _file_digest(place.path, size))
 
 
 @lru_cache(maxsize=16)
-def _digest(path: Path, size: int) -> str:
+def _file_digest(path: Path, size: int) -> str:
     """Of a file's content; an archive of many cases is read once."""
     return file_digest(path)
 
 
-def _places(source: Sources | None) -> list[Location]:
+def _locations(source: Sources | None) -> list[Location]:
     """The files; an empty mask that stands for no file is none."""
     several = list(source.values()) if isinstance(source, dict) else [source]
     return [one for one in several if isinstance(one, Location) and not one.blank]

@@ -67,10 +67,10 @@ class Findings:
     @cached_property
     def colours(self) -> Mapping[str, str]:
         """``#rrggbb`` of every rater and algorithm, the same all over the page."""
-        return colours_of(self.study)
+        return assign_colours(self.study)
 
 
-def colours_of(study: Study) -> dict[str, str]:
+def assign_colours(study: Study) -> dict[str, str]:
     """``#rrggbb`` by name; an algorithm's has ``algorithm`` in front, as a rater may bear the same name."""
     from ..charts.colours import hexadecimal, rater_colours
 

@@ -26,19 +26,19 @@ from ..evaluation.ranking.rank import rank
 from ..fusion.registry import estimator
 from ..io.replacing import replacing
 from ..study import Progress, Study
-from .casework import CasePlan, Worked, work
-from .findings import FileRead, Findings, View, colours_of
+from .casework import CaseFindings, CasePlan, analyse_case
+from .findings import FileRead, Findings, View, assign_colours
 from .views.view import ViewPlan
 
 MOST_INSIDE = 30
 """With more cases their pictures lie in a folder beside the page, and only small ones inside it."""
-ROOM = 2_300_000
+PAGE_BYTES = 2_300_000
 """Bytes for all cases inside the page."""
-SINGLE = 1_500_000
+CASE_BYTES = 1_500_000
 """Bytes for one of them."""
 MOST_RESAMPLES = 1000
 """Of rankings and plans, as those verbs have it."""
-BESIDE = 24_000_000
+FILE_BYTES = 24_000_000
 """Bytes for one that lies beside the page."""
 
 Step = Callable[[str], Any]
@@ -59,7 +59,7 @@ class ReportPlan:
     coded: bool = False
 
 
-def find(
+def compute_findings(
     study: Study,
     plan: ReportPlan,
     folder: Path,
@@ -73,7 +73,7 @@ def find(
         estimator(method)
     clock, plain = _Clock(), replace(settings, without=())  # only agree leaves groups out
     with clock("reading, agreement and consensus by case"):
-        seen, views = _worked(study, plan, folder, settings, progress)
+        seen, views = _analyse_cases(study, plan, folder, settings, progress)
     with clock("agreement: tables and intervals"):
         agreement = tabulate_agreement(study, {name: w.examined for name, w in seen.items()}, settings)
     with clock("consensus: tables and intervals"):
@@ -82,20 +82,20 @@ def find(
     evaluation, ranking = None, None
     if study.options.predictions is not None:
         with clock("evaluation"):
-            evaluation = _evaluated(study, plan, plain, progress)
+            evaluation = _evaluate(study, plan, plain, progress)
         with clock("ranking"):
-            ranking = _ranked(evaluation, settings)
+            ranking = _rank_algorithms(evaluation, settings)
     with clock("planning"):
-        planned = _planned(agreement, settings)
+        planned = _plan_more_raters(agreement, settings)
     # digests would tell who a case is to anybody who has the files
-    files = () if plan.coded else _files(seen)
+    files = () if plan.coded else _unique_files(seen)
     return Findings(
         study, settings, agreement, fusion, evaluation, ranking, planned, views, files, clock.seconds,
         options=plan.options, asked=plan.evaluate, title=plan.title, coded=plan.coded,
     )  # fmt: skip
 
 
-def _files(seen: Mapping[str, Worked]) -> tuple[FileRead, ...]:
+def _unique_files(seen: Mapping[str, CaseFindings]) -> tuple[FileRead, ...]:
     """Every file once; one that holds several cases belongs to none."""
     found: dict[str, FileRead] = {}
     for one in (file for w in seen.values() for file in w.files):
@@ -116,17 +116,17 @@ class _Clock:
         self.seconds[step] = perf_counter() - start
 
 
-def _worked(
+def _analyse_cases(
     study: Study, plan: ReportPlan, folder: Path, settings: Settings, progress: Progress | None
-) -> tuple[dict[str, Worked], dict[str, View]]:
+) -> tuple[dict[str, CaseFindings], dict[str, View]]:
     """Every case, and its view; those in files stand in a folder when the last one is done."""
     fusing = FusePlan(plan.methods, plan.options, None, False)
-    showing = _showing(study, plan) if plan.viewer else None
+    showing = _view_plan(study, plan) if plan.viewer else None
     numbers = {case.name: number for number, case in enumerate(study)}
     work_plan = CasePlan(plan.examine, fusing, showing, None, numbers)
 
-    def run(own: CasePlan) -> dict[str, Worked]:
-        found = study.map(partial(work, plan=own), jobs=settings.jobs, progress=progress)
+    def run(own: CasePlan) -> dict[str, CaseFindings]:
+        found = study.map(partial(analyse_case, plan=own), jobs=settings.jobs, progress=progress)
         return {case.name: one for case, one in found}
 
     if showing is None or len(study) <= MOST_INSIDE:
@@ -138,14 +138,16 @@ def _worked(
     return seen, {n: replace(w.view, file=f"{folder.name}/cases/{w.view.file}") for n, w in seen.items()}
 
 
-def _showing(study: Study, plan: ReportPlan) -> ViewPlan:
+def _view_plan(study: Study, plan: ReportPlan) -> ViewPlan:
     inside = len(study) <= MOST_INSIDE
     return ViewPlan(
-        plan.images, min(SINGLE, ROOM // max(1, len(study))) if inside else BESIDE, colours=colours_of(study)
+        plan.images,
+        min(CASE_BYTES, PAGE_BYTES // max(1, len(study))) if inside else FILE_BYTES,
+        colours=assign_colours(study),
     )
 
 
-def _evaluated(study: Study, plan: ReportPlan, settings: Settings, progress: Progress | None) -> Evaluation:
+def _evaluate(study: Study, plan: ReportPlan, settings: Settings, progress: Progress | None) -> Evaluation:
     options = dict(plan.evaluate)
     own = {name: options.pop(name) for name in ("threshold", "distances", "definition") if name in options}
     # curves are bounded by what any and what three quarters of the raters marked (Lampert 2016)
@@ -156,26 +158,26 @@ def _evaluated(study: Study, plan: ReportPlan, settings: Settings, progress: Pro
     return evaluate(study, asked, settings=settings, progress=progress, **options)
 
 
-def _ranked(found: Evaluation, settings: Settings) -> Ranked | None:
+def _rank_algorithms(evaluation: Evaluation, settings: Settings) -> Ranked | None:
     """The algorithms' ranking as ``rank`` makes it of the scores of all labels together."""
-    if found.hard is None or len(found.study.algorithms) < 2:
+    if evaluation.hard is None or len(evaluation.study.algorithms) < 2:
         return None
     try:
-        scores, resamples = scores_of(found.hard.parts[0]), min(settings.resamples, MOST_RESAMPLES)
-        ranking = rank(scores, missing=found.missing, seed=settings.seed, resamples=resamples)
+        scores, resamples = scores_of(evaluation.hard.parts[0]), min(settings.resamples, MOST_RESAMPLES)
+        ranking = rank(scores, missing=evaluation.missing, seed=settings.seed, resamples=resamples)
     except InputError:
         return None  # nobody has a score
-    own = RankSettings(missing=found.missing, resamples=resamples, seed=settings.seed)
-    return ranked(ranking, own, resampled=bool(found.moved.cases))
+    own = RankSettings(missing=evaluation.missing, resamples=resamples, seed=settings.seed)
+    return ranked(ranking, own, resampled=bool(evaluation.moved.cases))
 
 
-def _planned(found: Agreement, settings: Settings) -> Planned | None:
+def _plan_more_raters(agreement: Agreement, settings: Settings) -> Planned | None:
     """Whether more raters would help, of what anybody marked; nothing where that cannot be asked."""
     try:
-        pilot = found.tallies.map(lambda table: table.foreground().restrict("union"))
+        pilot = agreement.tallies.map(lambda table: table.foreground().restrict("union"))
         raters = max(len(table.raters) for table in pilot.values())
         resamples = min(settings.resamples, MOST_RESAMPLES)
         wish = Wish(most=min(99, max(15, raters + 2)), seed=settings.seed, resamples=resamples)
-        return plan(wish, pilot, moved=found.moved)
+        return plan(wish, pilot, moved=agreement.moved)
     except InputError:
         return None

@@ -53,13 +53,13 @@ def page(
             footer=footer,
             style=Markup(styles()),
             script=Markup(script),
-            policy=policy(script, files=any(entry.file for entry in found_views)),
-            entries=Markup(in_script(json.dumps([_listed(entry) for entry in found_views], ensure_ascii=False))),
+            policy=content_policy(script, files=any(entry.file for entry in found_views)),
+            entries=Markup(in_script(json.dumps([_entry_data(entry) for entry in found_views], ensure_ascii=False))),
         )
     )
 
 
-def policy(script: str, *, files: bool) -> str:
+def content_policy(script: str, *, files: bool) -> str:
     """Nothing comes from a network; no script runs but the page's own and, where they lie beside it, its cases'."""
     allowed = f"'{digest(script)}'" + (" 'self' file:" if files else "")
     return (
@@ -73,19 +73,19 @@ def in_script(text: str) -> str:
     return text.replace("<", "\\u003c")
 
 
-def _listed(entry: CaseEntry) -> dict[str, object]:
+def _entry_data(entry: CaseEntry) -> dict[str, object]:
     return {"index": entry.index, "name": entry.name, "group": entry.group, "file": entry.file}
 
 
 def _environment(cases: Mapping[str, CaseEntry]) -> Environment:
-    made = Environment(
+    environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {
+    environment.filters |= {
         "kind": lambda part: type(part).__name__,
         "halves": halves,
         "hover": hover,
@@ -96,8 +96,8 @@ def _environment(cases: Mapping[str, CaseEntry]) -> Environment:
         "headline": headline,
         "in_script": lambda text: Markup(in_script(text)),
     }
-    made.globals |= {"cases": cases, "LINES": LINES, "PRINTED": PRINTED, "TELLING": TELLING, "WORDY": WORDY}
-    return made
+    environment.globals |= {"cases": cases, "LINES": LINES, "PRINTED": PRINTED, "TELLING": TELLING, "WORDY": WORDY}
+    return environment
 
 
 def halves(cell: Cell) -> tuple[str, str]:
@@ -116,8 +116,8 @@ def hover(cell: Cell) -> str:
 
 def width(svg: str) -> int:
     """The natural width of a drawing in pixels."""
-    found = re.match(r"<svg[^>]*? width=\"(\d+)", svg)
-    return int(found[1]) if found else 560
+    match = re.match(r"<svg[^>]*? width=\"(\d+)", svg)
+    return int(match[1]) if match else 560
 
 
 def case_of(row: Sequence[Cell]) -> str:

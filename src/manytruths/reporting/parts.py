@@ -125,7 +125,7 @@ class Section:
     blocks: tuple[Block, ...] = field(default=())
 
 
-def written(value: object) -> str:
+def csv_text(value: object) -> str:
     """A cell as the CSV files have it."""
     if value is None:
         return ""
@@ -137,7 +137,7 @@ def address(file: str, row: Row) -> str:
     return f"{file}#{csv_line(row.cells()[: 6 + len(row.extra)])}"
 
 
-def quoted(
+def number_cell(
     file: str, row: Row, digits: int = 2, *, percent: bool = False, interval: bool = True, level: str = ""
 ) -> Cell:
     """A number of a table, with its interval where it has one: ``0.44 (0.37–0.50)``.
@@ -146,15 +146,15 @@ def quoted(
     """
     ends = [None if end is None or math.isnan(end) else end for end in (row.low, row.high)]
     known = interval and None not in ends
-    shown = _shown(row.value, digits, percent)
+    shown = _number_text(row.value, digits, percent)
     if known:
-        around = "–".join(_shown(end, digits, percent) for end in ends)
+        around = "–".join(_number_text(end, digits, percent) for end in ends)
         shown += f" ({level} {around})" if level else f" ({around})"
-    low, high = (written(None if end is None else float(end)) if known else "" for end in ends)
-    return Cell(shown, written(float(row.value)), low, high, address(file, row), reason(row.value))
+    low, high = (csv_text(None if end is None else float(end)) if known else "" for end in ends)
+    return Cell(shown, csv_text(float(row.value)), low, high, address(file, row), reason(row.value))
 
 
-def _shown(value: float | None, digits: int, percent: bool) -> str:
+def _number_text(value: float | None, digits: int, percent: bool) -> str:
     if value is None or math.isnan(value):
         return "–"
     text = f"{value:.{digits}%}" if percent else number(value, digits)
@@ -162,11 +162,11 @@ def _shown(value: float | None, digits: int, percent: bool) -> str:
     return text.replace("-", "−" if any(sign in "123456789" for sign in text) else "")
 
 
-def words(text: object, **more: str) -> Cell:
+def text_cell(text: object, **more: str) -> Cell:
     """A cell without a number."""
     return Cell(str(text), **more)
 
 
-def plain(sentence: Sequence[str | Cell]) -> str:
+def plain_text(sentence: Sequence[str | Cell]) -> str:
     """A sentence as text."""
     return "".join(part if isinstance(part, str) else part.shown for part in sentence)

@@ -28,11 +28,11 @@ from ..io.results import write_summary
 from ..io.tables import read_table
 from ..study import Progress, Study
 from ..study.coding import LETTERS, Codes, coded
-from .facts import sections_of
+from .facts import make_sections
 from .facts.numbers import all_tables
 from .findings import Findings
-from .making import ReportPlan, find
-from .parts import plain
+from .making import ReportPlan, compute_findings
+from .parts import plain_text
 
 
 @dataclass(frozen=True, repr=False)
@@ -75,13 +75,13 @@ class Report:
         from .facts.disputed import coverage_sentence
 
         sentences = (*in_short.section(self.findings).lead, coverage_sentence(self.findings))
-        return tuple(plain(sentence) for sentence in sentences)
+        return tuple(plain_text(sentence) for sentence in sentences)
 
     def describe(self) -> str:
         """The page and its study, in one line."""
         study, size = self.findings.study, self.path.stat().st_size / 1e6
         counts = ((len(study.rater_names), "rater"), (len(study), "case"), (len(study.subjects), "subject"))
-        return f"{', '.join(counted(*one) for one in counts)}; {self.path} ({size:.1f} MB)"
+        return f"{', '.join(counted(*pair) for pair in counts)}; {self.path} ({size:.1f} MB)"
 
     def print(self, console: Any = None) -> None:
         """Print what the page says first, and where the files are."""
@@ -229,17 +229,17 @@ def _write_report(study: Study, path: Path, plan: ReportPlan, settings: Settings
     beside = [] if key is None else [key]
     with replacing(folder, files=[path, *beside], run=run) as (stage, page, *keys):
         if key is not None:
-            study = _under_codes(study, key, keys[0])
-        findings = find(study, plan, stage, settings=settings, progress=progress)
+            study = _replace_names(study, key, keys[0])
+        findings = compute_findings(study, plan, stage, settings=settings, progress=progress)
         views = [stage.parent / view.file for view in findings.views.values() if view.file]
         files = [*write_tables(findings, stage), *views]
         write_summary(stage, _summary(findings), files)
-        write_text(page, html(findings))
+        write_text(page, render_page(findings))
         run["seconds_by_step"] = findings.seconds
     return Report(path, folder, key, findings, tuple(folder / file.relative_to(stage) for file in files))
 
 
-def _under_codes(study: Study, key: Path, to: Path) -> Study:
+def _replace_names(study: Study, key: Path, to: Path) -> Study:
     """Codes of an earlier key stay; new names get new ones."""
     before: dict[Any, dict[str, str]] = {kind: {} for kind in LETTERS}
     for code, row in read_table(str(key), "code").items() if key.is_file() else ():
@@ -253,37 +253,37 @@ def _under_codes(study: Study, key: Path, to: Path) -> Study:
     return coded(study, codes)
 
 
-def html(found: Findings) -> str:
+def render_page(findings: Findings) -> str:
     """The page."""
     from .page import CaseEntry, page
 
-    study = found.study
+    study = findings.study
     groups = {case.name: "; ".join(case.groups) for case in study}
     entries = [
         CaseEntry(number, name, groups[name], view.thumbnail, view.inside, view.file)
-        for number, (name, view) in enumerate(found.views.items())
+        for number, (name, view) in enumerate(findings.views.items())
     ]
     raters, cases = len(study.rater_names), len(study)
-    title = found.title or f"{raters} raters, {cases} case{'' if cases == 1 else 's'}: how far do they agree?"
+    title = findings.title or f"{raters} raters, {cases} case{'' if cases == 1 else 's'}: how far do they agree?"
     subtitle = f"A report by manytruths {manytruths.__version__}"
     footer = f"Made with manytruths {manytruths.__version__}."
-    return page(sections_of(found), entries, title=title, subtitle=subtitle, footer=footer)
+    return page(make_sections(findings), entries, title=title, subtitle=subtitle, footer=footer)
 
 
-def write_tables(found: Findings, folder: Path, *, pictures: bool = False) -> list[Path]:
+def write_tables(findings: Findings, folder: Path, *, pictures: bool = False) -> list[Path]:
     """The tables of every verb, each in a folder of its name."""
-    agreement = found.agreement
+    agreement = findings.agreement
     paths = agreement.write_into(folder / "agree", agreement.map_files, pictures=pictures)
-    paths += write_fusion(found.fusion, folder / "fuse", pictures=pictures)
-    if found.evaluation is not None:
-        paths += write_evaluation(found.evaluation, folder / "evaluate", pictures=pictures)
-    if found.ranking is not None:
-        paths += write_ranking(found.ranking, folder / "rank", pictures=pictures)
-    if found.plan is not None:
-        paths += write_plan(found.plan, folder / "plan", pictures=pictures)
+    paths += write_fusion(findings.fusion, folder / "fuse", pictures=pictures)
+    if findings.evaluation is not None:
+        paths += write_evaluation(findings.evaluation, folder / "evaluate", pictures=pictures)
+    if findings.ranking is not None:
+        paths += write_ranking(findings.ranking, folder / "rank", pictures=pictures)
+    if findings.plan is not None:
+        paths += write_plan(findings.plan, folder / "plan", pictures=pictures)
     return paths
 
 
-def _summary(found: Findings) -> Mapping[str, Any]:
-    told = {"cases": len(found.study), "raters": list(found.study.rater_names), "settings": found.settings}
-    return summary_of("report", (), **told)
+def _summary(findings: Findings) -> Mapping[str, Any]:
+    study = {"cases": len(findings.study), "raters": list(findings.study.rater_names), "settings": findings.settings}
+    return summary_of("report", (), **study)

@@ -12,14 +12,14 @@ from ...analyses.rows import Row
 from ...complexity import STATISTICS
 from ...core.undefined import reason
 from ..findings import Findings
-from ..parts import Beside, Block, Chart, Column, PageTable, Paragraphs, Section, Sentence, quoted, words
-from .numbers import known, numbers, undefined_of
-from .wording import case_cell, count, deviation, interval_name, joined, linked, unit
+from ..parts import Beside, Block, Chart, Column, PageTable, Paragraphs, Section, Sentence, number_cell, text_cell
+from .numbers import find_table, is_defined, undefined_share
+from .wording import case_cell, case_links, interval_name, join_parts, sd_column, spell_count, subject_word
 
 FILE = "fuse/complexity.csv"
-MOST = 10
+MOST_LISTED = 10
 """Of the hardest cases, so many are listed."""
-NAMED = 3
+MOST_NAMED = 3
 
 HEADS = {
     "esm": ("ESM", "Entropy scaled by mean: the higher, the harder the case; 0 where all raters mark the same"),
@@ -43,44 +43,44 @@ LEAST_DRAWN = 3
 """From so many cases on a histogram shows something."""
 
 
-def group_words(letter: str) -> str:
+def group_name(letter: str) -> str:
     """A group of cases by word, since raters are called by letters too."""
     return letter if letter == "undefined" else GROUPS.get(letter, BETWEEN)[0]
 
 
-def section(found: Findings) -> Section:
+def section(findings: Findings) -> Section:
     """Where each case lies, groups of cases, and the hardest."""
-    return Section("complexity", "How hard is each case?", (*_lead(found),), (*_blocks(found),))
+    return Section("complexity", "How hard is each case?", (*_lead(findings),), (*_blocks(findings),))
 
 
-def _cases(found: Findings, statistic: str) -> dict[str, Row]:
-    return {row.case: row for row in found.fusion.complexity.all(statistic, "case")}
+def _rows_by_case(findings: Findings, statistic: str) -> dict[str, Row]:
+    return {row.case: row for row in findings.fusion.complexity.all(statistic, "case")}
 
 
-def _hardest(found: Findings) -> list[Row]:
-    rows = [row for row in _cases(found, "esm").values() if not reason(row.value)]
+def _hardest_cases(findings: Findings) -> list[Row]:
+    rows = [row for row in _rows_by_case(findings, "esm").values() if not reason(row.value)]
     return sorted(rows, key=lambda row: -row.value)
 
 
-def _lead(found: Findings) -> Iterator[Sentence]:
+def _lead(findings: Findings) -> Iterator[Sentence]:
     yield (
         "A case is hard where raters mark different things. STAPLE gives every pixel that anybody marked a probability "
         "of being rightly marked. Where all agree, that is 1 everywhere: mean 1, entropy 0. The lower it is (mean) "
         "and the more it varies (entropy), the harder the case. ESM is both in one number (entropy / "
         "mean²): high is hard.",
     )
-    hardest = _hardest(found)
+    hardest = _hardest_cases(findings)
     if not hardest:
         yield ("No case has a complexity here: see below why.",)
-    elif len(found.study) == 1:
-        told = ". It takes several cases to call it hard or easy."
-        yield ("The one case has an ESM of ", quoted(FILE, hardest[0]), told)
+    elif len(findings.study) == 1:
+        text = ". It takes several cases to call it hard or easy."
+        yield ("The one case has an ESM of ", number_cell(FILE, hardest[0]), text)
     elif not _differ(hardest):
-        yield (f"All {count(len(hardest), 'case')} have the same ESM, ", quoted(FILE, hardest[0]), ".")
-    elif len(hardest) > NAMED:
+        yield (f"All {spell_count(len(hardest), 'case')} have the same ESM, ", number_cell(FILE, hardest[0]), ".")
+    elif len(hardest) > MOST_NAMED:
         harder = [row for row in hardest if row.value > hardest[-1].value]
-        yield _named(harder[:NAMED])
-        yield _beside_kappa(found, harder[: min(MOST, len(hardest) // 2)])
+        yield _hardest_sentence(harder[:MOST_NAMED])
+        yield _kappa_sentence(findings, harder[: min(MOST_LISTED, len(hardest) // 2)])
 
 
 def _differ(rows: list[Row]) -> bool:
@@ -88,62 +88,62 @@ def _differ(rows: list[Row]) -> bool:
     return len({row.value for row in rows}) > 1
 
 
-def _named(rows: list[Row]) -> Sentence:
-    cases: list[Sentence] = [(case_cell(row.case), " (ESM ", quoted(FILE, row), ")") for row in rows]
-    return ("Hardest: ", *joined(cases), ".")
+def _hardest_sentence(rows: list[Row]) -> Sentence:
+    cases: list[Sentence] = [(case_cell(row.case), " (ESM ", number_cell(FILE, row), ")") for row in rows]
+    return ("Hardest: ", *join_parts(cases), ".")
 
 
-def _beside_kappa(found: Findings, hardest: list[Row]) -> Sentence:
+def _kappa_sentence(findings: Findings, hardest: list[Row]) -> Sentence:
     """Why a case can be complex and agreed upon, with one that is."""
-    table = numbers(found, "agree", "agreement")
+    table = find_table(findings, "agree", "agreement")
     mean = table.row("fleiss_kappa")
-    kappas = [k for row in hardest if known(k := table.row("fleiss_kappa", "case", case=row.case))]
-    high = [k for k in kappas if known(mean) and k.value > mean.value]
-    told = (
+    kappas = [k for row in hardest if is_defined(k := table.row("fleiss_kappa", "case", case=row.case))]
+    high = [k for k in kappas if is_defined(mean) and k.value > mean.value]
+    text = (
         "Complexity (ESM) measures how mixed STAPLE's probabilities are inside the marked area; it can be high where "
         "kappa is high"
     )
     if not high:
-        return (f"{told}.",)
+        return (f"{text}.",)
     most = max(high, key=lambda row: row.value)
-    return (f"{told}, as in ", case_cell(most.case), " (kappa ", table.quote(most), ").")
+    return (f"{text}, as in ", case_cell(most.case), " (kappa ", table.quote(most), ").")
 
 
-def _blocks(found: Findings) -> Iterator[Block]:
-    drawn = charts(found.fusion)
-    if "complexity" in drawn:
-        yield Chart("fuse-complexity", drawn["complexity"], _caption(found))
-    yield from _groups(found)
-    hard = _hard_table(found)
+def _blocks(findings: Findings) -> Iterator[Block]:
+    svgs = charts(findings.fusion)
+    if "complexity" in svgs:
+        yield Chart("fuse-complexity", svgs["complexity"], _caption(findings))
+    yield from _group_blocks(findings)
+    hard = _hardest_table(findings)
     if hard is not None:
         yield hard
-    if "esm" in drawn and len(_hardest(found)) >= LEAST_DRAWN:
-        told = "How ESM is spread over the cases: hard ones lie right; line: mean of the cases."
-        yield Beside((Chart("fuse-esm", drawn["esm"], told), _all(found)))
+    if "esm" in svgs and len(_hardest_cases(findings)) >= LEAST_DRAWN:
+        caption = "How ESM is spread over the cases: hard ones lie right; line: mean of the cases."
+        yield Beside((Chart("fuse-esm", svgs["esm"], caption), _overview_table(findings)))
     else:
-        yield _all(found)
-    if notes := tuple(_notes(found)):
+        yield _overview_table(findings)
+    if notes := tuple(_notes(findings)):
         yield Paragraphs(notes, listed=True, kind="note")
 
 
-def _caption(found: Findings) -> str:
-    click = "; click one to open it" if found.views else ""
+def _caption(findings: Findings) -> str:
+    click = "; click one to open it" if findings.views else ""
     words = f"Each mark is a case{click}. Full agreement would lie at entropy 0 and mean 1, at the top left."
-    return words + (" Colour, shape and letter: its group." if found.fusion.groups else "")
+    return words + (" Colour, shape and letter: its group." if findings.fusion.groups else "")
 
 
-def _groups(found: Findings) -> Iterator[Block]:
-    groups = found.fusion.groups
+def _group_blocks(findings: Findings) -> Iterator[Block]:
+    groups = findings.fusion.groups
     if groups is None:
-        yield Paragraphs(((_why_none(found),),))
+        yield Paragraphs(((_why_no_groups(findings),),))
         return
-    members = Counter(groups.classify(one.complexity) for one in found.fusion.cases.values())
+    members = Counter(groups.classify(result.complexity) for result in findings.fusion.cases.values())
     where = "At the centre of the group; fuse/complexity-groups.json"
     lines = []
     for name, (entropy, mean) in zip(groups.names, groups.centres, strict=True):
-        ends = (words(number(value, 2), why=where) for value in (entropy, mean))
+        ends = (text_cell(number(value, 2), why=where) for value in (entropy, mean))
         word, meaning = GROUPS.get(name, BETWEEN)
-        lines.append((words(f"{word} ({name})"), words(meaning), words(members[name]), *ends))
+        lines.append((text_cell(f"{word} ({name})"), text_cell(meaning), text_cell(members[name]), *ends))
     columns = (
         Column("Group", "With its letter in the chart", number=False),
         Column("Meaning", "After Gordon (2009), by the mean at the group's centre", number=False),
@@ -155,24 +155,24 @@ def _groups(found: Findings) -> Iterator[Block]:
     yield PageTable("complexity-groups", "Groups of cases", columns, tuple(lines), note)
 
 
-def _why_none(found: Findings) -> str:
-    cases = len(found.study)
+def _why_no_groups(findings: Findings) -> str:
+    cases = len(findings.study)
     if cases < LEAST_CASES:
         return f"The cases are not grouped: {counted(cases, 'case')}, and fewer than {LEAST_CASES} make no groups."
     return "The cases are not grouped: too few of them differ in complexity, or have one."
 
 
-def _hard_table(found: Findings) -> PageTable | None:
-    rows = _hardest(found)[:MOST]
-    if len(found.study) < 2 or not rows:
+def _hardest_table(findings: Findings) -> PageTable | None:
+    rows = _hardest_cases(findings)[:MOST_LISTED]
+    if len(findings.study) < 2 or not rows:
         return None
-    by = {name: _cases(found, name) for name in HEADS}
-    grouped = found.fusion.groups is not None
+    by = {name: _rows_by_case(findings, name) for name in HEADS}
+    grouped = findings.fusion.groups is not None
     lines = tuple(
         (
             case_cell(row.case),
-            *(quoted(FILE, by[name][row.case]) for name in HEADS),
-            *((words(group_words(str(row["class"]))),) if grouped else ()),
+            *(number_cell(FILE, by[name][row.case]) for name in HEADS),
+            *((text_cell(group_name(str(row["class"]))),) if grouped else ()),
         )
         for row in rows
     )
@@ -181,22 +181,22 @@ def _hard_table(found: Findings) -> PageTable | None:
         *(Column(*head) for head in HEADS.values()),
         *((Column("Group", "The group that it is nearest to", number=False),) if grouped else ()),
     )
-    title = f"The {len(rows)} hardest cases" if len(rows) < len(found.study) else "The cases, the hardest first"
+    title = f"The {len(rows)} hardest cases" if len(rows) < len(findings.study) else "The cases, the hardest first"
     title = title if _differ(rows) else "Complexity, case by case"
     return PageTable("hardest-cases", title, columns, lines)
 
 
-def _all(found: Findings) -> PageTable:
-    table, lines = found.fusion.complexity, []
+def _overview_table(findings: Findings) -> PageTable:
+    table, lines = findings.fusion.complexity, []
     for name in (s for s in HEADS if s in STATISTICS):
         mean, std = table.find(name, "mean", **{"class": ""}), table.find(name, "std", **{"class": ""})
-        cells = words(HEADS[name][0], why=HEADS[name][1]), quoted(FILE, mean), quoted(FILE, std)
-        lines.append((*cells, words(undefined_of(mean))))
+        cells = text_cell(HEADS[name][0], why=HEADS[name][1]), number_cell(FILE, mean), number_cell(FILE, std)
+        lines.append((*cells, text_cell(undefined_share(mean))))
     columns = (
         Column("Measure", "See the pointer over each for what it means", number=False),
-        Column("Mean", f"Mean over {unit(found)}s, with its {interval_name(found)}"),
-        deviation(found),
-        Column("Undefined", f"{unit(found).capitalize()}s for which it is not defined"),
+        Column("Mean", f"Mean over {subject_word(findings)}s, with its {interval_name(findings)}"),
+        sd_column(findings),
+        Column("Undefined", f"{subject_word(findings).capitalize()}s for which it is not defined"),
     )
     note = (
         "Complexity counts only what anybody marked and equally much background (the modified background), "
@@ -205,17 +205,17 @@ def _all(found: Findings) -> PageTable:
     return PageTable("complexity", "Complexity of all cases", columns, tuple(lines), note)
 
 
-def _notes(found: Findings) -> Iterator[Sentence]:
+def _notes(findings: Findings) -> Iterator[Sentence]:
     """Cases without a complexity, by reason, and what to know about groups and raters."""
     why: dict[str, list[str]] = {}
-    for row in _cases(found, "entropy").values():
+    for row in _rows_by_case(findings, "entropy").values():
         if reason(row.value):
             why.setdefault(reason(row.value), []).append(row.case)
-    for told, cases in why.items():
-        yield (*linked(cases), f": no complexity, as {told}.")
-    note = found.fusion.groups.note if found.fusion.groups else ""
+    for text, cases in why.items():
+        yield (*case_links(cases), f": no complexity, as {text}.")
+    note = findings.fusion.groups.note if findings.fusion.groups else ""
     if note:
         yield (f"{note[0].upper()}{note[1:]}.",)
-    for case, one in found.fusion.cases.items():
-        if one.complexity.note:
-            yield case_cell(case), f": {one.complexity.note}."
+    for case, result in findings.fusion.cases.items():
+        if result.complexity.note:
+            yield case_cell(case), f": {result.complexity.note}."

@@ -8,15 +8,15 @@ from collections.abc import Iterable, Iterator
 from ...analyses.evaluate.printing import NAMES
 from ...core.notes import code_of
 from ..findings import Findings
-from .standards import given_references, methods_of, spoken
+from .standards import consensus_methods, given_references, standard_name
 
-ONCE = frozenset({
+SHOWN_ELSEWHERE = frozenset({
     "metrics_chosen", "no_subjects", "vote_of_two", "no_human_range", "one_more_rater", "fewer_tests", "kendall_tau",
     "krippendorff_rule", "outliers", "exchangeable", "possible_copy", "edits", "second_look",
 })  # fmt: skip
 """Codes of notes that are told elsewhere on the page, or that are about options."""
 
-PLAINLY = (
+REWORDINGS = (
     (
         r"overall: the mean of ranks over the truths.*",
         "ranks are averaged over all reference standards; an algorithm counts as better than another only if it is "
@@ -34,27 +34,27 @@ PLAINLY = (
 """Program speak, and what clinicians read in its place."""
 
 
-def notes_of(found: Findings, notes: Iterable[str]) -> Iterator[str]:
+def note_sentences(findings: Findings, notes: Iterable[str]) -> Iterator[str]:
     """As sentences, without what is told elsewhere."""
     for note in notes:
-        if code_of(note) not in ONCE:
-            told = plainly(found, note)
-            start = told[:1] if told.startswith(_names(found)) else told[:1].upper()
-            yield start + told[1:] + ("" if told.endswith((".", "?")) else ".")
+        if code_of(note) not in SHOWN_ELSEWHERE:
+            text = plain_note(findings, note)
+            start = text[:1] if text.startswith(_proper_names(findings)) else text[:1].upper()
+            yield start + text[1:] + ("" if text.endswith((".", "?")) else ".")
 
 
-def _names(found: Findings) -> tuple[str, ...]:
+def _proper_names(findings: Findings) -> tuple[str, ...]:
     """What keeps its letters as they are."""
-    study = found.study
+    study = findings.study
     return (*(str(column) for column in study.algorithms), *given_references(study), *study.rater_names)
 
 
-def plainly(found: Findings, note: str) -> str:
+def plain_note(findings: Findings, note: str) -> str:
     """Without options and names of the files."""
-    for pattern, words in PLAINLY:
+    for pattern, words in REWORDINGS:
         note = re.sub(pattern, words, note)
-    for method in methods_of(found):
-        note = re.sub(rf"(?<![\w:.]){re.escape(method)}(?!\w|:\w|\.\d)", spoken(found, method), note)
+    for method in consensus_methods(findings):
+        note = re.sub(rf"(?<![\w:.]){re.escape(method)}(?!\w|:\w|\.\d)", standard_name(findings, method), note)
     for metric, name in NAMES.items():
         note = re.sub(rf"\b{metric}(?= against| \d| the )", name, note)
     return note

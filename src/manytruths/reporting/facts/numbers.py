@@ -8,10 +8,10 @@ from typing import Any, TypeGuard
 from ...analyses.rows import Row, Table
 from ...core.undefined import reason
 from ..findings import Findings
-from ..parts import Cell, quoted, words
+from ..parts import Cell, number_cell, text_cell
 
 
-class Numbers:
+class TableIndex:
     """A table under the name of its file; every row is one look-up away."""
 
     def __init__(self, file: str, table: Table) -> None:
@@ -42,55 +42,55 @@ class Numbers:
     ) -> Cell:
         """The number with its address; an empty cell where the table has none."""
         row = self.row(statistic, scope, *extra, case=case, group=group, label=label)
-        return words("") if row is None else self.quote(row, **how)
+        return text_cell("") if row is None else self.quote(row, **how)
 
     def quote(self, row: Row, digits: int = 2, **how: Any) -> Cell:
         """A row of this table with its address."""
-        return quoted(self.file, row, digits, **how)
+        return number_cell(self.file, row, digits, **how)
 
     def all(self, statistic: str, scope: str, *, label: str | None = "") -> Iterator[Row]:
         """Every row of a statistic at a scope, of one label unless that is None."""
         return (r for r in self.table.all(statistic, scope) if label is None or r.label == label)
 
 
-def numbers(found: Findings, verb: str, name: str) -> Numbers:
+def find_table(findings: Findings, verb: str, name: str) -> TableIndex:
     """A table by the verb that made it and the name of its file; empty where it was not made."""
-    table = next((t for t in _tables(found, verb) if t.name == name), Table(name))
+    table = next((t for t in _tables_of(findings, verb) if t.name == name), Table(name))
     # kept with the table, which does not change any more and is asked for by every part of the page
-    kept: Numbers = table.__dict__.get("_numbers") or Numbers(f"{verb}/{name}.csv", table)
-    table.__dict__["_numbers"] = kept
-    return kept
+    index: TableIndex = table.__dict__.get("_numbers") or TableIndex(f"{verb}/{name}.csv", table)
+    table.__dict__["_numbers"] = index
+    return index
 
 
-def _tables(found: Findings, verb: str) -> Sequence[Table]:
+def _tables_of(findings: Findings, verb: str) -> Sequence[Table]:
     if verb == "agree":
-        return list(found.agreement.tables.values())
+        return list(findings.agreement.tables.values())
     if verb == "fuse":
-        return (found.fusion.performance, found.fusion.differences, found.fusion.complexity)
+        return (findings.fusion.performance, findings.fusion.differences, findings.fusion.complexity)
     if verb == "evaluate":
-        return found.evaluation.tables if found.evaluation else ()
+        return findings.evaluation.tables if findings.evaluation else ()
     if verb == "rank":
-        return found.ranking.tables if found.ranking else ()
-    return (found.plan.table,) if found.plan else ()
+        return findings.ranking.tables if findings.ranking else ()
+    return (findings.plan.table,) if findings.plan else ()
 
 
-def all_tables(found: Findings) -> Iterator[tuple[str, Table]]:
+def all_tables(findings: Findings) -> Iterator[tuple[str, Table]]:
     """Every table of every verb, as ``agree/agreement.csv`` and the table."""
     for verb in ("agree", "fuse", "evaluate", "rank", "plan"):
-        yield from ((f"{verb}/{table.name}.csv", table) for table in _tables(found, verb))
+        yield from ((f"{verb}/{table.name}.csv", table) for table in _tables_of(findings, verb))
 
 
-def known(row: Row | None) -> TypeGuard[Row]:
+def is_defined(row: Row | None) -> TypeGuard[Row]:
     """Whether there is a number."""
     return row is not None and not reason(row.value)
 
 
-def bounded(row: Row | None) -> TypeGuard[Row]:
+def has_interval(row: Row | None) -> TypeGuard[Row]:
     """Whether it has an interval."""
-    return known(row) and row.low is not None and not reason(row.low)
+    return is_defined(row) and row.low is not None and not reason(row.low)
 
 
-def undefined_of(row: Row | None) -> str:
+def undefined_share(row: Row | None) -> str:
     """For how many it has no value: ``2 of 21``."""
     if row is None or not row.n_undefined:
         return "0"

@@ -11,16 +11,16 @@ from ...analyses.fuse.verb import COMPLEXITY
 from ...analyses.rows import Row
 from ...core.notes import code_of
 from ..findings import Findings
-from ..parts import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Section, Sentence, words
+from ..parts import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Section, Sentence, text_cell
 from .complexity import LEAST_DRAWN
-from .dependence import LEAST_RATERS, dependence
-from .disputed import no_overlap
-from .notes import notes_of
-from .numbers import Numbers, known, numbers
-from .standards import UNION, called, described, given_references, spoken, standard_cell, titled
-from .wording import case_cell, deviation, interval_name, joined, listed, over, rater_cell
+from .dependence import LEAST_RATERS, error_dependence
+from .disputed import why_no_overlap
+from .notes import note_sentences
+from .numbers import TableIndex, find_table, is_defined
+from .standards import UNION, as_title, given_references, method_name, method_sentence, standard_cell, standard_name
+from .wording import case_cell, interval_name, join_names, join_parts, mean_over, rater_cell, sd_column
 
-Pair = tuple[str, str]
+MethodPair = tuple[str, str]
 
 MOST_HISTOGRAMS = 12
 """Raters, one below the other; with more, the table has to do."""
@@ -30,11 +30,11 @@ DIFFERENT = 0.9
 """Dice of two reference standards from which on a case is not worth a word."""
 STEADY = 0.95
 """Dice with itself from which on a method does not depend on the background."""
-SAME = "1: the same mask; 0: nothing in common"
+DICE_ENDS = "1: the same mask; 0: nothing in common"
 
 HARD = {
     "iou": ("IoU", "Overlap: what both marked over what either marked; 1 is the same mask"),
-    "dice": ("Dice", f"Overlap with the reference standard. {SAME}"),
+    "dice": ("Dice", f"Overlap with the reference standard. {DICE_ENDS}"),
     "sensitivity": ("Sensitivity", "Of what the reference standard marks, the share that the rater marked too"),
     "specificity": ("Specificity", "Of what it leaves, the share that the rater left too; mostly background"),
 }
@@ -52,106 +52,110 @@ OTHER = Column("and", "The one that it is compared with", number=False)
 SIZE = Column("Size differs by", "Difference of the marked areas or volumes, as a share of their mean")
 
 
-def section(found: Findings) -> Section:
+def section(findings: Findings) -> Section:
     """What the estimators make of the raters, how far they differ, and which to take when."""
-    table, rates = numbers(found, "fuse", "differences"), numbers(found, "fuse", "performance")
+    table, rates = find_table(findings, "fuse", "differences"), find_table(findings, "fuse", "performance")
     return Section(
         "reference-standard",
         "What can be taken as the reference standard?",
-        tuple(_lead(found, table)),
+        tuple(_lead(findings, table)),
         (
-            *_choices(found, table),
-            *_between(found, table),
-            *_by_region(found, table),
-            *_rates(found, rates),
-            *_histograms(found),
-            *_endings(found),
+            *_method_blocks(findings, table),
+            *_difference_table(findings, table),
+            *_region_table(findings, table),
+            *_rate_tables(findings, rates),
+            *_histograms(findings),
+            *_note_block(findings),
         ),
     )
 
 
-def _pairs(found: Findings) -> list[Pair]:
-    return list(combinations(found.fusion.methods, 2))
+def _method_pairs(findings: Findings) -> list[MethodPair]:
+    return list(combinations(findings.fusion.methods, 2))
 
 
-def _lead(found: Findings, table: Numbers) -> Iterator[Sentence]:
+def _lead(findings: Findings, table: TableIndex) -> Iterator[Sentence]:
     yield (
         "Where experts differ, there is no single correct mask. A reference standard (often called ground truth) is "
         "what their masks together are taken to say, and there is more than one way to do that.",
     )
-    given = given_references(found.study)
+    given = given_references(findings.study)
     if given:
         what = "a reference" if len(given) == 1 else "references"
-        yield (f"The study also supplied {what} named {listed(given)}, made independently of these raters.",)
-    rows = [(row, pair) for pair in _pairs(found) if (row := table.row("dice", "mean", *pair)) and known(row)]
+        yield (f"The study also supplied {what} named {join_names(given)}, made independently of these raters.",)
+    rows = [
+        (row, pair) for pair in _method_pairs(findings) if (row := table.row("dice", "mean", *pair)) and is_defined(row)
+    ]
     if rows:
-        least, pair = min(rows, key=lambda one: one[0].value)
-        yield (*_apart(found, table, least, pair, several=len(rows) > 1), *_yardstick(found))
-    elif _pairs(found):
-        yield (f"How far reference standards differ cannot be told: {no_overlap(found)}.",)
+        least, pair = min(rows, key=lambda item: item[0].value)
+        yield (*_difference_sentence(findings, table, least, pair, several=len(rows) > 1), *_rater_overlap(findings))
+    elif _method_pairs(findings):
+        yield (f"How far reference standards differ cannot be told: {why_no_overlap(findings)}.",)
 
 
-def _apart(found: Findings, table: Numbers, least: Row, pair: Pair, *, several: bool) -> Iterator[str | Cell]:
-    names = f"{spoken(found, pair[0])} and {spoken(found, pair[1])}"
+def _difference_sentence(
+    findings: Findings, table: TableIndex, least: Row, pair: MethodPair, *, several: bool
+) -> Iterator[str | Cell]:
+    names = f"{standard_name(findings, pair[0])} and {standard_name(findings, pair[1])}"
     mean = "mean Dice" if (least.n or 0) > 1 else "Dice"
     yield f"Of the reference standards here, {names} differ most: " if several else f"Here there are {names}: "
     yield f"they overlap by a {mean} of "
-    yield table.quote(least, level=interval_name(found))
+    yield table.quote(least, level=interval_name(findings))
     size = table.row("volume_difference", "mean", *pair)
-    if size is not None and known(size):
+    if size is not None and is_defined(size):
         yield " and differ in size by "
         yield table.quote(size, 0, percent=True, interval=False)
     yield "."
 
 
-def _yardstick(found: Findings) -> Iterator[str | Cell]:
+def _rater_overlap(findings: Findings) -> Iterator[str | Cell]:
     """How far two raters are apart, to compare with."""
-    table = numbers(found, "agree", "agreement")
+    table = find_table(findings, "agree", "agreement")
     row = table.row("dice")
-    if row is not None and known(row):
-        yield f" For comparison, {'the' if len(found.study.rater_names) == 2 else 'any'} two raters overlap by "
+    if row is not None and is_defined(row):
+        yield f" For comparison, {'the' if len(findings.study.rater_names) == 2 else 'any'} two raters overlap by "
         yield table.quote(row)
         yield "."
 
 
-def _choices(found: Findings, table: Numbers) -> Iterator[Block]:
-    raters = len(found.study.rater_names)
-    told = tuple((described(method, raters),) for method in found.fusion.methods)
-    yield Paragraphs(told, "How each is made", listed=True)
-    advice = tuple(_advice(found, table))
+def _method_blocks(findings: Findings, table: TableIndex) -> Iterator[Block]:
+    raters = len(findings.study.rater_names)
+    sentences = tuple((method_sentence(method, raters),) for method in findings.fusion.methods)
+    yield Paragraphs(sentences, "How each is made", listed=True)
+    advice = tuple(_advice(findings, table))
     if advice:
         yield Paragraphs(advice, "Which to take", listed=True)
 
 
-def _advice(found: Findings, table: Numbers) -> Iterator[Sentence]:
-    names = {method.partition(":")[0] for method in found.fusion.methods}
-    two = len(found.study.rater_names) == 2
+def _advice(findings: Findings, table: TableIndex) -> Iterator[Sentence]:
+    names = {method.partition(":")[0] for method in findings.fusion.methods}
+    two = len(findings.study.rater_names) == 2
     if "vote" in names and not two:
         yield ("A vote is simple, easy to explain and robust: take it unless there is a reason not to.",)
     if "staple" in names:
-        told = "STAPLE is for raters who differ in quality and whose errors are independent of each other."
-        yield (told, *_errors(found), *_background(table))
+        text = "STAPLE is for raters who differ in quality and whose errors are independent of each other."
+        yield (text, *_dependence_sentences(findings), *_background_sentence(table))
     if two:
         yield ("Two raters cannot outvote each other: where they differ, no reference standard knows who is right.",)
-    disputed = _disputed(found, table)
+    disputed = _most_different_cases(findings, table)
     if disputed:
-        told = "Where reference standards differ much on a case, none settles it: look at it. They differ most on "
+        text = "Where reference standards differ much on a case, none settles it: look at it. They differ most on "
         cases: list[Sentence] = [(case_cell(row.case), " (Dice ", table.quote(row), ")") for row in disputed]
-        yield (told, *joined(cases), ".")
+        yield (text, *join_parts(cases), ".")
 
 
-def _errors(found: Findings) -> Iterator[str | Cell]:
+def _dependence_sentences(findings: Findings) -> Iterator[str | Cell]:
     """STAPLE's assumption, in words."""
-    errors = dependence(found)
+    errors = error_dependence(findings)
     if errors is not None:
         yield " Here "
-        yield from errors.told
+        yield from errors.sentence
         yield ". The rates that it gives them look better than they are." if errors.few else "."
-    elif len(found.study.rater_names) < LEAST_RATERS:
+    elif len(findings.study.rater_names) < LEAST_RATERS:
         yield " Whether they are cannot be told: this needs at least four raters."
 
 
-def _background(table: Numbers) -> Iterator[str | Cell]:
+def _background_sentence(table: TableIndex) -> Iterator[str | Cell]:
     """Whether STAPLE hangs on the background, in words."""
     row = table.row("dice", "mean", "staple", on_modified_background("staple"))
     if row is not None and row.value < STEADY:
@@ -161,11 +165,11 @@ def _background(table: Numbers) -> Iterator[str | Cell]:
         yield "."
 
 
-def _disputed(found: Findings, table: Numbers, most: int = 3) -> list[Row]:
+def _most_different_cases(findings: Findings, table: TableIndex, most: int = 3) -> list[Row]:
     """Of the cases on which some two methods overlap least, the rows."""
-    if len(found.study) < 2:
+    if len(findings.study) < 2:
         return []
-    own = set(_pairs(found))
+    own = set(_method_pairs(findings))
     rows = [row for row in table.all("dice", "case") if row.extra in own and row.value < DIFFERENT]
     least: dict[str, Row] = {}
     for row in sorted(rows, key=lambda row: row.value):
@@ -173,75 +177,75 @@ def _disputed(found: Findings, table: Numbers, most: int = 3) -> list[Row]:
     return list(least.values())[:most]
 
 
-def _between(found: Findings, table: Numbers) -> Iterator[Block]:
-    several = len(found.study.subjects) > 1
+def _difference_table(findings: Findings, table: TableIndex) -> Iterator[Block]:
+    several = len(findings.study.subjects) > 1
     lines = tuple(
         (
-            *(standard_cell(found, method) for method in pair),
-            *_spread(table, pair, several),
+            *(standard_cell(findings, method) for method in pair),
+            *_dice_cells(table, pair, several),
             table.cell("volume_difference", "mean", *pair, digits=1, percent=True),
             table.cell("changed", "mean", *pair, percent=True),
         )
-        for pair in _pairs(found)
+        for pair in _method_pairs(findings)
     )
     if lines:
-        columns = (STANDARD, OTHER, *_dice(found), SIZE, CHANGED)
-        title = f"How far do the reference standards differ? ({over(found)})"
+        columns = (STANDARD, OTHER, *_dice_columns(findings), SIZE, CHANGED)
+        title = f"How far do the reference standards differ? ({mean_over(findings)})"
         yield PageTable("reference-standards", title, columns, lines, filter=len(lines) > LONG)
 
 
-def _dice(found: Findings) -> list[Column]:
-    told = f"Overlap of the two masks, with its {interval_name(found)}. {SAME}"
-    return [Column("Dice", told), *([deviation(found)] if len(found.study.subjects) > 1 else [])]
+def _dice_columns(findings: Findings) -> list[Column]:
+    help = f"Overlap of the two masks, with its {interval_name(findings)}. {DICE_ENDS}"
+    return [Column("Dice", help), *([sd_column(findings)] if len(findings.study.subjects) > 1 else [])]
 
 
-def _spread(table: Numbers, pair: Pair, several: bool) -> list[Cell]:
+def _dice_cells(table: TableIndex, pair: MethodPair, several: bool) -> list[Cell]:
     """Dice, and how it varies where there is more than one."""
     return [table.cell("dice", scope, *pair) for scope in (("mean", "std") if several else ("mean",))]
 
 
-def _by_region(found: Findings, table: Numbers) -> Iterator[Block]:
+def _region_table(findings: Findings, table: TableIndex) -> Iterator[Block]:
     """Each against itself on the modified background."""
-    several, lines = len(found.study.subjects) > 1, []
-    for method in found.fusion.methods:
+    several, lines = len(findings.study.subjects) > 1, []
+    for method in findings.fusion.methods:
         pair = method, on_modified_background(method)
         if table.row("dice", "mean", *pair) is not None:
             changed = table.cell("changed", "mean", *pair, percent=True)
-            lines.append((standard_cell(found, method), *_spread(table, pair, several), changed))
+            lines.append((standard_cell(findings, method), *_dice_cells(table, pair, several), changed))
     if lines:
         note = (
             "Each was made again with the background cut down to the size of what anybody marked. A vote cannot "
             "change; where STAPLE does, its answer hangs on how much empty background the images happen to have."
         )
-        title = f"Does it matter how much background is counted? ({over(found)})"
-        columns = (STANDARD, *_dice(found), CHANGED)
+        title = f"Does it matter how much background is counted? ({mean_over(findings)})"
+        columns = (STANDARD, *_dice_columns(findings), CHANGED)
         yield PageTable("reference-standards-by-region", title, columns, tuple(lines), note)
 
 
-def _rates(found: Findings, table: Numbers) -> Iterator[Block]:
+def _rate_tables(findings: Findings, table: TableIndex) -> Iterator[Block]:
     """Raters against each: means over subjects, against how sure it is, and everything pooled."""
     caution = "Raters are compared with what they helped to make: all look somewhat better than they are."
-    title = f"Raters against each reference standard, {over(found)}"
-    yield from _rate_table(found, table, ("rater-rates", title), HARD, note=caution)
-    title = f"Raters against how sure each reference standard is (Gordon's measures), {over(found)}"
-    yield from _rate_table(found, table, ("rater-rates-soft", title), SOFT, closed=True)
-    if len(found.study) > 1:
+    title = f"Raters against each reference standard, {mean_over(findings)}"
+    yield from _rate_table(findings, table, ("rater-rates", title), HARD, note=caution)
+    title = f"Raters against how sure each reference standard is (Gordon's measures), {mean_over(findings)}"
+    yield from _rate_table(findings, table, ("rater-rates-soft", title), SOFT, closed=True)
+    if len(findings.study) > 1:
         titles = "rater-rates-pooled", "Raters against each reference standard, all cases together"
-        yield from _rate_table(found, table, titles, HARD, scope="pooled", closed=True)
+        yield from _rate_table(findings, table, titles, HARD, scope="pooled", closed=True)
 
 
 def _rate_table(
-    found: Findings, table: Numbers, titles: Pair, rates: Mapping[str, Pair], *, scope: str = "mean", note: str = "",
-    closed: bool = False,
+    findings: Findings, table: TableIndex, titles: MethodPair, rates: Mapping[str, MethodPair], *,
+    scope: str = "mean", note: str = "", closed: bool = False,
 ) -> Iterator[PageTable]:  # fmt: skip
     rows = [r for r in table.table.rows if r.scope == scope and not r.group and r.statistic in rates]
-    if len(found.study.rater_names) == 2:  # nobody marks more than the union
-        rows = [r for r in rows if called(str(r["method"]), 2) != UNION]
+    if len(findings.study.rater_names) == 2:  # nobody marks more than the union
+        rows = [r for r in rows if method_name(str(r["method"]), 2) != UNION]
     shown = [name for name in rates if any(r.statistic == name for r in rows)]
     lines = tuple(
         (
-            _who(found, rater),
-            standard_cell(found, method),
+            _rater_cell(findings, rater),
+            standard_cell(findings, method),
             *(table.cell(name, scope, method, rater) for name in shown),
         )
         for method, rater in dict.fromkeys((str(r["method"]), str(r["rater"])) for r in rows)
@@ -252,28 +256,31 @@ def _rate_table(
         yield PageTable(*titles, columns, lines, note, len(lines) > LONG, closed)
 
 
-def _who(found: Findings, rater: str) -> Cell:
+def _rater_cell(findings: Findings, rater: str) -> Cell:
     """Raters who are nobody in particular are taken together."""
-    return rater_cell(found, rater) if rater else words("mean of raters")
+    return rater_cell(findings, rater) if rater else text_cell("mean of raters")
 
 
-def _histograms(found: Findings) -> Iterator[Block]:
-    raters = len(found.study.rater_names)
-    many = raters > MOST_HISTOGRAMS and not found.study.options.exchangeable
-    if many or raters == 2 or len(found.study) < LEAST_DRAWN:
+def _histograms(findings: Findings) -> Iterator[Block]:
+    raters = len(findings.study.rater_names)
+    many = raters > MOST_HISTOGRAMS and not findings.study.options.exchangeable
+    if many or raters == 2 or len(findings.study) < LEAST_DRAWN:
         return
-    drawn, told = charts(found.fusion), "How far each rater overlaps with it, case by case; line: mean of the cases."
-    names = {method: f"iou-{method.replace(':', '-')}" for method in found.fusion.methods}
-    title = {method: titled(spoken(found, method)) for method in names}
-    blocks = tuple(Chart(f"fuse-{n}", drawn[n], f"{title[m]}. {told}") for m, n in names.items() if n in drawn)
+    svgs, caption = (
+        charts(findings.fusion),
+        "How far each rater overlaps with it, case by case; line: mean of the cases.",
+    )
+    names = {method: f"iou-{method.replace(':', '-')}" for method in findings.fusion.methods}
+    title = {method: as_title(standard_name(findings, method)) for method in names}
+    blocks = tuple(Chart(f"fuse-{n}", svgs[n], f"{title[m]}. {caption}") for m, n in names.items() if n in svgs)
     if blocks:
         yield Beside(blocks)
 
 
-def _endings(found: Findings) -> Iterator[Block]:
+def _note_block(findings: Findings) -> Iterator[Block]:
     """What went wrong, or was decided on the way."""
-    told = found.agreement.notes
-    own = (note for note in found.fusion.notes if code_of(note) != COMPLEXITY and note not in told)
-    notes = notes_of(found, own)
+    known = findings.agreement.notes
+    own = (note for note in findings.fusion.notes if code_of(note) != COMPLEXITY and note not in known)
+    notes = note_sentences(findings, own)
     if shown := tuple((note,) for note in notes):
         yield Paragraphs(shown, "What to know about these reference standards", listed=True, kind="note")

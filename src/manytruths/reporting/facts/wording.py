@@ -68,7 +68,7 @@ SHARES = ("percent_agreement", "unanimous", "volume_difference", "smyth_bound")
 """What is shown as a percentage."""
 
 
-def count(number: int, thing: str, things: str = "") -> str:
+def spell_count(number: int, thing: str, things: str = "") -> str:
     """``five raters``, ``one case``, ``24 cases``.
 
     >>> count(1, "case"), count(3, "study", "studies"), count(24, "case")
@@ -77,7 +77,7 @@ def count(number: int, thing: str, things: str = "") -> str:
     return f"{word(number)} {thing if number == 1 else things or thing + 's'}"
 
 
-def listed(names: Sequence[str], most: int = 6) -> str:
+def join_names(names: Sequence[str], most: int = 6) -> str:
     """``A, B and C``; of many names the first, and how many more there are.
 
     >>> listed(["A"]), listed(["A", "B", "C"]), listed("ABCDEF", 3)
@@ -89,7 +89,7 @@ def listed(names: Sequence[str], most: int = 6) -> str:
     return " and ".join(part for part in (", ".join(shown[:-1]), *shown[-1:]) if part)
 
 
-def joined(parts: Sequence[Sentence], last: str = " and ", between: str = ", ") -> Sentence:
+def join_parts(parts: Sequence[Sentence], last: str = " and ", between: str = ", ") -> Sentence:
     """Parts of a sentence with commas between, and a word before the last."""
     out: list[str | Cell] = []
     for i, part in enumerate(parts):
@@ -99,17 +99,17 @@ def joined(parts: Sequence[Sentence], last: str = " and ", between: str = ", ") 
     return tuple(out)
 
 
-def capital(sentence: Sentence) -> Sentence:
+def capitalise(sentence: Sentence) -> Sentence:
     """With a capital, where it starts with words."""
     first = sentence[0]
     return (first[:1].upper() + first[1:], *sentence[1:]) if isinstance(first, str) else sentence
 
 
-def linked(cases: Sequence[str], most: int = 5) -> Sentence:
+def case_links(cases: Sequence[str], most: int = 5) -> Sentence:
     """Cases to click at: ``p05, p17 and three more``."""
     parts: list[Sentence] = [(case_cell(case),) for case in cases[:most]]
     more: list[Sentence] = [(f"{word(len(cases) - most)} more",)] if len(cases) > most else []
-    return joined(parts + more)
+    return join_parts(parts + more)
 
 
 def case_cell(case: str) -> Cell:
@@ -117,29 +117,29 @@ def case_cell(case: str) -> Cell:
     return Cell(case, case=case)
 
 
-def rater_cell(found: Findings, rater: str) -> Cell:
+def rater_cell(findings: Findings, rater: str) -> Cell:
     """The name of a rater, in the colour that it has all over the page; sessions are coloured as their rater."""
-    return Cell(rater, colour=found.colours.get(rater) or found.colours.get(rater.rpartition("@")[0], ""))
+    return Cell(rater, colour=findings.colours.get(rater) or findings.colours.get(rater.rpartition("@")[0], ""))
 
 
-def unit(found: Findings) -> str:
+def subject_word(findings: Findings) -> str:
     """What intervals and means are over: patients where any is named, else cases."""
-    return "patient" if any(case.subject != case.name for case in found.study) else "case"
+    return "patient" if any(case.subject != case.name for case in findings.study) else "case"
 
 
-def item(found: Findings) -> str:
+def pixel_word(findings: Findings) -> str:
     """Pixel, or voxel of a volume."""
-    units = (table.unit for table in found.agreement.tallies.values())
+    units = (table.unit for table in findings.agreement.tallies.values())
     return "voxel" if any(u is not None and u.name == "mm³" for u in units) else "pixel"
 
 
-def level_help(found: Findings) -> str:
+def level_help(findings: Findings) -> str:
     """Whose words stand in a column of levels."""
-    scale = found.settings.scale
+    scale = findings.settings.scale
     return f"By the scale of {SCALES.get(scale, scale)}: words by convention."
 
 
-def level_words(row: Row, scale: str) -> str:
+def level_text(row: Row, scale: str) -> str:
     """The word for a kappa, and for the lower end of its interval where that is another."""
     if reason(row.value):
         return "undefined"
@@ -148,22 +148,26 @@ def level_words(row: Row, scale: str) -> str:
     return name if low == name else f"{name} ({low} at the lower limit of its CI)"
 
 
-def interval_name(found: Findings) -> str:
+def interval_name(findings: Findings) -> str:
     """``95% CI``."""
-    return f"{100 * found.settings.level:g}% CI"
+    return f"{100 * findings.settings.level:g}% CI"
 
 
-def spelled_interval(found: Findings) -> str:
+def spelled_interval(findings: Findings) -> str:
     """The same where it is first met: ``95% confidence interval, CI,``."""
-    return interval_name(found).replace("CI", "confidence interval, CI,")
+    return interval_name(findings).replace("CI", "confidence interval, CI,")
 
 
-def over(found: Findings) -> str:
+def mean_over(findings: Findings) -> str:
     """``mean over 21 patients``."""
-    subjects = len(found.study.subjects)
-    return f"mean over {count(subjects, unit(found))}" if subjects > 1 else f"one {unit(found)}"
+    subjects = len(findings.study.subjects)
+    return (
+        f"mean over {spell_count(subjects, subject_word(findings))}"
+        if subjects > 1
+        else f"one {subject_word(findings)}"
+    )
 
 
-def deviation(found: Findings, title: str = "SD") -> Column:
+def sd_column(findings: Findings, title: str = "SD") -> Column:
     """The head of a column of standard deviations."""
-    return Column(title, f"Standard deviation between {unit(found)}s.")
+    return Column(title, f"Standard deviation between {subject_word(findings)}s.")

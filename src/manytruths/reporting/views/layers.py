@@ -38,7 +38,7 @@ class Layer:
 
 
 @dataclass(frozen=True)
-class Layered:
+class LayeredCase:
     """A case as it is looked at."""
 
     table: Tally
@@ -49,12 +49,12 @@ class Layered:
     @property
     def heat(self) -> Array:
         """How many raters marked each item."""
-        return np.asarray(votes_of(self.table)[self.maps[0]])
+        return np.asarray(count_votes(self.table)[self.maps[0]])
 
 
-def layered(reading: Reading, made: Fusing, plan: MapOptions, *, responses: bool = True) -> Layered:
+def layer_case(reading: Reading, fusing: Fusing, plan: MapOptions, *, responses: bool = True) -> LayeredCase:
     """Everybody's marks in one table, its map, and all layers; grey responses can show as much as an image does."""
-    masks, predictions, references = _columns(reading, made)
+    masks, predictions, references = _columns(reading, fusing)
     case, options = reading.case, reading.case.options
     table = tally(
         masks, predictions=predictions, references=references, labels=case.labels, void=options.void,
@@ -62,52 +62,52 @@ def layered(reading: Reading, made: Fusing, plan: MapOptions, *, responses: bool
     )  # fmt: skip
     everybody = {**masks, **predictions, **references}
     codes = paint(np.arange(len(table.counts)), everybody, table, void=options.void, foreground=options.foreground)
-    maps, layers = [codes], list(_of_patterns(table))
+    maps, layers = [codes], list(_pattern_layers(table))
     for layer, own in (
-        *_ranking(reading, plan),
-        *_estimates(reading, made, table, codes),
-        *(_responses(reading) if responses else ()),
+        *_ranking_layer(reading, plan),
+        *_consensus_layers(reading, fusing, table, codes),
+        *(_response_layers(reading) if responses else ()),
     ):
         if own is None:
             layers.append(layer)
         else:
             layers.append(Layer(layer.name, layer.title, layer.kind, layer.values, layer.most, len(maps)))
             maps.append(own)
-    return Layered(table, tuple(maps), tuple(layers))
+    return LayeredCase(table, tuple(maps), tuple(layers))
 
 
-def _columns(reading: Reading, made: Fusing) -> tuple[dict[Column, Array], dict[Column, Array], dict[Column, Array]]:
+def _columns(reading: Reading, fusing: Fusing) -> tuple[dict[Column, Array], dict[Column, Array], dict[Column, Array]]:
     """Raters, algorithms, and truths: those given, then those made of the raters."""
     case, grid = reading.case, reading.grid
     predictions = {} if case.options.grey else {c: case.prediction(c, grid) for c in case.predictions}
     references = {c: case.reference(c, grid) for c in case.references}
-    references |= {column_of(method): array for method, array in made.decided.items()}
+    references |= {column_of(method): array for method, array in fusing.decided.items()}
     return dict(reading.masks), predictions, references
 
 
-def votes_of(table: Tally) -> NDArray[np.int64]:
+def count_votes(table: Tally) -> NDArray[np.int64]:
     """How many raters marked each pattern, in their first reading; where nothing is background, how many rated it."""
     return table.marked if table.labels.background is not None else table.rated
 
 
-def _of_patterns(table: Tally) -> Iterator[Layer]:
+def _pattern_layers(table: Tally) -> Iterator[Layer]:
     raters = len(table.raters)
     if table.labels.background is not None:
         yield Layer("votes", "Raters who marked it", "count", table.marked, raters)
-        yield Layer("accepted", "Acceptable region", "region", _accepted(table), 2)
+        yield Layer("accepted", "Acceptable region", "region", _acceptable_region(table), 2)
     if len(table.labels.marks) > 1 or table.labels.background is None:
         for code in table.labels.marks:
             name = table.labels.names[code]
             yield Layer(f"votes {name}", f"Raters who marked {name}", "count", table.votes[:, code], raters)
 
 
-def _accepted(table: Tally) -> NDArray[np.int64]:
+def _acceptable_region(table: Tally) -> NDArray[np.int64]:
     """2 where every rater marked, 1 where some did, 0 elsewhere."""
     everybody = (table.marked == table.rated) & (table.rated > 0)
     return np.where(everybody, 2, np.where(table.marked > 0, 1, 0))
 
 
-def _ranking(reading: Reading, plan: MapOptions) -> Iterator[tuple[Layer, Array | None]]:
+def _ranking_layer(reading: Reading, plan: MapOptions) -> Iterator[tuple[Layer, Array | None]]:
     if reading.case.ranks:
         table, ranks = reading.rank_tally
         worth = ranking_worth(reading, plan)
@@ -116,37 +116,39 @@ def _ranking(reading: Reading, plan: MapOptions) -> Iterator[tuple[Layer, Array 
         yield Layer("ranking", "Severity (ranking heatmap)", "value", np.asarray(worth), top), own
 
 
-def _estimates(reading: Reading, made: Fusing, table: Tally, codes: Array) -> Iterator[tuple[Layer, Array | None]]:
+def _consensus_layers(
+    reading: Reading, fusing: Fusing, table: Tally, codes: Array
+) -> Iterator[tuple[Layer, Array | None]]:
     """Probabilities: by pattern where they are the same all over one, else as maps of their own."""
     whole = isinstance(reading.case.region(reading.grid), str)
-    first = _first(codes, len(table.counts))
-    for method, (hard, chance) in made.maps.items():
-        found = made.estimates[method]
-        sure = np.where(hard > 0, chance, 0) if len(found.labels) > 2 else chance
+    first = _first_pixels(codes, len(table.counts))
+    for method, (hard, chance) in fusing.maps.items():
+        estimate = fusing.estimates[method]
+        sure = np.where(hard > 0, chance, 0) if len(estimate.labels) > 2 else chance
         title = f"{method}: share of raters" if method.startswith("vote") else f"{method}: probability"
-        if found.tally is not None and whole:
+        if estimate.tally is not None and whole:
             yield Layer(method, title, "probability", sure.ravel()[first], 1.0), None
         else:
-            yield _shaded(method, title, sure, 1.0)
+            yield _shaded_layer(method, title, sure, 1.0)
 
 
-def _first(codes: Array, count: int) -> NDArray[np.intp]:
+def _first_pixels(codes: Array, count: int) -> NDArray[np.intp]:
     """Where each pattern is met first."""
     flat = codes.ravel()
-    found = np.zeros(count, np.intp)
-    found[flat[::-1]] = np.arange(flat.size - 1, -1, -1)
-    return found
+    places = np.zeros(count, np.intp)
+    places[flat[::-1]] = np.arange(flat.size - 1, -1, -1)
+    return places
 
 
-def _responses(reading: Reading) -> Iterator[tuple[Layer, Array | None]]:
+def _response_layers(reading: Reading) -> Iterator[tuple[Layer, Array | None]]:
     """Grey predictions."""
     case = reading.case
     for column in case.predictions if case.options.grey else ():
         response = case.response(column, reading.grid).astype(np.float64)
-        yield _shaded(f"response {column}", f"{column}: response", response, float(response.max(initial=0)))
+        yield _shaded_layer(f"response {column}", f"{column}: response", response, float(response.max(initial=0)))
 
 
-def _shaded(name: str, title: str, values: Array, most: float) -> tuple[Layer, Array]:
+def _shaded_layer(name: str, title: str, values: Array, most: float) -> tuple[Layer, Array]:
     """A map of its own in 256 shades."""
     low, high = min(0.0, float(values.min(initial=0))), max(most, 1e-12)
     shades = np.linspace(low, high, SHADES)

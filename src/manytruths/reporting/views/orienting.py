@@ -35,7 +35,7 @@ class Display:
         across, _ = best_slice(np.zeros(grid.shape, bool), spacing=grid.spacing)
         rows, columns = (axis for axis in range(3) if axis != across)
         if grid.affine is None or not grid.oriented:
-            return cls((across, rows, columns), (False,) * 3, _of(grid.spacing, across, rows, columns))
+            return cls((across, rows, columns), (False,) * 3, _along(grid.spacing, across, rows, columns))
         return cls._in_patient(grid, across, rows, columns)
 
     @classmethod
@@ -44,16 +44,16 @@ class Display:
         matrix = np.array(grid.affine)[:3, :3]
         space = [int(np.abs(matrix[:, axis]).argmax()) for axis in range(3)]
         if len(set(space)) < 3:
-            return cls((across, rows, columns), (False,) * 3, _of(grid.spacing, across, rows, columns))
+            return cls((across, rows, columns), (False,) * 3, _along(grid.spacing, across, rows, columns))
         if space[rows] < space[columns]:
             rows, columns = columns, rows  # left to right is nearer to x than up and down is
         rising = [matrix[space[axis], axis] > 0 for axis in range(3)]
         # of all three directions the high end comes first: right, front, head
         flipped = (not rising[across], bool(rising[rows]), bool(rising[columns]))
         sides = LETTERS[space[columns]][::-1] + LETTERS[space[rows]][::-1]
-        return cls((across, rows, columns), flipped, _of(grid.spacing, across, rows, columns), sides)
+        return cls((across, rows, columns), flipped, _along(grid.spacing, across, rows, columns), sides)
 
-    def shown(self, array: Array) -> Array:
+    def orient(self, array: Array) -> Array:
         """An array (and its channels, should there be any) as slices, rows, columns."""
         more = tuple(range(len(self.axes), array.ndim))
         turned = array.transpose(*self.axes, *more)
@@ -69,13 +69,13 @@ class Display:
         """For slices (of volumes), rows and columns: the file's axis, where it starts there, and its steps."""
         steps = (1, step, step)[-len(self.axes) :]
         starts = (first, 0, 0)[-len(self.axes) :]
-        found = []
+        axes = []
         for axis, back, by, start in zip(self.axes, self.flipped, steps, starts, strict=True):
-            found.append(
+            axes.append(
                 {"axis": axis, "start": shape[axis] - 1 - start if back else start, "step": -by if back else by}
             )
-        return found
+        return axes
 
 
-def _of(spacing: tuple[float, ...] | None, *axes: int) -> tuple[float, ...] | None:
+def _along(spacing: tuple[float, ...] | None, *axes: int) -> tuple[float, ...] | None:
     return None if spacing is None else tuple(spacing[axis] for axis in axes)

@@ -15,9 +15,9 @@ from ...charts.scaling import Scale, middle
 from ...core.columns import Column
 from ...core.tally import Tally
 from ...study.case import Reading
-from .layers import Layer, Layered
+from .layers import Layer, LayeredCase
 from .orienting import Display
-from .packing import data_url, packed, picture
+from .packing import data_url, encode_picture, pack_array
 
 Array = NDArray[Any]
 
@@ -46,36 +46,36 @@ class ViewPlan:
     colours: Mapping[str, str] | None = None
 
 
-def view(reading: Reading, made: Layered, plan: ViewPlan) -> dict[str, Any]:
+def view_data(reading: Reading, layered: LayeredCase, plan: ViewPlan) -> dict[str, Any]:
     """All that the viewer needs of a case."""
     display = Display.of(reading.grid)
-    maps = [display.shown(each) for each in made.maps]
-    marked = display.shown(made.heat) > 0
-    slices = _slices(marked)
+    maps = [display.orient(each) for each in layered.maps]
+    marked = display.orient(layered.heat) > 0
+    slices = _marked_slices(marked)
     maps = [each[slices] for each in maps]
-    step, packs = _fitting(maps, plan.largest)
+    step, packs = _fit_maps(maps, plan.largest)
     held = sum(len(pack["data"]) for pack in packs)
     image, note = reading.picture if plan.images else (None, "")
     shown = maps[0][:, ::step, ::step].shape
-    table = made.table
+    table = layered.table
     return {
         "name": reading.case.name,
         "shape": list(shown),
         "axis": "slice",
         "first": slices.start,
         "of": len(marked),
-        "start": _fullest(marked[slices]),
+        "start": _fullest_slice(marked[slices]),
         "step": step,
         "places": display.places(reading.grid.shape, slices.start, step),
         "letters": display.letters,
         "aspect": display.aspect,
-        "image": None if image is None else _image(display.shown(image)[slices], plan.largest - held),
+        "image": None if image is None else _image_data(display.orient(image)[slices], plan.largest - held),
         "maps": packs,
-        "patterns": packed(table.patterns.T[None]),
+        "patterns": pack_array(table.patterns.T[None]),
         "labels": list(table.labels.names),
-        "columns": [_column(table, c, plan.colours or {}) for c in table.columns],
+        "columns": [_column_data(table, c, plan.colours or {}) for c in table.columns],
         "absent": sorted({c.name for c in reading.case.absent} - {c.name for c in reading.masks}),
-        "layers": [_layer(layer) for layer in made.layers],
+        "layers": [_layer_data(layer) for layer in layered.layers],
         "note": "; ".join(_notes(reading, display, step, f"without its image: {note}" if note else "")),
     }
 
@@ -93,7 +93,7 @@ def _ordinal(number: int) -> str:
     return {2: "second", 3: "third"}.get(number, f"{number}th")
 
 
-def _slices(marked: NDArray[np.bool_]) -> slice:
+def _marked_slices(marked: NDArray[np.bool_]) -> slice:
     """Of a volume, those around what anybody marked; all where nobody did."""
     held = np.flatnonzero(marked.any(axis=(1, 2)))
     if not len(held):
@@ -101,29 +101,29 @@ def _slices(marked: NDArray[np.bool_]) -> slice:
     return slice(max(0, int(held[0]) - MARGIN), min(len(marked), int(held[-1]) + 1 + MARGIN))
 
 
-def _fullest(marked: NDArray[np.bool_]) -> int:
+def _fullest_slice(marked: NDArray[np.bool_]) -> int:
     return int(marked.sum(axis=(1, 2)).argmax())
 
 
-def _fitting(maps: Sequence[Array], largest: int) -> tuple[int, list[dict[str, Any]]]:
+def _fit_maps(maps: Sequence[Array], largest: int) -> tuple[int, list[dict[str, Any]]]:
     """Every step-th row and column: the map of patterns as fine as may be, then the others, coarser if they must."""
-    step, patterns = _coarsened(maps[:1], 0.5 * largest, 1)
+    step, patterns = _coarsen_maps(maps[:1], 0.5 * largest, 1)
     room = max(0.0, 0.7 * largest - len(patterns[0]["data"]))
-    further, others = _coarsened([each[:, ::step, ::step] for each in maps[1:]], room, 1)
+    further, others = _coarsen_maps([each[:, ::step, ::step] for each in maps[1:]], room, 1)
     return step, [{**pack, "step": k} for k, packs in ((1, patterns), (further, others)) for pack in packs]
 
 
-def _coarsened(maps: Sequence[Array], room: float, step: int) -> tuple[int, list[dict[str, str]]]:
+def _coarsen_maps(maps: Sequence[Array], room: float, step: int) -> tuple[int, list[dict[str, str]]]:
     while True:
         cut = [each[:, ::step, ::step] for each in maps]
         if all(each.size <= MOST_ITEMS for each in cut):
-            packs = [packed(each) for each in cut]
+            packs = [pack_array(each) for each in cut]
             if sum(len(pack["data"]) for pack in packs) <= room or min(each.shape[2] for each in cut) < 128:
                 return step, packs
         step += 1
 
 
-def _image(slices: Array, largest: int) -> dict[str, Any]:
+def _image_data(slices: Array, largest: int) -> dict[str, Any]:
     """Every slice as a picture: as large and as good as there is room for all of them together."""
     ends = middle(slices) if slices.dtype != np.uint8 and slices.dtype.kind != "b" else None
     longest = max(slices.shape[1:3])
@@ -131,20 +131,20 @@ def _image(slices: Array, largest: int) -> dict[str, Any]:
     sizes = [(sides[0], 92), *((side, 80) for side in sides)]
     half = slices[len(slices) // 2]
     for side, quality in sizes:
-        if len(picture(half, ends, side, quality)) * len(slices) * 4 / 3 <= largest:
+        if len(encode_picture(half, ends, side, quality)) * len(slices) * 4 / 3 <= largest:
             break
-    drawn = [picture(one, ends, side, quality) for one in slices]
-    return {"type": "image/webp", "slices": [b64encode(each).decode() for each in drawn]}
+    pictures = [encode_picture(each, ends, side, quality) for each in slices]
+    return {"type": "image/webp", "slices": [b64encode(each).decode() for each in pictures]}
 
 
-def _column(table: Tally, column: Column, colours: Mapping[str, str]) -> dict[str, str | bool]:
+def _column_data(table: Tally, column: Column, colours: Mapping[str, str]) -> dict[str, str | bool]:
     name, role = column.name, column.role
     colour = WHITE if role == "reference" else colours.get(f"algorithm {name}" if role == "algorithm" else name, WHITE)
     marked = np.isin(table.patterns[:, table.position(column)], table.labels.marks).any()
     return {"name": name, "role": role, "session": column.session, "colour": colour, "empty": not marked}
 
 
-def _layer(layer: Layer) -> dict[str, Any]:
+def _layer_data(layer: Layer) -> dict[str, Any]:
     rounded = [None if np.isnan(v) else float(f"{v:.{DIGITS}g}") for v in np.asarray(layer.values, float).tolist()]
     values = [v if v is None or v % 1 else int(v) for v in rounded]
     return {
@@ -153,20 +153,22 @@ def _layer(layer: Layer) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def thumbnail(reading: Reading, made: Layered, plan: ViewPlan) -> str:
+def thumbnail(reading: Reading, layered: LayeredCase, plan: ViewPlan) -> str:
     """How many raters marked what, over the image, around what was marked."""
     display = Display.of(reading.grid)
-    heat = display.shown(made.heat)
-    at = _fullest(heat > 0)
+    heat = display.orient(layered.heat)
+    at = _fullest_slice(heat > 0)
     image = reading.picture[0] if plan.images else None
-    rows, columns = _around(heat[at] > 0)
-    ground = None if image is None else display.shown(image)[at][rows, columns]
+    rows, columns = _square_around(heat[at] > 0)
+    ground = None if image is None else display.orient(image)[at][rows, columns]
     cut = heat[at][rows, columns]
-    drawn = heat_panel(ground, cut, max(1, len(made.table.raters)), True, 0.75, Scale.of(cut.shape, plan.thumbnail, 1))
-    return data_url(picture(drawn, None, plan.thumbnail, 55))
+    drawn = heat_panel(
+        ground, cut, max(1, len(layered.table.raters)), True, 0.75, Scale.of(cut.shape, plan.thumbnail, 1)
+    )
+    return data_url(encode_picture(drawn, None, plan.thumbnail, 55))
 
 
-def _around(marked: NDArray[np.bool_]) -> tuple[slice, slice]:
+def _square_around(marked: NDArray[np.bool_]) -> tuple[slice, slice]:
     """A square around what was marked, with room; the whole where nothing was."""
     if not marked.any():
         return slice(None), slice(None)

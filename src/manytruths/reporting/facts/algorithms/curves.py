@@ -11,10 +11,10 @@ from ....analyses.evaluate.printing import NAMES
 from ....analyses.rows import Row
 from ....io import safe_name
 from ...findings import Findings
-from ...parts import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Sentence, quoted, words
-from ..standards import spoken
-from ..wording import interval_name, unit
-from .tables import ALGORITHM, JUDGED_BY, SCORES, Rows, algorithm_cell, crossed, judge_cell, standards_of
+from ...parts import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Sentence, number_cell, text_cell
+from ..standards import standard_name
+from ..wording import interval_name, subject_word
+from .tables import ALGORITHM, JUDGED_BY, SCORES, Rows, algorithm_cell, cross_table, judge_cell, standards_of
 
 CORRELATIONS = "evaluate/correlations.csv"
 LOOSE, STRICT = "vote:any", "vote:0.75"
@@ -28,42 +28,43 @@ AREAS = {
 }
 
 
-def pooled(found: GreyScores) -> Rows:
+def pooled_areas(grey: GreyScores) -> Rows:
     """Areas of all cases together."""
     return {
-        ("", str(r["algorithm"]), str(r["against"]), r.statistic): r for r in found.scores.rows if r.scope == "pooled"
+        ("", str(r["algorithm"]), str(r["against"]), r.statistic): r for r in grey.scores.rows if r.scope == "pooled"
     }
 
 
-def ends_of(found: GreyScores, algorithm: str) -> tuple[Row, Row] | None:
+def area_range(grey: GreyScores, algorithm: str) -> tuple[Row, Row] | None:
     """Under which standard the area is smallest and largest."""
-    rows = pooled(found)
-    own = [
-        row for t in found.truths if (row := rows.get(("", algorithm, t, "pbar_area"))) and not math.isnan(row.value)
-    ]
+    rows = pooled_areas(grey)
+    own = [row for t in grey.truths if (row := rows.get(("", algorithm, t, "pbar_area"))) and not math.isnan(row.value)]
     return (min(own, key=lambda r: r.value), max(own, key=lambda r: r.value)) if own else None
 
 
-def curve_lead(found: Findings, grey: GreyScores) -> Iterator[Sentence]:
+def curve_lead(findings: Findings, grey: GreyScores) -> Iterator[Sentence]:
     """Between what the area of the best lies as the standard changes."""
     names = [c.name for c in grey.counts]
-    ends = {name: both for name in names if (both := ends_of(grey, name))}
+    ends = {name: both for name in names if (both := area_range(grey, name))}
     if not ends:
         yield ("No algorithm can be judged: under no reference standard is anything marked.",)
         return
     best = max(ends, key=lambda name: ends[name][1].value)
     low, high = ends[best]
-    by = [spoken(found, str(row["against"])) for row in (low, high)]
+    by = [standard_name(findings, str(row["against"])) for row in (low, high)]
     yield (
         "How good an algorithm looks depends on what is taken as the reference standard: the area under the curve (1 "
-        f"is best) of {best} goes from ", quoted(SCORES, low, 3), f" (by {by[0]}) to ", quoted(SCORES, high, 3),
+        f"is best) of {best} goes from ",
+        number_cell(SCORES, low, 3),
+        f" (by {by[0]}) to ",
+        number_cell(SCORES, high, 3),
         f" (by {by[1]}).",
-    )  # fmt: skip
+    )
 
 
-def curve_blocks(found: Findings) -> Iterator[Block]:
+def curve_blocks(findings: Findings) -> Iterator[Block]:
     """What the curves are, areas with their bounds, all areas, charts."""
-    grey = found.evaluation.grey if found.evaluation else None
+    grey = findings.evaluation.grey if findings.evaluation else None
     if grey is None:
         return
     low, high = grey.skew
@@ -77,28 +78,29 @@ def curve_blocks(found: Findings) -> Iterator[Block]:
             ),
         ),
     )
-    yield _bounds(found, grey)
+    yield _bounds_table(findings, grey)
     title = "Area under P̄-R by each reference standard, all cases together"
-    table = crossed(found, "algorithm-areas", title, pooled(grey), "", "pbar_area", SCORES, digits=3)
+    table = cross_table(findings, "algorithm-areas", title, pooled_areas(grey), "", "pbar_area", SCORES, digits=3)
     yield from [table] if table else []
-    yield _all_areas(found, grey)
-    yield from _drawn(found, grey)
+    yield _area_table(findings, grey)
+    yield from _curve_charts(findings, grey)
 
 
-def _bounds(found: Findings, grey: GreyScores) -> PageTable:
-    rows = pooled(grey)
+def _bounds_table(findings: Findings, grey: GreyScores) -> PageTable:
+    rows = pooled_areas(grey)
     bounds = [t for t in (LOOSE, STRICT) if t in grey.kinds]
     outside = any(r.region == EXCLUDED for r in grey.correlations.rows)
     lines = tuple(
-        (*_bound(found, grey, rows, a.name, bounds), *_correlated(grey, a.name, outside)) for a in grey.counts
+        (*_bounds_row(findings, grey, rows, a.name, bounds), *_correlation_cells(grey, a.name, outside))
+        for a in grey.counts
     )
-    told = {
+    help = {
         LOOSE: "By what any rater marked: meant as a lower bound",
         STRICT: "By what 75% of the raters marked: meant as an upper bound",
     }
     columns = (
         ALGORITHM,
-        *(Column(f"Area by {spoken(found, t)}", told[t]) for t in bounds),
+        *(Column(f"Area by {standard_name(findings, t)}", help[t]) for t in bounds),
         Column("Smallest area", "Over all reference standards"),
         Column("smallest by", "The reference standard that gives it", number=False),
         Column("Largest area", "Over all reference standards"),
@@ -113,29 +115,29 @@ def _bounds(found: Findings, grey: GreyScores) -> PageTable:
     return PageTable("algorithm-area-bounds", title, columns, lines, note if bounds else "")
 
 
-def _bound(found: Findings, grey: GreyScores, rows: Rows, name: str, bounds: list[str]) -> Iterator[Cell]:
-    yield algorithm_cell(found, name)
+def _bounds_row(findings: Findings, grey: GreyScores, rows: Rows, name: str, bounds: list[str]) -> Iterator[Cell]:
+    yield algorithm_cell(findings, name)
     for truth in bounds:
-        yield quoted(SCORES, rows["", name, truth, "pbar_area"], 3)
-    ends = ends_of(grey, name)
+        yield number_cell(SCORES, rows["", name, truth, "pbar_area"], 3)
+    ends = area_range(grey, name)
     for row in ends or ():
-        yield quoted(SCORES, row, 3)
-        yield judge_cell(found, str(row["against"]))
+        yield number_cell(SCORES, row, 3)
+        yield judge_cell(findings, str(row["against"]))
     if ends is None:
-        yield from [words("–")] * 4
+        yield from [text_cell("–")] * 4
 
 
-def _correlated(grey: GreyScores, algorithm: str, outside: bool) -> Iterator[Cell]:
+def _correlation_cells(grey: GreyScores, algorithm: str, outside: bool) -> Iterator[Cell]:
     """Over all items, and again without what an algorithm was trained on."""
     rows = [r for r in grey.correlations.rows if r.scope == "pooled" and r["algorithm"] == algorithm]
     for excluded in (False, True) if outside else (False,):
         own = {r.statistic: r for r in rows if (r.region == EXCLUDED) == excluded}
         for name in ("cco", "cci"):
-            yield quoted(CORRELATIONS, own[name], 4) if name in own else words("")
+            yield number_cell(CORRELATIONS, own[name], 4) if name in own else text_cell("")
 
 
-def _all_areas(found: Findings, grey: GreyScores) -> PageTable:
-    rows, several = pooled(grey), len(found.study) > 1
+def _area_table(findings: Findings, grey: GreyScores) -> PageTable:
+    rows, several = pooled_areas(grey), len(findings.study) > 1
     means = {
         ("", str(r["algorithm"]), str(r["against"]), r.statistic): r
         for r in grey.scores.rows
@@ -143,44 +145,49 @@ def _all_areas(found: Findings, grey: GreyScores) -> PageTable:
     }
     lines = tuple(
         (
-            algorithm_cell(found, a.name),
-            judge_cell(found, t),
+            algorithm_cell(findings, a.name),
+            judge_cell(findings, t),
             *(
-                quoted(SCORES, own["", a.name, t, name], 3)
+                number_cell(SCORES, own["", a.name, t, name], 3)
                 for name in AREAS
                 for own in ((rows, means) if several else (rows,))
             ),
         )
-        for t in standards_of(found, rows)
+        for t in standards_of(findings, rows)
         for a in grey.counts
     )
     columns = [ALGORITHM, JUDGED_BY]
-    for name, told in AREAS.items():
-        columns.append(Column(NAMES[name], f"{told}; all cases together"))
+    for name, help in AREAS.items():
+        columns.append(Column(NAMES[name], f"{help}; all cases together"))
         columns += (
-            [Column(f"{NAMES[name]}, mean", f"The same, mean over {unit(found)}s, with its {interval_name(found)}")]
+            [
+                Column(
+                    f"{NAMES[name]}, mean",
+                    f"The same, mean over {subject_word(findings)}s, with its {interval_name(findings)}",
+                )
+            ]
             if several
             else []
         )
     return PageTable("algorithm-all-areas", "All areas", tuple(columns), lines, filter=True, closed=True)
 
 
-def _drawn(found: Findings, grey: GreyScores) -> Iterator[Block]:
-    assert found.evaluation is not None
-    drawn = charts(found.evaluation)
+def _curve_charts(findings: Findings, grey: GreyScores) -> Iterator[Block]:
+    assert findings.evaluation is not None
+    svgs = charts(findings.evaluation)
     orders = tuple(
         Chart(f"evaluate-{name}", svg, "All algorithms, under a reference standard that gives this order.")
-        for name, svg in drawn.items()
+        for name, svg in svgs.items()
         if name.startswith("ranking-")
     )
     if orders:
         yield Beside(orders)
     for algorithm in list(grey.counts)[:MOST_DRAWN]:
         name = algorithm.name
-        told = {
+        captions = {
             "levels": f"{name}, as more raters must agree before a place counts as marked; areas at the right.",
             "truths": f"{name}, under every reference standard; single raters are faint.",
         }
-        names = {kind: f"{kind}-{safe_name(name)}" for kind in told}
-        pair = tuple(Chart(f"evaluate-{n}", drawn[n], told[kind]) for kind, n in names.items() if n in drawn)
+        names = {kind: f"{kind}-{safe_name(name)}" for kind in captions}
+        pair = tuple(Chart(f"evaluate-{n}", svgs[n], captions[kind]) for kind, n in names.items() if n in svgs)
         yield from [Beside(pair)] if pair else []

@@ -15,10 +15,10 @@ from ....analyses.rows import Row
 from ....core.undefined import code
 from ....evaluation.ranking.directions import is_distance
 from ...findings import Findings
-from ...parts import Block, Cell, Column, PageTable, quoted, words
-from ..human_words import PAIRED, one_more, range_words, verdict_words
-from ..standards import ALL, UNION, called, given_references, methods_of, standard_cell
-from ..wording import deviation, interval_name, over, rater_cell, unit
+from ...parts import Block, Cell, Column, PageTable, number_cell, text_cell
+from ..human_words import PAIRED, one_more_rater, range_text, verdict_text
+from ..standards import INTERSECTION, UNION, consensus_methods, given_references, method_name, standard_cell
+from ..wording import interval_name, mean_over, rater_cell, sd_column, subject_word
 
 SCORES, VERDICTS = "evaluate/scores.csv", "evaluate/verdicts.csv"
 
@@ -45,63 +45,71 @@ MOST_ACROSS = 8
 LONG = 12
 
 
-def rows_of(found: Evaluation, scope: str) -> Rows:
+def rows_of(evaluation: Evaluation, scope: str) -> Rows:
     """Scores of a scope over all cases."""
     return {
         (r.label, str(r["algorithm"]), str(r["against"]), r.statistic): r
-        for r in found.table("scores").rows
+        for r in evaluation.table("scores").rows
         if r.scope == scope and not r.group
     }
 
 
-def algorithms_of(found: Findings) -> list[str]:
+def algorithms_of(findings: Findings) -> list[str]:
     """Names in their order."""
-    return [column.name for column in found.study.algorithms]
+    return [column.name for column in findings.study.algorithms]
 
 
-def standards_of(found: Findings, rows: Rows) -> list[str]:
+def standards_of(findings: Findings, rows: Rows) -> list[str]:
     """Given ones first, then those made of the raters, the raters on average, and each of them."""
-    assert found.evaluation is not None
+    assert findings.evaluation is not None
     met = dict.fromkeys(against for _, _, against, _ in rows)
-    order = [*given_references(found.study), *found.evaluation.plan.truths, MEAN.name, *found.study.rater_names]
+    order = [
+        *given_references(findings.study),
+        *findings.evaluation.plan.truths,
+        MEAN.name,
+        *findings.study.rater_names,
+    ]
     return [name for name in dict.fromkeys(order) if name in met]
 
 
-def main_standards(found: Findings) -> list[str]:
+def main_standards(findings: Findings) -> list[str]:
     """Made of the raters: those that the page is about first, then bounds that only algorithms are judged by."""
-    truths = found.evaluation.plan.truths if found.evaluation else ()
-    return [*(m for m in found.fusion.methods if m in truths), *(t for t in truths if t not in found.fusion.methods)]
+    truths = findings.evaluation.plan.truths if findings.evaluation else ()
+    return [
+        *(m for m in findings.fusion.methods if m in truths),
+        *(t for t in truths if t not in findings.fusion.methods),
+    ]
 
 
-def judged_label(found: Findings) -> str:
+def judged_label(findings: Findings) -> str:
     """All labels together where they were judged so, else the first."""
-    hard = found.evaluation.hard if found.evaluation else None
+    hard = findings.evaluation.hard if findings.evaluation else None
     return hard.parts[0].label if hard else ""
 
 
-def algorithm_cell(found: Findings, name: str) -> Cell:
+def algorithm_cell(findings: Findings, name: str) -> Cell:
     """An algorithm by name and colour."""
-    return words(name, colour=found.colours.get(f"algorithm {name}", ""))
+    return text_cell(name, colour=findings.colours.get(f"algorithm {name}", ""))
 
 
-def judge_cell(found: Findings, name: str) -> Cell:
+def judge_cell(findings: Findings, name: str) -> Cell:
     """What somebody is judged by: a rater by colour, a reference standard with what it does."""
-    if name in found.study.rater_names:
-        return rater_cell(found, name)
-    if name in methods_of(found):
-        return standard_cell(found, name)
-    return words(name, why="against each rater, then averaged" if name == MEAN.name else "given with the study")
+    if name in findings.study.rater_names:
+        return rater_cell(findings, name)
+    if name in consensus_methods(findings):
+        return standard_cell(findings, name)
+    return text_cell(name, why="against each rater, then averaged" if name == MEAN.name else "given with the study")
 
 
-def empty_masks(found: Findings) -> str:
+def empty_masks(findings: Findings) -> str:
     """What to know of distances, where any was to or from an empty mask."""
-    rows = found.evaluation.table("scores").rows if found.evaluation else ()
+    rows = findings.evaluation.table("scores").rows if findings.evaluation else ()
     if not any(code(row.value) == UNMARKED for row in rows):
         return ""
     return "A distance to or from an empty mask counts as the image's diagonal: a few such cases drive a mean distance."
 
 
-def about(part: Part, title: str) -> str:
+def label_title(part: Part, title: str) -> str:
     """A title that says which label it is of."""
     return f"{part.label}: {title}" if part.label else title
 
@@ -117,16 +125,16 @@ def digits_of(statistic: str) -> int:
     return 1 if is_distance(statistic) else 2
 
 
-def crossed(
-    found: Findings, name: str, title: str, rows: Rows, label: str, statistic: str, file: str, *, digits: int = 2,
+def cross_table(
+    findings: Findings, name: str, title: str, rows: Rows, label: str, statistic: str, file: str, *, digits: int = 2,
     note: str = "", closed: bool = False,
 ) -> PageTable | None:  # fmt: skip
     """One metric, algorithms by standards; whichever are more stand below each other."""
-    standards, algorithms = standards_of(found, rows), algorithms_of(found)
+    standards, algorithms = standards_of(findings, rows), algorithms_of(findings)
     if min(len(standards), len(algorithms)) > MOST_ACROSS:
-        standards = [s for s in standards if s not in found.study.rater_names]
+        standards = [s for s in standards if s not in findings.study.rater_names]
     cells = {
-        (a, s): quoted(file, rows[label, a, s, statistic], digits)
+        (a, s): number_cell(file, rows[label, a, s, statistic], digits)
         for a in algorithms
         for s in standards
         if (label, a, s, statistic) in rows
@@ -134,70 +142,75 @@ def crossed(
     standards = [s for s in standards if any((a, s) in cells for a in algorithms)]
     if not cells:
         return None
-    gap = words("–")
+    gap = text_cell("–")
     if len(standards) >= len(algorithms):
         head, across = JUDGED_BY, algorithms
-        lines = [(judge_cell(found, s), *(cells.get((a, s), gap) for a in algorithms)) for s in standards]
+        lines = [(judge_cell(findings, s), *(cells.get((a, s), gap) for a in algorithms)) for s in standards]
     else:
-        head, across = ALGORITHM, [judge_cell(found, s).shown for s in standards]
-        lines = [(algorithm_cell(found, a), *(cells.get((a, s), gap) for s in standards)) for a in algorithms]
+        head, across = ALGORITHM, [judge_cell(findings, s).shown for s in standards]
+        lines = [(algorithm_cell(findings, a), *(cells.get((a, s), gap) for s in standards)) for a in algorithms]
     meaning = METRICS.get(statistic, "")
     columns = (
         head,
-        *(Column(one, f"{NAMES[statistic]}. {meaning}" if meaning else NAMES[statistic]) for one in across),
+        *(
+            Column(title_across, f"{NAMES[statistic]}. {meaning}" if meaning else NAMES[statistic])
+            for title_across in across
+        ),
     )
     return PageTable(name, title, columns, tuple(lines), note, len(lines) > LONG, closed)
 
 
-def score_tables(found: Findings) -> Iterator[Block]:
+def score_tables(findings: Findings) -> Iterator[Block]:
     """Dice at a glance, label by label; then everything of Zeng's table in one list, and extended Dice."""
-    evaluation = found.evaluation
+    evaluation = findings.evaluation
     if evaluation is None or evaluation.hard is None:
         return
     means, deviations = rows_of(evaluation, "mean"), rows_of(evaluation, "std")
     parts = evaluation.hard.parts
     for i, part in enumerate(parts):
-        title = about(part, f"Dice by each reference standard, {over(found)}")
+        title = label_title(part, f"Dice by each reference standard, {mean_over(findings)}")
         note = (
-            f"A {unit(found)} where nothing is marked and nothing found has no Dice, and is left out." if not i else ""
+            f"A {subject_word(findings)} where nothing is marked and nothing found has no Dice, and is left out."
+            if not i
+            else ""
         )
-        table = crossed(found, f"algorithm-dice{i or ''}", title, means, part.label, "dice", SCORES, note=note)
+        table = cross_table(findings, f"algorithm-dice{i or ''}", title, means, part.label, "dice", SCORES, note=note)
         yield from [table] if table else []
-    yield _scores(found, parts, means, deviations)
-    yield from _accepted(found, parts, means, deviations)
+    yield _score_list(findings, parts, means, deviations)
+    yield from _extended_dice_table(findings, parts, means, deviations)
 
 
-def _scores(found: Findings, parts: Sequence[Part], means: Rows, deviations: Rows) -> PageTable:
+def _score_list(findings: Findings, parts: Sequence[Part], means: Rows, deviations: Rows) -> PageTable:
     """A line for every algorithm and standard; deviations where there is more than one subject."""
     shown = [s for s in METRICS if any(key[3] == s for key in means)]
-    scopes = (means, deviations) if len(found.study.subjects) > 1 else (means,)
+    scopes = (means, deviations) if len(findings.study.subjects) > 1 else (means,)
     lines = tuple(
         (
             *_label_cells(parts, part),
-            algorithm_cell(found, algorithm),
-            judge_cell(found, standard),
-            *(_score(scope, (part.label, algorithm, standard, s)) for s in shown for scope in scopes),
-            words(means[part.label, algorithm, standard, "dice"].n),
+            algorithm_cell(findings, algorithm),
+            judge_cell(findings, standard),
+            *(_score_cell(scope, (part.label, algorithm, standard, s)) for s in shown for scope in scopes),
+            text_cell(means[part.label, algorithm, standard, "dice"].n),
         )
         for part in parts
-        for standard in standards_of(found, means)
-        for algorithm in algorithms_of(found)
+        for standard in standards_of(findings, means)
+        for algorithm in algorithms_of(findings)
         if (part.label, algorithm, standard, "dice") in means
     )
     columns = [*_label_heads(parts), ALGORITHM, JUDGED_BY]
     for s in shown:
-        columns += [Column(with_unit(parts[0], s), METRICS[s]), *_deviation(found, f"{NAMES[s]} SD")]
-    columns.append(Column("n", f"{unit(found).capitalize()}s for which Dice is defined"))
-    title = f"All scores: algorithm by reference standard, {over(found)}"
-    return PageTable("algorithm-scores", title, tuple(columns), lines, empty_masks(found), filter=True, closed=True)
+        columns += [Column(with_unit(parts[0], s), METRICS[s]), *_sd_columns(findings, f"{NAMES[s]} SD")]
+    columns.append(Column("n", f"{subject_word(findings).capitalize()}s for which Dice is defined"))
+    title = f"All scores: algorithm by reference standard, {mean_over(findings)}"
+    return PageTable("algorithm-scores", title, tuple(columns), lines, empty_masks(findings), filter=True, closed=True)
 
 
-def _score(rows: Rows, key: tuple[str, str, str, str]) -> Cell:
-    return quoted(SCORES, rows[key], digits_of(key[3])) if key in rows else words("–")
+def _score_cell(rows: Rows, key: tuple[str, str, str, str]) -> Cell:
+    return number_cell(SCORES, rows[key], digits_of(key[3])) if key in rows else text_cell("–")
 
 
-def _deviation(found: Findings, title: str = "SD") -> list[Column]:
-    return [deviation(found, title)] if len(found.study.subjects) > 1 else []
+def _sd_columns(findings: Findings, title: str = "SD") -> list[Column]:
+    return [sd_column(findings, title)] if len(findings.study.subjects) > 1 else []
 
 
 def _label_heads(parts: Sequence[Part]) -> list[Column]:
@@ -205,21 +218,23 @@ def _label_heads(parts: Sequence[Part]) -> list[Column]:
 
 
 def _label_cells(parts: Sequence[Part], part: Part) -> list[Cell]:
-    return [words(part.label or "all")] if len(parts) > 1 else []
+    return [text_cell(part.label or "all")] if len(parts) > 1 else []
 
 
-def _accepted(found: Findings, parts: Sequence[Part], means: Rows, deviations: Rows) -> Iterator[PageTable]:
+def _extended_dice_table(
+    findings: Findings, parts: Sequence[Part], means: Rows, deviations: Rows
+) -> Iterator[PageTable]:
     """Extended Dice (Zeng): what is between what all and what any marked is no mistake."""
-    scopes = (means, deviations) if len(found.study.subjects) > 1 else (means,)
+    scopes = (means, deviations) if len(findings.study.subjects) > 1 else (means,)
     lines = tuple(
         (
             *_label_cells(parts, part),
-            algorithm_cell(found, algorithm),
-            *(_score(scope, (part.label, algorithm, EVERYBODY.name, "extended_dice")) for scope in scopes),
-            quoted(SCORES, means[part.label, algorithm, EVERYBODY.name, "inner_outer_ratio"], interval=False),
+            algorithm_cell(findings, algorithm),
+            *(_score_cell(scope, (part.label, algorithm, EVERYBODY.name, "extended_dice")) for scope in scopes),
+            number_cell(SCORES, means[part.label, algorithm, EVERYBODY.name, "inner_outer_ratio"], interval=False),
         )
         for part in parts
-        for algorithm in algorithms_of(found)
+        for algorithm in algorithms_of(findings)
         if (part.label, algorithm, EVERYBODY.name, "extended_dice") in means
     )
     if lines:
@@ -227,38 +242,38 @@ def _accepted(found: Findings, parts: Sequence[Part], means: Rows, deviations: R
             *_label_heads(parts),
             ALGORITHM,
             Column("Extended Dice", VERDICT_METRICS["extended_dice"]),
-            *_deviation(found),
+            *_sd_columns(findings),
             Column("Shared by raters", "What all raters marked over what any marked; where low, nearly all score 1"),
         )
         note = "Only what every rater left, or what every rater marked, counts as a mistake here."
         yield PageTable("extended-dice", "Within what raters accept: extended Dice", columns, lines, note)
 
 
-def verdict_table(found: Findings) -> Iterator[PageTable]:
+def verdict_table(findings: Findings) -> Iterator[PageTable]:
     """Each algorithm beside the raters, both judged by the same."""
-    evaluation = found.evaluation
+    evaluation = findings.evaluation
     if evaluation is None or evaluation.hard is None or not evaluation.table("verdicts").rows:
         return
     parts = {part.label: part for part in evaluation.hard.parts}
-    rows = [r for r in evaluation.table("verdicts").rows if _wanted(r)]
+    rows = [r for r in evaluation.table("verdicts").rows if _is_shown(r)]
     several = list(parts.values())
-    lines = tuple((*_label_cells(several, parts[r.label]), *_verdict(found, r, parts)) for r in rows)
+    lines = tuple((*_label_cells(several, parts[r.label]), *_verdict_row(findings, r, parts)) for r in rows)
     columns = (
         *_label_heads(several),
         Column("Algorithm", "Who is set beside the raters", number=False),
         Column("Measure", "By what both are measured", number=False),
         Column("Judged by", "Who judges; a rater is never judged by his own mask", number=False),
-        Column("Algorithm's mean", f"Mean over {unit(found)}s, with its {interval_name(found)}"),
+        Column("Algorithm's mean", f"Mean over {subject_word(findings)}s, with its {interval_name(findings)}"),
         Column("Raters' means", "The lowest and the highest of the raters' own means", number=False),
         Column("Verdict", "Whether it agrees with the judge more closely than every rater, less closely, or neither; "
                "then what the intervals of the differences leave open", number=False),
     )  # fmt: skip
-    distances = empty_masks(found) if any(is_distance(r.statistic) for r in rows) else ""
-    note = " ".join(filter(None, (PAIRED, one_more(found), distances)))
+    distances = empty_masks(findings) if any(is_distance(r.statistic) for r in rows) else ""
+    note = " ".join(filter(None, (PAIRED, one_more_rater(findings), distances)))
     yield PageTable("algorithm-verdicts", "Algorithms beside the raters", columns, lines, note, len(lines) > LONG)
 
 
-def _wanted(row: Row) -> bool:
+def _is_shown(row: Row) -> bool:
     """Some metrics by the other raters, and Dice by what else there is."""
     against = str(row["against"])
     if against == OTHERS:
@@ -266,28 +281,28 @@ def _wanted(row: Row) -> bool:
     return row.statistic == ("extended_dice" if against == EVERYBODY.name else "dice")
 
 
-def _verdict(found: Findings, row: Row, parts: dict[str, Part]) -> Iterator[Cell]:
-    assert found.evaluation is not None
-    assert found.evaluation.hard is not None
+def _verdict_row(findings: Findings, row: Row, parts: dict[str, Part]) -> Iterator[Cell]:
+    assert findings.evaluation is not None
+    assert findings.evaluation.hard is not None
     algorithm, against = str(row["algorithm"]), str(row["against"])
-    human = found.evaluation.hard.ranges[row.label, against, row.statistic]
+    human = findings.evaluation.hard.ranges[row.label, against, row.statistic]
     digits = digits_of(row.statistic)
-    yield algorithm_cell(found, algorithm)
-    yield words(with_unit(parts[row.label], row.statistic), why=VERDICT_METRICS.get(row.statistic, ""))
-    yield words(judges(found, against))
-    yield quoted(VERDICTS, row, digits)
-    yield words(range_words(human, digits), why="columns human_low and human_high of the file")
-    yield words(verdict_words(human, algorithm))
+    yield algorithm_cell(findings, algorithm)
+    yield text_cell(with_unit(parts[row.label], row.statistic), why=VERDICT_METRICS.get(row.statistic, ""))
+    yield text_cell(judge_name(findings, against))
+    yield number_cell(VERDICTS, row, digits)
+    yield text_cell(range_text(human, digits), why="columns human_low and human_high of the file")
+    yield text_cell(verdict_text(human, algorithm))
 
 
-def judges(found: Findings, against: str) -> str:
+def judge_name(findings: Findings, against: str) -> str:
     """Who judges a rater and an algorithm alike."""
     if against == OTHERS:
         return "the other raters"
     if against == EVERYBODY.name:
         return "what the other raters accept"
-    if against in given_references(found.study):
+    if against in given_references(findings.study):
         return against
-    name = called(against, len(found.study.rater_names) - 1)
-    told = {UNION: "what any of the other raters marked", ALL: "what all of the other raters marked"}
-    return told.get(name, f"{name} of the other raters")
+    name = method_name(against, len(findings.study.rater_names) - 1)
+    names = {UNION: "what any of the other raters marked", INTERSECTION: "what all of the other raters marked"}
+    return names.get(name, f"{name} of the other raters")

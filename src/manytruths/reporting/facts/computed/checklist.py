@@ -15,11 +15,11 @@ from ....analyses.rows import Row
 from ....core.undefined import reason
 from ....inference.intervals import LEAST_SUBJECTS
 from ...findings import Findings
-from ...parts import Cell, Column, PageTable, words
-from ..dependence import copies
-from ..numbers import bounded, numbers
-from ..wording import SHARES, interval_name, listed, unit
-from .counts import Counts
+from ...parts import Cell, Column, PageTable, text_cell
+from ..dependence import possible_copies
+from ..numbers import find_table, has_interval
+from ..wording import SHARES, interval_name, join_names, subject_word
+from .counts import StudyCounts
 
 ANSWERED, PARTLY, YOURS = "answered", "partly", "yours to write"
 SOURCE = (
@@ -61,17 +61,17 @@ class Answer:
     @property
     def cell(self) -> Cell:
         """The number with the text beneath it, or the text."""
-        return replace(self.number, below=self.text) if self.number else words(self.text)
+        return replace(self.number, below=self.text) if self.number else text_cell(self.text)
 
 
-def checklist(found: Findings) -> PageTable:
+def checklist_table(findings: Findings) -> PageTable:
     """All 15 items; the estimates of item 13 have lines of their own."""
     rows: list[tuple[Cell, ...]] = []
-    for position, (asked, answer) in enumerate(zip(ASKED, _answers(found), strict=True), start=1):
+    for position, (asked, answer) in enumerate(zip(ASKED, _answers(findings), strict=True), start=1):
         rows.append(_row(str(position), asked, answer))
         if position == 13:
-            for letter, (what, one) in zip("abcdefgh", _estimates(found), strict=False):
-                rows.append(_row(f"13{letter}", what, one))
+            for letter, (what, estimate) in zip("abcdefgh", _estimate_rows(findings), strict=False):
+                rows.append(_row(f"13{letter}", what, estimate))
     columns = (
         Column("Item", number=False), Column("What to report", number=False),
         Column("What the data say", number=False), Column("Status", number=False),
@@ -80,118 +80,121 @@ def checklist(found: Findings) -> PageTable:
 
 
 def _row(item: str, asked: str, answer: Answer) -> tuple[Cell, ...]:
-    return words(item), words(asked), answer.cell, words(answer.status)
+    return text_cell(item), text_cell(asked), answer.cell, text_cell(answer.status)
 
 
-def _answers(found: Findings) -> Iterator[Answer]:
-    counts = Counts(found)
-    yield Answer(f"{NOT_THERE} This is a study of {_kind(found, counts)}.")
-    yield _measured(found)
+def _answers(findings: Findings) -> Iterator[Answer]:
+    counts = StudyCounts(findings)
+    yield Answer(f"{NOT_THERE} This is a study of {_study_kind(findings, counts)}.")
+    yield _measurement(findings)
     yield _subjects(counts, "which patients, and how they were chosen")
-    yield _raters(found, "who they stand for")
+    yield _raters(findings, "who they stand for")
     yield Answer()
-    yield Answer(f"{NOT_THERE} Included were: {_numbers(found, counts)}")
+    yield Answer(f"{NOT_THERE} Included were: {_study_numbers(findings, counts)}")
     yield Answer()
-    yield _process(found, counts)
-    yield _independence(found)
+    yield _rating_process(findings, counts)
+    yield _independence(findings)
     yield Answer("See the methods text above: statistics, intervals, software and references.", ANSWERED)
-    yield Answer(_numbers(found, counts), ANSWERED)
-    yield _included(found, counts)
-    yield _estimated(found)
+    yield Answer(_study_numbers(findings, counts), ANSWERED)
+    yield _included_subjects(findings, counts)
+    yield _estimate_answer(findings)
     yield Answer(f"{NOT_THERE} The sections before this one say what stands out.")
     yield Answer("Tables by case, group, label, pair and rater can be saved from this page as CSV.", ANSWERED)
 
 
-def _kind(found: Findings, counts: Counts) -> str:
+def _study_kind(findings: Findings, counts: StudyCounts) -> str:
     """Between raters, and within them where somebody marked twice."""
-    within = " and intra-rater" if counts.repeated and not found.study.options.exchangeable else ""
+    within = " and intra-rater" if counts.repeated and not findings.study.options.exchangeable else ""
     return f"inter-rater{within} agreement of segmentations"
 
 
-def _measured(found: Findings) -> Answer:
-    labels = next(iter(found.agreement.tallies.values())).labels
+def _measurement(findings: Findings) -> Answer:
+    labels = next(iter(findings.agreement.tallies.values())).labels
     names = [labels.names[code] for code in labels.marks]
-    named = listed([f"“{name}”" for name in names])
-    told = f"Masks with {counted(len(names), 'label')} besides background: {named}." if names else "Empty masks."
-    return Answer(f"{told} Not in the data: the imaging, the drawing tool, the instructions.", PARTLY)
+    named = join_names([f"“{name}”" for name in names])
+    text = f"Masks with {counted(len(names), 'label')} besides background: {named}." if names else "Empty masks."
+    return Answer(f"{text} Not in the data: the imaging, the drawing tool, the instructions.", PARTLY)
 
 
-def _subjects(counts: Counts, lacks: str) -> Answer:
+def _subjects(counts: StudyCounts, lacks: str) -> Answer:
     if not counts.groups:
         return Answer()
-    return Answer(f"Cases by group: {_tallied(counts.groups)}. Not in the data: {lacks}.", PARTLY)
+    return Answer(f"Cases by group: {_counts_text(counts.groups)}. Not in the data: {lacks}.", PARTLY)
 
 
-def _tallied(by: dict[str, int]) -> str:
+def _counts_text(by: dict[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in by.items())
 
 
-def _raters(found: Findings, lacks: str) -> Answer:
-    told = _properties(found)
-    return Answer(f"{told} Not in the data: {lacks}.", PARTLY) if told else Answer()
+def _raters(findings: Findings, lacks: str) -> Answer:
+    text = _properties(findings)
+    return Answer(f"{text} Not in the data: {lacks}.", PARTLY) if text else Answer()
 
 
-def _properties(found: Findings) -> str:
+def _properties(findings: Findings) -> str:
     """What ``raters.csv`` says; under codes only which columns it has, since a value may be a name."""
-    rows = [found.study.properties.get(name, {}) for name in found.study.rater_names]
+    rows = [findings.study.properties.get(name, {}) for name in findings.study.rater_names]
     columns = list(dict.fromkeys(column for row in rows for column in row))
-    if not columns or found.study.options.exchangeable:
+    if not columns or findings.study.options.exchangeable:
         return ""
-    if found.coded:
-        return f"Known of each rater: {listed(columns)} (not shown, as names were replaced by codes)."
-    told = [f"{c}: {_tallied(dict(Counter(row.get(c) or 'not said' for row in rows)))}" for c in columns]
-    return f"Raters by {'; by '.join(told)}."
+    if findings.coded:
+        return f"Known of each rater: {join_names(columns)} (not shown, as names were replaced by codes)."
+    texts = [f"{c}: {_counts_text(dict(Counter(row.get(c) or 'not said' for row in rows)))}" for c in columns]
+    return f"Raters by {'; by '.join(texts)}."
 
 
-def _process(found: Findings, counts: Counts) -> Answer:
-    if not counts.repeated or found.study.options.exchangeable:
+def _rating_process(findings: Findings, counts: StudyCounts) -> Answer:
+    if not counts.repeated or findings.study.options.exchangeable:
         return Answer()
-    told = f"Repeated readings: {_repeats(counts)}."
-    return Answer(f"{told} Not in the data: the time between them, what raters knew, blinding.", PARTLY)
+    text = f"Repeated readings: {_repeats(counts)}."
+    return Answer(f"{text} Not in the data: the time between them, what raters knew, blinding.", PARTLY)
 
 
-def _repeats(counts: Counts) -> str:
+def _repeats(counts: StudyCounts) -> str:
     if not counts.repeated:
         return "none"
-    return listed([f"rater {name} of {counted(cases, 'case')}" for name, cases in counts.repeated.items()])
+    return join_names([f"rater {name} of {counted(cases, 'case')}" for name, cases in counts.repeated.items()])
 
 
-def _independence(found: Findings) -> Answer:
-    raters = found.agreement.raters
+def _independence(findings: Findings) -> Answer:
+    raters = findings.agreement.raters
     if raters is None:
         return Answer()
-    alike = copies(found)
-    named = [f"{one.rater_a} and {one.rater_b}" for one in alike.pairs]
-    told = "No two raters have nearly the same masks (Dice above 0.98)."
+    alike = possible_copies(findings)
+    named = [f"{pair.rater_a} and {pair.rater_b}" for pair in alike.pairs]
+    text = "No two raters have nearly the same masks (Dice above 0.98)."
     if alike.suspected:
-        told = f"Nearly the same masks (Dice above 0.98): {listed(named)}."
+        text = f"Nearly the same masks (Dice above 0.98): {join_names(named)}."
     elif named:
-        told = (f"Nearly the same masks (Dice above 0.98): {counted(len(named), 'pair')} of raters, most of all, as "
+        text = (f"Nearly the same masks (Dice above 0.98): {counted(len(named), 'pair')} of raters, most of all, as "
                 "where what is marked is large or easy to see.")  # fmt: skip
-    edits = sum(len(case.edits) for case in found.study)
+    edits = sum(len(case.edits) for case in findings.study)
     if edits:
-        return Answer(f"{told} By the register, {counted(edits, 'read')} started from another's mask.", PARTLY)
-    return Answer(f"{told} Not in the data: whether raters saw each other's marks.", PARTLY)
+        return Answer(f"{text} By the register, {counted(edits, 'read')} started from another's mask.", PARTLY)
+    return Answer(f"{text} Not in the data: whether raters saw each other's marks.", PARTLY)
 
 
-def _numbers(found: Findings, counts: Counts) -> str:
-    exchangeable = found.study.options.exchangeable
+def _study_numbers(findings: Findings, counts: StudyCounts) -> str:
+    exchangeable = findings.study.options.exchangeable
     raters = f"up to {counts.raters} raters a case" if exchangeable else counted(counts.raters, "rater")
     cases, patients = counted(counts.cases, "case"), counted(counts.subjects, "patient")
     alone = f"{cases}, no patients named" if counts.cases > 1 else cases
-    parts = [raters, f"{patients} with {cases}" if unit(found) == "patient" else alone]
+    parts = [raters, f"{patients} with {cases}" if subject_word(findings) == "patient" else alone]
     parts.append(f"{counts.there:,} of {counts.wanted:,} masks")
     parts.append("repeated readings: " + ("none" if exchangeable else _repeats(counts)))
-    return "; ".join([*parts, *([counted(len(found.study.algorithms), "algorithm")] if found.evaluation else [])]) + "."
+    return (
+        "; ".join([*parts, *([counted(len(findings.study.algorithms), "algorithm")] if findings.evaluation else [])])
+        + "."
+    )
 
 
-def _included(found: Findings, counts: Counts) -> Answer:
-    groups = f"Cases by group: {_tallied(counts.groups)}." if counts.groups else ""
-    told = " ".join(filter(None, [_properties(found), groups]))
-    return Answer(f"{told} Not in the data: age, sex, severity and the like.", PARTLY) if told else Answer()
+def _included_subjects(findings: Findings, counts: StudyCounts) -> Answer:
+    groups = f"Cases by group: {_counts_text(counts.groups)}." if counts.groups else ""
+    text = " ".join(filter(None, [_properties(findings), groups]))
+    return Answer(f"{text} Not in the data: age, sex, severity and the like.", PARTLY) if text else Answer()
 
 
-MAIN = {
+ESTIMATES = {
     "fleiss_kappa": "Reliability: Fleiss' kappa, mean over {}s",
     "krippendorff_alpha": "Reliability: Krippendorff's alpha, mean over {}s",
     "dice": "Agreement: Dice between two raters, mean over pairs and {}s",
@@ -200,36 +203,36 @@ MAIN = {
 }
 
 
-def _estimates(found: Findings) -> Iterator[tuple[str, Answer]]:
-    each = unit(found)
-    for statistic, what in MAIN.items():
-        yield from _estimate(found, statistic, what.format(each))
-    pairs = numbers(found, "agree", "pairs")
+def _estimate_rows(findings: Findings) -> Iterator[tuple[str, Answer]]:
+    each = subject_word(findings)
+    for statistic, what in ESTIMATES.items():
+        yield from _estimate(findings, statistic, what.format(each))
+    pairs = find_table(findings, "agree", "pairs")
     for row in pairs.all("dice", "mean"):
         a, b, relation = row["rater_a"], row["rater_b"], row["relation"]
         if relation == "within" and not row.group:
             cell = pairs.quote(row)
-            yield f"Within a rater: Dice of {a} and {b}, mean over {each}s", Answer(*_certain(row, each), cell)
+            yield f"Within a rater: Dice of {a} and {b}, mean over {each}s", Answer(*_certainty(row, each), cell)
 
 
-def _estimate(found: Findings, statistic: str, what: str) -> Iterator[tuple[str, Answer]]:
-    file = numbers(found, "agree", "agreement")
+def _estimate(findings: Findings, statistic: str, what: str) -> Iterator[tuple[str, Answer]]:
+    file = find_table(findings, "agree", "agreement")
     row = file.row(statistic)
     if row is not None:
-        text, status = _certain(row, unit(found))
+        text, status = _certainty(row, subject_word(findings))
         why, how = reason(row.value), {"digits": 0, "percent": True} if statistic in SHARES else {}
         yield what, Answer(f"Undefined: {why}." if why else text, status, file.quote(row, **how))
 
 
-def _certain(row: Row, each: str) -> tuple[str, str]:
-    if not bounded(row):
+def _certainty(row: Row, each: str) -> tuple[str, str]:
+    if not has_interval(row):
         need = f"it needs {LEAST_SUBJECTS} {each}s, and the number is defined for {row.n or 0}"
         return f"No confidence interval: {need}.", PARTLY
     return f"With a bootstrap confidence interval over {each}s.", ANSWERED
 
 
-def _estimated(found: Findings) -> Answer:
-    table = numbers(found, "agree", "agreement")
-    if not any(bounded(table.row(name)) for name in MAIN):
+def _estimate_answer(findings: Findings) -> Answer:
+    table = find_table(findings, "agree", "agreement")
+    if not any(has_interval(table.row(name)) for name in ESTIMATES):
         return Answer("The lines below, without confidence intervals.", PARTLY)
-    return Answer(f"The lines below, with {interval_name(found)}; more in the tables.", ANSWERED)
+    return Answer(f"The lines below, with {interval_name(findings)}; more in the tables.", ANSWERED)

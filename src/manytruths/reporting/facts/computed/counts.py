@@ -8,31 +8,31 @@ from functools import cached_property
 
 from ....analyses.rows import Row
 from ...findings import Findings
-from ..numbers import bounded, numbers
+from ..numbers import find_table, has_interval
 
-LEAST_RATERS = 5
+LEAST_JACKKNIFED = 5
 
 
 @dataclass(frozen=True)
-class Counts:
+class StudyCounts:
     """Of a study."""
 
-    found: Findings
+    findings: Findings
 
     @property
     def raters(self) -> int:
         """Who marked at least one case; of exchangeable raters, the most of any case."""
-        return len(self.found.study.rater_names)
+        return len(self.findings.study.rater_names)
 
     @property
     def cases(self) -> int:
         """Images or volumes."""
-        return len(self.found.study)
+        return len(self.findings.study)
 
     @property
     def subjects(self) -> int:
         """Patients, or cases where no patient is named."""
-        return len(self.found.study.subjects)
+        return len(self.findings.study.subjects)
 
     @property
     def grouped(self) -> bool:
@@ -47,7 +47,7 @@ class Counts:
     @cached_property
     def there(self) -> int:
         """Of these, how many there are; a second reading is no further one."""
-        return sum(len({column.name for column in case.masks}) for case in self.found.study)
+        return sum(len({column.name for column in case.masks}) for case in self.findings.study)
 
     @property
     def missing(self) -> int:
@@ -58,7 +58,7 @@ class Counts:
     def repeated(self) -> dict[str, int]:
         """By rater, the cases that he marked more than once."""
         again: Counter[str] = Counter()
-        for case in self.found.study:
+        for case in self.findings.study:
             readings = Counter(column.name for column in case.masks)
             again.update(name for name, times in readings.items() if times > 1)
         return dict(again)
@@ -66,22 +66,25 @@ class Counts:
     @cached_property
     def groups(self) -> dict[str, int]:
         """Cases by group."""
-        return dict(Counter(name for case in self.found.study for name in case.groups))
+        return dict(Counter(name for case in self.findings.study for name in case.groups))
 
     @property
     def predictions_missing(self) -> int:
         """Cases that an algorithm has no prediction of, over all algorithms."""
-        return sum(len(case.missing) for case in self.found.study)
+        return sum(len(case.missing) for case in self.findings.study)
 
     @property
     def jackknifed(self) -> bool:
         """Whether there are enough raters for intervals over them to mean something."""
-        return self.raters >= LEAST_RATERS
+        return self.raters >= LEAST_JACKKNIFED
 
     @cached_property
     def resampled(self) -> bool:
         """Whether any number of all raters has an interval over subjects."""
-        return any(bounded(row) and _over_subjects(row) for row in numbers(self.found, "agree", "agreement").table.rows)
+        return any(
+            has_interval(row) and _over_subjects(row)
+            for row in find_table(self.findings, "agree", "agreement").table.rows
+        )
 
 
 def _over_subjects(row: Row) -> bool:

@@ -21,13 +21,13 @@ class Formula:
     cited: tuple[str, ...] = ()
 
 
-ALL, PAIR, ONE = "all raters", "two raters, or a mask and a reference standard", "one rater"
-CASE, STANDARD, ALGORITHM = "one case", "reference standard", "algorithms"
-RANKING, MORE = "ranking", "more raters"
+ALL_RATERS, TWO_RATERS, ONE_RATER = "all raters", "two raters, or a mask and a reference standard", "one rater"
+ONE_CASE, STANDARD, ALGORITHM = "one case", "reference standard", "algorithms"
+RANKING, MORE_RATERS = "ranking", "more raters"
 
-NOBODY = "nobody marked anything"
-NEITHER = "both marked nothing"
-EMPTY = "one of the two, or both, marked nothing"
+NOTHING_MARKED = "nobody marked anything"
+BOTH_EMPTY = "both marked nothing"
+ONE_EMPTY = "one of the two, or both, marked nothing"
 ONE_LABEL = "all gave one and the same label to everything"
 
 SUFFIXES = {
@@ -41,7 +41,7 @@ LAMPERT, YANG, GORDON, ZENG = ("Lampert 2016",), ("Yang 2023",), ("Gordon 2009",
 CHALLENGE, DEPENDENT = ("Maier-Hein 2018", "Wiesenfarth 2021"), ("Qu 1996", "Kish 1965")
 
 FORMULAS: dict[str, dict[str, Formula]] = {
-    ALL: {
+    ALL_RATERS: {
         "percent_agreement": Formula("Percent agreement", "P̄ = 1 − D",
             "two raters of a pixel taken at random agree", "no pixel was rated by two"),
         "fleiss_kappa": Formula("Fleiss' kappa", "κ = (P̄ − P̄ₑ) / (1 − P̄ₑ), P̄ₑ = Σ pⱼ²",
@@ -62,7 +62,7 @@ FORMULAS: dict[str, dict[str, Formula]] = {
             "prevalence- and bias-adjusted kappa: chance taken as equal for all labels", "there is only one label",
             ("Byrt 1993",)),
         "positive_agreement": Formula("Positive agreement", "Σ A (A − 1) / (m − 1) / Σ A",
-            "one rater having marked a pixel, another has too; does not depend on the background", NOBODY),
+            "one rater having marked a pixel, another has too; does not depend on the background", NOTHING_MARKED),
         "negative_agreement": Formula("Negative agreement", "the same with m − A in place of A",
             "one rater having left a pixel unmarked, another has too", "everybody marked everything"),
         "prevalence_index": Formula("Prevalence index", "|1 − 2 p₀|, p₀ the share of background",
@@ -72,9 +72,9 @@ FORMULAS: dict[str, dict[str, Formula]] = {
             "the least mean error that raters who differ so much must make, whatever the truth", "no pixel was rated",
             ("Smyth 1996",)),
         "unanimous": Formula("Marked by all", "pixels with A = m / pixels with A ≥ 1, both with m ≥ 2",
-            "of what anybody marked, the share that all marked", NOBODY, LAMPERT),
+            "of what anybody marked, the share that all marked", NOTHING_MARKED, LAMPERT),
         "agreement_curve": Formula("Agreement curve", "Â(k) = pixels with A ≥ k / pixels with A ≥ 1",
-            "of what anybody marked, the share that at least k raters marked", NOBODY, LAMPERT),
+            "of what anybody marked, the share that at least k raters marked", NOTHING_MARKED, LAMPERT),
         "same_place": Formula("Same place, other label", "Σ over pairs of raters of the pixels that both marked",
             "how often two raters who both marked a pixel gave it which labels"),
         "nothing_marked": Formula("Nothing marked", "cases in which A = 0 everywhere", "how many cases are empty"),
@@ -97,16 +97,16 @@ FORMULAS: dict[str, dict[str, Formula]] = {
         "possible_copies": Formula("Possible copies", "pairs of raters with Dice > 0.98",
             "masks so alike that one may be a copy or an edit of the other"),
     },
-    PAIR: {
+    TWO_RATERS: {
         "cohen_kappa": Formula("Cohen's kappa", "κ = (pₒ − pₑ) / (1 − pₑ), pₑ from the two raters' own shares",
             "agreement of two beyond chance; of more raters, the mean over pairs", "both gave one label to everything",
             ("Cohen 1960",)),
         "dice": Formula("Dice coefficient (F1)", "2a / (2a + b + c)",
-            "overlap: 1 complete, 0 none; of more raters, the mean over pairs", NEITHER, ("Dice 1945",)),
+            "overlap: 1 complete, 0 none; of more raters, the mean over pairs", BOTH_EMPTY, ("Dice 1945",)),
         "iou": Formula("Intersection over union", "a / (a + b + c)", "overlap, lower than Dice for the same masks",
-            NEITHER, ("Jaccard 1912",)),
+            BOTH_EMPTY, ("Jaccard 1912",)),
         "volume_difference": Formula("Difference in size", "|b − c| / (a + (b + c)/2)",
-            "by how much areas or volumes differ, over their mean", NEITHER),
+            "by how much areas or volumes differ, over their mean", BOTH_EMPTY),
         "bias_index": Formula("Bias index", "|b − c| / (a + b + c + d)",
             "how far apart the shares are that the two marked", "no pixel was rated by both", ("Byrt 1993",)),
         "sensitivity": Formula("Sensitivity (recall)", "a / (a + c)",
@@ -129,7 +129,7 @@ FORMULAS: dict[str, dict[str, Formula]] = {
             "(added + removed + changed) / pixels marked by what it started from",
             "the same, as a share", "what it started from marks nothing"),
     },
-    ONE: {
+    ONE_RATER: {
         "mean_difference": Formula("Mean difference to the others", "mean of 1 − Dice over the other raters",
             "how far a rater is from the others", "the rater can be compared with nobody", LAMPERT),
         "outlier": Formula("Outlier", "mean difference > mean + one sample standard deviation over raters",
@@ -155,12 +155,12 @@ FORMULAS: dict[str, dict[str, Formula]] = {
             "estimated share of the other pixels that the rater left", "STAPLE found no other pixel",
             ("Warfield 2004",)),
     },
-    CASE: {
+    ONE_CASE: {
         "heatmap_score": Formula("Heatmap score", "mean of A / max A over what anybody marked",
-            "1 where all who marked anything marked the same", NOBODY, YANG),
+            "1 where all who marked anything marked the same", NOTHING_MARKED, YANG),
         "ranking_heatmap_score": Formula("Ranking heatmap score",
             "the same of the mean over raters of aʳ⁻ᵇ, r the rank given (by default a = 0.77, b = 13)",
-            "agreement weighted by how severe raters called it", NOBODY, YANG),
+            "agreement weighted by how severe raters called it", NOTHING_MARKED, YANG),
         "regions.peak": Formula("Peak of a region", "largest value of the heatmap in a connected region",
             "where most raters, or the most severe ranks, come together", "", YANG),
         "regions.mean": Formula("Mean of a region", "mean of the heatmap in a connected region", "the same, on average",
@@ -212,18 +212,18 @@ FORMULAS: dict[str, dict[str, Formula]] = {
     },
     ALGORITHM: {
         "hausdorff": Formula("Hausdorff distance", "max of d over both surfaces",
-            "the largest distance d of an outline to the other", EMPTY, ("Huttenlocher 1993",)),
+            "the largest distance d of an outline to the other", ONE_EMPTY, ("Huttenlocher 1993",)),
         "hausdorff_95": Formula("Hausdorff distance, 95%", "the larger of the two directions' 95th percentiles of d",
-            "the same without the 5% that lie furthest off", EMPTY, ("Huttenlocher 1993",)),
+            "the same without the 5% that lie furthest off", ONE_EMPTY, ("Huttenlocher 1993",)),
         "mean_surface_distance": Formula("Mean surface distance", "Σ s d / Σ s over both surfaces, s an element's size",
-            "how far outlines lie apart on average", EMPTY),
+            "how far outlines lie apart on average", ONE_EMPTY),
         "surface_dice": Formula("Surface Dice", "Σ s with d ≤ tolerance / Σ s, over both surfaces",
-            "the share of both outlines that is within the tolerance of the other", EMPTY, ("Nikolov 2021",)),
+            "the share of both outlines that is within the tolerance of the other", ONE_EMPTY, ("Nikolov 2021",)),
         "extended_dice": Formula("Extended Dice", "(|P ∩ O| + |P ∩ I|) / (|P| + |I|)",
             "P the prediction, I what all raters marked, O what any did: 1 where P lies between them",
             "P and I are empty", ZENG),
         "inner_outer_ratio": Formula("Inner over outer", "|I| / |O|",
-            "how far raters agree; the smaller, the easier extended Dice is", NOBODY, ZENG),
+            "how far raters agree; the smaller, the easier extended Dice is", NOTHING_MARKED, ZENG),
         "pbar_area": Formula("Area under P̄-R", "mean of P̄ over recall",
             "precision averaged over the prevalences a data set might have had", "no positives or no negatives",
             LAMPERT),
@@ -269,7 +269,7 @@ FORMULAS: dict[str, dict[str, Formula]] = {
         "kendall_tau": Formula("Kendall's τ_b", "Σ sign sign / √(Σ sign² Σ sign²) over pairs",
             "how far two rankings agree", "all at one place", ("Kendall 1945",)),
     },
-    MORE: {
+    MORE_RATERS: {
         "majority_accuracy": Formula("Majority of k raters", "P(majority as most would say), Dirichlet-multinomial",
             "how stable the majority of k raters would be; not how true", "", ("Mosimann 1962",)),
         "plan.correlation": Formula("Correlation of ratings", "ρ that maximises the likelihood",

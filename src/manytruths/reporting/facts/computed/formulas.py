@@ -7,32 +7,32 @@ from collections.abc import Iterator
 
 from ....fusion.registry import estimator
 from ...findings import Findings
-from ...parts import Column, PageTable, words
+from ...parts import Column, PageTable, text_cell
 from ..numbers import all_tables
-from .counts import Counts
+from .counts import StudyCounts
 from .formula_list import FORMULAS, NOTATION, SUFFIXES, Formula
 
 
-def used(found: Findings) -> dict[str, Formula]:
+def used_formulas(findings: Findings) -> dict[str, Formula]:
     """By name in the list, what has a value anywhere, and the methods that were run."""
-    met = set(_met(found))
+    met = set(_computed_names(findings))
     if "effective_raters" not in met:
         # of so few raters STAPLE explains whatever errors they share
         met.discard("error_correlation")
-    if not Counts(found).jackknifed:
+    if not StudyCounts(findings).jackknifed:
         met.discard("over_raters")
-    return {name: one for by in FORMULAS.values() for name, one in by.items() if name in met}
+    return {name: formula for by in FORMULAS.values() for name, formula in by.items() if name in met}
 
 
-def _met(found: Findings) -> Iterator[str]:
-    for _, table in all_tables(found):
+def _computed_names(findings: Findings) -> Iterator[str]:
+    for _, table in all_tables(findings):
         for statistic in {row.statistic for row in table.rows if not math.isnan(row.value)}:
-            yield from names_of(table.name, statistic)
-    methods = [*found.fusion.methods, *(found.evaluation.plan.truths if found.evaluation else ())]
+            yield from formula_names(table.name, statistic)
+    methods = [*findings.fusion.methods, *(findings.evaluation.plan.truths if findings.evaluation else ())]
     yield from (f"method.{estimator(method)[0].name}" for method in methods)
 
 
-def names_of(table: str, statistic: str) -> list[str]:
+def formula_names(table: str, statistic: str) -> list[str]:
     """Under which names a statistic of a file stands in the list: its own, and those of what its suffix means."""
     known = {name for by in FORMULAS.values() for name in by}
     own = f"{table}.{statistic}"
@@ -40,21 +40,21 @@ def names_of(table: str, statistic: str) -> list[str]:
         return [own]
     for suffix, meaning in SUFFIXES.items():
         if statistic.endswith(suffix):
-            return [meaning, *names_of(table, statistic.removesuffix(suffix))]
+            return [meaning, *formula_names(table, statistic.removesuffix(suffix))]
     return [statistic] if statistic in known else []
 
 
-def formulas(found: Findings) -> PageTable:
+def formula_table(findings: Findings) -> PageTable:
     """Every formula that is used."""
-    here = used(found)
+    here = used_formulas(findings)
     rows = [
-        (one.title, about, one.formula, one.meaning, one.undefined or "never", "; ".join(one.cited))
+        (formula.title, about, formula.formula, formula.meaning, formula.undefined or "never", "; ".join(formula.cited))
         for about, by in FORMULAS.items()
-        for name, one in by.items()
+        for name, formula in by.items()
         if name in here
     ]
     heads = ("Number", "Of", "Formula", "What it means", "Undefined where", "Reference")
     return PageTable(
         "formulas", "Formulas", tuple(Column(head, number=False) for head in heads),
-        tuple(tuple(words(cell) for cell in row) for row in rows), NOTATION, filter=True, closed=True,
+        tuple(tuple(text_cell(cell) for cell in row) for row in rows), NOTATION, filter=True, closed=True,
     )  # fmt: skip

@@ -20,13 +20,13 @@ from ....inference.intervals import LEAST_SUBJECTS
 from ....io.scores import PERFECT
 from ...findings import Findings
 from ..algorithms.tables import empty_masks
-from ..numbers import bounded, known, numbers
-from ..standards import in_words
-from ..wording import item, listed, unit
-from .counts import Counts
+from ..numbers import find_table, has_interval, is_defined
+from ..standards import cite_method
+from ..wording import join_names, pixel_word, subject_word
+from .counts import StudyCounts
 from .formula_list import FORMULAS
-from .formulas import used
-from .references import SOFTWARE, cite, cited_in, once
+from .formulas import used_formulas
+from .references import SOFTWARE, cite, cite_once, cited_in
 from .settings import tolerances
 
 REGIONS = {
@@ -36,7 +36,7 @@ REGIONS = {
     "modified_background": "over the {item}s that any rater marked and as many of the background [Gordon 2009]",
     "mixed": "over a region that differs between cases",
 }
-OF_ALL = {
+ALL_RATER_NAMES = {
     "fleiss_kappa": "Fleiss' kappa",
     "krippendorff_alpha": "Krippendorff's alpha",
     "gwet_ac1": "Gwet's AC1",
@@ -49,13 +49,13 @@ OF_ALL = {
     "heatmap_score": "heatmap score",
 }
 """In the order in which they are told."""
-OF_PAIRS = {
+PAIR_NAMES = {
     "cohen_kappa": "Cohen's kappa",
     "dice": "the Dice coefficient",
     "iou": "intersection over union (IoU)",
     "volume_difference": "relative difference in size",
 }
-JUDGED = {
+SCORE_NAMES = {
     "dice": "Dice",
     "iou": "IoU",
     "sensitivity": "sensitivity",
@@ -82,39 +82,47 @@ SCALE_SOURCES = {
 CITED = {name: one.cited for by in FORMULAS.values() for name, one in by.items()}
 
 
-def methods_text(found: Findings) -> str:
+def methods_text(findings: Findings) -> str:
     """Paragraphs that start with what they are about; whatever the formulas cite, they cite, each once."""
     parts = {
-        "Agreement": " ".join([*_material(found, Counts(found)), *_agreement(found), *_raters(found)]),
-        "Reference standard": " ".join(_standards(found)),
-        "Algorithms": " ".join(_evaluation(found, found.evaluation, Counts(found))) if found.evaluation else "",
-        "Statistics": " ".join(_statistics(found)),
+        "Agreement": " ".join(
+            [*_material(findings, StudyCounts(findings)), *_agreement_methods(findings), *_rater_methods(findings)]
+        ),
+        "Reference standard": " ".join(_standard_methods(findings)),
+        "Algorithms": " ".join(_evaluation_methods(findings, findings.evaluation, StudyCounts(findings)))
+        if findings.evaluation
+        else "",
+        "Statistics": " ".join(_statistical_methods(findings)),
     }
-    text = "\n\n".join(f"{about}. {told}" for about, told in parts.items() if told)
-    left = {one for formula in used(found).values() for one in formula.cited} - set(cited_in(text))
+    text = "\n\n".join(f"{about}. {paragraph}" for about, paragraph in parts.items() if paragraph)
+    left = {reference for formula in used_formulas(findings).values() for reference in formula.cited} - set(
+        cited_in(text)
+    )
     more = [f"Further measures were computed as published{cite(*sorted(left))}."] if left else []
-    return once(" ".join([text, *more, _software(found)]))
+    return cite_once(" ".join([text, *more, _software_sentence(findings)]))
 
 
-def _statistics(found: Findings) -> Iterator[str]:
-    yield from _averages(found, Counts(found))
-    if found.ranking is not None:
-        yield _ranking(found, found.ranking)
-    if found.plan is not None:
-        drawn = any(bounded(row) for row in found.plan.table.rows)
-        sure = f", with percentile bootstrap intervals ({found.plan.wish.resamples:,} resamples)" if drawn else ""
-        yield (f"The benefit of more raters was estimated by a Dirichlet-multinomial model of the votes on "
-               f"{item(found)}s that any rater marked{_of('majority_accuracy')}{sure}.")  # fmt: skip
+def _statistical_methods(findings: Findings) -> Iterator[str]:
+    yield from _averages(findings, StudyCounts(findings))
+    if findings.ranking is not None:
+        yield _ranking_methods(findings, findings.ranking)
+    if findings.plan is not None:
+        drawn = any(has_interval(row) for row in findings.plan.table.rows)
+        sure = f", with percentile bootstrap intervals ({findings.plan.wish.resamples:,} resamples)" if drawn else ""
+        yield (
+            f"The benefit of more raters was estimated by a Dirichlet-multinomial model of the votes on "
+            f"{pixel_word(findings)}s that any rater marked{_cite_statistic('majority_accuracy')}{sure}."
+        )
 
 
-def _of(name: str) -> str:
+def _cite_statistic(name: str) -> str:
     return cite(*CITED[name])
 
 
-def _material(found: Findings, counts: Counts) -> Iterator[str]:
-    exchangeable = found.study.options.exchangeable
+def _material(findings: Findings, counts: StudyCounts) -> Iterator[str]:
+    exchangeable = findings.study.options.exchangeable
     who = f"up to {counts.raters} raters a case" if exchangeable else f"{counts.raters} raters"
-    subjects = f" of {counted(counts.subjects, 'patient')}" if unit(found) == "patient" else ""
+    subjects = f" of {counted(counts.subjects, 'patient')}" if subject_word(findings) == "patient" else ""
     gaps = f" ({counts.missing} of {counts.wanted} masks missing; absent raters were left out{cite('Gwet 2014')})"
     start = f"Segmentations of {counted(counts.cases, 'case')}{subjects} by {who} were analysed"
     yield f"{start}{gaps if counts.missing else ''}."
@@ -128,98 +136,101 @@ def _material(found: Findings, counts: Counts) -> Iterator[str]:
         yield f"For repeatability, {who} marked {cases}{each} more than once."
 
 
-def _agreement(found: Findings) -> Iterator[str]:
-    here = {row.statistic for row in numbers(found, "agree", "agreement").table.rows if known(row)}
-    region = region_of(found.agreement.tallies)
+def _agreement_methods(findings: Findings) -> Iterator[str]:
+    here = {row.statistic for row in find_table(findings, "agree", "agreement").table.rows if is_defined(row)}
+    region = region_of(findings.agreement.tallies)
     where = REGIONS.get(region, f"over the region {region}")
-    kappa = f"Fleiss' kappa{_of('fleiss_kappa')} (in words after{cite(SCALE_SOURCES[found.settings.scale])})"
-    told = OF_ALL | {"fleiss_kappa": kappa}
+    kappa = (
+        f"Fleiss' kappa{_cite_statistic('fleiss_kappa')} (in words after{cite(SCALE_SOURCES[findings.settings.scale])})"
+    )
+    names = ALL_RATER_NAMES | {"fleiss_kappa": kappa}
     if "positive_agreement" in here:
-        del told["percent_agreement"]
-    of_all = _told(told, here)
-    of_pairs = _told(OF_PAIRS, here)
+        del names["percent_agreement"]
+    of_all = _join_cited(names, here)
+    of_pairs = _join_cited(PAIR_NAMES, here)
     pairs = f"; of pairs, averaged, by {of_pairs}" if of_pairs else ""
-    yield f"Agreement was measured {where}: of all raters by {of_all}{pairs}.".format(item=item(found))
-    marks = len(next(iter(found.agreement.tallies.values())).labels.marks)
+    yield f"Agreement was measured {where}: of all raters by {of_all}{pairs}.".format(item=pixel_word(findings))
+    marks = len(next(iter(findings.agreement.tallies.values())).labels.marks)
     if marks > 1:
         yield f"The {marks} labels were analysed together and each on its own."
 
 
-def _told(names: dict[str, str], here: Collection[str]) -> str:
+def _join_cited(names: dict[str, str], here: Collection[str]) -> str:
     """Names with their references, a reference that neighbours share once after the last of them."""
     chosen = [name for name in names if name in here]
     parts = []
     for name, after in zip(chosen, [*chosen, ""][1:], strict=True):
         shared = bool(after) and CITED[after] == CITED[name]
-        parts.append(names[name] + ("" if shared else _of(name)))
-    return listed(parts, len(parts))
+        parts.append(names[name] + ("" if shared else _cite_statistic(name)))
+    return join_names(parts, len(parts))
 
 
-def _averages(found: Findings, counts: Counts) -> Iterator[str]:
-    each = unit(found)
+def _averages(findings: Findings, counts: StudyCounts) -> Iterator[str]:
+    each = subject_word(findings)
     if counts.cases > 1:
         means = f"over each {each}'s cases, then over {each}s" if counts.grouped else f"over {each}s"
         yield f"Values by case were averaged {means}, leaving out undefined ones; pooled values count all cases as one."
     if counts.resampled:
         yield (
             f"Means that are defined for {word(LEAST_SUBJECTS)} {each}s or more, and pooled values, have "
-            f"{found.settings.level:.0%} bias-corrected and accelerated bootstrap confidence intervals over {each}s "
-            f"({found.settings.resamples:,} resamples){cite('Efron 1993')}."
+            f"{findings.settings.level:.0%} bias-corrected and accelerated bootstrap confidence intervals over {each}s "
+            f"({findings.settings.resamples:,} resamples){cite('Efron 1993')}."
         )
     else:
         were, few = "was" if counts.subjects == 1 else "were", counted(counts.subjects, each)
         why = f"there {were} only {few}" if counts.subjects < LEAST_SUBJECTS else f"too few {each}s have a value"
         yield f"No confidence intervals over {each}s were made, as {why}."
-    if "over_raters" in used(found):
+    if "over_raters" in used_formulas(findings):
         also = " also" if counts.resampled else ""
-        yield f"Pooled values{also} have jackknife intervals over raters{_of('over_raters')}."
+        yield f"Pooled values{also} have jackknife intervals over raters{_cite_statistic('over_raters')}."
 
 
-def _raters(found: Findings) -> Iterator[str]:
+def _rater_methods(findings: Findings) -> Iterator[str]:
     """By all cases pooled; nothing where no two raters can be compared."""
-    here, raters = used(found), found.agreement.raters
+    here, raters = used_formulas(findings), findings.agreement.raters
     if raters is None or len(raters.differences.raters) < 3 or "mean_difference" not in here:
         return
     yield (
         "With all cases pooled, outliers were raters whose mean of 1 − Dice to the others lay more than one standard "
-        f"deviation above the raters' mean{_of('outlier')}."
+        f"deviation above the raters' mean{_cite_statistic('outlier')}."
     )
     more = [f"Ward clustering{cite('Ward 1963')}"]
-    more += [f"Williams' index{_of('williams_index')}"] if "williams_index" in here else []
-    yield f"{listed(more)} went by the same Dice."
+    more += [f"Williams' index{_cite_statistic('williams_index')}"] if "williams_index" in here else []
+    yield f"{join_names(more)} went by the same Dice."
     rates = ["raters' sensitivity and specificity"] if "staple_sensitivity" in here else []
     if "effective_raters" in here:
-        rates.append(f"the effective number of independent raters{_of('effective_raters')}")
+        rates.append(f"the effective number of independent raters{_cite_statistic('effective_raters')}")
     if rates:
-        yield f"Pooled STAPLE{cite('Warfield 2004')}, prior estimated, gave {listed(rates)}."
+        yield f"Pooled STAPLE{cite('Warfield 2004')}, prior estimated, gave {join_names(rates)}."
 
 
-def _standards(found: Findings) -> Iterator[str]:
-    told = [in_words(found, method, item(found)) for method in found.fusion.methods]
-    if told:
-        start = "Reference standards were" if len(told) > 1 else "The reference standard was"
-        yield f"{start} made case by case: {listed(told, len(told))}."
-    if any(ending.united for one in found.fusion.cases.values() for ending in one.endings):
+def _standard_methods(findings: Findings) -> Iterator[str]:
+    methods = [cite_method(findings, method, pixel_word(findings)) for method in findings.fusion.methods]
+    if methods:
+        start = "Reference standards were" if len(methods) > 1 else "The reference standard was"
+        yield f"{start} made case by case: {join_names(methods, len(methods))}."
+    if any(ending.united for case in findings.fusion.cases.values() for ending in case.endings):
         yield "A vote unites all labels."
-    if "complexity.esm" in used(found):
+    if "complexity.esm" in used_formulas(findings):
         # STAPLE it is, whatever the reference standard
-        groups = f", and cases were grouped by k-means{cite('Arthur 2007')}" if found.fusion.groups else ""
+        groups = f", and cases were grouped by k-means{cite('Arthur 2007')}" if findings.fusion.groups else ""
         yield (
             "Complexity of a case was the entropy (100 bins) over the squared mean of STAPLE's probability"
-            f"{cite('Warfield 2004')} on the modified background, stretched to 0–1{_of('complexity.esm')}{groups}."
+            f"{cite('Warfield 2004')} on the modified background, stretched to "
+            f"0–1{_cite_statistic('complexity.esm')}{groups}."
         )
 
 
-def _evaluation(found: Findings, judged: Evaluation, counts: Counts) -> Iterator[str]:
+def _evaluation_methods(findings: Findings, judged: Evaluation, counts: StudyCounts) -> Iterator[str]:
     scored = {row.statistic for row in judged.table("scores").rows}
-    kind = "Grey-valued predictions" if found.study.options.grey else "Segmentations"
-    who, by = counted(len(found.study.algorithms), "algorithm"), _told(JUDGED, scored)
-    yield f"{kind} of {who} were judged against {listed(_truths(found, judged), 9)} by {by}."
-    apart = tolerances(found)
+    kind = "Grey-valued predictions" if findings.study.options.grey else "Segmentations"
+    who, by = counted(len(findings.study.algorithms), "algorithm"), _join_cited(SCORE_NAMES, scored)
+    yield f"{kind} of {who} were judged against {join_names(_judged_against(findings, judged), 9)} by {by}."
+    apart = tolerances(findings)
     if apart and "surface_dice" in scored:
-        given = found.asked.get("tolerance") is not None
+        given = findings.asked.get("tolerance") is not None
         how = "" if given else ", the median distance within which 95% of two raters' outlines lay"
-        yield f"The tolerance of surface Dice was {listed(apart)}{how}."
+        yield f"The tolerance of surface Dice was {join_names(apart)}{how}."
     if judged.grey is not None:
         low, high = judged.grey.skew
         yield f"P̄ averaged precision over prevalences from {low:.3g} to {high:.3g}."
@@ -228,50 +239,53 @@ def _evaluation(found: Findings, judged: Evaluation, counts: Counts) -> Iterator
     if counts.predictions_missing:
         how = "counted as the worst score" if judged.missing == "worst" else "excluded the case for all algorithms"
         yield f"A missing prediction {how}."
-    if empty_masks(found):
+    if empty_masks(findings):
         yield "Distances to or from an empty mask counted as the image's diagonal."
     if any(row["verdict"] for row in judged.table("verdicts").rows):
-        sure = ", with bootstrap intervals of the differences" if _ranged(judged) else ""
+        sure = ", with bootstrap intervals of the differences" if _has_difference_intervals(judged) else ""
         yield f"Each algorithm was compared with each rater, both judged by the same other raters (human range){sure}."
 
 
-def _ranged(judged: Evaluation) -> bool:
+def _has_difference_intervals(judged: Evaluation) -> bool:
     """Whether differences from raters have intervals."""
     ranges = judged.hard.ranges.values() if judged.hard else ()
-    return any(not math.isnan(d.low) for one in ranges for by in one.differences.values() for d in by.values())
+    return any(not math.isnan(d.low) for human in ranges for by in human.differences.values() for d in by.values())
 
 
-def _truths(found: Findings, judged: Evaluation) -> list[str]:
+def _judged_against(findings: Findings, judged: Evaluation) -> list[str]:
     """By what algorithms were judged; what was told before is not told again."""
-    told = found.fusion.methods
-    given = {c.name for case in found.study for c in case.references}
-    truths = [] if found.study.options.exchangeable else ["each rater"]
-    truths += ["these reference standards"] if set(judged.plan.truths) & set(told) else []
-    truths += [in_words(found, method, item(found)) for method in judged.plan.truths if method not in told]
+    described = findings.fusion.methods
+    given = {c.name for case in findings.study for c in case.references}
+    truths = [] if findings.study.options.exchangeable else ["each rater"]
+    truths += ["these reference standards"] if set(judged.plan.truths) & set(described) else []
+    truths += [
+        cite_method(findings, method, pixel_word(findings)) for method in judged.plan.truths if method not in described
+    ]
     return truths + ([counted(len(given), "reference") + " from elsewhere"] if given else [])
 
 
-def _ranking(found: Findings, ranked: Ranked) -> str:
+def _ranking_methods(findings: Findings, ranked: Ranked) -> str:
     ranking = ranked.ranking
-    metrics = listed([JUDGED.get(metric, metric) for metric in ranking.metrics])
+    metrics = join_names([SCORE_NAMES.get(metric, metric) for metric in ranking.metrics])
     exact = "exact " if ranking.subjects <= EXACT else ""
     by = {"mean": ranking.aggregate, "rank": "mean rank of", "test": "significant wins in"}[ranking.scheme]
     drawn = f" with {ranking.resamples:,} bootstrap resamples" if not ranking.overall.refusal else ""
-    silent = ", finding nothing where nothing was marked counting as best" if _silent(found) else ""
+    silent = ", finding nothing where nothing was marked counting as best" if _has_empty_agreement(findings) else ""
     return (
-        f"Algorithms were ranked by {by} {metrics}{drawn}{_of('rank')}{silent}, with Kendall's τ_b{_of('kendall_tau')} "
+        f"Algorithms were ranked by {by} {metrics}{drawn}{_cite_statistic('rank')}{silent}, with Kendall's "
+        f"τ_b{_cite_statistic('kendall_tau')} "
         f"between rankings, and compared in pairs by one-sided {exact}Wilcoxon signed-rank tests"
-        f"{_of('pairs.p_value')} with Holm's adjustment{_of('p_holm')}, α = {ranking.alpha:g}."
+        f"{_cite_statistic('pairs.p_value')} with Holm's adjustment{_cite_statistic('p_holm')}, α = {ranking.alpha:g}."
     )
 
 
-def _silent(found: Findings) -> bool:
+def _has_empty_agreement(findings: Findings) -> bool:
     """Whether anybody marked nothing where there is nothing."""
-    rows = numbers(found, "evaluate", "scores").table.rows
+    rows = find_table(findings, "evaluate", "scores").table.rows
     return any(row.scope == "case" and code(row.value) in PERFECT for row in rows)
 
 
-def _software(found: Findings) -> str:
+def _software_sentence(findings: Findings) -> str:
     parts = f"Python {platform.python_version()}, NumPy {version('numpy')}, SciPy {version('scipy')}"
     used_for = f"manytruths {manytruths.__version__}{cite(SOFTWARE)}"
-    return f"All computations were done with {used_for} ({parts}; seed {found.settings.seed})."
+    return f"All computations were done with {used_for} ({parts}; seed {findings.settings.seed})."

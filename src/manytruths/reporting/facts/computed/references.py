@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import manytruths
 
-CITED = re.compile(r"\[([^\[\]]+)\]")
+CITATION = re.compile(r"\[([^\[\]]+)\]")
 SOFTWARE = "manytruths"
 
 
@@ -61,27 +61,27 @@ def _software() -> str:
 
 def cite(*cited: str) -> str:
     """What follows a name in a text: `` [Fleiss 1971; Gwet 2008]``; nothing where there is nothing to cite."""
-    unknown = [one for one in cited if one not in REFERENCES and one != SOFTWARE]
+    unknown = [reference for reference in cited if reference not in REFERENCES and reference != SOFTWARE]
     assert not unknown, unknown
     return f" [{'; '.join(dict.fromkeys(cited))}]" if cited else ""
 
 
 def cited_in(text: str) -> list[str]:
     """What a text cites, each once, in the order in which it comes up."""
-    found = [one for group in CITED.findall(text) for one in group.split("; ")]
-    return list(dict.fromkeys(one for one in found if one in REFERENCES or one == SOFTWARE))
+    citations = [reference for group in CITATION.findall(text) for reference in group.split("; ")]
+    return list(dict.fromkeys(reference for reference in citations if reference in REFERENCES or reference == SOFTWARE))
 
 
-def once(text: str) -> str:
+def cite_once(text: str) -> str:
     """A text that cites everything where it first comes up, and not again."""
-    seen: set[str] = set()
+    earlier: set[str] = set()
 
     def first(group: re.Match[str]) -> str:
         cited = group[1].split("; ")
-        if not all(one in REFERENCES or one == SOFTWARE for one in cited):
+        if not all(reference in REFERENCES or reference == SOFTWARE for reference in cited):
             return group[0]
-        fresh = [one for one in cited if one not in seen]
-        seen.update(fresh)
+        fresh = [reference for reference in cited if reference not in earlier]
+        earlier.update(fresh)
         return cite(*fresh)
 
     return re.sub(r" \[([^\[\]]+)\]", first, text)
@@ -89,15 +89,15 @@ def once(text: str) -> str:
 
 def bibliography(cited: Iterable[str]) -> str:
     """The entries of what is cited, by key; the software last."""
-    known = sorted({one for one in cited if one != SOFTWARE})
-    entries = [REFERENCES[one].bibtex() for one in known]
+    known = sorted({reference for reference in cited if reference != SOFTWARE})
+    entries = [REFERENCES[reference].bibtex() for reference in known]
     return "\n\n".join([*entries, *([_software()] if SOFTWARE in cited else [])]) + "\n"
 
 
 PAMI, TMI = "{IEEE} Transactions on Pattern Analysis and Machine Intelligence", "{IEEE} Transactions on Medical Imaging"
 BIOMETRICS, LNCS = "Biometrics", "Lecture Notes in Computer Science"
 
-_ALL = (
+_REFERENCES = (
     Reference("Altman 1991", "book", "Altman, Douglas G.", "Practical Statistics for Medical Research",
               "Chapman and Hall"),
     Reference("Arbelaez 2011", "article",
@@ -240,5 +240,5 @@ _ALL = (
               "{IEEE} Transactions on Signal Processing", "40", "2570--2583", "10.1109/78.157297"),
 )  # fmt: skip
 
-REFERENCES = {one.cited: one for one in _ALL}
+REFERENCES = {one.cited: one for one in _REFERENCES}
 """By how they are cited."""

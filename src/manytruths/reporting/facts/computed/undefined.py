@@ -9,13 +9,13 @@ from ....analyses.rows import Row
 from ....core.errors import few
 from ....core.undefined import REASONS, code, reason
 from ...findings import Findings
-from ...parts import Block, Cell, Column, PageTable, Paragraphs, words
+from ...parts import Block, Cell, Column, PageTable, Paragraphs, text_cell
 from ..numbers import all_tables
-from ..wording import unit
+from ..wording import subject_word
 
-FEW, MOST = 3, 8
+MOST_CASES, MOST_STATISTICS = 3, 8
 """So many cases, and so many statistics, are named."""
-MANY = 12
+MANY_ROWS = 12
 """With more lines the table is closed, and can be filtered."""
 
 Key = tuple[str, str, str]
@@ -51,41 +51,45 @@ class _Gap:
             self.scopes[where + (", by group" if row.group else "")] = None
 
 
-def undefined(found: Findings) -> Block:
+def undefined_block(findings: Findings) -> Block:
     """A line for every file and reason, with the numbers and cases that it is true of."""
-    gaps = dict(_gaps(found))
+    gaps = dict(_gaps(findings))
     if not gaps:
         return Paragraphs((("Every value and every interval is defined.",),), "Undefined values")
     columns = (
         Column("Numbers", "By their names in the file.", number=False), Column("Missing", number=False),
         Column("Why", number=False), Column("How many"), Column("Where", number=False), Column("File", number=False),
     )  # fmt: skip
-    rows = tuple(_line(*key, gap) for key, gap in gaps.items())
+    rows = tuple(_gap_row(*key, gap) for key, gap in gaps.items())
     note = "Undefined values are left out of means and counted; nothing is put in their place."
-    many = len(rows) > MANY
+    many = len(rows) > MANY_ROWS
     return PageTable("undefined", "Undefined values and why", columns, rows, note, filter=many, closed=many)
 
 
-def _gaps(found: Findings) -> Iterable[tuple[Key, _Gap]]:
+def _gaps(findings: Findings) -> Iterable[tuple[Key, _Gap]]:
     gaps: dict[Key, _Gap] = {}
-    for file, table in all_tables(found):
+    for file, table in all_tables(findings):
         for row in table.rows:
-            for missing, why in _missing(row):
-                gaps.setdefault((file, missing, why), _Gap()).add(row, unit(found))
+            for missing, why in _missing_parts(row):
+                gaps.setdefault((file, missing, why), _Gap()).add(row, subject_word(findings))
     return sorted(gaps.items(), key=lambda item: item[0][1] != "value")
 
 
-def _missing(row: Row) -> Iterator[tuple[str, str]]:
+def _missing_parts(row: Row) -> Iterator[tuple[str, str]]:
     if code(row.value) and row.scope != "subject":  # of a subject it follows from its cases
         yield "value", reason(row.value)
     elif not code(row.value) and row.low is not None and code(row.low):
         yield "interval", REASONS[code(row.low)]
 
 
-def _line(file: str, missing: str, why: str, gap: _Gap) -> tuple[Cell, ...]:
+def _gap_row(file: str, missing: str, why: str, gap: _Gap) -> tuple[Cell, ...]:
     titles = list(gap.statistics)
-    where = [*([few(list(gap.cases), FEW)] if gap.cases else []), *gap.scopes]
+    where = [*([few(list(gap.cases), MOST_CASES)] if gap.cases else []), *gap.scopes]
     return (
-        words(few(titles, MOST), why=", ".join(titles) if len(titles) > MOST else ""), words(missing), words(why),
-        words(f"{gap.count:,}"), words("; ".join(where)), words(file),
-    )  # fmt: skip
+        text_cell(few(titles, MOST_STATISTICS), why=", ".join(titles) if len(titles) > MOST_STATISTICS else ""),
+        text_cell(missing),
+        text_cell(why),
+        text_cell(f"{gap.count:,}"),
+        text_cell("; ".join(where)),
+        text_cell(file),
+    )
