@@ -27,9 +27,8 @@ from .fusion import staple, vote
 from .io import write_csv, write_map, write_picture, write_text
 from .io.replacing import RUN, replacing
 from .raters import rater_performance, rater_tendency
-from .reporting.findings import Findings
-from .reporting.making import ReportPlan, compute_findings
-from .reporting.writing import render_page, write_tables
+from .reporting.findings import Findings, ReportPlan, compute_findings
+from .reporting.report import render_page, write_tables
 from .simulate import SimulatedRater, SimulatedStudy, simulate_study
 from .simulate.studies import SimulatedCase
 from .study import Progress, Study
@@ -125,7 +124,7 @@ def _reported(folder: Path, settings: Settings, progress: Progress | None) -> Fi
         predictions=str(folder / "study" / "predictions" / "{algorithm}" / "{case}.png"),
         references=str(folder / "known" / "{reference}" / "{case}.png"),
     )
-    plan = ReportPlan(examine=MapOptions(folder / "agree" / "heatmaps"), title="The demo: a simulated study")
+    plan = ReportPlan(maps=MapOptions(folder / "agree" / "heatmaps"), title="The demo: a simulated study")
     found = compute_findings(study, plan, folder / "report_files", settings=settings, progress=progress)
     write_tables(found, folder, pictures=True)
     return found

@@ -14,9 +14,9 @@ from manytruths.analyses.plan.topics import Wish
 from manytruths.analyses.plan.verb import plan
 from manytruths.analyses.summaries import Settings
 from manytruths.core.errors import ManytruthsError
-from manytruths.reporting.facts import in_short
+from manytruths.reporting.elements import Beside, Cases, Cell, PageTable, Paragraphs, Section, plain_text
 from manytruths.reporting.findings import Findings
-from manytruths.reporting.parts import Beside, Cases, Cell, PageTable, Paragraphs, Section, plain_text
+from manytruths.reporting.sections import summary
 from manytruths.study import Study
 
 METHODS = ("vote:0.5", "staple")
@@ -87,9 +87,9 @@ def mapped(change: Any, count: int = 12, who: str = "ABCDE") -> dict[str, dict[s
 
 def steps(found: Findings) -> list[str]:
     """What to do next."""
-    return listed(in_short.section(found), "What to do next")
+    return listed(summary.section(found), "What to do next")
 
 
 def to_know(found: Findings) -> list[str]:
     """Notes at the end of the first part."""
-    return listed(in_short.section(found), "To know")
+    return listed(summary.section(found), "To know")

@@ -10,9 +10,9 @@ from small_findings import discs, findings, lead, mapped, steps, tables, to_know
 
 from manytruths.analyses.agree.agree import compute_agreement
 from manytruths.analyses.agree.case import MapOptions
-from manytruths.reporting.facts import in_short, raters
-from manytruths.reporting.facts.dependence import error_dependence
-from manytruths.reporting.parts import plain_text
+from manytruths.reporting.elements import plain_text
+from manytruths.reporting.sections import raters, summary
+from manytruths.reporting.sections.raters import error_dependence
 
 
 def nearly_all(rater, case):
@@ -33,7 +33,7 @@ def test_where_nearly_everything_is_marked():
     assert "background" not in told
     assert any(step.startswith("Most raters drew nearly the same") for step in steps(found))
     assert not any("worked alone:" in step for step in steps(found))
-    assert "No rater differs much from the others: 1 − Dice to them is at most 0.0" in lead(in_short.section(found))
+    assert "No rater differs much from the others: 1 − Dice to them is at most 0.0" in lead(summary.section(found))
 
 
 def test_where_little_is_marked_background_is_why():
@@ -98,7 +98,7 @@ def flipped():
 def test_masks_the_wrong_way_round_come_first():
     found = flipped()
     assert len(found.agreement.turns) == 3
-    section = in_short.section(found)
+    section = summary.section(found)
     first = plain_text(section.lead[0])
     assert first.startswith("Before anything else: in case p01, rater C's mask fits the others' when axis 1 is flipped")
     assert "; in case p02, rater C's" in first
@@ -124,6 +124,6 @@ def test_nothing_is_no_size():
 @pytest.mark.parametrize("count", [1, 12])
 def test_a_habit_takes_several_cases(count):
     wide = mapped(lambda r, c, m: np.kron(m, np.ones((2, 2), np.uint8))[12:36, 12:36] if r in "AB" else m, count)
-    text = lead(in_short.section(findings(wide)))
+    text = lead(summary.section(findings(wide)))
     assert "in size: " in text
     assert ("systematically" in text) is (count > 1)

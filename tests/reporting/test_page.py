@@ -10,9 +10,8 @@ from html.parser import HTMLParser
 import pytest
 
 from manytruths.analyses.rows import Row
-from manytruths.reporting import bundle
-from manytruths.reporting.page import CaseEntry, halves, headline, in_script, page, width
-from manytruths.reporting.parts import (
+from manytruths.reporting import page as page_module
+from manytruths.reporting.elements import (
     Beside,
     Cases,
     Cell,
@@ -25,6 +24,7 @@ from manytruths.reporting.parts import (
     number_cell,
     text_cell,
 )
+from manytruths.reporting.page import CaseEntry, halves, headline, in_script, page_html, width
 
 WICKED = ("<script>alert(1)</script>", '"onload="alert(2)', "</script><!--<script>", "{{ 7 * 7 }}", "p'&amp;")
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 20" width="40" height="20"><title>dots</title></svg>'
@@ -100,7 +100,7 @@ def made(names=("p01", "p02"), **more) -> str:
         CaseEntry(i, case, f"group {i}", "data:image/webp;base64,AAAA", json.dumps({"name": case}))
         for i, case in enumerate(names)
     ]
-    return page(sections, entries, title="A study", subtitle="today", footer="the end", **more)
+    return page_html(sections, entries, title="A study", subtitle="today", footer="the end", **more)
 
 
 def test_numbers_carry_their_address_all_digits_and_interval():
@@ -124,7 +124,7 @@ def test_every_cell_of_a_table_carries_its_address():
 
 def test_an_undefined_number_says_why():
     undefined = Cell("–", "nan", at="agree/agreement.csv#x", why="nobody marked anything")
-    html = page((Section("a", "A", ((undefined,),)),), (), title="", subtitle="", footer="")
+    html = page_html((Section("a", "A", ((undefined,),)),), (), title="", subtitle="", footer="")
     assert Elements(html).all("data", value="nan", title="nobody marked anything")[0][1] == "–"
 
 
@@ -170,7 +170,7 @@ def test_words_of_every_kind_are_escaped():
         Chart(wicked, SVG, wicked),
         PageTable(wicked, wicked, (Column(wicked, wicked),), ((text_cell(wicked, why=wicked),),), wicked, filter=True),
     )
-    html = page((Section(wicked, wicked, ((wicked,),), blocks),), (), title=wicked, subtitle=wicked, footer=wicked)
+    html = page_html((Section(wicked, wicked, ((wicked,),), blocks),), (), title=wicked, subtitle=wicked, footer=wicked)
     assert "alert(1)" in html
     assert wicked not in html
     assert len(Elements(html).all("script")) == 2
@@ -199,11 +199,11 @@ def test_only_its_own_script_may_run():
     [(meta, _)] = seen.all("meta", http_equiv="Content-Security-Policy")
     rules = dict(rule.strip().split(" ", 1) for rule in meta["content"].split(";"))
     assert rules["default-src"] == "'none'"
-    assert rules["script-src"] == f"'{bundle.digest(script)}'"
+    assert rules["script-src"] == f"'{page_module.digest(script)}'"
 
 
 def test_scripts_of_cases_may_come_from_beside_the_page():
-    html = page((), [CaseEntry(0, "p01", file="report_files/cases/0.js")], title="", subtitle="", footer="")
+    html = page_html((), [CaseEntry(0, "p01", file="report_files/cases/0.js")], title="", subtitle="", footer="")
     seen = Elements(html)
     assert seen.all("meta", http_equiv="Content-Security-Policy")[0][0]["content"].count("'self' file:") == 1
     assert json.loads(seen.all("script", id="case-list")[0][1])[0]["file"] == "report_files/cases/0.js"
@@ -227,18 +227,18 @@ def test_texts_keep_their_lines():
 
 
 def test_the_bundle_is_one_module():
-    script = bundle.scripts()
+    script = page_module.scripts()
     assert not re.search(r"^\s*(import|export)\b", script, re.MULTILINE)
     assert "</script" not in script.lower()
     assert "<!--" not in script
-    order = bundle.module_order(bundle.FRONT)
+    order = page_module.module_order(page_module.FRONT)
     assert order[-1] == "page.js"
-    assert {path.name for path in bundle.FRONT.glob("*.js")} == set(order)
+    assert {path.name for path in page_module.FRONT.glob("*.js")} == set(order)
 
 
 def test_no_two_modules_use_the_same_name():
     declared = r"^(?:async function\*?|function\*?|class|const|let|var) +([\w$]+)"
-    names = re.findall(declared, bundle.scripts(), re.MULTILINE)
+    names = re.findall(declared, page_module.scripts(), re.MULTILINE)
     assert names
     assert not {name for name in names if names.count(name) > 1}
 
@@ -249,7 +249,7 @@ def test_modules_come_behind_those_they_import(tmp_path):
     )
     (tmp_path / "one.js").write_text('import { c } from "./two.js";\nexport function a() {}\nexport const b = c;\n')
     (tmp_path / "two.js").write_text("export class c {}\n")
-    assert bundle.scripts(tmp_path) == "class c {}\n\nfunction a() {}\nconst b = c;\n\na(b, c);\n"
+    assert page_module.scripts(tmp_path) == "class c {}\n\nfunction a() {}\nconst b = c;\n\na(b, c);\n"
 
 
 def test_small_helpers():

@@ -142,9 +142,9 @@ NAMES = ("Zebra", "Okapi", "Weiss", "Schwarz", "Grau", "Quokka", "Krankenhaus")
 
 @pytest.mark.parametrize("most", [30, 5], ids=["inside", "beside"])
 def test_codes_hide_every_name_and_folder(most, house, tmp_path, monkeypatch):
-    from manytruths.reporting import making
+    from manytruths.reporting import findings
 
-    monkeypatch.setattr(making, "MOST_INSIDE", most)
+    monkeypatch.setattr(findings, "MOST_INSIDE", most)
     page, key = tmp_path / "report.html", tmp_path / "report_key.csv"
     made = mt.report(mt.Study.open(house), to=page, codes=True, resamples=40)
     assert made.key == key

@@ -1,5 +1,5 @@
 """The report: results of every analysis as one HTML file."""
 
-from .writing import Report, report
+from .report import Report, report
 
 __all__ = ["Report", "report"]

@@ -1,7 +1,12 @@
-"""Sections to one page that needs nothing beside it."""
+"""Sections to one page that needs nothing beside it.
+
+The front end in one piece: style sheets and scripts as the page holds them.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -11,8 +16,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from .bundle import digest, scripts, styles
-from .parts import Cell, PageTable, Section
+from .elements import Cell, PageTable, Section
 
 TEMPLATES = Path(__file__).parent / "templates"
 WORDY, TELLING = 12, 40
@@ -38,7 +42,7 @@ class CaseEntry:
     """Else the script that brings it, relative to the page."""
 
 
-def page(
+def page_html(
     sections: Sequence[Section], found_views: Sequence[CaseEntry], *, title: str, subtitle: str, footer: str
 ) -> str:
     """The whole page as HTML."""
@@ -130,3 +134,37 @@ def headline(table: PageTable) -> int | None:
     numbers = [i for i, column in enumerate(table.columns) if column.number]
     kappas = [i for i in numbers if "kappa" in table.columns[i].title.lower()]
     return next(iter(kappas + numbers), None)
+
+
+FRONT = Path(__file__).parent / "front"
+ENTRY = "page.js"
+STYLES = ("page.css", "viewer.css", "print.css")
+IMPORT = re.compile(r"^import\b[^;]*?[\"']\./([\w.-]+)[\"'];[ \t]*\n?", re.MULTILINE)
+EXPORT = re.compile(r"^export (?=(?:async |function|class|const|let)\b)", re.MULTILINE)
+
+
+def scripts(folder: Path | None = None) -> str:
+    """Every module that the page needs, each behind those it imports, as one module without imports."""
+    return "\n".join(_without_imports(name, folder or FRONT) for name in module_order(folder or FRONT))
+
+
+def styles(folder: Path | None = None) -> str:
+    """The style sheets, the one for paper last."""
+    return "\n".join(((folder or FRONT) / name).read_text(encoding="utf-8") for name in STYLES)
+
+
+def module_order(folder: Path, entry: str = ENTRY) -> list[str]:
+    """The modules behind an entry, imported ones first."""
+    modules: list[str] = []
+    for needed in IMPORT.findall((folder / entry).read_text(encoding="utf-8")):
+        modules += [name for name in module_order(folder, needed) if name not in modules]
+    return [*modules, entry]
+
+
+def digest(script: str) -> str:
+    """How a content security policy names a script that may run."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
+
+
+def _without_imports(name: str, folder: Path) -> str:
+    return EXPORT.sub("", IMPORT.sub("", (folder / name).read_text(encoding="utf-8"))).strip() + "\n"

@@ -1,0 +1,474 @@
+"""Who differs, and how: tendencies, performance, pairs, the same rater twice, whether raters err together.
+
+What is said of single raters: who stands out and why, who draws larger or smaller, whose mask lies wrong.
+
+Whether raters differ on the same pixels, and whether some drew nearly the same, in words.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from ...analyses.agree.charts import charts
+from ...analyses.rows import Row
+from ...raters.dependence import PossibleCopy
+from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Section, Sentence, text_cell
+from ..findings import Findings
+from .numbers import TableIndex, find_table, is_defined
+from .vocabulary import interval_name, join_parts, pixel_word, rater_cell, spell_count, subject_word
+
+PERFORMANCE = {
+    "sensitivity": ("Sensitivity", "Of what at least half of the raters marked, the share that this rater marked."),
+    "specificity": ("Specificity", "Of what fewer than half marked, the share that this rater left unmarked."),
+    "ppv": ("PPV", "Of what this rater marked, the share that at least half of the raters marked."),
+    "cohen_kappa": ("Kappa", "Agreement with that vote beyond chance: 1 is full agreement, 0 is chance."),
+}
+MANY_PAIRS = 15
+"""With more pairs of raters, their table is closed at first."""
+MANY_RATERS, ENDS = 15, 20
+"""Of more raters, only so many pairs are shown from either end."""
+
+
+def section(findings: Findings) -> Section | None:
+    """What each rater is like; None where raters are exchangeable, so that nothing can be said of one."""
+    if findings.agreement.raters is None:
+        return None
+    lead = (*_turned_warning(findings), *outlier_sentences(findings), *size_sentences(findings))
+    blocks = [*_charts(findings), *_tables(findings), *_repeat_table(findings), *_dependence_block(findings)]
+    return Section("raters", "Who differs, and how?", lead, tuple(blocks))
+
+
+def _turned_warning(findings: Findings) -> Iterator[Sentence]:
+    """Whose numbers here say nothing about how they draw."""
+    if names := turned_raters(findings):
+        who = join_parts([("rater ", rater_cell(findings, name)) for name in names])
+        yield ("A mask of ", *who, " was probably saved the wrong way round (see In short): what is said of raters "
+               "here may be due to that.")  # fmt: skip
+
+
+def _charts(findings: Findings) -> Iterator[Block]:
+    svgs = charts(findings.agreement)
+    captions = {
+        "dendrogram": "Raters who draw alike are joined far to the left; who joins last differs most from the others.",
+        "dice-between-raters": "Every rater against every other, all cases together: 1 is the same drawing.",
+    }
+    if len(_rater_names(findings)) == 2:
+        del captions["dendrogram"]
+    shown = [Chart(name, svgs[name], caption) for name, caption in captions.items() if name in svgs]
+    if shown:
+        yield Beside(tuple(shown)) if len(shown) > 1 else shown[0]
+
+
+def _tables(findings: Findings) -> Iterator[Block]:
+    table = find_table(findings, "agree", "raters")
+    yield _tendency_table(findings, table)
+    if len(_rater_names(findings)) > 2:  # of two, any mark is in the vote
+        yield _performance_table(findings, table)
+        yield _pooled_table(findings, table)
+    pairs = find_table(findings, "agree", "pairs")
+    if rows := [r for r in pairs.all("cohen_kappa", "pooled") if r["relation"] == "between"]:
+        yield _pair_table(findings, pairs, rows)
+
+
+def _rater_names(findings: Findings) -> tuple[str, ...]:
+    assert findings.agreement.raters is not None
+    return findings.agreement.raters.differences.raters
+
+
+def _name_columns(findings: Findings) -> list[Column]:
+    """The head of the first columns: who it is, and what is known of all."""
+    return [Column("Rater", number=False), *(Column(p, number=False) for p in _properties(findings))]
+
+
+def _name_cells(findings: Findings, rater: str) -> list[Cell]:
+    own = findings.study.properties.get(rater, {})
+    return [rater_cell(findings, rater), *(text_cell(own.get(p, "")) for p in _properties(findings))]
+
+
+def _properties(findings: Findings) -> list[str]:
+    return list(dict.fromkeys(name for own in findings.study.properties.values() for name in own))
+
+
+def _tendency_table(findings: Findings, table: TableIndex) -> PageTable:
+    """How each draws, beside the others."""
+    columns = [
+        *_name_columns(findings),
+        Column("Differs from others by", "1 − Dice to each of the others, on average: 0 is the same drawing."),
+        Column("Stands out", "Differs by more than the raters' mean plus one SD: somebody mostly does.", number=False),
+        Column("Size, of the others'", "What the rater marked over what the others marked: above 1 is larger."),
+        Column("Draws", "The size in words: 25% larger or 20% smaller than the others is worth a word.", number=False),
+        Column("Misses", "Of what at least half of the others marked, the share that this rater left."),
+        Column("Alone", "Of what this rater marked, the share that nobody else marked."),
+        Column("Williams' index", "1: agrees with the others as they agree among themselves; less: agrees less."),
+    ]  # fmt: skip
+    rows = tuple(_tendency_row(findings, table, rater) for rater in _rater_names(findings))
+    return PageTable("rater-tendencies", "How each rater draws", tuple(columns), rows, "All cases pooled.")
+
+
+def _tendency_row(findings: Findings, table: TableIndex, rater: str) -> tuple[Cell, ...]:
+    assert findings.agreement.raters is not None
+    out = rater in findings.agreement.raters.differences.outliers
+    size = table.row("relative_area", "pooled", rater)
+    return (
+        *_name_cells(findings, rater),
+        table.cell("mean_difference", "pooled", rater),
+        text_cell("yes" if out else ""),
+        table.cell("relative_area", "pooled", rater),
+        text_cell(size_word(size)),
+        table.cell("misses", "pooled", rater, digits=0, percent=True),
+        table.cell("extra", "pooled", rater, digits=0, percent=True),
+        table.cell("williams_index", "pooled", rater),
+    )
+
+
+def _performance_table(findings: Findings, table: TableIndex) -> PageTable:
+    """Each against the vote, on average over subjects."""
+    columns = (*_name_columns(findings), *(Column(title, help) for title, help in PERFORMANCE.values()))
+    rows = tuple(
+        (*_name_cells(findings, rater), *(table.cell(s, "mean", rater, digits=3) for s in PERFORMANCE))
+        for rater in _rater_names(findings)
+    )
+    note = (
+        f"Mean over {subject_word(findings)}s, with its {interval_name(findings)}. The vote has a share of each "
+        "rater in it."
+    )
+    return PageTable("rater-performance", "Each rater against the vote of all", columns, rows, note)
+
+
+def _pooled_table(findings: Findings, table: TableIndex) -> PageTable:
+    """The same of all items together, against the vote of the others too, and STAPLE's rates."""
+    others = [Column(f"{title}, others", _help_of_others(help)) for title, help in PERFORMANCE.values()]
+    rates = [
+        Column("STAPLE sensitivity", "As STAPLE estimates it, with a reference standard that it estimates as well."),
+        Column("STAPLE specificity", "Likewise; near 1 wherever most of what is counted is background."),
+    ]
+    columns = (*_name_columns(findings), *(Column(*own) for own in PERFORMANCE.values()), *others, *rates)
+    rows = tuple((*_name_cells(findings, rater), *_pooled_cells(table, rater)) for rater in _rater_names(findings))
+    title, note = (
+        "The same, all cases pooled",
+        f"Every {pixel_word(findings)} counts the same, so that large cases weigh more.",
+    )
+    return PageTable("rater-performance-pooled", title, columns, rows, note, closed=True)
+
+
+def _help_of_others(help: str) -> str:
+    return help.replace("of the raters", "of the other raters").replace("that vote", "the vote of the others")
+
+
+def _pooled_cells(table: TableIndex, rater: str) -> Iterator[Cell]:
+    wanted = [*PERFORMANCE, *(f"{s}_against_others" for s in PERFORMANCE), "staple_sensitivity", "staple_specificity"]
+    return (table.cell(statistic, "pooled", rater, digits=3) for statistic in wanted)
+
+
+def _pair_table(findings: Findings, table: TableIndex, rows: Sequence[Row]) -> PageTable:
+    """Every two raters."""
+    columns = (Column("Rater", number=False), Column("and", number=False), *_pair_columns())
+    few = len(_rater_names(findings)) <= MANY_RATERS
+    shown = rows if few else _most_and_least_alike(table, rows)
+    cells = tuple(
+        (rater_cell(findings, str(r["rater_a"])), rater_cell(findings, str(r["rater_b"])), *_pair_cells(table, r))
+        for r in shown
+    )
+    note = f"Means are over {subject_word(findings)}s, pooled numbers over all {pixel_word(findings)}s."
+    if few:
+        return PageTable("rater-pairs", "Every two raters", columns, cells, note, closed=len(rows) > MANY_PAIRS)
+    note += f" All {len(rows):,} pairs are in agree/pairs.csv."
+    return PageTable("rater-pairs", f"The {ENDS} pairs most and least alike", columns, cells, note, closed=True)
+
+
+def _most_and_least_alike(table: TableIndex, rows: Sequence[Row]) -> list[Row]:
+    """Of many pairs those with the highest and the lowest Dice, pairs without one left out."""
+    dice = {r.extra: r.value for r in table.all("dice", "pooled") if is_defined(r)}
+    order = sorted((r for r in rows if r.extra in dice), key=lambda r: -dice[r.extra])
+    return order if len(order) <= 2 * ENDS else [*order[:ENDS], *order[-ENDS:]]
+
+
+def _pair_columns() -> list[Column]:
+    return [
+        Column("Dice", "How far the two drawings overlap, on average: 1 is the same drawing."),
+        Column("Cohen's kappa", "Agreement of the two beyond chance, on average."),
+        Column("Size differs by", "Of the mean of their two sizes, on average."),
+        Column("Dice, pooled", "All cases as if they were one."),
+        Column("Kappa, pooled", "All cases as if they were one."),
+    ]
+
+
+def _pair_cells(table: TableIndex, row: Row) -> Iterator[Cell]:
+    for statistic in ("dice", "cohen_kappa", "volume_difference"):
+        share: dict[str, Any] = {"digits": 0, "percent": True} if statistic == "volume_difference" else {}
+        yield table.cell(statistic, "mean", *row.extra, **share)
+    for statistic in ("dice", "cohen_kappa"):
+        yield table.cell(statistic, "pooled", *row.extra)
+
+
+def _repeat_table(findings: Findings) -> Iterator[Block]:
+    """The same rater's readings beside each other."""
+    table = find_table(findings, "agree", "pairs")
+    rows = [r for r in table.all("cohen_kappa", "pooled") if r["relation"] == "within"]
+    if not rows:
+        return
+    columns = (Column("Reading", number=False), Column("and", number=False), *_pair_columns())
+    cells = tuple(
+        (*(rater_cell(findings, str(name)) for name in (r["rater_a"], r["rater_b"])), *_pair_cells(table, r))
+        for r in rows
+    )
+    note = "Even one rater draws differently on another day: a guide to how much agreement to expect of two."
+    yield PageTable("rater-repeats", "The same rater twice", columns, cells, note)
+
+
+def _dependence_block(findings: Findings) -> Iterator[Block]:
+    """Whether the raters' errors go together."""
+    sentences = tuple(_dependence_sentences(findings))
+    if sentences:
+        yield Paragraphs(sentences, "Do the raters' errors go together?")
+
+
+def _dependence_sentences(findings: Findings) -> Iterator[Sentence]:
+    errors = error_dependence(findings)
+    if errors is not None:
+        yield (
+            "The more the raters' errors go together, the less their votes add to each other. Here ",
+            *errors.sentence,
+            ". A mistake that all share cannot be seen at all.",
+        )
+    elif len(_rater_names(findings)) < LEAST_RATERS:
+        yield ("Whether the raters' errors go together cannot be told: this needs at least four raters.",)
+    alike, pairs = possible_copies(findings), find_table(findings, "agree", "pairs")
+    for copy in alike.pairs if alike.suspected else ():
+        names = (rater_cell(findings, copy.rater_a), " and ", rater_cell(findings, copy.rater_b))
+        value = pairs.cell("dice", "pooled", copy.rater_a, copy.rater_b, "between", digits=3)
+        yield ("Raters ", *names, " drew nearly the same, with a Dice of ", value, ": is one a copy or an edit?")
+
+
+LARGER, SMALLER = 1.25, 0.8
+"""From here on, the size of what a rater marks is worth a word."""
+MOST_NAMED = 6
+"""So many raters are told of, those first who differ most."""
+FEW_RATERS = 5
+"""Among fewer, the rule for who stands out often finds somebody; among more, nearly always."""
+SMALL_DISTANCE = 0.05
+"""1 − Dice to the others below which nobody is said to stand out."""
+MANY_MISSED, MANY_ALONE = 0.25, 0.15
+"""From here on, what a rater leaves of the others' marks, and marks alone, is worth a word."""
+
+
+def draws_larger(row: Row | None) -> bool:
+    """Whether a rater draws larger than the others."""
+    return row is not None and row.value >= LARGER
+
+
+def draws_smaller(row: Row | None) -> bool:
+    """Whether a rater draws smaller than the others; who draws nothing does not."""
+    return row is not None and 0 < row.value <= SMALLER
+
+
+def size_word(row: Row | None) -> str:
+    """The size of what a rater marks in a word."""
+    if row is not None and row.value == 0:
+        return "nothing"
+    return "larger" if draws_larger(row) else "smaller" if draws_smaller(row) else ""
+
+
+def turned_raters(findings: Findings) -> list[str]:
+    """Raters with a mask that was probably saved the wrong way round."""
+    wrong = {turn.rater for turn in findings.agreement.turns}
+    return [r for r in findings.study.rater_names if r in wrong]
+
+
+def outlier_sentences(findings: Findings) -> Iterator[Sentence]:
+    """A sentence for each rater who stands out, with why, or one that says that nobody does."""
+    raters = findings.agreement.raters
+    if raters is None:
+        return
+    table = find_table(findings, "agree", "raters")
+    if not any(is_defined(table.row("mean_difference", "pooled", rater)) for rater in raters.differences.raters):
+        yield ("Whether a rater stands out cannot be told: no two raters can be compared.",)
+    elif len(raters.differences.raters) == 2:
+        yield ("With two raters, neither can be said to stand out: it takes a third to see who differs.",)
+    elif not raters.differences.outliers:
+        yield ("No rater stands out from the others.",)
+    elif all_alike(findings):
+        most = max((r for r in table.all("mean_difference", "pooled") if is_defined(r)), key=lambda r: r.value)
+        yield ("No rater differs much from the others: 1 − Dice to them is at most ", table.quote(most), " on average.")
+    for rater in outlying_raters(findings):
+        yield _outlier_sentence(findings, table, rater)
+    if outlying_raters(findings):
+        yield (_outlier_caveat(findings),)
+
+
+def all_alike(findings: Findings) -> bool:
+    """Whether all raters are so alike that the rule for who stands out finds trifles."""
+    rows = [r for r in find_table(findings, "agree", "raters").all("mean_difference", "pooled") if is_defined(r)]
+    return bool(rows) and all(r.value < SMALL_DISTANCE for r in rows)
+
+
+def outlying_raters(findings: Findings) -> list[str]:
+    """Who does, but for those whose mask seems to lie wrong: they are told of first."""
+    raters, wrong = findings.agreement.raters, turned_raters(findings)
+    if raters is None or all_alike(findings):
+        return []
+    return [r for r in raters.differences.outliers if r not in wrong]
+
+
+def outlier_summary(findings: Findings) -> Iterator[Sentence]:
+    """The same in one sentence: several raters without why."""
+    names = outlying_raters(findings)
+    if len(names) < 2:
+        yield from outlier_sentences(findings)
+        return
+    table = find_table(findings, "agree", "raters")
+    parts: list[Sentence] = [(rater_cell(findings, r), ": ", table.cell("mean_difference", "pooled", r)) for r in names]
+    limit = table.cell("outlier_threshold", "pooled", "")
+    yield ("Some raters stand out, with drawings that are far from the others' on average (1 − Dice is ",
+           *join_parts(parts), "; more than ", limit, " stands out).")  # fmt: skip
+    yield (_outlier_caveat(findings),)
+
+
+def _outlier_sentence(findings: Findings, table: TableIndex, rater: str) -> Sentence:
+    name, why = rater_cell(findings, rater), list(_outlier_reasons(table, rater, rater_cell(findings, rater)))
+    apart: Sentence = (
+        " stands out, with drawings that are ", table.cell("mean_difference", "pooled", rater),
+        " from the others' on average (1 − Dice; more than ", table.cell("outlier_threshold", "pooled", ""),
+        " stands out)",
+    )  # fmt: skip
+    reasons: Sentence = (": ", *join_parts(why, "; ", "; ")) if why else ()
+    return ("Rater ", name, *apart, *reasons, ".")
+
+
+def _outlier_caveat(findings: Findings) -> str:
+    """How little the rule means: of equals, one lies beyond mean + one SD in 51% (three) to 99% (13) of studies."""
+    often = "often" if len(findings.study.rater_names) < FEW_RATERS else "nearly always"
+    copied = "; and where two copied, the others do" if possible_copies(findings).suspected else ""
+    return f"By this rule (mean + one SD) somebody {often} stands out, also among equally good raters{copied}."
+
+
+def _outlier_reasons(table: TableIndex, rater: str, name: Cell) -> Iterator[Sentence]:
+    misses, alone = (table.row(s, "pooled", rater) for s in ("misses", "extra"))
+    if misses is not None and misses.value >= MANY_MISSED:
+        share = table.quote(misses, 0, percent=True)
+        yield ("this rater misses ", share, " of what at least half of the others mark")
+    if alone is not None and alone.value >= MANY_ALONE:
+        yield (table.quote(alone, 0, percent=True), " of what ", name, " marks, nobody else marked")
+
+
+def size_sentences(findings: Findings) -> Iterator[Sentence]:
+    """Who draws larger or smaller than the others, or nothing."""
+    if findings.agreement.raters is None:
+        return
+    table = find_table(findings, "agree", "raters")
+    silent = [rater_cell(findings, str(r["rater"])) for r in table.all("relative_area", "pooled") if r.value == 0]
+    if silent:
+        yield (
+            "Rater " if len(silent) == 1 else "Raters ",
+            *join_parts([(name,) for name in silent]),
+            " marked nothing.",
+        )
+        return  # beside nothing everybody is large
+    rows = [r for r in table.all("relative_area", "pooled") if is_defined(r) and (draws_larger(r) or draws_smaller(r))]
+    rows.sort(key=lambda r: -abs(math.log(r.value)))
+    parts: list[Sentence] = []
+    for word, chosen in (("larger", draws_larger), ("smaller", draws_smaller)):
+        for row in filter(chosen, rows[:MOST_NAMED]):
+            rater = rater_cell(findings, str(row["rater"]))
+            verb, times = (" draws", " times the size that the others mark") if not parts else ("", " times")
+            parts.append(("rater ", rater, f"{verb} {word}, ", table.quote(row), times))
+    if parts:
+        how = " systematically" if len(findings.study) > 1 else ""
+        start = f"Some raters differ{how} in size" if len(parts) > 1 else "One rater differs in size"
+        others = ", among others" if len(rows) > MOST_NAMED else ""
+        yield (f"{start}{others}: ", *join_parts(parts, "; ", "; "), ".")
+
+
+HARDLY, WEAKLY = 0.1, 0.3
+"""Below so much correlation of errors it is called so."""
+LEAST_RATERS = 4
+"""Fewer raters do not show whether their errors go together."""
+FEW_EFFECTIVE = 0.8
+"""Where fewer than this share of the raters weigh as independent ones, it is worth a word at the top."""
+EASY = 0.95
+"""Where two raters mostly overlap by so much, everybody draws nearly the same, and nobody is asked about copies."""
+
+
+@dataclass(frozen=True)
+class ErrorDependence:
+    """How far the errors of two raters correlate, and as how many independent raters all of them weigh."""
+
+    raters: int
+    few: bool
+    words: str
+    """``weakly correlated``"""
+    item: str
+    correlation: Cell
+    effective: Cell
+
+    @property
+    def weight(self) -> Sentence:
+        """``five raters weigh about as much as 3.6 independent ones``."""
+        return (f"{spell_count(self.raters, 'rater')} weigh about as much as ", self.effective, " independent ones")
+
+    @property
+    def sentence(self) -> Sentence:
+        """The same in every part of the page, as it goes on after a comma or starts a sentence."""
+        if not self.few:
+            return (f"the raters' errors, as STAPLE sees them, are {self.words} (correlation ", self.correlation,
+                    "): ", *self.weight)  # fmt: skip
+        return (f"the raters' disagreements fall in part on the same {self.item}s, as along borders (their errors are "
+                f"{self.words}, ", self.correlation, "), so that for STAPLE ", *self.weight,
+                "; this need not mean that they influenced each other")  # fmt: skip
+
+
+def error_dependence(findings: Findings) -> ErrorDependence | None:
+    """Of named raters, where there are enough to tell and they differ anywhere."""
+    table = find_table(findings, "agree", "raters")
+    effective, shared = (table.row(name, "pooled", "") for name in ("effective_raters", "error_correlation"))
+    agreed = find_table(findings, "agree", "agreement").row("percent_agreement", "pooled")
+    if not is_defined(effective) or not is_defined(shared) or (agreed is not None and agreed.value == 1):
+        return None
+    raters = effective.n or len(findings.study.rater_names)
+    few = effective.value < FEW_EFFECTIVE * raters
+    return ErrorDependence(
+        raters,
+        few,
+        _correlation_words(shared.value, few),
+        pixel_word(findings),
+        table.quote(shared),
+        table.quote(effective, 1),
+    )
+
+
+def _correlation_words(correlation: float, few: bool) -> str:
+    shown = round(correlation, 2)  # the words go by the number that stands beside them
+    if shown < HARDLY:
+        return "slightly correlated" if few else "hardly correlated" if shown > -HARDLY else "negatively correlated"
+    return "weakly correlated" if shown < WEAKLY else "correlated"
+
+
+@dataclass(frozen=True)
+class PossibleCopies:
+    """Pairs of raters who drew nearly the same."""
+
+    pairs: tuple[PossibleCopy, ...]
+    easy: bool
+    """Whether most pairs did, so that it says more about what was drawn than about these."""
+
+    @property
+    def suspected(self) -> bool:
+        """Whether some stand out as too alike."""
+        return bool(self.pairs) and not self.easy
+
+
+def possible_copies(findings: Findings) -> PossibleCopies:
+    """Of named raters, by their Dice over all cases."""
+    raters = findings.agreement.raters
+    pairs = raters.dependence.copies if raters is not None else ()
+    rows = [
+        r
+        for r in find_table(findings, "agree", "pairs").all("dice", "pooled")
+        if r["relation"] == "between" and is_defined(r)
+    ]
+    easy = bool(rows) and (2 * len(pairs) > len(rows) or median(r.value for r in rows) >= EASY)
+    return PossibleCopies(tuple(pairs), easy)

@@ -1,0 +1,497 @@
+"""In short: five sentences, the cases to look at, what to do next.
+
+What to do next: look again, talk, ask more raters, and what not to trust.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ...agreement import krippendorff_rule, level
+from ...analyses.plan.topics import word
+from ...analyses.rows import Row
+from ...analyses.summaries import region_of
+from ...core.notes import code_of
+from ...inference.intervals import LEAST_SUBJECTS
+from ..elements import Block, Cell, Paragraphs, Section, Sentence
+from ..findings import Findings
+from .algorithms import algorithm_summary
+from .cases import (
+    cases_by_kappa,
+    coverage_sentence,
+    coverage_table,
+    dispute_table,
+    has_overlap,
+    marked_anything,
+    most_disputed,
+    raters_per_case,
+    why_no_kappa,
+    why_no_overlap,
+)
+from .numbers import StudyCounts, TableIndex, find_table, has_interval, is_defined
+from .raters import (
+    draws_larger,
+    draws_smaller,
+    error_dependence,
+    outlier_summary,
+    outlying_raters,
+    possible_copies,
+    size_sentences,
+    turned_raters,
+)
+from .vocabulary import (
+    SCALES,
+    capitalise,
+    case_cell,
+    case_links,
+    join_parts,
+    most_different,
+    note_sentences,
+    pixel_word,
+    rater_cell,
+    spell_count,
+    spelled_interval,
+    subject_word,
+)
+
+UNNAMED_PATIENTS = (
+    "Every case counts as a patient of its own. If some are of the same patient (two eyes, two slices), name patients "
+    "in cases.csv; confidence intervals are too narrow otherwise."
+)
+DICE_END = ", where 1 would be the same drawing"
+MOST_NAMED = 2
+"""So many masks that lie wrong are told of one by one."""
+MANY_LABELS = 6
+"""With more labels only the ends are told."""
+
+
+def section(findings: Findings) -> Section:
+    """What a reader with a minute must know."""
+    lead = (
+        *_turned_masks(findings),
+        *_overlap_sentences(findings),
+        *_kappa_sentence(findings),
+        *_label_sentence(findings),
+        *_rater_sentences(findings),
+        *_standard_sentences(findings),
+        *algorithm_summary(findings),
+    )
+    return Section("in-short", "In short", lead, tuple(_blocks(findings)))
+
+
+def _blocks(findings: Findings) -> Iterator[Block]:
+    if (table := dispute_table(findings)) is not None:
+        yield table
+    if sentences := next_steps(findings):
+        yield Paragraphs(sentences, "What to do next", listed=True)
+    yield coverage_table(findings) or Paragraphs((coverage_sentence(findings),))
+    others = (note for note in findings.agreement.notes if code_of(note) != "turned_mask")
+    notes = tuple((note,) for note in (*_unnamed_patients(findings), *note_sentences(findings, others)))
+    if notes:
+        yield Paragraphs(notes, "To know", listed=True, kind="note")
+
+
+def _unnamed_patients(findings: Findings) -> Iterator[str]:
+    """No patient is named, so that cases of the same one would be taken for several."""
+    if len(findings.study) > 1 and all(case.subject == case.name for case in findings.study):
+        yield UNNAMED_PATIENTS
+
+
+def _turned_masks(findings: Findings) -> Iterator[Sentence]:
+    """Masks that were probably saved the wrong way round: nothing else is worth reading before."""
+    turns = [f"{turn.case}, {turn.words}" for turn in findings.agreement.turns]
+    if turns:
+        more = f"; and {word(len(turns) - MOST_NAMED)} more" if len(turns) > MOST_NAMED else ""
+        yield (f"Before anything else: in case {'; in case '.join(turns[:MOST_NAMED])}{more}. All numbers count it "
+               "as it is: turn it and make this page again.",)  # fmt: skip
+
+
+def _who_marked_what(findings: Findings) -> str:
+    study = findings.study
+    raters = spell_count(len(study.rater_names), "rater")
+    if study.options.exchangeable:
+        return f"{raters_per_case(findings)} marked each of {spell_count(len(study), 'case')}"
+    whole = all(len({c.name for c in case.masks}) == len(study.rater_names) for case in study)
+    cases = spell_count(len(study), "case")
+    same = "the same " if whole and len(study) > 1 else ""
+    patients = f" of {spell_count(len(study.subjects), 'patient')}" if subject_word(findings) == "patient" else ""
+    return f"{raters} marked {same}{cases}{patients}"
+
+
+def _overlap_sentences(findings: Findings) -> Iterator[Sentence]:
+    """Who marked what, and how far two drawings overlap."""
+    table = find_table(findings, "agree", "agreement")
+    dice, size, same = (table.row(s) for s in ("dice", "volume_difference", "percent_agreement"))
+    who, two = _who_marked_what(findings), "they" if len(findings.study.rater_names) == 2 else "any two raters"
+    if dice is None:
+        yield capitalise(
+            (
+                f"{who}; two raters give the same label to ",
+                _spelled_out(findings, table, "percent_agreement"),
+                f" of the {pixel_word(findings)}s.",
+            )
+            if is_defined(same)
+            else (f"{who}.",)
+        )
+    elif not is_defined(dice):
+        who = who.replace(" marked ", " looked at ", 1)
+        yield capitalise((f"{who}, but {why_no_overlap(findings)}: there is no overlap to measure.",))
+    else:
+        several = ", whatever the label," if len(_label_names(findings)) > 1 else ""
+        sizes: Sentence = ()
+        if size is not None and is_defined(size):
+            sizes = (", and the sizes they mark differ by ", table.quote(size, 0, percent=True))
+        mean = "mean Dice" if len(findings.study) > 1 or two != "they" else "Dice"
+        if dice.n and dice.n < len(findings.study.subjects):
+            several += (
+                f" in the {word(dice.n)} {subject_word(findings)}{'s' if dice.n > 1 else ''} where that can be told"
+            )
+        yield capitalise(
+            (
+                f"{who}; {two} overlap{several} by a {mean} of ",
+                _spelled_out(findings, table, "dice"),
+                DICE_END,
+                *sizes,
+                ".",
+            )
+        )
+    shown = same if dice is None else dice
+    if is_defined(shown) and not has_interval(shown):
+        yield (_why_no_interval(findings, shown),)
+
+
+def _why_no_interval(findings: Findings, row: Row) -> str:
+    """Why: there are too few, or the number is defined for too few of them."""
+    there, defined = len(findings.study.subjects), row.n or 0
+    if there < LEAST_SUBJECTS:
+        many = f"there {'is' if there == 1 else 'are'} {spell_count(there, subject_word(findings))}"
+        return (f"Numbers stand without confidence intervals: those are over {subject_word(findings)}s and need "
+                f"{word(LEAST_SUBJECTS)} of them, and {many}.")  # fmt: skip
+    what = "Dice" if row.statistic == "dice" else "This number"
+    return (f"{what} stands without a confidence interval: it is defined for {word(defined)} of "
+            f"{spell_count(there, subject_word(findings))}, and intervals need {word(LEAST_SUBJECTS)}.")  # fmt: skip
+
+
+def _spelled_out(findings: Findings, table: TableIndex, statistic: str) -> Cell:
+    """The first number says what stands behind it."""
+    share: dict[str, Any] = {"digits": 0, "percent": True} if statistic == "percent_agreement" else {}
+    return table.cell(statistic, level=spelled_interval(findings), **share)
+
+
+def _kappa_sentence(findings: Findings) -> Iterator[Sentence]:
+    """Kappa with its word, and how far cases differ."""
+    table = find_table(findings, "agree", "agreement")
+    kappa, dice = table.row("fleiss_kappa"), table.row("dice")
+    if not is_defined(kappa):
+        if dice is None or is_defined(dice):
+            yield (f"Agreement beyond chance cannot be told: {why_no_kappa(findings)}.",)
+        return
+    if kappa.value == 1:
+        yield (
+            f"All raters drew exactly the same{' in every case' if len(findings.study) > 1 else ''}: Fleiss' kappa is ",
+            table.quote(kappa),
+            ".",
+        )
+        return
+    scale = findings.settings.scale
+    name = level(kappa.value, scale)
+    low = level(kappa.low, scale) if has_interval(kappa) and kappa.low is not None else name
+    sure = f", though its CI reaches down to {low}" if low != name else ""
+    mean = f", on average over {subject_word(findings)}s" if len(findings.study) > 1 else ""
+    yield (f"Agreement beyond chance is {name} by the scale of {SCALES.get(scale, scale)}{sure}: Fleiss' kappa is ",
+           table.quote(kappa), mean, *_kappa_range(findings, table), ".")  # fmt: skip
+
+
+def _kappa_range(findings: Findings, table: TableIndex) -> Sentence:
+    rows = [row for row in cases_by_kappa(findings) if is_defined(row)]
+    if len(rows) < 2 or rows[0].value == rows[-1].value:
+        return ()
+    least, most = rows[0], rows[-1]
+    return ("; case by case it ranges from ", table.quote(least), " (", case_cell(least.case), ") to ",
+            table.quote(most), " (", case_cell(most.case), ")")  # fmt: skip
+
+
+def _label_names(findings: Findings) -> list[str]:
+    rows = find_table(findings, "agree", "agreement").all("fleiss_kappa", "mean", label=None)
+    return list(dict.fromkeys(row.label for row in rows if row.label))
+
+
+def _label_sentence(findings: Findings) -> Iterator[Sentence]:
+    """Kappa label by label."""
+    table = find_table(findings, "agree", "agreement")
+    rows = [r for r in (table.row("fleiss_kappa", label=name) for name in _label_names(findings)) if r is not None]
+    rows = sorted((r for r in rows if is_defined(r)), key=lambda r: -r.value)
+    if len(rows) < 2:
+        return
+    shown = rows if len(rows) <= MANY_LABELS else [rows[0], rows[-1]]
+    where = "Label by label, kappa is " if shown is rows else f"Of {spell_count(len(rows), 'label')}, kappa is "
+    yield (where, *join_parts([(table.quote(r), f" for {r.label}") for r in shown]), ".")
+
+
+def _rater_sentences(findings: Findings) -> Iterator[Sentence]:
+    """Who stands out; who draws larger or smaller."""
+    if findings.study.options.exchangeable:
+        yield ("Raters are not told apart here, so that nothing is said about one of them.",)
+    elif is_defined(find_table(findings, "agree", "agreement").row("fleiss_kappa")):
+        yield from outlier_summary(findings)
+        yield from size_sentences(findings)
+
+
+def _standard_sentences(findings: Findings) -> Iterator[Sentence]:
+    """How far the reference standard depends on how it is made, and whether raters differ on the same pixels."""
+    errors, pair = error_dependence(findings), most_different(findings)
+    dice = find_table(findings, "agree", "agreement").row("dice")
+    if pair and (dice is None or is_defined(dice)):
+        much = "little" if pair.row.value >= 0.95 else "somewhat" if pair.row.value >= 0.85 else "much"
+        which = ", which differ most," if pair.several else ""
+        mean = "mean Dice" if len(findings.study) > 1 else "Dice"
+        yield (f"The reference standard depends {much} on how it is made: {pair.names}{which} overlap by a {mean} of ",
+               find_table(findings, "fuse", "differences").quote(pair.row), ".")  # fmt: skip
+    if errors is not None and errors.few:
+        yield capitalise((*errors.sentence, "."))
+
+
+HIGH_AGREEMENT, FAR_ABOVE_KAPPA, UNEQUAL_PREVALENCE = 0.8, 0.25, 0.5
+"""So high a percent agreement, so far above kappa, is worth a warning where one label is so much more common."""
+
+STABLE = 0.8
+"""A majority that decides less than this as most would is no help, however many raters there are."""
+
+RULES = {
+    "reliable": "the marks are reliable enough for conclusions",
+    "tentative conclusions only": "only tentative conclusions can be drawn",
+    "not reliable": "the marks are not reliable enough to draw conclusions",
+}
+
+
+def next_steps(findings: Findings) -> tuple[Sentence, ...]:
+    """Everything there is to do or to heed, the most useful first."""
+    parts: tuple[Callable[[Findings], Iterator[Sentence]], ...] = (
+        _look_again,
+        _partly_empty,
+        _no_overlap,
+        _talk_to_outliers,
+        _agree_on_border,
+        _ask_about_copies,
+        _second_look,
+        _more_raters,
+        _no_intervals,
+        _percent_agreement_warning,
+        _krippendorff_rule,
+    )
+    return tuple(sentence for part in parts for sentence in part(findings))
+
+
+def _look_again(findings: Findings) -> Iterator[Sentence]:
+    rows = most_disputed(findings)
+    if rows:
+        names = case_links([row.case for row in rows])
+        yield ("Look again at ", *names, ": the raters agree least there. Click a name to see who drew what.")
+
+
+def _partly_empty(findings: Findings) -> Iterator[Sentence]:
+    """Cases in which some raters marked nothing."""
+    tables = findings.agreement.tallies
+    cases = [
+        c for c, t in tables.items() if t.labels.background is not None and len(set(marked_anything(t).values())) > 1
+    ]
+    if cases:
+        where = f"In {spell_count(len(cases), 'case')} (" if len(findings.study) > 1 else "In the case ("
+        settle = "settle whether there is anything to mark before you compare outlines."
+        yield (where, *case_links(cases), ") some raters marked nothing and others something: ", settle)
+
+
+def _no_overlap(findings: Findings) -> Iterator[Sentence]:
+    """Cases without a place that two raters marked: no reference standard can be made of them."""
+    tables = findings.agreement.tallies
+    cases = [
+        c for c, t in tables.items() if t.labels.background is not None and any(t.marked > 0) and not has_overlap(t)
+    ]
+    if cases:
+        yield (
+            "Do not judge anything by ",
+            *case_links(cases),
+            ": no two raters marked a common place there, so that any ",
+            "reference standard is empty or one rater's alone.",
+        )
+
+
+def _talk_to_outliers(findings: Findings) -> Iterator[Sentence]:
+    raters, out = findings.agreement.raters, outlying_raters(findings)
+    if raters is None or not out:
+        return
+    others = [
+        (apart, rater)
+        for rater, apart in zip(raters.differences.raters, raters.differences.mean_difference.tolist(), strict=True)
+        if rater not in (*raters.differences.outliers, *turned_raters(findings)) and apart == apart
+    ]
+    names: Sentence = join_parts([("rater ", rater_cell(findings, rater)) for rater in out])
+    if others:
+        which = "some cases" if len(findings.study) > 1 else "the case"
+        yield (f"Go through {which} with ", *names, ", and with rater ", rater_cell(findings, min(others)[1]),
+               ", who is nearest to the others: do they follow the same rules? A number is no reason to leave anybody "
+               "out.")  # fmt: skip
+
+
+def _agree_on_border(findings: Findings) -> Iterator[Sentence]:
+    """Who draws larger, who smaller."""
+    if findings.agreement.raters is None:
+        return
+    rows = list(find_table(findings, "agree", "raters").all("relative_area", "pooled"))
+    big, small = ([str(r["rater"]) for r in rows if chosen(r)] for chosen in (draws_larger, draws_smaller))
+    if big and small and len(rows) > 2:
+        ends = (join_parts([("rater ", rater_cell(findings, r)) for r in side]) for side in (big, small))
+        yield ("Agree on where the border runs: ", *next(ends), f" draw{'s' if len(big) == 1 else ''} larger and ",
+               *next(ends), f" draw{'s' if len(small) == 1 else ''} smaller than the others.")  # fmt: skip
+
+
+def _ask_about_copies(findings: Findings) -> Iterator[Sentence]:
+    """Who may have copied; where most are alike, what is drawn may be the reason."""
+    alike = possible_copies(findings)
+    if alike.pairs and alike.easy:
+        who = "The two raters" if len(findings.study.rater_names) == 2 else "Most raters"
+        yield (f"{who} drew nearly the same (Dice above 0.98): what they marked is so large or so easy to see that "
+               "everybody draws alike, or else they did not work alone.",)  # fmt: skip
+    elif alike.pairs:
+        two: list[Sentence] = [
+            (rater_cell(findings, c.rater_a), " and ", rater_cell(findings, c.rater_b)) for c in alike.pairs[:3]
+        ]
+        left = len(alike.pairs) - 3
+        more: list[Sentence] = [(f"{spell_count(left, 'pair')} more",)] if left > 0 else []
+        yield (
+            "Ask whether they worked alone: ",
+            *join_parts(two + more, "; ", "; "),
+            " drew nearly the same. Copies and "
+            "edits make agreement look better than it is; named under based_on in reads.csv, they are left "
+            "out.",
+        )
+
+
+def _second_look(findings: Findings) -> Iterator[Sentence]:
+    """What algorithms mark and raters may have missed."""
+    rows = list(find_table(findings, "evaluate", "second_look").table.rows)
+    places = list(dict.fromkeys((row.case, row["rank"]) for row in rows))
+    if places:
+        cases = list(dict.fromkeys(case for case, _ in places))
+        yield (f"Look at {spell_count(len(places), 'place')} that algorithms mark and most raters do not, in ",
+               *case_links(cases), ": somebody may have missed something.")  # fmt: skip
+
+
+def _more_raters(findings: Findings) -> Iterator[Sentence]:
+    """Whether the majority would be more stable with more raters; not where masks are doubtful."""
+    table = find_table(findings, "plan", "plan")
+    best = next(table.all("best_raters", "pooled"), None)
+    if not is_defined(best) or findings.plan is None or turned_raters(findings) or possible_copies(findings).suspected:
+        return
+    here = max(len({c.name for c in case.masks}) for case in findings.study)
+    now = table.row("majority_accuracy", "pooled", "pilot", here, "", "")
+    then = table.row("majority_accuracy", "pooled", "pilot", int(best.value), "", "")
+    if now is None or then is None:
+        return
+    yield (*_stability(findings, table, here, now), *_gain_of_more(findings, table, here, best, now, then), " ", CAVEAT)
+
+
+CAVEAT = (
+    "This takes all raters for one kind, and is about how stable the majority is, not about what is right: a mistake "
+    "that most share is not seen."
+)
+
+
+def _stability(findings: Findings, table: TableIndex, here: int, now: Row) -> Sentence:
+    who = f"The majority of {word(here)}" if here > 2 else "Either of two raters"
+    large = "that" if here > 2 else "the majority"
+    return (f"Would more raters help? {who} would match {large} of a very large panel of similar raters in ",
+            table.quote(now, 0, percent=True), f" of the {pixel_word(findings)}s that anybody marked")  # fmt: skip
+
+
+def _gain_of_more(findings: Findings, table: TableIndex, here: int, best: Row, now: Row, then: Row) -> Sentence:
+    assert findings.plan is not None
+    points = 100 * findings.plan.wish.gain
+    gain = f"{points:g} percentage point{'' if points == 1 else 's'}"
+    if best.value <= here:
+        if _is_unsettled(findings, now):
+            return (f"; two more would hardly add to that (less than {gain}). {RULES_FIRST}",)
+        return (f"; two more would add less than {gain}", *_enough_raters(findings))
+    size, reach = table.quote(best, 0), table.quote(then, 0, percent=True)
+    most = max(int(str(r["raters"])) for r in table.all("majority_accuracy", "pooled"))
+    after = "more might still gain" if best.value + 2 > most else f"from there on two more add less than {gain}"
+    rules = f" {RULES_FIRST}" if _is_unsettled(findings, then) else ""
+    return ("; a panel of ", size, " would in ", reach, f", and {after}.{rules}")
+
+
+RULES_FIRST = "Raters like these disagree too much for a majority to settle it: agree on rules first."
+
+
+def _is_unsettled(findings: Findings, reached: Row) -> bool:
+    """Whether numbers of raters are not what lacks."""
+    kappa = find_table(findings, "agree", "agreement").row("fleiss_kappa")
+    return reached.value < STABLE or (is_defined(kappa) and kappa.value <= 0)
+
+
+def _enough_raters(findings: Findings) -> Sentence:
+    """Not where disagreements fall together, as those of more raters of the same kind would."""
+    errors = error_dependence(findings)
+    if errors is None or not errors.few:
+        return (", so that there are enough.",)
+    return (". But these ", *errors.weight, f", and more of the same kind would differ on the same {errors.item}s.")
+
+
+def _no_intervals(findings: Findings) -> Iterator[Sentence]:
+    """No interval, no conclusion about other patients."""
+    row = find_table(findings, "agree", "agreement").row("fleiss_kappa")
+    if is_defined(row) and not StudyCounts(findings).resampled:
+        many = len(findings.study.subjects) > 1
+        these = f"these {subject_word(findings)}s" if many else f"this {subject_word(findings)}"
+        yield (f"Take the numbers for {these} only: without confidence intervals, nothing is known about others.",)
+
+
+def _percent_agreement_warning(findings: Findings) -> Iterator[Sentence]:
+    table = find_table(findings, "agree", "agreement")
+    agreed, kappa = table.row("percent_agreement"), table.row("fleiss_kappa")
+    rare = table.row("prevalence_index")
+    if agreed is None or kappa is None or rare is None or region_of(findings.agreement.tallies) == "union":
+        return
+    if not (
+        agreed.value >= HIGH_AGREEMENT
+        and agreed.value - kappa.value >= FAR_ABOVE_KAPPA
+        and rare.value >= UNEQUAL_PREVALENCE
+    ):
+        return
+    share = table.quote(agreed, 0, percent=True)
+    little = _marked_share(findings) < 0.5
+    why = "are background that nobody marks" if little else "are marked by nearly everybody"
+    instead = "Kappa, Dice and positive agreement say more" if little else "Kappa and negative agreement say more"
+    yield (
+        "Do not quote percent agreement alone: it is ",
+        share,
+        f" because most {pixel_word(findings)}s {why}. {instead}.",
+    )
+
+
+def _marked_share(findings: Findings) -> float:
+    """Of all that raters could mark, how much they did: only to choose the words."""
+    tables = findings.agreement.tallies.values()
+    marks, chances = sum(int(t.marked @ t.counts) for t in tables), sum(int(t.rated @ t.counts) for t in tables)
+    return marks / chances if chances else 0.0
+
+
+def _krippendorff_rule(findings: Findings) -> Iterator[Sentence]:
+    """Krippendorff's limits, by the mean as kappa is told, or by the pooled number where only that has an interval."""
+    table = find_table(findings, "agree", "agreement")
+    mean, pooled = (table.row("krippendorff_alpha", scope) for scope in ("mean", "pooled"))
+    judged = next((row for row in (mean, pooled) if has_interval(row)), None)
+    if judged is None or judged.low is None or not is_defined(mean) or not is_defined(pooled):
+        return
+    which, rule = "mean" if judged is mean else "pooled number", krippendorff_rule(judged.low)
+    text = RULES[rule]
+    if rule == "reliable" and possible_copies(findings).suspected:
+        text = "the marks would be reliable enough for conclusions, if nobody has copied"
+    yield (
+        "Krippendorff's alpha is ",
+        table.quote(mean),
+        f" on average over {subject_word(findings)}s and ",
+        table.quote(pooled),
+        " with all cases pooled. Krippendorff asks for 0.80, or for 0.667 where conclusions are tentative; by the "
+        f"lower limit of the CI of the {which}, {text}.",
+    )
