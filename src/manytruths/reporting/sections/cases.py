@@ -120,11 +120,9 @@ def _algorithm_parts(findings: Findings) -> Iterator[Part]:
     names = [column.name for column in findings.study.algorithms]
     if len(names) > MOST_ALGORITHMS:
         return
-    truth, label, table = (
-        main_standards(findings)[0],
-        judged_label(findings),
-        find_table(findings, "evaluate", "scores"),
-    )
+    truth = main_standards(findings)[0]
+    label = judged_label(findings)
+    table = find_table(findings, "evaluate", "scores")
     for name in names:
         help = f"Dice of the prediction of {name} with {standard_name(findings, truth)}."
         yield Column(f"{name}: Dice", help), _score_of(table, "dice", name, truth, label=label)

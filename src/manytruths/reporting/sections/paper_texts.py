@@ -355,10 +355,8 @@ def _statistic_result(findings: Findings, row: Row, before: str) -> Sentence:
 
 
 def _kappa_range(findings: Findings) -> Iterator[Sentence]:
-    rows, table = (
-        [row for row in cases_by_kappa(findings) if is_defined(row)],
-        find_table(findings, "agree", "agreement"),
-    )
+    rows = [row for row in cases_by_kappa(findings) if is_defined(row)]
+    table = find_table(findings, "agree", "agreement")
     if len(rows) > 1:
         yield ("Fleiss' kappa of single cases ranged from ", table.quote(rows[0]), " to ", table.quote(rows[-1]), ".")
 

@@ -148,10 +148,8 @@ def _pooled_table(findings: Findings, table: TableIndex) -> PageTable:
     ]
     columns = (*_name_columns(findings), *(Column(*own) for own in PERFORMANCE.values()), *others, *rates)
     rows = tuple((*_name_cells(findings, rater), *_pooled_cells(table, rater)) for rater in _rater_names(findings))
-    title, note = (
-        "The same, all cases pooled",
-        f"Every {pixel_word(findings)} counts the same, so that large cases weigh more.",
-    )
+    title = "The same, all cases pooled"
+    note = f"Every {pixel_word(findings)} counts the same, so that large cases weigh more."
     return PageTable("rater-performance-pooled", title, columns, rows, note, closed=True)
 
 

@@ -280,10 +280,8 @@ def _histograms(findings: Findings) -> Iterator[Block]:
     many = raters > MOST_HISTOGRAMS and not findings.study.options.exchangeable
     if many or raters == 2 or len(findings.study) < LEAST_DRAWN:
         return
-    svgs, caption = (
-        charts(findings.fusion),
-        "How far each rater overlaps with it, case by case; line: mean of the cases.",
-    )
+    svgs = charts(findings.fusion)
+    caption = "How far each rater overlaps with it, case by case; line: mean of the cases."
     names = {method: f"iou-{method.replace(':', '-')}" for method in findings.fusion.methods}
     title = {method: as_title(standard_name(findings, method)) for method in names}
     blocks = tuple(Chart(f"fuse-{n}", svgs[n], f"{title[m]}. {caption}") for m, n in names.items() if n in svgs)

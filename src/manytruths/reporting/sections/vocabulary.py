@@ -85,7 +85,7 @@ SHARES = ("percent_agreement", "unanimous", "volume_difference", "smyth_bound")
 def spell_count(number: int, thing: str, things: str = "") -> str:
     """``five raters``, ``one case``, ``24 cases``.
 
-    >>> count(1, "case"), count(3, "study", "studies"), count(24, "case")
+    >>> spell_count(1, "case"), spell_count(3, "study", "studies"), spell_count(24, "case")
     ('one case', 'three studies', '24 cases')
     """
     return f"{word(number)} {thing if number == 1 else things or thing + 's'}"
@@ -94,7 +94,7 @@ def spell_count(number: int, thing: str, things: str = "") -> str:
 def join_names(names: Sequence[str], most: int = 6) -> str:
     """``A, B and C``; of many names the first, and how many more there are.
 
-    >>> listed(["A"]), listed(["A", "B", "C"]), listed("ABCDEF", 3)
+    >>> join_names(["A"]), join_names(["A", "B", "C"]), join_names("ABCDEF", 3)
     ('A', 'A, B and C', 'A, B, C and three more')
     """
     shown = list(names[:most])
