@@ -1,9 +1,4 @@
-"""A case as JSON that the viewer of the page reads, no larger than it may be.
-
-How a volume is turned for looking at it: slices first, then rows, then columns.
-
-Maps and images as text that a page can hold.
-"""
+"""The data of a case for the viewer of the page, as JSON of a limited size: orientation, maps, image, thumbnail."""
 
 from __future__ import annotations
 
@@ -29,32 +24,32 @@ from .layers import Layer, LayeredCase
 Array = NDArray[Any]
 
 SIDES = (2048, 1400, 1000, 720, 512, 384, 256, 160)
-"""Pixels along the longest side of an image, from what is wanted to what will do."""
+"""Pixels along the longest side of an image, the preferred size first."""
 MARGIN = 2
 """Slices shown above and below what anybody marked."""
 MOST_ITEMS = 1 << 26
-"""Of a map: what a browser holds without effort."""
+"""Largest number of pixels of a map, for the memory of the browser."""
 WHITE = "#ffffff"
-"""Of reference standards, so that no rater's colour is theirs."""
+"""Colour of reference standards; no rater has it."""
 DIGITS = 6
-"""Significant ones of a layer's values."""
+"""Significant digits of the values of a layer."""
 
 
 @dataclass(frozen=True)
 class ViewPlan:
-    """What of a case is shown, and how large it may be."""
+    """What to show of a case, and how large the data may be."""
 
     images: bool = True
-    """Whether the images themselves are shown, beneath the outlines."""
+    """Whether images are shown beneath the outlines."""
     largest: int = 1 << 22
-    """Bytes of a case."""
+    """Largest size of the data of a case, in bytes."""
     thumbnail: int = 132
-    """Pixels along its side."""
+    """Pixels along the longer side of the thumbnail."""
     colours: Mapping[str, str] | None = None
 
 
 def view_data(reading: Reading, layered: LayeredCase, plan: ViewPlan) -> dict[str, Any]:
-    """All that the viewer needs of a case."""
+    """The data that the viewer needs to show a case."""
     display = Display.of(reading.grid)
     maps = [display.orient(each) for each in layered.maps]
     marked = display.orient(layered.heat) > 0
@@ -101,7 +96,7 @@ def _ordinal(number: int) -> str:
 
 
 def _marked_slices(marked: NDArray[np.bool_]) -> slice:
-    """Of a volume, those around what anybody marked; all where nobody did."""
+    """The slices around everything that was marked, with a margin; all slices where nothing was."""
     held = np.flatnonzero(marked.any(axis=(1, 2)))
     if not len(held):
         return slice(0, len(marked))
@@ -113,7 +108,7 @@ def _fullest_slice(marked: NDArray[np.bool_]) -> int:
 
 
 def _fit_maps(maps: Sequence[Array], largest: int) -> tuple[int, list[dict[str, Any]]]:
-    """Every step-th row and column: the map of patterns as fine as may be, then the others, coarser if they must."""
+    """Take every step-th row and column so that the maps fit; the map of patterns is as fine as possible."""
     step, patterns = _coarsen_maps(maps[:1], 0.5 * largest, 1)
     room = max(0.0, 0.7 * largest - len(patterns[0]["data"]))
     further, others = _coarsen_maps([each[:, ::step, ::step] for each in maps[1:]], room, 1)
@@ -131,7 +126,7 @@ def _coarsen_maps(maps: Sequence[Array], room: float, step: int) -> tuple[int, l
 
 
 def _image_data(slices: Array, largest: int) -> dict[str, Any]:
-    """Every slice as a picture: as large and as good as there is room for all of them together."""
+    """Every slice as a picture, as large and as good as fits."""
     ends = middle(slices) if slices.dtype != np.uint8 and slices.dtype.kind != "b" else None
     longest = max(slices.shape[1:3])
     sides = [side for side in SIDES if side < 2 * longest] or [SIDES[-1]]
@@ -161,7 +156,7 @@ def _layer_data(layer: Layer) -> dict[str, Any]:
 
 
 def thumbnail(reading: Reading, layered: LayeredCase, plan: ViewPlan) -> str:
-    """How many raters marked what, over the image, around what was marked."""
+    """A small heatmap of votes over the image, cropped to what was marked."""
     display = Display.of(reading.grid)
     heat = display.orient(layered.heat)
     at = _fullest_slice(heat > 0)
@@ -176,7 +171,7 @@ def thumbnail(reading: Reading, layered: LayeredCase, plan: ViewPlan) -> str:
 
 
 def _square_around(marked: NDArray[np.bool_]) -> tuple[slice, slice]:
-    """A square around what was marked, with room; the whole where nothing was."""
+    """A square around what was marked, with a margin; the whole image where nothing was."""
     if not marked.any():
         return slice(None), slice(None)
     ends = [np.flatnonzero(marked.any(axis=1 - axis))[[0, -1]] for axis in (0, 1)]
@@ -188,23 +183,25 @@ def _square_around(marked: NDArray[np.bool_]) -> tuple[slice, slice]:
     return cuts[0], cuts[1]
 
 
+# --- orientation
+
 LETTERS = (("L", "R"), ("P", "A"), ("I", "S"))
-"""Of the low and the high end of each axis of space."""
+"""Letters of the low and the high end of each axis of space."""
 
 
 @dataclass(frozen=True)
 class Display:
-    """Which axes of the file are shown as slices, rows and columns, and which of them backwards."""
+    """Which axes of the file are shown as slices, rows and columns, and which of them are flipped."""
 
     axes: tuple[int, ...]
     flipped: tuple[bool, ...]
     spacing: tuple[float, ...] | None = None
     letters: tuple[str, str, str, str] | None = None
-    """At the left, right, top and bottom."""
+    """Letters at the left, right, top and bottom."""
 
     @classmethod
     def of(cls, grid: Grid) -> Display:
-        """As radiologists look at it where the file says how it lies in the patient; else as it is stored."""
+        """In radiological orientation where the file gives the orientation; else as stored."""
         if len(grid.shape) == 2:
             return cls((0, 1), (False, False), grid.spacing)
         across, _ = best_slice(np.zeros(grid.shape, bool), spacing=grid.spacing)
@@ -215,21 +212,21 @@ class Display:
 
     @classmethod
     def _in_patient(cls, grid: Grid, across: int, rows: int, columns: int) -> Display:
-        """The patient's right at the left, front or head at the top; from the side, the front at the left."""
+        """The patient's right at the left, anterior or head at the top; in sagittal views, anterior at the left."""
         matrix = np.array(grid.affine)[:3, :3]
         space = [int(np.abs(matrix[:, axis]).argmax()) for axis in range(3)]
         if len(set(space)) < 3:
             return cls((across, rows, columns), (False,) * 3, _along(grid.spacing, across, rows, columns))
         if space[rows] < space[columns]:
-            rows, columns = columns, rows  # left to right is nearer to x than up and down is
+            rows, columns = columns, rows  # columns run along the axis nearer to x
         rising = [matrix[space[axis], axis] > 0 for axis in range(3)]
-        # of all three directions the high end comes first: right, front, head
+        # the high end of each axis comes first: right, anterior, head
         flipped = (not rising[across], bool(rising[rows]), bool(rising[columns]))
         sides = LETTERS[space[columns]][::-1] + LETTERS[space[rows]][::-1]
         return cls((across, rows, columns), flipped, _along(grid.spacing, across, rows, columns), sides)
 
     def orient(self, array: Array) -> Array:
-        """An array (and its channels, should there be any) as slices, rows, columns."""
+        """An array (and its channels, if any) as slices, rows, columns."""
         more = tuple(range(len(self.axes), array.ndim))
         turned = array.transpose(*self.axes, *more)
         turned = turned[tuple(slice(None, None, -1) if back else slice(None) for back in self.flipped)]
@@ -241,7 +238,7 @@ class Display:
         return 1.0 if self.spacing is None else self.spacing[-2] / self.spacing[-1]
 
     def places(self, shape: tuple[int, ...], first: int, step: int) -> list[dict[str, int]]:
-        """For slices (of volumes), rows and columns: the file's axis, where it starts there, and its steps."""
+        """For slices (of volumes), rows and columns: the axis of the file, the index it starts at, and the step."""
         steps = (1, step, step)[-len(self.axes) :]
         starts = (first, 0, 0)[-len(self.axes) :]
         axes = []
@@ -256,8 +253,11 @@ def _along(spacing: tuple[float, ...] | None, *axes: int) -> tuple[float, ...] |
     return None if spacing is None else tuple(spacing[axis] for axis in axes)
 
 
+# --- arrays and pictures as text
+
+
 def pack_array(array: Array) -> dict[str, str]:
-    """Whole numbers, slice by slice: each row XOR the one above, deflated. Masks are mostly like the row above."""
+    """Whole numbers, slice by slice: each row XOR the row above, deflated. Rows of masks mostly equal the row above."""
     kind = np.min_scalar_type(int(array.max(initial=0)))
     rows = np.ascontiguousarray(array, kind.newbyteorder("<"))
     apart = rows.copy()
@@ -266,7 +266,7 @@ def pack_array(array: Array) -> dict[str, str]:
 
 
 def encode_picture(image: Array, ends: tuple[float, float] | None, longest: int, quality: int) -> bytes:
-    """One slice as WebP, in colour where it has any."""
+    """One slice as WebP, in colour where it has channels."""
     from PIL import Image
 
     scale = Scale.of(image.shape[:2], longest, 1)
@@ -281,5 +281,5 @@ def _first_channel(image: Array) -> Array:
 
 
 def data_url(content: bytes) -> str:
-    """A picture inside the page."""
+    """A picture as a data URL."""
     return f"data:image/webp;base64,{b64encode(content).decode()}"

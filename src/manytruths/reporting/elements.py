@@ -1,4 +1,4 @@
-"""What a page is made of: numbers with their address, sentences, tables, charts, texts, sections."""
+"""The elements of a page: cells with the address of their number, sentences, tables, charts, texts, sections."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from ..io.writing import csv_line
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Words, or a number as it is shown with what the file has of it."""
+    """Text, or a number as shown and as in its file."""
 
     shown: str
     value: str = ""
-    """As in the file: all digits. Empty where these are words."""
+    """The number as in the file, with all digits; empty for text."""
     low: str = ""
     high: str = ""
     at: str = ""
-    """Where it stands: ``agree/agreement.csv#`` and the cells of its line before the value."""
+    """Where the number is: ``agree/agreement.csv#`` and the cells of its row before the value."""
     why: str = ""
-    """Why it is undefined, or what else to say under the pointer."""
+    """Why the number is undefined, or another tooltip."""
     case: str = ""
     """The case that a click opens."""
     colour: str = ""
-    """Of the rater or algorithm that it names: ``#e69f00``."""
+    """Colour of the rater or algorithm that the cell names: ``#e69f00``."""
     below: str = ""
-    """What it means, in small letters beneath it."""
+    """An explanation in small type beneath the cell."""
 
 
 Sentence = tuple[str | Cell, ...]
-"""Words and numbers that follow each other."""
+"""Texts and numbers in sequence."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Column:
 
     title: str
     help: str = ""
-    """What it means, in a line."""
+    """An explanation in one line."""
     number: bool = True
 
 
@@ -52,20 +52,20 @@ class PageTable:
     """A table that can be sorted, copied and saved as CSV."""
 
     name: str
-    """Unique on the page; that of the file it is saved as."""
+    """Name of the table, unique on the page, and of the file that it is saved as."""
     title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
     filter: bool = False
-    """Whether there is a box to filter lines by a word."""
+    """Whether there is a box to filter rows by a word."""
     closed: bool = False
-    """Whether it is shown only when asked for."""
+    """Whether the table is collapsed at first."""
 
 
 @dataclass(frozen=True)
 class Chart:
-    """A drawing with what it shows in words."""
+    """A chart with its caption."""
 
     name: str
     svg: str
@@ -74,7 +74,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class Beside:
-    """Blocks next to each other where there is room."""
+    """Blocks side by side where there is room."""
 
     blocks: tuple[Block, ...]
 
@@ -92,22 +92,22 @@ class Paragraphs:
 
 @dataclass(frozen=True)
 class Text:
-    """Something to take away: a methods paragraph, BibTeX, checksums."""
+    """A text to copy or save: a methods paragraph, BibTeX, checksums."""
 
     name: str
     title: str
     text: str
     button: str = "Copy"
     file: str = ""
-    """Under which name it can be saved; not at all where empty."""
+    """Name of the file that it can be saved as; empty where it cannot."""
     exact: bool = False
-    """Whether line ends and spaces matter."""
+    """Whether line breaks and spaces are kept."""
     closed: bool = False
 
 
 @dataclass(frozen=True)
 class Cases:
-    """Where the cases are browsed and looked at: a table whose lines open the viewer."""
+    """The table of cases, whose rows open the viewer."""
 
     table: PageTable
 
@@ -117,7 +117,7 @@ Block = PageTable | Chart | Beside | Paragraphs | Text | Cases
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page."""
+    """A section of the page."""
 
     name: str
     title: str
@@ -126,14 +126,14 @@ class Section:
 
 
 def csv_text(value: object) -> str:
-    """A cell as the CSV files have it."""
+    """A value as the CSV files have it."""
     if value is None:
         return ""
     return float.__repr__(value) if isinstance(value, float) else str(value)
 
 
 def address(file: str, row: Row) -> str:
-    """Where a number stands: the file and the cells of its line up to the statistic."""
+    """The address of a number: the file, and the cells of its row up to the statistic."""
     return f"{file}#{csv_line(row.cells()[: 6 + len(row.extra)])}"
 
 
@@ -142,7 +142,7 @@ def number_cell(
 ) -> Cell:
     """A number of a table, with its interval where it has one: ``0.44 (0.37–0.50)``.
 
-    ``level`` is said in the interval, as in ``95% interval``; ``percent`` shows a share as such.
+    ``level`` names the interval, as in ``95% CI``; ``percent`` shows a share as a percentage.
     """
     ends = [None if end is None or math.isnan(end) else end for end in (row.low, row.high)]
     known = interval and None not in ends
@@ -158,7 +158,7 @@ def _number_text(value: float | None, digits: int, percent: bool) -> str:
     if value is None or math.isnan(value):
         return "–"
     text = f"{value:.{digits}%}" if percent else number(value, digits)
-    # what is rounded to nothing has no sign
+    # a number that is rounded to zero has no sign
     return text.replace("-", "−" if any(sign in "123456789" for sign in text) else "")
 
 

@@ -1,4 +1,4 @@
-"""The masks of a case as one map of patterns, and the layers that are looked up in it."""
+"""The layers of the viewer: one map of patterns for all masks of a case, and values by pattern."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ Array = NDArray[Any]
 Kind = Literal["count", "value", "probability", "region"]
 
 SHADES = 256
-"""Of a map that has no value by pattern."""
+"""Number of shades of a map that is not constant on patterns."""
 
 
 @dataclass(frozen=True)
 class Layer:
-    """Something to lay over the image: a value for every index of a map."""
+    """An overlay of the image: a value for every index of a map."""
 
     name: str
     title: str
@@ -39,21 +39,24 @@ class Layer:
 
 @dataclass(frozen=True)
 class LayeredCase:
-    """A case as it is looked at."""
+    """The maps and layers of a case."""
 
     table: Tally
     maps: tuple[Array, ...]
-    """The first holds the pattern of every item; the others what has none."""
+    """The first map holds the pattern of every pixel; the others hold shades."""
     layers: tuple[Layer, ...]
 
     @property
     def heat(self) -> Array:
-        """How many raters marked each item."""
+        """Number of raters who marked each pixel."""
         return np.asarray(count_votes(self.table)[self.maps[0]])
 
 
 def layer_case(reading: Reading, fusing: Fusing, plan: MapOptions, *, responses: bool = True) -> LayeredCase:
-    """Everybody's marks in one table, its map, and all layers; grey responses can show as much as an image does."""
+    """Make the joint table of all masks, its map, and all layers.
+
+    Predicted probabilities can reveal as much as the image: they are left out where images are not shown.
+    """
     masks, predictions, references = _columns(reading, fusing)
     case, options = reading.case, reading.case.options
     table = tally(
@@ -77,7 +80,7 @@ def layer_case(reading: Reading, fusing: Fusing, plan: MapOptions, *, responses:
 
 
 def _columns(reading: Reading, fusing: Fusing) -> tuple[dict[Column, Array], dict[Column, Array], dict[Column, Array]]:
-    """Raters, algorithms, and truths: those given, then those made of the raters."""
+    """The masks of raters and algorithms, and the reference standards: given ones, then consensus."""
     case, grid = reading.case, reading.grid
     predictions = {} if case.options.grey else {c: case.prediction(c, grid) for c in case.predictions}
     references = {c: case.reference(c, grid) for c in case.references}
@@ -86,7 +89,7 @@ def _columns(reading: Reading, fusing: Fusing) -> tuple[dict[Column, Array], dic
 
 
 def count_votes(table: Tally) -> NDArray[np.int64]:
-    """How many raters marked each pattern, in their first reading; where nothing is background, how many rated it."""
+    """How many raters marked each pattern, in their first reading; without background, how many rated it."""
     return table.marked if table.labels.background is not None else table.rated
 
 
@@ -119,7 +122,7 @@ def _ranking_layer(reading: Reading, plan: MapOptions) -> Iterator[tuple[Layer, 
 def _consensus_layers(
     reading: Reading, fusing: Fusing, table: Tally, codes: Array
 ) -> Iterator[tuple[Layer, Array | None]]:
-    """Probabilities: by pattern where they are the same all over one, else as maps of their own."""
+    """Probabilities of the consensus: by pattern where they are constant on patterns, else as maps."""
     whole = isinstance(reading.case.region(reading.grid), str)
     first = _first_pixels(codes, len(table.counts))
     for method, (hard, chance) in fusing.maps.items():
@@ -133,7 +136,7 @@ def _consensus_layers(
 
 
 def _first_pixels(codes: Array, count: int) -> NDArray[np.intp]:
-    """Where each pattern is met first."""
+    """The first pixel of each pattern."""
     flat = codes.ravel()
     places = np.zeros(count, np.intp)
     places[flat[::-1]] = np.arange(flat.size - 1, -1, -1)
@@ -141,7 +144,7 @@ def _first_pixels(codes: Array, count: int) -> NDArray[np.intp]:
 
 
 def _response_layers(reading: Reading) -> Iterator[tuple[Layer, Array | None]]:
-    """Grey predictions."""
+    """Predicted probabilities."""
     case = reading.case
     for column in case.predictions if case.options.grey else ():
         response = case.response(column, reading.grid).astype(np.float64)
@@ -149,7 +152,7 @@ def _response_layers(reading: Reading) -> Iterator[tuple[Layer, Array | None]]:
 
 
 def _shaded_layer(name: str, title: str, values: Array, most: float) -> tuple[Layer, Array]:
-    """A map of its own in 256 shades."""
+    """A map in 256 shades."""
     low, high = min(0.0, float(values.min(initial=0))), max(most, 1e-12)
     shades = np.linspace(low, high, SHADES)
     own = np.rint((np.clip(values, low, high) - low) / (high - low) * (SHADES - 1)).astype(np.uint8)

@@ -1,7 +1,4 @@
-"""Sections to one page that needs nothing beside it.
-
-The front end in one piece: style sheets and scripts as the page holds them.
-"""
+"""The page as HTML: templates, style sheets and scripts in one file that needs no other."""
 
 from __future__ import annotations
 
@@ -20,16 +17,16 @@ from .elements import Cell, PageTable, Section
 
 TEMPLATES = Path(__file__).parent / "templates"
 WORDY, TELLING = 12, 40
-"""Words of more letters than these get a wider column, or a wide one."""
+"""Texts with more characters than these get a wider, or a wide, column."""
 LINES = 12
-"""Longer tables show their first ten lines until they are asked for all."""
+"""Longer tables show their first ten rows until all are asked for."""
 PRINTED = 60
-"""Lines of a table on paper."""
+"""Rows of a table in print."""
 
 
 @dataclass(frozen=True)
 class CaseEntry:
-    """A case that can be looked at."""
+    """A case that the viewer can open."""
 
     index: int
     name: str
@@ -37,9 +34,9 @@ class CaseEntry:
     thumbnail: str = ""
     """A data URL."""
     inside: str = ""
-    """Its view as JSON, where the page itself holds it."""
+    """Data of the viewer as JSON, where the page holds it."""
     file: str = ""
-    """Else the script that brings it, relative to the page."""
+    """Else the script that loads it, relative to the page."""
 
 
 def page_html(
@@ -64,7 +61,7 @@ def page_html(
 
 
 def content_policy(script: str, *, files: bool) -> str:
-    """Nothing comes from a network; no script runs but the page's own and, where they lie beside it, its cases'."""
+    """A content security policy: no network, and no scripts but the page's own and those of cases beside it."""
     allowed = f"'{digest(script)}'" + (" 'self' file:" if files else "")
     return (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
@@ -73,7 +70,7 @@ def content_policy(script: str, *, files: bool) -> str:
 
 
 def in_script(text: str) -> str:
-    """JSON that cannot end the element it stands in, nor open a comment there."""
+    """JSON that can neither end its element nor open a comment."""
     return text.replace("<", "\\u003c")
 
 
@@ -105,13 +102,13 @@ def _environment(cases: Mapping[str, CaseEntry]) -> Environment:
 
 
 def halves(cell: Cell) -> tuple[str, str]:
-    """What is shown of a number, and its interval."""
+    """The shown number and its interval."""
     value, bracket, interval = cell.shown.partition(" (")
     return (value, bracket + interval) if cell.low and interval.endswith(")") else (cell.shown, "")
 
 
 def hover(cell: Cell) -> str:
-    """What shows under the pointer: why, else all digits and the file that has them."""
+    """The tooltip of a cell: why it is undefined, or all digits and the file."""
     if cell.why or not cell.at:
         return cell.why
     interval = f" ({cell.low} to {cell.high})" if cell.low else ""
@@ -119,22 +116,24 @@ def hover(cell: Cell) -> str:
 
 
 def width(svg: str) -> int:
-    """The natural width of a drawing in pixels."""
+    """The width of a chart in pixels."""
     match = re.match(r"<svg[^>]*? width=\"(\d+)", svg)
     return int(match[1]) if match else 560
 
 
 def case_of(row: Sequence[Cell]) -> str:
-    """The case that a line of a table is about."""
+    """The case that a row of a table is about."""
     return next((cell.case for cell in row if cell.case), "")
 
 
 def headline(table: PageTable) -> int | None:
-    """The column to show beneath a small picture: kappa, else the first number."""
+    """The column to show beneath a thumbnail: kappa, else the first number."""
     numbers = [i for i, column in enumerate(table.columns) if column.number]
     kappas = [i for i in numbers if "kappa" in table.columns[i].title.lower()]
     return next(iter(kappas + numbers), None)
 
+
+# --- style sheets and scripts
 
 FRONT = Path(__file__).parent / "front"
 ENTRY = "page.js"
@@ -144,17 +143,17 @@ EXPORT = re.compile(r"^export (?=(?:async |function|class|const|let)\b)", re.MUL
 
 
 def scripts(folder: Path | None = None) -> str:
-    """Every module that the page needs, each behind those it imports, as one module without imports."""
+    """All modules as one without imports, each after those that it imports."""
     return "\n".join(_without_imports(name, folder or FRONT) for name in module_order(folder or FRONT))
 
 
 def styles(folder: Path | None = None) -> str:
-    """The style sheets, the one for paper last."""
+    """The style sheets, the one for print last."""
     return "\n".join(((folder or FRONT) / name).read_text(encoding="utf-8") for name in STYLES)
 
 
 def module_order(folder: Path, entry: str = ENTRY) -> list[str]:
-    """The modules behind an entry, imported ones first."""
+    """The modules that an entry needs, imported ones first."""
     modules: list[str] = []
     for needed in IMPORT.findall((folder / entry).read_text(encoding="utf-8")):
         modules += [name for name in module_order(folder, needed) if name not in modules]
@@ -162,7 +161,7 @@ def module_order(folder: Path, entry: str = ENTRY) -> list[str]:
 
 
 def digest(script: str) -> str:
-    """How a content security policy names a script that may run."""
+    """The digest by which a content security policy allows a script."""
     return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
 
 

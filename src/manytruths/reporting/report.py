@@ -1,4 +1,4 @@
-"""``report``: a study to one HTML file, and the files beside it."""
+"""``mt.report``: one HTML file about a study, and the files beside it."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ def _write_report(study: Study, path: Path, plan: ReportPlan, settings: Settings
 
 
 def _replace_names(study: Study, key: Path, to: Path) -> Study:
-    """Codes of an earlier key stay; new names get new ones."""
+    """The study under codes; codes of an earlier key are kept, and the key is written to ``to``."""
     before: dict[Any, dict[str, str]] = {kind: {} for kind in LETTERS}
     for code, row in read_table(str(key), "code").items() if key.is_file() else ():
         if not {"kind", "name"} <= row.keys():
@@ -253,7 +253,7 @@ def _replace_names(study: Study, key: Path, to: Path) -> Study:
 
 
 def render_page(findings: Findings) -> str:
-    """The page."""
+    """The page as HTML."""
     from .page import CaseEntry, page_html
 
     study = findings.study
@@ -270,7 +270,7 @@ def render_page(findings: Findings) -> str:
 
 
 def write_tables(findings: Findings, folder: Path, *, pictures: bool = False) -> list[Path]:
-    """The tables of every verb, each in a folder of its name."""
+    """Write the tables of every command, each in a folder of its name."""
     agreement = findings.agreement
     paths = agreement.write_into(folder / "agree", agreement.map_files, pictures=pictures)
     paths += write_fusion(findings.fusion, folder / "fuse", pictures=pictures)

@@ -1,7 +1,4 @@
-"""How far the raters agree: headlines, groups, labels, special cases, what goes with agreement.
-
-Groups beside each other: kappa, overlap with STAPLE, scores of shared votes (Yang's Fig. 7).
-"""
+"""The section on agreement: headline statistics, groups, labels, special cases, image features."""
 
 from __future__ import annotations
 
@@ -35,11 +32,11 @@ from .vocabulary import (
 )
 
 LEAST_VALUES = 10
-"""From so many values on a histogram shows something."""
+"""Fewest values for which a histogram is drawn."""
 
 
 def section(findings: Findings) -> Section:
-    """Numbers of all raters together."""
+    """Agreement of all raters."""
     lead = (*_headline_sentence(findings), *_group_sentence(findings), _region_sentence(findings))
     blocks = [
         *_charts(findings),
@@ -68,7 +65,7 @@ def _headline_sentence(findings: Findings) -> Iterator[Sentence]:
 
 
 def _group_sentence(findings: Findings) -> Iterator[Sentence]:
-    """Where agreement is least, and where most."""
+    """The groups with the least and the most agreement."""
     table = find_table(findings, "agree", "agreement")
     rows = sorted((r for r in table.all("fleiss_kappa", "mean") if r.group and is_defined(r)), key=lambda r: r.value)
     if len(rows) > 1 and rows[0].value < rows[-1].value:
@@ -78,7 +75,7 @@ def _group_sentence(findings: Findings) -> Iterator[Sentence]:
 
 
 def _region_sentence(findings: Findings) -> Sentence:
-    """What was counted, on which every number corrected for chance depends."""
+    """Which pixels were counted: chance-corrected numbers depend on it."""
     item_, region = pixel_word(findings), region_of(findings.agreement.tallies)
     texts = {
         "whole": f"Every {item_} of the image counts, also background that nobody marked. Counted only where somebody "
@@ -118,12 +115,12 @@ def _has_several(rows: Iterable[Row]) -> bool:
 
 
 def _has_curve(findings: Findings) -> bool:
-    """The curve of two raters has one number, which is told as marked by all."""
+    """Whether to show the agreement curve; with two raters it is a single number."""
     return len(findings.study.rater_names) > 2 and any(is_defined(row) for row in findings.agreement.curve.rows)
 
 
 def _histogram(findings: Findings, table: TableIndex) -> Iterator[Chart]:
-    """The distribution of kappa; of subjects where they differ from cases, since the mean is over them."""
+    """The distribution of kappa over subjects."""
     each = subject_word(findings)
     values = [float(r.value) for r in table.all("fleiss_kappa", "subject" if StudyCounts(findings).grouped else "case")]
     if len(values) >= LEAST_VALUES and any(v == v for v in values):
@@ -132,7 +129,7 @@ def _histogram(findings: Findings, table: TableIndex) -> Iterator[Chart]:
 
 
 def _headline_table(findings: Findings) -> PageTable:
-    """Every statistic of all raters, with what it says."""
+    """Every statistic of all raters, with its meaning."""
     table = find_table(findings, "agree", "agreement")
     over = StudyCounts(findings).jackknifed and any(table.row(f"{s}_over_raters", "pooled") for s in TITLES)
     columns = [
@@ -209,7 +206,7 @@ def _group_table(findings: Findings) -> Iterator[Block]:
 
 
 def _shared_subjects_note(findings: Findings) -> Iterator[str]:
-    """Where the patients of the groups add up to more than there are."""
+    """A note where subjects belong to several groups."""
     members = {(group, case.subject) for case in findings.study for group in case.groups}
     if len(members) > len({case.subject for case in findings.study if case.groups}):
         yield f"A {subject_word(findings)} who has cases in several groups counts in each of them."
@@ -232,7 +229,7 @@ CONDITIONS = {
 
 
 def _special_cases(findings: Findings) -> Iterator[Block]:
-    """Cases in which kappa says little, and the kappas without them (Yang's conditions 1 and 2)."""
+    """Cases in which kappa is not informative, and kappa without them (conditions 1 and 2 of Yang 2023)."""
     table = find_table(findings, "agree", "agreement")
     counts = {name: table.row(name, "pooled") for name in CONDITIONS}
     if table.row("dice") is None or not any(row is not None and row.value for row in counts.values()):
@@ -265,7 +262,7 @@ def _kappa_without_special_cases(findings: Findings, table: TableIndex) -> Itera
 
 
 def _confusion_table(findings: Findings) -> Iterator[Block]:
-    """Which labels are given to the same place."""
+    """Pixels to which two raters gave different labels."""
     table = find_table(findings, "agree", "confusions")
     by = {(str(r["label_a"]), str(r["label_b"])): r for r in table.table.rows}
     names = list(dict.fromkeys(name for pair in by for name in pair))
@@ -284,7 +281,7 @@ def _confusion_table(findings: Findings) -> Iterator[Block]:
 
 
 def _feature_chart(findings: Findings) -> Iterator[Block]:
-    """What in the image goes with agreement, case by case."""
+    """Correlation of image features with agreement, case by case."""
     by: dict[str, list[float]] = {}
     for row in find_table(findings, "agree", "features").table.all("correlation", "case"):
         by.setdefault(str(row["feature"]), []).append(float(row.value))
@@ -314,6 +311,8 @@ def _curve_table(findings: Findings) -> Iterator[Block]:
     yield PageTable("agreement-curve-table", title, columns, rows, note, closed=True)
 
 
+# --- groups side by side
+
 BARS = {
     "fleiss_kappa": "Fleiss' kappa",
     "dice": "Dice of two raters",
@@ -323,7 +322,7 @@ BARS = {
 
 
 def compare_groups(findings: Findings) -> Iterator[Chart]:
-    """Bars for numbers of all raters, a point a rater for the IoU with STAPLE; nothing with one group."""
+    """Groups side by side (Yang 2023, Fig. 7): bars for statistics of all raters, a point for each rater's IoU."""
     groups = _compared_groups(findings)
     if len(groups) < 2:
         return

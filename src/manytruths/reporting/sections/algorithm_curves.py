@@ -1,4 +1,4 @@
-"""Grey predictions: curves under every reference standard, their areas, and correlation with agreement."""
+"""Predicted probabilities: curves under every reference standard, their areas, and correlation with agreement."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from .vocabulary import interval_name, standard_name, subject_word
 
 CORRELATIONS = "evaluate/correlations.csv"
 LOOSE, STRICT = "vote:any", "vote:0.75"
-"""What Lampert takes as bounds."""
+"""The consensus methods that Lampert (2016) takes as bounds."""
 MOST_DRAWN = 8
-"""Algorithms whose curves are drawn."""
+"""Largest number of algorithms whose curves are drawn."""
 AREAS = {
     "pbar_area": "Area under mean precision against recall; 1 at best",
     "pr_area": "Area under precision against recall, at the prevalence of this study; 1 at best",
@@ -28,21 +28,21 @@ AREAS = {
 
 
 def pooled_areas(grey: GreyScores) -> Rows:
-    """Areas of all cases together."""
+    """Areas of the pooled cases."""
     return {
         ("", str(r["algorithm"]), str(r["against"]), r.statistic): r for r in grey.scores.rows if r.scope == "pooled"
     }
 
 
 def area_range(grey: GreyScores, algorithm: str) -> tuple[Row, Row] | None:
-    """Under which standard the area is smallest and largest."""
+    """The rows with the smallest and the largest area over all reference standards."""
     rows = pooled_areas(grey)
     own = [row for t in grey.truths if (row := rows.get(("", algorithm, t, "pbar_area"))) and not math.isnan(row.value)]
     return (min(own, key=lambda r: r.value), max(own, key=lambda r: r.value)) if own else None
 
 
 def curve_lead(findings: Findings, grey: GreyScores) -> Iterator[Sentence]:
-    """Between what the area of the best lies as the standard changes."""
+    """The range of the area of the best algorithm over the reference standards."""
     names = [c.name for c in grey.counts]
     ends = {name: both for name in names if (both := area_range(grey, name))}
     if not ends:
@@ -62,7 +62,7 @@ def curve_lead(findings: Findings, grey: GreyScores) -> Iterator[Sentence]:
 
 
 def curve_blocks(findings: Findings) -> Iterator[Block]:
-    """What the curves are, areas with their bounds, all areas, charts."""
+    """An explanation, areas with their bounds, all areas, and charts."""
     grey = findings.evaluation.grey if findings.evaluation else None
     if grey is None:
         return
@@ -127,7 +127,7 @@ def _bounds_row(findings: Findings, grey: GreyScores, rows: Rows, name: str, bou
 
 
 def _correlation_cells(grey: GreyScores, algorithm: str, outside: bool) -> Iterator[Cell]:
-    """Over all items, and again without what an algorithm was trained on."""
+    """Correlations over all pixels, and without the areas that an algorithm was trained on."""
     rows = [r for r in grey.correlations.rows if r.scope == "pooled" and r["algorithm"] == algorithm]
     for excluded in (False, True) if outside else (False,):
         own = {r.statistic: r for r in rows if (r.region == EXCLUDED) == excluded}

@@ -1,4 +1,4 @@
-"""Who is best, and whether that hangs on the choice of the reference standard."""
+"""The ranking of the algorithms, and whether it depends on the reference standard."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from .vocabulary import join_names, join_parts, plain_note, standard_name, subje
 RANKINGS, PAIRS = "rank/rankings.csv", "rank/pairs.csv"
 
 COMPARED = ("dice", "hausdorff_95", "surface_dice", "pbar_area")
-"""Metrics whose orders are listed; all are in ``evaluate/orders.csv``."""
+"""Metrics whose orders are listed."""
 Pairs = dict[tuple[object, ...], Row]
-"""By statistic, first and second algorithm."""
+"""Rows by statistic, first and second algorithm."""
 MAIN = ("dice", "pbar_area")
 FEW = 4
-"""Up to so many algorithms the table of p says what the chart of significance would."""
+"""With so few algorithms, the table of p values replaces the chart of significance."""
 MANY = 10
-"""Algorithms from which on a square table is shown only when asked for."""
+"""With more algorithms, square tables are collapsed."""
 SHORT = 6
-"""Algorithms that are told one after the other."""
+"""Longest order that is spelled out."""
 NAMED = 3
-"""Rivals of the first that are named."""
+"""Largest number of rivals of the first that are named."""
 
 
 def listed_orders(findings: Findings) -> Iterator[tuple[str, str, Orders]]:
@@ -43,7 +43,7 @@ def listed_orders(findings: Findings) -> Iterator[tuple[str, str, Orders]]:
 
 
 def order_sentences(findings: Findings) -> Iterator[Sentence]:
-    """Whether the order hangs on the reference standard, by the main metric of all labels together."""
+    """Whether the order depends on the reference standard, by the main metric of all labels together."""
     for metric, own in _main_orders(findings):
         yield (_order_sentence(own, NAMES[metric]),)
 
@@ -77,7 +77,7 @@ def _order_sentence(own: Orders, metric: str) -> str:
 
 
 def winner_sentence(findings: Findings, ranked: Ranked) -> Iterator[str | Cell]:
-    """Whether there is a winner, with what it rests on."""
+    """Whether there is a winner, with the evidence."""
     ranking = ranked.ranking
     evidence = ranking.evidence()
     first, *others = evidence.order
@@ -112,7 +112,7 @@ def _rival_parts(ranked: Ranked, pairs: Pairs, first: str, rival: str, where: st
 
 
 def _pair_rows(ranked: Ranked) -> Pairs:
-    """Over all metrics and standards; where there is one of each, that one."""
+    """Rows over all metrics and standards; where there is one of each, its rows."""
     scheme = {"p_holm": "test", "ahead_share": ranked.ranking.scheme}
     rows = [r for r in ranked.tables[1].rows if scheme.get(r.statistic) == r["scheme"]]
     alone = [r for r in rows if r.scope == "ranking"] if len(ranked.ranking.boards) == 1 else []
@@ -131,7 +131,7 @@ def _p_cell(pairs: Pairs, first: str, second: str, *, sign: bool = False) -> Cel
 
 
 def rank_blocks(findings: Findings) -> Iterator[Block]:
-    """Orders under every standard; ranks, who beats whom, and how stable it is."""
+    """Orders under every reference standard, ranks, pairwise tests and stability."""
     yield from _orders_table(findings)
     yield from _separation_block(findings)
     if findings.ranking is None:
@@ -186,7 +186,7 @@ def _orders_table(findings: Findings) -> Iterator[Block]:
 
 
 def _separation_block(findings: Findings) -> Iterator[Block]:
-    """Of any two, whether one is ahead whatever is taken as the standard."""
+    """For each pair, whether one algorithm is ahead under every reference standard."""
     sentences = tuple((line,) for _, own in _main_orders(findings) for line in _pair_sentences(own))
     if sentences:
         title = "Who is ahead whatever the reference standard, ignoring statistical uncertainty?"
@@ -209,7 +209,7 @@ def _pair_sentences(own: Orders) -> Iterator[str]:
 
 
 def _rank_table(findings: Findings, ranked: Ranked) -> PageTable:
-    """Ranks and what they go by; shares of resamples only where there are subjects enough to draw from."""
+    """Ranks and mean ranks; shares of resamples only where there are enough subjects to resample."""
     ranking, rows = ranked.ranking, ranked.tables[0].rows
     own = [
         r for r in rows if r.scope == "overall" and (r["scheme"], r["against"], r["metric"]) == (ranking.scheme, "", "")
@@ -238,7 +238,7 @@ def _rank_table(findings: Findings, ranked: Ranked) -> PageTable:
 
 
 def _square_tables(findings: Findings, ranked: Ranked) -> Iterator[PageTable]:
-    """How often the row is ahead of the column, and whether it is significantly better."""
+    """How often the algorithm of the row is ahead of that of the column, and whether significantly."""
     names, closed, pairs = ranked.ranking.order, len(ranked.ranking.algorithms) > MANY, _pair_rows(ranked)
     kinds = (
         ("algorithm-ahead", "How often is the row ahead of the column? (share of resamples)", _ahead_cell,

@@ -1,10 +1,8 @@
-"""Algorithms against every reference standard (Zeng's table), and beside the raters.
+"""Scores of the algorithms: against every reference standard (Zeng 2021), and compared with the raters.
 
-Where an algorithm stands beside the raters, in words that are no surer than the intervals.
-
-What is measured is how closely an algorithm and each rater agree with the same judges, mostly the other raters, and not
-who is right. A verdict goes by differences from each rater on the same cases. It is certain where the intervals of
-these differences say the same; where they do not, the words say what else they leave open.
+The comparison measures how closely an algorithm and each rater agree with the same references, mostly the other raters;
+it does not measure who is right. A verdict is based on differences from each rater on the same cases. It is certain
+where the intervals of these differences agree; where they do not, the text says what else they leave open.
 """
 
 from __future__ import annotations
@@ -44,7 +42,7 @@ from .vocabulary import (
 SCORES, VERDICTS = "evaluate/scores.csv", "evaluate/verdicts.csv"
 
 Rows = dict[tuple[str, str, str, str], Row]
-"""By label, algorithm, what it is judged by, and statistic."""
+"""Rows by label, algorithm, reference and statistic."""
 
 METRICS = {
     "dice": "Overlap. 1: the same mask; 0: nothing in common",
@@ -52,7 +50,7 @@ METRICS = {
     "hausdorff": "The largest distance between the two outlines: the worst place counts",
     "hausdorff_95": "The distance within which 95% of the outlines lie: the worst 5% do not count",
 }
-"""What the tables have of each algorithm, and what it means."""
+"""Metrics of the tables, and their meaning."""
 VERDICT_METRICS = {
     "dice": METRICS["dice"],
     "hausdorff_95": METRICS["hausdorff_95"],
@@ -62,12 +60,12 @@ VERDICT_METRICS = {
 ALGORITHM = Column("Algorithm", "Who is judged", number=False)
 JUDGED_BY = Column("Judged by", "What is taken as the reference standard", number=False)
 MOST_ACROSS = 8
-"""Columns of one table; with more algorithms and standards than this, only the combined ones are shown across."""
+"""Most columns of a table; with more algorithms and standards, single raters are left out."""
 LONG = 12
 
 
 def rows_of(evaluation: Evaluation, scope: str) -> Rows:
-    """Scores of a scope over all cases."""
+    """Scores of a scope, over all groups."""
     return {
         (r.label, str(r["algorithm"]), str(r["against"]), r.statistic): r
         for r in evaluation.table("scores").rows
@@ -76,12 +74,12 @@ def rows_of(evaluation: Evaluation, scope: str) -> Rows:
 
 
 def algorithms_of(findings: Findings) -> list[str]:
-    """Names in their order."""
+    """Names of the algorithms, in order."""
     return [column.name for column in findings.study.algorithms]
 
 
 def standards_of(findings: Findings, rows: Rows) -> list[str]:
-    """Given ones first, then those made of the raters, the raters on average, and each of them."""
+    """Reference standards in order: given ones, consensus, the mean over raters, each rater."""
     assert findings.evaluation is not None
     met = dict.fromkeys(against for _, _, against, _ in rows)
     order = [
@@ -94,7 +92,7 @@ def standards_of(findings: Findings, rows: Rows) -> list[str]:
 
 
 def main_standards(findings: Findings) -> list[str]:
-    """Made of the raters: those that the page is about first, then bounds that only algorithms are judged by."""
+    """Consensus methods: those of the page first, then those that only algorithms are judged by."""
     truths = findings.evaluation.plan.truths if findings.evaluation else ()
     return [
         *(m for m in findings.fusion.methods if m in truths),
@@ -103,7 +101,7 @@ def main_standards(findings: Findings) -> list[str]:
 
 
 def judged_label(findings: Findings) -> str:
-    """All labels together where they were judged so, else the first."""
+    """The label of the main scores: all labels together where they were judged so, else the first."""
     hard = findings.evaluation.hard if findings.evaluation else None
     return hard.parts[0].label if hard else ""
 
@@ -114,7 +112,7 @@ def algorithm_cell(findings: Findings, name: str) -> Cell:
 
 
 def judge_cell(findings: Findings, name: str) -> Cell:
-    """What somebody is judged by: a rater by colour, a reference standard with what it does."""
+    """A reference: a rater with their colour, or a consensus with an explanation."""
     if name in findings.study.rater_names:
         return rater_cell(findings, name)
     if name in consensus_methods(findings):
@@ -123,7 +121,7 @@ def judge_cell(findings: Findings, name: str) -> Cell:
 
 
 def empty_masks(findings: Findings) -> str:
-    """What to know of distances, where any was to or from an empty mask."""
+    """A note on distances, where any was to or from an empty mask."""
     rows = findings.evaluation.table("scores").rows if findings.evaluation else ()
     if not any(code(row.value) == UNMARKED for row in rows):
         return ""
@@ -131,7 +129,7 @@ def empty_masks(findings: Findings) -> str:
 
 
 def tolerances(findings: Findings) -> list[str]:
-    """Of surface Dice, by label, with the unit."""
+    """The tolerances of surface Dice, by label, with the unit."""
     judged = findings.evaluation
     if judged is None or judged.hard is None or not judged.plan.distances:
         return []
@@ -141,7 +139,7 @@ def tolerances(findings: Findings) -> list[str]:
 
 
 def label_title(part: Part, title: str) -> str:
-    """A title that says which label it is of."""
+    """A title with the label it is about."""
     return f"{part.label}: {title}" if part.label else title
 
 
@@ -152,7 +150,7 @@ def with_unit(part: Part, statistic: str) -> str:
 
 
 def digits_of(statistic: str) -> int:
-    """Distances in pixels or mm, shares to the hundredth."""
+    """Digits of a metric: one for distances, else two."""
     return 1 if is_distance(statistic) else 2
 
 
@@ -160,7 +158,7 @@ def cross_table(
     findings: Findings, name: str, title: str, rows: Rows, label: str, statistic: str, file: str, *, digits: int = 2,
     note: str = "", closed: bool = False,
 ) -> PageTable | None:  # fmt: skip
-    """One metric, algorithms by standards; whichever are more stand below each other."""
+    """One metric, algorithms by reference standards; the larger number of the two goes into rows."""
     standards, algorithms = standards_of(findings, rows), algorithms_of(findings)
     if min(len(standards), len(algorithms)) > MOST_ACROSS:
         standards = [s for s in standards if s not in findings.study.rater_names]
@@ -192,7 +190,7 @@ def cross_table(
 
 
 def score_tables(findings: Findings) -> Iterator[Block]:
-    """Dice at a glance, label by label; then everything of Zeng's table in one list, and extended Dice."""
+    """Dice by label, then all scores in one list (Zeng 2021), and extended Dice."""
     evaluation = findings.evaluation
     if evaluation is None or evaluation.hard is None:
         return
@@ -212,7 +210,7 @@ def score_tables(findings: Findings) -> Iterator[Block]:
 
 
 def _score_list(findings: Findings, parts: Sequence[Part], means: Rows, deviations: Rows) -> PageTable:
-    """A line for every algorithm and standard; deviations where there is more than one subject."""
+    """A row for every algorithm and reference standard; standard deviations where there are several subjects."""
     shown = [s for s in METRICS if any(key[3] == s for key in means)]
     scopes = (means, deviations) if len(findings.study.subjects) > 1 else (means,)
     lines = tuple(
@@ -255,7 +253,7 @@ def _label_cells(parts: Sequence[Part], part: Part) -> list[Cell]:
 def _extended_dice_table(
     findings: Findings, parts: Sequence[Part], means: Rows, deviations: Rows
 ) -> Iterator[PageTable]:
-    """Extended Dice (Zeng): what is between what all and what any marked is no mistake."""
+    """Extended Dice (Zeng 2021): pixels that some raters marked are no error."""
     scopes = (means, deviations) if len(findings.study.subjects) > 1 else (means,)
     lines = tuple(
         (
@@ -281,7 +279,7 @@ def _extended_dice_table(
 
 
 def verdict_table(findings: Findings) -> Iterator[PageTable]:
-    """Each algorithm beside the raters, both judged by the same."""
+    """Each algorithm compared with the raters, judged by the same references."""
     evaluation = findings.evaluation
     if evaluation is None or evaluation.hard is None or not evaluation.table("verdicts").rows:
         return
@@ -305,7 +303,7 @@ def verdict_table(findings: Findings) -> Iterator[PageTable]:
 
 
 def _is_shown(row: Row) -> bool:
-    """Some metrics by the other raters, and Dice by what else there is."""
+    """Whether a row is shown: some metrics against the other raters, Dice against the rest."""
     against = str(row["against"])
     if against == OTHERS:
         return row.statistic in VERDICT_METRICS
@@ -327,7 +325,7 @@ def _verdict_row(findings: Findings, row: Row, parts: dict[str, Part]) -> Iterat
 
 
 def judge_name(findings: Findings, against: str) -> str:
-    """Who judges a rater and an algorithm alike."""
+    """The reference that raters and algorithms are both judged by."""
     if against == OTHERS:
         return "the other raters"
     if against == EVERYBODY.name:
@@ -339,13 +337,15 @@ def judge_name(findings: Findings, against: str) -> str:
     return names.get(name, f"{name} of the other raters")
 
 
+# --- comparison with the raters
+
 INSIDE = "among the raters"
 PLACES = {
     "above": "agreeing with the raters more closely than any of them does with the others",
     "below": "agreeing with the raters less closely than any of them does with the others",
     "inside": f"{INSIDE} on the same cases",
 }
-"""To follow a mean."""
+"""Phrases that follow a mean."""
 OPEN = {
     "above": "agree more closely than any of them",
     "inside": "lie among them",
@@ -357,11 +357,10 @@ PAIRED = (
     "lies outside the raters' means can still be among them."
 )
 UNSURE = " (too few cases to be sure)"
-"""How the note starts that says how often a rater would lie outside as well."""
 
 
 def verdict_text(human: HumanRange, algorithm: str) -> str:
-    """``among the raters, or closer``; closer to whom they are judged by."""
+    """The verdict in words, such as ``among the raters, or closer``."""
     verdict = human.verdict(algorithm)
     if not verdict:
         return "no verdict"
@@ -372,7 +371,7 @@ def verdict_text(human: HumanRange, algorithm: str) -> str:
 
 
 def _open_verdicts(human: HumanRange, algorithm: str) -> list[str]:
-    """Which other verdicts the intervals of the differences leave open; none where the verdict is certain."""
+    """Other verdicts that the intervals of the differences leave open; none where the verdict is certain."""
     apart = [d for d in human.differences[algorithm].values() if not math.isnan(d.value)]
     better, worse = [d.low > 0 for d in apart], [d.high < 0 for d in apart]
     possible = {
@@ -384,13 +383,13 @@ def _open_verdicts(human: HumanRange, algorithm: str) -> list[str]:
 
 
 def place_text(human: HumanRange, algorithm: str, mean: float, *, first: bool = True) -> str:
-    """To follow a mean: ``within the raters' own range 0.46–0.73, though it may …``."""
+    """A phrase that follows a mean: ``within the raters' own range 0.46–0.73, though it may …``."""
     verdict = human.verdict(algorithm)
     if not verdict:
         return "without a verdict"
     raters = f"raters' own range {range_text(human, 2)}" if first else "raters' range"
     place = f"within the {raters}"
-    # as they are shown: 0.731 is within 0.46–0.73
+    # compared as shown: 0.731 is within 0.46–0.73
     if verdict != "inside" or not round(human.low, 2) <= round(mean, 2) <= round(human.high, 2):
         place = PLACES[verdict] + (f" ({raters})" if first else "")
     left = " or ".join(OPEN[other] for other in _open_verdicts(human, algorithm))
@@ -399,7 +398,7 @@ def place_text(human: HumanRange, algorithm: str, mean: float, *, first: bool = 
 
 
 def one_more_rater(findings: Findings) -> str:
-    """How often a further rater would lie above or below all: what a verdict must be read beside."""
+    """How often one more rater would lie above or below all others, to put verdicts into perspective."""
     notes, raters = findings.evaluation.notes if findings.evaluation else (), len(findings.study.rater_names)
     if not any(code_of(note) == ONE_MORE for note in notes):
         return ""

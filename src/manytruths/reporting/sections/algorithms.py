@@ -1,7 +1,4 @@
-"""The section on algorithms: are they as good as the raters, is one of them best, and by which standard.
-
-Algorithms in a sentence or two: beside the raters, and whether their order depends on the reference standard.
-"""
+"""The section on algorithms: how they compare with the raters, which is best, and by which reference standard."""
 
 from __future__ import annotations
 
@@ -45,12 +42,12 @@ from .vocabulary import (
 )
 
 MOST_SENTENCES = 4
-"""Algorithms that get a sentence each."""
+"""Most algorithms that get a sentence each."""
 HUMAN_CHARTS = ("dice", "hausdorff_95")
 
 
 def section(findings: Findings) -> Section | None:
-    """Everything about the algorithms; nothing without predictions."""
+    """The section on algorithms; None without predictions."""
     if findings.evaluation is None:
         return None
     blocks = (
@@ -77,7 +74,7 @@ def _lead(findings: Findings, evaluation: Evaluation) -> Iterator[Sentence]:
 
 
 def _dice_sentence(findings: Findings, evaluation: Evaluation) -> Iterator[Sentence]:
-    """Dice by the first standard."""
+    """Dice against the first reference standard."""
     rows, label = rows_of(evaluation, "mean"), judged_label(findings)
     order = [*given_references(findings.study), *main_standards(findings), *standards_of(findings, rows)]
     standard = next((s for s in order if s in standards_of(findings, rows)), "")
@@ -107,7 +104,7 @@ def _dice_by_algorithm(findings: Findings, best: list[tuple[str, Row]]) -> Sente
 
 
 def _comparison_sentences(findings: Findings, evaluation: Evaluation) -> Iterator[Sentence]:
-    """Whether each lies among the raters, by Dice."""
+    """How each algorithm compares with the raters, by Dice."""
     assert evaluation.hard is not None
     human = evaluation.hard.ranges.get((judged_label(findings), OTHERS, "dice"))
     if findings.study.options.exchangeable:
@@ -170,13 +167,15 @@ def _notes(findings: Findings) -> Iterator[Block]:
             yield Paragraphs(sentences, title, listed=True, kind="note")
 
 
+# --- the algorithms in two sentences, for the summary
+
 MOST_NAMED = 4
-"""So many algorithms are told one by one."""
+"""Most algorithms that the summary names."""
 PBAR = "area under the precision–recall curve averaged over prevalences (P̄-R, 1 is best)"
 
 
 def algorithm_summary(findings: Findings) -> Iterator[Sentence]:
-    """What there is to say of predictions; nothing where there are none."""
+    """The algorithms in two sentences, for the summary; nothing without predictions."""
     if findings.evaluation is None:
         return
     grey = findings.evaluation.hard is None
@@ -185,7 +184,7 @@ def algorithm_summary(findings: Findings) -> Iterator[Sentence]:
 
 
 def main_orders(findings: Findings) -> Orders | None:
-    """The orders by Dice, or of grey predictions by the area; None where nobody has a score."""
+    """The orders by Dice, or by area for probabilities; None where no algorithm has a score."""
     assert findings.evaluation is not None
     metric = "dice" if findings.evaluation.hard is not None else "pbar_area"
     orders = findings.evaluation.orders.get((judged_label(findings), metric))
@@ -193,7 +192,7 @@ def main_orders(findings: Findings) -> Orders | None:
 
 
 def rater_comparison(findings: Findings) -> list[Row]:
-    """The mean Dice of every algorithm that was set beside the raters, the best first."""
+    """The mean Dice of every algorithm that was compared with the raters, the best first."""
     label, table = judged_label(findings), find_table(findings, "evaluate", "verdicts")
     rows = [
         r for r in table.all("dice", "mean", label=label) if r["against"] == OTHERS and r["verdict"] and is_defined(r)
@@ -225,7 +224,7 @@ def _more_algorithms(rows: int) -> str:
 
 
 def _dice_summary(findings: Findings) -> Iterator[Sentence]:
-    """Where raters make no range: by a reference standard that gives the commonest order, the first that was made."""
+    """Without a human range: Dice against the first reference standard that gives the most common order."""
     orders, standards = main_orders(findings), main_standards(findings)
     usual = orders.rankings[0].truths if orders else standards
     standard = next((truth for truth in standards if truth in usual), standards[0])
@@ -249,7 +248,7 @@ def _dice_summary(findings: Findings) -> Iterator[Sentence]:
 
 
 def _area_summary(findings: Findings) -> Iterator[Sentence]:
-    """Grey predictions: from the smallest to the largest area over all standards, in the commonest order."""
+    """Probabilities: the range of areas over all reference standards, in the most common order."""
     assert findings.evaluation is not None
     assert findings.evaluation.grey is not None
     table, orders = find_table(findings, "evaluate", "scores"), main_orders(findings)
@@ -271,7 +270,7 @@ def _area_summary(findings: Findings) -> Iterator[Sentence]:
 
 
 def _order_summary(findings: Findings) -> Iterator[Sentence]:
-    """Whether the order holds whatever is taken as the reference standard."""
+    """Whether the order is the same under every reference standard."""
     orders = main_orders(findings)
     if orders is None:
         return

@@ -1,7 +1,4 @@
-"""Case by case: one line each, the most disputed first.
-
-Which cases the raters dispute most, and why; who marked what.
-"""
+"""The section on cases: one row each, the most disputed first; which cases are disputed, and who marked what."""
 
 from __future__ import annotations
 
@@ -36,10 +33,10 @@ from .vocabulary import (
 )
 
 MOST_ALGORITHMS = 4
-"""With more of them, their scores are left to the part about algorithms."""
+"""With more algorithms, the table of cases leaves their scores out."""
 
 Part = tuple[Column, Callable[[Row], Cell]]
-"""A column, and what it holds of a case, whose kappa is given."""
+"""A column, and the function that makes its cell from the row of a case's kappa."""
 
 
 def section(findings: Findings) -> Section:
@@ -135,12 +132,14 @@ def _description_parts(findings: Findings) -> Iterator[Part]:
         yield Column("What to see there", help, number=False), lambda row: text_cell(texts[row.case])
 
 
+# --- disputed cases, and who marked what
+
 MOST_DISPUTED = 5
-"""So many disputed cases are shown first."""
+"""Number of disputed cases in the summary."""
 
 
 def cases_by_kappa(findings: Findings) -> list[Row]:
-    """The kappa of every case, the most disputed first, those without one last."""
+    """The kappa of every case, the lowest first, undefined ones last."""
     rows = find_table(findings, "agree", "agreement").all("fleiss_kappa", "case")
     return sorted(rows, key=lambda row: (bool(reason(row.value)), row.value if not reason(row.value) else 0.0))
 
@@ -152,12 +151,12 @@ def why_no_kappa(findings: Findings) -> str:
 
 
 def why_no_overlap(findings: Findings) -> str:
-    """Why no two drawings can be laid over each other."""
+    """Why no case has an overlap of two raters."""
     return _why_nothing(findings) or "nothing was marked in the cases that two raters looked at"
 
 
 def _why_nothing(findings: Findings) -> str:
-    """What lacks in every case."""
+    """What is missing in every case."""
     raters = [marked_anything(table) for table in findings.agreement.tallies.values()]
     if not any(any(marked.values()) for marked in raters):
         return "nobody marked anything"
@@ -165,7 +164,7 @@ def _why_nothing(findings: Findings) -> str:
 
 
 def raters_per_case(findings: Findings) -> str:
-    """How many raters a case has who are not told apart: ``three to five raters``."""
+    """How many exchangeable raters a case has: ``three to five raters``."""
     sizes = sorted({len({c.name for c in case.masks}) for case in findings.study})
     return (
         f"{word(sizes[0])} to {spell_count(sizes[-1], 'rater')}" if len(sizes) > 1 else spell_count(sizes[-1], "rater")
@@ -173,13 +172,13 @@ def raters_per_case(findings: Findings) -> str:
 
 
 def most_disputed(findings: Findings) -> list[Row]:
-    """The cases to look at again: of several, those that the raters drew differently, the worst first."""
+    """The cases with the lowest kappa; none in a study of a single case."""
     rows = [row for row in cases_by_kappa(findings) if not reason(row.value) and row.value < 1]
     return rows[:MOST_DISPUTED] if len(findings.study) > 1 else []
 
 
 def dispute_table(findings: Findings) -> PageTable | None:
-    """The most disputed cases, to click at."""
+    """The most disputed cases, with links."""
     rows, table = most_disputed(findings), find_table(findings, "agree", "agreement")
     if not rows:
         return None
@@ -211,7 +210,7 @@ def _dispute_row(findings: Findings, table: TableIndex, row: Row, groups: bool, 
 
 
 def describe_case(findings: Findings, case: str) -> str:
-    """What makes a case special, in words: who marked nothing, no common place, or who is furthest from the vote."""
+    """What is special about a case: raters who marked nothing, no overlap, or the rater furthest from the vote."""
     table = findings.agreement.tallies[case]
     if table.labels.background is None:
         return _furthest_rater(findings, case)
@@ -230,7 +229,7 @@ def describe_case(findings: Findings, case: str) -> str:
 
 
 def marked_anything(table: Tally) -> dict[str, bool]:
-    """Of the raters present, each in the first session, whether he marked anything."""
+    """Of the raters present, each in their first session, whether they marked anything."""
     rows = table.patterns[table.counts > 0][:, list(table.raters)]
     marks = np.atleast_1d(np.isin(rows, table.labels.marks).any(axis=0)).tolist()
     here = np.atleast_1d((rows != VOID).any(axis=0)).tolist()
@@ -238,12 +237,12 @@ def marked_anything(table: Tally) -> dict[str, bool]:
 
 
 def has_overlap(table: Tally) -> bool:
-    """Whether any place was marked by two raters."""
+    """Whether any pixel was marked by two raters."""
     return bool(((table.marked > 1) & (table.counts > 0)).any())
 
 
 def _furthest_rater(findings: Findings, case: str) -> str:
-    """Who overlaps least with the vote, where that can be told of three raters or more."""
+    """The rater who overlaps least with the vote, of three raters or more."""
     if findings.agreement.raters is None or len(findings.agreement.raters.differences.raters) < 3:
         return ""
     table = find_table(findings, "agree", "raters")
@@ -263,7 +262,7 @@ def coverage_sentence(findings: Findings) -> Sentence:
 
 
 def _edits_sentence(findings: Findings) -> Sentence:
-    """What is left out because it started from another's mask."""
+    """How many masks were edited from another rater's, and whether they count."""
     edits = sum(len(case.edits) for case in findings.study)
     if not edits:
         return ()

@@ -1,7 +1,8 @@
 """The checklist for reporting reliability and agreement studies, filled in where the data answer.
 
 Kottner J, Audigé L, Brorson S, et al. Guidelines for Reporting Reliability and Agreement Studies (GRRAS) were proposed.
-J Clin Epidemiol 2011;64(1):96–106. doi:10.1016/j.jclinepi.2010.03.002. The items are told in our own words."""
+J Clin Epidemiol 2011;64(1):96–106. doi:10.1016/j.jclinepi.2010.03.002. Items are in our own words.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +64,7 @@ class Answer:
 
 
 def checklist_table(findings: Findings) -> PageTable:
-    """All 15 items; the estimates of item 13 have lines of their own."""
+    """All 15 items; the estimates of item 13 have rows of their own."""
     rows: list[tuple[Cell, ...]] = []
     for position, (asked, answer) in enumerate(zip(ASKED, _answers(findings), strict=True), start=1):
         rows.append(_row(str(position), asked, answer))
@@ -101,7 +102,7 @@ def _answers(findings: Findings) -> Iterator[Answer]:
 
 
 def _study_kind(findings: Findings, counts: StudyCounts) -> str:
-    """Between raters, and within them where somebody marked twice."""
+    """Inter-rater, and intra-rater where there are repeated readings."""
     within = " and intra-rater" if counts.repeated and not findings.study.options.exchangeable else ""
     return f"inter-rater{within} agreement of segmentations"
 
@@ -130,7 +131,7 @@ def _raters(findings: Findings, lacks: str) -> Answer:
 
 
 def _properties(findings: Findings) -> str:
-    """What ``raters.csv`` says; under codes only which columns it has, since a value may be a name."""
+    """What ``raters.csv`` says; under codes only its columns, since a value may be a name."""
     rows = [findings.study.properties.get(name, {}) for name in findings.study.rater_names]
     columns = list(dict.fromkeys(column for row in rows for column in row))
     if not columns or findings.study.options.exchangeable:

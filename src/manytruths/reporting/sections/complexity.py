@@ -1,4 +1,4 @@
-"""The section on complexity: which cases are hard, by how the raters' markings spread."""
+"""The section on complexity: which cases are hard, by the entropy and mean of STAPLE's probabilities."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .vocabulary import case_cell, case_links, interval_name, join_parts, sd_col
 
 FILE = "fuse/complexity.csv"
 MOST_LISTED = 10
-"""Of the hardest cases, so many are listed."""
+"""Number of the hardest cases that are listed."""
 MOST_NAMED = 3
 
 HEADS = {
@@ -31,25 +31,25 @@ HEADS = {
     ),
     "std": ("SD", "Standard deviation: how much that likelihood varies from pixel to pixel"),
 }
-"""How the statistics are called, and what they mean."""
+"""Titles and meanings of the statistics."""
 
 GROUPS = {
     "A": ("disagreement", "much of what one marks, the others leave"),
     "B": ("agreement", "what is marked is mostly shared"),
 }
-"""What the letters of the groups stand for, and what it means."""
+"""Names and meanings of the groups by their letter."""
 BETWEEN = "in between", "a common core, and much that only some mark"
 LEAST_DRAWN = 3
-"""From so many cases on a histogram shows something."""
+"""Fewest cases for which a histogram is drawn."""
 
 
 def group_name(letter: str) -> str:
-    """A group of cases by word, since raters are called by letters too."""
+    """The name of a group; its letter could be mistaken for a rater."""
     return letter if letter == "undefined" else GROUPS.get(letter, BETWEEN)[0]
 
 
 def section(findings: Findings) -> Section:
-    """Where each case lies, groups of cases, and the hardest."""
+    """The chart of cases, their groups, and the hardest."""
     return Section("complexity", "How hard is each case?", (*_lead(findings),), (*_blocks(findings),))
 
 
@@ -94,7 +94,7 @@ def _hardest_sentence(rows: list[Row]) -> Sentence:
 
 
 def _kappa_sentence(findings: Findings, hardest: list[Row]) -> Sentence:
-    """Why a case can be complex and agreed upon, with one that is."""
+    """That complexity can be high where kappa is high, with an example."""
     table = find_table(findings, "agree", "agreement")
     mean = table.row("fleiss_kappa")
     kappas = [k for row in hardest if is_defined(k := table.row("fleiss_kappa", "case", case=row.case))]
@@ -206,7 +206,7 @@ def _overview_table(findings: Findings) -> PageTable:
 
 
 def _notes(findings: Findings) -> Iterator[Sentence]:
-    """Cases without a complexity, by reason, and what to know about groups and raters."""
+    """Cases without a complexity, by reason, and notes on groups and cases."""
     why: dict[str, list[str]] = {}
     for row in _rows_by_case(findings, "entropy").values():
         if reason(row.value):

@@ -1,9 +1,4 @@
-"""How it was computed: enough to write the methods section of a paper.
-
-What was asked for: the options of the study, of the reference standards, of the evaluation; versions.
-
-Numbers without a value, and why.
-"""
+"""The section on how everything was computed: texts for a paper, settings, versions, undefined values, files."""
 
 from __future__ import annotations
 
@@ -73,7 +68,7 @@ def _file_blocks(findings: Findings) -> Iterator[Block]:
     title = f"{len(rows):,} file{'' if len(rows) == 1 else 's'} read"
     yield PageTable("files", title, columns, rows, filter=True, closed=True)
     sums = "".join(_checksum_line(file_read) for file_read in findings.files)
-    file = "SHA256SUMS.txt"  # browsers give this ending to a text that has none
+    file = "SHA256SUMS.txt"  # browsers add this ending to a text that has none
     yield Text("sha256sums", f"Checksums (sha256sum -c {file})", sums, "Copy", file, True, closed=True)
 
 
@@ -83,10 +78,12 @@ def _file_row(file: FileRead) -> tuple[Cell, ...]:
 
 
 def _checksum_line(file: FileRead) -> str:
-    """A line as ``sha256sum`` writes it: a name with a line break is escaped, and its line starts with a backslash."""
+    """A line as ``sha256sum`` writes it; the line of a name with a line break starts with a backslash."""
     escaped = file.path.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
     return f"{'' if escaped == file.path else chr(92)}{file.sha256}  {escaped}\n"
 
+
+# --- settings and versions
 
 Line = tuple[str, str, str]
 """Part, setting, value."""
@@ -98,7 +95,7 @@ MISSING = {
 
 
 def versions_table(findings: Findings) -> PageTable:
-    """Of what computed it."""
+    """Versions of the software."""
     rows = [("manytruths", manytruths.__version__), ("Python", platform.python_version())]
     rows += [(title, version(name)) for title, name in (("NumPy", "numpy"), ("SciPy", "scipy"), ("Pillow", "pillow"))]
     rows += [("Platform", f"{platform.system()}, {platform.machine()}")]
@@ -108,7 +105,7 @@ def versions_table(findings: Findings) -> PageTable:
 
 
 def settings_table(findings: Findings) -> PageTable:
-    """Everything that numbers depend on."""
+    """Everything that the numbers depend on."""
     rows = [*_study_settings(findings), *_resampling_settings(findings), *_consensus_settings(findings)]
     if findings.evaluation is not None:
         rows += _evaluation_settings(findings, findings.evaluation)
@@ -209,10 +206,12 @@ def _plan_settings(findings: Findings) -> Iterator[Line]:
         yield "more raters", "resamples and seed", f"{wish.resamples:,}, {wish.seed}"
 
 
+# --- undefined values
+
 MOST_CASES, MOST_STATISTICS = 3, 8
-"""So many cases, and so many statistics, are named."""
+"""Most cases and most statistics that are named."""
 MANY_ROWS = 12
-"""With more lines the table is closed, and can be filtered."""
+"""With more rows the table is collapsed, and can be filtered."""
 
 Key = tuple[str, str, str]
 """File, what is missing, why."""
@@ -230,7 +229,7 @@ WHERE = {
 
 @dataclass
 class _Gap:
-    """Values of one file that lack for one reason."""
+    """Values of one file that are missing for one reason."""
 
     count: int = 0
     statistics: dict[str, None] = field(default_factory=dict)
@@ -248,7 +247,7 @@ class _Gap:
 
 
 def undefined_block(findings: Findings) -> Block:
-    """A line for every file and reason, with the numbers and cases that it is true of."""
+    """A row for every file and reason, with the statistics and cases that it applies to."""
     gaps = dict(_gaps(findings))
     if not gaps:
         return Paragraphs((("Every value and every interval is defined.",),), "Undefined values")
@@ -272,7 +271,7 @@ def _gaps(findings: Findings) -> Iterable[tuple[Key, _Gap]]:
 
 
 def _missing_parts(row: Row) -> Iterator[tuple[str, str]]:
-    if code(row.value) and row.scope != "subject":  # of a subject it follows from its cases
+    if code(row.value) and row.scope != "subject":  # subjects follow from their cases
         yield "value", reason(row.value)
     elif not code(row.value) and row.low is not None and code(row.low):
         yield "interval", REASONS[code(row.low)]

@@ -1,9 +1,7 @@
-"""The formulas of what stands on the page.
+"""The formula of every statistic, by its name in the files, and the table of those on the page.
 
-The formula of every statistic, by its name in the files.
-
-Names that mean something else in another file have that file's name before them; suffixes that change what a
-statistic is about, and not its formula, stand for themselves.
+Names that mean something else in another file are prefixed by that file's name. Suffixes that change what a statistic
+is about, but not its formula, have entries of their own.
 """
 
 from __future__ import annotations
@@ -18,62 +16,15 @@ from ..findings import Findings
 from .numbers import StudyCounts, all_tables
 
 
-def used_formulas(findings: Findings) -> dict[str, Formula]:
-    """By name in the list, what has a value anywhere, and the methods that were run."""
-    met = set(_computed_names(findings))
-    if "effective_raters" not in met:
-        # of so few raters STAPLE explains whatever errors they share
-        met.discard("error_correlation")
-    if not StudyCounts(findings).jackknifed:
-        met.discard("over_raters")
-    return {name: formula for by in FORMULAS.values() for name, formula in by.items() if name in met}
-
-
-def _computed_names(findings: Findings) -> Iterator[str]:
-    for _, table in all_tables(findings):
-        for statistic in {row.statistic for row in table.rows if not math.isnan(row.value)}:
-            yield from formula_names(table.name, statistic)
-    methods = [*findings.fusion.methods, *(findings.evaluation.plan.truths if findings.evaluation else ())]
-    yield from (f"method.{estimator(method)[0].name}" for method in methods)
-
-
-def formula_names(table: str, statistic: str) -> list[str]:
-    """Under which names a statistic of a file stands in the list: its own, and those of what its suffix means."""
-    known = {name for by in FORMULAS.values() for name in by}
-    own = f"{table}.{statistic}"
-    if own in known:
-        return [own]
-    for suffix, meaning in SUFFIXES.items():
-        if statistic.endswith(suffix):
-            return [meaning, *formula_names(table, statistic.removesuffix(suffix))]
-    return [statistic] if statistic in known else []
-
-
-def formula_table(findings: Findings) -> PageTable:
-    """Every formula that is used."""
-    here = used_formulas(findings)
-    rows = [
-        (formula.title, about, formula.formula, formula.meaning, formula.undefined or "never", "; ".join(formula.cited))
-        for about, by in FORMULAS.items()
-        for name, formula in by.items()
-        if name in here
-    ]
-    heads = ("Number", "Of", "Formula", "What it means", "Undefined where", "Reference")
-    return PageTable(
-        "formulas", "Formulas", tuple(Column(head, number=False) for head in heads),
-        tuple(tuple(text_cell(cell) for cell in row) for row in rows), NOTATION, filter=True, closed=True,
-    )  # fmt: skip
-
-
 @dataclass(frozen=True)
 class Formula:
-    """How a number is made."""
+    """The formula of a statistic."""
 
     title: str
     formula: str
     meaning: str
     undefined: str = ""
-    """When it has no value; empty where it always has one."""
+    """When the statistic is undefined; empty where it never is."""
     cited: tuple[str, ...] = ()
 
 
@@ -334,10 +285,57 @@ FORMULAS: dict[str, dict[str, Formula]] = {
             "a rule of thumb"),
     },
 }  # fmt: skip
-"""By what they are about."""
+"""Formulas by subject and name."""
 
 NOTATION = (
     "R raters; m of them rated a pixel (voxel), A marked it, nⱼ gave it label j; pⱼ mean of nⱼ/m; L labels; "
     "D mean over pixels with m ≥ 2 of the share of pairs of raters who disagree, 1 − Σ nⱼ(nⱼ − 1) / (m(m − 1)). "
     "Of two masks, a pixels are marked by both, b by the first only, c by the second only, d by neither."
 )
+
+
+def used_formulas(findings: Findings) -> dict[str, Formula]:
+    """The formulas of every statistic with a value, and of the methods that were run, by name."""
+    met = set(_computed_names(findings))
+    if "effective_raters" not in met:
+        # with so few raters STAPLE absorbs shared errors
+        met.discard("error_correlation")
+    if not StudyCounts(findings).jackknifed:
+        met.discard("over_raters")
+    return {name: formula for by in FORMULAS.values() for name, formula in by.items() if name in met}
+
+
+def _computed_names(findings: Findings) -> Iterator[str]:
+    for _, table in all_tables(findings):
+        for statistic in {row.statistic for row in table.rows if not math.isnan(row.value)}:
+            yield from formula_names(table.name, statistic)
+    methods = [*findings.fusion.methods, *(findings.evaluation.plan.truths if findings.evaluation else ())]
+    yield from (f"method.{estimator(method)[0].name}" for method in methods)
+
+
+def formula_names(table: str, statistic: str) -> list[str]:
+    """The names of the formulas of a statistic: its own, and that of its suffix."""
+    known = {name for by in FORMULAS.values() for name in by}
+    own = f"{table}.{statistic}"
+    if own in known:
+        return [own]
+    for suffix, meaning in SUFFIXES.items():
+        if statistic.endswith(suffix):
+            return [meaning, *formula_names(table, statistic.removesuffix(suffix))]
+    return [statistic] if statistic in known else []
+
+
+def formula_table(findings: Findings) -> PageTable:
+    """The table of every formula that is used."""
+    here = used_formulas(findings)
+    rows = [
+        (formula.title, about, formula.formula, formula.meaning, formula.undefined or "never", "; ".join(formula.cited))
+        for about, by in FORMULAS.items()
+        for name, formula in by.items()
+        if name in here
+    ]
+    heads = ("Number", "Of", "Formula", "What it means", "Undefined where", "Reference")
+    return PageTable(
+        "formulas", "Formulas", tuple(Column(head, number=False) for head in heads),
+        tuple(tuple(text_cell(cell) for cell in row) for row in rows), NOTATION, filter=True, closed=True,
+    )  # fmt: skip

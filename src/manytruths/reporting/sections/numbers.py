@@ -1,7 +1,4 @@
-"""Numbers of the tables, found by what they are about.
-
-How many raters, cases, subjects and masks there are: what a methods section starts with.
-"""
+"""The numbers that sections quote: rows of the tables, and counts of the study."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from ..findings import Findings
 
 
 class TableIndex:
-    """A table under the name of its file; every row is one look-up away."""
+    """A table under the name of its file, with its rows by statistic, scope, case, group and label."""
 
     def __init__(self, file: str, table: Table) -> None:
         self.file, self.table = file, table
@@ -26,7 +23,7 @@ class TableIndex:
 
     @staticmethod
     def _key(row: Row) -> tuple[object, ...]:
-        # the group of a case is told, not asked for
+        # rows of cases are looked up without their group
         group = "" if row.scope == "case" else row.group
         return (row.statistic, row.scope, row.extra, row.case, group, row.label)
 
@@ -60,9 +57,9 @@ class TableIndex:
 
 
 def find_table(findings: Findings, verb: str, name: str) -> TableIndex:
-    """A table by the verb that made it and the name of its file; empty where it was not made."""
+    """The table of a command by the name of its file; empty where it was not made."""
     table = next((t for t in _tables_of(findings, verb) if t.name == name), Table(name))
-    # kept with the table, which does not change any more and is asked for by every part of the page
+    # cached on the table, which no longer changes
     index: TableIndex = table.__dict__.get("_numbers") or TableIndex(f"{verb}/{name}.csv", table)
     table.__dict__["_numbers"] = index
     return index
@@ -81,40 +78,41 @@ def _tables_of(findings: Findings, verb: str) -> Sequence[Table]:
 
 
 def all_tables(findings: Findings) -> Iterator[tuple[str, Table]]:
-    """Every table of every verb, as ``agree/agreement.csv`` and the table."""
+    """Every table of every command, with its file: ``agree/agreement.csv``."""
     for verb in ("agree", "fuse", "evaluate", "rank", "plan"):
         yield from ((f"{verb}/{table.name}.csv", table) for table in _tables_of(findings, verb))
 
 
 def is_defined(row: Row | None) -> TypeGuard[Row]:
-    """Whether there is a number."""
+    """Whether a row has a number."""
     return row is not None and not reason(row.value)
 
 
 def has_interval(row: Row | None) -> TypeGuard[Row]:
-    """Whether it has an interval."""
+    """Whether a row has an interval."""
     return is_defined(row) and row.low is not None and not reason(row.low)
 
 
 def undefined_share(row: Row | None) -> str:
-    """For how many it has no value: ``2 of 21``."""
+    """For how many subjects a statistic is undefined: ``2 of 21``."""
     if row is None or not row.n_undefined:
         return "0"
     return f"{row.n_undefined} of {(row.n or 0) + row.n_undefined}"
 
 
 LEAST_JACKKNIFED = 5
+"""Fewest raters for intervals over raters."""
 
 
 @dataclass(frozen=True)
 class StudyCounts:
-    """Of a study."""
+    """How many raters, cases, subjects and masks a study has."""
 
     findings: Findings
 
     @property
     def raters(self) -> int:
-        """Who marked at least one case; of exchangeable raters, the most of any case."""
+        """Raters who marked at least one case; of exchangeable raters, the most of any case."""
         return len(self.findings.study.rater_names)
 
     @property
@@ -134,22 +132,22 @@ class StudyCounts:
 
     @property
     def wanted(self) -> int:
-        """Masks, had every rater marked every case."""
+        """Masks if every rater had marked every case."""
         return self.raters * self.cases
 
     @cached_property
     def there(self) -> int:
-        """Of these, how many there are; a second reading is no further one."""
+        """Of these, how many there are; repeated readings count once."""
         return sum(len({column.name for column in case.masks}) for case in self.findings.study)
 
     @property
     def missing(self) -> int:
-        """Of these, how many are not there."""
+        """Of these, how many are missing."""
         return self.wanted - self.there
 
     @cached_property
     def repeated(self) -> dict[str, int]:
-        """By rater, the cases that he marked more than once."""
+        """By rater, the cases that they marked more than once."""
         again: Counter[str] = Counter()
         for case in self.findings.study:
             readings = Counter(column.name for column in case.masks)
@@ -163,17 +161,17 @@ class StudyCounts:
 
     @property
     def predictions_missing(self) -> int:
-        """Cases that an algorithm has no prediction of, over all algorithms."""
+        """Missing predictions, over all algorithms."""
         return sum(len(case.missing) for case in self.findings.study)
 
     @property
     def jackknifed(self) -> bool:
-        """Whether there are enough raters for intervals over them to mean something."""
+        """Whether there are enough raters for jackknife intervals over them."""
         return self.raters >= LEAST_JACKKNIFED
 
     @cached_property
     def resampled(self) -> bool:
-        """Whether any number of all raters has an interval over subjects."""
+        """Whether any statistic of all raters has an interval over subjects."""
         return any(
             has_interval(row) and _over_subjects(row)
             for row in find_table(self.findings, "agree", "agreement").table.rows

@@ -1,7 +1,4 @@
-"""Paragraphs for the methods section of a paper: what was really done, and nothing else.
-
-A paragraph for the results section of a paper: the first findings with their intervals, and nothing else.
-"""
+"""Paragraphs for the methods and results sections of a paper: what was done and found in this study."""
 
 from __future__ import annotations
 
@@ -68,7 +65,7 @@ ALL_RATER_NAMES = {
     "unanimous": "the share of marked {item}s that all marked",
     "heatmap_score": "heatmap score",
 }
-"""In the order in which they are told."""
+"""In the order of the text."""
 PAIR_NAMES = {
     "cohen_kappa": "Cohen's kappa",
     "dice": "the Dice coefficient",
@@ -103,7 +100,7 @@ CITED = {name: one.cited for by in FORMULAS.values() for name, one in by.items()
 
 
 def methods_text(findings: Findings) -> str:
-    """Paragraphs that start with what they are about; whatever the formulas cite, they cite, each once."""
+    """Paragraphs by subject; every reference of the formulas is cited once."""
     parts = {
         "Agreement": " ".join(
             [*_material(findings, StudyCounts(findings)), *_agreement_methods(findings), *_rater_methods(findings)]
@@ -176,7 +173,7 @@ def _agreement_methods(findings: Findings) -> Iterator[str]:
 
 
 def _join_cited(names: dict[str, str], here: Collection[str]) -> str:
-    """Names with their references, a reference that neighbours share once after the last of them."""
+    """Join names with their references; neighbours with the same reference share it."""
     chosen = [name for name in names if name in here]
     parts = []
     for name, after in zip(chosen, [*chosen, ""][1:], strict=True):
@@ -206,7 +203,7 @@ def _averages(findings: Findings, counts: StudyCounts) -> Iterator[str]:
 
 
 def _rater_methods(findings: Findings) -> Iterator[str]:
-    """By all cases pooled; nothing where no two raters can be compared."""
+    """How raters were compared; nothing where no two can be."""
     here, raters = used_formulas(findings), findings.agreement.raters
     if raters is None or len(raters.differences.raters) < 3 or "mean_difference" not in here:
         return
@@ -232,7 +229,7 @@ def _standard_methods(findings: Findings) -> Iterator[str]:
     if any(ending.united for case in findings.fusion.cases.values() for ending in case.endings):
         yield "A vote unites all labels."
     if "complexity.esm" in used_formulas(findings):
-        # STAPLE it is, whatever the reference standard
+        # complexity uses STAPLE, whatever the reference standard
         groups = f", and cases were grouped by k-means{cite('Arthur 2007')}" if findings.fusion.groups else ""
         yield (
             "Complexity of a case was the entropy (100 bins) over the squared mean of STAPLE's probability"
@@ -273,7 +270,7 @@ def _has_difference_intervals(judged: Evaluation) -> bool:
 
 
 def _judged_against(findings: Findings, judged: Evaluation) -> list[str]:
-    """By what algorithms were judged; what was told before is not told again."""
+    """What algorithms were judged against; reference standards that were described before are not described again."""
     described = findings.fusion.methods
     given = {c.name for case in findings.study for c in case.references}
     truths = [] if findings.study.options.exchangeable else ["each rater"]
@@ -300,7 +297,7 @@ def _ranking_methods(findings: Findings, ranked: Ranked) -> str:
 
 
 def _has_empty_agreement(findings: Findings) -> bool:
-    """Whether anybody marked nothing where there is nothing."""
+    """Whether a prediction was correctly empty."""
     rows = find_table(findings, "evaluate", "scores").table.rows
     return any(row.scope == "case" and code(row.value) in PERFECT for row in rows)
 
@@ -310,6 +307,8 @@ def _software_sentence(findings: Findings) -> str:
     used_for = f"manytruths {manytruths.__version__}{cite(SOFTWARE)}"
     return f"All computations were done with {used_for} ({parts}; seed {findings.settings.seed})."
 
+
+# --- results
 
 MAIN = {
     "dice": "the Dice coefficient of two raters",

@@ -1,8 +1,7 @@
-"""Who differs, and how: tendencies, performance, pairs, the same rater twice, whether raters err together.
+"""The section on raters: who differs and how.
 
-What is said of single raters: who stands out and why, who draws larger or smaller, whose mask lies wrong.
-
-Whether raters differ on the same pixels, and whether some drew nearly the same, in words.
+Tendencies, performance, pairs and repeated readings; outliers and raters who draw larger or smaller; whether errors are
+correlated, and whether masks were copied.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ PERFORMANCE = {
     "cohen_kappa": ("Kappa", "Agreement with that vote beyond chance: 1 is full agreement, 0 is chance."),
 }
 MANY_PAIRS = 15
-"""With more pairs of raters, their table is closed at first."""
+"""With more pairs of raters, their table is collapsed."""
 MANY_RATERS, ENDS = 15, 20
-"""Of more raters, only so many pairs are shown from either end."""
+"""With more raters, only so many of the most and least similar pairs are shown."""
 
 
 def section(findings: Findings) -> Section | None:
-    """What each rater is like; None where raters are exchangeable, so that nothing can be said of one."""
+    """The section on raters; None where raters are exchangeable."""
     if findings.agreement.raters is None:
         return None
     lead = (*_turned_warning(findings), *outlier_sentences(findings), *size_sentences(findings))
@@ -43,7 +42,7 @@ def section(findings: Findings) -> Section | None:
 
 
 def _turned_warning(findings: Findings) -> Iterator[Sentence]:
-    """Whose numbers here say nothing about how they draw."""
+    """A warning about raters with a mask that was probably saved turned."""
     if names := turned_raters(findings):
         who = join_parts([("rater ", rater_cell(findings, name)) for name in names])
         yield ("A mask of ", *who, " was probably saved the wrong way round (see In short): what is said of raters "
@@ -66,7 +65,7 @@ def _charts(findings: Findings) -> Iterator[Block]:
 def _tables(findings: Findings) -> Iterator[Block]:
     table = find_table(findings, "agree", "raters")
     yield _tendency_table(findings, table)
-    if len(_rater_names(findings)) > 2:  # of two, any mark is in the vote
+    if len(_rater_names(findings)) > 2:  # with two raters the vote is the union
         yield _performance_table(findings, table)
         yield _pooled_table(findings, table)
     pairs = find_table(findings, "agree", "pairs")
@@ -80,7 +79,7 @@ def _rater_names(findings: Findings) -> tuple[str, ...]:
 
 
 def _name_columns(findings: Findings) -> list[Column]:
-    """The head of the first columns: who it is, and what is known of all."""
+    """The first columns: the rater, and their properties."""
     return [Column("Rater", number=False), *(Column(p, number=False) for p in _properties(findings))]
 
 
@@ -94,7 +93,7 @@ def _properties(findings: Findings) -> list[str]:
 
 
 def _tendency_table(findings: Findings, table: TableIndex) -> PageTable:
-    """How each draws, beside the others."""
+    """How each rater draws compared with the others."""
     columns = [
         *_name_columns(findings),
         Column("Differs from others by", "1 − Dice to each of the others, on average: 0 is the same drawing."),
@@ -126,7 +125,7 @@ def _tendency_row(findings: Findings, table: TableIndex, rater: str) -> tuple[Ce
 
 
 def _performance_table(findings: Findings, table: TableIndex) -> PageTable:
-    """Each against the vote, on average over subjects."""
+    """Each rater against the vote, mean over subjects."""
     columns = (*_name_columns(findings), *(Column(title, help) for title, help in PERFORMANCE.values()))
     rows = tuple(
         (*_name_cells(findings, rater), *(table.cell(s, "mean", rater, digits=3) for s in PERFORMANCE))
@@ -140,7 +139,7 @@ def _performance_table(findings: Findings, table: TableIndex) -> PageTable:
 
 
 def _pooled_table(findings: Findings, table: TableIndex) -> PageTable:
-    """The same of all items together, against the vote of the others too, and STAPLE's rates."""
+    """Each rater against the vote with all cases pooled, against the vote of the others, and STAPLE's rates."""
     others = [Column(f"{title}, others", _help_of_others(help)) for title, help in PERFORMANCE.values()]
     rates = [
         Column("STAPLE sensitivity", "As STAPLE estimates it, with a reference standard that it estimates as well."),
@@ -163,7 +162,7 @@ def _pooled_cells(table: TableIndex, rater: str) -> Iterator[Cell]:
 
 
 def _pair_table(findings: Findings, table: TableIndex, rows: Sequence[Row]) -> PageTable:
-    """Every two raters."""
+    """Every pair of raters."""
     columns = (Column("Rater", number=False), Column("and", number=False), *_pair_columns())
     few = len(_rater_names(findings)) <= MANY_RATERS
     shown = rows if few else _most_and_least_alike(table, rows)
@@ -179,7 +178,7 @@ def _pair_table(findings: Findings, table: TableIndex, rows: Sequence[Row]) -> P
 
 
 def _most_and_least_alike(table: TableIndex, rows: Sequence[Row]) -> list[Row]:
-    """Of many pairs those with the highest and the lowest Dice, pairs without one left out."""
+    """The pairs with the highest and the lowest Dice."""
     dice = {r.extra: r.value for r in table.all("dice", "pooled") if is_defined(r)}
     order = sorted((r for r in rows if r.extra in dice), key=lambda r: -dice[r.extra])
     return order if len(order) <= 2 * ENDS else [*order[:ENDS], *order[-ENDS:]]
@@ -204,7 +203,7 @@ def _pair_cells(table: TableIndex, row: Row) -> Iterator[Cell]:
 
 
 def _repeat_table(findings: Findings) -> Iterator[Block]:
-    """The same rater's readings beside each other."""
+    """Repeated readings of the same rater."""
     table = find_table(findings, "agree", "pairs")
     rows = [r for r in table.all("cohen_kappa", "pooled") if r["relation"] == "within"]
     if not rows:
@@ -219,7 +218,7 @@ def _repeat_table(findings: Findings) -> Iterator[Block]:
 
 
 def _dependence_block(findings: Findings) -> Iterator[Block]:
-    """Whether the raters' errors go together."""
+    """Whether the raters' errors are correlated."""
     sentences = tuple(_dependence_sentences(findings))
     if sentences:
         yield Paragraphs(sentences, "Do the raters' errors go together?")
@@ -242,16 +241,18 @@ def _dependence_sentences(findings: Findings) -> Iterator[Sentence]:
         yield ("Raters ", *names, " drew nearly the same, with a Dice of ", value, ": is one a copy or an edit?")
 
 
+# --- outliers, and raters who draw larger or smaller
+
 LARGER, SMALLER = 1.25, 0.8
-"""From here on, the size of what a rater marks is worth a word."""
+"""Relative area from which on a rater is said to draw larger or smaller."""
 MOST_NAMED = 6
-"""So many raters are told of, those first who differ most."""
+"""Most raters that are named for the size of their masks."""
 FEW_RATERS = 5
-"""Among fewer, the rule for who stands out often finds somebody; among more, nearly always."""
+"""Among fewer raters the rule for outliers often finds one; among more, nearly always."""
 SMALL_DISTANCE = 0.05
-"""1 − Dice to the others below which nobody is said to stand out."""
+"""Dice distance to the others below which no rater is called an outlier."""
 MANY_MISSED, MANY_ALONE = 0.25, 0.15
-"""From here on, what a rater leaves of the others' marks, and marks alone, is worth a word."""
+"""Shares from which on missed pixels, and pixels that nobody else marked, are mentioned."""
 
 
 def draws_larger(row: Row | None) -> bool:
@@ -260,25 +261,25 @@ def draws_larger(row: Row | None) -> bool:
 
 
 def draws_smaller(row: Row | None) -> bool:
-    """Whether a rater draws smaller than the others; who draws nothing does not."""
+    """Whether a rater draws smaller than the others, but not nothing."""
     return row is not None and 0 < row.value <= SMALLER
 
 
 def size_word(row: Row | None) -> str:
-    """The size of what a rater marks in a word."""
+    """The size of a rater's masks in a word."""
     if row is not None and row.value == 0:
         return "nothing"
     return "larger" if draws_larger(row) else "smaller" if draws_smaller(row) else ""
 
 
 def turned_raters(findings: Findings) -> list[str]:
-    """Raters with a mask that was probably saved the wrong way round."""
+    """Raters with a mask that was probably saved turned or flipped."""
     wrong = {turn.rater for turn in findings.agreement.turns}
     return [r for r in findings.study.rater_names if r in wrong]
 
 
 def outlier_sentences(findings: Findings) -> Iterator[Sentence]:
-    """A sentence for each rater who stands out, with why, or one that says that nobody does."""
+    """A sentence for each outlier, with reasons, or one that says that there is none."""
     raters = findings.agreement.raters
     if raters is None:
         return
@@ -299,13 +300,13 @@ def outlier_sentences(findings: Findings) -> Iterator[Sentence]:
 
 
 def all_alike(findings: Findings) -> bool:
-    """Whether all raters are so alike that the rule for who stands out finds trifles."""
+    """Whether all raters are so similar that the rule for outliers finds only small differences."""
     rows = [r for r in find_table(findings, "agree", "raters").all("mean_difference", "pooled") if is_defined(r)]
     return bool(rows) and all(r.value < SMALL_DISTANCE for r in rows)
 
 
 def outlying_raters(findings: Findings) -> list[str]:
-    """Who does, but for those whose mask seems to lie wrong: they are told of first."""
+    """Outliers, except raters with a turned mask, who are mentioned first."""
     raters, wrong = findings.agreement.raters, turned_raters(findings)
     if raters is None or all_alike(findings):
         return []
@@ -313,7 +314,7 @@ def outlying_raters(findings: Findings) -> list[str]:
 
 
 def outlier_summary(findings: Findings) -> Iterator[Sentence]:
-    """The same in one sentence: several raters without why."""
+    """Outliers in one sentence; several are named without reasons."""
     names = outlying_raters(findings)
     if len(names) < 2:
         yield from outlier_sentences(findings)
@@ -338,7 +339,7 @@ def _outlier_sentence(findings: Findings, table: TableIndex, rater: str) -> Sent
 
 
 def _outlier_caveat(findings: Findings) -> str:
-    """How little the rule means: of equals, one lies beyond mean + one SD in 51% (three) to 99% (13) of studies."""
+    """A caveat: of equal raters, one exceeds mean + 1 SD in 51% (three raters) to 99% (13 raters) of studies."""
     often = "often" if len(findings.study.rater_names) < FEW_RATERS else "nearly always"
     copied = "; and where two copied, the others do" if possible_copies(findings).suspected else ""
     return f"By this rule (mean + one SD) somebody {often} stands out, also among equally good raters{copied}."
@@ -354,7 +355,7 @@ def _outlier_reasons(table: TableIndex, rater: str, name: Cell) -> Iterator[Sent
 
 
 def size_sentences(findings: Findings) -> Iterator[Sentence]:
-    """Who draws larger or smaller than the others, or nothing."""
+    """Raters who draw larger or smaller than the others, or nothing."""
     if findings.agreement.raters is None:
         return
     table = find_table(findings, "agree", "raters")
@@ -365,7 +366,7 @@ def size_sentences(findings: Findings) -> Iterator[Sentence]:
             *join_parts([(name,) for name in silent]),
             " marked nothing.",
         )
-        return  # beside nothing everybody is large
+        return  # relative to nothing every mask is large
     rows = [r for r in table.all("relative_area", "pooled") if is_defined(r) and (draws_larger(r) or draws_smaller(r))]
     rows.sort(key=lambda r: -abs(math.log(r.value)))
     parts: list[Sentence] = []
@@ -381,19 +382,21 @@ def size_sentences(findings: Findings) -> Iterator[Sentence]:
         yield (f"{start}{others}: ", *join_parts(parts, "; ", "; "), ".")
 
 
+# --- correlated errors, and copies
+
 HARDLY, WEAKLY = 0.1, 0.3
-"""Below so much correlation of errors it is called so."""
+"""Upper limits of correlations of errors that are called hardly or weakly correlated."""
 LEAST_RATERS = 4
-"""Fewer raters do not show whether their errors go together."""
+"""Fewest raters for which the correlation of errors can be estimated."""
 FEW_EFFECTIVE = 0.8
-"""Where fewer than this share of the raters weigh as independent ones, it is worth a word at the top."""
+"""Share of effective raters below which the summary mentions it."""
 EASY = 0.95
-"""Where two raters mostly overlap by so much, everybody draws nearly the same, and nobody is asked about copies."""
+"""Median Dice of pairs from which on similar masks do not suggest copies."""
 
 
 @dataclass(frozen=True)
 class ErrorDependence:
-    """How far the errors of two raters correlate, and as how many independent raters all of them weigh."""
+    """The correlation of the errors of two raters, and the effective number of independent raters."""
 
     raters: int
     few: bool
@@ -410,7 +413,7 @@ class ErrorDependence:
 
     @property
     def sentence(self) -> Sentence:
-        """The same in every part of the page, as it goes on after a comma or starts a sentence."""
+        """The dependence in words, to follow a comma or to start a sentence."""
         if not self.few:
             return (f"the raters' errors, as STAPLE sees them, are {self.words} (correlation ", self.correlation,
                     "): ", *self.weight)  # fmt: skip
@@ -420,7 +423,7 @@ class ErrorDependence:
 
 
 def error_dependence(findings: Findings) -> ErrorDependence | None:
-    """Of named raters, where there are enough to tell and they differ anywhere."""
+    """The dependence of the raters' errors; None with too few raters, or where they never differ."""
     table = find_table(findings, "agree", "raters")
     effective, shared = (table.row(name, "pooled", "") for name in ("effective_raters", "error_correlation"))
     agreed = find_table(findings, "agree", "agreement").row("percent_agreement", "pooled")
@@ -439,7 +442,7 @@ def error_dependence(findings: Findings) -> ErrorDependence | None:
 
 
 def _correlation_words(correlation: float, few: bool) -> str:
-    shown = round(correlation, 2)  # the words go by the number that stands beside them
+    shown = round(correlation, 2)  # the words agree with the number as shown
     if shown < HARDLY:
         return "slightly correlated" if few else "hardly correlated" if shown > -HARDLY else "negatively correlated"
     return "weakly correlated" if shown < WEAKLY else "correlated"
@@ -451,16 +454,16 @@ class PossibleCopies:
 
     pairs: tuple[PossibleCopy, ...]
     easy: bool
-    """Whether most pairs did, so that it says more about what was drawn than about these."""
+    """Whether most pairs did, so that the task is easy rather than masks copied."""
 
     @property
     def suspected(self) -> bool:
-        """Whether some stand out as too alike."""
+        """Whether some pairs are suspiciously similar."""
         return bool(self.pairs) and not self.easy
 
 
 def possible_copies(findings: Findings) -> PossibleCopies:
-    """Of named raters, by their Dice over all cases."""
+    """Pairs of raters with nearly the same masks, by their Dice over all cases."""
     raters = findings.agreement.raters
     pairs = raters.dependence.copies if raters is not None else ()
     rows = [

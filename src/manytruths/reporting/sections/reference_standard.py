@@ -1,4 +1,4 @@
-"""The section on the reference standard: what can be taken, how far it differs, the raters against each."""
+"""The section on the reference standard: consensus methods, how far they differ, and raters against each."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ from .vocabulary import (
 MethodPair = tuple[str, str]
 
 MOST_HISTOGRAMS = 12
-"""Raters, one below the other; with more, the table has to do."""
+"""Most raters whose histograms are drawn."""
 LONG = 12
-"""Lines from which on a table can be filtered."""
+"""Rows from which on a table can be filtered."""
 DIFFERENT = 0.9
-"""Dice of two reference standards from which on a case is not worth a word."""
+"""Dice of two reference standards below which a case is mentioned."""
 STEADY = 0.95
-"""Dice with itself from which on a method does not depend on the background."""
+"""Dice with itself from which on a method is said not to depend on the background."""
 DICE_ENDS = "1: the same mask; 0: nothing in common"
 
 HARD = {
@@ -52,13 +52,13 @@ HARD = {
     "sensitivity": ("Sensitivity", "Of what the reference standard marks, the share that the rater marked too"),
     "specificity": ("Specificity", "Of what it leaves, the share that the rater left too; mostly background"),
 }
-"""Rates of each rater, how they are called, and what they mean."""
+"""Rates of each rater: titles and meanings."""
 SOFT = {
     "accuracy": ("Soft accuracy", "Share of places that the rater has right, weighed by how sure it is (Gordon)"),
     "gordon_f": ("Gordon's F", "Sensitivity and specificity in one number (harmonic mean), weighed by how sure it is"),
     "balanced_accuracy": ("Balanced accuracy", "Mean of sensitivity and specificity, weighed by how sure it is"),
 }
-"""The same, against how sure a reference standard is."""
+"""Rates against the probabilities of a reference standard."""
 
 STANDARD = Column("Reference standard", "How the raters were put together", number=False)
 CHANGED = Column("Changed", "Share of the image that one marks and the other does not (or labels otherwise)")
@@ -67,7 +67,7 @@ SIZE = Column("Size differs by", "Difference of the marked areas or volumes, as 
 
 
 def section(findings: Findings) -> Section:
-    """What the estimators make of the raters, how far they differ, and which to take when."""
+    """Consensus methods, how far they differ, and which to use when."""
     table, rates = find_table(findings, "fuse", "differences"), find_table(findings, "fuse", "performance")
     return Section(
         "reference-standard",
@@ -123,7 +123,7 @@ def _difference_sentence(
 
 
 def _rater_overlap(findings: Findings) -> Iterator[str | Cell]:
-    """How far two raters are apart, to compare with."""
+    """The overlap of two raters, for comparison."""
     table = find_table(findings, "agree", "agreement")
     row = table.row("dice")
     if row is not None and is_defined(row):
@@ -159,7 +159,7 @@ def _advice(findings: Findings, table: TableIndex) -> Iterator[Sentence]:
 
 
 def _dependence_sentences(findings: Findings) -> Iterator[str | Cell]:
-    """STAPLE's assumption, in words."""
+    """Whether STAPLE's assumption of independent errors holds."""
     errors = error_dependence(findings)
     if errors is not None:
         yield " Here "
@@ -170,7 +170,7 @@ def _dependence_sentences(findings: Findings) -> Iterator[str | Cell]:
 
 
 def _background_sentence(table: TableIndex) -> Iterator[str | Cell]:
-    """Whether STAPLE hangs on the background, in words."""
+    """Whether STAPLE depends on the background."""
     row = table.row("dice", "mean", "staple", on_modified_background("staple"))
     if row is not None and row.value < STEADY:
         yield " It also depends on how much background the images have: its masks with and without most of it "
@@ -180,7 +180,7 @@ def _background_sentence(table: TableIndex) -> Iterator[str | Cell]:
 
 
 def _most_different_cases(findings: Findings, table: TableIndex, most: int = 3) -> list[Row]:
-    """Of the cases on which some two methods overlap least, the rows."""
+    """The rows of the cases on which two methods overlap least."""
     if len(findings.study) < 2:
         return []
     own = set(_method_pairs(findings))
@@ -214,12 +214,12 @@ def _dice_columns(findings: Findings) -> list[Column]:
 
 
 def _dice_cells(table: TableIndex, pair: MethodPair, several: bool) -> list[Cell]:
-    """Dice, and how it varies where there is more than one."""
+    """Dice, and its SD where there are several subjects."""
     return [table.cell("dice", scope, *pair) for scope in (("mean", "std") if several else ("mean",))]
 
 
 def _region_table(findings: Findings, table: TableIndex) -> Iterator[Block]:
-    """Each against itself on the modified background."""
+    """Each method against itself on the modified background."""
     several, lines = len(findings.study.subjects) > 1, []
     for method in findings.fusion.methods:
         pair = method, on_modified_background(method)
@@ -237,7 +237,7 @@ def _region_table(findings: Findings, table: TableIndex) -> Iterator[Block]:
 
 
 def _rate_tables(findings: Findings, table: TableIndex) -> Iterator[Block]:
-    """Raters against each: means over subjects, against how sure it is, and everything pooled."""
+    """Raters against each reference standard: means over subjects, against probabilities, and pooled."""
     caution = "Raters are compared with what they helped to make: all look somewhat better than they are."
     title = f"Raters against each reference standard, {mean_over(findings)}"
     yield from _rate_table(findings, table, ("rater-rates", title), HARD, note=caution)
@@ -253,7 +253,7 @@ def _rate_table(
     scope: str = "mean", note: str = "", closed: bool = False,
 ) -> Iterator[PageTable]:  # fmt: skip
     rows = [r for r in table.table.rows if r.scope == scope and not r.group and r.statistic in rates]
-    if len(findings.study.rater_names) == 2:  # nobody marks more than the union
+    if len(findings.study.rater_names) == 2:  # nobody marks more than the union of two
         rows = [r for r in rows if method_name(str(r["method"]), 2) != UNION]
     shown = [name for name in rates if any(r.statistic == name for r in rows)]
     lines = tuple(
@@ -271,7 +271,7 @@ def _rate_table(
 
 
 def _rater_cell(findings: Findings, rater: str) -> Cell:
-    """Raters who are nobody in particular are taken together."""
+    """The rater; exchangeable raters are averaged."""
     return rater_cell(findings, rater) if rater else text_cell("mean of raters")
 
 
@@ -290,7 +290,7 @@ def _histograms(findings: Findings) -> Iterator[Block]:
 
 
 def _note_block(findings: Findings) -> Iterator[Block]:
-    """What went wrong, or was decided on the way."""
+    """Notes of the consensus methods."""
     known = findings.agreement.notes
     own = (note for note in findings.fusion.notes if code_of(note) != COMPLEXITY and note not in known)
     notes = note_sentences(findings, own)

@@ -1,4 +1,4 @@
-"""Where the methods come from, as BibTeX. A key is cited as ``[Fleiss 1971]`` and stands as ``Fleiss1971``."""
+"""The references of the methods as BibTeX. ``[Fleiss 1971]`` in a text cites the key ``Fleiss1971``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Reference:
     """An entry of a bibliography."""
 
     cited: str
-    """As a text cites it: ``Fleiss 1971``."""
+    """How a text cites it: ``Fleiss 1971``."""
     kind: str
     author: str
     title: str
@@ -29,16 +29,16 @@ class Reference:
 
     @property
     def key(self) -> str:
-        """As the entry is called."""
+        """The key of the entry."""
         return self.cited.replace(" ", "")
 
     @property
     def year(self) -> str:
-        """The last word of how it is cited."""
+        """The year of publication."""
         return self.cited.rpartition(" ")[2]
 
     def bibtex(self) -> str:
-        """The entry."""
+        """The entry as BibTeX."""
         home = {"article": "journal", "inproceedings": "booktitle", "book": "publisher"}[self.kind]
         fields = {
             "author": self.author, "title": self.title, home: self.where, "year": self.year,
@@ -53,27 +53,27 @@ def _entry(kind: str, key: str, fields: dict[str, str]) -> str:
 
 
 def _software() -> str:
-    """As ``CITATION.cff`` has it; it has no year."""
+    """The entry of this software, as in ``CITATION.cff``, without a year."""
     title = "manytruths: agreement and ground truth of several raters' image annotations"
     fields = {"author": "{The manytruths developers}", "title": title, "version": manytruths.__version__}
     return _entry("software", SOFTWARE, {**fields, "note": f"Version {manytruths.__version__}, Apache-2.0"})
 
 
 def cite(*cited: str) -> str:
-    """What follows a name in a text: `` [Fleiss 1971; Gwet 2008]``; nothing where there is nothing to cite."""
+    """The citation that follows a name: `` [Fleiss 1971; Gwet 2008]``; empty without references."""
     unknown = [reference for reference in cited if reference not in REFERENCES and reference != SOFTWARE]
     assert not unknown, unknown
     return f" [{'; '.join(dict.fromkeys(cited))}]" if cited else ""
 
 
 def cited_in(text: str) -> list[str]:
-    """What a text cites, each once, in the order in which it comes up."""
+    """The references that a text cites, each once, in order of appearance."""
     citations = [reference for group in CITATION.findall(text) for reference in group.split("; ")]
     return list(dict.fromkeys(reference for reference in citations if reference in REFERENCES or reference == SOFTWARE))
 
 
 def cite_once(text: str) -> str:
-    """A text that cites everything where it first comes up, and not again."""
+    """The text with every reference cited only where it first appears."""
     earlier: set[str] = set()
 
     def first(group: re.Match[str]) -> str:
@@ -88,7 +88,7 @@ def cite_once(text: str) -> str:
 
 
 def bibliography(cited: Iterable[str]) -> str:
-    """The entries of what is cited, by key; the software last."""
+    """The entries of the cited references by key, the software last."""
     known = sorted({reference for reference in cited if reference != SOFTWARE})
     entries = [REFERENCES[reference].bibtex() for reference in known]
     return "\n\n".join([*entries, *([_software()] if SOFTWARE in cited else [])]) + "\n"
@@ -241,4 +241,4 @@ _REFERENCES = (
 )  # fmt: skip
 
 REFERENCES = {one.cited: one for one in _REFERENCES}
-"""By how they are cited."""
+"""References by how they are cited."""

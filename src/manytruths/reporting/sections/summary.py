@@ -1,7 +1,4 @@
-"""In short: five sentences, the cases to look at, what to do next.
-
-What to do next: look again, talk, ask more raters, and what not to trust.
-"""
+"""The first section, In short: the main findings, the cases to look at, and what to do next."""
 
 from __future__ import annotations
 
@@ -61,13 +58,13 @@ UNNAMED_PATIENTS = (
 )
 DICE_END = ", where 1 would be the same drawing"
 MOST_NAMED = 2
-"""So many masks that lie wrong are told of one by one."""
+"""Most turned masks that are named."""
 MANY_LABELS = 6
-"""With more labels only the ends are told."""
+"""With more labels, only the best and the worst are named."""
 
 
 def section(findings: Findings) -> Section:
-    """What a reader with a minute must know."""
+    """What a reader with one minute must know."""
     lead = (
         *_turned_masks(findings),
         *_overlap_sentences(findings),
@@ -93,13 +90,13 @@ def _blocks(findings: Findings) -> Iterator[Block]:
 
 
 def _unnamed_patients(findings: Findings) -> Iterator[str]:
-    """No patient is named, so that cases of the same one would be taken for several."""
+    """A note where no patient is named: cases of one patient count as several."""
     if len(findings.study) > 1 and all(case.subject == case.name for case in findings.study):
         yield UNNAMED_PATIENTS
 
 
 def _turned_masks(findings: Findings) -> Iterator[Sentence]:
-    """Masks that were probably saved the wrong way round: nothing else is worth reading before."""
+    """Masks that were probably saved turned or flipped, before everything else."""
     turns = [f"{turn.case}, {turn.words}" for turn in findings.agreement.turns]
     if turns:
         more = f"; and {word(len(turns) - MOST_NAMED)} more" if len(turns) > MOST_NAMED else ""
@@ -120,7 +117,7 @@ def _who_marked_what(findings: Findings) -> str:
 
 
 def _overlap_sentences(findings: Findings) -> Iterator[Sentence]:
-    """Who marked what, and how far two drawings overlap."""
+    """Who marked what, and the overlap of two raters."""
     table = find_table(findings, "agree", "agreement")
     dice, size, same = (table.row(s) for s in ("dice", "volume_difference", "percent_agreement"))
     who, two = _who_marked_what(findings), "they" if len(findings.study.rater_names) == 2 else "any two raters"
@@ -162,7 +159,7 @@ def _overlap_sentences(findings: Findings) -> Iterator[Sentence]:
 
 
 def _why_no_interval(findings: Findings, row: Row) -> str:
-    """Why: there are too few, or the number is defined for too few of them."""
+    """Why there is no interval: too few subjects, or too few with a value."""
     there, defined = len(findings.study.subjects), row.n or 0
     if there < LEAST_SUBJECTS:
         many = f"there {'is' if there == 1 else 'are'} {spell_count(there, subject_word(findings))}"
@@ -174,13 +171,13 @@ def _why_no_interval(findings: Findings, row: Row) -> str:
 
 
 def _spelled_out(findings: Findings, table: TableIndex, statistic: str) -> Cell:
-    """The first number says what stands behind it."""
+    """The first number of the page, with its interval spelled out."""
     share: dict[str, Any] = {"digits": 0, "percent": True} if statistic == "percent_agreement" else {}
     return table.cell(statistic, level=spelled_interval(findings), **share)
 
 
 def _kappa_sentence(findings: Findings) -> Iterator[Sentence]:
-    """Kappa with its word, and how far cases differ."""
+    """Kappa with its level, and its range over cases."""
     table = find_table(findings, "agree", "agreement")
     kappa, dice = table.row("fleiss_kappa"), table.row("dice")
     if not is_defined(kappa):
@@ -230,7 +227,7 @@ def _label_sentence(findings: Findings) -> Iterator[Sentence]:
 
 
 def _rater_sentences(findings: Findings) -> Iterator[Sentence]:
-    """Who stands out; who draws larger or smaller."""
+    """Outliers, and raters who draw larger or smaller."""
     if findings.study.options.exchangeable:
         yield ("Raters are not told apart here, so that nothing is said about one of them.",)
     elif is_defined(find_table(findings, "agree", "agreement").row("fleiss_kappa")):
@@ -239,7 +236,7 @@ def _rater_sentences(findings: Findings) -> Iterator[Sentence]:
 
 
 def _standard_sentences(findings: Findings) -> Iterator[Sentence]:
-    """How far the reference standard depends on how it is made, and whether raters differ on the same pixels."""
+    """How far the reference standard depends on the method, and whether raters differ on the same pixels."""
     errors, pair = error_dependence(findings), most_different(findings)
     dice = find_table(findings, "agree", "agreement").row("dice")
     if pair and (dice is None or is_defined(dice)):
@@ -252,11 +249,13 @@ def _standard_sentences(findings: Findings) -> Iterator[Sentence]:
         yield capitalise((*errors.sentence, "."))
 
 
+# --- what to do next
+
 HIGH_AGREEMENT, FAR_ABOVE_KAPPA, UNEQUAL_PREVALENCE = 0.8, 0.25, 0.5
-"""So high a percent agreement, so far above kappa, is worth a warning where one label is so much more common."""
+"""Percent agreement, its distance above kappa and the prevalence index from which on a warning is shown."""
 
 STABLE = 0.8
-"""A majority that decides less than this as most would is no help, however many raters there are."""
+"""Accuracy of the majority below which more raters do not help."""
 
 RULES = {
     "reliable": "the marks are reliable enough for conclusions",
@@ -266,7 +265,7 @@ RULES = {
 
 
 def next_steps(findings: Findings) -> tuple[Sentence, ...]:
-    """Everything there is to do or to heed, the most useful first."""
+    """What to do next, and what to be careful about, the most useful first."""
     parts: tuple[Callable[[Findings], Iterator[Sentence]], ...] = (
         _look_again,
         _partly_empty,
@@ -303,7 +302,7 @@ def _partly_empty(findings: Findings) -> Iterator[Sentence]:
 
 
 def _no_overlap(findings: Findings) -> Iterator[Sentence]:
-    """Cases without a place that two raters marked: no reference standard can be made of them."""
+    """Cases without a pixel that two raters marked: they have no useful reference standard."""
     tables = findings.agreement.tallies
     cases = [
         c for c, t in tables.items() if t.labels.background is not None and any(t.marked > 0) and not has_overlap(t)
@@ -335,7 +334,7 @@ def _talk_to_outliers(findings: Findings) -> Iterator[Sentence]:
 
 
 def _agree_on_border(findings: Findings) -> Iterator[Sentence]:
-    """Who draws larger, who smaller."""
+    """Raters who draw larger, and raters who draw smaller."""
     if findings.agreement.raters is None:
         return
     rows = list(find_table(findings, "agree", "raters").all("relative_area", "pooled"))
@@ -347,7 +346,7 @@ def _agree_on_border(findings: Findings) -> Iterator[Sentence]:
 
 
 def _ask_about_copies(findings: Findings) -> Iterator[Sentence]:
-    """Who may have copied; where most are alike, what is drawn may be the reason."""
+    """Raters with nearly the same masks; where most are similar, the task may be easy."""
     alike = possible_copies(findings)
     if alike.pairs and alike.easy:
         who = "The two raters" if len(findings.study.rater_names) == 2 else "Most raters"
@@ -369,7 +368,7 @@ def _ask_about_copies(findings: Findings) -> Iterator[Sentence]:
 
 
 def _second_look(findings: Findings) -> Iterator[Sentence]:
-    """What algorithms mark and raters may have missed."""
+    """Regions that algorithms mark and raters may have missed."""
     rows = list(find_table(findings, "evaluate", "second_look").table.rows)
     places = list(dict.fromkeys((row.case, row["rank"]) for row in rows))
     if places:
@@ -379,7 +378,7 @@ def _second_look(findings: Findings) -> Iterator[Sentence]:
 
 
 def _more_raters(findings: Findings) -> Iterator[Sentence]:
-    """Whether the majority would be more stable with more raters; not where masks are doubtful."""
+    """Whether more raters would make the majority more stable; nothing where masks are doubtful."""
     table = find_table(findings, "plan", "plan")
     best = next(table.all("best_raters", "pooled"), None)
     if not is_defined(best) or findings.plan is None or turned_raters(findings) or possible_copies(findings).suspected:
@@ -424,13 +423,13 @@ RULES_FIRST = "Raters like these disagree too much for a majority to settle it: 
 
 
 def _is_unsettled(findings: Findings, reached: Row) -> bool:
-    """Whether numbers of raters are not what lacks."""
+    """Whether raters disagree too much for a majority to settle it."""
     kappa = find_table(findings, "agree", "agreement").row("fleiss_kappa")
     return reached.value < STABLE or (is_defined(kappa) and kappa.value <= 0)
 
 
 def _enough_raters(findings: Findings) -> Sentence:
-    """Not where disagreements fall together, as those of more raters of the same kind would."""
+    """Whether there are enough raters; not where their errors are correlated."""
     errors = error_dependence(findings)
     if errors is None or not errors.few:
         return (", so that there are enough.",)
@@ -438,7 +437,7 @@ def _enough_raters(findings: Findings) -> Sentence:
 
 
 def _no_intervals(findings: Findings) -> Iterator[Sentence]:
-    """No interval, no conclusion about other patients."""
+    """A warning where there are no intervals."""
     row = find_table(findings, "agree", "agreement").row("fleiss_kappa")
     if is_defined(row) and not StudyCounts(findings).resampled:
         many = len(findings.study.subjects) > 1
@@ -470,14 +469,14 @@ def _percent_agreement_warning(findings: Findings) -> Iterator[Sentence]:
 
 
 def _marked_share(findings: Findings) -> float:
-    """Of all that raters could mark, how much they did: only to choose the words."""
+    """The share of pixels that raters marked, which only selects the wording."""
     tables = findings.agreement.tallies.values()
     marks, chances = sum(int(t.marked @ t.counts) for t in tables), sum(int(t.rated @ t.counts) for t in tables)
     return marks / chances if chances else 0.0
 
 
 def _krippendorff_rule(findings: Findings) -> Iterator[Sentence]:
-    """Krippendorff's limits, by the mean as kappa is told, or by the pooled number where only that has an interval."""
+    """Krippendorff's limits, applied to the mean, or to the pooled number where only that has an interval."""
     table = find_table(findings, "agree", "agreement")
     mean, pooled = (table.row("krippendorff_alpha", scope) for scope in ("mean", "pooled"))
     judged = next((row for row in (mean, pooled) if has_interval(row)), None)

@@ -1,9 +1,4 @@
-"""Words that every part of the page shares: counts, lists, levels, names of statistics.
-
-The vocabulary of reference standards: what they are called, what each does, how a methods section names them.
-
-What analyses note about themselves, in the words of the page.
-"""
+"""Words and phrases that sections share: counts, lists, names of statistics, units and consensus methods, notes."""
 
 from __future__ import annotations
 
@@ -31,7 +26,7 @@ SCALES = {
     "altman": "Altman",
     "shrout": "Shrout",
 }
-"""Whose words for a kappa they are."""
+"""Authors of the scales of words for kappa."""
 
 TITLES = {
     "fleiss_kappa": "Fleiss' kappa",
@@ -53,7 +48,7 @@ TITLES = {
     "prevalence_index": "Prevalence index",
     "smyth_bound": "Smyth's error bound",
 }
-"""How the statistics of all raters together are called."""
+"""Titles of the statistics of all raters."""
 
 MEANINGS = {
     "fleiss_kappa": "Agreement of all raters beyond what chance would give: 1 is full agreement, 0 is chance.",
@@ -76,10 +71,10 @@ MEANINGS = {
     "prevalence_index": "Near 1 where one label covers nearly everything: kappa is then lower for the same agreement.",
     "smyth_bound": "Raters who disagree this much must be wrong at least so often, whatever the truth.",
 }
-"""The same in a line for clinicians."""
+"""Meanings of the statistics, for clinicians."""
 
 SHARES = ("percent_agreement", "unanimous", "volume_difference", "smyth_bound")
-"""What is shown as a percentage."""
+"""Statistics that are shown as percentages."""
 
 
 def spell_count(number: int, thing: str, things: str = "") -> str:
@@ -104,7 +99,7 @@ def join_names(names: Sequence[str], most: int = 6) -> str:
 
 
 def join_parts(parts: Sequence[Sentence], last: str = " and ", between: str = ", ") -> Sentence:
-    """Parts of a sentence with commas between, and a word before the last."""
+    """Join parts of a sentence by commas, and by a word before the last."""
     out: list[str | Cell] = []
     for i, part in enumerate(parts):
         if i:
@@ -114,47 +109,47 @@ def join_parts(parts: Sequence[Sentence], last: str = " and ", between: str = ",
 
 
 def capitalise(sentence: Sentence) -> Sentence:
-    """With a capital, where it starts with words."""
+    """The sentence with a capital letter, where it starts with text."""
     first = sentence[0]
     return (first[:1].upper() + first[1:], *sentence[1:]) if isinstance(first, str) else sentence
 
 
 def case_links(cases: Sequence[str], most: int = 5) -> Sentence:
-    """Cases to click at: ``p05, p17 and three more``."""
+    """Links to cases: ``p05, p17 and three more``."""
     parts: list[Sentence] = [(case_cell(case),) for case in cases[:most]]
     more: list[Sentence] = [(f"{word(len(cases) - most)} more",)] if len(cases) > most else []
     return join_parts(parts + more)
 
 
 def case_cell(case: str) -> Cell:
-    """The name of a case, which opens it."""
+    """The name of a case, with a link to it."""
     return Cell(case, case=case)
 
 
 def rater_cell(findings: Findings, rater: str) -> Cell:
-    """The name of a rater, in the colour that it has all over the page; sessions are coloured as their rater."""
+    """The name of a rater in their colour; sessions have the colour of their rater."""
     return Cell(rater, colour=findings.colours.get(rater) or findings.colours.get(rater.rpartition("@")[0], ""))
 
 
 def subject_word(findings: Findings) -> str:
-    """What intervals and means are over: patients where any is named, else cases."""
+    """The unit of means and intervals: patient where any is named, else case."""
     return "patient" if any(case.subject != case.name for case in findings.study) else "case"
 
 
 def pixel_word(findings: Findings) -> str:
-    """Pixel, or voxel of a volume."""
+    """``pixel``, or ``voxel`` for volumes."""
     units = (table.unit for table in findings.agreement.tallies.values())
     return "voxel" if any(u is not None and u.name == "mm³" for u in units) else "pixel"
 
 
 def level_help(findings: Findings) -> str:
-    """Whose words stand in a column of levels."""
+    """The explanation of a column of levels."""
     scale = findings.settings.scale
     return f"By the scale of {SCALES.get(scale, scale)}: words by convention."
 
 
 def level_text(row: Row, scale: str) -> str:
-    """The word for a kappa, and for the lower end of its interval where that is another."""
+    """The level of a kappa, and that of its lower limit where it differs."""
     if reason(row.value):
         return "undefined"
     name = level(row.value, scale)
@@ -168,7 +163,7 @@ def interval_name(findings: Findings) -> str:
 
 
 def spelled_interval(findings: Findings) -> str:
-    """The same where it is first met: ``95% confidence interval, CI,``."""
+    """The first mention of an interval: ``95% confidence interval, CI,``."""
     return interval_name(findings).replace("CI", "confidence interval, CI,")
 
 
@@ -183,13 +178,15 @@ def mean_over(findings: Findings) -> str:
 
 
 def sd_column(findings: Findings, title: str = "SD") -> Column:
-    """The head of a column of standard deviations."""
+    """A column of standard deviations."""
     return Column(title, f"Standard deviation between {subject_word(findings)}s.")
 
 
+# --- consensus methods and other reference standards
+
 UNION, INTERSECTION = "what any rater marked (union)", "what all raters marked (intersection)"
 MAJORITY, HALF = "the majority vote", "the vote of at least half"
-"""Of an even number of raters, half of them is no majority."""
+"""Half of an even number of raters is no majority."""
 METHOD_NAMES = {
     "excl": "the vote without outliers",
     "staple_map": "STAPLE with neighbours",
@@ -213,7 +210,7 @@ PRIORS = {
 
 
 def method_name(method: str, raters: int = 0) -> str:
-    """A method as one speaks of it; half of two raters are any of them."""
+    """The name of a consensus method in a sentence; a vote of half of two raters is their union."""
     name, _, rest = method.partition(":")
     if name != "vote":
         return METHOD_NAMES.get(name, name.upper())
@@ -228,7 +225,7 @@ def method_name(method: str, raters: int = 0) -> str:
 
 
 def _half_vote(raters: int) -> str:
-    """What a vote at one half is: a tie counts as marked."""
+    """The name of a vote at one half; a tie counts as marked."""
     if raters == 2:
         return UNION
     return MAJORITY if raters % 2 or not raters else HALF
@@ -242,7 +239,7 @@ def _percentage(text: str) -> str:
 
 
 def method_help(method: str, raters: int = 0) -> str:
-    """What a method does, in a line."""
+    """What a consensus method does, in a line."""
     name, _, rest = method.partition(":")
     if name != "vote":
         return METHOD_HELP.get(name, "")
@@ -258,37 +255,37 @@ def method_help(method: str, raters: int = 0) -> str:
 
 
 def method_sentence(method: str, raters: int) -> str:
-    """Name, name in the tables, and what it does."""
+    """The name of a method, its name in the tables, and what it does."""
     name, line = as_title(method_name(method, raters)), method_help(method, raters)
     return f"{name}, in the files {method}{': ' if line else ''}{line}."
 
 
 def as_title(name: str) -> str:
-    """With a capital, and without an article: ``Majority vote``."""
+    """With a capital letter, and without article: ``Majority vote``."""
     name = name.removeprefix("the ")
     return name[:1].upper() + name[1:]
 
 
 def given_references(study: Study) -> list[str]:
-    """Names of reference standards that came with the study."""
+    """Names of the reference standards that were given with the study."""
     return list(dict.fromkeys(column.name for case in study for column in case.references))
 
 
 def consensus_methods(findings: Findings) -> list[str]:
-    """What reference standards were made by, to look at or to judge algorithms by."""
+    """The consensus methods that are shown or that algorithms are judged by."""
     judged = findings.evaluation.plan.truths if findings.evaluation else ()
     return list(dict.fromkeys([*findings.fusion.methods, *judged]))
 
 
 def standard_name(findings: Findings, name: str) -> str:
-    """A reference standard as one speaks of it; raters and given ones are called by their names."""
+    """The name of a reference standard in a sentence; raters and given standards keep their names."""
     if name in given_references(findings.study) or name in findings.study.rater_names:
         return name
     return method_name(name, len(findings.study.rater_names)) if name in consensus_methods(findings) else name
 
 
 def standard_cell(findings: Findings, name: str) -> Cell:
-    """The name of a reference standard that was made of the raters, with what it does."""
+    """The name of a consensus, with a tooltip that says what the method does."""
     return text_cell(as_title(standard_name(findings, name)), why=method_help(name, len(findings.study.rater_names)))
 
 
@@ -303,7 +300,7 @@ class StandardPair:
 
 
 def most_different(findings: Findings) -> StandardPair | None:
-    """The two reference standards that differ most; None where there are no two, or nothing was marked."""
+    """The two consensus methods that differ most; None with fewer than two, or where nothing was marked."""
     rows = find_table(findings, "fuse", "differences").all("dice", "mean")
     own = [
         r
@@ -321,14 +318,14 @@ def most_different(findings: Findings) -> StandardPair | None:
 
 
 def method_options(findings: Findings, method: str) -> dict[str, Any]:
-    """What an estimator was called with, as far as it was not left at its default."""
+    """The options of a consensus method that were given."""
     chosen, own = estimator(method)
     asked = {**findings.options.get(chosen.name, {}), **own}
     return {name: value for name, value in asked.items() if value is not None}
 
 
 def cite_method(findings: Findings, method: str, item: str) -> str:
-    """A reference standard as a methods section names it, with what was chosen, and its reference."""
+    """A consensus method for a methods section, with its options and citation."""
     name, options = estimator(method)[0].name, method_options(findings, method)
     threshold, length = options.get("threshold", 0.5), options.get("length", 2.0)
     texts = {
@@ -376,11 +373,13 @@ def _format_number(value: Any) -> str:
     return "(" + ", ".join(f"{v:g}" for v in value) + ")" if isinstance(value, tuple | list) else "a map"
 
 
+# --- notes
+
 SHOWN_ELSEWHERE = frozenset({
     "metrics_chosen", "no_subjects", "vote_of_two", "no_human_range", "one_more_rater", "fewer_tests", "kendall_tau",
     "krippendorff_rule", "outliers", "exchangeable", "possible_copy", "edits", "second_look",
 })  # fmt: skip
-"""Codes of notes that are told elsewhere on the page, or that are about options."""
+"""Codes of notes that the page states elsewhere, or that are about options."""
 
 REWORDINGS = (
     (
@@ -397,11 +396,11 @@ REWORDINGS = (
     (r"; give a tolerance$", ""),
     (r"\bHolm p\b", "adjusted p"),
 )
-"""Program speak, and what clinicians read in its place."""
+"""Technical phrases of notes, and their plain replacements."""
 
 
 def note_sentences(findings: Findings, notes: Iterable[str]) -> Iterator[str]:
-    """As sentences, without what is told elsewhere."""
+    """Notes as sentences, without those that the page states elsewhere."""
     for note in notes:
         if code_of(note) not in SHOWN_ELSEWHERE:
             text = plain_note(findings, note)
@@ -410,13 +409,13 @@ def note_sentences(findings: Findings, notes: Iterable[str]) -> Iterator[str]:
 
 
 def _proper_names(findings: Findings) -> tuple[str, ...]:
-    """What keeps its letters as they are."""
+    """Names that are never capitalised."""
     study = findings.study
     return (*(str(column) for column in study.algorithms), *given_references(study), *study.rater_names)
 
 
 def plain_note(findings: Findings, note: str) -> str:
-    """Without options and names of the files."""
+    """A note without options and names of columns."""
     for pattern, words in REWORDINGS:
         note = re.sub(pattern, words, note)
     for method in consensus_methods(findings):
