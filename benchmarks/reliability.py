@@ -11,7 +11,7 @@ import numpy as np
 
 from manytruths.analyses.reliability.intervals import beyond_chance
 from manytruths.analyses.reliability.verb import Reliability, ReliabilitySettings, reliability
-from manytruths.inference.intervals import drawn_subjects
+from manytruths.inference.intervals import draw_subjects
 from manytruths.io.ratings import read_ratings
 from manytruths.ratings import Ratings, genuineness
 from manytruths.ratings.rasch import Rasch, rasch
@@ -84,7 +84,7 @@ def checked(found: Reliability) -> None:
 
 def analysed(ratings: Ratings, resamples: int) -> Reliability:
     # the draws of an earlier run are not to be had for nothing
-    drawn_subjects.cache_clear()
+    draw_subjects.cache_clear()
     return reliability(ratings, ReliabilitySettings(resamples=resamples))
 
 

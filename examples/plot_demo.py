@@ -23,8 +23,8 @@ study = mt.Study.from_arrays(masks, subjects=simulated.subjects, groups=simulate
 tallies = study.tally()
 whole = mt.pool(tallies)
 print(f"{whole.items:,} pixels, {len(whole.counts)} patterns of {len(whole.raters)} raters")
-print(f"Fleiss' kappa, pooled   {mt.interval(mt.fleiss_kappa, tallies, seed=0)}")
-print(f"mean over subjects      {mt.interval(mt.fleiss_kappa, tallies, of='mean', seed=0)}")
+print(f"Fleiss' kappa, pooled   {mt.confidence_interval(mt.fleiss_kappa, tallies, seed=0)}")
+print(f"mean over subjects      {mt.confidence_interval(mt.fleiss_kappa, tallies, of='mean', seed=0)}")
 
 # %%
 # Pooled numbers and means over subjects are different quantities: pooling lets large lesions weigh more, and the mean
@@ -46,7 +46,7 @@ outlines = contour_overlay(image, masks["p08"], title="p08", subtitle="what each
 # ---------------------------------
 
 for a, b, kappa in mt.pairwise(mt.cohen_kappa, whole).pairs():
-    print(f"{a} and {b}: {kappa:.3f}, {mt.level(kappa)}")
+    print(f"{a} and {b}: {kappa:.3f}, {mt.interpret_kappa(kappa)}")
 
 # %%
 by_group = {}

@@ -76,7 +76,7 @@ chart = curve(agreement.raters, agreement.share, *words, ylim=(0, 1))
 for region in ("whole", "modified_background"):
     part = table.restrict(region)
     kappa = mt.fleiss_kappa(part)
-    print(f"{region:20} Fleiss' kappa {kappa:.4f} ({mt.level(kappa)}), "
+    print(f"{region:20} Fleiss' kappa {kappa:.4f} ({mt.interpret_kappa(kappa)}), "
           f"positive agreement {mt.positive_agreement(part):.4f}")  # fmt: skip
 
 # %%
@@ -100,7 +100,7 @@ squares = matrix(1 - differences.pairs.values, differences.raters, "Dice between
 # %%
 # Who draws like whom: Ward's clustering of the same differences, with those who stand out marked.
 
-tree = mt.cluster(table)
+tree = mt.cluster_raters(table)
 branches = dendrogram(tree.linkage, tree.raters, marked=differences.outliers)
 
 # %%
@@ -130,7 +130,7 @@ for rater in others.raters:
 # -------------------------------------
 # The correlation of the number of raters with what the image shows: fissures are dark and rich in contrast.
 
-found = mt.image_features(heat, case.picture(), window=7)
+found = mt.image_feature_correlations(heat, case.picture(), window=7)
 print(f"{'':34} {'here':>9} {'paper':>9}")
 for name, value in published["table5_feature_correlation"].items():
     beside(name, found[name].r, value)

@@ -44,7 +44,7 @@ print(rows)
 tallies = {path.stem: mt.load(path) for path in sorted(folder.glob("*.csv"))}
 whole = mt.pool(tallies)
 print(f"{whole.items:,} pixels of {len(tallies)} cases, {len(whole.counts)} patterns")
-print(f"Fleiss' kappa {mt.interval(mt.fleiss_kappa, tallies, seed=0)}")
+print(f"Fleiss' kappa {mt.confidence_interval(mt.fleiss_kappa, tallies, seed=0)}")
 
 # %%
 # The sum is exact: the same table, bit for bit, as from all the masks at one place.

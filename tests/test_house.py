@@ -93,7 +93,7 @@ def test_what_a_user_types_first(tmp_path):
     )
     tallies = study.tally()
     whole = mt.pool(tallies)
-    found = mt.interval(mt.fleiss_kappa, tallies, seed=0)
+    found = mt.confidence_interval(mt.fleiss_kappa, tallies, seed=0)
     assert found.low < mt.fleiss_kappa(whole) < found.high
     truth = mt.staple(whole)
     painted = study["p01"].paint(truth.probability)

@@ -130,14 +130,14 @@ def test_lidc_counts_and_intervals(lidc):
     whole = mt.pool(tables)
     assert whole.items == sum(m[0].size for m in masks.values())
     assert whole.counts @ whole.marked == sum(int(m.sum()) for m in masks.values())
-    found = mt.interval(mt.fleiss_kappa, tables, of="mean", resamples=500)
+    found = mt.confidence_interval(mt.fleiss_kappa, tables, of="mean", resamples=500)
     assert found.n == 554
     assert found.low < found.value < found.high
     assert found.high - found.low < 0.05
     with pytest.raises(mt.CallError, match="exchangeable"):
         mt.pairwise(mt.dice, whole)
     with pytest.raises(mt.CallError, match="exchangeable"):
-        mt.interval(mt.fleiss_kappa, tables, over="raters")
+        mt.confidence_interval(mt.fleiss_kappa, tables, over="raters")
     assert mt.mean_pairwise(mt.dice, whole) == pytest.approx(mt.positive_agreement(whole), abs=0.01)
 
 

@@ -72,7 +72,7 @@ def test_prevalence_curve_and_condition(panel):
     assert curve.raters.tolist() == list(range(1, len(panel.masks) + 1))
     for value, exact in zip(curve.share, naive.agreement_curve(items, panel.labels), strict=True):
         assert math.isnan(value) if exact is None else value == pytest.approx(float(exact), abs=1e-12)
-    assert mt.condition(table) == naive.condition(items, panel.labels)
+    assert mt.case_condition(table) == naive.condition(items, panel.labels)
 
 
 @pytest.mark.parametrize("name", PAIR)

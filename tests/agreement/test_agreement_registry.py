@@ -14,7 +14,7 @@ from manytruths.core.labels import Labels
 from panels import VOID, panels
 
 ANY_NUMBER = {
-    "condition", "fleiss_kappa", "gwet_ac1", "heatmap_score", "krippendorff_alpha", "negative_agreement", "pabak",
+    "case_condition", "fleiss_kappa", "gwet_ac1", "heatmap_score", "krippendorff_alpha", "negative_agreement", "pabak",
     "percent_agreement", "positive_agreement", "prevalence_index", "smyth_bound", "unanimous",
 }  # fmt: skip
 PAIR = {
@@ -23,12 +23,13 @@ PAIR = {
 }  # fmt: skip
 VECTORS = {"agreement_curve", "contingency", "prevalence"}
 MAPS = {
-    "common_heatmap", "feature_correlation", "image_features", "normalised", "ranking_heatmap", "ranking_values",
+    "common_heatmap", "feature_correlation", "image_feature_correlations", "normalise_heatmap", "ranking_heatmap",
+    "ranking_values",
 }  # fmt: skip
 """A value per pattern or per pixel; tested in test_heatmap.py and test_features.py."""
 NOT_STATISTICS = {
-    "SCALES", "SMYTH_LIMIT", "AgreementCurve", "Correlation", "MeanOfPairs", "PairMatrix", "PairStatistic",
-    "VoteStatistic", "krippendorff_rule", "level", "mean_pairwise", "pairwise",
+    "KAPPA_SCALES", "SMYTH_LIMIT", "AgreementCurve", "Correlation", "MeanPairwise", "PairMatrix", "PairStatistic",
+    "VoteStatistic", "interpret_alpha", "interpret_kappa", "mean_pairwise", "pairwise",
 }  # fmt: skip
 
 SYMMETRIC_PAIR = {"bias_index", "cohen_kappa", "dice", "iou", "volume_difference", "weighted_kappa"}
@@ -57,7 +58,7 @@ ONE_IN_FULL_AGREEMENT = (AT_MOST_ONE | {
 })  # fmt: skip
 ZERO_IN_FULL_AGREEMENT = {"bias_index", "smyth_bound", "volume_difference"}
 
-SCALAR = (ANY_NUMBER | PAIR) - {"condition"}
+SCALAR = (ANY_NUMBER | PAIR) - {"case_condition"}
 
 
 def same(a: float, b: float) -> bool:
@@ -97,7 +98,7 @@ def test_all_is_sorted():
 def test_raters_may_come_in_any_order(name, panel, data):
     order = data.draw(st.permutations(list(panel.masks)))
     before, after = of(name)(counted(panel)), of(name)(counted(panel, order))
-    assert before == after if name == "condition" else same(before, after)
+    assert before == after if name == "case_condition" else same(before, after)
 
 
 @pytest.mark.parametrize("name", sorted(SYMMETRIC_PAIR | set(MIRRORED)))
@@ -196,30 +197,30 @@ def test_zeros_in_the_counts_change_nothing(name):
 
 
 def test_yangs_conditions():
-    assert mt.condition(mt.tally([[1, 0], [0, 0]])) == "one_empty"
+    assert mt.case_condition(mt.tally([[1, 0], [0, 0]])) == "one_empty"
     assert mt.cohen_kappa(mt.tally([[1, 0], [0, 0]])) == 0
-    assert mt.condition(mt.tally([[1, 0, 0], [0, 1, 0]])) == "no_overlap"
+    assert mt.case_condition(mt.tally([[1, 0, 0], [0, 1, 0]])) == "no_overlap"
     assert mt.cohen_kappa(mt.tally([[1, 0, 0], [0, 1, 0]])) < 0
-    assert mt.condition(mt.tally([[0, 0], [0, 0]])) == "nothing_marked"
-    assert mt.condition(mt.tally([[1, 0], [1, 1], [0, 1]])) == ""
+    assert mt.case_condition(mt.tally([[0, 0], [0, 0]])) == "nothing_marked"
+    assert mt.case_condition(mt.tally([[1, 0], [1, 1], [0, 1]])) == ""
 
 
 def test_one_rater_alone_is_no_case_of_no_overlap():
-    assert mt.condition(mt.tally({"A": [1, 0], "B": None})) == ""
+    assert mt.case_condition(mt.tally({"A": [1, 0], "B": None})) == ""
 
 
 def test_levels():
     bounds = {"landis_koch": 6, "fleiss": 3, "altman": 5, "shrout": 5}
-    assert {name: len(scale) for name, scale in agreement.SCALES.items()} == bounds
-    assert [mt.level(v) for v in (-0.1, 0.0, 0.2, 0.21, 0.41, 0.61, 0.81, 1.0)] == [
+    assert {name: len(scale) for name, scale in agreement.KAPPA_SCALES.items()} == bounds
+    assert [mt.interpret_kappa(v) for v in (-0.1, 0.0, 0.2, 0.21, 0.41, 0.61, 0.81, 1.0)] == [
         "poor", "slight", "slight", "fair", "moderate", "substantial", "almost perfect", "almost perfect",
     ]  # fmt: skip
-    assert mt.level(math.nan) == mt.krippendorff_rule(math.nan) == "undefined"
-    assert [mt.krippendorff_rule(v) for v in (0.8, 0.799, 0.667, 0.666)] == [
+    assert mt.interpret_kappa(math.nan) == mt.interpret_alpha(math.nan) == "undefined"
+    assert [mt.interpret_alpha(v) for v in (0.8, 0.799, 0.667, 0.666)] == [
         "reliable", "tentative conclusions only", "tentative conclusions only", "not reliable",
     ]  # fmt: skip
     with pytest.raises(CallError, match=r"landis_koch.*cicchetti"):
-        mt.level(0.5, "cicchetti")
+        mt.interpret_kappa(0.5, "cicchetti")
 
 
 @pytest.mark.parametrize(
@@ -268,7 +269,7 @@ def test_what_resampling_can_read_all_at_once():
 def test_many_tables_at_once_equal_one_by_one(panel, seed):
     table = counted(panel)
     counts = np.random.default_rng(seed).integers(0, 3, (6, len(table.counts)))
-    means = [agreement.MeanOfPairs(statistic) for statistic in (mt.dice, mt.sensitivity, mt.cohen_kappa)]
+    means = [agreement.MeanPairwise(statistic) for statistic in (mt.dice, mt.sensitivity, mt.cohen_kappa)]
     for statistic in [*map(of, BATCHED), *means]:
         alone = [statistic(table.recount(row)) for row in counts]
         np.testing.assert_allclose(statistic.batch(table, counts), alone, rtol=0, atol=1e-12)
@@ -276,5 +277,5 @@ def test_many_tables_at_once_equal_one_by_one(panel, seed):
 
 def test_the_mean_of_no_pairs():
     table = mt.tally([[1, 0, 1]])
-    assert math.isnan(agreement.MeanOfPairs(mt.dice)(table))
-    assert np.isnan(agreement.MeanOfPairs(mt.dice).batch(table, table.counts[None])).all()
+    assert math.isnan(agreement.MeanPairwise(mt.dice)(table))
+    assert np.isnan(agreement.MeanPairwise(mt.dice).batch(table, table.counts[None])).all()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from manytruths.agreement.features import feature_correlation, image_features
+from manytruths.agreement.features import feature_correlation, image_feature_correlations
 from manytruths.core.errors import GridError
 from manytruths.core.undefined import reason
 
@@ -42,16 +42,16 @@ def test_features_of_colour_and_grey() -> None:
     rng = np.random.default_rng(0)
     image = rng.integers(0, 256, (20, 30, 3), dtype=np.uint8)
     agreement = (image[..., 0] > 128).astype(int)
-    found = image_features(agreement, image)
+    found = image_feature_correlations(agreement, image)
     assert list(found) == ["intensity", "red", "green", "blue", "contrast"]
     assert found["red"].r == pytest.approx(np.corrcoef(agreement.ravel(), image[..., 0].ravel())[0, 1])
     assert found["red"].r > 0.8 > abs(found["green"].r) + 0.6
-    assert list(image_features(agreement, image[..., 0])) == ["intensity", "contrast"]
+    assert list(image_feature_correlations(agreement, image[..., 0])) == ["intensity", "contrast"]
 
 
 def test_contrast_is_taken_against_the_largest_agreement_near_by() -> None:
     image = np.full((15, 15), 100.0)
     image[7, 7] = 200
     agreement = (image > 100).astype(int)
-    assert image_features(agreement, image, window=3, agreement_window=3)["contrast"].r == pytest.approx(1)
-    assert image_features(agreement, image, window=3, agreement_window=1)["contrast"].r < 0.5
+    assert image_feature_correlations(agreement, image, window=3, agreement_window=3)["contrast"].r == pytest.approx(1)
+    assert image_feature_correlations(agreement, image, window=3, agreement_window=1)["contrast"].r < 0.5

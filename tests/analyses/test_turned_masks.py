@@ -23,8 +23,10 @@ def study(turn):
 def test_the_rater_who_is_flipped_is_named():
     found = compute_agreement(study(lambda mask: mask[:, ::-1]), plan=MapOptions(measured=True))
     assert len(found.turns) == 3
-    assert all("rater B's mask" in told and "axis 2 is flipped" in told for told in found.turns)
-    assert found.notes[:3] == found.turns
+    assert {turn.rater for turn in found.turns} == {"B"}
+    assert [turn.case for turn in found.turns] == ["p0", "p1", "p2"]
+    assert all("rater B's mask" in turn.words and "axis 2 is flipped" in turn.words for turn in found.turns)
+    assert found.notes[:3] == tuple(turn.note for turn in found.turns)
 
 
 def test_nobody_is_named_where_masks_fit():

@@ -10,10 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manytruths.complexity import Complexity, GroupClassifier, ThresholdClassifier, fit_groups, fit_threshold
-from manytruths.complexity.groups import OTHER_SHAPE
-from manytruths.complexity.means import k_means
-from manytruths.complexity.thresholds import CHANCE
+from manytruths.complexity import (
+    Complexity,
+    GroupClassifier,
+    ThresholdClassifier,
+    fit_complexity_groups,
+    fit_complexity_threshold,
+)
+from manytruths.complexity.classifiers import CHANCE, OTHER_SHAPE, k_means
 from manytruths.core.errors import CallError, InputError
 from manytruths.core.undefined import Undefined
 
@@ -43,7 +47,7 @@ def planted(seed: int, each: int = 40) -> tuple[list[Complexity], list[str]]:
 )
 def test_no_other_threshold_is_better(pairs: list[tuple[int, bool]]) -> None:
     values, hard = np.array([v for v, _ in pairs], float), np.array([h for _, h in pairs])
-    found = fit_threshold(values.tolist(), hard.tolist())
+    found = fit_complexity_threshold(values.tolist(), hard.tolist())
 
     def balanced(cut: float) -> float:
         return ((values[hard] > cut).mean() + (values[~hard] <= cut).mean()) / 2
@@ -60,12 +64,12 @@ def test_no_other_threshold_is_better(pairs: list[tuple[int, bool]]) -> None:
 
 def test_ties_go_to_the_widest_gap_then_to_more_hard_cases() -> None:
     # 1.5 and 5 miss one of two hard or of two easy cases each
-    assert fit_threshold([1, 2, 3, 7], [False, True, False, True]).threshold == 5
-    assert fit_threshold([1, 2, 3, 4], [False, True, False, True]).threshold == 1.5
+    assert fit_complexity_threshold([1, 2, 3, 7], [False, True, False, True]).threshold == 5
+    assert fit_complexity_threshold([1, 2, 3, 4], [False, True, False, True]).threshold == 1.5
 
 
 def test_a_high_mean_is_easy() -> None:
-    found = fit_threshold([0.9, 0.8, 0.5, 0.4], [False, False, True, True], "mean")
+    found = fit_complexity_threshold([0.9, 0.8, 0.5, 0.4], [False, False, True, True], "mean")
     assert found.threshold == pytest.approx(0.65)
     assert (found.classify(0.3), found.classify(0.95), found.balanced_accuracy) == ("hard", "easy", 1)
 
@@ -73,36 +77,36 @@ def test_a_high_mean_is_easy() -> None:
 def test_values_next_to_each_other_are_parted() -> None:
     low = 0.1
     high = np.nextafter(low, 1)
-    found = fit_threshold([low, high], [False, True])
+    found = fit_complexity_threshold([low, high], [False, True])
     assert (found.classify(low), found.classify(high)) == ("easy", "hard")
 
 
 def test_from_cases_and_undefined_ones_are_left_out() -> None:
     cases = [case(0.2, 0.9), case(0.3, 0.9), APART, case(0.9, 0.6), case(1.0, 0.7, raters=5)]
-    found = fit_threshold(cases, [False, False, True, True, True])
+    found = fit_complexity_threshold(cases, [False, False, True, True, True])
     assert (found.hard, found.easy, found.left_out, found.balanced_accuracy) == (2, 2, 1, 1)
     assert "2 to 5 raters" in found.note
     assert [found.classify(c) for c in cases] == ["easy", "easy", "undefined", "hard", "hard"]
-    assert fit_threshold(cases, [0, 0, 0, 1, 1], "ssm").statistic == "ssm"
+    assert fit_complexity_threshold(cases, [0, 0, 0, 1, 1], "ssm").statistic == "ssm"
 
 
 def test_a_threshold_that_knows_nothing_says_so() -> None:
-    assert fit_threshold([1, 2], [True, False]).note == CHANCE
+    assert fit_complexity_threshold([1, 2], [True, False]).note == CHANCE
 
 
 def test_thresholds_that_cannot_be_learned() -> None:
     with pytest.raises(CallError, match="3 values and 2 of hard"):
-        fit_threshold([1, 2, 3], [True, False])
+        fit_complexity_threshold([1, 2, 3], [True, False])
     with pytest.raises(CallError, match="statistic is one of"):
-        fit_threshold([1, 2], [True, False], "kappa")
+        fit_complexity_threshold([1, 2], [True, False], "kappa")
     with pytest.raises(CallError, match="True and False"):
-        fit_threshold([1, 2], ["hard", "easy"])  # type: ignore[list-item]
+        fit_complexity_threshold([1, 2], ["hard", "easy"])  # type: ignore[list-item]
     with pytest.raises(InputError, match="2 hard, 0 easy"):
-        fit_threshold([1, 2], [True, True])
+        fit_complexity_threshold([1, 2], [True, True])
     with pytest.raises(InputError, match="0 hard, 1 easy"):
-        fit_threshold([APART, case(0.1, 0.9)], [True, False])
+        fit_complexity_threshold([APART, case(0.1, 0.9)], [True, False])
     with pytest.raises(InputError, match="every case has esm 1"):
-        fit_threshold([1, 1], [True, False])
+        fit_complexity_threshold([1, 1], [True, False])
 
 
 # -- groups --------------------------------------------------------------------------------------
@@ -111,7 +115,7 @@ def test_thresholds_that_cannot_be_learned() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_planted_groups_are_found_and_named(seed: int) -> None:
     cases, names = planted(seed)
-    found = fit_groups(cases, seed=seed)
+    found = fit_complexity_groups(cases, seed=seed)
     assert [found.classify(c) for c in cases] == names
     assert (found.names, found.sizes, found.note) == (("A", "B", "C"), (40, 40, 40), "")
     assert found.centres[1] == pytest.approx((0.25, 0.93), abs=0.05)
@@ -121,11 +125,11 @@ def test_planted_groups_are_found_and_named(seed: int) -> None:
 def test_neither_order_nor_scale_nor_chance_matters() -> None:
     cases, names = planted(7)
     order = np.random.default_rng(0).permutation(len(cases))
-    found = fit_groups(cases)
-    assert fit_groups([cases[i] for i in order]) == found
-    assert fit_groups(cases) == found
+    found = fit_complexity_groups(cases)
+    assert fit_complexity_groups([cases[i] for i in order]) == found
+    assert fit_complexity_groups(cases) == found
     stretched = [case(1000 * c.entropy, c.mean) for c in cases]
-    assert [fit_groups(stretched).classify(c) for c in stretched] == names
+    assert [fit_complexity_groups(stretched).classify(c) for c in stretched] == names
 
 
 def test_as_good_as_scikit_learn() -> None:
@@ -138,42 +142,42 @@ def test_as_good_as_scikit_learn() -> None:
 
 def test_more_or_fewer_groups() -> None:
     cases, _ = planted(1)
-    assert fit_groups(cases, k=2).names == ("A", "B")
-    five = fit_groups(cases, k=5)
+    assert fit_complexity_groups(cases, k=2).names == ("A", "B")
+    five = fit_complexity_groups(cases, k=5)
     means = dict(zip(five.names, (mean for _, mean in five.centres), strict=True))
     assert sorted(means, key=means.__getitem__) == ["A", "C", "D", "E", "B"]
     assert sum(five.sizes) == len(cases)
 
 
 def test_as_many_groups_as_cases() -> None:
-    found = fit_groups([case(0.1, 0.9), case(0.5, 0.7), case(0.2, 0.5)])
+    found = fit_complexity_groups([case(0.1, 0.9), case(0.5, 0.7), case(0.2, 0.5)])
     assert (found.sizes, found.explained) == ((1, 1, 1), 1)
 
 
 def test_an_axis_without_spread() -> None:
     cases = [case(0, mean) for mean in (0.4, 0.41, 0.7, 0.71, 0.99, 1.0)]
-    found = fit_groups(cases)
+    found = fit_complexity_groups(cases)
     assert [found.classify(c) for c in cases] == list("AACCBB")
 
 
 def test_undefined_cases_and_notes() -> None:
     cases, _ = planted(2)
-    found = fit_groups([*cases, APART, case(0.3, 0.55, raters=4)])
+    found = fit_complexity_groups([*cases, APART, case(0.3, 0.55, raters=4)])
     assert found.left_out == 1
     assert found.classify(APART) == "undefined"
     assert "2 to 4 raters" in found.note
     line = [case(e, 1 - e / 2) for e in (0.1, 0.12, 0.5, 0.52, 0.9, 0.92)]
-    assert fit_groups(line).note == OTHER_SHAPE
+    assert fit_complexity_groups(line).note == OTHER_SHAPE
 
 
 def test_groups_that_cannot_be_fitted() -> None:
     for k in (0, 1, 27):
         with pytest.raises(CallError, match="2 to 26"):
-            fit_groups([], k=k)
+            fit_complexity_groups([], k=k)
     with pytest.raises(InputError, match="there are 2"):
-        fit_groups([case(0.1, 0.9), case(0.1, 0.9), case(0.2, 0.9), APART])
+        fit_complexity_groups([case(0.1, 0.9), case(0.1, 0.9), case(0.2, 0.9), APART])
     with pytest.raises(InputError, match="there are 0"):
-        fit_groups([])
+        fit_complexity_groups([])
 
 
 # -- text ----------------------------------------------------------------------------------------
@@ -181,14 +185,14 @@ def test_groups_that_cannot_be_fitted() -> None:
 
 def test_there_and_back() -> None:
     cases, _ = planted(3)
-    groups, threshold = fit_groups(cases), fit_threshold([0.1, 0.3, 1 / 3], [False, False, True])
+    groups, threshold = fit_complexity_groups(cases), fit_complexity_threshold([0.1, 0.3, 1 / 3], [False, False, True])
     assert GroupClassifier.from_json(groups.to_json()) == groups
     assert ThresholdClassifier.from_json(threshold.to_json()) == threshold
     assert json.loads(groups.to_json())["manytruths"] == "group classifier"
 
 
 def test_text_that_is_something_else() -> None:
-    threshold = fit_threshold([0.1, 0.3], [False, True]).to_json()
+    threshold = fit_complexity_threshold([0.1, 0.3], [False, True]).to_json()
     with pytest.raises(InputError, match="got threshold classifier"):
         GroupClassifier.from_json(threshold)
     with pytest.raises(InputError, match="no JSON"):
@@ -201,6 +205,6 @@ def test_text_that_is_something_else() -> None:
         ThresholdClassifier.from_json(threshold.replace('"threshold": 0.2', '"threshold": "high"'))
     with pytest.raises(InputError, match="statistic is one of"):
         ThresholdClassifier.from_json(threshold.replace('"esm"', '"kappa"'))
-    held = json.loads(fit_groups(planted(0)[0]).to_json())
+    held = json.loads(fit_complexity_groups(planted(0)[0]).to_json())
     with pytest.raises(InputError, match="a name, a centre and a size"):
         GroupClassifier.from_json(json.dumps({**held, "sizes": [1, 2]}))

@@ -9,7 +9,14 @@ import pytest
 
 import manytruths as mt
 from data_folder import data
-from manytruths.complexity import NO_OVERLAP, Complexity, case_complexity, compare_tasks, fit_groups, fit_threshold
+from manytruths.complexity import (
+    NO_OVERLAP,
+    Complexity,
+    case_complexity,
+    compare_task_complexity,
+    fit_complexity_groups,
+    fit_complexity_threshold,
+)
 from manytruths.complexity.descriptors import NOBODY
 from manytruths.simulate import SimulatedRater, phantom
 
@@ -29,11 +36,11 @@ def test_raters_who_wander_more_make_complexer_cases() -> None:
     levels = [drawn(jitter) for jitter in (0.3, 1.0, 3.0)]
     esm = [np.mean([c.esm for c in cases if not c.reason]) for cases in levels]
     assert esm[0] < esm[1] < esm[2]
-    compared = compare_tasks(levels[2], levels[0])
+    compared = compare_task_complexity(levels[2], levels[0])
     assert compared.probability > 0.9
     assert compared.difference.low > 0
     calm, wild = levels[0], levels[2]
-    assert fit_threshold([*calm, *wild], [False] * 12 + [True] * 12).balanced_accuracy > 0.85
+    assert fit_complexity_threshold([*calm, *wild], [False] * 12 + [True] * 12).balanced_accuracy > 0.85
 
 
 def test_raters_without_faults_agree() -> None:
@@ -64,7 +71,7 @@ def test_the_demo_is_hardest_where_there_is_least_to_see(demo) -> None:
 
 def test_groups_of_the_demo(demo) -> None:
     found, groups = demo
-    fitted = fit_groups(list(found.values()))
+    fitted = fit_complexity_groups(list(found.values()))
     given = {name: fitted.classify(case) for name, case in found.items()}
     assert set(given.values()) <= {"A", "B", "C", "undefined"}
     assert "4 to 5 raters" in fitted.note
@@ -86,6 +93,6 @@ def test_every_nodule_of_lidc() -> None:
     kappa = [mt.fleiss_kappa(table) for table in tables.values()]
     assert np.corrcoef(kappa, [c.mean for c in found])[0, 1] > 0.3
     assert np.corrcoef(kappa, [c.esm for c in found])[0, 1] < -0.4
-    fitted = fit_groups(found)
+    fitted = fit_complexity_groups(found)
     assert fitted.note == ""
     assert fitted.sizes == pytest.approx((141, 405, 351), abs=5)

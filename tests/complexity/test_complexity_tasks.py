@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from manytruths.complexity import NO_OVERLAP, Complexity, compare_tasks
-from manytruths.complexity.tasks import DEPENDENT, EMPTY
+from manytruths.complexity import NO_OVERLAP, Complexity, compare_task_complexity
+from manytruths.complexity.comparison import DEPENDENT, EMPTY
 from manytruths.core.errors import CallError
 from manytruths.core.undefined import Undefined, code, reason
 
@@ -21,7 +21,7 @@ def left_out(why: str) -> Complexity:
 
 
 def test_by_hand() -> None:
-    found = compare_tasks(task([1, 2, 3]), [*task([0, 2]), left_out(NO_OVERLAP), left_out("nobody_marked")])
+    found = compare_task_complexity(task([1, 2, 3]), [*task([0, 2]), left_out(NO_OVERLAP), left_out("nobody_marked")])
     assert (found.a.mean, found.a.std, found.a.n, found.b.mean) == (2, 1, 3, 1)
     assert (found.b.no_overlap, found.b.undefined, found.b.n) == (1, 1, 2)
     assert found.probability == pytest.approx(4.5 / 6)
@@ -32,11 +32,11 @@ def test_by_hand() -> None:
 def test_a_harder_task_is_found() -> None:
     random = np.random.default_rng(0)
     easy, hard = random.gamma(4, 0.25, 200), random.gamma(4, 0.5, 150)
-    found = compare_tasks(task(hard), task(easy))
+    found = compare_task_complexity(task(hard), task(easy))
     assert found.difference.low > 0.5
     assert found.difference.low < found.difference.value < found.difference.high
     assert found.p < 1e-10
-    back = compare_tasks(task(easy), task(hard))
+    back = compare_task_complexity(task(easy), task(hard))
     assert back.probability == pytest.approx(1 - found.probability)
     assert back.difference.value == pytest.approx(-found.difference.value)
     assert found.probability == pytest.approx(np.mean(hard[:, None] > easy))
@@ -46,14 +46,14 @@ def test_the_interval_covers() -> None:
     hits = 0
     for seed in range(100):
         a, b = np.random.default_rng(seed).gamma(3, 0.5, (2, 40))
-        found = compare_tasks(task(a), task(b), resamples=300, seed=seed).difference
+        found = compare_task_complexity(task(a), task(b), resamples=300, seed=seed).difference
         hits += found.low <= 0 <= found.high
     assert 88 <= hits <= 100
 
 
 def test_the_interval_is_that_of_the_normal_distribution_for_many_cases() -> None:
     a, b = np.random.default_rng(1).normal((2, 1), (0.5, 0.3), (400, 2)).T
-    found = compare_tasks(task(a), task(b), resamples=4000).difference
+    found = compare_task_complexity(task(a), task(b), resamples=4000).difference
     error = np.sqrt(a.var(ddof=1) / 400 + b.var(ddof=1) / 400)
     assert (found.high - found.low) / 2 == pytest.approx(1.96 * error, rel=0.06)
 
@@ -63,7 +63,7 @@ def test_subjects_marked_for_both_tasks_are_compared_with_themselves() -> None:
     own = random.gamma(4, 0.5, 60)
     a, b = task(own + 0.1 + random.normal(0, 0.02, 60)), task(own + random.normal(0, 0.02, 60))
     names = [f"s{i}" for i in range(60)]
-    apart, paired = compare_tasks(a, b), compare_tasks(a, b, subjects=(names, names))
+    apart, paired = compare_task_complexity(a, b), compare_task_complexity(a, b, subjects=(names, names))
     assert apart.difference.low < 0 < apart.difference.high
     assert 0 < paired.difference.low < 0.1 < paired.difference.high < 0.12
     assert (paired.note, apart.note, paired.difference.n) == (DEPENDENT, "", 60)
@@ -73,38 +73,38 @@ def test_subjects_with_many_cases_widen_the_interval() -> None:
     random = np.random.default_rng(3)
     a = np.repeat(random.gamma(4, 0.5, 20), 10)
     b = random.gamma(4, 0.5, 50)
-    plain = compare_tasks(task(a), task(b)).difference
+    plain = compare_task_complexity(task(a), task(b)).difference
     whose = ([f"s{i // 10}" for i in range(200)], [f"t{i}" for i in range(50)])
-    found = compare_tasks(task(a), task(b), subjects=whose).difference
+    found = compare_task_complexity(task(a), task(b), subjects=whose).difference
     assert found.high - found.low > 1.3 * (plain.high - plain.low)
     assert found.value == plain.value
 
 
 def test_different_numbers_of_raters_are_noted() -> None:
-    assert "2 to 5 raters" in compare_tasks(task([1, 2]), task([1, 2], raters=5)).note
-    assert compare_tasks(task([1, 2]), task([1, 2])).note == ""
+    assert "2 to 5 raters" in compare_task_complexity(task([1, 2]), task([1, 2], raters=5)).note
+    assert compare_task_complexity(task([1, 2]), task([1, 2])).note == ""
 
 
 def test_equal_and_empty_tasks() -> None:
-    same = compare_tasks(task([0.0] * 12), task([0.0] * 12))
+    same = compare_task_complexity(task([0.0] * 12), task([0.0] * 12))
     assert (same.probability, same.p, same.difference.low, same.difference.high) == (0.5, 1, 0, 0)
-    none = compare_tasks(task([1, 2]), [left_out(NO_OVERLAP)])
+    none = compare_task_complexity(task([1, 2]), [left_out(NO_OVERLAP)])
     assert [code(v) for v in (none.b.mean, none.b.std, none.probability, none.p)] == [EMPTY] * 4
     assert code(none.difference.value) == code(none.difference.low) == EMPTY
-    assert reason(compare_tasks(task([1]), task([2])).a.std) == "a single case has no spread"
+    assert reason(compare_task_complexity(task([1]), task([2])).a.std) == "a single case has no spread"
 
 
 def test_the_same_seed_gives_the_same_interval() -> None:
     a, b = task(np.arange(20)), task(np.arange(15))
-    assert compare_tasks(a, b, seed=4) == compare_tasks(a, b, seed=4)
-    assert compare_tasks(a, b, seed=4).difference != compare_tasks(a, b, seed=5).difference
+    assert compare_task_complexity(a, b, seed=4) == compare_task_complexity(a, b, seed=4)
+    assert compare_task_complexity(a, b, seed=4).difference != compare_task_complexity(a, b, seed=5).difference
 
 
 def test_calls_without_an_answer() -> None:
     with pytest.raises(CallError, match="statistic is one of"):
-        compare_tasks(task([1]), task([1]), statistic="kappa")
+        compare_task_complexity(task([1]), task([1]), statistic="kappa")
     with pytest.raises(CallError, match="level"):
-        compare_tasks(task([1]), task([1]), level=95)
+        compare_task_complexity(task([1]), task([1]), level=95)
     with pytest.raises(CallError, match=r"2 and 1 names.*\[2, 2\]"):
-        compare_tasks(task([1, 2]), task([1]), subjects=(["x", "y"], ["x", "y"]))
-    assert compare_tasks(task([1]), task([1]), statistic="mean").a.mean == 1
+        compare_task_complexity(task([1, 2]), task([1]), subjects=(["x", "y"], ["x", "y"]))
+    assert compare_task_complexity(task([1]), task([1]), statistic="mean").a.mean == 1

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manytruths.core.errors import CallError, LabelError
-from manytruths.core.labels import MOST_LABELS, Labels
+from manytruths.core.labels import MAX_LABELS, Labels
 
 VALUES = st.sets(st.integers(0, 70000), min_size=1, max_size=8)
 
@@ -48,7 +48,7 @@ def test_names_imply_background():
         (((0, 0),), "distinct"),
         (((-1, 0),), "non-negative"),
         (((0, 0.5),), "whole numbers"),
-        ((tuple(range(MOST_LABELS + 1)),), "at most 255"),
+        ((tuple(range(MAX_LABELS + 1)),), "at most 255"),
         (((0, 1), ("a",)), "one distinct name"),
         (((0, 1), ("a", "a")), "one distinct name"),
         (((0, 1), ("a", "b"), (1.0,)), "one number"),

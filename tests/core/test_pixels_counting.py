@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import manytruths as mt
 import naive
 from layouts import LAYOUTS
-from manytruths.core import blocks, counting, dense
+from manytruths.core import counting, mask_arrays
 from manytruths.core.labels import Labels
 from panels import VOID, panels
 
@@ -26,7 +26,7 @@ def counted(panel, masks=None, **options):
 @given(panel=panels(absent=True), block=SMALL, pending=st.sampled_from([1, 5, 1 << 19]))
 def test_equals_the_loop_over_pixels(panel, block, pending):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "BLOCK", block)
+        patch.setattr(mask_arrays, "BLOCK", block)
         patch.setattr(counting, "_PENDING", pending)
         table = counted(panel)
     assert naive.of_tally(table) == naive.count(naive.items(list(panel.masks.values()), VOID))
@@ -47,7 +47,7 @@ def test_labels_that_occur_are_learnt(panel):
 def test_memory_order_changes_no_bit(panel, data, block):
     laid = {rater: LAYOUTS[data.draw(st.sampled_from(list(LAYOUTS)))](m) for rater, m in panel.masks.items()}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "BLOCK", block)
+        patch.setattr(mask_arrays, "BLOCK", block)
         assert counted(panel, laid) == counted(panel)
 
 
@@ -65,9 +65,9 @@ def test_every_memory_order_by_itself(layout):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("block", [1, 7, 10, 36, 1000])
 def test_no_piece_is_larger_than_a_block(layout, block, monkeypatch):
-    monkeypatch.setattr(blocks, "BLOCK", block)
+    monkeypatch.setattr(mask_arrays, "BLOCK", block)
     array = np.arange(5 * 6 * 7).reshape(5, 6, 7)
-    pieces = [piece for (piece,) in blocks.flat_blocks([LAYOUTS[layout](array)])]
+    pieces = [piece for (piece,) in mask_arrays.flat_blocks([LAYOUTS[layout](array)])]
     assert max(map(len, pieces)) <= block
     assert sorted(np.concatenate(pieces).tolist()) == array.reshape(-1).tolist()
 
@@ -94,10 +94,10 @@ def test_tiles_sum_to_the_whole_in_any_order(panel, data):
 @given(panel=panels(raters=(2, 8), labels=(2, 2), missing=False), value=st.sampled_from([1, 2, 255]), block=SMALL)
 def test_bit_sets_equal_runs(panel, value, block):
     masks = {rater: (m != 0).astype(np.uint8) * np.uint8(value) for rater, m in panel.masks.items()}
-    few = len(masks) <= dense.MOST_COLUMNS
-    assert (dense.dense_patterns([m.reshape(-1) for m in masks.values()]) is not None) == few
+    few = len(masks) <= counting.MAX_DENSE_COLUMNS
+    assert (counting.dense_patterns([m.reshape(-1) for m in masks.values()]) is not None) == few
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "BLOCK", block)
+        patch.setattr(mask_arrays, "BLOCK", block)
         by_bits = mt.tally(masks, labels=[0, value])
         by_runs = mt.tally({rater: m.astype(np.int16) for rater, m in masks.items()}, labels=[0, value])
     assert by_bits == by_runs
@@ -108,7 +108,7 @@ def test_bit_sets_equal_runs(panel, value, block):
 @given(panel=panels(raters=(2, 5), labels=(2, 2), missing=False))
 def test_more_columns_leave_bit_sets_for_runs(panel):
     masks = {rater: (m != 0).astype(np.uint8) for rater, m in panel.masks.items()}
-    padded = masks | {f"X{i}": masks["R1"] for i in range(dense.MOST_COLUMNS)}
+    padded = masks | {f"X{i}": masks["R1"] for i in range(counting.MAX_DENSE_COLUMNS)}
     assert mt.tally(padded, labels=[0, 1]).project(masks) == mt.tally(masks, labels=[0, 1])
 
 
@@ -179,7 +179,7 @@ def test_an_absent_rater_is_void_everywhere_and_changes_no_statistic(panel, data
         mt.positive_agreement, mt.negative_agreement, mt.unanimous, mt.prevalence_index, mt.heatmap_score,
     ):  # fmt: skip
         assert statistic(absent) == pytest.approx(statistic(without), abs=1e-12, nan_ok=True)
-    assert mt.condition(absent) == mt.condition(without)
+    assert mt.case_condition(absent) == mt.case_condition(without)
     assert mt.mean_pairwise(mt.dice, absent) == pytest.approx(mt.mean_pairwise(mt.dice, without), nan_ok=True)
 
 
@@ -191,7 +191,7 @@ def test_a_region_counts_the_items_inside_it(panel, data, block):
     region.flat[0] = True
     region = LAYOUTS[data.draw(st.sampled_from(list(LAYOUTS)))](region)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "BLOCK", block)
+        patch.setattr(mask_arrays, "BLOCK", block)
         table = counted(panel, region=region)
     cropped = counted(panel, {rater: None if m is None else m[region] for rater, m in panel.masks.items()})
     assert table.region == "mask"

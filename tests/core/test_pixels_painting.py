@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import manytruths as mt
 import naive
 from layouts import LAYOUTS
-from manytruths.core import blocks
+from manytruths.core import mask_arrays
 from manytruths.core.errors import CallError, InputError, LabelError
 from panels import VOID, panels
 
@@ -28,7 +28,7 @@ def test_votes_painted_are_the_sum_of_the_masks(panel, data, block):
         for rater, m in panel.masks.items()
     }
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "BLOCK", block)
+        patch.setattr(mask_arrays, "BLOCK", block)
         painted = mt.paint(table.marked, laid, table, void=VOID)
     there = [m for m in panel.masks.values() if m is not None]
     np.testing.assert_array_equal(painted, sum((m != VOID) & (m != 0) for m in there))

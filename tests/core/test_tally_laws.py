@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 import manytruths as mt
 import naive
 from manytruths.agreement import contingency
-from manytruths.core.columns import Column, Unit, natural
+from manytruths.core.columns import Column, Unit, natural_key
 from manytruths.core.errors import CallError, LabelError
 from manytruths.core.labels import Labels
-from manytruths.core.pooling import Tallies, aligned, find_rows
+from manytruths.core.tallies import Tallies, align_counts, find_rows
 from manytruths.core.tally import Tally
 from panels import VOID, panels
 
@@ -55,7 +55,7 @@ def test_pooling_adds_patterns_and_leaves_void_where_a_column_is_not(parts):
 @settings(max_examples=60)
 @given(parts=tables(4))
 def test_aligned_tables_are_the_tables(parts):
-    whole, counts = aligned(parts)
+    whole, counts = align_counts(parts)
     assert whole == mt.pool(parts)
     np.testing.assert_array_equal(counts.sum(axis=0), whole.counts)
     for row, part in zip(counts, parts, strict=True):
@@ -271,7 +271,7 @@ def test_tables_by_case():
 
 def test_natural_order():
     names = ["A10", "a2", "A2", "A02", "A1b10", "A1b9", "", "7", "٣"]
-    ordered = sorted(names, key=natural)
+    ordered = sorted(names, key=natural_key)
     assert ordered.index("A2") < ordered.index("A10")
     assert ordered.index("A1b9") < ordered.index("A1b10")
-    assert len({natural(n) for n in names}) == len(names)
+    assert len({natural_key(n) for n in names}) == len(names)

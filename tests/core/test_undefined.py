@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from manytruths.core.errors import CallError
-from manytruths.core.undefined import REASONS, Undefined, code, like, ratio, reason
-from manytruths.inference.intervals import LEAST_SUBJECTS
+from manytruths.core.undefined import REASONS, Undefined, code, ratio, reason, undefined_like
+from manytruths.inference.intervals import MIN_SUBJECTS
 from manytruths.raters.dependence import FEWEST
 
 FEW = "an interval over subjects needs at least 10 of them; there are 3"
@@ -55,9 +55,9 @@ def test_a_code_must_be_known():
 
 def test_the_same_reason():
     value = Undefined("too_few_subjects", "there are 3")
-    assert like(value, "both_empty") is value
-    assert like(math.nan, "both_empty").code == "undefined"
-    assert like(0.5, "too_few_subjects", "there are 3").reason == value.reason
+    assert undefined_like(value, "both_empty") is value
+    assert undefined_like(math.nan, "both_empty").code == "undefined"
+    assert undefined_like(0.5, "too_few_subjects", "there are 3").reason == value.reason
 
 
 def test_ratio_is_defined_in_one_place():
@@ -72,5 +72,5 @@ def test_codes_are_snake_case_and_texts_differ():
 
 
 def test_texts_tell_the_numbers_that_the_code_uses():
-    assert f"at least {LEAST_SUBJECTS} of them" in REASONS["too_few_subjects"]
+    assert f"at least {MIN_SUBJECTS} of them" in REASONS["too_few_subjects"]
     assert f"fewer than {FEWEST} raters" in REASONS["too_few_raters_for_dependence"]

@@ -120,11 +120,12 @@ def test_one_class_is_undefined_and_says_which():
     values = {("a", "u"): 0.5, ("b", "u"): 0.6}
     good = metric_roc("dice", values, [Grade("a", "u", 4), Grade("b", "u", 4)])
     bad = metric_roc("dice", values, [Grade("a", "u", 3), Grade("b", "u", 1)], scale=GradeScale(best=3, highest=4))
-    assert reason(good.area.value) == "everything is graded 4"
+    assert (good.area.value.code, good.area.value.detail) == ("every_grade_high_enough", "4")
     assert np.isnan(good.fall_out).all()
     assert bad.positives == 1
     worst = metric_roc("dice", values, [Grade("a", "u", 1), Grade("b", "u", 1)], scale=GradeScale(best=3))
-    assert reason(worst.area.value) == reason(worst.area.low) == "nothing is graded 3 or better"
+    assert code(worst.area.value) == code(worst.area.low) == "no_grade_high_enough"
+    assert worst.area.value.detail == "3 or better"
     assert reason(metric_roc("dice", {}, [Grade("a", "u", 1)]).area.value) == "nothing has both a grade and a value"
 
 

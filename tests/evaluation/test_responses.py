@@ -216,11 +216,11 @@ def test_every_number_type(dtype: type, dense: int, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_memory_order_and_blocks_do_not_matter(order: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from manytruths.core import blocks
+    from manytruths.core import mask_arrays
 
     masks, field = noisy(3)
     plain = responses(field, masks).against(truths(mt.tally(masks)))
-    monkeypatch.setattr(blocks, "BLOCK", 128)
+    monkeypatch.setattr(mask_arrays, "BLOCK", 128)
     monkeypatch.setattr(room, "PENDING", 300)
     turned = {name: np.array(m, order=order) for name, m in masks.items()}
     for response in (field, np.array(field, order="F"), field[::-1][::-1]):

@@ -14,8 +14,8 @@ import manytruths as mt
 from manytruths import consensus
 from manytruths import fusion as room
 from manytruths.core.errors import CallError, InputError
+from manytruths.core.painting import PatternValues
 from manytruths.core.undefined import reason
-from manytruths.core.values import PatternValues
 from manytruths.fusion import (
     Consensus,
     acceptable_region,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import manytruths as mt
 from exchange_reads import read, square
 from manytruths.analyses.intake.verb import write_study as write_import
-from manytruths.core.cells import read_cell, shown_cell
+from manytruths.core.csv_text import escape_cell, unescape_cell
 from manytruths.exchange.gathering import gathered
 from manytruths.io import write_csv
 from manytruths.io.tables import read_rows
@@ -25,8 +25,8 @@ NUMBER = re.compile(r"[+-]?[\d.]+(e[+-]?\d+)?$")
 
 @given(st.text(alphabet="=+-@'\t\r1a.e ", max_size=6) | st.text(max_size=8))
 def test_every_text_comes_back(text):
-    shown = shown_cell(text)
-    assert read_cell(shown) == text
+    shown = escape_cell(text)
+    assert unescape_cell(shown) == text
     assert not COMPUTED.match(shown) or NUMBER.match(shown)
 
 
@@ -39,7 +39,7 @@ def test_every_row_comes_back(tmp_path_factory, cells):
     write_csv(path, [cells], [str(k) for k in range(len(cells))])
     with open(path, newline="", encoding="utf-8") as stream:
         found = list(csv.reader(stream))[1:]
-    assert found == [[shown_cell(cell) for cell in cells]]
+    assert found == [[escape_cell(cell) for cell in cells]]
 
 
 def test_numbers_stay_numbers(tmp_path):

@@ -13,7 +13,7 @@ import pytest
 
 from manytruths.analyses.summaries import Settings
 from manytruths.cli import status
-from manytruths.inference.intervals import drawn_subjects
+from manytruths.inference.intervals import draw_subjects
 from manytruths.learning.comparing import Draws, drawn_seeds
 from manytruths.learning.printing import fitting, told
 from manytruths.learning.tables import Compared, claims, compare, write
@@ -98,7 +98,7 @@ def test_every_spread_is_that_of_all_images_and_seeds(done):
 
 def bootstrap(values, seed=5):
     """A plain loop, with the same draws."""
-    people, seeds = drawn_subjects(len(values), RESAMPLES, seed), drawn_seeds(values.shape[1], RESAMPLES, seed)
+    people, seeds = draw_subjects(len(values), RESAMPLES, seed), drawn_seeds(values.shape[1], RESAMPLES, seed)
     drawn = []
     for w, v in zip(people, seeds, strict=True):
         total = count = 0.0
@@ -145,7 +145,7 @@ def test_what_is_undefined_is_left_out_of_means_and_draws():
 def test_one_seed_is_a_bootstrap_of_subjects_alone():
     values = np.random.default_rng(0).random((12, 1))
     found = Draws(RESAMPLES, 0.9, 5).interval(values)
-    drawn = [np.average(values[:, 0], weights=w) for w in drawn_subjects(12, RESAMPLES, 5)]
+    drawn = [np.average(values[:, 0], weights=w) for w in draw_subjects(12, RESAMPLES, 5)]
     assert (found.low, found.high) == pytest.approx(tuple(np.quantile(drawn, [0.05, 0.95])))
 
 

@@ -11,10 +11,10 @@ from PIL import Image
 
 import manytruths as mt
 from data_folder import data
-from manytruths.agreement.features import image_features
+from manytruths.agreement.features import image_feature_correlations
 from manytruths.core.tally import Tally
 from manytruths.fusion import staple, vote
-from manytruths.raters import cluster, rater_dependence, rater_differences, rater_performance, rater_tendency
+from manytruths.raters import cluster_raters, rater_dependence, rater_differences, rater_performance, rater_tendency
 
 RATERS = [f"A{i}" for i in range(1, 14)]
 
@@ -59,7 +59,7 @@ def test_outliers_and_mean_differences(table: Tally, published: dict[str, Any]) 
 def test_table_5(masks: dict[str, np.ndarray], published: dict[str, Any]) -> None:
     agreement = np.sum(list(masks.values()), axis=0)
     found, printed = (
-        image_features(agreement, picture("images", "fissure.png")),
+        image_feature_correlations(agreement, picture("images", "fissure.png")),
         published["table5_feature_correlation"],
     )
     assert round(found["intensity"].r, 4) == printed["intensity"]
@@ -88,7 +88,7 @@ def test_staple_is_the_authors(masks: Any, table: Tally) -> None:
 
 
 def test_outliers_stand_outside_the_cluster(table: Tally) -> None:
-    tree = cluster(table)
+    tree = cluster_raters(table)
     assert tree.order[0] == "A1"
     assert set(tree.order[-2:]) == {"A4", "A11"}
     assert sorted(tree.order) == sorted(tree.raters) == sorted(RATERS)

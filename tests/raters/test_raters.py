@@ -17,7 +17,7 @@ from manytruths.core.errors import CallError
 from manytruths.core.tally import Tally
 from manytruths.core.undefined import reason
 from manytruths.raters import (
-    cluster,
+    cluster_raters,
     rater_dependence,
     rater_differences,
     rater_performance,
@@ -175,7 +175,7 @@ def test_williams_needs_two_others() -> None:
 
 @given(whole)
 def test_clustering_is_scipys_ward(masks: np.ndarray) -> None:
-    found = cluster(counted(masks))
+    found = cluster_raters(counted(masks))
     keep = ["ABCD".index(name) for name in found.raters]
     condensed = [1 - f1(masks[i], masks[j]) for n, i in enumerate(keep) for j in keep[n + 1 :]]
     assert not np.isnan(condensed).any()
@@ -187,11 +187,11 @@ def test_clustering_is_scipys_ward(masks: np.ndarray) -> None:
 
 def test_raters_who_cannot_be_compared_stand_apart() -> None:
     two_empty = mt.tally({"A": [1, 1, 0], "B": [0, 0, 0], "C": [0, 0, 0], "D": [1, 0, 0]})
-    found = cluster(two_empty)
+    found = cluster_raters(two_empty)
     assert len(found.apart) == 1
     assert found.apart[0] in ("B", "C")
     assert len(found.order) == 3
-    nothing = cluster(mt.tally({"A": [0, 0], "B": [0, 0]}, labels=[0, 1]))
+    nothing = cluster_raters(mt.tally({"A": [0, 0], "B": [0, 0]}, labels=[0, 1]))
     assert (len(nothing.order), nothing.linkage.shape) == (1, (0, 4))
 
 
@@ -202,7 +202,7 @@ PER_RATER: list[Callable[[Tally], Any]] = [
     rater_tendency,
     williams_index,
     rater_dependence,
-    cluster,
+    cluster_raters,
 ]
 
 

@@ -240,7 +240,7 @@ def test_intervals_draw_patients():
         {f"{s} {k}": t for s, t in tables.items() for k in "12"}, {f"{s} {k}": s for s in tables for k in "12"}
     )
     for statistic in (mt.positive_agreement, SigmaStatistic(0.8)):
-        one, two = (mt.interval(statistic, tallies, resamples=500) for tallies in (once, again))
+        one, two = (mt.confidence_interval(statistic, tallies, resamples=500) for tallies in (once, again))
         assert (one.low, one.high) == pytest.approx((two.low, two.high))
 
 

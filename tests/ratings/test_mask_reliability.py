@@ -266,7 +266,7 @@ def test_the_tables_of_a_study(tmp_path):
     found = mask_reliability(study, settings=QUICK, assumptions=Assumptions(sure))
     whole = mt.pool(found.tallies)
     pooled = found.masks.find("sigma")
-    wanted = mt.interval(SigmaStatistic(sure), found.tallies, resamples=200)
+    wanted = mt.confidence_interval(SigmaStatistic(sure), found.tallies, resamples=200)
     assert (pooled.value, pooled.low, pooled.high) == (wanted.value, wanted.low, wanted.high)
     accuracy = competence(ratings_of(whole)).accuracy
     assert found.masks.find("rho").value == pytest.approx(rho(ratings_of(whole, sure), accuracy).value)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import manytruths as mt
-from manytruths.agreement import condition
+from manytruths.agreement import case_condition
 from manytruths.core.columns import Column
 from manytruths.core.errors import FormatError, StudyError
 from manytruths.study.coding import Codes, coded
@@ -191,7 +191,7 @@ def test_a_case_that_everybody_left_empty_has_the_size_of_its_image(tmp_path):
     study = opened(tmp_path, rows, images=f"{tmp_path}/images/{{case}}.png")
     table = study["p3"].tally()
     assert table.items == 24 * 24
-    assert condition(table) == "nothing_marked"
+    assert case_condition(table) == "nothing_marked"
     assert names(study["p3"]) == ["A", "B"]
     with pytest.raises(StudyError, match=r"rater A of case p3 is empty, and nobody has a mask .* give its image"):
         opened(tmp_path, rows)

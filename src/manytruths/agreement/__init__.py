@@ -1,6 +1,6 @@
 """How far raters agree: numbers from a tally."""
 
-from .bounds import SMYTH_LIMIT, AgreementCurve, agreement_curve, condition, smyth_bound, unanimous
+from .bounds import SMYTH_LIMIT, AgreementCurve, agreement_curve, case_condition, smyth_bound, unanimous
 from .chance import (
     fleiss_kappa,
     gwet_ac1,
@@ -12,42 +12,42 @@ from .chance import (
     prevalence_index,
 )
 from .cohen import cohen_kappa, weighted_kappa
-from .features import Correlation, feature_correlation, image_features
-from .heatmap import common_heatmap, heatmap_score, normalised, ranking_heatmap, ranking_values
+from .features import Correlation, feature_correlation, image_feature_correlations
+from .heatmap import common_heatmap, heatmap_score, normalise_heatmap, ranking_heatmap, ranking_values
+from .interpretation import KAPPA_SCALES, interpret_alpha, interpret_kappa
 from .krippendorff import krippendorff_alpha
-from .levels import SCALES, krippendorff_rule, level
 from .overlap import bias_index, dice, iou, npv, ppv, sensitivity, specificity, volume_difference
-from .pairs import MeanOfPairs, PairMatrix, PairStatistic, contingency, mean_pairwise, pairwise
+from .pairs import MeanPairwise, PairMatrix, PairStatistic, contingency, mean_pairwise, pairwise
 from .votes import VoteStatistic
 
 __all__ = [
-    "SCALES",
+    "KAPPA_SCALES",
     "SMYTH_LIMIT",
     "AgreementCurve",
     "Correlation",
-    "MeanOfPairs",
+    "MeanPairwise",
     "PairMatrix",
     "PairStatistic",
     "VoteStatistic",
     "agreement_curve",
     "bias_index",
+    "case_condition",
     "cohen_kappa",
     "common_heatmap",
-    "condition",
     "contingency",
     "dice",
     "feature_correlation",
     "fleiss_kappa",
     "gwet_ac1",
     "heatmap_score",
-    "image_features",
+    "image_feature_correlations",
+    "interpret_alpha",
+    "interpret_kappa",
     "iou",
     "krippendorff_alpha",
-    "krippendorff_rule",
-    "level",
     "mean_pairwise",
     "negative_agreement",
-    "normalised",
+    "normalise_heatmap",
     "npv",
     "pabak",
     "pairwise",

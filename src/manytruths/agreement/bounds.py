@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 from ..core.labels import VOID
 from ..core.tally import Tally
-from .votes import Sums, Values, vote_statistic
+from .votes import Values, VoteSums, vote_statistic
 
 SMYTH_LIMIT = 0.1
 """The largest bound that Smyth recommends accepting."""
 
 
 @vote_statistic(undefined="not_rated", alone="not_rated")
-def smyth_bound(found: Sums) -> Values:
+def smyth_bound(found: VoteSums) -> Values:
     """The least mean error rate that raters who disagree so much must have, whatever the truth.
 
     Σ (m − max_j n_j) / Σ m. Two raters reach the largest value with any disagreement, an odd number never
@@ -51,12 +51,12 @@ def agreement_curve(tally: Tally) -> AgreementCurve:
 
 
 @vote_statistic(undefined="nobody_marked")
-def unanimous(found: Sums) -> Values:
+def unanimous(found: VoteSums) -> Values:
     """Of the items that anybody marked and two or more raters rated, the share that all of them marked."""
     return found.agreed / found.marked
 
 
-def condition(tally: Tally) -> Literal["", "nothing_marked", "one_empty", "no_overlap"]:
+def case_condition(tally: Tally) -> Literal["", "nothing_marked", "one_empty", "no_overlap"]:
     """What makes a case special: nobody marked; somebody did and somebody did not; no item marked by two.
 
     The last two are Yang's conditions 1 and 2; they exclude each other.

@@ -22,25 +22,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.tally import Tally
-from .votes import ONE_LABEL, Sums, Values, sums, vote_statistic
+from .votes import ONE_LABEL, Values, VoteSums, vote_statistic, vote_sums
 
 NOT_RATED = "not_rated"
 
 
 def prevalence(tally: Tally) -> NDArray[np.float64]:
     """p_j: the share of each label, every rated item counting the same."""
-    found = sums(tally)
+    found = vote_sums(tally)
     return found.prevalence if found.seen else np.full(len(tally.labels), np.nan)
 
 
 @vote_statistic(undefined=ONE_LABEL)
-def percent_agreement(found: Sums) -> Values:
+def percent_agreement(found: VoteSums) -> Values:
     """The chance that two raters of a random item agree about it, as a share of 1."""
     return 1 - found.disagreement
 
 
 @vote_statistic(undefined=ONE_LABEL)
-def fleiss_kappa(found: Sums) -> Values:
+def fleiss_kappa(found: VoteSums) -> Values:
     """Fleiss' kappa.
 
     >>> import manytruths as mt
@@ -51,25 +51,25 @@ def fleiss_kappa(found: Sums) -> Values:
 
 
 @vote_statistic(undefined="only_one_label")
-def gwet_ac1(found: Sums) -> Values:
+def gwet_ac1(found: VoteSums) -> Values:
     """Gwet's AC1, which does not collapse when one label is rare."""
     return 1 - found.disagreement / (1 - found.chance / (len(found.labels) - 1))
 
 
 @vote_statistic(undefined="only_one_label")
-def pabak(found: Sums) -> Values:
+def pabak(found: VoteSums) -> Values:
     """Prevalence- and bias-adjusted kappa: chance taken as 1 / labels (Byrt 1993; Brennan and Prediger 1981)."""
     return 1 - found.disagreement / np.float64(1 - 1 / len(found.labels))
 
 
 @vote_statistic(undefined=NOT_RATED, alone=NOT_RATED, background=True)
-def prevalence_index(found: Sums) -> Values:
+def prevalence_index(found: VoteSums) -> Values:
     """|share marked − share not marked|: the nearer to 1, the lower a kappa for the same agreement (Byrt 1993)."""
     return np.abs(1 - 2 * found.prevalence[..., found.labels.background])
 
 
 @vote_statistic(undefined="nobody_marked", background=True)
-def positive_agreement(found: Sums) -> Values:
+def positive_agreement(found: VoteSums) -> Values:
     """Positive specific agreement: a rater having marked an item, the chance that another has too.
 
     Dice's coefficient for two raters and, where all rated all, kappa's limit for an infinite background.
@@ -78,6 +78,6 @@ def positive_agreement(found: Sums) -> Values:
 
 
 @vote_statistic(undefined="everybody_marked_everything", background=True)
-def negative_agreement(found: Sums) -> Values:
+def negative_agreement(found: VoteSums) -> Values:
     """Negative specific agreement: a rater having left an item, the chance that another has too."""
     return found.blanks_met / found.blanks

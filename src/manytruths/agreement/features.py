@@ -58,7 +58,7 @@ def _pearson(a: NDArray[np.float64], b: NDArray[np.float64]) -> Correlation:
     return Correlation(r, p, n)
 
 
-def image_features(
+def image_feature_correlations(
     agreement_map: ArrayLike,
     image: ArrayLike,
     window: int = 7,

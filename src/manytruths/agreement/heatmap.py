@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import CallError, LabelError
+from ..core.painting import PatternValues
 from ..core.tally import Tally
 from ..core.undefined import ratio
-from ..core.values import PatternValues
 
 Values = NDArray[np.float64]
 
@@ -84,10 +84,10 @@ def ranking_heatmap(tally: Tally, a: float = 0.77, b: float = 13, largest: int =
     return PatternValues(mean, tally)
 
 
-def normalised(values: ArrayLike, tally: Tally | None = None) -> Values:
+def normalise_heatmap(values: ArrayLike, tally: Tally | None = None) -> Values:
     """(X − min) / (max − min); 0 where all are equal. With a tally, over the patterns that it counts.
 
-    >>> normalised([0, 1, 4])
+    >>> normalise_heatmap([0, 1, 4])
     array([0.  , 0.25, 1.  ])
     """
     x = np.asarray(values, np.float64)

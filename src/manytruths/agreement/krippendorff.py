@@ -23,7 +23,7 @@ from ..core.tally import Tally
 from ..core.undefined import Undefined
 from .votes import ALONE, ONE_LABEL
 
-Level = Literal["nominal", "ordinal", "interval", "ratio"]
+Metric = Literal["nominal", "ordinal", "interval", "ratio"]
 
 
 def coincidences(tally: Tally) -> NDArray[np.float64]:
@@ -44,12 +44,12 @@ class KrippendorffAlpha:
 
     __name__ = "krippendorff_alpha"
 
-    def __call__(self, tally: Tally, level: Level = "nominal") -> float:
+    def __call__(self, tally: Tally, metric: Metric = "nominal") -> float:
         together = coincidences(tally)
         totals = together.sum(axis=1)
         if not totals.any():
             return Undefined(ALONE)
-        distance = _distance(level, totals, np.array(tally.labels.numbers))
+        distance = _distance(metric, totals, np.array(tally.labels.numbers))
         expected = totals @ distance @ totals
         if not expected:
             return Undefined(ONE_LABEL)
@@ -74,19 +74,19 @@ class KrippendorffAlpha:
 krippendorff_alpha = KrippendorffAlpha()
 
 
-def _distance(level: str, totals: NDArray[np.float64], numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+def _distance(metric: str, totals: NDArray[np.float64], numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     apart = numbers[:, None] - numbers
-    if level == "nominal":
+    if metric == "nominal":
         return (1 - np.eye(len(numbers))).astype(np.float64)
-    if level == "ordinal":
+    if metric == "ordinal":
         rank = np.argsort(np.argsort(numbers))
         middle = (np.cumsum(totals[np.argsort(numbers)]) - totals[np.argsort(numbers)] / 2)[rank]
         return np.asarray((middle[:, None] - middle) ** 2)
-    if level == "interval":
+    if metric == "interval":
         return np.asarray(apart**2)
-    if level == "ratio":
+    if metric == "ratio":
         if (numbers < 0).any():
             raise CallError("the ratio level is for numbers from 0 on; there are negative ones: take 'interval'")
         both = numbers[:, None] + numbers
         return np.divide(apart, both, out=np.zeros_like(apart), where=both != 0) ** 2
-    raise CallError(f"level is nominal, ordinal, interval or ratio; got {level!r}")
+    raise CallError(f"metric is nominal, ordinal, interval or ratio; got {metric!r}")

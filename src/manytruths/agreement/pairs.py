@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.crossing import crossed
 from ..core.errors import CallError
 from ..core.labels import Labels
-from ..core.tally import Tally
+from ..core.tally import Tally, cross_tabulate
 from ..core.undefined import Undefined
 from .votes import SIGNATURE
 
@@ -31,7 +30,7 @@ def contingency(tally: Tally, columns: Sequence[int] | None = None) -> Tables:
     """(C, C, L, L) counts for every pair of the columns (by default the raters), exact in float64."""
     if columns is None:
         return tally.contingency
-    return crossed(tally.patterns, tally.counts, columns, len(tally.labels))
+    return cross_tabulate(tally.patterns, tally.counts, columns, len(tally.labels))
 
 
 class PairStatistic:
@@ -74,7 +73,7 @@ def pair_statistic(undefined: str) -> Callable[[Formula], PairStatistic]:
     return lambda formula: PairStatistic(formula, undefined)
 
 
-def binary(tables: Tables, labels: Labels) -> tuple[Tables, Tables, Tables, Tables]:
+def two_by_two(tables: Tables, labels: Labels) -> tuple[Tables, Tables, Tables, Tables]:
     """Both marked, only the first, only the second, neither; all labels but background count as marked."""
     if labels.background is None:
         raise CallError(
@@ -137,7 +136,7 @@ def pairwise(statistic: PairStatistic | Statistic, tally: Tally, *, sessions: bo
     return PairMatrix(getattr(statistic, "__name__", repr(statistic)), names, values)
 
 
-class MeanOfPairs:
+class MeanPairwise:
     """The mean of a pair statistic over all pairs of raters; the one pairwise number that exchangeable raters allow."""
 
     def __init__(self, statistic: PairStatistic) -> None:
@@ -168,5 +167,5 @@ class MeanOfPairs:
 
 
 def mean_pairwise(statistic: PairStatistic, tally: Tally) -> float:
-    """The mean of a pair statistic over all pairs of raters; see :class:`MeanOfPairs`."""
-    return MeanOfPairs(statistic)(tally)
+    """The mean of a pair statistic over all pairs of raters; see :class:`MeanPairwise`."""
+    return MeanPairwise(statistic)(tally)

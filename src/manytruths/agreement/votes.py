@@ -29,7 +29,7 @@ ONE_LABEL = "one_label"
 
 
 @dataclass(frozen=True)
-class Sums:
+class VoteSums:
     """Of one table (numbers) or several (arrays); n_j raters gave label j, A marked, m rated an item."""
 
     labels: Labels
@@ -79,25 +79,25 @@ class Sums:
         return np.asarray(((p @ (1 - np.eye(p.shape[-1]))) * p).sum(axis=-1))
 
 
-def sums(tally: Tally, counts: NDArray[np.int64] | None = None) -> Sums:
+def vote_sums(tally: Tally, counts: NDArray[np.int64] | None = None) -> VoteSums:
     """The sums of a table; with (tables, patterns) ``counts``, of all of those."""
     if counts is None:
         # every statistic of a table asks for them, and a table does not change
-        found: Sums | None = tally.__dict__.get("_sums")
+        found: VoteSums | None = tally.__dict__.get("_sums")
         return found or _kept(tally)
     return _sums(tally, counts)
 
 
-def _kept(tally: Tally) -> Sums:
+def _kept(tally: Tally) -> VoteSums:
     tally.__dict__["_sums"] = found = _sums(tally, tally.counts)
     return found
 
 
-def _sums(tally: Tally, counts: NDArray[np.int64]) -> Sums:
+def _sums(tally: Tally, counts: NDArray[np.int64]) -> VoteSums:
     many = np.asarray(counts, np.float64)
     single, shared = _features(tally)
     columns = np.moveaxis(many @ single, -1, 0)
-    return Sums(tally.labels, columns[0], columns[1], columns[2], many @ shared, *columns[3:])
+    return VoteSums(tally.labels, columns[0], columns[1], columns[2], many @ shared, *columns[3:])
 
 
 def _features(tally: Tally) -> tuple[Values, Values]:
@@ -114,7 +114,7 @@ def _features(tally: Tally) -> tuple[Values, Values]:
     return np.stack(single, axis=1).astype(np.float64), votes / np.maximum(m, 1)[:, None]
 
 
-Formula = Callable[[Sums], Values]
+Formula = Callable[[VoteSums], Values]
 
 
 class VoteStatistic:
@@ -129,7 +129,7 @@ class VoteStatistic:
 
     def __call__(self, tally: Tally) -> float:
         self._check(tally)
-        found = sums(tally)
+        found = vote_sums(tally)
         value = float(self._values(found))
         if not np.isnan(value):
             return value
@@ -138,9 +138,9 @@ class VoteStatistic:
     def batch(self, tally: Tally, counts: NDArray[np.int64]) -> Values:
         """The statistic of every row of ``counts`` over the patterns of ``tally``, nan where undefined."""
         self._check(tally)
-        return self._values(sums(tally, counts))
+        return self._values(vote_sums(tally, counts))
 
-    def _values(self, found: Sums) -> Values:
+    def _values(self, found: VoteSums) -> Values:
         with np.errstate(divide="ignore", invalid="ignore"):
             value = np.asarray(self.formula(found), np.float64)
         return np.where(np.isfinite(value), value, np.nan)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..core.errors import CallError, ManytruthsError, StudyError, TooLarge, of_memory, one_line
+from ..core.errors import CallError, ManytruthsError, StudyError, TooLarge, find_memory_error, one_line
 from .process import received_signal
 
 CHECKED = ("agree", "fuse", "evaluate", "reliability", "plan", "report", "train")
@@ -78,7 +78,7 @@ def _wrong_call(error: BaseException) -> Failure | None:
 
 
 def _other_failure(error: BaseException, given: Sequence[str]) -> Failure:
-    short = of_memory(error)
+    short = find_memory_error(error)
     if short is not None:
         asked = f" ({_text(short)})" if str(short) else ""
         return Failure(f"out of memory{asked}; {memory_advice(given)}", 1)

@@ -60,7 +60,7 @@ class Input:
 
     def open(self, template: str, complain: Callable[[Any], None] | None = None) -> Study:
         """The study; ``complain`` gets the problems that do not keep it from being opened."""
-        from ..core.errors import insist
+        from ..core.errors import raise_error
         from ..study import Study
         from .parsing import areas, excluded, labels, numbers, two_numbers
 
@@ -71,7 +71,7 @@ class Input:
             reads=self.reads, labels=labels(self.labels), foreground=self.foreground, void=self.void,
             region=self.region, overlap=self.overlap, edited=self.edited, resample=self.resample,
             spacing=numbers(self.spacing), exclude=excluded(self.exclude),
-            complain=complain or insist,
+            complain=complain or raise_error,
         )  # fmt: skip
 
 

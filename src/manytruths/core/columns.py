@@ -12,10 +12,10 @@ Role = Literal["rater", "algorithm", "reference"]
 ROLES: tuple[Role, ...] = ("rater", "algorithm", "reference")
 
 
-def natural(text: str) -> tuple[tuple[int, int, str], ...]:
+def natural_key(text: str) -> tuple[tuple[int, int, str], ...]:
     """A sort key under which A2 comes before A10.
 
-    >>> sorted(["A10", "A2", "A1"], key=natural)
+    >>> sorted(["A10", "A2", "A1"], key=natural_key)
     ['A1', 'A2', 'A10']
     """
     parts = re.split(r"(\d+)", text)
@@ -43,7 +43,7 @@ class Column:
     @property
     def order(self) -> tuple[object, ...]:
         """Raters first, then algorithms, then references; names in natural order."""
-        return ROLES.index(self.role), natural(self.name), natural(self.session), natural(self.left_out)
+        return ROLES.index(self.role), natural_key(self.name), natural_key(self.session), natural_key(self.left_out)
 
 
 @dataclass(frozen=True)

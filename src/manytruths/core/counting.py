@@ -1,4 +1,9 @@
-"""Masks to a tally, in one pass."""
+"""Masks to a tally, in one pass.
+
+A block of pixels is counted in one of two ways. A few binary masks are packed to bits, every subset of them is
+intersected and counted, and the counts of intersections become those of patterns by Möbius inversion: the cost does not
+depend on what the masks look like. All other masks are counted by runs of equal patterns.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +13,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .blocks import flat_blocks, run_starts
-from .coding import Coder
 from .columns import Unit
-from .dense import dense_patterns
 from .errors import CallError, GridError, InputError
-from .inputs import Inputs, Masks, filled, gather, size
 from .labels import VOID, Labels
-from .rows import merge
-from .tally import REGIONS, Tally
+from .mask_arrays import (
+    Array,
+    Coder,
+    Inputs,
+    Masks,
+    fill_masked,
+    flat_blocks,
+    format_shape,
+    gather_inputs,
+    run_starts,
+)
+from .tally import REGIONS, Tally, merge_rows
 
-Array = NDArray[Any]
+MAX_DENSE_COLUMNS = 6
+"""All subsets of this many are looked at: beyond it, runs are faster."""
 
 _PENDING = 1 << 19
 """Runs that may wait before they are merged: bounds the memory of noisy masks."""
@@ -68,7 +80,7 @@ def tally(
     """
     if foreground not in (None, "any"):
         raise CallError(f"foreground is None or 'any'; got {foreground!r}")
-    inputs = gather(masks, raters, predictions, references)
+    inputs = gather_inputs(masks, raters, predictions, references)
     if len([c for c in inputs.columns if c.role == "rater"]) < 1:
         raise CallError("a tally needs at least one rater")
     declared = None if labels is None else Labels.of(labels)
@@ -87,7 +99,7 @@ def _region_mask(region: str | ArrayLike, inputs: Inputs) -> Array | None:
         return None
     mask: Array = np.asarray(region).astype(bool)
     if mask.shape != inputs.shape:
-        raise GridError(f"the region is {size(mask.shape)} but the masks are {size(inputs.shape)}")
+        raise GridError(f"the region is {format_shape(mask.shape)} but the masks are {format_shape(inputs.shape)}")
     if not mask.any():
         raise InputError("the region is empty: no item of it is set, so that there is nothing to count")
     return mask
@@ -102,7 +114,7 @@ def _restricted(table: Tally, region: str) -> Tally:
 def _count(inputs: Inputs, coder: Coder, region: Array | None) -> tuple[NDArray[np.uint8], NDArray[np.int64], Labels]:
     """Rows over all columns, in final codes."""
     present = inputs.present
-    arrays = [filled(inputs.arrays[i]) for i in present]
+    arrays = [fill_masked(inputs.arrays[i]) for i in present]
     parts = list(_parts(arrays + ([region] if region is not None else []), len(present), coder))
     codes = np.concatenate([p for p, _ in parts]) if parts else np.empty((0, len(present)), np.uint8)
     counts = np.concatenate([c for _, c in parts]) if parts else np.empty(0, np.int64)
@@ -140,4 +152,48 @@ def _runs(block: list[Array]) -> tuple[list[Array], NDArray[np.int64]]:
 def _merged(
     codes: list[NDArray[np.uint8]], lengths: list[NDArray[np.int64]], coder: Coder
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    return merge(np.concatenate(codes, axis=1).T, np.concatenate(lengths), len(coder.codes))
+    return merge_rows(np.concatenate(codes, axis=1).T, np.concatenate(lengths), len(coder.codes))
+
+
+def dense_patterns(block: Sequence[Array]) -> tuple[list[Array], NDArray[np.int64]] | None:
+    """Values of every pattern by column, and how often it occurs; None where this way does not apply."""
+    if len(block) > MAX_DENSE_COLUMNS or any(a.dtype not in (np.uint8, np.bool_) for a in block):
+        return None
+    pages = [a.view(np.uint8) for a in block]
+    tops = [_only_value(a) for a in pages]
+    if None in tops:
+        return None
+    counts = _pattern_counts(_intersections(pages))
+    patterns = np.flatnonzero(counts)
+    values = [((patterns >> j) & 1).astype(np.uint8) * np.uint8(top or 0) for j, top in enumerate(tops)]
+    return values, counts[patterns]
+
+
+def _only_value(page: NDArray[np.uint8]) -> int | None:
+    """The one value that is not 0 (0 where there is none); None where there are several."""
+    top = int(page.max())
+    return top if top <= 1 or 256 - int(np.negative(page).max()) == top else None
+
+
+def _intersections(pages: Sequence[NDArray[np.uint8]]) -> NDArray[np.int64]:
+    """For every subset of the masks, how many items all of them mark."""
+    items = len(pages[0])
+    words = -(-items // 64)
+    sets = np.empty((1 << len(pages), words), np.uint64)
+    sets[0] = ~np.uint64(0)
+    for j, page in enumerate(pages):
+        bits = np.zeros(words * 8, np.uint8)
+        bits[: -(-items // 8)] = np.packbits(page)
+        np.bitwise_and(sets[: 1 << j], bits.view(np.uint64), out=sets[1 << j : 2 << j])
+    counts = np.bitwise_count(sets).sum(axis=1, dtype=np.uint32).astype(np.int64)
+    counts[0] = items
+    return np.asarray(counts)
+
+
+def _pattern_counts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Möbius inversion: from "at least these marked" to "these and no others"."""
+    columns = len(counts).bit_length() - 1
+    for j in range(columns):
+        pairs = counts.reshape(-1, 2, 1 << j)
+        pairs[:, 0] -= pairs[:, 1]
+    return counts

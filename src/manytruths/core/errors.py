@@ -73,7 +73,7 @@ class CallError(ManytruthsError, ValueError):
 _NO_MEMORY = re.compile(r"failed to map segment|[Cc]an(no|')t allocate memory|out of memory|can't start new thread")
 
 
-def of_memory(error: BaseException | None) -> BaseException | None:
+def find_memory_error(error: BaseException | None) -> BaseException | None:
     """What is short of memory in an error or in what it came of, also where that is not told."""
     while error is not None:
         if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
@@ -85,7 +85,7 @@ def of_memory(error: BaseException | None) -> BaseException | None:
     return None
 
 
-def insist(error: ManytruthsError) -> None:
+def raise_error(error: ManytruthsError) -> None:
     """Raise; what is given instead where problems are collected, not raised, is a function that keeps them."""
     raise error
 
@@ -95,10 +95,10 @@ def one_line(text: str) -> str:
     return _UNSEEN.sub(lambda sign: repr(sign[0])[1:-1], text)
 
 
-def fault_of_name(name: str) -> str:
+def find_name_fault(name: str) -> str:
     """Why a name cannot be one that is printed, written to tables and found again; empty where it can.
 
-    >>> fault_of_name("p01 ü"), fault_of_name("p\\udcff"), fault_of_name("p\\n1")
+    >>> find_name_fault("p01 ü"), find_name_fault("p\\udcff"), find_name_fault("p\\n1")
     ('', 'is not UTF-8', 'holds a sign that is not seen')
     """
     if not _UNSEEN.search(name):

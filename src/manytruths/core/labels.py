@@ -10,7 +10,7 @@ from .errors import CallError, LabelError
 VOID = 255
 """The code of "not rated" in the rows of a tally; never the same as background."""
 
-MOST_LABELS = 255
+MAX_LABELS = 255
 """Codes are bytes and VOID takes one."""
 
 
@@ -41,8 +41,8 @@ class Labels:
             raise LabelError(f"labels are whole numbers; got {tuple(self.values)}")
         if list(values) != sorted(set(values)) or (values and values[0] < 0):
             raise LabelError(f"labels are distinct non-negative integers in rising order; got {values}")
-        if len(values) > MOST_LABELS:
-            raise LabelError(f"at most {MOST_LABELS} labels; got {len(values)}, such as {values[:10]}")
+        if len(values) > MAX_LABELS:
+            raise LabelError(f"at most {MAX_LABELS} labels; got {len(values)}, such as {values[:10]}")
         names = tuple(self.names) or tuple("background" if v == 0 else str(v) for v in values)
         numbers = tuple(float(x) for x in self.numbers) or tuple(float(v) for v in values)
         if not len(values) == len(names) == len(numbers) or len(set(names)) < len(names):

@@ -1,4 +1,4 @@
-"""A value per pattern back to a map, tile by tile."""
+"""Maps: one value per pattern of a tally, painted back to the pixels block by block."""
 
 from __future__ import annotations
 
@@ -7,13 +7,35 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .blocks import flat_blocks, run_starts
-from .coding import Coder
 from .errors import CallError, InputError
-from .inputs import Masks, filled, gather
 from .labels import VOID
-from .pooling import find_rows
+from .mask_arrays import Coder, Masks, fill_masked, flat_blocks, gather_inputs, run_starts
+from .tallies import find_rows
 from .tally import Tally
+
+
+class PatternValues(np.ndarray[Any, Any]):
+    """An array with one value a pattern of ``tally``, ready to be painted.
+
+    Whatever is computed of it item by item (``1 - values``, ``values > 0.9``) stays so; a part of it does not.
+    """
+
+    tally: Tally | None
+
+    def __new__(cls, values: ArrayLike, tally: Tally | None) -> PatternValues:
+        self = np.asarray(values).view(cls)
+        self.tally = tally
+        return self
+
+    def __array_finalize__(self, source: NDArray[Any] | None) -> None:
+        whole = source is not None and source.shape == self.shape
+        self.tally = getattr(source, "tally", None) if whole else None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return PatternValues, (np.asarray(self), self.tally)
+
+    def __repr__(self) -> str:
+        return repr(np.asarray(self))
 
 
 def paint(
@@ -56,9 +78,9 @@ def paint(
         raise CallError(f"paint wants one value a pattern, {len(tally.counts)} in all; got shape {table.shape}")
     if foreground and tally.labels.values != (0, 1):
         raise CallError("foreground='any' goes with a table that was counted so; this one has other labels")
-    inputs = gather(masks, raters, None, None)
+    inputs = gather_inputs(masks, raters, None, None)
     where = [tally.position(inputs.columns[i]) for i in inputs.present]
-    arrays = [filled(inputs.arrays[i]) for i in inputs.present]
+    arrays = [fill_masked(inputs.arrays[i]) for i in inputs.present]
     coder = Coder([str(inputs.columns[i]) for i in inputs.present], tally.labels, void, foreground == "any")
     order: Literal["C", "F"] = "F" if all(a.flags.f_contiguous for a in arrays) else "C"
     if fill is not None:

@@ -1,4 +1,7 @@
-"""The table that everything else reads."""
+"""The tally: distinct patterns of decisions and how often each occurs. Every statistic reads it.
+
+Rows are kept in one canonical order (lexicographic, :data:`VOID` last), so that equal tables are equal arrays.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +14,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .columns import Column, Role, Unit
-from .crossing import crossed
 from .errors import CallError
 from .labels import VOID, Labels
-from .rows import Counts, Rows, merge
+
+Rows = NDArray[np.uint8]
+Counts = NDArray[np.int64]
 
 REGIONS = ("whole", "union", "modified_background")
 """The regions that a table can be restricted to without going back to the pixels."""
 
 _OF_PATTERNS = ("raters", "votes", "rated", "marked")
 """Cached values that depend on the patterns alone, and so survive a change of counts."""
+
+_CHUNK = 8192
+"""Patterns a matrix product takes at once, so that its one-hot operand stays small."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +69,7 @@ class Tally:
         strange = rows[(rows >= len(self.labels)) & (rows != VOID)]
         if strange.size:
             raise CallError(f"a pattern holds the code {strange[0]}, but there are only {len(self.labels)} labels")
-        rows, counts = merge(rows, np.asarray(self.counts, np.int64), len(self.labels))
+        rows, counts = merge_rows(rows, np.asarray(self.counts, np.int64), len(self.labels))
         object.__setattr__(self, "patterns", rows)
         object.__setattr__(self, "counts", counts)
 
@@ -124,7 +131,7 @@ class Tally:
     @cached_property
     def contingency(self) -> NDArray[np.float64]:
         """(R, R, L, L) items by the labels that two raters gave, for every two raters."""
-        return crossed(self.patterns, self.counts, self.raters, len(self.labels))
+        return cross_tabulate(self.patterns, self.counts, self.raters, len(self.labels))
 
     # -- columns -------------------------------------------------------------------------------
 
@@ -245,7 +252,7 @@ class Tally:
     # -- sums ----------------------------------------------------------------------------------
 
     def __add__(self, other: Tally) -> Tally:
-        from .pooling import pool
+        from .tallies import pool
 
         return pool([self, other]) if isinstance(other, Tally) else NotImplemented
 
@@ -256,13 +263,61 @@ class Tally:
 
     def to_csv(self) -> str:
         """The table as text: a site can share it without sharing pixels. See :func:`manytruths.save`."""
-        from .text import to_csv
+        from .csv_text import to_csv
 
         return to_csv(self)
 
     @classmethod
     def from_csv(cls, text: str) -> Tally:
         """The table back from :meth:`to_csv`, equal in every field."""
-        from .text import from_csv
+        from .csv_text import from_csv
 
         return from_csv(text)
+
+
+def row_codes(rows: Rows, n_labels: int) -> tuple[NDArray[np.uint64], int]:
+    """A number per row that sorts as the rows do (VOID last), and how many bits it takes.
+
+    Columns are packed into 64 bits; when those are full, the codes so far are replaced by their ranks,
+    which keeps the order and makes room: nothing of size labels^raters is ever made.
+    """
+    has_void = bool((rows == VOID).any())
+    bits = max(1, (n_labels if has_void else n_labels - 1).bit_length())
+    codes, used = np.zeros(len(rows), np.uint64), 0
+    for column in rows.T:
+        if used + bits > 64:
+            distinct, ranks = np.unique(codes, return_inverse=True)
+            codes, used = ranks.astype(np.uint64), len(distinct).bit_length()
+        codes <<= np.uint64(bits)
+        codes |= np.where(column == VOID, n_labels, column).astype(np.uint64) if has_void else column
+        used += bits
+    return codes, used
+
+
+def merge_rows(rows: Rows, counts: Counts, n_labels: int) -> tuple[Rows, Counts]:
+    """Equal rows become one, their counts added; rows in lexicographic order, none with count 0."""
+    keep = counts != 0
+    if not keep.all():
+        rows, counts = rows[keep], counts[keep]
+    if not len(rows):
+        return rows, counts
+    codes, used = row_codes(rows, n_labels)
+    # 16-bit keys get NumPy's radix sort, several times faster than comparing 64-bit ones
+    order = np.argsort(codes.astype(np.uint16) if used <= 16 else codes, kind="stable")
+    codes = codes[order]
+    starts = np.flatnonzero(np.concatenate(([True], codes[1:] != codes[:-1])))
+    return np.ascontiguousarray(rows[order[starts]]), np.add.reduceat(counts[order], starts)
+
+
+def cross_tabulate(patterns: Rows, counts: Counts, columns: Sequence[int], labels: int) -> NDArray[np.float64]:
+    """(C, C, L, L) items by the labels that the first and the second column gave, where both did.
+
+    They are whole numbers below 2^53, so that float64 holds them, and their sums, exactly.
+    """
+    where, width = list(columns), len(columns) * labels
+    total = np.zeros((width, width))
+    for start in range(0, len(counts), _CHUNK):
+        rows = patterns[start : start + _CHUNK, where]
+        chosen = (rows[:, :, None] == np.arange(labels)).reshape(len(rows), width).astype(np.float64)
+        total += (chosen * counts[start : start + _CHUNK, None]).T @ chosen
+    return total.reshape(len(where), labels, len(where), labels).transpose(0, 2, 1, 3)

@@ -219,7 +219,7 @@ def ratio(numerator: float, denominator: float, code: str) -> float:
     return float(numerator / denominator) if denominator else Undefined(code)
 
 
-def like(value: float, code: str = "undefined", detail: str = "") -> Undefined:
+def undefined_like(value: float, code: str = "undefined", detail: str = "") -> Undefined:
     """An undefined number for the reason that the value has; where the value is defined, by the code given."""
     if isinstance(value, Undefined):
         return value

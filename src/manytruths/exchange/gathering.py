@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import PurePosixPath, PureWindowsPath
 from unicodedata import normalize
 
-from ..core.columns import natural
+from ..core.columns import natural_key
 from ..core.errors import FormatError, GridError, InputError, LabelError, StudyError
 from ..io import Grid
 from .reads import Read
@@ -36,11 +36,11 @@ class Gathered:
 
     @property
     def cases(self) -> tuple[str, ...]:
-        return tuple(sorted({read.case for read in self.reads}, key=natural))
+        return tuple(sorted({read.case for read in self.reads}, key=natural_key))
 
     @property
     def raters(self) -> tuple[str, ...]:
-        return tuple(sorted({read.rater for read in self.reads}, key=natural))
+        return tuple(sorted({read.rater for read in self.reads}, key=natural_key))
 
 
 def gathered(
@@ -92,7 +92,7 @@ def _spelt(read: Read) -> Read:
 def _named(reads: list[Read], raters: Mapping[str, str]) -> list[Read]:
     unknown = set(raters).difference(read.rater for read in reads)
     if unknown:
-        there = ", ".join(sorted({read.rater for read in reads}, key=natural)[:SHOWN])
+        there = ", ".join(sorted({read.rater for read in reads}, key=natural_key)[:SHOWN])
         raise StudyError(f"there is no rater {sorted(unknown)[0]!r} to rename; raters are {there}")
     cases = case_names([read.image for read in reads if not read.case])
     new = {old: raters.get(old, old).strip() for old in {read.rater for read in reads}}
@@ -112,7 +112,9 @@ def _called(reads: list[Read], cases: Mapping[str, str]) -> list[Read]:
         if name not in there:
             near = get_close_matches(name, sorted(there), 1)
             hint = (
-                f"did you mean {near[0]!r}?" if near else f"cases are {', '.join(sorted(there, key=natural)[:SHOWN])}"
+                f"did you mean {near[0]!r}?"
+                if near
+                else f"cases are {', '.join(sorted(there, key=natural_key)[:SHOWN])}"
             )
             raise StudyError(f"there is no case {name!r} to rename; {hint}")
     return [replace(read, case=cases.get(read.case, read.case)) for read in reads] if cases else reads
@@ -237,7 +239,7 @@ def _matched(reads: list[Read], mapped: set[str]) -> tuple[str, ...]:
     for read in reads:
         for mark in read.marks:
             used.setdefault(mark.label, set()).add(read.rater)
-    names = tuple(sorted(used, key=natural))
+    names = tuple(sorted(used, key=natural_key))
     for name in names:
         if not name.strip() or "\0" in name:
             raise LabelError(f"a structure is called {name!r}; name it in the tool, or rename it with --names")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..core.errors import NOT_TEXT, CallError, FormatError, fault_of_name, one_line
+from ..core.errors import NOT_TEXT, CallError, FormatError, find_name_fault, one_line
 from ..io import Template
 from ..io.opening import regular_file
 from ..io.results import SUMMARY
@@ -54,7 +54,7 @@ def sources(paths: Sequence[Path | str], endings: Iterable[str]) -> list[Source]
         raise CallError("there is nothing to read: name the files")
     found = [one for path in paths for one in _sources(str(path), tuple(endings))]
     for one in found:
-        if fault_of_name(str(one.path)) == NOT_TEXT:
+        if find_name_fault(str(one.path)) == NOT_TEXT:
             raise FormatError(one_line(f"{one.path}: its name {NOT_TEXT}; rename it"))
         regular_file(one.path)
     for path, often in Counter(one.path for one in found).items():

@@ -20,9 +20,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core.crossing import crossed
 from ..core.errors import CallError, InputError
-from ..core.tally import Tally
+from ..core.tally import Tally, cross_tabulate
 from .result import Values, refuse_slots
 
 
@@ -47,7 +46,7 @@ def cooke_weights(tally: Tally, reference: str | None = None, cutoff: float = 0.
     refuse_slots(tally, "have a weight")
     truth = _truth(tally, reference)
     judged = [i for i in tally.raters if i != truth]
-    tables = crossed(tally.patterns, tally.counts, [truth, *judged], len(tally.labels))[1:, 0]
+    tables = cross_tabulate(tally.patterns, tally.counts, [truth, *judged], len(tally.labels))[1:, 0]
     scores = np.array([_information(table) for table in tables])
     scores = np.where(scores > cutoff, scores, 0.0)
     if not scores.any():

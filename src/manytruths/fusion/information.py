@@ -9,7 +9,7 @@ The rows of θ sum to 1: the matrix is inverted among the steps that keep them s
 have no standard error.
 
 They are right only for items that are independent of each other: ratings of cases, say. Neighbouring pixels are not,
-and these errors are then far too small: use :func:`manytruths.interval`, which draws subjects.
+and these errors are then far too small: use :func:`manytruths.confidence_interval`, which draws subjects.
 
 Louis TA. Finding the observed information matrix when using the EM algorithm. J R Stat Soc B 1982;44:226–233.
 doi:10.1111/j.2517-6161.1982.tb01203.x. Commowick O, Warfield SK. Estimation of inferential uncertainty in assessing

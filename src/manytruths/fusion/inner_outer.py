@@ -13,9 +13,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.painting import PatternValues
 from ..core.tally import Tally
 from ..core.undefined import ratio
-from ..core.values import PatternValues
 from .vote import decided
 
 

@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core.errors import CallError
-from ..core.inputs import Masks
+from ..core.mask_arrays import Masks
 from ..shape.narrow_band import Contour
 from .level_set_detail import Detail, detail_of
 from .level_set_motion import Plan, evolved

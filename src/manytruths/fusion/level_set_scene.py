@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..core.counting import tally
 from ..core.errors import CallError
-from ..core.inputs import Masks
+from ..core.mask_arrays import Masks
 from ..core.painting import paint
 from ..core.tally import Tally
 from .notes import notes

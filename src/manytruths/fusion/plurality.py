@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.painting import PatternValues
 from ..core.tally import Tally
-from ..core.values import PatternValues
 from .notes import notes
 from .result import Consensus, Values, unrated_code, with_mark
 from .vote import divided

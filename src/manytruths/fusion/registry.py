@@ -13,7 +13,7 @@ from typing import Any
 
 from ..core.counting import tally
 from ..core.errors import CallError
-from ..core.inputs import Masks
+from ..core.mask_arrays import Masks
 from ..core.tally import Tally
 from .excluded import excluded_vote
 from .level_set import lsml, lsmlp

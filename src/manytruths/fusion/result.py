@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ..core.errors import CallError
 from ..core.labels import VOID, Labels
+from ..core.painting import PatternValues
 from ..core.tally import Tally
-from ..core.values import PatternValues
 
 Values = NDArray[np.float64]
 

@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.labels import Labels
+from ..core.painting import PatternValues
 from ..core.tally import Tally
-from ..core.values import PatternValues
 from .em import Decisions, Fit, Values, fitted
 from .itk import itk_start
 from .notes import SLOTS, notes

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.pooling import Tallies, aligned
+from ..core.tallies import Tallies, align_counts
 from ..core.tally import Tally
 from .em import Decisions, Fit, Values, e_step, log, m_step, of_rates
 from .options import Prior, StapleOptions, pseudo_counts, starting_prior
@@ -44,7 +44,7 @@ def staple_each(
             together.setdefault((table.columns, table.labels, table.region, table.exchangeable), []).append(case)
     found = {}
     for cases in together.values():
-        whole, counts = aligned([tables[case] for case in cases])
+        whole, counts = align_counts([tables[case] for case in cases])
         if len(cases) > 1 and counts.size <= MOST_CELLS:
             found.update(_side_by_side(tables, cases, whole, counts, prior, options))
     return {case: found[case] if case in found else staple(table, prior, **options) for case, table in tables.items()}

@@ -19,8 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..core.counting import tally
 from ..core.errors import CallError, GridError
-from ..core.inputs import Masks, size
 from ..core.labels import Labels
+from ..core.mask_arrays import Masks, format_shape
 from ..core.painting import paint
 from ..core.tally import Tally
 from .em import Decisions, Fit, Values, fitted, log, log_joint
@@ -100,7 +100,7 @@ def _inside(whole: Tally, index: Index, region: str | ArrayLike) -> NDArray[np.b
         return np.asarray((whole.marked[index] > 0) | (region == "whole"))
     mask = np.asarray(region).astype(bool)
     if mask.shape != index.shape:
-        raise GridError(f"the region is {size(mask.shape)} but the masks are {size(index.shape)}")
+        raise GridError(f"the region is {format_shape(mask.shape)} but the masks are {format_shape(index.shape)}")
     return mask
 
 
@@ -128,8 +128,8 @@ def _prior_map(prior: Any, shape: tuple[int, ...], labels: Labels) -> Values:
     if each.shape == shape and len(labels) == 2:
         each = np.stack([1 - each, each], axis=-1)
     if each.shape != (*shape, len(labels)):
-        wanted = size(shape) + ("" if len(labels) == 2 else f"×{len(labels)}, a last axis of labels")
-        raise GridError(f"a map of priors here is {wanted}; got {size(each.shape)}")
+        wanted = format_shape(shape) + ("" if len(labels) == 2 else f"×{len(labels)}, a last axis of labels")
+        raise GridError(f"a map of priors here is {wanted}; got {format_shape(each.shape)}")
     if not ((each >= 0) & (each <= 1)).all() or np.abs(each.sum(axis=-1) - 1).max(initial=0) > 1e-6:
         raise CallError("a map of priors is from 0 to 1 everywhere, with the sum 1 over labels; it is not")
     return each

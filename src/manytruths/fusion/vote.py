@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from ..core.errors import CallError
 from ..core.labels import VOID
+from ..core.painting import PatternValues
 from ..core.tally import Tally
-from ..core.values import PatternValues
 from .notes import left_out, notes
 from .result import Consensus, Values, binary_labels, refuse_slots
 

@@ -19,28 +19,28 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import CallError, InputError
-from ..core.pooling import Tallies, aligned, pool
+from ..core.tallies import Tallies, align_counts, pool
 from ..core.tally import Tally
-from ..core.undefined import Undefined, like, reason
+from ..core.undefined import Undefined, reason, undefined_like
 
 Statistic = Callable[[Tally], float]
 Values = NDArray[np.float64]
 
-MOST_RESAMPLES = 100_000
+MAX_RESAMPLES = 100_000
 """Beyond it intervals do not change any more, and take memory and hours."""
-LEAST_SUBJECTS = 10
+MIN_SUBJECTS = 10
 """Fewer make no interval over subjects."""
 
 
-def too_few(subjects: int) -> Undefined | None:
+def too_few_subjects(subjects: int) -> Undefined | None:
     """Why so many subjects make no interval; None where they do."""
-    return Undefined("too_few_subjects", f"there are {subjects}") if subjects < LEAST_SUBJECTS else None
+    return Undefined("too_few_subjects", f"there are {subjects}") if subjects < MIN_SUBJECTS else None
 
 
 def check_resamples(resamples: int) -> None:
     """Refuse none, and more than anybody waits for."""
-    if not 1 <= resamples <= MOST_RESAMPLES:
-        raise CallError(f"resamples is from 1 to {MOST_RESAMPLES:,}; got {resamples:,}")
+    if not 1 <= resamples <= MAX_RESAMPLES:
+        raise CallError(f"resamples is from 1 to {MAX_RESAMPLES:,}; got {resamples:,}")
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Interval:
         return f"{self.value:.3f} ({self.low:.3f}–{self.high:.3f})"
 
 
-def interval(
+def confidence_interval(
     statistic: Statistic,
     tallies: Mapping[str, Tally] | Iterable[Tally],
     *,
@@ -109,12 +109,12 @@ def interval(
         pool(tables, mixed=mixed)  # refuses what does not add
     if over == "raters":
         return _over_raters(statistic, tables, of, level)
-    if len(tables.by_subject()) < LEAST_SUBJECTS:
+    if len(tables.by_subject()) < MIN_SUBJECTS:
         raise InputError(Undefined("too_few_subjects", f"there are {len(tables.by_subject())}").reason)
     if of == "mean":
         values = subject_values(tables, [statistic(t) for t in tables.values()])
         found = mean_intervals(values[:, None], method, resamples, level, seed)[0]
-        if found.n < LEAST_SUBJECTS:
+        if found.n < MIN_SUBJECTS:
             raise InputError(reason(found.low))
         return found
     return pooled_intervals([statistic], tables, method, resamples, level, seed)[0]
@@ -146,9 +146,9 @@ def mean_intervals(
     """
     known = ~np.isnan(values)
     filled, n = np.nan_to_num(values), known.sum(axis=0)
-    if len(values) < LEAST_SUBJECTS:
+    if len(values) < MIN_SUBJECTS:
         return [_of_mean(filled[known[:, k], k], values[:0, k], method, level) for k in range(len(n))]
-    weights = drawn_subjects(len(values), resamples, seed)
+    weights = draw_subjects(len(values), resamples, seed)
     drawn = weights @ known
     replicates = np.divide(weights @ filled, drawn, out=np.full(drawn.shape, np.nan), where=drawn > 0)
     return [_of_mean(filled[known[:, k], k], replicates[:, k], method, level) for k in range(len(n))]
@@ -156,12 +156,12 @@ def mean_intervals(
 
 def _of_mean(defined: Values, replicates: Values, method: str, level: float) -> Interval:
     n = len(defined)
-    if n < LEAST_SUBJECTS:
+    if n < MIN_SUBJECTS:
         value = float(defined.mean()) if n else Undefined("undefined_for_every_subject")
         refused = Undefined("too_few_subjects", f"it is defined for {n}")
         return Interval(value, refused, refused, level, method, n)
     left_out = (defined.sum() - defined) / (n - 1)
-    return interval_of(float(defined.mean()), replicates, left_out, method, level, n)
+    return make_interval(float(defined.mean()), replicates, left_out, method, level, n)
 
 
 def pooled_intervals(
@@ -174,19 +174,19 @@ def pooled_intervals(
 ) -> list[Interval]:
     """Intervals for several statistics of the summed table, all from the same draws."""
     subjects = {subject: i for i, subject in enumerate(tables.by_subject())}
-    whole, by_case = aligned(list(tables.values()))
+    whole, by_case = align_counts(list(tables.values()))
     counts = np.zeros((len(subjects), by_case.shape[1]), np.int64)
     np.add.at(counts, [subjects[tables.subjects[case]] for case in tables], by_case)
-    drawn = _products(drawn_subjects(len(subjects), resamples, seed), counts)
+    drawn = _products(draw_subjects(len(subjects), resamples, seed), counts)
     one_less = whole.counts - counts if method == "bca" else counts[:0]
     found = []
     for statistic in statistics:
-        replicates, left_out = of_all(statistic, whole, drawn), of_all(statistic, whole, one_less)
-        found.append(interval_of(statistic(whole), replicates, left_out, method, level, len(subjects)))
+        replicates, left_out = batch_values(statistic, whole, drawn), batch_values(statistic, whole, one_less)
+        found.append(make_interval(statistic(whole), replicates, left_out, method, level, len(subjects)))
     return found
 
 
-def of_all(statistic: Statistic, whole: Tally, counts: NDArray[np.int64]) -> Values:
+def batch_values(statistic: Statistic, whole: Tally, counts: NDArray[np.int64]) -> Values:
     """A statistic of many tables that share their patterns: at once where it can, else one by one."""
     batch = getattr(statistic, "batch", None)
     if batch is not None:
@@ -196,7 +196,7 @@ def of_all(statistic: Statistic, whole: Tally, counts: NDArray[np.int64]) -> Val
 
 
 @lru_cache(maxsize=4)
-def drawn_subjects(n: int, resamples: int, seed: int) -> Values:
+def draw_subjects(n: int, resamples: int, seed: int) -> Values:
     """How often each subject is drawn in each resample; the same draws serve every statistic."""
     return np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=resamples).astype(np.float64)
 
@@ -206,12 +206,12 @@ def _products(weights: Values, counts: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.asarray(weights @ counts.astype(np.float64)).astype(np.int64)
 
 
-def interval_of(value: float, replicates: Values, left_out: Values, method: str, level: float, n: int) -> Interval:
+def make_interval(value: float, replicates: Values, left_out: Values, method: str, level: float, n: int) -> Interval:
     """The interval of a value from its replicates and, for BCa, from its values with one subject left out."""
     defined = replicates[~np.isnan(replicates)]
     undefined = len(replicates) - len(defined)
     if reason(value) or not len(defined):
-        nothing = like(value, "undefined_in_every_resample")
+        nothing = undefined_like(value, "undefined_in_every_resample")
         return Interval(value, nothing, nothing, level, method, n, undefined)
     tails = np.array([(1 - level) / 2, (1 + level) / 2])
     if method == "bca":
@@ -243,7 +243,7 @@ def _over_raters(statistic: Statistic, tables: Tallies, of: str, level: float) -
     value = _whole(statistic, tables, of)
     left_out = np.array([_whole(statistic, tables.map(lambda t, n=name: _without(t, n)), of) for name in names])
     if reason(value) or np.isnan(left_out).any():
-        nothing = like(value, "undefined_without_a_rater")
+        nothing = undefined_like(value, "undefined_without_a_rater")
         return Interval(value, nothing, nothing, level, "jackknife", len(names), int(np.isnan(left_out).sum()))
     from scipy.special import stdtrit
 

@@ -8,8 +8,8 @@ import io
 from collections.abc import Mapping
 from pathlib import Path
 
-from ..core.cells import read_cell
-from ..core.errors import FormatError, fault_of_name
+from ..core.csv_text import unescape_cell
+from ..core.errors import FormatError, find_name_fault
 from .opening import regular_file
 
 LARGEST = 1 << 28
@@ -46,7 +46,7 @@ def csv_lines(path: Path | str, text: str, separator: str) -> Lines:
     start = 1
     try:
         for cells in reader:
-            rows.append((start, [read_cell(cell) for cell in cells]))
+            rows.append((start, [unescape_cell(cell) for cell in cells]))
             start = reader.line_num + 1
     except csv.Error as error:
         raise FormatError(f"{path}, line {start}: {_reason(str(error))}") from None
@@ -69,7 +69,7 @@ def check_names(path: Path | str, line: int, names: Mapping[str, str]) -> None:
     A quote that is closed only rows later makes one cell of all that stands between.
     """
     for column, name in names.items():
-        fault = fault_of_name(name)
+        fault = find_name_fault(name)
         if fault:
             shown = name if len(name) <= SHOWN else f"{name[:SHOWN]}…"
             hint = 'is a quote (") not closed?' if "\n" in name else "type it again"

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ..core.errors import CallError, FormatError, fault_of_name, few
+from ..core.errors import CallError, FormatError, few, find_name_fault
 from .plain_text import check_names
 from .ratings_sheet import Cells, Faults, places
 
@@ -75,7 +75,7 @@ def _check_names(cells: Cells, columns: Sequence[str]) -> None:
     """Refuse cells that hold ends of lines or the like."""
     for column in columns:
         for name in dict.fromkeys(cells[column]):
-            if fault_of_name(name):
+            if find_name_fault(name):
                 check_names(cells.path, cells.lines[cells[column].index(name)], {column: name})
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from pathlib import Path
 from typing import Any
 
-from ..core.errors import FormatError, few, insist
+from ..core.errors import FormatError, few, raise_error
 from ..core.tally import Tally
 from .plain_text import check_names, csv_lines, read_text
 from .writing import write_text
@@ -34,7 +34,7 @@ def read_table(path: Path | str, key: str) -> dict[str, dict[str, str]]:
 
 
 def read_rows(
-    path: Path | str, required: Sequence[str], complain: Callable[[FormatError], None] = insist
+    path: Path | str, required: Sequence[str], complain: Callable[[FormatError], None] = raise_error
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """The rows of a CSV with their lines; ``complain`` gets rows that have more or fewer cells than the header."""
     text = read_text(path)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..core.errors import StudyError, fault_of_name, insist
+from ..core.errors import StudyError, find_name_fault, raise_error
 from .arrays import members
 from .location import SUFFIXES, Location
 from .opening import check_file, guarded
@@ -65,7 +65,7 @@ class Template:
     def __repr__(self) -> str:
         return f"Template({self.text!r})"
 
-    def find(self, complain: Complain = insist) -> list[Found]:
+    def find(self, complain: Complain = raise_error) -> list[Found]:
         """Everything that matches, in natural order (p2 before p10).
 
         ``complain`` gets every folder where a file should be, every name that reads in two ways and every second file
@@ -129,7 +129,7 @@ class Template:
         if self._member is not None and self._member.has_wildcard:
             raise StudyError(f"template {self.text!r} has a * inside an archive; name the arrays by placeholders")
 
-    def _walk(self, known: Mapping[str, str], complain: Complain = insist) -> list[Place]:
+    def _walk(self, known: Mapping[str, str], complain: Complain = raise_error) -> list[Place]:
         places = [Place(self._root, dict(known))]
         for number, segment in enumerate(self._segments):
             last = number == len(self._segments) - 1
@@ -222,7 +222,7 @@ class Template:
 def _check_text(text: str) -> None:
     if len(text) > LONGEST:
         raise StudyError(f"template {text[:60]!r}… has {len(text):,} signs, more than any path; correct it")
-    if fault := fault_of_name(text):
+    if fault := find_name_fault(text):
         raise StudyError(f"template {text!r} {fault}; rename the folder, or correct the template")
 
 

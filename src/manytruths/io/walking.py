@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..core.errors import StudyError, fault_of_name, one_line
+from ..core.errors import StudyError, find_name_fault, one_line
 from .pattern import Segment
 
 _MOST_COMPARED = 1000
@@ -65,7 +65,7 @@ def readings(place: Place, segment: Segment, name: str, complain: Complain) -> l
     except StudyError as error:
         # the template's fault, and not of this name alone
         raise StudyError(f"{place.path / name}: {error}") from None
-    fault = fault_of_name(name) if found else ""
+    fault = find_name_fault(name) if found else ""
     if fault:
         # as it would be typed: bytes that are no text cannot be written
         complain(StudyError(one_line(f"{place.path / name}: its name {fault}; rename it")))

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.cells import may_be_computed, shown_cell
+from ..core.csv_text import escape_cell, may_need_escaping
 from ..core.errors import InputError
 from ..core.undefined import Undefined
 
@@ -91,7 +91,7 @@ def write_csv(path: Path | str, rows: Iterable[Sequence[object]], header: Sequen
     lines = [header, *(row if Undefined not in map(type, row) else [_number(value) for value in row] for row in rows)]
     text = _csv(lines, "\n")
     # looked for in the whole text, which is quicker than in every cell
-    write_text(path, _csv(map(_shown, lines), "\n") if may_be_computed(text) else text)
+    write_text(path, _csv(map(_shown, lines), "\n") if may_need_escaping(text) else text)
 
 
 def csv_line(cells: Sequence[object]) -> str:
@@ -106,7 +106,7 @@ def _csv(rows: Iterable[Iterable[object]], end: str) -> str:
 
 
 def _shown(row: Sequence[object]) -> list[object]:
-    return [shown_cell(value) if isinstance(value, str) else value for value in row]
+    return [escape_cell(value) if isinstance(value, str) else value for value in row]
 
 
 def _number(value: object) -> object:

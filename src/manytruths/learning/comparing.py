@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.undefined import Undefined
-from ..inference.intervals import LEAST_SUBJECTS, Interval, drawn_subjects
+from ..inference.intervals import MIN_SUBJECTS, Interval, draw_subjects
 from .runs import Run
 from .scoring import Scores
 
@@ -39,7 +39,7 @@ class Draws:
         return np.asarray(np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0))
 
     def _weights(self, shape: tuple[int, ...]) -> tuple[Values, Values]:
-        people = drawn_subjects(shape[0], self.resamples, self.seed)
+        people = draw_subjects(shape[0], self.resamples, self.seed)
         return people, np.ones((self.resamples, 1)) if shape[1] == 1 else drawn_seeds(
             shape[1], self.resamples, self.seed
         )
@@ -48,7 +48,7 @@ class Draws:
         """Of the mean of (subjects, seeds) values, by percentiles."""
         value = _mean(values)
         n = int((~np.isnan(values)).any(axis=1).sum())
-        if n < LEAST_SUBJECTS:
+        if n < MIN_SUBJECTS:
             refused = Undefined("too_few_subjects", f"it is defined for {n}")
             return Interval(value, refused, refused, self.level, "percentile", n)
         drawn = self.means(values)

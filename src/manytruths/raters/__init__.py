@@ -1,21 +1,25 @@
 """What the raters are like: how far each is from the others, what he tends to do, and whom he copies."""
 
-from .clustering import Clustering, cluster
-from .dependence import Dependence, PossibleCopy, rater_dependence
-from .difference import RaterDifferences, rater_differences
-from .performance import RaterPerformance, rater_performance
-from .tendency import RaterTendency, rater_tendency
-from .williams import WilliamsIndex, williams_index
+from .dependence import PossibleCopy, RaterDependence, rater_dependence
+from .differences import (
+    RaterClustering,
+    RaterDifferences,
+    WilliamsIndex,
+    cluster_raters,
+    rater_differences,
+    williams_index,
+)
+from .performance import RaterPerformance, RaterTendency, rater_performance, rater_tendency
 
 __all__ = [
-    "Clustering",
-    "Dependence",
     "PossibleCopy",
+    "RaterClustering",
+    "RaterDependence",
     "RaterDifferences",
     "RaterPerformance",
     "RaterTendency",
     "WilliamsIndex",
-    "cluster",
+    "cluster_raters",
     "rater_dependence",
     "rater_differences",
     "rater_performance",

@@ -37,7 +37,7 @@ from ..core.tally import Tally
 from ..core.undefined import Undefined
 from ..fusion import Staple, staple
 from ..fusion.options import Prior
-from .identity import refuse_exchangeable
+from .differences import check_named_raters
 
 Values = NDArray[np.float64]
 
@@ -57,7 +57,7 @@ class PossibleCopy:
 
 
 @dataclass(frozen=True)
-class Dependence:
+class RaterDependence:
     """What two raters share beyond the truth, for every two; nan where it cannot be told."""
 
     raters: tuple[str, ...]
@@ -78,7 +78,7 @@ class Dependence:
     """The model that they are compared with."""
 
 
-def rater_dependence(tally: Tally, prior: Prior = "estimated", copy: float = COPY) -> Dependence:
+def rater_dependence(tally: Tally, prior: Prior = "estimated", copy: float = COPY) -> RaterDependence:
     """Observed against expected pairs under STAPLE, and the effective number of independent raters.
 
     >>> import numpy as np, manytruths as mt
@@ -88,7 +88,7 @@ def rater_dependence(tally: Tally, prior: Prior = "estimated", copy: float = COP
     >>> round(rater_dependence(mt.tally(masks)).effective_raters, 1)
     5.0
     """
-    refuse_exchangeable(tally, "dependence")
+    check_named_raters(tally, "dependence")
     table = tally.foreground()
     fit, pairs = staple(table, prior), contingency(table)
     both, items = pairs[:, :, 1, 1], pairs.sum(axis=(-1, -2))
@@ -97,7 +97,7 @@ def rater_dependence(tally: Tally, prior: Prior = "estimated", copy: float = COP
         expected, excess, correlation = _compare(fit, observed, true, items)
     correlation = _settled(pairs, expected, correlation)
     mean = PairMatrix("correlation", fit.raters, correlation).mean()
-    return Dependence(
+    return RaterDependence(
         fit.raters,
         PairMatrix("observed", fit.raters, observed),
         PairMatrix("expected", fit.raters, expected),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..agreement import AgreementCurve, agreement_curve
-from ..core.columns import Column, natural
+from ..core.columns import Column, natural_key
 from ..core.errors import CallError
 from ..core.labels import VOID, Labels
 from ..core.tally import Tally
@@ -160,7 +160,7 @@ def pool_lesions(by_case: Mapping[str, LesionRatings], subjects: Mapping[str, st
     """
     if not by_case:
         raise CallError("there is no case whose lesions could be pooled")
-    raters = tuple(sorted({r for one in by_case.values() for r in one.ratings.raters}, key=natural))
+    raters = tuple(sorted({r for one in by_case.values() for r in one.ratings.raters}, key=natural_key))
     parts, lesions, owners = [], [], []
     for case, one in by_case.items():
         codes = np.full((len(one), len(raters)), MISSING, np.int16)

@@ -20,10 +20,9 @@ from math import prod
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..core.coding import Coder
 from ..core.errors import CallError, GridError
-from ..core.inputs import Inputs, Masks, filled, gather, size
 from ..core.labels import VOID, Labels
+from ..core.mask_arrays import Coder, Inputs, Masks, fill_masked, format_shape, gather_inputs
 from ..core.undefined import Undefined
 from .components import Components, Flags, components
 from .findings import FOUND, LesionRatings, MarkedLesion
@@ -74,7 +73,7 @@ def lesion_ratings(
     >>> found.ratings.codes.tolist(), round(found.delineation, 3)
     ([[1, 1, -1], [1, 0, -1]], 0.667)
     """
-    inputs = first_readings(gather(masks, raters, None, None))
+    inputs = first_readings(gather_inputs(masks, raters, None, None))
     shape, names = inputs.shape, tuple(column.name for column in inputs.columns)
     reach = _reach(connectivity, least, overlap, spacing, shape)
     codes, known = _decoded(inputs, None if labels is None else Labels.of(labels), void, foreground)
@@ -115,7 +114,7 @@ def _decoded(
     if foreground not in (None, "any"):
         raise CallError(f"foreground is None or 'any'; got {foreground!r}")
     coder = Coder([str(inputs.columns[i]) for i in inputs.present], labels, void, foreground == "any")
-    learnt = coder.encode([np.ascontiguousarray(filled(inputs.arrays[i])).reshape(-1) for i in inputs.present])
+    learnt = coder.encode([np.ascontiguousarray(fill_masked(inputs.arrays[i])).reshape(-1) for i in inputs.present])
     known = coder.labels()
     return coder.table(known)[learnt].reshape(-1, *inputs.shape), known
 
@@ -123,7 +122,7 @@ def _decoded(
 def _inside(region: ArrayLike, shape: tuple[int, ...]) -> Flags:
     mask = np.asarray(region).astype(bool)
     if mask.shape != shape:
-        raise GridError(f"the region is {size(mask.shape)} but the masks are {size(shape)}")
+        raise GridError(f"the region is {format_shape(mask.shape)} but the masks are {format_shape(shape)}")
     return mask
 
 

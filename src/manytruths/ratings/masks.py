@@ -20,14 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..core.blocks import flat_blocks, run_starts
-from ..core.coding import Coder
 from ..core.columns import Column
 from ..core.errors import CallError, GridError, InputError
-from ..core.inputs import Inputs, Masks, filled, gather, size
-from ..core.labels import MOST_LABELS, VOID, Labels
-from ..core.rows import Counts, Rows, merge
-from ..core.tally import Tally
+from ..core.labels import MAX_LABELS, VOID, Labels
+from ..core.mask_arrays import Coder, Inputs, Masks, fill_masked, flat_blocks, format_shape, gather_inputs, run_starts
+from ..core.tally import Counts, Rows, Tally, merge_rows
 from .ratings import MISSING, Ratings, Values
 
 Array = NDArray[Any]
@@ -115,7 +112,7 @@ def mask_ratings(
     0.667
     0.477
     """
-    inputs = first_readings(gather(masks, raters, None, None))
+    inputs = first_readings(gather_inputs(masks, raters, None, None))
     names = [column.name for column in inputs.columns]
     present = inputs.present
     declared = None if labels is None else Labels.of(labels)
@@ -151,14 +148,16 @@ class _Map:
 def _map(rater: str, given: ArrayLike, shape: tuple[int, ...], levels: int | None) -> _Map:
     values = np.ma.filled(np.ma.asarray(given, np.float64), np.nan)
     if values.ndim and values.shape != shape:
-        raise GridError(f"confidence of {rater}: the map is {size(values.shape)} but the masks are {size(shape)}; "
-                        "resample it to their grid")  # fmt: skip
+        raise GridError(
+            f"confidence of {rater}: the map is {format_shape(values.shape)} but the masks are "
+            f"{format_shape(shape)}; resample it to their grid"
+        )
     values = values / _highest(rater, values, levels)
     known = np.unique(values[~np.isnan(values)])
-    rounded = len(known) > MOST_LABELS
+    rounded = len(known) > MAX_LABELS
     if rounded:
-        known = np.linspace(0, 1, MOST_LABELS)
-        values = np.rint(values * (MOST_LABELS - 1)) / (MOST_LABELS - 1)
+        known = np.linspace(0, 1, MAX_LABELS)
+        values = np.rint(values * (MAX_LABELS - 1)) / (MAX_LABELS - 1)
     table = np.full(256, np.nan)
     table[: len(known)] = known
     # the middle between two levels, so that no level is missed by its last bit
@@ -207,17 +206,17 @@ def _inside(region: str | ArrayLike, inputs: Inputs) -> Array | None:
         return None
     mask = np.asarray(region).astype(bool)
     if mask.shape != inputs.shape:
-        raise GridError(f"the region is {size(mask.shape)} but the masks are {size(inputs.shape)}")
+        raise GridError(f"the region is {format_shape(mask.shape)} but the masks are {format_shape(inputs.shape)}")
     return mask
 
 
 def _count(inputs: Inputs, maps: list[Rows], coder: Coder, region: Array | None) -> tuple[Rows, Counts]:
     """Rows of the coder's labels, then levels, each once, and how often each occurs."""
-    arrays = [filled(inputs.arrays[i]) for i in inputs.present]
+    arrays = [fill_masked(inputs.arrays[i]) for i in inputs.present]
     parts = list(_parts([*arrays, *maps], len(arrays), coder, region))
     if not parts:
         return np.empty((0, len(arrays) + len(maps)), np.uint8), np.empty(0, np.int64)
-    return merge(np.concatenate([r for r, _ in parts]), np.concatenate([c for _, c in parts]), MOST_LABELS)
+    return merge_rows(np.concatenate([r for r, _ in parts]), np.concatenate([c for _, c in parts]), MAX_LABELS)
 
 
 def _parts(arrays: list[Array], masks: int, coder: Coder, region: Array | None) -> Iterator[tuple[Rows, Counts]]:
@@ -228,7 +227,7 @@ def _parts(arrays: list[Array], masks: int, coder: Coder, region: Array | None) 
         if region is not None:
             inside = values.pop()
             values, lengths = [v[inside] for v in values], lengths[inside]
-        yield merge(np.vstack([coder.encode(values[:masks]), *values[masks:]]).T, lengths, MOST_LABELS)
+        yield merge_rows(np.vstack([coder.encode(values[:masks]), *values[masks:]]).T, lengths, MAX_LABELS)
 
 
 def _coded(rows: Rows) -> NDArray[np.int16]:

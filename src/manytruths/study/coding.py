@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from random import SystemRandom
 from typing import Literal, TypeVar
 
-from ..core.columns import Column, natural
+from ..core.columns import Column, natural_key
 from .case import Case
 from .study import Study
 
@@ -31,7 +31,7 @@ class Codes:
         names: dict[Kind, Iterable[str]] = {
             "case": (case.name for case in study),
             "subject": study.subjects,
-            "rater": sorted({column.name for column in _columns(study)}, key=natural),
+            "rater": sorted({column.name for column in _columns(study)}, key=natural_key),
         }
         return cls({kind: _coded(old.get(kind, {}), names[kind], letter) for kind, letter in LETTERS.items()})
 
@@ -61,7 +61,7 @@ def _coded(old: Mapping[str, str], names: Iterable[str], letter: str) -> dict[st
 
 def coded(study: Study, codes: Codes) -> Study:
     """The same study under codes, its cases in the codes' order; sessions are numbered, raters' properties left out."""
-    named = sorted({c.session for c in _columns(study) if c.session}, key=natural)
+    named = sorted({c.session for c in _columns(study) if c.session}, key=natural_key)
     sessions = {name: str(number) for number, name in enumerate(named, start=1)} | {"": ""}
     cases = sorted((_case(case, codes, sessions) for case in study), key=lambda case: case.name)
     # what is known about raters may be a name, too

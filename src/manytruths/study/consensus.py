@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from ..core.columns import Column
 from ..core.errors import CallError, ManytruthsError
-from ..core.inputs import Masks
 from ..core.labels import Labels
+from ..core.mask_arrays import Masks
 from ..core.painting import paint
 from ..core.tally import Tally
 from ..fusion.registry import estimate, estimator

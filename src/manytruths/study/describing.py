@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from ..core.errors import FormatError, StudyError, fault_of_name, few
+from ..core.errors import FormatError, StudyError, few, find_name_fault
 from ..io.tables import check_listed, read_table, subjects_of
 from ..io.walking import Complain
 
@@ -49,7 +49,7 @@ def _check_groups(path: str, table: Mapping[str, Mapping[str, str]]) -> None:
     for column in columns:
         values = {row[column] for row in table.values()} - {""}
         for value in values:
-            if fault := fault_of_name(value):
+            if fault := find_name_fault(value):
                 raise StudyError(f'{path}: {column} {value[:40]!r} {fault}; is a quote (") not closed?')
         if len(values) > MOST_GROUPS:
             raise StudyError(

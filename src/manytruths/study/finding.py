@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..core.columns import Column, Role, natural
-from ..core.errors import ManytruthsError, StudyError, insist
+from ..core.columns import Column, Role, natural_key
+from ..core.errors import ManytruthsError, StudyError, raise_error
 from ..io import Found, Location, Template
 from ..io.reading import read_mask
 from ..io.walking import Complain
@@ -65,7 +65,7 @@ def check_void(cases: Iterable[Case], void: int | None) -> None:
         raise StudyError(f"void is {void}, and no mask can hold more than {largest:.0f}; correct or leave out void")
 
 
-def find_cases(options: Options, complain: Complain = insist) -> FoundCases:
+def find_cases(options: Options, complain: Complain = raise_error) -> FoundCases:
     """Every case of a study, in natural order; ``complain`` gets what does not keep the rest from being found."""
     template = Template(options.masks, require=("rater", "case"))
     everything = template.find(complain)
@@ -79,7 +79,7 @@ def find_cases(options: Options, complain: Complain = insist) -> FoundCases:
     if not drafts:
         raise StudyError("every mask is excluded; shorten exclude or exclude_rater")
     drafts, left_out = _counting(register, drafts, options, complain)
-    structures = tuple(sorted({f.fields["label"] for f in found if "label" in f.fields}, key=natural))
+    structures = tuple(sorted({f.fields["label"] for f in found if "label" in f.fields}, key=natural_key))
     if BACKGROUND in structures:
         raise StudyError(
             f"{options.masks}: a structure is called {BACKGROUND!r}, as what nobody marked is; rename its files"
@@ -117,7 +117,7 @@ def find_cases(options: Options, complain: Complain = insist) -> FoundCases:
             edits=draft.edits,
             statuses=draft.statuses,
         )
-        for name, draft in sorted(drafts.items(), key=lambda item: natural(item[0]))
+        for name, draft in sorted(drafts.items(), key=lambda item: natural_key(item[0]))
     ]
     return FoundCases(cases, left_out)
 
@@ -211,7 +211,7 @@ def _check_training(
         return
     known = {column.name for column in judged}
     for name in sorted({column.name for by in training.values() for column in by} - known):
-        there = ", ".join(sorted(known, key=natural)) or "none"
+        there = ", ".join(sorted(known, key=natural_key)) or "none"
         complain(
             StudyError(f"exclude: there is an area of {name!r} but no prediction of it; predictions are of {there}")
         )
@@ -229,17 +229,17 @@ def _check_exclude(found: list[Found], exclude: Mapping[str, tuple[str, ...]], c
                 complain(StudyError(f"exclude: rater {rater!r} has no mask of case {name!r}; correct the name"))
 
 
-def check_excluded_raters(there: Iterable[str], excluded: Iterable[str], complain: Complain = insist) -> None:
+def check_excluded_raters(there: Iterable[str], excluded: Iterable[str], complain: Complain = raise_error) -> None:
     """Refuse to leave out raters who are not there: a misspelt name would leave in whom it should not."""
-    names = sorted(set(there), key=natural)
+    names = sorted(set(there), key=natural_key)
     for name in dict.fromkeys(excluded):
         if name not in names:
             complain(StudyError(f"exclude_rater: there is no rater {name!r}; raters are {', '.join(names)}"))
 
 
-def need_two_raters(columns: Iterable[Column], complain: Complain = insist) -> None:
+def need_two_raters(columns: Iterable[Column], complain: Complain = raise_error) -> None:
     """Refuse a study that has nobody to agree with."""
-    names = sorted({c.name for c in columns}, key=natural)
+    names = sorted({c.name for c in columns}, key=natural_key)
     if len(names) < 2:
         problem = (
             f"there is one rater only ({', '.join(names)}): agreement needs two; "

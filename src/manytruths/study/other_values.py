@@ -20,7 +20,7 @@ import numpy as np
 
 from ..core.columns import Column
 from ..core.errors import LabelError
-from ..core.pooling import Tallies
+from ..core.tallies import Tallies
 from ..core.tally import Tally
 
 K = TypeVar("K", bound=Hashable)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn, TypeVar
 
-from ..core.errors import CallError, InputError, ManytruthsError, TooLarge, of_memory
+from ..core.errors import CallError, InputError, ManytruthsError, TooLarge, find_memory_error
 from ..io.reading import probe
 from .processes import Elsewhere, Failure, failure_of, spread
 
@@ -43,7 +43,7 @@ def _results(work: Callable[[T], R], items: Sequence[T], jobs: int) -> Iterator[
         try:
             result = work(item)
         except Exception as error:
-            if of_memory(error) is None:
+            if find_memory_error(error) is None:
                 raise
             short = failure_of(error)
         else:

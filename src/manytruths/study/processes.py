@@ -22,7 +22,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Generic, TypeVar
 
-from ..core.errors import of_memory
+from ..core.errors import find_memory_error
 from .starting import begin_process, context_for, held, main_hidden
 
 T = TypeVar("T")
@@ -229,7 +229,7 @@ def failure_of(error: Exception) -> Failure:
     told = ""
     with suppress(MemoryError):
         told = "".join(traceback.format_exception(error))
-    short = of_memory(error)
+    short = find_memory_error(error)
     return Failure((error if short is None else MemoryError(_last(short))).with_traceback(None), told)
 
 

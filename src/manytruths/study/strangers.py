@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 from typing import Literal
 
-from ..core.columns import natural
+from ..core.columns import natural_key
 from ..core.errors import StudyError
 from ..io import Template
 from .options import Options
@@ -51,7 +51,7 @@ def strangers(
         if not {full, fields["case"]} & wanted:
             others[full if shared else fields["case"]] = None
     listed = [Stranger(name, near(name, known)) for name in others]
-    return sorted(listed, key=lambda one: (not one.near, natural(one.case)))
+    return sorted(listed, key=lambda one: (not one.near, natural_key(one.case)))
 
 
 def near(name: str, known: Sequence[str]) -> str:

@@ -11,10 +11,10 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..core.columns import Column, natural
-from ..core.errors import CallError, StudyError, insist
+from ..core.columns import Column, natural_key
+from ..core.errors import CallError, StudyError, raise_error
 from ..core.labels import Labels
-from ..core.pooling import Tallies
+from ..core.tallies import Tallies
 from ..core.tally import Tally
 from ..io.tables import read_table
 from ..io.walking import Complain
@@ -73,7 +73,7 @@ class Study:
         limits: Sequence[float] | None = None,
         exclude: Mapping[str, Sequence[str]] | None = None,
         exclude_rater: Sequence[str] | None = None,
-        complain: Complain = insist,
+        complain: Complain = raise_error,
     ) -> Study:
         """Find the files of a study.
 
@@ -207,7 +207,7 @@ class Study:
     @property
     def rater_names(self) -> tuple[str, ...]:
         """The raters, in natural order."""
-        return tuple(sorted({c.name for c in self.columns}, key=natural))
+        return tuple(sorted({c.name for c in self.columns}, key=natural_key))
 
     @property
     def algorithms(self) -> tuple[Column, ...]:

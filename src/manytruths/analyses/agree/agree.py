@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ...agreement import SMYTH_LIMIT, krippendorff_rule, level
+from ...agreement import SMYTH_LIMIT, interpret_alpha, interpret_kappa
 from ...core.notes import Note
-from ...core.pooling import Tallies
+from ...core.tallies import Tallies
 from ...core.undefined import reason
 from ...study import Progress, Study
 from ..files import summary_of
@@ -81,7 +81,7 @@ class Agreement(Result):
 
     def kappa_level(self) -> str:
         """The word for the mean Fleiss' kappa on the chosen scale."""
-        return level(self.headline("fleiss_kappa").value, self.settings.scale)
+        return interpret_kappa(self.headline("fleiss_kappa").value, self.settings.scale)
 
     def summary(self) -> dict[str, Any]:
         """Versions, settings and the numbers of all tables, as ``summary.json`` has them."""
@@ -298,6 +298,6 @@ def _notes(study: Study, tallies: Tallies, table: Table, raters: RaterAnalysis |
             yield Note("possible_copy", alike + "If so, say it under based_on in reads.csv (--reads)")
     alpha = table.find("krippendorff_alpha")
     if alpha.low is not None and not reason(alpha.low):
-        rule = krippendorff_rule(alpha.low)
+        rule = interpret_alpha(alpha.low)
         text = f"Krippendorff's rule, stricter than such words, by the lower end of alpha ({alpha.low:.3f}): {rule}"
         yield Note("krippendorff_rule", text)

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from ...agreement import (
-    MeanOfPairs,
+    MeanPairwise,
     agreement_curve,
+    case_condition,
     cohen_kappa,
-    condition,
     contingency,
     dice,
     fleiss_kappa,
@@ -28,9 +28,9 @@ from ...agreement import (
     volume_difference,
 )
 from ...core.errors import InputError
-from ...core.pooling import Tallies, pool
+from ...core.tallies import Tallies, pool
 from ...core.tally import Tally
-from ...inference.intervals import LEAST_SUBJECTS, interval, pooled_intervals, too_few
+from ...inference.intervals import MIN_SUBJECTS, confidence_interval, pooled_intervals, too_few_subjects
 from ..rows import Row, Table
 from ..summaries import Series, Settings, groups_of, mean_rows, region_of, summarise
 
@@ -43,7 +43,7 @@ BEYOND_CHANCE: dict[str, Statistic] = {
     "gwet_ac1": gwet_ac1,
     "pabak": pabak,
     "smyth_bound": smyth_bound,
-    "cohen_kappa": MeanOfPairs(cohen_kappa),
+    "cohen_kappa": MeanPairwise(cohen_kappa),
 }
 """Cohen's kappa, and what follows in the next table from Dice on, are means over the pairs of raters."""
 
@@ -53,15 +53,15 @@ OF_MARKS: dict[str, Statistic] = {
     "prevalence_index": prevalence_index,
     "unanimous": unanimous,
     "heatmap_score": heatmap_score,
-    "dice": MeanOfPairs(dice),
-    "iou": MeanOfPairs(iou),
-    "volume_difference": MeanOfPairs(volume_difference),
+    "dice": MeanPairwise(dice),
+    "iou": MeanPairwise(iou),
+    "volume_difference": MeanPairwise(volume_difference),
 }
 """These want a background that marks stand out from."""
 
 OF_NUMBERS: dict[str, Statistic] = {
-    "krippendorff_alpha_ordinal": partial(krippendorff_alpha, level="ordinal"),
-    "krippendorff_alpha_interval": partial(krippendorff_alpha, level="interval"),
+    "krippendorff_alpha_ordinal": partial(krippendorff_alpha, metric="ordinal"),
+    "krippendorff_alpha_interval": partial(krippendorff_alpha, metric="interval"),
 }
 
 OVER_RATERS = ("fleiss_kappa", "krippendorff_alpha", "percent_agreement", "positive_agreement", "dice")
@@ -108,13 +108,13 @@ def _pooled_rows(
     scope: str, chosen: dict[str, Statistic], tallies: Tallies, group: str, label: str, settings: Settings
 ) -> Iterator[Row]:
     whole, region, subjects = pool(tallies, mixed=True), region_of(tallies), len(tallies.by_subject())
-    if scope == "pooled" and subjects >= LEAST_SUBJECTS:
+    if scope == "pooled" and subjects >= MIN_SUBJECTS:
         options = ("bca", settings.resamples, settings.level, settings.seed)
         ends: list[tuple[float, float | None, float | None]] = [
             (i.value, i.low, i.high) for i in pooled_intervals(list(chosen.values()), tallies, *options)
         ]
     else:
-        refused = too_few(subjects) if scope == "pooled" else None
+        refused = too_few_subjects(subjects) if scope == "pooled" else None
         ends = [(statistic(whole), refused, refused) for statistic in chosen.values()]
     for name, (value, low, high) in zip(chosen, ends, strict=True):
         yield Row(scope, name, value, "", group, label, region, (), low, high, whole.items)
@@ -122,7 +122,7 @@ def _pooled_rows(
 
 def _conditions(tallies: Tallies, settings: Settings) -> Iterator[Row]:
     """How many cases are special (Yang's conditions), and the kappas' means without them (his Table 6)."""
-    found: dict[str, str] = {case: condition(table) for case, table in tallies.items()}
+    found: dict[str, str] = {case: case_condition(table) for case, table in tallies.items()}
     counts = Counter(found.values())
     region = region_of(tallies)
     for name, kind in (("nothing_marked",) * 2, ("condition_1", "one_empty"), ("condition_2", "no_overlap")):
@@ -140,7 +140,7 @@ def _over_raters(tallies: Tallies, settings: Settings) -> Iterator[Row]:
     if whole.exchangeable or len(whole.raters) < 3:
         return
     for name in (n for n in OVER_RATERS if n in statistics_for(whole)):
-        found = interval(statistics_for(whole)[name], [whole], over="raters", level=settings.level)
+        found = confidence_interval(statistics_for(whole)[name], [whole], over="raters", level=settings.level)
         ends = (found.low, found.high)
         yield Row("pooled", f"{name}_over_raters", found.value, "", "", "", whole.region, (), *ends, found.n)
 

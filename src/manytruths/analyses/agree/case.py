@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...agreement import Correlation, common_heatmap, dice, heatmap_score, image_features, pairwise, ranking_heatmap
+from ...agreement import (
+    Correlation,
+    common_heatmap,
+    dice,
+    heatmap_score,
+    image_feature_correlations,
+    pairwise,
+    ranking_heatmap,
+)
 from ...core.columns import Column
 from ...core.errors import CallError
 from ...core.notes import Note
@@ -115,7 +123,9 @@ def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
     shown = heat if ranked is None else ranked
     found = regions(shown if inside is None else np.where(inside, shown, 0), reading.grid.spacing)
     windows = plan.window, plan.agreement_window
-    correlations = image_features(heat, image, *windows, inside) if plan.features and image is not None else {}
+    correlations = (
+        image_feature_correlations(heat, image, *windows, inside) if plan.features and image is not None else {}
+    )
     return CaseAgreement(table, found, correlations, score, note, files, tuple(_turns(reading, whole)), edits)
 
 

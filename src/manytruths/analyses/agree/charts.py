@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ...agreement import SCALES
+from ...agreement import KAPPA_SCALES
 from ...charts import curve, dendrogram, matrix, strip
-from ...raters import Clustering
+from ...raters import RaterClustering
 
 if TYPE_CHECKING:
     from .agree import Agreement
@@ -42,14 +42,14 @@ def _kappas(found: Agreement) -> str:
     for row in found.agreement.all("fleiss_kappa", "case"):
         if not row.label:
             by_group.setdefault(row.group or "all cases", []).append(float(row.value))
-    tops = SCALES[found.settings.scale]
+    tops = KAPPA_SCALES[found.settings.scale]
     starts = [-math.inf, *(top for top, _ in tops[:-1])]
     levels = [(start, name) for start, (_, name) in zip(starts, tops, strict=True)]
     title = "Agreement beyond chance, case by case"
     return strip(by_group, "Fleiss' kappa", title, levels=levels)
 
 
-def _dendrogram(found: Agreement, tree: Clustering) -> str:
+def _dendrogram(found: Agreement, tree: RaterClustering) -> str:
     assert found.raters is not None
     return dendrogram(
         tree.linkage,

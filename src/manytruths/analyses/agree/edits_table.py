@@ -9,7 +9,7 @@ import numpy as np
 
 from ...agreement import contingency, dice
 from ...core.notes import Note
-from ...core.pooling import Tallies, pool
+from ...core.tallies import Tallies, pool
 from ...core.tally import Tally
 from ...core.undefined import Undefined, ratio
 from ...study import Case, Study

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...agreement import level
+from ...agreement import interpret_kappa
 from ...core.undefined import reason
 from ..printing import counted, grid, number, with_interval
 from ..rows import Row, Table
@@ -38,7 +38,7 @@ def print_agreement(found: Agreement, console: Console) -> None:
     )
     console.print(_headlines(found))
     kappa = found.headline("fleiss_kappa")
-    console.print(f"Agreement beyond chance is [bold]{level(kappa.value, found.settings.scale)}[/bold] "
+    console.print(f"Agreement beyond chance is [bold]{interpret_kappa(kappa.value, found.settings.scale)}[/bold] "
                   f"({found.settings.scale}, by the mean kappa).\n")  # fmt: skip
     for part in (_groups(found), _raters(found), _within(found), _edits(found), _disputed(found)):
         if part is not None:
@@ -66,7 +66,7 @@ def _groups(found: Agreement) -> Any:
     for group in dict.fromkeys(groups):
         kappa, std = (found.agreement.find("fleiss_kappa", scope, group=group) for scope in ("mean", "std"))
         dice = _maybe(found.agreement, "dice", group)
-        words = level(kappa.value, found.settings.scale)
+        words = interpret_kappa(kappa.value, found.settings.scale)
         rows.append([group, str(kappa.n), f"{number(kappa.value)} ± {number(std.value)}", words, dice])
     return grid("By group", ["", "subjects", "Fleiss' kappa", "level", "Dice"], rows) if rows else None
 

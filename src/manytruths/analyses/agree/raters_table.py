@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...agreement import PairStatistic, cohen_kappa, dice, iou, npv, ppv, sensitivity, specificity
-from ...core.pooling import Tallies, pool
+from ...core.tallies import Tallies, pool
 from ...core.tally import Tally
 from ...core.undefined import Undefined
 from ...raters import (
-    Clustering,
-    Dependence,
+    RaterClustering,
+    RaterDependence,
     RaterDifferences,
     RaterPerformance,
-    cluster,
+    cluster_raters,
     rater_dependence,
     rater_differences,
     rater_performance,
@@ -36,13 +36,13 @@ class RaterAnalysis:
 
     table: Table
     differences: RaterDifferences
-    dependence: Dependence
+    dependence: RaterDependence
     whole: Tally
 
     @property
-    def clustering(self) -> Clustering:
+    def clustering(self) -> RaterClustering:
         """The dendrogram, made when it is drawn: SciPy's clustering takes a while to import."""
-        return cluster(self.whole)
+        return cluster_raters(self.whole)
 
 
 def raters_analysis(tallies: Tallies, settings: Settings) -> RaterAnalysis:
@@ -87,7 +87,7 @@ def _tendencies(whole: Tally, region: str) -> Iterator[Row]:
     yield from _each("williams_index", index.raters, index.index, "no_two_others_comparable", region)
 
 
-def _dependence(found: Dependence, region: str) -> Iterator[Row]:
+def _dependence(found: RaterDependence, region: str) -> Iterator[Row]:
     none = "staple_no_true_item"
     yield from _each("staple_sensitivity", found.raters, found.fit.sensitivity, none, region)
     yield from _each("staple_specificity", found.raters, found.fit.specificity, "staple_no_other_item", region)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...core.columns import Column, natural
+from ...core.columns import Column, natural_key
 from ...core.undefined import Undefined
 from ...evaluation.intensity import LEAST_FRAMES, MEAN, CurveDistance, FrameCurves
 from ...inference.intervals import mean_intervals
@@ -47,11 +47,11 @@ def frame_curves(
     """
     settings = settings or Settings()
     sequences: dict[str, list[str]] = {}
-    for case in sorted(by_case, key=natural):
+    for case in sorted(by_case, key=natural_key):
         sequences.setdefault(subjects[case], []).append(case)
     curves = {
         subject: FrameCurves.of({case: by_case[case] for case in cases})
-        for subject, cases in sorted(sequences.items(), key=lambda one: natural(one[0]))
+        for subject, cases in sorted(sequences.items(), key=lambda one: natural_key(one[0]))
         if len(cases) >= LEAST_FRAMES
     }
     distances = {subject: tuple(one.distances()) for subject, one in curves.items()}

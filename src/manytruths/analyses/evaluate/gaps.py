@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from ...core.undefined import Undefined, code, like
+from ...core.undefined import Undefined, code, undefined_like
 from ...evaluation.ranking.directions import best, describes_the_case, direction, is_distance, worst
 from ...io.scores import PERFECT
 
@@ -40,12 +40,12 @@ def average(values: Iterable[float], statistic: str, diagonal: float) -> float:
         return Undefined(NO_PREDICTION)
     silent = [c in PERFECT for c in codes]
     if not values or all(silent):
-        return like(values[0]) if values else Undefined(NOBODY)
+        return undefined_like(values[0]) if values else Undefined(NOBODY)
     counted = [_counted(v, statistic, diagonal) for v in values]
     defined = [v for v in counted if not math.isnan(v)]
     if defined:
         return float(np.mean(defined))
-    return like(values[0]) if len(set(codes)) == 1 else Undefined(NOBODY)
+    return undefined_like(values[0]) if len(set(codes)) == 1 else Undefined(NOBODY)
 
 
 def _counted(value: float, statistic: str, diagonal: float) -> float:

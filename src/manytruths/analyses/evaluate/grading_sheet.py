@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.columns import natural
+from ...core.columns import natural_key
 from ...core.errors import FormatError, InputError
 from ...evaluation.grading.blinding import Ticket, drawn_cases, tickets
 from ...evaluation.grading.grades import GradeScale
@@ -130,7 +130,7 @@ def write_sheet(folder: Path, every: Sequence[Ticket], scale: GradeScale | None 
     refuse_graded(folder)
     paths = [folder / name for name in (SHEET, KEY, README)]
     write_csv(paths[0], ((t.code, None, None) for t in every), ("code", "grade", "remark"))
-    key = sorted(every, key=lambda t: (natural(t.case), t.algorithm, t.showing))
+    key = sorted(every, key=lambda t: (natural_key(t.case), t.algorithm, t.showing))
     header = "code", "case", "algorithm", "showing"
     write_csv(paths[1], ((t.code, t.case, t.algorithm, t.showing) for t in key), header)
     write_text(paths[2], explained(scale or GradeScale()))

@@ -13,7 +13,7 @@ from ...agreement import Correlation
 from ...core.columns import Column
 from ...core.errors import CallError, InputError
 from ...core.labels import VOID
-from ...core.pooling import Tallies
+from ...core.tallies import Tallies
 from ...core.tally import Tally
 from ...core.undefined import Undefined
 from ...evaluation.grey.correlation import cci, cco

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...core.columns import Column
 from ...core.errors import LabelError
-from ...core.pooling import Tallies
+from ...core.tallies import Tallies
 from ...core.tally import Tally
 from ...core.undefined import Undefined
 from ...evaluation.ranking.directions import describes_the_case

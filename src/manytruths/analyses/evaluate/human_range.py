@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 
 from ...core.columns import Column
-from ...core.pooling import Tallies
+from ...core.tallies import Tallies
 from ...core.undefined import Undefined, code
 from ...evaluation.ranking.directions import best, direction
 from ...inference.intervals import Interval, mean_intervals, subject_values

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ...core.columns import natural
+from ...core.columns import natural_key
 from ...core.errors import CallError
 
 USUAL = 5
@@ -27,7 +27,7 @@ def folds_of(sizes: Mapping[str, int], folds: int | None, seed: int) -> dict[str
             f"--folds {folds}: there are {len(sizes)} subjects, and none may be in two folds; ask for at most that many"
         )
     count = min(USUAL, len(sizes)) if folds is None else folds
-    names = sorted(sizes, key=natural)
+    names = sorted(sizes, key=natural_key)
     shuffled = [names[i] for i in np.random.default_rng(seed).permutation(len(names))]
     filled, fold = [0] * count, dict[str, int]()
     for subject in sorted(shuffled, key=lambda name: -sizes[name]):

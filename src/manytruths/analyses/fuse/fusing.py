@@ -15,7 +15,7 @@ import manytruths
 from ...complexity import Complexity, case_complexity
 from ...core.counting import tally
 from ...core.errors import CallError
-from ...core.pooling import find_rows
+from ...core.tallies import find_rows
 from ...core.tally import Tally
 from ...core.undefined import Undefined
 from ...fusion import Consensus, balanced_accuracy, estimate, gordon_f, soft_accuracy

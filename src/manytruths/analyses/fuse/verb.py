@@ -13,10 +13,10 @@ import numpy as np
 
 from ...agreement import PairStatistic, contingency, dice, iou, sensitivity, specificity, volume_difference
 from ...agreement.pairs import Tables
-from ...complexity import STATISTICS, GroupClassifier, fit_groups
+from ...complexity import STATISTICS, GroupClassifier, fit_complexity_groups
 from ...core.errors import CallError, InputError
 from ...core.notes import Note, code_of
-from ...core.pooling import Tallies, pool
+from ...core.tallies import Tallies, pool
 from ...core.tally import Tally
 from ...core.undefined import Undefined, ratio
 from ...fusion import Consensus, estimate
@@ -230,7 +230,7 @@ def _complexity(
     table = Table("complexity", ("class",))
     cases = [f.complexity for f in seen.values()]
     try:
-        groups = fit_groups(cases, seed=settings.seed) if len(cases) >= LEAST_CASES else None
+        groups = fit_complexity_groups(cases, seed=settings.seed) if len(cases) >= LEAST_CASES else None
     except InputError:
         groups = None
     names = [groups.classify(c) if groups else "" for c in cases]

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ...core.errors import CallError
-from ...core.labels import MOST_LABELS
-from ...inference.intervals import MOST_RESAMPLES
+from ...core.labels import MAX_LABELS
+from ...inference.intervals import MAX_RESAMPLES
 from ...ratings.planning.panel_size import MOST_PLURALITY
 from ..rows import Row
 
@@ -63,7 +63,7 @@ class Wish:
             value = getattr(self, name)
             if value is not None and value < least:
                 raise CallError(f"{name} is at least {least}; got {value}")
-        for name, largest in (("labels", MOST_LABELS), ("cases", MOST_CASES), ("resamples", MOST_RESAMPLES)):
+        for name, largest in (("labels", MAX_LABELS), ("cases", MOST_CASES), ("resamples", MAX_RESAMPLES)):
             value = getattr(self, name)
             if value is not None and value > largest:
                 raise CallError(f"{name} is at most {largest:,}; got {value:,}")

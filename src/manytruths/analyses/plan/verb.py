@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...core.errors import CallError
-from ...core.pooling import Tallies
+from ...core.tallies import Tallies
 from ...io.results import write_summary
 from ...ratings.ratings import Ratings
 from ..files import summary_of, write_charts

@@ -18,17 +18,17 @@ from numpy.typing import NDArray
 from ...agreement import fleiss_kappa, gwet_ac1, krippendorff_alpha, percent_agreement
 from ...core.columns import Column
 from ...core.labels import VOID, Labels
-from ...core.pooling import Tallies, find_rows
+from ...core.tallies import Tallies, find_rows
 from ...core.tally import Tally
 from ...core.undefined import Undefined, ratio
 from ...inference.intervals import (
-    LEAST_SUBJECTS,
+    MIN_SUBJECTS,
     Interval,
-    drawn_subjects,
-    interval_of,
-    of_all,
+    batch_values,
+    draw_subjects,
+    make_interval,
     pooled_intervals,
-    too_few,
+    too_few_subjects,
 )
 from ...ratings.ratings import Kind, Ratings, Values
 from ..summaries import Settings
@@ -48,7 +48,7 @@ def beyond_chance(ratings: Ratings, settings: Settings) -> dict[str, Interval]:
     """Percent agreement, Krippendorff's alpha, Fleiss' kappa and Gwet's AC1."""
     # nominal alpha is quick for many tables at once, the others one by one
     level = LEVELS[ratings.kind]
-    alpha = krippendorff_alpha if level == "nominal" else partial(krippendorff_alpha, level=level)
+    alpha = krippendorff_alpha if level == "nominal" else partial(krippendorff_alpha, metric=level)
     chosen: dict[str, Callable[[Tally], float]] = {
         "percent_agreement": percent_agreement,
         "krippendorff_alpha": alpha,
@@ -60,7 +60,7 @@ def beyond_chance(ratings: Ratings, settings: Settings) -> dict[str, Interval]:
         return dict.fromkeys(chosen, Interval(nothing, nothing, nothing, settings.level, "bca", len(ratings)))
     # who rated a case alone agrees with nobody, however many such cases there are
     subjects = len({subject for subject, m in zip(ratings.subjects, ratings.rated.tolist(), strict=True) if m > 1})
-    refused = too_few(subjects)
+    refused = too_few_subjects(subjects)
     if refused is not None:
         whole = sorted_tally(ratings)
         return {
@@ -81,15 +81,15 @@ def _of_cases(statistics: Sequence[Callable[[Tally], float]], ratings: Ratings, 
     """
     whole = sorted_tally(ratings)
     where = find_rows(whole, _sorted(ratings))
-    weights = drawn_subjects(len(where), settings.resamples, settings.seed)
+    weights = draw_subjects(len(where), settings.resamples, settings.seed)
     size = len(whole.counts)
     drawn = np.stack([np.bincount(where, row, size) for row in weights]).astype(np.int64)
     rows = [np.arange(start, min(start + AT_ONCE, size)) for start in range(0, size, AT_ONCE)]
     found = []
     for statistic in statistics:
-        one_less = [of_all(statistic, whole, whole.counts - (r[:, None] == np.arange(size))) for r in rows]
-        left_out, replicates = np.concatenate(one_less)[where], of_all(statistic, whole, drawn)
-        found.append(interval_of(statistic(whole), replicates, left_out, "bca", settings.level, len(where)))
+        one_less = [batch_values(statistic, whole, whole.counts - (r[:, None] == np.arange(size))) for r in rows]
+        left_out, replicates = np.concatenate(one_less)[where], batch_values(statistic, whole, drawn)
+        found.append(make_interval(statistic(whole), replicates, left_out, "bca", settings.level, len(where)))
     return found
 
 
@@ -131,18 +131,18 @@ def case_means(values: Sequence[Values], ratings: Ratings, settings: Settings) -
 
 def _drawn(sums: Values, settings: Settings) -> Values:
     """The same sums in every resample, all from the same draws."""
-    if len(sums) < LEAST_SUBJECTS:
+    if len(sums) < MIN_SUBJECTS:
         return sums[:0]
-    return np.asarray(drawn_subjects(len(sums), settings.resamples, settings.seed) @ sums)
+    return np.asarray(draw_subjects(len(sums), settings.resamples, settings.seed) @ sums)
 
 
 def _mean(total: Values, known: Values, drawn: tuple[Values, Values], settings: Settings) -> Interval:
     here = known > 0
     subjects = int(here.sum())
     value = ratio(float(total.sum()), float(known.sum()), "undefined_for_every_case")
-    if subjects < LEAST_SUBJECTS:
+    if subjects < MIN_SUBJECTS:
         refused = Undefined("too_few_subjects", f"it is defined for {subjects}")
         return Interval(value, refused, refused, settings.level, "bca", subjects)
     replicates = np.divide(*drawn, out=np.full(len(drawn[0]), np.nan), where=drawn[1] > 0)
     left_out = (total.sum() - total[here]) / (known.sum() - known[here])
-    return interval_of(value, replicates, left_out, "bca", settings.level, subjects)
+    return make_interval(value, replicates, left_out, "bca", settings.level, subjects)

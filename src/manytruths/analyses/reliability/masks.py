@@ -13,10 +13,10 @@ from functools import partial
 import numpy as np
 
 from ...agreement import fleiss_kappa, gwet_ac1, krippendorff_alpha, percent_agreement, positive_agreement
-from ...core.pooling import Tallies, pool
+from ...core.tallies import Tallies, pool
 from ...core.tally import Tally
 from ...core.undefined import Undefined
-from ...inference.intervals import pooled_intervals, too_few
+from ...inference.intervals import pooled_intervals, too_few_subjects
 from ...ratings.competence import Competence, competence
 from ...ratings.concordance import Chance, rho, sigma
 from ...ratings.findings import FLOOR, LesionRatings, pool_lesions
@@ -244,7 +244,7 @@ def _concordance(
 
 def _pooled(tallies: Tallies, whole: Tally, settings: Settings, chosen: Mapping[str, Statistic]) -> Iterator[Row]:
     subjects = len(tallies.by_subject())
-    refused = too_few(subjects)
+    refused = too_few_subjects(subjects)
     if refused is not None:
         for name, statistic in chosen.items():
             row = Row("pooled", name, statistic(whole), region=whole.region, n=whole.items)

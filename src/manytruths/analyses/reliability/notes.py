@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...agreement import krippendorff_rule
-from ...core.undefined import like, reason
+from ...agreement import interpret_alpha
+from ...core.undefined import reason, undefined_like
 from ...ratings.majorities import Majorities, tail
 from ..printing import counted
 from .raters import strange
@@ -26,7 +26,7 @@ def notes_of(found: Reliability) -> Iterator[str]:
         )
     alpha = headline["krippendorff_alpha"]
     if not reason(alpha.low):
-        rule = krippendorff_rule(alpha.low)
+        rule = interpret_alpha(alpha.low)
         yield f"Krippendorff's rule, by the lower end of alpha ({alpha.low:.3f}): {rule}"
     if reason(headline["sigma"].low):
         yield f"no intervals: {reason(headline['sigma'].low)}"
@@ -56,7 +56,7 @@ def _sources(found: Reliability) -> Iterator[str]:
         yield "with two raters the majority of the others is the other one: an accuracy by it is their agreement"
     for source in found.sources:
         if source.rho is None:
-            yield f"no rho by {source.title}: {like(source.value).detail or reason(source.value)}"
+            yield f"no rho by {source.title}: {undefined_like(source.value).detail or reason(source.value)}"
             continue
         if source.rho.undefined:
             pairs = counted(source.rho.undefined, "pair")

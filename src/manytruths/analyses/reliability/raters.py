@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...core.undefined import Undefined, like, ratio
+from ...core.undefined import Undefined, ratio, undefined_like
 from ...ratings.ratings import MISSING, Ratings, Values
 from ..rows import Row, Table
 from .sources import Source
@@ -66,7 +66,7 @@ def _own(found: Reliability, i: int) -> Iterator[Row]:
 
 def _by_source(source: Source, i: int, rater: str) -> Iterator[Row]:
     extra, n = (rater, source.name), int(source.n[i])
-    why = like(source.value, "not_compared_on_any_case")
+    why = undefined_like(source.value, "not_compared_on_any_case")
     yield Row("pooled", "accuracy", _told(source.accuracy[i], why), extra=extra, n=n)
     if source.rho is not None:
         yield Row("pooled", "rho", _told(source.rho.by_rater[i], why), extra=extra, n=n)

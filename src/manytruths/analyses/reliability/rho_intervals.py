@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.undefined import Undefined
-from ...inference.intervals import LEAST_SUBJECTS, Interval, drawn_subjects, interval_of
+from ...inference.intervals import MIN_SUBJECTS, Interval, draw_subjects, make_interval
 from ...ratings.competence import answers
 from ...ratings.concordance import Chance, Concordance, Partial, correct, genuineness, near
 from ...ratings.ratings import MISSING, Ratings, Values
@@ -34,13 +34,13 @@ def rho_interval(
     pieces = _Pieces(ratings, source, genuineness(ratings, chance), near(ratings.numbers, partial))
     known = pieces.cases[:, 0] > 0
     subjects = int(known.sum())
-    if subjects < LEAST_SUBJECTS:
+    if subjects < MIN_SUBJECTS:
         refused = Undefined("too_few_subjects", f"it is defined for {subjects}")
         return Interval(found.value, refused, refused, settings.level, "bca", subjects)
-    drawn = drawn_subjects(len(known), settings.resamples, settings.seed)
+    drawn = draw_subjects(len(known), settings.resamples, settings.seed)
     replicates = pieces.rho(lambda part: drawn @ part)
     left_out = pieces.rho(lambda part: part.sum(axis=0) - part)
-    return interval_of(found.value, replicates, left_out[known], "bca", settings.level, subjects)
+    return make_interval(found.value, replicates, left_out[known], "bca", settings.level, subjects)
 
 
 class _Pieces:

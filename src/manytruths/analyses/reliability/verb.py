@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import CallError, InputError
-from ...core.undefined import REASONS, like
+from ...core.undefined import REASONS, undefined_like
 from ...inference.intervals import Interval
 from ...io.results import write_summary
 from ...ratings.concordance import ALONE, Chance, Concordance, Partial, sigma
@@ -113,7 +113,7 @@ def _headline(
             )
     for source in sources:
         if source.rho is None:
-            nothing = like(source.value)
+            nothing = undefined_like(source.value)
             found[f"rho {source.name}"] = Interval(nothing, nothing, nothing, settings.level, "bca", 0)
     return found | beyond_chance(ratings, settings)
 

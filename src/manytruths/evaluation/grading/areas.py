@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.undefined import Undefined
-from ...inference.intervals import Interval, too_few
+from ...inference.intervals import Interval, too_few_subjects
 from ..grey.curves import Curve, cumulated, descending
 from ..ranking.stability import draws
 
@@ -83,7 +83,7 @@ def layered_area(
     0.5
     """
     value = float(_areas(layers, np.ones((1, subjects)))[0])
-    few = too_few(subjects)
+    few = too_few_subjects(subjects)
     if np.isnan(value) or few:
         nothing = few if few and not np.isnan(value) else none
         return Interval(nothing if np.isnan(value) else value, nothing, nothing, level, "percentile", subjects)

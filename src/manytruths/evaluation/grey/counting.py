@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...core.blocks import flat_blocks
 from ...core.errors import CallError, GridError
-from ...core.inputs import Masks, size
+from ...core.mask_arrays import Masks, flat_blocks, format_shape
 from ...core.tally import Tally
 from .counts import ResponseCounts
 from .indexing import Index, indexed, pattern_index
@@ -164,7 +163,9 @@ def count_responses(
         left_out.append(("prediction's mask", np.ma.getmaskarray(values)))
     for name, mask in [("prediction", array), ("region", region), *left_out]:
         if mask is not None and np.shape(mask) != index.shape:
-            raise GridError(f"the {name} is {size(np.shape(mask))} but the masks are {size(index.shape)}")
+            raise GridError(
+                f"the {name} is {format_shape(np.shape(mask))} but the masks are {format_shape(index.shape)}"
+            )
     gone = [np.asarray(mask).astype(bool) for _, mask in left_out]
     inside = [] if region is None else [np.asarray(region).astype(bool)]
     source = _Items(array, index, tuple(inside), tuple(gone))

@@ -13,11 +13,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...core.blocks import flat_blocks
 from ...core.columns import Column
 from ...core.counting import tally
-from ...core.inputs import Inputs, Masks, gather
 from ...core.labels import Labels
+from ...core.mask_arrays import Inputs, Masks, flat_blocks, gather_inputs
 from ...core.painting import paint
 from ...core.tally import Tally
 
@@ -53,7 +52,7 @@ def indexed(
     >>> found.index, found.tally.counts
     (array([[2, 1, 0, 0]], dtype=int32), array([2, 1, 1]))
     """
-    inputs = gather(masks, raters, None, references)
+    inputs = gather_inputs(masks, raters, None, references)
     packed = _packed(inputs)
     columns = _columns(inputs, packed)
     slots = raters if isinstance(raters, str) else None
@@ -80,7 +79,7 @@ def pattern_index(
     >>> pattern_index(masks, mt.tally(masks, region="union"))
     array([[ 1,  0, -1, -1]], dtype=int32)
     """
-    inputs = gather(masks, raters, None, references)
+    inputs = gather_inputs(masks, raters, None, references)
     packed = _packed(inputs)
     return _spread(_numbers(_columns(inputs, packed), tally, void, foreground), packed)
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...core.errors import CallError
 from ...core.labels import VOID
-from ...core.pooling import find_rows
+from ...core.tallies import find_rows
 from ...core.tally import Tally
 from ...fusion import Consensus
 from .curves import over

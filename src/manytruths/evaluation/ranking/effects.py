@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core.undefined import Undefined
-from ...inference.intervals import mean_intervals, too_few
+from ...inference.intervals import mean_intervals, too_few_subjects
 from .scores import Values
 
 
@@ -40,7 +40,7 @@ def mean_differences(values: Values, resamples: int = 1000, level: float = 0.95,
     first, second = np.triu_indices(count, 1)
     apart = values[first] - values[second]
     found[first, second], found[second, first] = apart.mean(axis=1), -apart.mean(axis=1)
-    refusal = too_few(subjects)
+    refusal = too_few_subjects(subjects)
     if refusal is not None:
         nothing = np.full_like(found, np.nan)
         return Differences(found, nothing, nothing, refusal)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.undefined import Undefined
-from ...inference.intervals import mean_intervals, too_few
+from ...inference.intervals import mean_intervals, too_few_subjects
 from .gaps import Board
 from .schemes import SCHEMES, Aggregate, Scheme, aggregated, places, ranks, scheme_ranks, score, settled
 from .scores import Values
@@ -59,7 +59,7 @@ class Standing:
     @property
     def refusal(self) -> Undefined | None:
         """Why there is no interval; None where there is one."""
-        return too_few(self.subjects)
+        return too_few_subjects(self.subjects)
 
     @cached_property
     def shares(self) -> Values:
@@ -162,7 +162,7 @@ def means(board: Board, aggregate: Aggregate, weights: Values, level: float, see
     """Intervals for means (BCa, as everywhere in the package), or for medians (percentiles of the resamples)."""
     values = board.subject_values
     value, nothing = aggregated(board, aggregate), np.full(len(values), np.nan)
-    refusal = too_few(values.shape[1])
+    refusal = too_few_subjects(values.shape[1])
     if refusal is not None:
         return Means(value, nothing, nothing, refusal)
     if aggregate == "mean":

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.columns import natural
+from ...core.columns import natural_key
 from ...core.errors import GridError
 from ...shape.polygons import Rule
 from ..documents import flat_shape, score_of, single_rings, whole_of, write_document
@@ -42,7 +42,7 @@ def write_coco(
     """
     found = [read for read in reads if read.status != "unread" or read.marks]
     images = _images(found)
-    labels = sorted({mark.label for read in found for mark in read.marks}, key=natural)
+    labels = sorted({mark.label for read in found for mark in read.marks}, key=natural_key)
     numbers = {label: k for k, label in enumerate(labels, 1)}
     places = {image["file_name"]: image["id"] for image in images}
     several = len({read.rater for read in found}) > 1

@@ -9,7 +9,7 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from ...core.columns import natural
+from ...core.columns import natural_key
 from ...core.errors import CallError
 from ...io import Grid
 from ..documents import flat_shape, score_of, single_rings, whole_of, write_document
@@ -59,7 +59,7 @@ def write_labelstudio(
 def labelstudio_configuration(reads: Iterable[Read], rank: str = "rank") -> str:
     """The labelling configuration of a project that takes the tasks of these reads."""
     marks = [mark for read in reads for mark in read.marks]
-    labels = sorted({mark.label for mark in marks}, key=natural)
+    labels = sorted({mark.label for mark in marks}, key=natural_key)
     inside = "".join(f"<Label value={quoteattr(label)}/>" for label in labels)
     tags = (("BrushLabels", BRUSH), ("PolygonLabels", POLYGON))
     controls = "".join(f'<{tag} name="{name}" toName="{IMAGE}">{inside}</{tag}>' for tag, name in tags)

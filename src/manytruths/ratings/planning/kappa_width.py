@@ -24,7 +24,7 @@ from statistics import NormalDist
 import numpy as np
 
 from ...core.errors import CallError
-from ...inference.intervals import LEAST_SUBJECTS
+from ...inference.intervals import MIN_SUBJECTS
 from .majority import right_votes
 
 LEAST_SHARE = 1e-6
@@ -58,8 +58,8 @@ def kappa_width(cases: int, raters: int, kappa: float, prevalence: float, level:
     >>> round(kappa_width(100, 5, kappa=0.6, prevalence=0.3).width, 3)
     0.216
     """
-    if cases < LEAST_SUBJECTS:
-        raise CallError(f"an interval wants {LEAST_SUBJECTS} cases or more; got {cases}")
+    if cases < MIN_SUBJECTS:
+        raise CallError(f"an interval wants {MIN_SUBJECTS} cases or more; got {cases}")
     error = math.sqrt(_variance(raters, kappa, prevalence) / cases)
     return KappaWidth(cases, raters, kappa, prevalence, level, error, 2 * _quantile(level) * error)
 
@@ -81,7 +81,7 @@ def cases_for_width(
     found = []
     for m in raters:
         wanted = (2 * _quantile(level) / width) ** 2 * _variance(m, kappa, prevalence)
-        found.append(kappa_width(max(LEAST_SUBJECTS, math.ceil(wanted - 1e-9)), m, kappa, prevalence, level))
+        found.append(kappa_width(max(MIN_SUBJECTS, math.ceil(wanted - 1e-9)), m, kappa, prevalence, level))
     return tuple(found)
 
 

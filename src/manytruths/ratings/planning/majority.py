@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...core.errors import CallError
-from ...core.labels import MOST_LABELS
+from ...core.labels import MAX_LABELS
 from ..ratings import Values
 
 REACH = 8.5
@@ -240,6 +240,6 @@ def check_model(correlation: float, spread: float) -> None:
 
 def checked_labels(labels: int) -> int:
     """Two labels or more, and not more than a mask holds."""
-    if not 2 <= labels <= MOST_LABELS or labels != int(labels):
-        raise CallError(f"there are two to {MOST_LABELS} labels; got {labels}")
+    if not 2 <= labels <= MAX_LABELS or labels != int(labels):
+        raise CallError(f"there are two to {MAX_LABELS} labels; got {labels}")
     return int(labels)

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...core.errors import CallError
-from ...core.undefined import Undefined, like, reason
+from ...core.undefined import Undefined, reason, undefined_like
 from ..ratings import Values
 
 Formula = Literal["product", "independent"]
@@ -103,7 +103,7 @@ def _accuracy(raters: int, name: str, value: float) -> float:
 def _through(raters: int, a: float, x: float, given: dict[str, float]) -> Nomogram:
     """All numbers; those that were given stay as they were."""
     if reason(a):
-        nothing = like(a)
+        nothing = undefined_like(a)
         rest = dict.fromkeys(("rho", "truth_accuracy", "product", "independent", "low", "high"), nothing)
         return Nomogram(raters=raters, reported=x, rater_accuracy=nothing, **{"agreement": nothing, **rest, **given})
     g = given.get("truth_accuracy", float(majority_of(raters, a)))
@@ -113,7 +113,7 @@ def _through(raters: int, a: float, x: float, given: dict[str, float]) -> Nomogr
 
 def _actual(x: float, g: float) -> dict[str, float]:
     if reason(x):
-        return dict.fromkeys(("product", "independent", "low", "high"), like(x))
+        return dict.fromkeys(("product", "independent", "low", "high"), undefined_like(x))
     return {
         "product": x * g,
         "independent": x * g + (1 - x) * (1 - g),

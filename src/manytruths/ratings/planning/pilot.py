@@ -28,10 +28,10 @@ from numpy.typing import NDArray
 
 from ...core.errors import CallError, InputError
 from ...core.labels import VOID
-from ...core.pooling import Tallies
+from ...core.tallies import Tallies
 from ...core.tally import Tally
 from ...core.undefined import Undefined
-from ...inference.intervals import Interval, check_resamples, too_few
+from ...inference.intervals import Interval, check_resamples, too_few_subjects
 from ..ratings import MISSING, Ratings, Values
 from .panel_size import MOST_PLURALITY
 from .pilot_curves import Curves, curves, observed_majority
@@ -187,7 +187,7 @@ def _plan(
     if votes.most < 2:
         raise InputError("a pilot wants cases that two raters or more rated; no case has two")
     n = len(votes.tails)
-    refusal = refusal or too_few(n)
+    refusal = refusal or too_few_subjects(n)
     whole = curves(fitted(votes.tails.sum(axis=0, keepdims=True)), source, labels, rule.most, rule.seed)
     drawn = None if refusal else _drawn(votes, source, labels, rule)
     limits = Limits(rule.level, n, refusal)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ...agreement import level
+from ...agreement import interpret_kappa
 from ...analyses.agree.charts import charts
 from ...analyses.rows import Row
 from ...analyses.summaries import groups_of, region_of
@@ -186,7 +186,7 @@ def _subset_row(findings: Findings, table: TableIndex, row: Row) -> Iterator[Cel
     yield text_cell(row.group or row.label)
     yield text_cell(row.n)
     yield table.quote(row)
-    yield text_cell(level(row.value, findings.settings.scale))
+    yield text_cell(interpret_kappa(row.value, findings.settings.scale))
     yield table.cell("fleiss_kappa", "std", **where)
     yield table.cell("fleiss_kappa", "group" if row.group else "pooled", **where)
     if table.row("dice") is not None:

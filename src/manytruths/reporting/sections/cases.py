@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...agreement import level
+from ...agreement import interpret_kappa
 from ...analyses.plan.topics import word
 from ...analyses.rows import Row
 from ...core.columns import Column as Source
@@ -74,7 +74,7 @@ def _score_of(table: TableIndex, statistic: str, *extra: object, **how: Any) -> 
 def _agreement_parts(findings: Findings) -> Iterator[Part]:
     table, scale = find_table(findings, "agree", "agreement"), findings.settings.scale
     yield Column("Fleiss' kappa", MEANINGS["fleiss_kappa"]), table.quote
-    yield Column("Level", level_help(findings), number=False), lambda row: text_cell(level(row.value, scale))
+    yield Column("Level", level_help(findings), number=False), lambda row: text_cell(interpret_kappa(row.value, scale))
     if table.row("dice") is not None:
         yield Column("Dice", MEANINGS["dice"]), _score_of(table, "dice")
         size = _score_of(table, "volume_difference", digits=0, percent=True)

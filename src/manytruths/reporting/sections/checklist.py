@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from ...analyses.printing import counted
 from ...analyses.rows import Row
 from ...core.undefined import reason
-from ...inference.intervals import LEAST_SUBJECTS
+from ...inference.intervals import MIN_SUBJECTS
 from ..elements import Cell, Column, PageTable, text_cell
 from ..findings import Findings
 from .numbers import StudyCounts, find_table, has_interval
@@ -225,7 +225,7 @@ def _estimate(findings: Findings, statistic: str, what: str) -> Iterator[tuple[s
 
 def _certainty(row: Row, each: str) -> tuple[str, str]:
     if not has_interval(row):
-        need = f"it needs {LEAST_SUBJECTS} {each}s, and the number is defined for {row.n or 0}"
+        need = f"it needs {MIN_SUBJECTS} {each}s, and the number is defined for {row.n or 0}"
         return f"No confidence interval: {need}.", PARTLY
     return f"With a bootstrap confidence interval over {each}s.", ANSWERED
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import manytruths
 
-from ...agreement import level
+from ...agreement import interpret_kappa
 from ...analyses.evaluate.human_range import OTHERS
 from ...analyses.evaluate.printing import NAMES
 from ...analyses.evaluate.verb import Evaluation
@@ -21,7 +21,7 @@ from ...analyses.rows import Row
 from ...analyses.summaries import region_of
 from ...core.undefined import code
 from ...evaluation.ranking.wilcoxon import EXACT
-from ...inference.intervals import LEAST_SUBJECTS
+from ...inference.intervals import MIN_SUBJECTS
 from ...io.scores import PERFECT
 from ..elements import Sentence, plain_text
 from ..findings import Findings
@@ -189,13 +189,13 @@ def _averages(findings: Findings, counts: StudyCounts) -> Iterator[str]:
         yield f"Values by case were averaged {means}, leaving out undefined ones; pooled values count all cases as one."
     if counts.resampled:
         yield (
-            f"Means that are defined for {word(LEAST_SUBJECTS)} {each}s or more, and pooled values, have "
+            f"Means that are defined for {word(MIN_SUBJECTS)} {each}s or more, and pooled values, have "
             f"{findings.settings.level:.0%} bias-corrected and accelerated bootstrap confidence intervals over {each}s "
             f"({findings.settings.resamples:,} resamples){cite('Efron 1993')}."
         )
     else:
         were, few = "was" if counts.subjects == 1 else "were", counted(counts.subjects, each)
-        why = f"there {were} only {few}" if counts.subjects < LEAST_SUBJECTS else f"too few {each}s have a value"
+        why = f"there {were} only {few}" if counts.subjects < MIN_SUBJECTS else f"too few {each}s have a value"
         yield f"No confidence intervals over {each}s were made, as {why}."
     if "over_raters" in used_formulas(findings):
         also = " also" if counts.resampled else ""
@@ -347,7 +347,7 @@ def _statistic_result(findings: Findings, row: Row, before: str) -> Sentence:
     how: dict[str, Any] = {"digits": 0, "percent": True} if row.statistic in SHARES else {}
     std = table.row(row.statistic, "std")
     spread: Sentence = (", SD ", table.quote(std, **how)) if is_defined(std) else ()
-    word = f", {level(row.value, scale)} by the scale of {SCALES.get(scale, scale)}"
+    word = f", {interpret_kappa(row.value, scale)} by the scale of {SCALES.get(scale, scale)}"
     value = table.quote(row, level=interval_name(findings), **how)
     start = f"{before}{MAIN[row.statistic]} was "
     return (start, value, *spread, word if row.statistic == "fleiss_kappa" else "")

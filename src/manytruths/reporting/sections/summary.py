@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ...agreement import krippendorff_rule, level
+from ...agreement import interpret_alpha, interpret_kappa
 from ...analyses.plan.topics import word
 from ...analyses.rows import Row
 from ...analyses.summaries import region_of
 from ...core.notes import code_of
-from ...inference.intervals import LEAST_SUBJECTS
+from ...inference.intervals import MIN_SUBJECTS
 from ..elements import Block, Cell, Paragraphs, Section, Sentence
 from ..findings import Findings
 from .algorithms import algorithm_summary
@@ -161,13 +161,13 @@ def _overlap_sentences(findings: Findings) -> Iterator[Sentence]:
 def _why_no_interval(findings: Findings, row: Row) -> str:
     """Why there is no interval: too few subjects, or too few with a value."""
     there, defined = len(findings.study.subjects), row.n or 0
-    if there < LEAST_SUBJECTS:
+    if there < MIN_SUBJECTS:
         many = f"there {'is' if there == 1 else 'are'} {spell_count(there, subject_word(findings))}"
         return (f"Numbers stand without confidence intervals: those are over {subject_word(findings)}s and need "
-                f"{word(LEAST_SUBJECTS)} of them, and {many}.")  # fmt: skip
+                f"{word(MIN_SUBJECTS)} of them, and {many}.")  # fmt: skip
     what = "Dice" if row.statistic == "dice" else "This number"
     return (f"{what} stands without a confidence interval: it is defined for {word(defined)} of "
-            f"{spell_count(there, subject_word(findings))}, and intervals need {word(LEAST_SUBJECTS)}.")  # fmt: skip
+            f"{spell_count(there, subject_word(findings))}, and intervals need {word(MIN_SUBJECTS)}.")  # fmt: skip
 
 
 def _spelled_out(findings: Findings, table: TableIndex, statistic: str) -> Cell:
@@ -192,8 +192,8 @@ def _kappa_sentence(findings: Findings) -> Iterator[Sentence]:
         )
         return
     scale = findings.settings.scale
-    name = level(kappa.value, scale)
-    low = level(kappa.low, scale) if has_interval(kappa) and kappa.low is not None else name
+    name = interpret_kappa(kappa.value, scale)
+    low = interpret_kappa(kappa.low, scale) if has_interval(kappa) and kappa.low is not None else name
     sure = f", though its CI reaches down to {low}" if low != name else ""
     mean = f", on average over {subject_word(findings)}s" if len(findings.study) > 1 else ""
     yield (f"Agreement beyond chance is {name} by the scale of {SCALES.get(scale, scale)}{sure}: Fleiss' kappa is ",
@@ -482,7 +482,7 @@ def _krippendorff_rule(findings: Findings) -> Iterator[Sentence]:
     judged = next((row for row in (mean, pooled) if has_interval(row)), None)
     if judged is None or judged.low is None or not is_defined(mean) or not is_defined(pooled):
         return
-    which, rule = "mean" if judged is mean else "pooled number", krippendorff_rule(judged.low)
+    which, rule = "mean" if judged is mean else "pooled number", interpret_alpha(judged.low)
     text = RULES[rule]
     if rule == "reliable" and possible_copies(findings).suspected:
         text = "the marks would be reliable enough for conclusions, if nobody has copied"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...agreement import level
+from ...agreement import interpret_kappa
 from ...analyses.evaluate.printing import NAMES
 from ...analyses.plan.topics import word
 from ...analyses.rows import Row
@@ -152,8 +152,8 @@ def level_text(row: Row, scale: str) -> str:
     """The level of a kappa, and that of its lower limit where it differs."""
     if reason(row.value):
         return "undefined"
-    name = level(row.value, scale)
-    low = level(row.low, scale) if row.low is not None and not reason(row.low) else name
+    name = interpret_kappa(row.value, scale)
+    low = interpret_kappa(row.low, scale) if row.low is not None and not reason(row.low) else name
     return name if low == name else f"{name} ({low} at the lower limit of its CI)"
 
 

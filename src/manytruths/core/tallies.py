@@ -1,4 +1,4 @@
-"""Tables added up, and tables by case."""
+"""Tallies by case, and their sum."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .columns import Column
 from .errors import CallError
 from .labels import VOID, Labels
-from .tally import Tally
+from .tally import Tally, row_codes
 
 
 class Tallies(dict[str, Tally]):
@@ -108,7 +108,7 @@ def _spread(tally: Tally, columns: tuple[Column, ...]) -> NDArray[Any]:
     return rows
 
 
-def aligned(tables: list[Tally]) -> tuple[Tally, NDArray[np.int64]]:
+def align_counts(tables: list[Tally]) -> tuple[Tally, NDArray[np.int64]]:
     """The pooled table, and the count of each of its patterns in each table: (tables, patterns)."""
     whole = pool(tables, mixed=True)
     owner = np.repeat(np.arange(len(tables)), [len(t.counts) for t in tables])
@@ -121,8 +121,6 @@ def aligned(tables: list[Tally]) -> tuple[Tally, NDArray[np.int64]]:
 
 def find_rows(tally: Tally, rows: NDArray[np.uint8]) -> NDArray[np.intp]:
     """The position of each row among a tally's patterns; −1 where it is not there."""
-    from .rows import row_codes
-
     if not len(tally.patterns):
         return np.full(len(rows), -1)
     both = np.concatenate([tally.patterns, rows])

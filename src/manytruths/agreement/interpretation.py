@@ -11,7 +11,7 @@ import math
 
 from ..core.errors import CallError
 
-SCALES: dict[str, tuple[tuple[float, str], ...]] = {
+KAPPA_SCALES: dict[str, tuple[tuple[float, str], ...]] = {
     "landis_koch": (
         (math.nextafter(0, -1), "poor"),
         (0.2, "slight"),
@@ -27,25 +27,25 @@ SCALES: dict[str, tuple[tuple[float, str], ...]] = {
 """Upper ends (included) and what a value up to there is called."""  # fmt: skip
 
 
-def level(value: float, scale: str = "landis_koch") -> str:
+def interpret_kappa(value: float, scale: str = "landis_koch") -> str:
     """What a kappa is called.
 
-    >>> level(0.374), level(0.4122), level(0.4, "fleiss")
+    >>> interpret_kappa(0.374), interpret_kappa(0.4122), interpret_kappa(0.4, "fleiss")
     ('fair', 'moderate', 'fair to good')
-    >>> level(-0.003), level(0.0)
+    >>> interpret_kappa(-0.003), interpret_kappa(0.0)
     ('poor', 'slight')
     """
-    if scale not in SCALES:
-        raise CallError(f"scale is one of {', '.join(SCALES)}; got {scale!r}")
+    if scale not in KAPPA_SCALES:
+        raise CallError(f"scale is one of {', '.join(KAPPA_SCALES)}; got {scale!r}")
     if math.isnan(value):
         return "undefined"
-    return next((name for top, name in SCALES[scale] if value <= top), SCALES[scale][-1][1])
+    return next((name for top, name in KAPPA_SCALES[scale] if value <= top), KAPPA_SCALES[scale][-1][1])
 
 
-def krippendorff_rule(low: float) -> str:
+def interpret_alpha(low: float) -> str:
     """What alpha allows, judged by the lower end of its interval: 0.8 for conclusions, 0.667 for tentative ones.
 
-    >>> krippendorff_rule(0.7)
+    >>> interpret_alpha(0.7)
     'tentative conclusions only'
     """
     if math.isnan(low):

@@ -1,20 +1,55 @@
-"""A tally as CSV text: one line of JSON that says what it is, then a row a pattern."""
+"""CSV text: cells that a spreadsheet shows instead of computing, and tallies.
+
+A tally is one line of JSON that says what it is, then one row per pattern.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+import re
 from typing import Any
 
 import numpy as np
 
-from .cells import shown_cell
 from .columns import Column, Unit
 from .errors import FormatError, ManytruthsError
 from .labels import VOID, Labels
-from .rows import Counts, Rows
-from .tally import Tally
+from .tally import Counts, Rows, Tally
+
+_STARTS = ("=", "+", "-", "@", "\t", "\r", "'")
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")
+_SIGNED = re.compile(r"""[+-](?<=[,\n"][+-])(?!(?:\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|inf)(?:[,\n]|$))""")
+
+
+def escape_cell(text: str) -> str:
+    """A name such as ``=cmd`` with an apostrophe before it, which spreadsheets take for "this is text".
+
+    Numbers stay as they are. :func:`unescape_cell` takes the apostrophe away again.
+
+    >>> escape_cell("=A1"), escape_cell("-x"), escape_cell("-5"), escape_cell("anna"), escape_cell("'=A1")
+    ("'=A1", "'-x", '-5', 'anna', "''=A1")
+    """
+    if not text.startswith(_STARTS) or not _FORMULA.match(text) or _NUMBER.fullmatch(text):
+        return text
+    return f"'{text}"
+
+
+def may_need_escaping(table: str) -> bool:
+    """Whether CSV may hold a cell that :func:`escape_cell` changes; never wrong where it says no."""
+    return any(sign in table for sign in "=@\t\r'") or _SIGNED.search(f"\n{table}") is not None
+
+
+def unescape_cell(text: str) -> str:
+    """The text that :func:`escape_cell` was given.
+
+    >>> unescape_cell("'=A1"), unescape_cell("''=A1"), unescape_cell("'tis"), unescape_cell("-5")
+    ('=A1', "'=A1", "'tis", '-5')
+    """
+    return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
+
 
 VERSION = 1
 
@@ -24,7 +59,7 @@ def to_csv(tally: Tally) -> str:
     out = io.StringIO()
     out.write("# " + json.dumps(_head(tally), ensure_ascii=False) + "\n")
     write = csv.writer(out, lineterminator="\n")
-    write.writerow([*(shown_cell(str(c).replace("\r", "\n")) for c in tally.columns), "count"])
+    write.writerow([*(escape_cell(str(c).replace("\r", "\n")) for c in tally.columns), "count"])
     value = dict(enumerate(tally.labels.values)) | {VOID: ""}
     for row, count in zip(tally.patterns.tolist(), tally.counts.tolist(), strict=True):
         write.writerow([*(value[code] for code in row), count])

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import CallError
-from ..core.undefined import Undefined, like, reason
-from ..inference.intervals import LEAST_SUBJECTS, Interval, check_resamples
+from ..core.undefined import Undefined, reason, undefined_like
+from ..inference.intervals import MIN_SUBJECTS, Interval, check_resamples
 from .descriptors import NO_OVERLAP, STATISTICS, Complexity, rater_note
 
 Values = NDArray[np.float64]
@@ -31,7 +31,7 @@ DEPENDENT = "subjects have several cases: p takes them for independent, the inte
 
 
 @dataclass(frozen=True)
-class Task:
+class TaskComplexity:
     """What one task's cases say."""
 
     values: tuple[float, ...]
@@ -55,8 +55,8 @@ class TaskComparison:
     """Whether one task is more complex than another."""
 
     statistic: str
-    a: Task
-    b: Task
+    a: TaskComplexity
+    b: TaskComplexity
     difference: Interval
     """Of the means, a less b."""
     probability: float
@@ -67,7 +67,7 @@ class TaskComparison:
     """What to know before using it."""
 
 
-def compare_tasks(
+def compare_task_complexity(
     a: Sequence[Complexity],
     b: Sequence[Complexity],
     *,
@@ -90,7 +90,7 @@ def compare_tasks(
         marked for both are compared with themselves. By default cases are drawn, separately for each task.
 
     >>> cases = [[Complexity(e, 0.1, 0.8, e / 0.64, 0.2, 2, 50) for e in (x, x + 0.1)] for x in (0.5, 0.2)]
-    >>> found = compare_tasks(*cases)
+    >>> found = compare_task_complexity(*cases)
     >>> round(found.difference.value, 3), found.probability
     (0.469, 1.0)
     """
@@ -111,12 +111,12 @@ def compare_tasks(
     return TaskComparison(statistic, one, two, difference, probability, p, "; ".join(filter(None, notes)))
 
 
-def _task(cases: Sequence[Complexity], statistic: str) -> Task:
+def _task(cases: Sequence[Complexity], statistic: str) -> TaskComplexity:
     values = tuple(v for case in cases if not reason(v := float(getattr(case, statistic))))
     apart = sum(case.code == NO_OVERLAP for case in cases)
     mean = float(np.mean(values)) if values else Undefined(EMPTY)
     std = float(np.std(values, ddof=1)) if len(values) > 1 else Undefined("single_case")
-    return Task(values, mean, std if values else Undefined(EMPTY), apart, len(cases) - len(values) - apart)
+    return TaskComplexity(values, mean, std if values else Undefined(EMPTY), apart, len(cases) - len(values) - apart)
 
 
 def _defined(cases: Sequence[Complexity], names: Sequence[str], statistic: str) -> list[str]:
@@ -125,13 +125,19 @@ def _defined(cases: Sequence[Complexity], names: Sequence[str], statistic: str) 
 
 
 def _interval(
-    a: Task, b: Task, subjects: list[list[str]], together: bool, resamples: int, level: float, seed: int
+    a: TaskComplexity,
+    b: TaskComplexity,
+    subjects: list[list[str]],
+    together: bool,
+    resamples: int,
+    level: float,
+    seed: int,
 ) -> Interval:
     n = len({*subjects[0], *subjects[1]})
     value = a.mean - b.mean if a.n and b.n else Undefined(EMPTY)
     fewest = min(len(set(names)) for names in subjects)
-    if fewest < LEAST_SUBJECTS:
-        refused = like(value, "too_few_subjects", f"a task has {fewest}")
+    if fewest < MIN_SUBJECTS:
+        refused = undefined_like(value, "too_few_subjects", f"a task has {fewest}")
         return Interval(value, refused, refused, level, "percentile", n)
     random = np.random.default_rng(seed)
     drawn = _drawn(subjects, together, resamples, random)

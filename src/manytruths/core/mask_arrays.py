@@ -1,0 +1,270 @@
+"""Masks as the arrays that :func:`tally` and :func:`paint` walk through.
+
+:func:`gather_inputs` makes columns and arrays of one shape of what a user gives, :func:`flat_blocks` cuts them into
+pieces that fit the cache, and a :class:`Coder` turns their values into codes of labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .columns import Column, Role
+from .errors import CallError, GridError, LabelError
+from .labels import MAX_LABELS, VOID, Labels
+
+Array = NDArray[Any]
+MaskInput = ArrayLike | None
+Masks = Mapping[Any, MaskInput] | Sequence[MaskInput] | Array
+"""Masks by rater (``{"A": mask}``, ``{("A", "2"): mask}``), in a list, or stacked along the first axis."""
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Columns with their arrays; an absent one (None) is VOID everywhere."""
+
+    columns: tuple[Column, ...]
+    arrays: tuple[Array | None, ...]
+
+    @property
+    def present(self) -> list[int]:
+        return [i for i, a in enumerate(self.arrays) if a is not None]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return next(a.shape for a in self.arrays if a is not None)
+
+
+def gather_inputs(masks: Masks, raters: object, predictions: object, references: object) -> Inputs:
+    """Columns in the order given: raters, algorithms, references; one shape, or an error that says who differs."""
+    pairs = [*_named(masks, raters), *_by_name(predictions, "algorithm"), *_by_name(references, "reference")]
+    columns, arrays = tuple(c for c, _ in pairs), tuple(_array(c, a) for c, a in pairs)
+    inputs = Inputs(columns, arrays)
+    if not inputs.present:
+        raise CallError("there is no mask: every column is absent")
+    _same_shape(inputs)
+    return inputs
+
+
+def _named(masks: Masks, raters: object) -> list[tuple[Column, MaskInput]]:
+    if isinstance(masks, Mapping):
+        if raters is not None and raters != "exchangeable":
+            raise CallError("masks given by name already say who the raters are; leave raters= out")
+        return [(_column(key, "rater"), mask) for key, mask in masks.items()]
+    if isinstance(raters, str) and raters != "exchangeable":
+        raise CallError(f"raters= is a list of names, or 'exchangeable'; got {raters!r}")
+    if not isinstance(masks, Iterable) or getattr(masks, "ndim", 1) == 0:
+        raise CallError(f"masks come as a list, a stack or {{rater: mask}}; got {masks!r}")
+    stack = list(masks)
+    names = list(raters) if isinstance(raters, Iterable) and raters != "exchangeable" else range(1, len(stack) + 1)
+    if len(names) != len(stack):
+        raise CallError(f"raters= names {len(names)} but there are {len(stack)} masks")
+    return [(_column(name, "rater"), mask) for name, mask in zip(names, stack, strict=True)]
+
+
+def _by_name(masks: object, role: Role) -> list[tuple[Column, MaskInput]]:
+    if masks is None:
+        return []
+    if not isinstance(masks, Mapping):
+        raise CallError(f"{role}s come by name, {{'name': mask}}; got {type(masks).__name__}")
+    return [(_column(key, role), mask) for key, mask in masks.items()]
+
+
+def _column(key: object, role: Role) -> Column:
+    if isinstance(key, Column):
+        return key
+    if isinstance(key, tuple) and len(key) == 2:
+        return Column(str(key[0]), role, str(key[1]))
+    return Column(str(key), role)
+
+
+def _array(column: Column, mask: MaskInput) -> Array | None:
+    if mask is None:
+        return None
+    try:
+        array = mask if isinstance(mask, np.ndarray) else np.asarray(mask)
+    except ValueError:
+        raise GridError(f"{column}: a mask is an array; got rows that differ in length") from None
+    if array.ndim == 0:
+        raise CallError(f"{column}: a mask is an array of at least one dimension; got {mask!r}")
+    return array
+
+
+def _same_shape(inputs: Inputs) -> None:
+    first = inputs.present[0]
+    for i in inputs.present:
+        array = inputs.arrays[i]
+        assert array is not None
+        if array.shape != inputs.shape:
+            raise GridError(
+                f"{inputs.columns[i]}'s mask is {format_shape(array.shape)} but {inputs.columns[first]}'s is "
+                f"{format_shape(inputs.shape)}; resample one of them to the other's grid"
+            )
+
+
+def fill_masked(array: Array | None) -> Array:
+    """Masked items of a masked array as a value that no label has."""
+    assert array is not None
+    if not isinstance(array, np.ma.MaskedArray):
+        return array
+    hidden, data = np.ma.getmaskarray(array), np.ma.getdata(array)
+    if not hidden.any() or data.dtype.kind not in "biuf":
+        return data
+    # fractions and nan must stay what they are, to be refused
+    return np.where(hidden, HIDDEN, data.astype(np.float64 if data.dtype.kind == "f" else np.int64))
+
+
+def format_shape(shape: Sequence[int]) -> str:
+    """``512×512``."""
+    return "×".join(map(str, shape))
+
+
+BLOCK = 1 << 20
+"""Items a block: what is made of it stays in the cache, and the overhead of a block is small beside it."""
+
+
+def flat_blocks(arrays: Sequence[Array]) -> Iterator[list[Array]]:
+    """The same items of every array as 1-D pieces of at most :data:`BLOCK`.
+
+    Pieces are views where all arrays share an order in memory, else small copies, so that memory-mapped
+    and strided arrays are never copied whole.
+    """
+    if all(a.flags.f_contiguous for a in arrays):
+        arrays = [a.T for a in arrays]
+    if all(a.flags.c_contiguous for a in arrays):
+        flat = [a.reshape(-1) for a in arrays]
+        for start in range(0, flat[0].size, BLOCK):
+            yield [a[start : start + BLOCK] for a in flat]
+    else:
+        yield from _slabs(arrays)
+
+
+def _slabs(arrays: Sequence[Array]) -> Iterator[list[Array]]:
+    """Slices along the first axis, thin enough to be copied one at a time."""
+    length = arrays[0].shape[0]
+    inner = arrays[0][0].size if length else 0
+    if inner > BLOCK:
+        for i in range(length):
+            yield from flat_blocks([a[i] for a in arrays])
+    elif inner:
+        step = max(1, BLOCK // inner)
+        for i in range(0, length, step):
+            yield [np.ascontiguousarray(a[i : i + step]).reshape(-1) for a in arrays]
+
+
+def run_starts(block: Sequence[Array]) -> NDArray[np.intp]:
+    """Where a new run begins: the first item, and every item at which any array changes its value.
+
+    Masks are made of long runs of equal patterns, so that what follows has thousands of runs to look at,
+    not millions of items, and the cost of a pass is two cheap comparisons a byte.
+    """
+    length = len(block[0])
+    changed = np.empty(length, bool)
+    changed[0] = True
+    np.not_equal(block[0][1:], block[0][:-1], out=changed[1:])
+    differs = np.empty(length - 1, bool)
+    for array in block[1:]:
+        np.not_equal(array[1:], array[:-1], out=differs)
+        np.logical_or(changed[1:], differs, out=changed[1:])
+    return np.flatnonzero(changed)
+
+
+HIDDEN = int(np.iinfo(np.int64).min)
+"""What stands in for the masked items of a masked array; no label can be that."""
+
+_BYTES = (np.uint8, np.bool_)
+
+
+class Coder:
+    """Turns values into byte codes, learning the labels as it meets them, or holding to those declared.
+
+    With ``foreground`` every value but 0 is code 1, however many there are: objects may be numbered by the thousand.
+    """
+
+    def __init__(self, names: Sequence[str], labels: Labels | None, void: int | None, foreground: bool = False) -> None:
+        labels = _united(labels) if foreground else labels
+        self.names, self.declared, self.foreground = names, labels, foreground
+        self.void = {HIDDEN} if void is None else {HIDDEN, void}
+        self.codes: dict[int, int] = {v: c for c, v in enumerate(labels.values)} if labels else {}
+
+    def encode(self, values: Sequence[Array]) -> NDArray[np.uint8]:
+        """(columns, runs) codes of one block."""
+        out = np.empty((len(values), len(values[0])), np.uint8)
+        for row, (name, column) in enumerate(zip(self.names, values, strict=True)):
+            out[row] = self._bytes(name, column) if column.dtype in _BYTES else self._wide(name, column)
+        return out
+
+    def _bytes(self, name: str, column: Array) -> Array:
+        """Bytes go through a table of 256; only values not met before cost a look."""
+        column = column.view(np.uint8)
+        table = np.zeros(256, np.uint8)
+        present = np.zeros(256, bool)
+        present[column] = True
+        for value in np.flatnonzero(present).tolist():
+            table[value] = self._code(name, value)
+        return table[column]
+
+    def _wide(self, name: str, column: Array) -> Array:
+        if column.dtype.kind not in "iuf":
+            raise LabelError(f"{name}: a mask holds integers; got an array of {column.dtype}")
+        if column.dtype.kind == "f" and not (np.isfinite(column) & (np.floor(column) == column)).all():
+            self._refuse(name, column)
+        values, where = np.unique(column, return_inverse=True)
+        if any(v < 0 and v not in self.void for v in values[:3].tolist()):
+            self._refuse(name, column)
+        return np.array([self._code(name, int(v)) for v in values], np.uint8)[where]
+
+    def _code(self, name: str, value: int) -> int:
+        if value in self.void:
+            return VOID
+        if self.foreground:
+            return int(value != 0)
+        code = self.codes.get(value)
+        if code is not None:
+            return code
+        if self.declared is not None:
+            raise LabelError(
+                f"{name}: found the value {value}, which is not among the labels declared "
+                f"({', '.join(self.declared.describe())}); declare it, or unite all with foreground='any'"
+            )
+        if len(self.codes) >= MAX_LABELS:
+            found = ", ".join(map(str, sorted(self.codes)[:12]))
+            raise LabelError(
+                f"{name}: more than {MAX_LABELS} distinct values ({found}, …): this is a picture, not a mask"
+            )
+        self.codes[value] = code = len(self.codes)
+        return code
+
+    def _refuse(self, name: str, column: Array) -> None:
+        fine = np.isfinite(column) & (np.floor(column) == column) & (column >= 0)
+        bad = column[~(fine | np.isin(column, list(self.void)))]
+        found = ", ".join(f"{v:g}" for v in np.unique(bad)[:5])
+        raise LabelError(
+            f"{name}: labels are non-negative integers, but the mask holds {found}; "
+            "where that means 'not rated', say so with void=, or give a masked array"
+        )
+
+    def labels(self) -> Labels:
+        """The labels declared, or those met; a lone label gets a background beside it."""
+        if self.declared is not None:
+            return self.declared
+        met = set(self.codes)
+        return Labels(tuple(sorted(met | {0} if len(met - {0}) <= 1 else met)))
+
+    def table(self, labels: Labels) -> NDArray[np.uint8]:
+        """From the codes given while learning to positions in the final label set."""
+        table = np.full(256, VOID, np.uint8)
+        for value, code in self.codes.items():
+            table[code] = labels.values.index(value)
+        return table
+
+
+def _united(labels: Labels | None) -> Labels:
+    """Background and the rest; a lone label keeps its name."""
+    marks = [labels.names[code] for code in labels.marks] if labels else []
+    lone = len(marks) == 1 and not marks[0].isdecimal()
+    return Labels((0, 1), ("background", marks[0] if lone else "any"))
