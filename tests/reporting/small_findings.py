@@ -92,4 +92,4 @@ def steps(found: Findings) -> list[str]:
 
 def to_know(found: Findings) -> list[str]:
     """Notes at the end of the first part."""
-    return listed(summary.section(found), "To know")
+    return listed(summary.section(found), "Notes")

@@ -98,7 +98,7 @@ def test_cases_come_with_the_most_disputed_first(found):
     assert kappas == sorted(kappas)
     assert {row[0].case for row in table.rows} == set(discs())
     titles = [column.title for column in table.columns]
-    assert titles[:5] == ["Case", "What to see there", "Group", "Fleiss' kappa", "Level"]
+    assert titles[:5] == ["Case", "What to look at", "Group", "Fleiss' kappa", "Level"]
     assert "Majority vote and STAPLE" in titles
 
 
@@ -110,7 +110,7 @@ def test_two_raters_have_no_tree_no_curve_and_no_vote():
     assert not {"agreement-curve-table", "rater-performance", "rater-performance-pooled"} & set(shown)
     titles = [column.title for column in tables(cases.section(found))["cases"].columns]
     assert "What any rater marked (union) and STAPLE" in titles
-    assert "What to see there" not in titles
+    assert "What to look at" not in titles
 
 
 def test_of_many_raters_the_ends_of_the_pairs_are_shown():

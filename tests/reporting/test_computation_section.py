@@ -85,7 +85,7 @@ def test_checklist_has_fifteen_items(found):
     assert {row[-1].shown for row in rows} <= {ANSWERED, PARTLY, YOURS}
     for row in rows:
         assert row[2].shown, row
-        assert (row[-1].shown == YOURS) is ("you must say it" in row[2].shown)
+        assert (row[-1].shown == YOURS) is ("for you to report" in row[2].shown)
 
 
 def test_checklist_is_filled_in(demo):
@@ -208,8 +208,8 @@ def test_under_codes_there_is_no_path(demo):
         assert secret not in words, secret
     assert not any(getattr(b, "name", "") == "sha256sums" for b in blocks(computation.section(hidden)))
     assert demo.files[0].sha256 not in words
-    assert "could tell by a checksum who a case is" in words
-    assert "could tell by a checksum who a case is" in said(replace(demo, coded=True, files=()))
+    assert "could identify a case by its checksum" in words
+    assert "could identify a case by its checksum" in said(replace(demo, coded=True, files=()))
 
 
 def test_names_are_unique(found):

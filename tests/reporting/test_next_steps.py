@@ -33,7 +33,9 @@ def test_where_nearly_everything_is_marked():
     assert "background" not in told
     assert any(step.startswith("Most raters drew nearly the same") for step in steps(found))
     assert not any("worked alone:" in step for step in steps(found))
-    assert "No rater differs much from the others: 1 − Dice to them is at most 0.0" in lead(summary.section(found))
+    assert "No rater differs much from the others: the mean Dice distance to them is at most 0.0" in lead(
+        summary.section(found)
+    )
 
 
 def test_where_little_is_marked_background_is_why():
@@ -100,16 +102,16 @@ def test_masks_the_wrong_way_round_come_first():
     assert len(found.agreement.turns) == 3
     section = summary.section(found)
     first = plain_text(section.lead[0])
-    assert first.startswith("Before anything else: in case p01, rater C's mask fits the others' when axis 1 is flipped")
+    assert first.startswith("First of all: in case p01, rater C's mask fits the others' when axis 1 is flipped")
     assert "; in case p02, rater C's" in first
     assert "; and one more." in first
     assert "p03" not in first
-    assert "stands out" not in lead(section)
+    assert "is an outlier" not in lead(section)
     assert not any("rules" in step for step in steps(found))
     assert not any("flipped" in note for note in to_know(found))
     part = raters.section(found)
     assert part is not None
-    assert lead(part).startswith("A mask of rater C was probably saved the wrong way round")
+    assert lead(part).startswith("A mask of rater C was probably saved turned or flipped")
 
 
 def test_nothing_is_no_size():

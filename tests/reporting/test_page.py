@@ -22,6 +22,8 @@ from manytruths.reporting.elements import (
     Section,
     Text,
     number_cell,
+    plain_text,
+    spell_intervals,
     text_cell,
 )
 from manytruths.reporting.page import CaseEntry, halves, headline, in_script, page_html, width
@@ -259,3 +261,18 @@ def test_small_helpers():
     assert width("<svg>") == 560
     assert headline(table(["p01"])) == 2
     assert headline(PageTable("a", "A", (Column("Case", number=False),), ())) is None
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "name", "table", "sentence"),
+    [
+        (0.375, 0.5, "", "0.44 (0.38–0.50)", "0.44 (95% CI 0.38 to 0.50)"),
+        (-0.375, 0.5, "", "0.44 (−0.38 to 0.50)", "0.44 (95% CI −0.38 to 0.50)"),
+        (-0.5, -0.375, "90% CI", "0.44 (90% CI −0.50 to −0.38)", "0.44 (90% CI −0.50 to −0.38)"),
+        (None, None, "", "0.44", "0.44"),
+    ],
+)
+def test_intervals_have_a_name_in_sentences(low, high, name, table, sentence):
+    cell = number_cell("agree/agreement.csv", Row("mean", "dice", 0.4375, low=low, high=high), level=name)
+    assert cell.shown == table
+    assert plain_text(spell_intervals(("Dice is ", cell), "95% CI")) == f"Dice is {sentence}"

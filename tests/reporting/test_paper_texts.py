@@ -138,7 +138,7 @@ def test_results_are_those_of_the_tables(demo):
     for name, words in (("fleiss_kappa", "Fleiss' kappa was"), ("dice", "the Dice coefficient of two raters was")):
         row = demo.agreement.headline(name)
         std = demo.agreement.agreement.find(name, "std")
-        assert f"{words} {row.value:.2f} (95% CI {row.low:.2f}–{row.high:.2f}), SD {std.value:.2f}" in text
+        assert f"{words} {row.value:.2f} (95% CI {row.low:.2f} to {row.high:.2f}), SD {std.value:.2f}" in text
     assert "Against the raters" in text
     assert "the order of the algorithms" in text
 

@@ -278,7 +278,7 @@ def test_nothing_was_marked(tmp_path: Path) -> None:
             write_png(tmp_path / "masks" / rater / f"{case}.png", np.zeros((20, 20), np.uint8))
     found = findings(Study.open(f"{tmp_path}/masks/{{rater}}/{{case}}.png"))
     section, hard = reference_standard.section(found), complexity.section(found)
-    assert "cannot be told: nobody marked anything" in said(section)
+    assert "cannot be computed: nobody marked anything" in said(section)
     assert "No case has a complexity" in said(hard)
     assert "nobody marked anything" in said(hard)
     assert_sound(section, found, tmp_path / "out")

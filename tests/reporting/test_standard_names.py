@@ -56,4 +56,4 @@ def test_bounds_are_no_main_standard(tmp_path: Path) -> None:
 def test_gordon_joins_sensitivity_and_specificity() -> None:
     title, told = SOFT["gordon_f"]
     assert title == "Gordon's F"
-    assert told.startswith("Sensitivity and specificity in one number")
+    assert told.startswith("Harmonic mean of sensitivity and specificity")

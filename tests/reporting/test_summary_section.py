@@ -132,7 +132,7 @@ def test_five_raters():
     row = found.agreement.headline("dice")
     assert "Five raters marked the same twelve cases; any two raters overlap by a mean Dice of " in text
     assert f"{row.value:.2f} (95% confidence interval, CI, {row.low:.2f}–{row.high:.2f})" in text
-    assert "Rater E stands out" in text
+    assert "Rater E is an outlier" in text
     assert "Fleiss' kappa is" in text
     assert "five raters weigh about as much as" in text
     assert "this need not mean that they influenced each other" in text
@@ -159,7 +159,7 @@ def test_one_case_says_once_why_there_are_no_intervals():
 def test_two_raters():
     text = lead(summary.section(STUDIES["two raters"]()))
     assert "they overlap by" in text
-    assert "neither can be said to stand out" in text
+    assert "With two raters there is no outlier" in text
     assert "independent" not in text
 
 
@@ -168,7 +168,7 @@ def test_exchangeable_raters_are_nobody():
     assert raters.section(found) is None
     section = summary.section(found)
     assert "Five raters marked each of twelve cases" in lead(section)
-    assert "nothing is said about one of them" in lead(section)
+    assert "nothing is reported about single raters" in lead(section)
     assert "coverage" not in tables(section)
 
 
@@ -187,7 +187,7 @@ def test_nothing_marked_is_said_in_words():
 
 def test_identical_masks():
     section = summary.section(STUDIES["identical"]())
-    assert "All raters drew exactly the same in every case" in lead(section)
+    assert "All raters marked exactly the same in every case" in lead(section)
     assert "disputed-cases" not in tables(section)
     assert any(step.startswith("Most raters drew nearly the same") for step in listed(section, "What to do next"))
     assert "independent ones" not in lead(section)
@@ -241,8 +241,8 @@ def test_cases_without_patients_are_warned_of():
 )
 def test_among_equals_somebody_stands_out_too(who, often):
     text = lead(summary.section(findings(discs(3, who))))
-    assert f"Rater {who[-1]} stands out" in text
-    assert f"somebody {often} stands out, also among equally good raters" in text
+    assert f"Rater {who[-1]} is an outlier" in text
+    assert f"there is {often} an outlier, even among equally good raters" in text
 
 
 def test_intervals_lack_for_the_reason_that_is_told():
@@ -274,7 +274,7 @@ def test_nearly_independent_errors_are_not_told_at_the_top():
     assert "independent ones" not in lead(summary.section(found))
     section = raters.section(found)
     assert section is not None
-    told = listed(section, "Do the raters' errors go together?")[0]
+    told = listed(section, "Are the raters' errors correlated?")[0]
     assert "hardly correlated" in told
     assert "five raters weigh about as much as 5.0 independent ones" in told
     assert "influenced" not in told

@@ -86,7 +86,7 @@ def _notes(reading: Reading, display: Display, step: int, image: str) -> Iterato
     if image:
         yield image
     if len(reading.grid.shape) == 3 and display.letters is None:
-        yield "the files do not say how the volume lies in the patient: left and right are unknown"
+        yield "the files do not give the orientation of the volume: left and right are unknown"
     if step > 1:
         yield f"every {_ordinal(step)} row and column is shown"
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..analyses.printing import number
 from ..analyses.rows import Row
@@ -33,6 +34,8 @@ class Cell:
     """An explanation in small type beneath the cell."""
 
 
+INTERVAL = re.compile(r"(.+?) \((?:(.+) )?(\S+?)(?:–| to )(\S+)\)")
+"""A number with its interval as shown: value, name, low, high."""
 Sentence = tuple[str | Cell, ...]
 """Texts and numbers in sequence."""
 
@@ -148,7 +151,8 @@ def number_cell(
     known = interval and None not in ends
     shown = _number_text(row.value, digits, percent)
     if known:
-        around = "–".join(_number_text(end, digits, percent) for end in ends)
+        low_text, high_text = (_number_text(end, digits, percent) for end in ends)
+        around = f"{low_text}{' to ' if '−' in low_text else '–'}{high_text}"
         shown += f" ({level} {around})" if level else f" ({around})"
     low, high = (csv_text(None if end is None else float(end)) if known else "" for end in ends)
     return Cell(shown, csv_text(float(row.value)), low, high, address(file, row), reason(row.value))
@@ -165,6 +169,36 @@ def _number_text(value: float | None, digits: int, percent: bool) -> str:
 def text_cell(text: object, **more: str) -> Cell:
     """A cell without a number."""
     return Cell(str(text), **more)
+
+
+def spell_intervals(sentence: Sequence[str | Cell], interval: str) -> Sentence:
+    """The sentence with its intervals as words: ``0.63 (95% CI 0.51 to 0.69)``; ``interval`` is their name."""
+    return tuple(part if isinstance(part, str) else _spell_interval(part, interval) for part in sentence)
+
+
+def _spell_interval(cell: Cell, interval: str) -> Cell:
+    match = INTERVAL.fullmatch(cell.shown) if cell.low else None
+    if match is None:
+        return cell
+    value, name, low, high = match.groups()
+    return replace(cell, shown=f"{value} ({name or interval} {low} to {high})")
+
+
+def spell_section(section: Section, interval: str) -> Section:
+    """The section with the intervals of its sentences as words; tables keep theirs."""
+    lead = tuple(spell_intervals(sentence, interval) for sentence in section.lead)
+    return replace(section, lead=lead, blocks=_spell_blocks(section.blocks, interval))
+
+
+def _spell_blocks(blocks: tuple[Block, ...], interval: str) -> tuple[Block, ...]:
+    spelled: list[Block] = []
+    for block in blocks:
+        if isinstance(block, Beside):
+            block = replace(block, blocks=_spell_blocks(block.blocks, interval))
+        elif isinstance(block, Paragraphs):
+            block = replace(block, sentences=tuple(spell_intervals(s, interval) for s in block.sentences))
+        spelled.append(block)
+    return tuple(spelled)
 
 
 def plain_text(sentence: Sequence[str | Cell]) -> str:

@@ -28,7 +28,7 @@ from ..io.results import write_summary
 from ..io.tables import read_table
 from ..study import Progress, Study
 from ..study.coding import LETTERS, Codes, coded
-from .elements import plain_text
+from .elements import plain_text, spell_intervals
 from .findings import Findings, ReportPlan, compute_findings
 from .sections import make_sections
 from .sections.numbers import all_tables
@@ -72,9 +72,11 @@ class Report:
         """The first sentences of the page."""
         from .sections import summary
         from .sections.cases import coverage_sentence
+        from .sections.vocabulary import interval_name
 
         sentences = (*summary.section(self.findings).lead, coverage_sentence(self.findings))
-        return tuple(plain_text(sentence) for sentence in sentences)
+        interval = interval_name(self.findings)
+        return tuple(plain_text(spell_intervals(sentence, interval)) for sentence in sentences)
 
     def describe(self) -> str:
         """The page and its study, in one line."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..elements import Section
+from ..elements import Section, spell_section
 from ..findings import Findings
 
 __all__ = ["make_sections"]
@@ -11,6 +11,9 @@ __all__ = ["make_sections"]
 def make_sections(findings: Findings) -> list[Section]:
     """Make every section that has content, in the order of the page."""
     from . import agreement, algorithms, cases, complexity, computation, raters, reference_standard, summary
+    from .vocabulary import interval_name
 
+    interval = interval_name(findings)
     modules = (summary, agreement, raters, cases, reference_standard, complexity, algorithms, computation)
-    return [section for section in (module.section(findings) for module in modules) if section is not None]
+    sections = (module.section(findings) for module in modules)
+    return [spell_section(section, interval) for section in sections if section is not None]

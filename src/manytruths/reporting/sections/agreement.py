@@ -53,7 +53,7 @@ def _headline_sentence(findings: Findings) -> Iterator[Sentence]:
     table = find_table(findings, "agree", "agreement")
     kappa, std = table.row("fleiss_kappa"), table.row("fleiss_kappa", "std")
     if not is_defined(kappa):
-        yield (f"Agreement beyond chance cannot be told: {why_no_kappa(findings)}.",)
+        yield (f"Agreement beyond chance cannot be computed: {why_no_kappa(findings)}.",)
         return
     spread: Sentence = ()
     if std is not None and is_defined(std):
@@ -78,17 +78,17 @@ def _region_sentence(findings: Findings) -> Sentence:
     """Which pixels were counted: chance-corrected numbers depend on it."""
     item_, region = pixel_word(findings), region_of(findings.agreement.tallies)
     texts = {
-        "whole": f"Every {item_} of the image counts, also background that nobody marked. Counted only where somebody "
-        "marked something, kappa would be lower; Dice and sizes would stay the same.",
+        "whole": f"Every {item_} of the image counts, including background that nobody marked. Counted only where a "
+        "rater marked something, kappa would be lower; Dice and volume differences would stay the same.",
         "union": f"Only {item_}s that at least one rater marked count. On whole images kappa would be higher; Dice and "
-        "sizes would stay the same.",
+        "volume differences would stay the same.",
         "modified_background": f"The {item_}s that at least one rater marked count, and as many of the background. On "
-        "whole images kappa would be higher; Dice and sizes would stay the same.",
+        "whole images kappa would be higher; Dice and volume differences would stay the same.",
         "mask": f"Only {item_}s inside the region of interest that was given for each case count. In another region "
-        "kappa would be another.",
+        "kappa would differ.",
     }
-    other = "What was counted differs between cases, so that their numbers do not compare well."
-    return (texts.get(region, other), " Compare kappas only with studies that counted alike.")
+    other = "The counted region differs between cases, so their numbers are hard to compare."
+    return (texts.get(region, other), " Compare kappa only with studies that counted the same region.")
 
 
 def _charts(findings: Findings) -> Iterator[Block]:
@@ -100,7 +100,7 @@ def _charts(findings: Findings) -> Iterator[Block]:
         yield Beside((Chart("kappa-by-group", svgs["kappa-by-group"], caption), *_histogram(findings, table)))
     if _has_curve(findings):
         caption = (
-            f"Of all {pixel_word(findings)}s that anybody marked, the share that so many raters or more marked. A "
+            f"Of all {pixel_word(findings)}s that any rater marked, the share that at least so many raters marked. A "
             "curve that "
             "stays high means agreement."
         )
@@ -142,10 +142,13 @@ def _headline_table(findings: Findings) -> PageTable:
         Column("Pooled", f"All cases as if they were one: every {pixel_word(findings)} counts the same."),
     ]
     if over:
-        help = "The pooled number, with a CI for having asked these raters and not others: rough, it can pass 1."
+        help = "The pooled number, with a CI over raters: approximate, it can exceed 1."
         columns.append(Column("Pooled, over raters", help))
     columns.append(
-        Column("Undefined", f"For how many {subject_word(findings)}s there is no number: mostly where nobody marked.")
+        Column(
+            "Undefined",
+            f"For how many {subject_word(findings)}s the statistic is undefined, mostly because nothing was marked.",
+        )
     )
     rows = tuple(tuple(_statistic_row(findings, table, s, over)) for s in TITLES if table.row(s) is not None)
     note = (
@@ -167,7 +170,7 @@ def _statistic_row(findings: Findings, table: TableIndex, statistic: str, over: 
 
 def _subset_columns(findings: Findings, table: TableIndex, what: str) -> list[Column]:
     background = table.row("dice") is not None
-    more = [Column("Dice", MEANINGS["dice"]), Column("Size differs by", MEANINGS["volume_difference"])]
+    more = [Column("Dice", MEANINGS["dice"]), Column("Relative volume difference", MEANINGS["volume_difference"])]
     return [
         Column(what, number=False),
         Column(
@@ -224,7 +227,7 @@ def _label_table(findings: Findings) -> Iterator[Block]:
 CONDITIONS = {
     "nothing_marked": "Nobody marked anything",
     "condition_1": "Some raters marked nothing, others something",
-    "condition_2": "All marked something, but no two raters a common place",
+    "condition_2": "All raters marked something, but no two overlap",
 }
 
 
@@ -236,7 +239,7 @@ def _special_cases(findings: Findings) -> Iterator[Block]:
         return
     rows = tuple((text_cell(text), table.cell(name, "pooled", digits=0)) for name, text in CONDITIONS.items())
     columns = (
-        Column("What is special", number=False),
+        Column("Condition", number=False),
         Column("Cases", f"Of {spell_count(len(findings.study), 'case')}."),
     )
     yield Beside(
@@ -247,8 +250,8 @@ def _special_cases(findings: Findings) -> Iterator[Block]:
 def _kappa_without_special_cases(findings: Findings, table: TableIndex) -> Iterator[PageTable]:
     if not any(row is not None and row.value for row in (table.row(f"condition_{i}", "pooled") for i in (1, 2))):
         return
-    parts = {"": "All cases", "_without_condition_1": "Without those that some left empty",
-             "_without_conditions_1_2": "Without those, and those without a common place"}  # fmt: skip
+    parts = {"": "All cases", "_without_condition_1": "Without those in which some raters marked nothing",
+             "_without_conditions_1_2": "Without those, and those without overlap"}  # fmt: skip
     rows = tuple(
         (text_cell(title), *(table.cell(f"{s}{part}") for s in ("fleiss_kappa", "cohen_kappa")))
         for part, title in parts.items()
@@ -271,13 +274,13 @@ def _confusion_table(findings: Findings) -> Iterator[Block]:
     rows = tuple(
         (text_cell(a), *(table.quote(by[a, b], 0) if (a, b) in by else text_cell("") for b in names)) for a in names
     )
-    columns = (Column("Label", number=False), *(Column(name, f"One rater said {name}.") for name in names))
+    columns = (Column("Label", number=False), *(Column(name, f"One rater marked {name}.") for name in names))
     note = (
         f"How many {pixel_word(findings)}s two raters both marked, one with the label of the line and one with that "
         "of the "
         "column, over all pairs of raters."
     )
-    yield PageTable("confusions", "Same place, other label", columns, rows, note)
+    yield PageTable("confusions", "Same pixel, different label", columns, rows, note)
 
 
 def _feature_chart(findings: Findings) -> Iterator[Block]:
@@ -307,7 +310,10 @@ def _curve_table(findings: Findings) -> Iterator[Block]:
          *(table.cell("agreement_curve", "group", *r.extra, group=g, digits=1, percent=True) for g in groups))
         for r in pooled
     )  # fmt: skip
-    title, note = "How many raters marked the same", f"Share of the {pixel_word(findings)}s that anybody marked."
+    title, note = (
+        "How many raters marked the same pixels",
+        f"Share of the {pixel_word(findings)}s that any rater marked.",
+    )
     yield PageTable("agreement-curve-table", title, columns, rows, note, closed=True)
 
 
@@ -329,7 +335,7 @@ def compare_groups(findings: Findings) -> Iterator[Chart]:
     entries = {group: _bars(findings, group) | _points(findings, group) for group in groups}
     if not any(entries.values()):
         return
-    svg = grouped_bars(entries, f"mean over {subject_word(findings)}s", "Groups beside each other")
+    svg = grouped_bars(entries, f"mean over {subject_word(findings)}s", "Groups side by side")
     bars = [bar for own in entries.values() for bar in own.values() if isinstance(bar, tuple)]
     caption = [f"Bars: means over {subject_word(findings)}s."]
     caption += [f"Whiskers: {interval_name(findings)}."] if any(not math.isnan(low) for _, low, _ in bars) else []

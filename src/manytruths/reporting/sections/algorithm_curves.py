@@ -46,7 +46,7 @@ def curve_lead(findings: Findings, grey: GreyScores) -> Iterator[Sentence]:
     names = [c.name for c in grey.counts]
     ends = {name: both for name in names if (both := area_range(grey, name))}
     if not ends:
-        yield ("No algorithm can be judged: under no reference standard is anything marked.",)
+        yield ("No algorithm can be evaluated: nothing is marked under any reference standard.",)
         return
     best = max(ends, key=lambda name: ends[name][1].value)
     low, high = ends[best]
@@ -70,7 +70,7 @@ def curve_blocks(findings: Findings) -> Iterator[Block]:
     yield Paragraphs(
         (
             (
-                "These algorithms give a grey value (a response or probability) instead of a mask, so they are judged "
+                "These algorithms give a probability (or another response) instead of a mask, so they are evaluated "
                 "at every threshold. Recall is the share of what is marked that they find; precision is the share of "
                 "what they find that is marked. Precision depends on how common the marked is, so P̄ averages it over "
                 f"prevalences from {100 * low:.2g}% to {100 * high:.2g}%. The area under P̄ against recall sums it up.",
@@ -104,13 +104,13 @@ def _bounds_table(findings: Findings, grey: GreyScores) -> PageTable:
         Column("smallest by", "The reference standard that gives it", number=False),
         Column("Largest area", "Over all reference standards"),
         Column("largest by", "The reference standard that gives it", number=False),
-        Column("CCO", "Correlation of the response with how many raters marked, where anybody did; 1 at best"),
+        Column("CCO", "Correlation of the response with the number of raters who marked, where any did; 1 at best"),
         Column("CCI", "The same over the whole image"),
         *([Column("CCO, rest", "The same without what the algorithm was trained on")] if outside else []),
         *([Column("CCI, rest", "The same without what the algorithm was trained on")] if outside else []),
     )
     note = "The two votes are often taken as bounds, but a single rater can score an algorithm lower or higher still."
-    title = "Area under P̄-R: between what does it lie?"
+    title = "Range of the area under P̄-R"
     return PageTable("algorithm-area-bounds", title, columns, lines, note if bounds else "")
 
 

@@ -55,9 +55,9 @@ VERDICT_METRICS = {
     "dice": METRICS["dice"],
     "hausdorff_95": METRICS["hausdorff_95"],
     "surface_dice": "Share of the outlines that lie as close to each other as two raters' do",
-    "extended_dice": "Dice that blames nobody where the raters themselves differ",
+    "extended_dice": "Dice in which pixels that some raters marked count as no error",
 }
-ALGORITHM = Column("Algorithm", "Who is judged", number=False)
+ALGORITHM = Column("Algorithm", "What is evaluated", number=False)
 JUDGED_BY = Column("Judged by", "What is taken as the reference standard", number=False)
 MOST_ACROSS = 8
 """Most columns of a table; with more algorithms and standards, single raters are left out."""
@@ -274,7 +274,7 @@ def _extended_dice_table(
             *_sd_columns(findings),
             Column("Shared by raters", "What all raters marked over what any marked; where low, nearly all score 1"),
         )
-        note = "Only what every rater left, or what every rater marked, counts as a mistake here."
+        note = "Only pixels that no rater marked, or that every rater marked, count as errors here."
         yield PageTable("extended-dice", "Within what raters accept: extended Dice", columns, lines, note)
 
 
@@ -289,9 +289,9 @@ def verdict_table(findings: Findings) -> Iterator[PageTable]:
     lines = tuple((*_label_cells(several, parts[r.label]), *_verdict_row(findings, r, parts)) for r in rows)
     columns = (
         *_label_heads(several),
-        Column("Algorithm", "Who is set beside the raters", number=False),
-        Column("Measure", "By what both are measured", number=False),
-        Column("Judged by", "Who judges; a rater is never judged by his own mask", number=False),
+        Column("Algorithm", "What is compared with the raters", number=False),
+        Column("Measure", "The metric", number=False),
+        Column("Judged by", "The reference; raters are never judged by their own mask", number=False),
         Column("Algorithm's mean", f"Mean over {subject_word(findings)}s, with its {interval_name(findings)}"),
         Column("Raters' means", "The lowest and the highest of the raters' own means", number=False),
         Column("Verdict", "Whether it agrees with the judge more closely than every rater, less closely, or neither; "
@@ -299,7 +299,9 @@ def verdict_table(findings: Findings) -> Iterator[PageTable]:
     )  # fmt: skip
     distances = empty_masks(findings) if any(is_distance(r.statistic) for r in rows) else ""
     note = " ".join(filter(None, (PAIRED, one_more_rater(findings), distances)))
-    yield PageTable("algorithm-verdicts", "Algorithms beside the raters", columns, lines, note, len(lines) > LONG)
+    yield PageTable(
+        "algorithm-verdicts", "Algorithms compared with the raters", columns, lines, note, len(lines) > LONG
+    )
 
 
 def _is_shown(row: Row) -> bool:

@@ -108,14 +108,13 @@ def _comparison_sentences(findings: Findings, evaluation: Evaluation) -> Iterato
     assert evaluation.hard is not None
     human = evaluation.hard.ranges.get((judged_label(findings), OTHERS, "dice"))
     if findings.study.options.exchangeable:
-        yield (
-            "The raters are not the same people in every case, so that algorithms cannot be set beside each of them.",
-        )
+        yield ("Raters are exchangeable, so algorithms cannot be compared with each of them.",)
     elif human is None or len(human.raters) < LEAST_RATERS:
         few = spell_count(len(findings.study.rater_names), "rater")
         yield (
-            f"Whether the algorithms agree with the raters as these do with each other cannot be told: {few} make no "
-            "range to compare with.",
+            f"Whether the algorithms agree with the raters as these do with each other cannot be determined: {few} "
+            "make "
+            "no range to compare with.",
         )
     else:
         yield from _verdict_sentences(findings, human)
@@ -128,7 +127,7 @@ def _verdict_sentences(findings: Findings, human: HumanRange) -> Iterator[Senten
         for name in names:
             by.setdefault(verdict_text(human, name), []).append(name)
         text = "; ".join(f"{words}: {join_names(own)}" for words, own in by.items())
-        yield (f"Beside the raters, when both are judged by the other raters (Dice): {text}.",)
+        yield (f"Compared with the raters, both judged by the other raters (Dice): {text}.",)
         return
     for i, row in enumerate(rater_comparison(findings)):
         name = str(row["algorithm"])
@@ -158,8 +157,8 @@ def _human_range_blocks(findings: Findings) -> Iterator[Block]:
 
 def _notes(findings: Findings) -> Iterator[Block]:
     kinds = {
-        "What to know before believing this": findings.evaluation.notes if findings.evaluation else (),
-        "About the ranking": findings.ranking.notes if findings.ranking else (),
+        "Notes on the evaluation": findings.evaluation.notes if findings.evaluation else (),
+        "Notes on the ranking": findings.ranking.notes if findings.ranking else (),
     }
     for title, notes in kinds.items():
         own = (note for note in notes if note not in findings.agreement.notes)
@@ -234,7 +233,7 @@ def _dice_summary(findings: Findings) -> Iterator[Sentence]:
         (r for r in own if not r.group and r["against"] == standard and is_defined(r)), key=lambda r: -r.value
     )
     if not rows:
-        yield ("How good the algorithms are cannot be told: there is nothing to judge them by.",)
+        yield ("The algorithms cannot be evaluated: there is no reference standard to judge them by.",)
         return
     parts: list[Sentence] = [
         (algorithm_cell(findings, str(r["algorithm"])), " ", table.quote(r)) for r in rows[:MOST_NAMED]
@@ -255,7 +254,7 @@ def _area_summary(findings: Findings) -> Iterator[Sentence]:
     names = orders.rankings[0].order if orders else [c.name for c in findings.evaluation.grey.counts]
     ends = {name: both for name in names if (both := area_range(findings.evaluation.grey, name))}
     if not ends:
-        yield ("How good the algorithms are cannot be told: there is nothing to judge them by.",)
+        yield ("The algorithms cannot be evaluated: there is no reference standard to judge them by.",)
         return
     parts: list[Sentence] = [
         (algorithm_cell(findings, name), " " if i else " reaches ", table.quote(low), " to ", table.quote(high))

@@ -78,7 +78,7 @@ def _agreement_parts(findings: Findings) -> Iterator[Part]:
     if table.row("dice") is not None:
         yield Column("Dice", MEANINGS["dice"]), _score_of(table, "dice")
         size = _score_of(table, "volume_difference", digits=0, percent=True)
-        yield Column("Size differs by", MEANINGS["volume_difference"]), size
+        yield Column("Relative volume difference", MEANINGS["volume_difference"]), size
         yield Column("Positive agreement", MEANINGS["positive_agreement"]), _score_of(table, "positive_agreement")
 
 
@@ -88,7 +88,7 @@ def _complexity_parts(findings: Findings) -> Iterator[Part]:
     if not entropy:
         return
     if findings.fusion.groups is not None:
-        help = "Groups of these cases by STAPLE's map of what anybody marked; see How hard is each case?"
+        help = "Groups of these cases by STAPLE's probabilities where any rater marked; see How hard is each case?"
         yield (
             Column("Complexity", help, number=False),
             lambda row: text_cell(group_name(str(entropy[row.case]["class"]))),
@@ -126,10 +126,10 @@ def _algorithm_parts(findings: Findings) -> Iterator[Part]:
 
 
 def _description_parts(findings: Findings) -> Iterator[Part]:
-    help = "Who marked nothing, or whose drawing is furthest from the vote."
+    help = "Raters who marked nothing, or whose mask is furthest from the vote."
     texts = {row.case: describe_case(findings, row.case) for row in cases_by_kappa(findings)}
     if any(texts.values()):
-        yield Column("What to see there", help, number=False), lambda row: text_cell(texts[row.case])
+        yield Column("What to look at", help, number=False), lambda row: text_cell(texts[row.case])
 
 
 # --- disputed cases, and who marked what
@@ -188,12 +188,8 @@ def dispute_table(findings: Findings) -> PageTable | None:
         Column("Case", number=False),
         *([Column("Group", number=False)] if groups else []),
         Column("Fleiss' kappa", "Agreement of all raters beyond chance: 1 is full agreement, 0 is chance."),
-        *(
-            [Column("Dice", "How far two raters' drawings overlap, on average over the pairs of raters.")]
-            if dice
-            else []
-        ),
-        *([Column("What to see there", number=False)] if described else []),
+        *([Column("Dice", "Overlap of two raters' masks, mean over pairs of raters.")] if dice else []),
+        *([Column("What to look at", number=False)] if described else []),
     ]
     lines = tuple(tuple(_dispute_row(findings, table, row, groups, dice))[: len(columns)] for row in rows)
     return PageTable("disputed-cases", "Most disputed cases", tuple(columns), lines)
@@ -224,7 +220,7 @@ def describe_case(findings: Findings, case: str) -> str:
     elif empty:
         remarks.append(f"{join_names(empty, 4)} marked nothing")
     if not has_overlap(table):
-        remarks.append("no place was marked by two raters")
+        remarks.append("no pixel was marked by two raters")
     return "; ".join(remarks) or _furthest_rater(findings, case)
 
 
@@ -267,16 +263,16 @@ def _edits_sentence(findings: Findings) -> Sentence:
     if not edits:
         return ()
     single = edits == 1
-    start = f" {spell_count(edits, 'read').capitalize()} started from another's mask, and "
+    start = f" {spell_count(edits, 'reading').capitalize()} started from another rater's mask, and "
     if findings.study.options.edited == "keep":
-        return (f"{start}{'counts' if single else 'count'} all the same.",)
+        return (f"{start}{'is' if single else 'are'} kept.",)
     return (f"{start}{'is' if single else 'are'} left out; what was changed is in agree/edits.csv.",)
 
 
 def _presence_sentence(findings: Findings) -> Sentence:
     study = findings.study
     if study.options.exchangeable:
-        return (f"Every case was marked by {raters_per_case(findings)}, who need not be the same people in each.",)
+        return (f"Every case was marked by {raters_per_case(findings)}, who need not be the same in each case.",)
     absent = {rater: gaps for rater in study.rater_names if (gaps := _absent_cases(findings, rater))}
     if not absent:
         return (f"There is a mask of every rater for {'every' if len(study) > 1 else 'the'} case.",)

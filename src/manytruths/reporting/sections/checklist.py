@@ -26,7 +26,7 @@ SOURCE = (
     "were proposed. J Clin Epidemiol 2011;64(1):96–106. doi:10.1016/j.jclinepi.2010.03.002. Items in our own words. "
     "Answers are what the files say: check them, and write what they cannot know."
 )
-NOT_THERE = "Not in the data: you must say it."
+NOT_THERE = "Not in the data: for you to report."
 
 ASKED = (
     "Title or abstract: say that reliability or agreement of raters was investigated.",
@@ -97,7 +97,7 @@ def _answers(findings: Findings) -> Iterator[Answer]:
     yield Answer(_study_numbers(findings, counts), ANSWERED)
     yield _included_subjects(findings, counts)
     yield _estimate_answer(findings)
-    yield Answer(f"{NOT_THERE} The sections before this one say what stands out.")
+    yield Answer(f"{NOT_THERE} The sections before this one summarise the results.")
     yield Answer("Tables by case, group, label, pair and rater can be saved from this page as CSV.", ANSWERED)
 
 
@@ -138,7 +138,7 @@ def _properties(findings: Findings) -> str:
         return ""
     if findings.coded:
         return f"Known of each rater: {join_names(columns)} (not shown, as names were replaced by codes)."
-    texts = [f"{c}: {_counts_text(dict(Counter(row.get(c) or 'not said' for row in rows)))}" for c in columns]
+    texts = [f"{c}: {_counts_text(dict(Counter(row.get(c) or 'not given' for row in rows)))}" for c in columns]
     return f"Raters by {'; by '.join(texts)}."
 
 
@@ -169,7 +169,10 @@ def _independence(findings: Findings) -> Answer:
                 "where what is marked is large or easy to see.")  # fmt: skip
     edits = sum(len(case.edits) for case in findings.study)
     if edits:
-        return Answer(f"{text} By the register, {counted(edits, 'read')} started from another's mask.", PARTLY)
+        return Answer(
+            f"{text} According to the reading log, {counted(edits, 'reading')} started from another rater's mask.",
+            PARTLY,
+        )
     return Answer(f"{text} Not in the data: whether raters saw each other's marks.", PARTLY)
 
 
@@ -198,7 +201,7 @@ ESTIMATES = {
     "krippendorff_alpha": "Reliability: Krippendorff's alpha, mean over {}s",
     "dice": "Agreement: Dice between two raters, mean over pairs and {}s",
     "positive_agreement": "Agreement: positive agreement, mean over {}s",
-    "volume_difference": "Agreement: relative difference in size of two raters, mean over pairs and {}s",
+    "volume_difference": "Agreement: relative volume difference of two raters, mean over pairs and {}s",
 }
 
 

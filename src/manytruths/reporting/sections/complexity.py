@@ -24,10 +24,10 @@ MOST_NAMED = 3
 HEADS = {
     "esm": ("ESM", "Entropy scaled by mean: the higher, the harder the case; 0 where all raters mark the same"),
     "ssm": ("SSM", "Standard deviation scaled by mean: the higher, the harder the case, likewise"),
-    "entropy": ("Entropy", "How mixed STAPLE's probabilities are inside what anybody marked; 0 where all are equal"),
+    "entropy": ("Entropy", "How mixed STAPLE's probabilities are where any rater marked; 0 where all are equal"),
     "mean": (
         "Mean",
-        "How likely, on average, what anybody marked belongs to it (by STAPLE); 1: all raters agree on all of it",
+        "Mean of STAPLE's probabilities where any rater marked; 1: all raters agree",
     ),
     "std": ("SD", "Standard deviation: how much that likelihood varies from pixel to pixel"),
 }
@@ -64,7 +64,8 @@ def _hardest_cases(findings: Findings) -> list[Row]:
 
 def _lead(findings: Findings) -> Iterator[Sentence]:
     yield (
-        "A case is hard where raters mark different things. STAPLE gives every pixel that anybody marked a probability "
+        "A case is hard where raters mark different things. STAPLE gives every pixel that any rater marked a "
+        "probability "
         "of being rightly marked. Where all agree, that is 1 everywhere: mean 1, entropy 0. The lower it is (mean) "
         "and the more it varies (entropy), the harder the case. ESM is both in one number (entropy / "
         "mean²): high is hard.",
@@ -151,7 +152,7 @@ def _group_blocks(findings: Findings) -> Iterator[Block]:
         Column("Entropy", "At the centre of the group"),
         Column("Mean", "At the centre of the group"),
     )
-    note = "Groups are relative to this study: the cases were parted into three by where they lie in the chart."
+    note = "Groups are relative to this study: the cases were divided into three by their position in the chart."
     yield PageTable("complexity-groups", "Groups of cases", columns, tuple(lines), note)
 
 
@@ -193,13 +194,13 @@ def _overview_table(findings: Findings) -> PageTable:
         cells = text_cell(HEADS[name][0], why=HEADS[name][1]), number_cell(FILE, mean), number_cell(FILE, std)
         lines.append((*cells, text_cell(undefined_share(mean))))
     columns = (
-        Column("Measure", "See the pointer over each for what it means", number=False),
+        Column("Measure", "The tooltip explains each measure", number=False),
         Column("Mean", f"Mean over {subject_word(findings)}s, with its {interval_name(findings)}"),
         sd_column(findings),
         Column("Undefined", f"{subject_word(findings).capitalize()}s for which it is not defined"),
     )
     note = (
-        "Complexity counts only what anybody marked and equally much background (the modified background), "
+        "Complexity counts only pixels that any rater marked and as much background (the modified background), "
         "whatever region the other sections count."
     )
     return PageTable("complexity", "Complexity of all cases", columns, tuple(lines), note)

@@ -32,7 +32,7 @@ NAME, TITLE = "how-it-was-computed", "How it was computed"
 LEAD = "What was done, with which settings, from which files: to write a methods section, or to do it all again."
 NO_CHECKSUMS = (
     "Names were replaced by codes. So paths and checksums are left out: a path often names a patient or a rater, and "
-    "whoever has the files could tell by a checksum who a case is."
+    "whoever has the files could identify a case by its checksum."
 )
 
 
@@ -89,8 +89,8 @@ Line = tuple[str, str, str]
 """Part, setting, value."""
 
 MISSING = {
-    "worst": "a missing prediction counts as the worst score there is",
-    "exclude": "a case without a prediction is left out for all algorithms",
+    "worst": "missing predictions get the worst score",
+    "exclude": "cases with a missing prediction are left out for all algorithms",
 }
 
 
@@ -100,7 +100,7 @@ def versions_table(findings: Findings) -> PageTable:
     rows += [(title, version(name)) for title, name in (("NumPy", "numpy"), ("SciPy", "scipy"), ("Pillow", "pillow"))]
     rows += [("Platform", f"{platform.system()}, {platform.machine()}")]
     same = "data, options, key of codes and versions" if findings.coded else "data, options and versions"
-    note = f"The same {same} give the same page; when it was made, and how long it took, stands in run.json."
+    note = f"The same {same} give the same page; the date and duration of the run are in run.json."
     return _text_table("versions", "Versions", ("Software", "Version"), rows, note)
 
 
@@ -174,7 +174,7 @@ def _evaluation_settings(findings: Findings, judged: Evaluation) -> Iterator[Lin
     yield part, "reference standards", ", ".join(judged.plan.truths)
     yield part, "missing predictions", MISSING[judged.missing]
     if judged.plan.threshold is not None:
-        yield part, "grey predictions cut at", f"{judged.plan.threshold:g}"
+        yield part, "threshold of probabilities", f"{judged.plan.threshold:g}"
     if judged.hard is not None and judged.plan.distances:
         yield part, "surfaces", judged.plan.definition
         yield part, "tolerance of surface Dice", join_names(tolerances(findings)) or "none"
@@ -256,7 +256,7 @@ def undefined_block(findings: Findings) -> Block:
         Column("Why", number=False), Column("How many"), Column("Where", number=False), Column("File", number=False),
     )  # fmt: skip
     rows = tuple(_gap_row(*key, gap) for key, gap in gaps.items())
-    note = "Undefined values are left out of means and counted; nothing is put in their place."
+    note = "Undefined values are left out of means and counted; they are not replaced by other values."
     many = len(rows) > MANY_ROWS
     return PageTable("undefined", "Undefined values and why", columns, rows, note, filter=many, closed=many)
 

@@ -23,7 +23,7 @@ from ...core.undefined import code
 from ...evaluation.ranking.wilcoxon import EXACT
 from ...inference.intervals import MIN_SUBJECTS
 from ...io.scores import PERFECT
-from ..elements import Sentence, plain_text
+from ..elements import Sentence, plain_text, spell_intervals
 from ..findings import Findings
 from .algorithm_curves import area_range
 from .algorithm_scores import empty_masks, judged_label, range_text, tolerances, verdict_text
@@ -70,7 +70,7 @@ PAIR_NAMES = {
     "cohen_kappa": "Cohen's kappa",
     "dice": "the Dice coefficient",
     "iou": "intersection over union (IoU)",
-    "volume_difference": "relative difference in size",
+    "volume_difference": "relative volume difference",
 }
 SCORE_NAMES = {
     "dice": "Dice",
@@ -79,7 +79,7 @@ SCORE_NAMES = {
     "specificity": "specificity",
     "ppv": "PPV",
     "cohen_kappa": "Cohen's kappa",
-    "volume_difference": "difference in size",
+    "volume_difference": "relative volume difference",
     "hausdorff": "Hausdorff distance",
     "hausdorff_95": "95% Hausdorff distance",
     "mean_surface_distance": "mean surface distance",
@@ -208,7 +208,8 @@ def _rater_methods(findings: Findings) -> Iterator[str]:
     if raters is None or len(raters.differences.raters) < 3 or "mean_difference" not in here:
         return
     yield (
-        "With all cases pooled, outliers were raters whose mean of 1 − Dice to the others lay more than one standard "
+        "With all cases pooled, outliers were raters whose mean Dice distance (1 − Dice) to the others lay more than "
+        "one standard "
         f"deviation above the raters' mean{_cite_statistic('outlier')}."
     )
     more = [f"Ward clustering{cite('Ward 1963')}"]
@@ -240,7 +241,7 @@ def _standard_methods(findings: Findings) -> Iterator[str]:
 
 def _evaluation_methods(findings: Findings, judged: Evaluation, counts: StudyCounts) -> Iterator[str]:
     scored = {row.statistic for row in judged.table("scores").rows}
-    kind = "Grey-valued predictions" if findings.study.options.grey else "Segmentations"
+    kind = "Predicted probabilities" if findings.study.options.grey else "Segmentations"
     who, by = counted(len(findings.study.algorithms), "algorithm"), _join_cited(SCORE_NAMES, scored)
     yield f"{kind} of {who} were judged against {join_names(_judged_against(findings, judged), 9)} by {by}."
     apart = tolerances(findings)
@@ -252,10 +253,10 @@ def _evaluation_methods(findings: Findings, judged: Evaluation, counts: StudyCou
         low, high = judged.grey.skew
         yield f"P̄ averaged precision over prevalences from {low:.3g} to {high:.3g}."
     if judged.plan.threshold is not None:
-        yield f"Grey values were cut at {judged.plan.threshold:g}."
+        yield f"Probabilities were thresholded at {judged.plan.threshold:g}."
     if counts.predictions_missing:
-        how = "counted as the worst score" if judged.missing == "worst" else "excluded the case for all algorithms"
-        yield f"A missing prediction {how}."
+        how = "got the worst score" if judged.missing == "worst" else "excluded their case for all algorithms"
+        yield f"Missing predictions {how}."
     if empty_masks(findings):
         yield "Distances to or from an empty mask counted as the image's diagonal."
     if any(row["verdict"] for row in judged.table("verdicts").rows):
@@ -312,7 +313,7 @@ def _software_sentence(findings: Findings) -> str:
 
 MAIN = {
     "dice": "the Dice coefficient of two raters",
-    "volume_difference": "their difference in size",
+    "volume_difference": "their relative volume difference",
     "fleiss_kappa": "Fleiss' kappa",
     "krippendorff_alpha": "Krippendorff's alpha",
 }
@@ -328,7 +329,8 @@ def results_text(findings: Findings) -> str:
         _algorithm_results(findings),
         _order_results(findings),
     )
-    sentences = [plain_text(capitalise(sentence)) for part in parts for sentence in part]
+    interval = interval_name(findings)
+    sentences = [plain_text(spell_intervals(capitalise(s), interval)) for part in parts for s in part]
     return " ".join(sentences) or f"No two raters could be compared: {why_no_overlap(findings)}."
 
 

@@ -45,15 +45,15 @@ def _turned_warning(findings: Findings) -> Iterator[Sentence]:
     """A warning about raters with a mask that was probably saved turned."""
     if names := turned_raters(findings):
         who = join_parts([("rater ", rater_cell(findings, name)) for name in names])
-        yield ("A mask of ", *who, " was probably saved the wrong way round (see In short): what is said of raters "
-               "here may be due to that.")  # fmt: skip
+        yield ("A mask of ", *who, " was probably saved turned or flipped (see In short): the results of raters "
+               "below may be due to that.")  # fmt: skip
 
 
 def _charts(findings: Findings) -> Iterator[Block]:
     svgs = charts(findings.agreement)
     captions = {
         "dendrogram": "Raters who draw alike are joined far to the left; who joins last differs most from the others.",
-        "dice-between-raters": "Every rater against every other, all cases together: 1 is the same drawing.",
+        "dice-between-raters": "Every rater against every other, all cases pooled: 1 means identical masks.",
     }
     if len(_rater_names(findings)) == 2:
         del captions["dendrogram"]
@@ -96,10 +96,10 @@ def _tendency_table(findings: Findings, table: TableIndex) -> PageTable:
     """How each rater draws compared with the others."""
     columns = [
         *_name_columns(findings),
-        Column("Differs from others by", "1 − Dice to each of the others, on average: 0 is the same drawing."),
-        Column("Stands out", "Differs by more than the raters' mean plus one SD: somebody mostly does.", number=False),
-        Column("Size, of the others'", "What the rater marked over what the others marked: above 1 is larger."),
-        Column("Draws", "The size in words: 25% larger or 20% smaller than the others is worth a word.", number=False),
+        Column("Dice distance to others", "1 − Dice to each of the others, on average: 0 means identical masks."),
+        Column("Outlier", "Dice distance above the raters' mean + 1 SD: mostly one rater is.", number=False),
+        Column("Relative area", "Area that the rater marked over the mean area of the others: above 1 is larger."),
+        Column("Draws", "Larger: by at least 25%; smaller: by at least 20%.", number=False),
         Column("Misses", "Of what at least half of the others marked, the share that this rater left."),
         Column("Alone", "Of what this rater marked, the share that nobody else marked."),
         Column("Williams' index", "1: agrees with the others as they agree among themselves; less: agrees less."),
@@ -172,7 +172,7 @@ def _pair_table(findings: Findings, table: TableIndex, rows: Sequence[Row]) -> P
     )
     note = f"Means are over {subject_word(findings)}s, pooled numbers over all {pixel_word(findings)}s."
     if few:
-        return PageTable("rater-pairs", "Every two raters", columns, cells, note, closed=len(rows) > MANY_PAIRS)
+        return PageTable("rater-pairs", "Pairs of raters", columns, cells, note, closed=len(rows) > MANY_PAIRS)
     note += f" All {len(rows):,} pairs are in agree/pairs.csv."
     return PageTable("rater-pairs", f"The {ENDS} pairs most and least alike", columns, cells, note, closed=True)
 
@@ -186,9 +186,9 @@ def _most_and_least_alike(table: TableIndex, rows: Sequence[Row]) -> list[Row]:
 
 def _pair_columns() -> list[Column]:
     return [
-        Column("Dice", "How far the two drawings overlap, on average: 1 is the same drawing."),
+        Column("Dice", "Overlap of the two masks, on average: 1 means identical masks."),
         Column("Cohen's kappa", "Agreement of the two beyond chance, on average."),
-        Column("Size differs by", "Of the mean of their two sizes, on average."),
+        Column("Relative volume difference", "Difference of the two sizes over their mean, on average."),
         Column("Dice, pooled", "All cases as if they were one."),
         Column("Kappa, pooled", "All cases as if they were one."),
     ]
@@ -213,7 +213,7 @@ def _repeat_table(findings: Findings) -> Iterator[Block]:
         (*(rater_cell(findings, str(name)) for name in (r["rater_a"], r["rater_b"])), *_pair_cells(table, r))
         for r in rows
     )
-    note = "Even one rater draws differently on another day: a guide to how much agreement to expect of two."
+    note = "One rater also marks differently on another day: a guide to how much agreement to expect of two."
     yield PageTable("rater-repeats", "The same rater twice", columns, cells, note)
 
 
@@ -221,19 +221,19 @@ def _dependence_block(findings: Findings) -> Iterator[Block]:
     """Whether the raters' errors are correlated."""
     sentences = tuple(_dependence_sentences(findings))
     if sentences:
-        yield Paragraphs(sentences, "Do the raters' errors go together?")
+        yield Paragraphs(sentences, "Are the raters' errors correlated?")
 
 
 def _dependence_sentences(findings: Findings) -> Iterator[Sentence]:
     errors = error_dependence(findings)
     if errors is not None:
         yield (
-            "The more the raters' errors go together, the less their votes add to each other. Here ",
+            "The more the raters' errors are correlated, the less their votes add to each other. Here ",
             *errors.sentence,
             ". A mistake that all share cannot be seen at all.",
         )
     elif len(_rater_names(findings)) < LEAST_RATERS:
-        yield ("Whether the raters' errors go together cannot be told: this needs at least four raters.",)
+        yield ("Whether the raters' errors are correlated cannot be determined: this needs at least four raters.",)
     alike, pairs = possible_copies(findings), find_table(findings, "agree", "pairs")
     for copy in alike.pairs if alike.suspected else ():
         names = (rater_cell(findings, copy.rater_a), " and ", rater_cell(findings, copy.rater_b))
@@ -285,14 +285,18 @@ def outlier_sentences(findings: Findings) -> Iterator[Sentence]:
         return
     table = find_table(findings, "agree", "raters")
     if not any(is_defined(table.row("mean_difference", "pooled", rater)) for rater in raters.differences.raters):
-        yield ("Whether a rater stands out cannot be told: no two raters can be compared.",)
+        yield ("Outliers cannot be determined: no two raters can be compared.",)
     elif len(raters.differences.raters) == 2:
-        yield ("With two raters, neither can be said to stand out: it takes a third to see who differs.",)
+        yield ("With two raters there is no outlier: it takes a third rater to see who differs.",)
     elif not raters.differences.outliers:
-        yield ("No rater stands out from the others.",)
+        yield ("No rater is an outlier.",)
     elif all_alike(findings):
         most = max((r for r in table.all("mean_difference", "pooled") if is_defined(r)), key=lambda r: r.value)
-        yield ("No rater differs much from the others: 1 − Dice to them is at most ", table.quote(most), " on average.")
+        yield (
+            "No rater differs much from the others: the mean Dice distance to them is at most ",
+            table.quote(most),
+            ".",
+        )
     for rater in outlying_raters(findings):
         yield _outlier_sentence(findings, table, rater)
     if outlying_raters(findings):
@@ -322,17 +326,21 @@ def outlier_summary(findings: Findings) -> Iterator[Sentence]:
     table = find_table(findings, "agree", "raters")
     parts: list[Sentence] = [(rater_cell(findings, r), ": ", table.cell("mean_difference", "pooled", r)) for r in names]
     limit = table.cell("outlier_threshold", "pooled", "")
-    yield ("Some raters stand out, with drawings that are far from the others' on average (1 − Dice is ",
-           *join_parts(parts), "; more than ", limit, " stands out).")  # fmt: skip
+    yield (
+        "Some raters are outliers by their mean Dice distance to the others (",
+        *join_parts(parts),
+        "; above ",
+        limit,
+        " is an outlier).",
+    )
     yield (_outlier_caveat(findings),)
 
 
 def _outlier_sentence(findings: Findings, table: TableIndex, rater: str) -> Sentence:
     name, why = rater_cell(findings, rater), list(_outlier_reasons(table, rater, rater_cell(findings, rater)))
     apart: Sentence = (
-        " stands out, with drawings that are ", table.cell("mean_difference", "pooled", rater),
-        " from the others' on average (1 − Dice; more than ", table.cell("outlier_threshold", "pooled", ""),
-        " stands out)",
+        " is an outlier, with a mean Dice distance (1 − Dice) of ", table.cell("mean_difference", "pooled", rater),
+        " to the others (above ", table.cell("outlier_threshold", "pooled", ""), " is an outlier)",
     )  # fmt: skip
     reasons: Sentence = (": ", *join_parts(why, "; ", "; ")) if why else ()
     return ("Rater ", name, *apart, *reasons, ".")
@@ -341,8 +349,10 @@ def _outlier_sentence(findings: Findings, table: TableIndex, rater: str) -> Sent
 def _outlier_caveat(findings: Findings) -> str:
     """A caveat: of equal raters, one exceeds mean + 1 SD in 51% (three raters) to 99% (13 raters) of studies."""
     often = "often" if len(findings.study.rater_names) < FEW_RATERS else "nearly always"
-    copied = "; and where two copied, the others do" if possible_copies(findings).suspected else ""
-    return f"By this rule (mean + one SD) somebody {often} stands out, also among equally good raters{copied}."
+    copied = (
+        "; and where two raters copied, the others appear as outliers" if possible_copies(findings).suspected else ""
+    )
+    return f"By this rule (mean + 1 SD) there is {often} an outlier, even among equally good raters{copied}."
 
 
 def _outlier_reasons(table: TableIndex, rater: str, name: Cell) -> Iterator[Sentence]:
@@ -373,7 +383,7 @@ def size_sentences(findings: Findings) -> Iterator[Sentence]:
     for word, chosen in (("larger", draws_larger), ("smaller", draws_smaller)):
         for row in filter(chosen, rows[:MOST_NAMED]):
             rater = rater_cell(findings, str(row["rater"]))
-            verb, times = (" draws", " times the size that the others mark") if not parts else ("", " times")
+            verb, times = (" draws", " times the area of the others") if not parts else ("", " times")
             parts.append(("rater ", rater, f"{verb} {word}, ", table.quote(row), times))
     if parts:
         how = " systematically" if len(findings.study) > 1 else ""

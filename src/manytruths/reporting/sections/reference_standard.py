@@ -54,16 +54,16 @@ HARD = {
 }
 """Rates of each rater: titles and meanings."""
 SOFT = {
-    "accuracy": ("Soft accuracy", "Share of places that the rater has right, weighed by how sure it is (Gordon)"),
-    "gordon_f": ("Gordon's F", "Sensitivity and specificity in one number (harmonic mean), weighed by how sure it is"),
-    "balanced_accuracy": ("Balanced accuracy", "Mean of sensitivity and specificity, weighed by how sure it is"),
+    "accuracy": ("Soft accuracy", "Share of pixels that the rater has right, weighted by probability (Gordon 2009)"),
+    "gordon_f": ("Gordon's F", "Harmonic mean of sensitivity and specificity, weighted by probability"),
+    "balanced_accuracy": ("Balanced accuracy", "Mean of sensitivity and specificity, weighted by probability"),
 }
 """Rates against the probabilities of a reference standard."""
 
 STANDARD = Column("Reference standard", "How the raters were put together", number=False)
 CHANGED = Column("Changed", "Share of the image that one marks and the other does not (or labels otherwise)")
 OTHER = Column("and", "The one that it is compared with", number=False)
-SIZE = Column("Size differs by", "Difference of the marked areas or volumes, as a share of their mean")
+SIZE = Column("Relative volume difference", "Difference of the marked areas or volumes, as a share of their mean")
 
 
 def section(findings: Findings) -> Section:
@@ -104,7 +104,7 @@ def _lead(findings: Findings, table: TableIndex) -> Iterator[Sentence]:
         least, pair = min(rows, key=lambda item: item[0].value)
         yield (*_difference_sentence(findings, table, least, pair, several=len(rows) > 1), *_rater_overlap(findings))
     elif _method_pairs(findings):
-        yield (f"How far reference standards differ cannot be told: {why_no_overlap(findings)}.",)
+        yield (f"How far reference standards differ cannot be computed: {why_no_overlap(findings)}.",)
 
 
 def _difference_sentence(
@@ -117,7 +117,7 @@ def _difference_sentence(
     yield table.quote(least, level=interval_name(findings))
     size = table.row("volume_difference", "mean", *pair)
     if size is not None and is_defined(size):
-        yield " and differ in size by "
+        yield ", with a relative volume difference of "
         yield table.quote(size, 0, percent=True, interval=False)
     yield "."
 
@@ -150,7 +150,7 @@ def _advice(findings: Findings, table: TableIndex) -> Iterator[Sentence]:
         text = "STAPLE is for raters who differ in quality and whose errors are independent of each other."
         yield (text, *_dependence_sentences(findings), *_background_sentence(table))
     if two:
-        yield ("Two raters cannot outvote each other: where they differ, no reference standard knows who is right.",)
+        yield ("Two raters cannot outvote each other: where they differ, no consensus can tell who is right.",)
     disputed = _most_different_cases(findings, table)
     if disputed:
         text = "Where reference standards differ much on a case, none settles it: look at it. They differ most on "
@@ -164,9 +164,9 @@ def _dependence_sentences(findings: Findings) -> Iterator[str | Cell]:
     if errors is not None:
         yield " Here "
         yield from errors.sentence
-        yield ". The rates that it gives them look better than they are." if errors.few else "."
+        yield ". Its estimates of their rates look better than they are." if errors.few else "."
     elif len(findings.study.rater_names) < LEAST_RATERS:
-        yield " Whether they are cannot be told: this needs at least four raters."
+        yield " Whether they are cannot be determined: this needs at least four raters."
 
 
 def _background_sentence(table: TableIndex) -> Iterator[str | Cell]:
@@ -228,8 +228,8 @@ def _region_table(findings: Findings, table: TableIndex) -> Iterator[Block]:
             lines.append((standard_cell(findings, method), *_dice_cells(table, pair, several), changed))
     if lines:
         note = (
-            "Each was made again with the background cut down to the size of what anybody marked. A vote cannot "
-            "change; where STAPLE does, its answer hangs on how much empty background the images happen to have."
+            "Each was made again with the background reduced to the size of what any rater marked. A vote cannot "
+            "change; where STAPLE does, it depends on how much empty background the images happen to have."
         )
         title = f"Does it matter how much background is counted? ({mean_over(findings)})"
         columns = (STANDARD, *_dice_columns(findings), CHANGED)
@@ -241,7 +241,7 @@ def _rate_tables(findings: Findings, table: TableIndex) -> Iterator[Block]:
     caution = "Raters are compared with what they helped to make: all look somewhat better than they are."
     title = f"Raters against each reference standard, {mean_over(findings)}"
     yield from _rate_table(findings, table, ("rater-rates", title), HARD, note=caution)
-    title = f"Raters against how sure each reference standard is (Gordon's measures), {mean_over(findings)}"
+    title = f"Raters against the probabilities of each reference standard (Gordon's measures), {mean_over(findings)}"
     yield from _rate_table(findings, table, ("rater-rates-soft", title), SOFT, closed=True)
     if len(findings.study) > 1:
         titles = "rater-rates-pooled", "Raters against each reference standard, all cases together"
@@ -295,4 +295,4 @@ def _note_block(findings: Findings) -> Iterator[Block]:
     own = (note for note in findings.fusion.notes if code_of(note) != COMPLEXITY and note not in known)
     notes = note_sentences(findings, own)
     if shown := tuple((note,) for note in notes):
-        yield Paragraphs(shown, "What to know about these reference standards", listed=True, kind="note")
+        yield Paragraphs(shown, "Notes on these reference standards", listed=True, kind="note")

@@ -53,10 +53,10 @@ from .vocabulary import (
 )
 
 UNNAMED_PATIENTS = (
-    "Every case counts as a patient of its own. If some are of the same patient (two eyes, two slices), name patients "
-    "in cases.csv; confidence intervals are too narrow otherwise."
+    "Every case counts as a patient of its own. If cases share a patient (two eyes, two slices), name the patients "
+    "in cases.csv; otherwise confidence intervals are too narrow."
 )
-DICE_END = ", where 1 would be the same drawing"
+DICE_END = ", where 1 means identical masks"
 MOST_NAMED = 2
 """Most turned masks that are named."""
 MANY_LABELS = 6
@@ -86,7 +86,7 @@ def _blocks(findings: Findings) -> Iterator[Block]:
     others = (note for note in findings.agreement.notes if code_of(note) != "turned_mask")
     notes = tuple((note,) for note in (*_unnamed_patients(findings), *note_sentences(findings, others)))
     if notes:
-        yield Paragraphs(notes, "To know", listed=True, kind="note")
+        yield Paragraphs(notes, "Notes", listed=True, kind="note")
 
 
 def _unnamed_patients(findings: Findings) -> Iterator[str]:
@@ -100,8 +100,8 @@ def _turned_masks(findings: Findings) -> Iterator[Sentence]:
     turns = [f"{turn.case}, {turn.words}" for turn in findings.agreement.turns]
     if turns:
         more = f"; and {word(len(turns) - MOST_NAMED)} more" if len(turns) > MOST_NAMED else ""
-        yield (f"Before anything else: in case {'; in case '.join(turns[:MOST_NAMED])}{more}. All numbers count it "
-               "as it is: turn it and make this page again.",)  # fmt: skip
+        yield (f"First of all: in case {'; in case '.join(turns[:MOST_NAMED])}{more}. All numbers count it "
+               "as it is: correct it and make the report again.",)  # fmt: skip
 
 
 def _who_marked_what(findings: Findings) -> str:
@@ -138,11 +138,11 @@ def _overlap_sentences(findings: Findings) -> Iterator[Sentence]:
         several = ", whatever the label," if len(_label_names(findings)) > 1 else ""
         sizes: Sentence = ()
         if size is not None and is_defined(size):
-            sizes = (", and the sizes they mark differ by ", table.quote(size, 0, percent=True))
+            sizes = (", with a relative volume difference of ", table.quote(size, 0, percent=True))
         mean = "mean Dice" if len(findings.study) > 1 or two != "they" else "Dice"
         if dice.n and dice.n < len(findings.study.subjects):
             several += (
-                f" in the {word(dice.n)} {subject_word(findings)}{'s' if dice.n > 1 else ''} where that can be told"
+                f" in the {word(dice.n)} {subject_word(findings)}{'s' if dice.n > 1 else ''}, where it is defined,"
             )
         yield capitalise(
             (
@@ -182,11 +182,12 @@ def _kappa_sentence(findings: Findings) -> Iterator[Sentence]:
     kappa, dice = table.row("fleiss_kappa"), table.row("dice")
     if not is_defined(kappa):
         if dice is None or is_defined(dice):
-            yield (f"Agreement beyond chance cannot be told: {why_no_kappa(findings)}.",)
+            yield (f"Agreement beyond chance cannot be computed: {why_no_kappa(findings)}.",)
         return
     if kappa.value == 1:
         yield (
-            f"All raters drew exactly the same{' in every case' if len(findings.study) > 1 else ''}: Fleiss' kappa is ",
+            f"All raters marked exactly the same{' in every case' if len(findings.study) > 1 else ''}: Fleiss' kappa "
+            "is ",
             table.quote(kappa),
             ".",
         )
@@ -229,7 +230,7 @@ def _label_sentence(findings: Findings) -> Iterator[Sentence]:
 def _rater_sentences(findings: Findings) -> Iterator[Sentence]:
     """Outliers, and raters who draw larger or smaller."""
     if findings.study.options.exchangeable:
-        yield ("Raters are not told apart here, so that nothing is said about one of them.",)
+        yield ("Raters are exchangeable, so nothing is reported about single raters.",)
     elif is_defined(find_table(findings, "agree", "agreement").row("fleiss_kappa")):
         yield from outlier_summary(findings)
         yield from size_sentences(findings)
@@ -329,8 +330,8 @@ def _talk_to_outliers(findings: Findings) -> Iterator[Sentence]:
     if others:
         which = "some cases" if len(findings.study) > 1 else "the case"
         yield (f"Go through {which} with ", *names, ", and with rater ", rater_cell(findings, min(others)[1]),
-               ", who is nearest to the others: do they follow the same rules? A number is no reason to leave anybody "
-               "out.")  # fmt: skip
+               ", who is nearest to the others: do they follow the same rules? This number alone is no reason to "
+               "exclude a rater.")  # fmt: skip
 
 
 def _agree_on_border(findings: Findings) -> Iterator[Sentence]:
@@ -374,7 +375,7 @@ def _second_look(findings: Findings) -> Iterator[Sentence]:
     if places:
         cases = list(dict.fromkeys(case for case, _ in places))
         yield (f"Look at {spell_count(len(places), 'place')} that algorithms mark and most raters do not, in ",
-               *case_links(cases), ": somebody may have missed something.")  # fmt: skip
+               *case_links(cases), ": raters may have missed something.")  # fmt: skip
 
 
 def _more_raters(findings: Findings) -> Iterator[Sentence]:
@@ -401,7 +402,7 @@ def _stability(findings: Findings, table: TableIndex, here: int, now: Row) -> Se
     who = f"The majority of {word(here)}" if here > 2 else "Either of two raters"
     large = "that" if here > 2 else "the majority"
     return (f"Would more raters help? {who} would match {large} of a very large panel of similar raters in ",
-            table.quote(now, 0, percent=True), f" of the {pixel_word(findings)}s that anybody marked")  # fmt: skip
+            table.quote(now, 0, percent=True), f" of the {pixel_word(findings)}s that any rater marked")  # fmt: skip
 
 
 def _gain_of_more(findings: Findings, table: TableIndex, here: int, best: Row, now: Row, then: Row) -> Sentence:

@@ -42,7 +42,7 @@ TITLES = {
     "unanimous": "Marked by all",
     "dice": "Dice, mean of pairs",
     "iou": "IoU, mean of pairs",
-    "volume_difference": "Size differs by, mean of pairs",
+    "volume_difference": "Relative volume difference, mean of pairs",
     "heatmap_score": "Shared votes (heatmap score)",
     "ranking_heatmap_score": "Severity score (ranking heatmap)",
     "prevalence_index": "Prevalence index",
@@ -58,18 +58,19 @@ MEANINGS = {
     "cohen_kappa": "Agreement of two raters beyond chance, averaged over all pairs of raters.",
     "gwet_ac1": "Beyond chance too, but it stays high where one label covers nearly everything.",
     "pabak": "Percent agreement on the scale of a kappa: it takes all labels for equally common.",
-    "percent_agreement": "How often two raters say the same of a place. High wherever one label covers most places.",
+    "percent_agreement": "How often two raters give a pixel the same label. High wherever one label covers most "
+    "pixels.",
     "positive_agreement": "Where one rater marked, the chance that another marked as well.",
-    "negative_agreement": "Where one rater left a place unmarked, the chance that another did so too.",
-    "unanimous": "Of everything that anybody marked, the share that all raters marked.",
-    "dice": "How far two drawings overlap: 1 is the same drawing, 0 no common place.",
-    "iou": "What two drawings share, of all that either covers; stricter than Dice.",
-    "volume_difference": "By how much the sizes of two drawings differ, of their mean; 200% where one is empty.",
-    "heatmap_score": "Inside what anybody marked, the votes of a place over the most that any place has, on average. "
+    "negative_agreement": "Where one rater left a pixel unmarked, the chance that another did so too.",
+    "unanimous": "Of the pixels that any rater marked, the share that all raters marked.",
+    "dice": "Overlap of two masks: 1 means identical, 0 no common pixel.",
+    "iou": "Intersection of two masks over their union; stricter than Dice.",
+    "volume_difference": "Difference of the sizes of two masks over their mean; 200% where one is empty.",
+    "heatmap_score": "Where any rater marked, the votes of a pixel over the most votes of any pixel, on average. "
     "Not agreement: it is 1 where a single rater marked.",
-    "ranking_heatmap_score": "The same, with marks weighed by the rank of severity that raters gave them.",
+    "ranking_heatmap_score": "The same, weighted by the ranks of severity that raters gave.",
     "prevalence_index": "Near 1 where one label covers nearly everything: kappa is then lower for the same agreement.",
-    "smyth_bound": "Raters who disagree this much must be wrong at least so often, whatever the truth.",
+    "smyth_bound": "Raters who disagree this much are wrong at least so often, whatever the reference standard.",
 }
 """Meanings of the statistics, for clinicians."""
 
@@ -193,14 +194,14 @@ METHOD_NAMES = {
     "plurality": "the plurality",
 }
 METHOD_HELP = {
-    "excl": "leaves out raters who stand out from the others, then takes a vote",
-    "staple": "weighs raters by how well each seems to do: it finds the likely reference standard from the raters' "
+    "excl": "leaves out outliers, then takes a vote",
+    "staple": "weights raters by their estimated performance: it finds the likely reference standard from the raters' "
     "error rates, and the error rates from the likely reference standard, in turn",
-    "staple_map": "does as STAPLE does, and prefers that neighbouring pixels are alike",
+    "staple_map": "STAPLE with a prior for equal labels of neighbouring pixels",
     "simple": "takes a weighted vote, and drops raters who do not fit it, step by step",
     "plurality": "gives each pixel the label that most raters gave it",
-    "lsml": "does as STAPLE does, but looks for one smooth outline",
-    "lsmlp": "does as STAPLE does, but looks for an outline with as much detail as the raters draw",
+    "lsml": "STAPLE with a smooth outline",
+    "lsmlp": "STAPLE with an outline as detailed as the raters' outlines",
 }
 PRIORS = {
     "prevalence": "prior: mean share of votes",
