@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import manytruths as mt
-from manytruths.evaluation.grey.counting import count_responses
-from manytruths.evaluation.grey.counts import ResponseCounts
-from manytruths.evaluation.grey.indexing import indexed
-from manytruths.evaluation.grey.truths import truths
+from manytruths.evaluation.curves import ResponseCounts
+from manytruths.evaluation.references import reference_standards
+from manytruths.evaluation.responses import count_indexed_responses, index_masks
 
 from .measuring import Result, at_least, side_by_side
 from .phantoms import smooth
@@ -60,11 +59,11 @@ class Fissure:
 
     def counts(self) -> dict[str, ResponseCounts]:
         """From arrays in memory to the counts of all algorithms under all truths."""
-        found = indexed(self.masks, references=self.lsml)
-        every = truths(found.tally, self.consensus)
+        found = index_masks(self.masks, references=self.lsml)
+        every = reference_standards(found.tally, self.consensus)
         counts = {}
         for name, prediction in self.predictions.items():
-            met = count_responses(prediction, found.index, found.tally, exclude=self.trained_on.get(name))
+            met = count_indexed_responses(prediction, found.index, found.tally, exclude=self.trained_on.get(name))
             counts[name] = met.against(every)
         return counts
 

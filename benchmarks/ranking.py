@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from manytruths.evaluation.ranking.rank import rank
+from manytruths.evaluation.ranking.pair_tests import ResampledTests, rounded_differences
+from manytruths.evaluation.ranking.ranking import rank_scores
 from manytruths.evaluation.ranking.scores import Scores, Values
-from manytruths.evaluation.ranking.stability import draws
-from manytruths.evaluation.ranking.wilcoxon import Redrawn, differences
+from manytruths.evaluation.ranking.standings import draw_subjects
 
 from .measuring import Result, at_least, at_most, best, peak
 
@@ -29,11 +29,11 @@ def rankings() -> Iterator[Result]:
     scores = challenge()
 
     def work() -> tuple[float, ...]:
-        found = rank(scores)
+        found = rank_scores(scores)
         taus = [t.value for t in found.taus]
         return (*taus, *(float(s.ahead_share.sum() + s.interval[0].sum()) for s in found.standings))
 
-    found = rank(scores)
+    found = rank_scores(scores)
     assert found.order[0] == "algorithm 01", "the best is not first"
     assert len(found.find(scheme="test").sampled) == 1000, "tests were not repeated in all resamples"
     job = "ranking, 20 algorithms × 500 cases × 5 truths, all schemes"
@@ -46,15 +46,15 @@ def signed_ranks() -> Iterator[Result]:
     from scipy.stats import wilcoxon
 
     values = challenge(2).values[:, :, 0, 0]
-    weights = draws(500, 1000, 0)
-    apart = differences(values, np.array([0]), np.array([1]))
+    weights = draw_subjects(500, 1000, 0)
+    apart = rounded_differences(values, np.array([0]), np.array([1]))
 
     def theirs(count: int) -> Values:
         repeated = (np.repeat(apart[0], w.astype(int)) for w in weights[:count])
         return np.array([wilcoxon(r, alternative="greater", method="asymptotic").zstatistic for r in repeated])
 
-    assert np.allclose(Redrawn(weights[:100]).z(apart)[0], theirs(100), rtol=1e-9, atol=1e-12), "the z differ"
-    quick, slow = best(lambda: Redrawn(weights).z(apart)), best(lambda: theirs(100), 1) * 10
+    assert np.allclose(ResampledTests(weights[:100]).z(apart)[0], theirs(100), rtol=1e-9, atol=1e-12), "the z differ"
+    quick, slow = best(lambda: ResampledTests(weights).z(apart)), best(lambda: theirs(100), 1) * 10
     times = f"{quick * 1e3:.1f} ms, SciPy {slow:.2f} s"
     yield at_least(
         "signed ranks of a pair, 500 subjects, 1,000 resamples", "SciPy, one by one", slow / quick, 20, times

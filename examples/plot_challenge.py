@@ -31,7 +31,7 @@ for name, row in zip(TRUE, dice, strict=True):
 # Rows are algorithms, columns cases. Where patients have several cases, ``subjects=`` says which belong together.
 
 table = mt.Scores.of(dice, list(TRUE), metrics=["dice"])
-found = mt.rank(table)
+found = mt.rank_scores(table)
 print(found)
 print(found.verdict.sentence)
 
@@ -91,7 +91,7 @@ means = np.nanmean(cut, axis=1).round(3).tolist()
 print("means of what is there:", dict(zip(TRUE, means, strict=True)))
 missing = mt.Scores.of(cut, list(TRUE), metrics=["dice"])
 for how in ("worst", "exclude"):
-    again = mt.rank(missing, missing=how)
+    again = mt.rank_scores(missing, missing=how)
     print(f"{how:8}", " > ".join(again.order))
 
 # %%
@@ -103,7 +103,7 @@ for how in ("worst", "exclude"):
 # The share of resamples in which atlas is first, with the first 5, 10, 20, … cases:
 
 sizes = [5, 10, 15, 20, 30, 40]
-parts = [mt.rank(mt.Scores.of(dice[:, :n], list(TRUE))) for n in sizes]
+parts = [mt.rank_scores(mt.Scores.of(dice[:, :n], list(TRUE))) for n in sizes]
 shares = np.array([part.overall.first_share for part in parts])
 curves = {"atlas": (sizes, shares[:, 0]), "blend": (sizes, shares[:, 1])}
 words = ("cases", "share of resamples in first place", "Who is first, by the number of cases")

@@ -59,7 +59,7 @@ made = {
     "simple": mt.simple(table),
     "excl": mt.excluded_vote(table, 0.5),
 }
-every = mt.truths(table, made)
+every = mt.reference_standards(table, made)
 print(f"{len(every)} truths of {table.items:,} pixels, {len(table.counts):,} patterns")
 
 
@@ -82,7 +82,7 @@ in_columns([f"{name:16}{share:6.2%}" for name, share in shares], wide=28)
 
 def counted(name, truths, exclude=None):
     """The responses of a detector under the truths given."""
-    found = mt.responses(detected[name], masks, table, references=maps, exclude=exclude)
+    found = mt.count_responses(detected[name], masks, table, references=maps, exclude=exclude)
     return found.against(truths)
 
 
@@ -101,7 +101,7 @@ for name, counts in judged.items():
 print(f"{'':10}{'CCO':>9}{'paper':>9}{'CCI':>12}{'paper':>9}")
 for name in DETECTORS:
     whole = counted(name, every)
-    ours = round(mt.cco(whole).r, 4), round(mt.cci(whole).r, 4)
+    ours = round(mt.correlation_in_object(whole).r, 4), round(mt.correlation_in_image(whole).r, 4)
     theirs = tuple(published["table7"][name])
     same = "equal" if ours == theirs else "differs"
     print(f"{name:10}{ours[0]:9.4f}{theirs[0]:9.4f}{ours[1]:12.4f}{theirs[1]:9.4f}   {same}")
@@ -117,7 +117,7 @@ for name in DETECTORS:
 # areas under the curves.
 
 LOW, HIGH = published["table8_skew_range"]
-levels = mt.truths(table, raters=False, references=False, levels=True)
+levels = mt.reference_standards(table, raters=False, references=False, levels=True)
 
 
 def points(curve, count=600):
@@ -152,7 +152,7 @@ figure_12b = drawn(by_level("2D-GWLC"), "2D-GWLC as more raters must agree", ord
 # The four detectors ranked by the area under P̄-R, under every truth.
 
 areas = np.array([judged[name].pbar_areas(LOW, HIGH) for name in DETECTORS])
-rankings = mt.truth_rankings(areas, DETECTORS, every.names)
+rankings = mt.rank_by_reference(areas, DETECTORS, every.names)
 for number, ranking in enumerate(rankings.rankings, start=1):
     print(f"{number}.  {ranking}")
     print(f"    under {', '.join(ranking.truths)}")
@@ -270,7 +270,7 @@ beside = beside_raters(better, "better by (Dice)", title, verdicts=words)
 # %%
 # Extended Dice is no help here: the raters share so little that much of anything between them passes.
 
-print(mt.acceptance(both, "2D-GWLC").note)
+print(mt.extended_dice_counts(both, "2D-GWLC").note)
 
 # %%
 # A second look

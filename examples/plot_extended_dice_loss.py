@@ -152,7 +152,7 @@ ended = side_by_side(
 
 # %%
 table = mt.tally(frame.markings, predictions={name: end > 0.5 for name, end in ends.items()})
-table = mt.with_truths(table, ["vote:0.5"])
+table = mt.with_consensus(table, ["vote:0.5"])
 overlaps, extended = mt.overlaps(table), mt.extended_dice(table)
 for name, end in ends.items():
     with_most = overlaps.value(name, "vote:0.5", mt.dice)

@@ -14,8 +14,8 @@ from .agreement import dice
 from .analyses.agree.agree import Agreement
 from .analyses.agree.case import MapOptions
 from .analyses.agree.printing import print_agreement
+from .analyses.evaluate.evaluate import Evaluation
 from .analyses.evaluate.printing import order_grids, verdict_grids
-from .analyses.evaluate.verb import Evaluation
 from .analyses.printing import grid, number
 from .analyses.rows import Row, Table
 from .analyses.summaries import Settings

@@ -11,7 +11,7 @@ from PIL import Image
 
 import manytruths as mt
 from manytruths.cli import status
-from manytruths.evaluation.grey.curves import over
+from manytruths.evaluation.curves import divide
 from manytruths.simulate import simulate_study
 
 ALGORITHMS = ("net", "cautious", "filter")
@@ -119,7 +119,7 @@ def test_boundaries_of_regions(study, tmp_path):
         truth, own = (np.asarray(Image.open(p)) > 0 for p in (path, study / "pred/net" / path.name))
         scores = mt.boundary_scores(mt.boundary_of(own), mt.boundary_of(truth), share=0.02).counts
         counts += [int(c[0]) for c in (scores.found, scores.found_matched, scores.wanted, scores.wanted_matched)]
-    wanted = {"boundary_precision": over(counts[1], counts[0]), "boundary_recall": over(counts[3], counts[2])}
+    wanted = {"boundary_precision": divide(counts[1], counts[0]), "boundary_recall": divide(counts[3], counts[2])}
     for name, value in wanted.items():
         row = next(r for r in found if r["scope"] == "pooled" and r["statistic"] == name
                    and (r["algorithm"], r["against"]) == ("net", "B"))  # fmt: skip

@@ -17,7 +17,7 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 import manytruths as mt
-from manytruths.evaluation.ranking.gaps import means_by_truth
+from manytruths.evaluation.ranking.missing_scores import means_by_reference
 from study_folders import run, table, write_png
 
 with warnings.catch_warnings():
@@ -452,7 +452,7 @@ def test_rank_reads_them_in_the_same_order(evaluated):
     folder, missing = evaluated
     scores = mt.read_scores(folder / "scores.csv")
     names = {row["metric"] for row in table(folder / "rankings.csv")}
-    found = means_by_truth(
+    found = means_by_reference(
         scores.select(truths=[*RATERS, *MADE, ALL]), [m for m in scores.metrics if m in names], missing
     )
     ours = cells(folder / "rankings.csv", "against", "metric", "algorithm")

@@ -5,13 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from manytruths.analyses.evaluate.extras import ExtraPlan, make_extras
-from manytruths.analyses.evaluate.hard import judge
-from manytruths.analyses.evaluate.scenes import EvaluatePlan
-from manytruths.analyses.evaluate.second_look_table import second_looks
-from manytruths.analyses.summaries import Settings
-from manytruths.evaluation.second_look import second_look
-from manytruths.study import Study
+import manytruths as mt
+from manytruths.analyses.evaluate.second_look import CaseLook, tabulate_places
 from study_folders import disc, write_png, write_study
 
 
@@ -26,37 +21,43 @@ def test_thin_rims_of_what_raters_marked_are_counted(side):
     own[45:47, 10:30] = True
     seen = dict.fromkeys("ab", drawn | rim | thick | own)
     spacing = None if side is None else (side, side)
-    places = second_look(seen, {"A": drawn}, spacing=spacing)
+    places = mt.second_look(seen, {"A": drawn}, spacing=spacing)
     assert len(places.places) == 3
-    found = second_looks({"p1": places}, pixels={"p1": side or 1.0})
+    study = mt.Study.from_arrays({"p1": {"A": drawn, "B": drawn}})
+    found = tabulate_places(study, {"p1": CaseLook(places, side or 1.0)})
     assert [(r.rank, r.place.adjoins, r.place.box) for r in found.ranked] == [
         (1, False, ((45, 47), (10, 30))), (2, True, ((10, 30), (70, 73)))
     ]  # fmt: skip
     assert found.notes == ("1 rim, thin and beside what raters marked, is left out of the second look",)
 
 
-def extras(folder, *, images):
+def sheet_notes(folder, *, images):
     masks = write_study(folder)
     for name in ("unet", "vnet"):
         for case in ("p1", "p2"):
             write_png(folder / f"pred/{name}/{case}.png", disc())
-    study = Study.open(masks, predictions=f"{folder}/pred/{{algorithm}}/{{case}}.png", images=images)
-    settings = Settings(resamples=10)
-    hard = judge(study, EvaluatePlan(("vote:0.5",)), tolerance=None, missing="worst", settings=settings)
-    plan = ExtraPlan(second_look=False, sheet=folder / "out/grading")
-    return make_extras(study, plan, hard, None, "worst", settings)
+    study = mt.Study.open(masks, predictions=f"{folder}/pred/{{algorithm}}/{{case}}.png", images=images)
+    found = mt.evaluate(study, out=folder / "out", consensus="vote:0.5", grading_sheet=True, resamples=10)
+    assert (folder / "out/evaluate/grading/sheet.csv").is_file()
+    return [note for note in found.notes if "grading sheet" in note]
 
 
 def test_a_grading_sheet_without_images_says_so(tmp_path):
-    found = extras(tmp_path, images=None)
-    assert found.sheet == tmp_path / "out/grading"
-    assert found.notes == ["there are no images: the grading sheet shows outlines on grey; give --images"]
+    wanted = ["there are no images: the grading sheet shows outlines on grey; give --images"]
+    assert sheet_notes(tmp_path, images=None) == wanted
 
 
 def test_a_grading_sheet_with_some_images_says_how_many_it_has_not(tmp_path):
     for case in ("p1", "p2"):
         write_png(tmp_path / f"images/{case}.png", disc() * 90)
     images = f"{tmp_path}/images/{{case}}.png"
-    assert extras(tmp_path, images=images).notes == []
+    assert sheet_notes(tmp_path, images=images) == []
     write_png(tmp_path / "images/p2.png", disc(30))
-    assert extras(tmp_path, images=images).notes[0].startswith("1 of 2 cases on the grading sheet has no image")
+    assert sheet_notes(tmp_path, images=images)[0].startswith("1 of 2 cases on the grading sheet has no image")
+
+
+def test_a_grading_sheet_needs_a_folder(tmp_path):
+    masks = write_study(tmp_path)
+    write_png(tmp_path / "pred/p1.png", disc())
+    with pytest.raises(mt.CallError, match="say where with out="):
+        mt.evaluate(masks, predictions=f"{tmp_path}/pred/{{case}}.png", grading_sheet=True)

@@ -12,19 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from manytruths.analyses.evaluate.grading import grade_metrics, graded_grids, grading_chart
-from manytruths.analyses.evaluate.grading_sheet import (
+from manytruths.analyses.evaluate.grading import (
     WRITTEN,
     draw_tickets,
     explained,
+    grade_metrics,
+    graded_grids,
+    grading_chart,
     plan_sheet,
     refuse_graded,
     write_sheet,
 )
 from manytruths.analyses.summaries import Settings
 from manytruths.core.errors import CallError, InputError
-from manytruths.evaluation.grading.blinding import drawn_cases, tickets
-from manytruths.evaluation.grading.grades import Grade, GradeScale
+from manytruths.evaluation.grading import Grade, GradeScale, draw_cases, make_tickets
 from manytruths.io.grades import read_grades
 from manytruths.io.replacing import replacing
 from manytruths.study import Study
@@ -84,7 +85,7 @@ def test_a_sheet_hides_whose_it_is(study, tmp_path):
 
 def test_the_same_prediction_looks_the_same_under_every_name(study, tmp_path):
     """Two algorithms with one mask: but for the code in the title, the pictures do not differ."""
-    every = tickets([("p1", "one"), ("p1", "two"), ("p1", "three")], repeats=0)
+    every = make_tickets([("p1", "one"), ("p1", "two"), ("p1", "three")], repeats=0)
     image = np.random.default_rng(0).integers(0, 255, (200, 240)).astype(np.uint8)
     mask = np.pad(np.ones((60, 60)), ((70, 70), (90, 90)))
     outlines = {"one": {"outline": mask}, "two": {"outline": mask}, "three": {"outline": mask * 0}}
@@ -98,12 +99,12 @@ def test_the_same_prediction_looks_the_same_under_every_name(study, tmp_path):
 @given(st.integers(2, 60), st.integers(0, 9), st.floats(0, 1))
 def test_tickets(count, seed, repeats):
     items = [(f"c{i // 3}", f"a{i % 3}") for i in range(count)]
-    found = tickets(items, repeats=repeats, seed=seed)
+    found = make_tickets(items, repeats=repeats, seed=seed)
     twice = -(-round(repeats * count, 9) // 1)
     assert len(found) == count + twice
     assert len({t.code for t in found}) == len(found)
     assert {(t.case, t.algorithm) for t in found if t.showing == 1} == set(items)
-    assert tickets(items[::-1], repeats=repeats, seed=seed) == found
+    assert make_tickets(items[::-1], repeats=repeats, seed=seed) == found
     at = {(t.case, t.algorithm, t.showing): i for i, t in enumerate(found)}
     for case, algorithm, showing in at:
         if showing == 2:
@@ -113,7 +114,7 @@ def test_tickets(count, seed, repeats):
 
 
 def test_codes_do_not_follow_the_algorithm():
-    found = tickets([(f"c{i}", "ab"[i % 2]) for i in range(400)], repeats=0, seed=1)
+    found = make_tickets([(f"c{i}", "ab"[i % 2]) for i in range(400)], repeats=0, seed=1)
     first = [t.algorithm for t in found[:200]].count("a")
     early = [t.algorithm for t in sorted(found, key=lambda t: t.code)[:200]].count("a")
     assert 70 < first < 130
@@ -123,12 +124,16 @@ def test_codes_do_not_follow_the_algorithm():
 
 def test_cases_can_be_drawn():
     subjects = {f"s{i // 5}_{i}": f"s{i // 5}" for i in range(15)}
-    found = drawn_cases(subjects, 2, seed=3)
+    found = draw_cases(subjects, 2, seed=3)
     assert [sum(c.startswith(s) for c in found) for s in ("s0", "s1", "s2")] == [2, 2, 2]
-    assert drawn_cases(subjects, 2, seed=3) == found
-    assert drawn_cases(subjects, None) == tuple(subjects)
-    assert len(drawn_cases(subjects, 99)) == 15
-    for wrong in (lambda: drawn_cases(subjects, 0), lambda: tickets([], repeats=2), lambda: tickets([("a", "b")] * 2)):
+    assert draw_cases(subjects, 2, seed=3) == found
+    assert draw_cases(subjects, None) == tuple(subjects)
+    assert len(draw_cases(subjects, 99)) == 15
+    for wrong in (
+        lambda: draw_cases(subjects, 0),
+        lambda: make_tickets([], repeats=2),
+        lambda: make_tickets([("a", "b")] * 2),
+    ):
         with pytest.raises(CallError):
             wrong()
 

@@ -12,9 +12,14 @@ from PIL import Image
 
 from data_folder import data
 from manytruths.core.errors import CallError, GridError, InputError, LabelError
-from manytruths.core.undefined import reason
-from manytruths.evaluation.boundaries import boundary_scores
-from manytruths.evaluation.boundary_curve import BoundaryCounts, BoundaryCurve, BoundaryScores, pooled_boundaries
+from manytruths.core.undefined import code, reason
+from manytruths.evaluation.boundaries import (
+    BoundaryCounts,
+    BoundaryCurve,
+    BoundaryScores,
+    boundary_scores,
+    pool_boundary_scores,
+)
 from manytruths.shape.matching import match_boundaries
 from manytruths.shape.thinning import boundary_of, thin
 
@@ -126,7 +131,7 @@ def curve(found: list[int], matched: list[int], wanted: list[int], wanted_matche
 
 def test_a_data_set_by_hand() -> None:
     one, two = curve([10, 5], [5, 5], [10, 10], [5, 5]), curve([10, 4], [10, 1], [10, 10], [10, 1])
-    both = pooled_boundaries([one, two])
+    both = pool_boundary_scores([one, two])
     assert counts_of(both) == [[20, 9], [15, 6], [20, 20], [15, 6]]
     assert (both.ods.threshold, both.ods.f) == (0.0, 0.75)
     assert (both.ois.precision, both.ois.recall) == (15 / 15, 15 / 20)
@@ -150,7 +155,7 @@ def test_where_nothing_is_wanted_the_best_threshold_finds_nothing() -> None:
 @given(st.lists(st.tuples(greys, maps, maps), min_size=1, max_size=3))
 def test_pooled_is_the_sum(cases: list[tuple[NDArray[np.uint8], Mask, Mask]]) -> None:
     scores = [boundary_scores(grey, truths, tolerance=1, thresholds=[1, 3]) for grey, *truths in cases]
-    both = pooled_boundaries(scores)
+    both = pool_boundary_scores(scores)
     assert counts_of(both) == np.sum([counts_of(s) for s in scores], axis=0).tolist()
     assert not both.ods.f > np.nextafter(1, 2)
     if len(scores) == 1:
@@ -160,10 +165,10 @@ def test_pooled_is_the_sum(cases: list[tuple[NDArray[np.uint8], Mask, Mask]]) ->
 def test_undefined_has_a_reason() -> None:
     empty, full = np.zeros((6, 6), bool), np.eye(6, dtype=bool)
     nothing, none, neither = (boundary_scores(a, b).best for a, b in ((empty, full), (full, empty), (empty, empty)))
-    assert (reason(nothing.precision), nothing.recall, nothing.f) == ("no boundary was found", 0, 0)
-    assert (none.precision, reason(none.recall), none.f) == (0, "no truth has a boundary", 0)
-    assert reason(neither.f) == "no boundary was found and no truth has one"
-    assert reason(boundary_scores(full, full).average_precision).startswith("fewer than two recalls")
+    assert (code(nothing.precision), nothing.recall, nothing.f) == ("no_boundary_found", 0, 0)
+    assert (none.precision, code(none.recall), none.f) == (0, "no_boundary_in_truth", 0)
+    assert code(neither.f) == "no_boundary_at_all"
+    assert code(boundary_scores(full, full).average_precision) == "fewer_than_two_recalls"
 
 
 def test_errors() -> None:
@@ -192,9 +197,9 @@ def test_errors() -> None:
     with pytest.raises(CallError, match="there is no truth"):
         boundary_scores(line, [])
     with pytest.raises(CallError, match="at least one image"):
-        pooled_boundaries([])
+        pool_boundary_scores([])
     with pytest.raises(CallError, match="image 2 was cut at other thresholds"):
-        pooled_boundaries([boundary_scores(grey, line), boundary_scores(grey / 2, line)])
+        pool_boundary_scores([boundary_scores(grey, line), boundary_scores(grey / 2, line)])
 
 
 def test_vessels_of_two_raters() -> None:

@@ -10,14 +10,13 @@ from scipy import integrate
 from sklearn import metrics
 
 from manytruths import CallError, Undefined
-from manytruths.evaluation.grey.curves import Curve, cumulated, pbar_areas, pr_areas, roc_areas
-from manytruths.evaluation.grey.mean_precision import mean_precision
+from manytruths.evaluation.curves import ThresholdCurve, make_curve, mean_precision, pbar_areas, pr_areas, roc_areas
 
 
-def curve_of(truth: np.ndarray, response: np.ndarray) -> Curve:
+def curve_of(truth: np.ndarray, response: np.ndarray) -> ThresholdCurve:
     levels, where = np.unique(response, return_inverse=True)
     positives, negatives = (np.bincount(where[truth == wanted], minlength=len(levels)) for wanted in (1, 0))
-    return cumulated(levels, positives, negatives)
+    return make_curve(levels, positives, negatives)
 
 
 @st.composite
@@ -28,7 +27,7 @@ def judged(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
     return truth, response
 
 
-def scene(seed: int, items: int = 400, levels: int = 25) -> Curve:
+def scene(seed: int, items: int = 400, levels: int = 25) -> ThresholdCurve:
     rng = np.random.default_rng(seed)
     truth = rng.random(items) < 0.2
     return curve_of(truth, np.round(rng.normal(truth * 1.2, 1) * levels / 6))
@@ -57,7 +56,7 @@ def test_roc_is_scikit_learns(pair: tuple[np.ndarray, np.ndarray]) -> None:
     assert found.roc_area() == pytest.approx(metrics.roc_auc_score(truth, response), abs=1e-14)
 
 
-def by_quad(curve: Curve, low: float, high: float) -> float:
+def by_quad(curve: ThresholdCurve, low: float, high: float) -> float:
     """∫ over recall and prevalence, piece by piece, with true and false positives linear in between."""
     t, f = curve.tp / curve.positives, curve.fp / curve.negatives
 
@@ -105,7 +104,7 @@ def test_pr_area_is_the_integral(seed: int) -> None:
 )
 @pytest.mark.parametrize("limits", [(0.1, 0.5), (0.5, 0.5), (0.3, 0.99)])
 def test_pieces_of_every_direction(tp: list[int], fp: list[int], limits: tuple[float, float]) -> None:
-    curve = Curve(np.arange(len(tp))[::-1] * 1.0, np.array(tp), np.array(fp), tp[-1], fp[-1])
+    curve = ThresholdCurve(np.arange(len(tp))[::-1] * 1.0, np.array(tp), np.array(fp), tp[-1], fp[-1])
     assert curve.pbar_area(*limits) == pytest.approx(by_quad(curve, *limits), abs=1e-10)
 
 

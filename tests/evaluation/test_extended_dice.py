@@ -14,7 +14,7 @@ import manytruths as mt
 from data_folder import data
 from manytruths.core.errors import CallError
 from manytruths.core.undefined import reason
-from manytruths.evaluation.extended_dice import acceptance
+from manytruths.evaluation.extended_dice import extended_dice_counts
 from panels import VOID, panels
 
 SIZE = 12
@@ -31,7 +31,7 @@ def test_the_toy_example_of_two_boundaries():
     a, b, p = (np.isin(np.arange(10), range(*ends)) for ends in ((2, 7), (4, 9), (1, 6)))
     table = mt.tally({"A": a, "B": b}, predictions={"net": p})
     assert mt.extended_dice(table) == {"net": pytest.approx(1 - (1 + 1) / (5 + 3))}
-    found = acceptance(table, "net")
+    found = extended_dice_counts(table, "net")
     assert (found.marked, found.inner, found.outer, found.missed, found.extra) == (5, 3, 7, 1, 1)
     assert found.inner_outer_ratio == pytest.approx(3 / 7)
 
@@ -59,7 +59,7 @@ def test_it_is_dice_where_raters_agree(a, p):
 def test_its_edges():
     nothing, one = np.zeros(4, int), np.array([1, 0, 0, 0])
     apart = {"A": [1, 1, 0, 0], "B": [0, 0, 1, 1]}
-    found = acceptance(mt.tally(apart, predictions={"net": one}), "net")
+    found = extended_dice_counts(mt.tally(apart, predictions={"net": one}), "net")
     assert found.value == 1
     assert "one pixel" in found.note
     assert mt.extended_dice(mt.tally(apart, predictions={"net": nothing}))["net"] != 1
@@ -95,13 +95,13 @@ def test_a_rater_is_judged_by_the_others(panel):
     judged = np.ma.masked_equal(masks.pop(name), VOID)
     others = mt.tally({k: np.ma.masked_equal(m, VOID) for k, m in masks.items()}, labels=panel.labels,
                       predictions={"net": judged})  # fmt: skip
-    assert acceptance(table, name) == acceptance(others, "net")
+    assert extended_dice_counts(table, name) == extended_dice_counts(others, "net")
 
 
 def test_what_was_not_decided_does_not_count():
     masks = {"A": np.ma.array([1, 1, 0, 0], mask=[0, 0, 0, 1]), "B": np.ma.array([1, 0, 0, 0], mask=[0, 0, 0, 1])}
     p = np.ma.array([1, 1, 1, 1], mask=[0, 0, 1, 0])
-    found = acceptance(mt.tally(masks, predictions={"net": p}), "net")
+    found = extended_dice_counts(mt.tally(masks, predictions={"net": p}), "net")
     assert (found.marked, found.inner, found.outer) == (2, 1, 2)
 
 
@@ -109,7 +109,7 @@ def test_calls_that_make_no_sense():
     with pytest.raises(CallError, match="no algorithm"):
         mt.extended_dice(mt.tally({"A": [1], "B": [1]}))
     with pytest.raises(CallError, match="nobody to judge by"):
-        acceptance(mt.tally({"A": [1]}), "A")
+        extended_dice_counts(mt.tally({"A": [1]}), "A")
 
 
 def test_it_saturates_on_fissure():
@@ -120,7 +120,7 @@ def test_it_saturates_on_fissure():
     votes = np.sum(list(masks.values()), axis=0)
     table = mt.tally(masks, predictions={str(k): votes >= k for k in (1, 2, 5, 7, 13)})
     assert set(mt.extended_dice(table).values()) == {1.0}
-    assert "saturates" in acceptance(table, "7").note
+    assert "saturates" in extended_dice_counts(table, "7").note
 
 
 @given(st.data())

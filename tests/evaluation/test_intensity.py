@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manytruths.analyses.evaluate.frames import frame_curves
+from manytruths.analyses.evaluate.intensity_curves import tabulate_intensities
 from manytruths.analyses.summaries import Settings
 from manytruths.core.columns import Column
 from manytruths.core.errors import CallError, GridError
 from manytruths.core.undefined import reason
-from manytruths.evaluation.intensity import FrameCurves, curve_distance, frame_intensity
+from manytruths.evaluation.intensity_curves import IntensityCurves, curve_distance, mask_intensity
 
 A, B, C, UNET = Column("A"), Column("B"), Column("C"), Column("unet", "algorithm")
 # no numbers so small that scaling them underflows
@@ -25,7 +25,7 @@ def test_means_inside_masks():
     rng = np.random.default_rng(0)
     image, mask = rng.integers(0, 255, (9, 7)).astype(np.uint8), rng.random((9, 7)) < 0.4
     hidden = np.ma.array(np.ones((9, 7)), mask=~mask)
-    found = frame_intensity(image, {A: mask, B: mask * 5, C: hidden, UNET: np.zeros((9, 7))})
+    found = mask_intensity(image, {A: mask, B: mask * 5, C: hidden, UNET: np.zeros((9, 7))})
     wanted = sum(int(v) for v, m in zip(image.ravel(), mask.ravel(), strict=True) if m) / mask.sum()
     assert found[A] == found[B] == found[C] == pytest.approx(wanted)
     assert reason(found[UNET]) == "nothing is marked"
@@ -34,22 +34,22 @@ def test_means_inside_masks():
 def test_colours_weigh_and_volumes_of_three_slices_are_no_colours():
     image = np.zeros((4, 4, 3))
     image[..., 1] = 100
-    assert frame_intensity(image, {A: np.ones((4, 4))})[A] == pytest.approx(58.7)
-    assert frame_intensity(image, {A: np.ones((4, 4, 3))})[A] == pytest.approx(100 / 3)
+    assert mask_intensity(image, {A: np.ones((4, 4))})[A] == pytest.approx(58.7)
+    assert mask_intensity(image, {A: np.ones((4, 4, 3))})[A] == pytest.approx(100 / 3)
     with_opacity = np.concatenate([image, np.full((4, 4, 1), 255.0)], axis=-1)
-    assert frame_intensity(with_opacity, {A: np.ones((4, 4))})[A] == pytest.approx(58.7)
+    assert mask_intensity(with_opacity, {A: np.ones((4, 4))})[A] == pytest.approx(58.7)
 
 
 def test_what_is_not_finite_does_not_count():
     image = np.array([[1.0, 3.0, math.nan, math.inf]])
-    assert frame_intensity(image, {A: np.ones((1, 4))})[A] == 2
-    assert "not finite" in reason(frame_intensity(image, {A: np.array([[0, 0, 1, 1]])})[A])
+    assert mask_intensity(image, {A: np.ones((1, 4))})[A] == 2
+    assert "not finite" in reason(mask_intensity(image, {A: np.array([[0, 0, 1, 1]])})[A])
     with pytest.raises(GridError, match="one grid"):
-        frame_intensity(image, {A: np.ones((4, 1))})
+        mask_intensity(image, {A: np.ones((4, 1))})
 
 
 def test_distances_by_hand():
-    curves = FrameCurves.of({
+    curves = IntensityCurves.of({
         "f1": {A: 10.0, B: 20.0, UNET: 18.0},
         "f2": {A: 30.0, B: 50.0, UNET: 36.0},
         "f3": {A: 5.0, B: 5.0},
@@ -66,16 +66,16 @@ def test_distances_by_hand():
 
 def test_a_second_session_is_not_another_rater():
     again = Column("A", session="2")
-    curves = FrameCurves.of({f"f{i}": {A: 1.0, again: 100.0, B: 3.0} for i in range(3)})
+    curves = IntensityCurves.of({f"f{i}": {A: 1.0, again: 100.0, B: 3.0} for i in range(3)})
     assert curves.mean() == (2, 2, 2)
     assert [d.column for d in curves.distances()] == [A, B]
 
 
 @given(st.lists(numbers, min_size=2, max_size=5), numbers, st.floats(0.1, 9))
 def test_laws(raters, own, factor):
-    def made(scale: float, order: int) -> FrameCurves:
+    def made(scale: float, order: int) -> IntensityCurves:
         rows = [*zip(map(Column, "ABCDE"), raters[::order], strict=False), (UNET, own)]
-        return FrameCurves.of({f"f{i}": {c: scale * v[i] for c, v in rows} for i in range(4)})
+        return IntensityCurves.of({f"f{i}": {c: scale * v[i] for c, v in rows} for i in range(4)})
 
     plain, scaled, turned = made(1, 1).distances(), made(factor, 1).distances(), made(1, -1).distances()
     for one, other in zip(plain, scaled, strict=True):
@@ -104,7 +104,7 @@ def test_a_study(tmp_path):
     cases["lone_f1"] = at(0, 1)
     cases["s0_f11"][UNET] = math.nan
     subjects = {case: case.partition("_")[0] for case in [*cases, "s1_f12", "s13_f1"]}
-    found = frame_curves(cases, subjects, Settings(resamples=50))
+    found = tabulate_intensities(cases, subjects, Settings(resamples=50))
     assert list(found.subjects) == [f"s{s}" for s in range(12)]
     assert found.subjects["s3"].frames == ("s3_f9", "s3_f10", "s3_f11"), "in natural order"
     row = found.table.find("rms", "subject", case="s3", who="unet")
@@ -126,7 +126,7 @@ def test_a_study(tmp_path):
 
 
 def test_a_study_without_sequences():
-    found = frame_curves({"p1": {A: 1.0}, "p2": {A: 1.0}}, {"p1": "p1", "p2": "p2"})
+    found = tabulate_intensities({"p1": {A: 1.0}, "p2": {A: 1.0}}, {"p1": "p1", "p2": "p2"})
     assert not found.subjects
     assert not found.table.rows
     assert "no subject has 3 cases" in found.notes[0]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import integrate
 
 from manytruths import CallError
-from manytruths.evaluation.grey.mean_precision import mean_precision, skew_limits
+from manytruths.evaluation.curves import mean_precision, prevalence_range
 
 RATES = (1e-12, 1e-6, 0.01, 0.3, 0.5, 0.95, 1.0)
 NEARLY = (0.5 * (1 + 1e-15), 0.5 * (1 - 1e-9), 0.5 * (1 + 1e-4), 0.45, 0.46, 0.549, 0.551, 0.56)
@@ -80,11 +80,11 @@ def test_ranges_that_are_none(limits: tuple[float, float]) -> None:
 def test_limits_from_the_prevalences_of_a_study() -> None:
     seen = [0.10, 0.12, 0.13, 0.15]
     spread = 3 * np.std(seen, ddof=1)
-    assert skew_limits(seen) == pytest.approx((0.125 - spread, 0.125 + spread))
-    assert skew_limits([*seen, float("nan")]) == skew_limits(seen)
-    assert skew_limits([0.01, 0.02, 0.09]).low == 0
-    assert skew_limits([0.2, 0.9, 0.99]).high == 1
+    assert prevalence_range(seen) == pytest.approx((0.125 - spread, 0.125 + spread))
+    assert prevalence_range([*seen, float("nan")]) == prevalence_range(seen)
+    assert prevalence_range([0.01, 0.02, 0.09]).low == 0
+    assert prevalence_range([0.2, 0.9, 0.99]).high == 1
     with pytest.raises(CallError, match="two or more"):
-        skew_limits([0.1])
+        prevalence_range([0.1])
     with pytest.raises(CallError, match="from 0 to 1"):
-        skew_limits([10, 12])
+        prevalence_range([10, 12])

@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+import manytruths as mt
 from data_folder import data
-from manytruths.analyses.evaluate.second_look_table import Look, draw_places, second_looks
 from manytruths.core.errors import CallError, GridError
 from manytruths.core.undefined import reason
-from manytruths.evaluation.second_look import SecondLook, place_items, second_look, wanted_items
-from study_folders import pixels
+from manytruths.evaluation.second_look import candidate_pixels, place_pixels, second_look
+from study_folders import pixels, write_png
 
 stacks = arrays(np.bool_, st.tuples(st.integers(1, 4), st.just(6), st.just(7)))
 
@@ -65,7 +65,7 @@ def test_places_are_those_of_a_plain_loop(seen, drawn, algorithms, raters, least
         assert place.adjoins == bool(near & more)
         inside = np.zeros((6, 7), bool)
         corner = tuple(slice(*ends) for ends in place.box)
-        inside[corner] = place_items(wanted_items(predictions, masks, algorithms=algorithms, raters=raters), place)
+        inside[corner] = place_pixels(candidate_pixels(predictions, masks, algorithms=algorithms, raters=raters), place)
         assert {tuple(i) for i in np.argwhere(inside)} == own
 
 
@@ -115,9 +115,20 @@ def test_specks_are_counted_and_calls_checked():
             second_look({"a": seen}, masks, **wrong)
 
 
-def test_one_list_for_a_study(tmp_path):
-    rng = np.random.default_rng(0)
+def evaluate(folder, masks, predictions, **options):
+    """Masks by rater, the same in every case, and predictions by case and algorithm, in files."""
+    arrays = {f"masks/{rater}/{case}": mask for rater, mask in masks.items() for case in predictions}
+    arrays |= {f"pred/{name}/{case}": seen for case, by in predictions.items() for name, seen in by.items()}
+    for path, array in arrays.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        np.save(folder / f"{path}.npy", np.asarray(array, np.uint8))
+    study = mt.Study.open(
+        f"{folder}/masks/{{rater}}/{{case}}.npy", predictions=f"{folder}/pred/{{algorithm}}/{{case}}.npy", **options
+    )
+    return mt.evaluate(study, distances=False, resamples=10)
 
+
+def test_one_list_for_a_study(tmp_path):
     def case(sizes):
         seen = np.zeros((3, 40, 60))
         for i, (size, count) in enumerate(sizes):
@@ -125,30 +136,24 @@ def test_one_list_for_a_study(tmp_path):
         return by_name(seen)
 
     masks = {"A": np.zeros((40, 60)), "B": np.zeros((40, 60)), "C": np.pad(np.ones((4, 4)), ((30, 6), (40, 16)))}
-    cases = {"p1": case([(4, 2), (9, 2)]), "p2": case([(3, 3), (6, 2)])}
-    found = second_looks({name: second_look(seen, masks) for name, seen in cases.items()} | {
-        "p3": SecondLook((), 2, "a second look needs 2 algorithms")})  # fmt: skip
+    cases = {"p1": case([(4, 2), (9, 2), (1, 2)]), "p2": case([(3, 3), (6, 2)])}
+    cases["p3"] = {"a": np.zeros((40, 60))}
+    image = np.random.default_rng(0).integers(0, 255, (40, 60, 3)).astype(np.uint8)
+    write_png(tmp_path / "images/p1.png", image)
+    result = evaluate(tmp_path, masks, cases, images=f"{tmp_path}/images/{{case}}.png")
+    found = result.second_look
     assert [(r.rank, r.case, r.place.most, r.place.area) for r in found.ranked] == [
         (1, "p2", 3, 9), (2, "p1", 2, 81), (3, "p2", 2, 36), (4, "p1", 2, 16)
     ]  # fmt: skip
     text = found.table.write(tmp_path).read_text().splitlines()
     assert text[0].startswith("scope,case,group,label,region,rank,n_algorithms,algorithms,raters,point,box,")
-    assert text[1].startswith("place,p2,,,,1,3,a 100%; b 100%; c 100%,,3 3,2:5 2:5,,2.0,no,area,9.0,")
+    assert text[1].startswith("place,p2,,,whole,1,3,a 100%; b 100%; c 100%,,3 3,2:5 2:5,,2.0,no,area,9.0,")
     assert found.notes == (
-        "2 specks with too few pixels are left out of the second look",
-        "a second look needs 2 algorithms (1 of 3 cases)",
+        "1 speck with too few pixels is left out of the second look",
+        "a second look needs 2 algorithms that predicted the case; there are 1 (1 of 3 cases)",
     )
-    assert len(second_looks({"p1": second_look(cases["p1"], masks)}, most=1).ranked) == 1
-    image = rng.integers(0, 255, (40, 60, 3)).astype(np.uint8)
-    read = []
-
-    def load(name):
-        read.append(name)
-        return Look(image if name == "p1" else None, cases[name], masks)
-
-    paths = draw_places(tmp_path / "second_look", found.ranked, load, most=3)
-    assert [p.name for p in paths] == ["001.png", "002.png", "003.png"]
-    assert sorted(read) == ["p1", "p2"], "each case once"
+    paths = result.write_maps(tmp_path / "drawn")
+    assert [p.name for p in paths] == ["001.png", "002.png", "003.png", "004.png"]
     shown = pixels(paths[1])
     pink = (shown == (255, 64, 160)).all(axis=-1)
     half = shown.shape[1] // 2
@@ -159,10 +164,9 @@ def test_one_list_for_a_study(tmp_path):
 def test_pictures_of_volumes(tmp_path):
     seen = np.zeros((2, 20, 24, 9))
     seen[:, 4:10, 5:12, 2:7] = 1
-    masks = {"A": np.zeros((20, 24, 9))}
-    found = second_looks({"v": second_look(by_name(seen), masks)})
-    image = np.random.default_rng(0).normal(size=(20, 24, 9))
-    (path,) = draw_places(tmp_path, found.ranked, lambda _: Look(image, by_name(seen), masks, spacing=(1, 1, 2)))
+    masks = {"A": np.zeros((20, 24, 9)), "B": np.pad(np.ones((2, 2, 2)), ((16, 2), (20, 2), (0, 7)))}
+    result = evaluate(tmp_path, masks, {"v": by_name(seen)}, spacing=(1, 1, 2))
+    (path,) = result.write_maps(tmp_path / "drawn")
     assert (pixels(path) == (255, 64, 160)).all(axis=-1).any()
 
 

@@ -10,7 +10,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from manytruths import CallError, Undefined
-from manytruths.evaluation.grey.truth_rankings import truth_rankings
+from manytruths.evaluation.ranking.by_reference import rank_by_reference
 
 NAMES = ("net", "filter", "forest")
 score = st.sampled_from([0.1, 0.2, 0.5, 0.7, float("nan")])
@@ -19,7 +19,7 @@ score = st.sampled_from([0.1, 0.2, 0.5, 0.7, float("nan")])
 @given(arrays(float, st.tuples(st.just(3), st.integers(1, 6)), elements=score))
 def test_every_truth_gives_its_own_order(scores: np.ndarray) -> None:
     truths = [f"T{j}" for j in range(scores.shape[1])]
-    found = truth_rankings(scores, NAMES, truths)
+    found = rank_by_reference(scores, NAMES, truths)
     assert sorted([t for r in found.rankings for t in r.truths] + list(found.undefined)) == truths
     assert len({r.places for r in found.rankings}) == len(found.rankings)
     assert [len(r.truths) for r in found.rankings] == sorted((len(r.truths) for r in found.rankings), reverse=True)
@@ -32,7 +32,7 @@ def test_every_truth_gives_its_own_order(scores: np.ndarray) -> None:
 
 
 def test_ties_are_stated() -> None:
-    found = truth_rankings([[0.5, 0.4], [0.5, 0.3], [0.9, 0.2]], NAMES, ["A", "B"])
+    found = rank_by_reference([[0.5, 0.4], [0.5, 0.3], [0.9, 0.2]], NAMES, ["A", "B"])
     assert str(found.of("A")) == "forest > net = filter"
     assert found.of("A").ties == (("net", "filter"),)
     assert found.of("A").order == ("forest", "net", "filter")
@@ -40,7 +40,7 @@ def test_ties_are_stated() -> None:
 
 
 def test_bounds_are_not_always_bounds() -> None:
-    found = truth_rankings([[0.5, 0.4, 0.8, 0.9], [0.1, 0.2, 0.3, np.nan]], NAMES[:2], ["any", "A", "0.75", "B"])
+    found = rank_by_reference([[0.5, 0.4, 0.8, 0.9], [0.1, 0.2, 0.3, np.nan]], NAMES[:2], ["any", "A", "0.75", "B"])
     net, filter_ = found.bounds("any", "0.75")
     assert (net.smallest, net.smallest_under, net.largest, net.largest_under) == (0.4, "A", 0.9, "B")
     assert (net.loose, net.strict, net.below, net.above) == (0.5, 0.8, ("A",), ("B",))
@@ -53,7 +53,7 @@ def test_bounds_are_not_always_bounds() -> None:
 
 
 def test_who_is_ahead_whatever_the_truth() -> None:
-    found = truth_rankings([[0.5, 0.6, 0.9], [0.4, 0.3, 0.8], [0.1, 0.2, 0.45]], NAMES, ["A", "B", "C"])
+    found = rank_by_reference([[0.5, 0.6, 0.9], [0.4, 0.3, 0.8], [0.1, 0.2, 0.45]], NAMES, ["A", "B", "C"])
     near, far = found.separate("net", "filter"), found.separate("net", "forest")
     assert near.under_each
     assert not near.whatever
@@ -66,7 +66,7 @@ def test_who_is_ahead_whatever_the_truth() -> None:
 
 
 def test_without_any_score() -> None:
-    found = truth_rankings(np.full((2, 1), np.nan), NAMES[:2], ["A"])
+    found = rank_by_reference(np.full((2, 1), np.nan), NAMES[:2], ["A"])
     assert found.rankings == ()
     pair = found.separate("net", "filter")
     assert (pair.under_each, pair.whatever, pair.of) == (False, False, 0)
@@ -76,4 +76,4 @@ def test_without_any_score() -> None:
     with pytest.raises(CallError, match="is not there"):
         found.of("Z")
     with pytest.raises(CallError, match="2 algorithms × 1 truths; got shape"):
-        truth_rankings([[1.0, 2.0]], NAMES[:2], ["A"])
+        rank_by_reference([[1.0, 2.0]], NAMES[:2], ["A"])

@@ -9,7 +9,7 @@ import pytest
 
 import manytruths as mt
 from manytruths.core.errors import FormatError, StudyError
-from manytruths.evaluation.grading.grades import GradeScale
+from manytruths.evaluation.grading import GradeScale
 from manytruths.io.grades import read_grades
 from manytruths.io.ratings import read_ratings
 from manytruths.io.scores import read_scores

@@ -9,10 +9,18 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from manytruths.core.errors import CallError, InputError
-from manytruths.evaluation.ranking.directions import best, direction, worst
-from manytruths.evaluation.ranking.gaps import boards, means_by_truth
-from manytruths.evaluation.ranking.rank import rank
-from manytruths.evaluation.ranking.scores import BOTH_EMPTY, MISSING, PRESENT, UNDEFINED, Scores
+from manytruths.evaluation.ranking.missing_scores import make_boards, means_by_reference
+from manytruths.evaluation.ranking.ranking import rank_scores
+from manytruths.evaluation.ranking.scores import (
+    BOTH_EMPTY,
+    MISSING,
+    PRESENT,
+    UNDEFINED,
+    Scores,
+    best_value,
+    direction,
+    worst_value,
+)
 
 NAN = float("nan")
 
@@ -28,17 +36,17 @@ def scores(values, gaps, metrics=("dice",), algorithms=("A", "B")) -> Scores:
 
 def test_a_gap_counts_as_the_worst_bound():
     table = scores([[0.9, 0, 0.8, 0], [0.5, 0.5, 0.5, 0.5]], [[0, MISSING, 0, UNDEFINED], [0] * 4])
-    found = boards(table, ["dice"])[0]
+    found = make_boards(table, ["dice"])[0]
     assert found.values.tolist() == [[0.9, 0, 0.8, 0], [0.5] * 4]
     assert (found.missing.tolist(), found.undefined.tolist(), found.both_empty.tolist()) == ([1, 0], [1, 0], [0, 0])
     assert found.fill == 0
-    assert rank(table).order == ("B", "A")
+    assert rank_scores(table).order == ("B", "A")
 
 
 def test_a_distance_has_no_bound_so_the_worst_of_the_whole_table_counts():
     values = np.array([[[1.0, 2.0], [NAN, 3.0]], [[4.0, 99.0], [5.0, 6.0]]])[..., None]
     table = Scores.of(values, ["A", "B"], truths=["x", "y"], metrics=["hausdorff_95"])
-    found = boards(table, ["hausdorff_95"])
+    found = make_boards(table, ["hausdorff_95"])
     assert found[0].values.tolist() == [[1.0, 99.0], [4.0, 5.0]]
     assert found[0].fill == 99
     assert np.isnan(found[1].fill)
@@ -53,30 +61,30 @@ DISTANCES = ["hausdorff", "hausdorff_95", "mean_surface_distance", "hd", "HD95",
 def test_a_missing_distance_counts_as_the_diagonal_of_its_image(metric):
     values = [[1.0, NAN, NAN, 2.0], [4.0, 5.0, 6.0, 7.0]]
     table = Scores.of(values, ["A", "B"], metrics=[metric], diagonals=[100, 200, NAN, 400])
-    found = boards(table, [metric])[0]
+    found = make_boards(table, [metric])[0]
     assert found.values[0].tolist() == [1.0, 200.0, 7.0, 2.0]
     assert (found.by_diagonal, found.fill) == (True, 7.0)
     assert "can pay" in found.notes[0]
-    known = boards(Scores.of(values, ["A", "B"], metrics=[metric], diagonals=[100, 200, 300, 400]), [metric])[0]
+    known = make_boards(Scores.of(values, ["A", "B"], metrics=[metric], diagonals=[100, 200, 300, 400]), [metric])[0]
     assert known.values[0].tolist() == [1.0, 200.0, 300.0, 2.0]
     assert known.by_diagonal
     assert np.isnan(known.fill)
     assert not known.notes
-    assert boards(table, [metric], 50.0)[0].values[0].tolist() == [1.0, 50.0, 50.0, 2.0]
-    assert not boards(table, [metric], 50.0)[0].by_diagonal
-    assert boards(table, [metric], "exclude")[0].values[0].tolist() == [1.0, 2.0]
+    assert make_boards(table, [metric], 50.0)[0].values[0].tolist() == [1.0, 50.0, 50.0, 2.0]
+    assert not make_boards(table, [metric], 50.0)[0].by_diagonal
+    assert make_boards(table, [metric], "exclude")[0].values[0].tolist() == [1.0, 2.0]
 
 
 def test_other_errors_have_no_diagonal():
     table = Scores.of([[1.0, NAN], [4.0, 5.0]], ["A", "B"], metrics=["mae"], diagonals=[100, 200])
-    found = boards(table, ["mae"])[0]
+    found = make_boards(table, ["mae"])[0]
     assert found.values[0].tolist() == [1.0, 5.0]
     assert found.notes[0].endswith("can pay: give --missing VALUE")
 
 
 def test_a_gap_is_never_better_than_a_distance_that_is_longer_than_the_diagonal():
     table = Scores.of([[1.0, NAN], [4.0, 50.0]], ["A", "B"], metrics=["hd"], diagonals=[10, 20])
-    found = boards(table, ["hd"])[0]
+    found = make_boards(table, ["hd"])[0]
     assert found.values[0].tolist() == [1.0, 50.0]
     assert "longer than the diagonal" in found.notes[0]
 
@@ -91,7 +99,7 @@ def test_leaving_out_a_distance_never_helps_where_diagonals_are_known(data):
     dropped = values.copy()
     dropped[who, which] = np.nan
     before, after = (
-        rank(Scores.of(v, names, metrics=["hd"], diagonals=lengths), resamples=1) for v in (values, dropped)
+        rank_scores(Scores.of(v, names, metrics=["hd"], diagonals=lengths), resamples=1) for v in (values, dropped)
     )
     assert after.find().places[who] >= before.find().places[who]
 
@@ -99,77 +107,77 @@ def test_leaving_out_a_distance_never_helps_where_diagonals_are_known(data):
 @pytest.mark.parametrize(("metric", "bound"), [("cohen_kappa", 0.0), ("fpr", 1.0), ("volume_difference", 2.0)])
 def test_bounds_of_other_metrics(metric, bound):
     table = scores([[0.5, 0], [0.4, 0.4]], [[0, MISSING], [0, 0]], [metric])
-    assert boards(table, [metric])[0].values[0, 1] == bound
-    assert not boards(table, [metric])[0].notes
+    assert make_boards(table, [metric])[0].values[0, 1] == bound
+    assert not make_boards(table, [metric])[0].notes
 
 
 @pytest.mark.parametrize("metric", ["cohen_kappa", "kappa", "mcc", "matthews_correlation", "cco", "cci"])
 def test_a_missing_prediction_is_no_worse_than_an_empty_one_unless_somebody_was(metric):
     """Kappa of an empty mask is 0; where somebody is below, a gap is not better than that, and 1 is still the best."""
     table = scores([[0.5, 0, 0], [0.4, -0.2, 0.3]], [[0, MISSING, BOTH_EMPTY], [0, 0, 0]], [metric])
-    found = boards(table, [metric])[0]
+    found = make_boards(table, [metric])[0]
     assert found.values[0].tolist() == [0.5, -0.2, 1.0]
     assert f"{metric} has values worse than 0" in found.notes[0]
 
 
 def test_values_beyond_the_bounds_make_the_table_the_judge():
     table = scores([[90.0, 0], [80.0, 70.0]], [[0, MISSING], [0, 0]])
-    found = boards(table, ["dice"])[0]
+    found = make_boards(table, ["dice"])[0]
     assert found.values[0].tolist() == [90.0, 70.0]
     assert "beyond its bounds" in found.notes[0]
-    assert not boards(scores([[1.0 + 1e-12, 0], [0, 0.5]], [[0, MISSING], [0, 0]]), ["dice"])[0].notes
-    empty = boards(scores([[90.0, 0], [80.0, 70.0]], [[0, BOTH_EMPTY], [0, 0]]), ["dice"], 0.0)[0]
+    assert not make_boards(scores([[1.0 + 1e-12, 0], [0, 0.5]], [[0, MISSING], [0, 0]]), ["dice"])[0].notes
+    empty = make_boards(scores([[90.0, 0], [80.0, 70.0]], [[0, BOTH_EMPTY], [0, 0]]), ["dice"], 0.0)[0]
     assert empty.values[0].tolist() == [90.0, 90.0]
     assert "both left empty as the best" in empty.notes[0]
 
 
 def test_a_number_counts_as_given():
     table = scores([[0.9, 0], [0.5, 0.5]], [[0, MISSING], [0, 0]])
-    assert boards(table, ["dice"], 0.3)[0].values[0].tolist() == [0.9, 0.3]
+    assert make_boards(table, ["dice"], 0.3)[0].values[0].tolist() == [0.9, 0.3]
     two = scores([[[0.9, 1], [0.9, 1]], [[0.5, 2], [0.5, 2]]], np.zeros((2, 2, 2)), ["dice", "hd95"])
     with pytest.raises(CallError, match="hd95"):
-        boards(two, ["dice", "hd95"], 0.0)
-    assert len(boards(two, ["dice"], 0.0)) == 1
+        make_boards(two, ["dice", "hd95"], 0.0)
+    assert len(make_boards(two, ["dice"], 0.0)) == 1
 
 
 def test_exclude_keeps_only_cases_of_everybody():
     gaps = [[0, MISSING, 0, 0], [0, 0, UNDEFINED, BOTH_EMPTY]]
-    found = boards(scores([[0.9] * 4, [0.5, 0.6, 0.7, 0.8]], gaps), ["dice"], "exclude")[0]
+    found = make_boards(scores([[0.9] * 4, [0.5, 0.6, 0.7, 0.8]], gaps), ["dice"], "exclude")[0]
     assert found.values.tolist() == [[0.9], [0.5]]
     assert found.left_out == 3
     assert np.isnan(found.fill)
     assert (found.missing.tolist(), found.undefined.tolist(), found.both_empty.tolist()) == ([1, 0], [0, 1], [0, 1])
     with pytest.raises(InputError, match="dice against staple: no case"):
-        boards(scores([[0.9, 0], [0, 0.5]], [[0, MISSING], [MISSING, 0]]), ["dice"], "exclude")
+        make_boards(scores([[0.9, 0], [0, 0.5]], [[0, MISSING], [MISSING, 0]]), ["dice"], "exclude")
 
 
 def test_nothing_there_and_nothing_found_is_the_best():
     table = scores([[0, 0.5], [0.0, 0.5]], [[BOTH_EMPTY, 0], [0, 0]])
-    found = boards(table, ["dice"])[0]
+    found = make_boards(table, ["dice"])[0]
     assert found.values.tolist() == [[1.0, 0.5], [0.0, 0.5]]
     assert found.both_empty.tolist() == [1, 0]
     distance = scores([[0, 0], [7.0, 4.0]], [[BOTH_EMPTY, UNDEFINED], [0, 0]], ["hausdorff"])
-    assert boards(distance, ["hausdorff"])[0].values[0].tolist() == [0.0, 7.0]
+    assert make_boards(distance, ["hausdorff"])[0].values[0].tolist() == [0.0, 7.0]
 
 
 def test_without_any_bound_the_best_and_worst_of_the_table_count():
     table = scores([[0, 0], [7.0, 4.0]], [[BOTH_EMPTY, UNDEFINED], [0, 0]], ["loss"])
-    assert boards(table, ["loss"], given={"loss": "lower"})[0].values[0].tolist() == [4.0, 7.0]
-    assert boards(table, ["loss"], given={"loss": "higher"})[0].values[0].tolist() == [7.0, 4.0]
+    assert make_boards(table, ["loss"], given={"loss": "lower"})[0].values[0].tolist() == [4.0, 7.0]
+    assert make_boards(table, ["loss"], given={"loss": "higher"})[0].values[0].tolist() == [7.0, 4.0]
 
 
 def test_one_metric_tells_the_others_that_both_marked_nothing():
     """PPV of an empty prediction is undefined; where nothing was there either, that is no fault."""
     gaps = [[[BOTH_EMPTY, UNDEFINED], [0, UNDEFINED]], [[0, 0], [0, 0]]]
     values = [[[0, 0], [0.0, 0]], [[0.0, 0.0], [0.7, 0.8]]]
-    found = boards(scores(values, gaps, ["dice", "ppv"]), ["ppv"])[0]
+    found = make_boards(scores(values, gaps, ["dice", "ppv"]), ["ppv"])[0]
     assert found.values[0].tolist() == [1.0, 0.0]
     assert (found.both_empty.tolist(), found.undefined.tolist()) == ([1, 0], [1, 0])
 
 
 def test_what_is_undefined_for_everybody_is_left_out():
     table = scores([[0, 0.5], [0, 0.7]], [[UNDEFINED, 0], [MISSING, 0]], ["sensitivity"])
-    found = boards(table, ["sensitivity"])[0]
+    found = make_boards(table, ["sensitivity"])[0]
     assert found.values.tolist() == [[0.5], [0.7]]
     assert found.left_out == 1
     assert found.missing.tolist() == [0, 0]
@@ -178,7 +186,7 @@ def test_what_is_undefined_for_everybody_is_left_out():
 def test_cases_that_a_truth_does_not_have_are_not_missing():
     values = np.full((2, 3, 2, 1), 0.5)
     values[:, 1:, 1] = np.nan
-    found = boards(Scores.of(values, ["A", "B"], truths=["x", "y"]), ["dice"])
+    found = make_boards(Scores.of(values, ["A", "B"], truths=["x", "y"]), ["dice"])
     assert [b.values.shape[1] for b in found] == [3, 1]
     assert found[1].missing.tolist() == [0, 0]
 
@@ -186,10 +194,10 @@ def test_cases_that_a_truth_does_not_have_are_not_missing():
 def test_a_truth_under_which_only_one_is_scored_is_no_ranking():
     values = np.full((2, 3, 2, 1), 0.5)
     values[1, :, 1] = np.nan
-    found = rank(Scores.of(values, ["A", "B"], truths=["x", "without B"]))
+    found = rank_scores(Scores.of(values, ["A", "B"], truths=["x", "without B"]))
     assert found.truths == ("x",)
     with pytest.raises(InputError, match="no two algorithms"):
-        rank(Scores.of(values[:, :, 1:], ["A", "B"]))
+        rank_scores(Scores.of(values[:, :, 1:], ["A", "B"]))
 
 
 unit = arrays(
@@ -205,10 +213,10 @@ def test_dropping_a_case_never_helps(values, data):
     which = data.draw(st.integers(0, values.shape[1] - 1))
     subjects = data.draw(st.lists(st.sampled_from("stu"), min_size=values.shape[1], max_size=values.shape[1]))
     names = [f"a{i}" for i in range(len(values))]
-    before = rank(Scores.of(values, names, subjects=subjects), resamples=1)
+    before = rank_scores(Scores.of(values, names, subjects=subjects), resamples=1)
     dropped = values.copy()
     dropped[who, which] = np.nan
-    after = rank(Scores.of(dropped, names, subjects=subjects), resamples=1)
+    after = rank_scores(Scores.of(dropped, names, subjects=subjects), resamples=1)
     assert after.find().places[who] >= before.find().places[who]
     assert after.boards[0].missing[who] == 1
 
@@ -224,20 +232,20 @@ def test_means_by_truth_are_those_by_which_rank_ranks():
     )  # fmt: skip
     for missing in ("worst", "exclude"):
         try:
-            found = means_by_truth(table, ["dice", "hd"], missing)
+            found = means_by_reference(table, ["dice", "hd"], missing)
         except InputError:
             with pytest.raises(InputError):
-                rank(table, missing=missing, resamples=1)
+                rank_scores(table, missing=missing, resamples=1)
             continue
-        ranking = rank(table, missing=missing, resamples=1)
+        ranking = rank_scores(table, missing=missing, resamples=1)
         assert set(found) == {(m, t) for m in ("dice", "hd") for t in "xy"}
         for (metric, truth), means in found.items():
             standing = ranking.find(truth, metric, "mean")
             assert standing.score.tolist() == means.tolist()
             assert (np.argsort(means if metric == "hd" else -means) == np.argsort(standing.ranks)).all()
     by_hand = np.where(np.isnan(values[0, :, 0, 1]), 40.0, values[0, :, 0, 1]).reshape(6, 2).mean(axis=1).mean()
-    assert means_by_truth(table, ["hd"])["hd", "x"][0] == pytest.approx(by_hand)
-    assert means_by_truth(table.select(truths=["z"]), ["dice"]) == {}
+    assert means_by_reference(table, ["hd"])["hd", "x"][0] == pytest.approx(by_hand)
+    assert means_by_reference(table.select(truths=["z"]), ["dice"]) == {}
 
 
 def test_directions_and_bounds():
@@ -245,9 +253,9 @@ def test_directions_and_bounds():
     assert direction("HD95") == direction("Mean Surface Distance") == "lower"
     assert direction("dice", {"dice": "lower"}) == "lower"
     assert direction("my loss [a]", {"My-Loss": "lower"}) == "lower"
-    assert (worst("IoU"), best("IoU")) == (0, 1)
-    assert (worst("hd"), best("hd")) == (None, 0)
-    assert (worst("anything"), best("anything")) == (None, None)
+    assert (worst_value("IoU"), best_value("IoU")) == (0, 1)
+    assert (worst_value("hd"), best_value("hd")) == (None, 0)
+    assert (worst_value("anything"), best_value("anything")) == (None, None)
     with pytest.raises(CallError, match=r"'loss'.*--direction"):
         direction("loss")
 
@@ -255,17 +263,17 @@ def test_directions_and_bounds():
 def test_metrics_whose_direction_is_unknown_are_left_out_and_said():
     values = np.full((2, 3, 1, 3), 0.5)
     table = Scores.of(values, ["A", "B"], metrics=["dice", "loss", "inner_outer_ratio"])
-    found = rank(table)
+    found = rank_scores(table)
     assert found.metrics == ("dice",)
     assert [note for note in found.notes if "loss" in note]
     assert not [note for note in found.notes if "inner_outer_ratio" in note]
-    assert rank(table, directions={"loss": "lower"}).metrics == ("dice", "loss")
+    assert rank_scores(table, directions={"loss": "lower"}).metrics == ("dice", "loss")
     with pytest.raises(CallError, match="loss"):
-        rank(table, metrics=["dice", "loss"])
+        rank_scores(table, metrics=["dice", "loss"])
     with pytest.raises(CallError, match="loss"):
-        rank(table.select(metrics=["loss"]))
+        rank_scores(table.select(metrics=["loss"]))
     with pytest.raises(CallError, match="inner_outer_ratio"):
-        rank(table.select(metrics=["inner_outer_ratio"]))
+        rank_scores(table.select(metrics=["inner_outer_ratio"]))
 
 
 def test_scores_must_fit():
@@ -299,11 +307,11 @@ def test_names_are_found_however_they_are_written():
         table.select(algorithms=["v_net"])
     with pytest.raises(CallError, match="each truth once"):
         table.select(truths=["a", "A"])
-    assert rank(table, metrics=["All"], resamples=1).metrics == ("surface-dice", "HD95")
+    assert rank_scores(table, metrics=["All"], resamples=1).metrics == ("surface-dice", "HD95")
 
 
 def test_without_subjects_a_note_says_what_that_means():
     told = "every case counts as a patient of its own"
-    assert [n for n in rank(Scores.of([[0.5] * 3] * 2, ["A", "B"]), resamples=1).notes if told in n]
+    assert [n for n in rank_scores(Scores.of([[0.5] * 3] * 2, ["A", "B"]), resamples=1).notes if told in n]
     named = Scores.of([[0.5] * 3] * 2, ["A", "B"], subjects=["s", "t", "u"])
-    assert not [n for n in rank(named, resamples=1).notes if told in n]
+    assert not [n for n in rank_scores(named, resamples=1).notes if told in n]

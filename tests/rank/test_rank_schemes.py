@@ -12,15 +12,25 @@ from hypothesis.extra.numpy import arrays
 
 from manytruths.core.errors import CallError, InputError
 from manytruths.core.undefined import reason
-from manytruths.evaluation.ranking.effects import mean_differences
-from manytruths.evaluation.ranking.gaps import boards
-from manytruths.evaluation.ranking.rank import rank
-from manytruths.evaluation.ranking.schemes import SCHEMES, case_ranks, places, ranks, scheme_ranks, settled
+from manytruths.evaluation.ranking.missing_scores import make_boards
+from manytruths.evaluation.ranking.pair_tests import (
+    ResampledTests,
+    holm,
+    mean_differences,
+    pair_tests,
+    resampled_wins,
+    rounded_differences,
+)
+from manytruths.evaluation.ranking.ranking import rank_scores
 from manytruths.evaluation.ranking.scores import Scores
-from manytruths.evaluation.ranking.stability import (
+from manytruths.evaluation.ranking.standings import (
+    SCHEMES,
     ahead_share,
-    draws,
+    case_ranks,
+    competition_ranks,
+    draw_subjects,
     first_shares,
+    fractional_ranks,
     kendall_tau,
     mean_tau,
     rank_interval,
@@ -28,8 +38,9 @@ from manytruths.evaluation.ranking.stability import (
     resampled_medians,
     resampled_ranks,
     resamples_of_tests,
+    round_scores,
+    scheme_ranks,
 )
-from manytruths.evaluation.ranking.wilcoxon import Redrawn, differences, holm, pair_tests, resampled_wins
 
 SMALL = [[0.9, 0.8, 0.7, 0.6], [0.8, 0.9, 0.6, 0.9], [0.9, 0.1, 0.8, 0.7]]
 """Means .75, .8, .625; ranks in the cases (1.5, 2, 2, 3), (3, 1, 3, 1), (1.5, 3, 1, 2)."""
@@ -46,14 +57,14 @@ def random_table(algorithms: int, subjects: int, seed: int = 0, digits: int = 15
 
 def board(values: np.ndarray, **options):
     names = [f"a{i}" for i in range(len(values))]
-    return boards(Scores.of(values, names, **options), ["dice"])[0]
+    return make_boards(Scores.of(values, names, **options), ["dice"])[0]
 
 
 # by hand
 
 
 def test_the_three_schemes_by_hand():
-    found = rank(Scores.of(SMALL, ["A", "B", "C"]))
+    found = rank_scores(Scores.of(SMALL, ["A", "B", "C"]))
     mean, by_rank, test = (found.find(scheme=scheme) for scheme in SCHEMES)
     assert mean.score == pytest.approx([0.75, 0.8, 0.625])
     assert mean.places.tolist() == [2, 1, 3]
@@ -68,29 +79,31 @@ def test_the_three_schemes_by_hand():
 def test_wins_by_hand():
     """Seven subjects, each better by another amount: p is 1/128 one way and 1 the other; Holm's 6 makes it 0.047."""
     step = np.array([1, 2, 3, 4, 5, 6, 7]) / 100
-    found = rank(Scores.of([0.9 + 0 * step, 0.8 - step, 0.5 - 3 * step], ["A", "B", "C"]), scheme="test")
+    found = rank_scores(Scores.of([0.9 + 0 * step, 0.8 - step, 0.5 - 3 * step], ["A", "B", "C"]), scheme="test")
     tests = found.tests[0]
     assert tests.p_value[[0, 0, 1], [1, 2, 2]] == pytest.approx([1 / 128] * 3)
     assert tests.p_value[[1, 2, 2], [0, 0, 1]] == pytest.approx([1.0] * 3)
     assert tests.p_holm[[0, 0, 1], [1, 2, 2]] == pytest.approx([6 / 128] * 3)
     assert found.standings[2].score.tolist() == [2, 1, 0]
     assert found.order == ("A", "B", "C")
-    six = rank(Scores.of([0.9 + 0 * step[:6], 0.8 - step[:6], 0.5 - 3 * step[:6]], ["A", "B", "C"]), scheme="test")
+    six = rank_scores(
+        Scores.of([0.9 + 0 * step[:6], 0.8 - step[:6], 0.5 - 3 * step[:6]], ["A", "B", "C"]), scheme="test"
+    )
     assert six.overall.places.tolist() == [1, 1, 1]
 
 
 def test_subjects_count_once_however_many_cases_they_have():
     values = [[1.0, 1.0, 1.0, 0.0], [0.6, 0.6, 0.6, 0.6]]
     scores = Scores.of(values, ["A", "B"], subjects=["s", "s", "s", "t"])
-    assert rank(scores).standings[0].score == pytest.approx([0.5, 0.6])
-    assert rank(Scores.of(values, ["A", "B"])).standings[0].score == pytest.approx([0.75, 0.6])
-    assert rank(scores).find(scheme="rank").ranks.tolist() == [1.5, 1.5]
+    assert rank_scores(scores).standings[0].score == pytest.approx([0.5, 0.6])
+    assert rank_scores(Scores.of(values, ["A", "B"])).standings[0].score == pytest.approx([0.75, 0.6])
+    assert rank_scores(scores).find(scheme="rank").ranks.tolist() == [1.5, 1.5]
 
 
 def test_the_median_takes_another_order_than_the_mean():
     values = [[0.9, 0.9, 0.0], [0.8, 0.8, 0.8]]
-    assert rank(Scores.of(values, ["A", "B"])).order == ("B", "A")
-    assert rank(Scores.of(values, ["A", "B"]), aggregate="median").order == ("A", "B")
+    assert rank_scores(Scores.of(values, ["A", "B"])).order == ("B", "A")
+    assert rank_scores(Scores.of(values, ["A", "B"]), aggregate="median").order == ("A", "B")
 
 
 def test_metrics_count_the_same_however_many_truths_they_have():
@@ -98,7 +111,7 @@ def test_metrics_count_the_same_however_many_truths_they_have():
     values = np.full((2, 3, 2, 2), np.nan)
     values[0, :, :, 0], values[1, :, :, 0] = 0.9, 0.8
     values[0, :, 0, 1], values[1, :, 0, 1] = 9.0, 3.0
-    found = rank(Scores.of(values, ["A", "B"], truths=["x", "y"], metrics=["dice", "hausdorff"]))
+    found = rank_scores(Scores.of(values, ["A", "B"], truths=["x", "y"], metrics=["dice", "hausdorff"]))
     assert found.overall.score.tolist() == [1.5, 1.5]
     assert found.find(truth="y").places.tolist() == [1, 2]
     assert found.find(metric="hausdorff").places.tolist() == [2, 1]
@@ -115,7 +128,7 @@ def test_tests_are_those_of_scipy(subjects, digits):
     values = random_table(4, subjects, digits=digits)
     found = pair_tests(values)
     first, second = np.triu_indices(4, 1)
-    for a, b, apart in zip(first, second, differences(values, first, second), strict=True):
+    for a, b, apart in zip(first, second, rounded_differences(values, first, second), strict=True):
         known = apart[apart != 0]
         if len(known) <= 50 and len(set(np.abs(known))) < len(known):
             continue  # SciPy has no exact distribution with ties
@@ -147,7 +160,7 @@ def test_with_ties_all_signs_are_counted(apart):
 
 def test_half_the_cases_better_by_the_same_is_no_win():
     """Five equal differences of ten: 1/32, whatever the normal distribution says."""
-    found = rank(Scores.of(np.vstack([np.ones(10), np.r_[np.zeros(5), np.ones(5)]]), ["a", "b"]))
+    found = rank_scores(Scores.of(np.vstack([np.ones(10), np.r_[np.zeros(5), np.ones(5)]]), ["a", "b"]))
     assert found.tests[0].p_value[0, 1] == 1 / 32
     assert found.tests[0].p_holm[0, 1] == 2 / 32
     assert found.verdict.winner is None
@@ -180,7 +193,7 @@ def test_the_approximation_takes_over_without_a_jump(monkeypatch):
     """What the normal leaves out at 60: kurtosis −0.06, up to 0.0014, and a correction that is a quarter too large."""
     values = random_table(2, 60, digits=2)
     near = pair_tests(values).p_value
-    monkeypatch.setattr("manytruths.evaluation.ranking.wilcoxon.EXACT", 60)
+    monkeypatch.setattr("manytruths.evaluation.ranking.pair_tests.EXACT", 60)
     exact = pair_tests(values).p_value
     assert near == pytest.approx(exact, abs=2e-3)
     assert near[0, 1] != exact[0, 1]
@@ -213,7 +226,7 @@ def test_equal_algorithms_are_never_better():
 def test_differences_that_rounding_splits_are_ties():
     values = np.array([[0.3, 0.2, 0.8], [0.2, 0.1, 0.5]])
     assert len(set((values[0] - values[1]).tolist())) == 3
-    apart = differences(values, np.array([0]), np.array([1]))[0]
+    apart = rounded_differences(values, np.array([0]), np.array([1]))[0]
     assert apart[0] == apart[1] < apart[2]
 
 
@@ -244,8 +257,8 @@ def test_tau_is_that_of_scipy(a, shuffled):
 def test_ranks_are_those_of_scipy(values):
     from scipy.stats import rankdata
 
-    assert (ranks(values.T) == rankdata(-values.T, axis=1)).all()
-    assert (places(ranks(values.T)) == rankdata(-values.T, axis=1, method="min")).all()
+    assert (fractional_ranks(values.T) == rankdata(-values.T, axis=1)).all()
+    assert (competition_ranks(fractional_ranks(values.T)) == rankdata(-values.T, axis=1, method="min")).all()
 
 
 @pytest.mark.parametrize("digits", [15, 2, 1])
@@ -254,10 +267,10 @@ def test_signed_ranks_of_resamples_are_those_of_scipy(subjects, digits):
     from scipy.stats import wilcoxon
 
     values = random_table(3, subjects, digits=digits)
-    weights = draws(subjects, 12, seed=1)
+    weights = draw_subjects(subjects, 12, seed=1)
     first, second = np.triu_indices(3, 1)
-    apart = differences(values, first, second)
-    z = Redrawn(weights).z(apart)
+    apart = rounded_differences(values, first, second)
+    z = ResampledTests(weights).z(apart)
     for pair, row in enumerate(apart):
         for number, drawn in enumerate(weights):
             repeated = np.repeat(row, drawn.astype(int))
@@ -277,24 +290,24 @@ def test_resamples_are_what_a_loop_over_repeated_subjects_gives(scheme, digits):
     from statsmodels.stats.multitest import multipletests
 
     one = board(random_table(4, 25, digits=digits))
-    weights = draws(25, 15, seed=2)
+    weights = draw_subjects(25, 15, seed=2)
     found = resampled_ranks(one, scheme, "mean", weights, 0.05)
     for number, drawn in enumerate(weights.astype(int)):
         repeated = np.repeat(one.values, drawn, axis=1)
         if scheme == "mean":
-            score = settled(repeated.mean(axis=1))
+            score = round_scores(repeated.mean(axis=1))
         elif scheme == "rank":
-            score = settled(-rankdata(-repeated, axis=0).mean(axis=1))
+            score = round_scores(-rankdata(-repeated, axis=0).mean(axis=1))
         else:
             first, second = np.triu_indices(4, 1)
-            z = Redrawn(drawn[None].astype(float)).z(differences(one.values, first, second))[:, 0]
+            z = ResampledTests(drawn[None].astype(float)).z(rounded_differences(one.values, first, second))[:, 0]
             won = multipletests(norm.sf(np.concatenate([z, -z])), method="holm")[1] < 0.05
             score = np.bincount(np.concatenate([first, second]), weights=won, minlength=4)
         assert found[number].tolist() == rankdata(-score).tolist()
 
 
 def test_many_resamples_are_tested_in_blocks_that_do_not_show():
-    values, weights = random_table(3, 30), draws(30, 600, seed=0)
+    values, weights = random_table(3, 30), draw_subjects(30, 600, seed=0)
     whole = resampled_wins(values, weights)
     apart = np.concatenate([resampled_wins(values, weights[i : i + 7]) for i in range(0, 600, 7)])
     assert (whole == apart).all()
@@ -305,7 +318,7 @@ def test_many_resamples_are_tested_in_blocks_that_do_not_show():
 @settings(max_examples=20)
 def test_medians_of_resamples(subjects, data, seed):
     values = data.draw(arrays(np.float64, (3, subjects), elements=st.floats(0, 1)))
-    weights = draws(subjects, 10, seed)
+    weights = draw_subjects(subjects, 10, seed)
     found = resampled_medians(board(values), weights)
     for number, drawn in enumerate(weights.astype(int)):
         wanted = np.median(np.repeat(values, drawn, axis=1), axis=1)
@@ -316,7 +329,7 @@ def test_a_shared_first_place_is_split():
     sampled = np.array([[1, 2, 3], [1.5, 1.5, 3], [2, 2, 2], [1, 3, 2], [np.nan] * 3])
     assert first_shares(sampled) == pytest.approx([(1 + 1 / 2 + 1 / 3 + 1) / 4, (1 / 2 + 1 / 3) / 4, 1 / 12])
     assert np.isnan(first_shares(sampled[-1:])).all()
-    same = rank(Scores.of([[0.5] * 12] * 4, list("abcd")), resamples=20)
+    same = rank_scores(Scores.of([[0.5] * 12] * 4, list("abcd")), resamples=20)
     assert same.overall.first_share.tolist() == [0.25] * 4
 
 
@@ -338,8 +351,8 @@ def test_permuting_algorithms_permutes_everything(values, random):
     names = [f"a{i}" for i in range(len(values))]
     order = list(range(len(values)))
     random.shuffle(order)
-    one = rank(Scores.of(values, names), resamples=20)
-    other = rank(Scores.of(values[order], [names[i] for i in order]), resamples=20)
+    one = rank_scores(Scores.of(values, names), resamples=20)
+    other = rank_scores(Scores.of(values[order], [names[i] for i in order]), resamples=20)
     for a, b in zip(one.standings, other.standings, strict=True):
         assert (a.ranks[order] == b.ranks).all()
         assert (a.sampled[:, order] == b.sampled).all()
@@ -351,8 +364,8 @@ def test_permuting_algorithms_permutes_everything(values, random):
 @settings(max_examples=25)
 def test_turning_values_and_direction_changes_nothing(values):
     names = [f"a{i}" for i in range(len(values))]
-    one = rank(Scores.of(values, names, metrics=["m"]), directions={"m": "higher"}, resamples=20)
-    other = rank(Scores.of(-values, names, metrics=["m"]), directions={"m": "lower"}, resamples=20)
+    one = rank_scores(Scores.of(values, names, metrics=["m"]), directions={"m": "higher"}, resamples=20)
+    other = rank_scores(Scores.of(-values, names, metrics=["m"]), directions={"m": "lower"}, resamples=20)
     for a, b in zip(one.standings, other.standings, strict=True):
         assert (a.ranks == b.ranks).all()
         assert (a.sampled == b.sampled).all()
@@ -365,7 +378,7 @@ def test_who_is_better_in_every_case_is_always_first(values, which):
     which %= len(values)
     values = values * 0.9
     values[which] = values.max(axis=0) + 0.05
-    found = rank(Scores.of(values, [f"a{i}" for i in range(len(values))]), resamples=40)
+    found = rank_scores(Scores.of(values, [f"a{i}" for i in range(len(values))]), resamples=40)
     for scheme in ("mean", "rank"):
         standing = found.find(scheme=scheme)
         assert standing.places[which] == 1
@@ -376,7 +389,7 @@ def test_who_is_better_in_every_case_is_always_first(values, which):
 @given(tables)
 @settings(max_examples=25)
 def test_shares_add_up(values):
-    found = rank(Scores.of(values, [f"a{i}" for i in range(len(values))]), resamples=40)
+    found = rank_scores(Scores.of(values, [f"a{i}" for i in range(len(values))]), resamples=40)
     for standing in found.standings:
         assert standing.shares.sum(axis=1) == pytest.approx(1)
         assert standing.first_share.sum() == pytest.approx(1)
@@ -388,7 +401,7 @@ def test_shares_add_up(values):
 def test_the_order_of_equal_cases_does_not_break_a_tie():
     values = [[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]]
     assert sum(values[0]) != sum(values[1])
-    assert rank(Scores.of(values, ["A", "B"])).overall.places.tolist() == [1, 1]
+    assert rank_scores(Scores.of(values, ["A", "B"])).overall.places.tolist() == [1, 1]
     for scheme in SCHEMES:
         assert scheme_ranks(board(np.array(values)), scheme, np.array([0.1 + 0.2, 0.3])).tolist() == [1.5, 1.5]
 
@@ -402,7 +415,7 @@ def test_ranks_in_cases_are_means_over_each_subject():
 
 
 def test_with_few_subjects_intervals_are_refused_and_the_rest_is_there():
-    nine, ten = (rank(Scores.of(random_table(3, n), ["A", "B", "C"])) for n in (9, 10))
+    nine, ten = (rank_scores(Scores.of(random_table(3, n), ["A", "B", "C"])) for n in (9, 10))
     assert "at least 10" in nine.overall.refusal.reason
     assert np.isnan(nine.overall.interval).all()
     assert np.isnan(nine.means[0].low).all()
@@ -415,11 +428,11 @@ def test_with_few_subjects_intervals_are_refused_and_the_rest_is_there():
 
 
 def test_so_many_tests_that_they_are_repeated_less_often(monkeypatch):
-    import manytruths.evaluation.ranking.stability as stability
+    import manytruths.evaluation.ranking.standings as stability
 
     assert resamples_of_tests(20, 500, 5, 1000) == 1000
     monkeypatch.setattr(stability, "TEST_WORK", 1)
-    found = rank(Scores.of(random_table(3, 12), ["A", "B", "C"]), resamples=150)
+    found = rank_scores(Scores.of(random_table(3, 12), ["A", "B", "C"]), resamples=150)
     assert len(found.find(scheme="test").sampled) == 100
     assert len(found.find(scheme="mean").sampled) == 150
     assert any("100 of the 150" in note for note in found.notes)
@@ -429,11 +442,11 @@ def test_a_resample_without_any_subject_of_a_board_is_counted():
     values = np.full((2, 12, 2, 1), np.nan)
     values[:, :, 0, 0] = random_table(2, 12)
     values[:, 0, 1, 0] = 0.8, 0.7
-    found = rank(Scores.of(values, ["A", "B"], truths=["x", "y"]))
+    found = rank_scores(Scores.of(values, ["A", "B"], truths=["x", "y"]))
     own = found.find(truth="y", metric="dice")
     assert own.refusal
     assert not found.overall.refusal
-    weights = draws(12, 1000, 0)
+    weights = draw_subjects(12, 1000, 0)
     for scheme in SCHEMES:
         assert found.find(truth="y", metric="dice", scheme=scheme).undefined == (weights[:, 0] == 0).sum() > 0
     assert found.overall.undefined == own.undefined
@@ -458,16 +471,16 @@ def test_a_resample_without_any_subject_of_a_board_is_counted():
 )
 def test_wrong_calls(options, told):
     with pytest.raises(CallError, match=told):
-        rank(Scores.of(SMALL, ["A", "B", "C"]), **options)
+        rank_scores(Scores.of(SMALL, ["A", "B", "C"]), **options)
 
 
 def test_one_algorithm_is_no_ranking():
     with pytest.raises(InputError, match="only one algorithm, A"):
-        rank(Scores.of([[0.9, 0.8]], ["A"]))
+        rank_scores(Scores.of([[0.9, 0.8]], ["A"]))
 
 
 def test_there_is_no_ranking_for_what_is_not_there():
-    found = rank(Scores.of(SMALL, ["A", "B", "C"]))
+    found = rank_scores(Scores.of(SMALL, ["A", "B", "C"]))
     assert found.find("truth", "dice").places.tolist() == found.find().places.tolist()
     with pytest.raises(CallError, match="staple"):
         found.find("staple")

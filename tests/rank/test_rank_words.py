@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from manytruths.core.undefined import Undefined
-from manytruths.evaluation.ranking.rank import rank
+from manytruths.evaluation.ranking.ranking import Evidence, find_groups, find_verdict, rank_scores
 from manytruths.evaluation.ranking.scores import Scores
-from manytruths.evaluation.ranking.words import Evidence, groups, verdict
 
 NAMES = ("a", "b", "c", "d")
 
@@ -29,41 +28,41 @@ def upper(values) -> np.ndarray:
 
 def test_groups_are_the_longest_runs_in_which_nobody_is_told_apart():
     # a–b and b–c and c–d are not told apart; a–c, a–d, b–d are
-    found = groups(evidence(upper([0.5, 0.01, 0.01, 0.5, 0.01, 0.5])))
+    found = find_groups(evidence(upper([0.5, 0.01, 0.01, 0.5, 0.01, 0.5])))
     assert [g.algorithms for g in found] == [("a", "b"), ("b", "c"), ("c", "d")]
     assert str(found[0]) == "a and b cannot be told apart"
-    assert groups(evidence(upper([0.01] * 6))) == ()
-    assert [g.algorithms for g in groups(evidence(upper([0.5] * 6)))] == [NAMES]
-    assert [g.algorithms for g in groups(evidence(upper([0.01, 0.01, 0.01, 0.5, 0.5, 0.5])))] == [("b", "c", "d")]
+    assert find_groups(evidence(upper([0.01] * 6))) == ()
+    assert [g.algorithms for g in find_groups(evidence(upper([0.5] * 6)))] == [NAMES]
+    assert [g.algorithms for g in find_groups(evidence(upper([0.01, 0.01, 0.01, 0.5, 0.5, 0.5])))] == [("b", "c", "d")]
 
 
 def test_a_test_against_the_order_tells_apart_too():
     table = upper([1.0] * 6)
     table[1, 0] = 0.01
-    assert [g.algorithms for g in groups(evidence(table))] == [("b", "c", "d")]
-    assert "the test has a better one, b" in verdict(evidence(table)).sentence
+    assert [g.algorithms for g in find_groups(evidence(table))] == [("b", "c", "d")]
+    assert "the test has a better one, b" in find_verdict(evidence(table)).sentence
 
 
 def test_a_winner_is_better_than_every_other_and_first_nearly_always():
-    sure = verdict(evidence(upper([0.01, 0.01, 0.0001, 0.5, 0.5, 0.5])))
+    sure = find_verdict(evidence(upper([0.01, 0.01, 0.0001, 0.5, 0.5, 0.5])))
     assert sure.winner == "a"
     assert sure.sentence.startswith("a wins: significantly better than every other, such as b (Holm p = 0.010")
-    third = verdict(evidence(upper([0.01, 0.21, 0.01, 0.5, 0.5, 0.5])))
+    third = find_verdict(evidence(upper([0.01, 0.21, 0.01, 0.5, 0.5, 0.5])))
     assert third.winner is None
     assert third.sentence == (
         "a is first, but it cannot be told apart from c (Holm p = 0.21; a ahead in 71% of resamples): "
         "no winner is declared."
     )
-    assert verdict(evidence(upper([0.01] * 6), least=(0.94, 0, 0, 0))).winner is None
-    assert verdict(evidence(upper([0.01] * 6), least=(0.95, 0, 0, 0))).winner == "a"
-    assert "only 94%" in verdict(evidence(upper([0.01] * 6), least=(0.94, 0, 0, 0))).sentence
-    few = verdict(evidence(upper([0.01] * 6), refusal=Undefined("too_few_subjects")))
+    assert find_verdict(evidence(upper([0.01] * 6), least=(0.94, 0, 0, 0))).winner is None
+    assert find_verdict(evidence(upper([0.01] * 6), least=(0.95, 0, 0, 0))).winner == "a"
+    assert "only 94%" in find_verdict(evidence(upper([0.01] * 6), least=(0.94, 0, 0, 0))).sentence
+    few = find_verdict(evidence(upper([0.01] * 6), refusal=Undefined("too_few_subjects")))
     assert few.winner is None
     assert "at least 10" in few.sentence
-    shared = verdict(evidence(upper([0.01] * 6), ranks=(1.5, 1.5, 3.0, 4.0)))
+    shared = find_verdict(evidence(upper([0.01] * 6), ranks=(1.5, 1.5, 3.0, 4.0)))
     assert shared.winner is None
     assert shared.sentence == "a and b share the first place: no winner is declared."
-    many = verdict(evidence(upper([0.5] * 6)))
+    many = find_verdict(evidence(upper([0.5] * 6)))
     assert many.sentence.count("Holm") == 3
 
 
@@ -74,7 +73,7 @@ def clear(subjects: int = 30) -> np.ndarray:
 
 
 def test_a_clear_winner():
-    found = rank(Scores.of(clear(), ["unet", "vnet", "net"], truths=["x", "y"]))
+    found = rank_scores(Scores.of(clear(), ["unet", "vnet", "net"], truths=["x", "y"]))
     assert found.verdict.winner == "unet"
     assert found.groups() == ()
     assert found.order == ("unet", "vnet", "net")
@@ -85,7 +84,7 @@ def test_a_winner_must_win_under_every_truth():
     values = clear()
     values[0, :, 1], values[1, :, 1] = clear()[1, :, 1], clear()[0, :, 1]
     values[0, :, 0] += 0.01
-    found = rank(Scores.of(values, ["unet", "vnet", "net"], truths=["x", "y"]))
+    found = rank_scores(Scores.of(values, ["unet", "vnet", "net"], truths=["x", "y"]))
     assert found.verdict.winner is None
     assert found.evidence("x").p[0, 1] < 0.05 < found.evidence().p[0, 1]
     assert found.evidence().where[0, 1] == "dice against y"
@@ -104,15 +103,15 @@ def test_a_winner_must_win_under_every_truth():
 
 
 def test_leaving_out_a_truth_that_agrees_changes_nothing():
-    found = rank(Scores.of(clear(), ["unet", "vnet", "net"], truths=["x", "y"]))
+    found = rank_scores(Scores.of(clear(), ["unet", "vnet", "net"], truths=["x", "y"]))
     assert [one.changed for one in found.without_truth] == [False, False]
-    assert rank(Scores.of(clear()[:, :, :1], ["unet", "vnet", "net"])).without_truth == ()
+    assert rank_scores(Scores.of(clear()[:, :, :1], ["unet", "vnet", "net"])).without_truth == ()
 
 
 def test_taus_between_schemes_truths_and_metrics():
     rng = np.random.default_rng(1)
     values = rng.random((4, 12, 3, 2))
-    found = rank(Scores.of(values, list("abcd"), truths=list("xyz"), metrics=["dice", "iou"]), resamples=50)
+    found = rank_scores(Scores.of(values, list("abcd"), truths=list("xyz"), metrics=["dice", "iou"]), resamples=50)
     count = {kind: sum(t.between == kind for t in found.taus) for kind in ("schemes", "truths", "metrics")}
     # 6 boards + 3 truths + 2 metrics + 1 in all; for truths 2 metrics + all metrics; for metrics 3 truths + all truths
     assert count == {"schemes": 3 * 12, "truths": 3 * 3 * 3, "metrics": 3 * 4}
@@ -127,7 +126,7 @@ def test_taus_between_schemes_truths_and_metrics():
 def test_seeds():
     rng = np.random.default_rng(1)
     table = Scores.of(rng.random((4, 12)), list("abcd"))
-    one, same, other = (rank(table, seed=seed) for seed in (0, 0, 1))
+    one, same, other = (rank_scores(table, seed=seed) for seed in (0, 0, 1))
     assert (one.overall.shares == same.overall.shares).all()
     assert (one.overall.shares != other.overall.shares).any()
     assert (one.overall.ranks == other.overall.ranks).all()

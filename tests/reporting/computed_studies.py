@@ -10,16 +10,16 @@ import numpy as np
 import manytruths as mt
 from manytruths.analyses.agree.agree import compute_agreement
 from manytruths.analyses.agree.case import MapOptions
-from manytruths.analyses.evaluate.ranks import scores_of
-from manytruths.analyses.evaluate.scenes import EvaluatePlan
-from manytruths.analyses.evaluate.verb import evaluate
+from manytruths.analyses.evaluate.evaluate import compute_evaluation
+from manytruths.analyses.evaluate.marks import EvaluatePlan
+from manytruths.analyses.evaluate.rankings import scores_of
 from manytruths.analyses.fuse.fusing import FusePlan
 from manytruths.analyses.fuse.verb import fuse
 from manytruths.analyses.plan.topics import Wish
 from manytruths.analyses.plan.verb import plan
-from manytruths.analyses.rank.verb import ranked
+from manytruths.analyses.rank.rank import tabulate_ranking
 from manytruths.analyses.summaries import Settings
-from manytruths.evaluation.ranking.rank import rank
+from manytruths.evaluation.ranking.ranking import rank_scores
 from manytruths.io import write_csv, write_map
 from manytruths.reporting.case_findings import FileRead
 from manytruths.reporting.elements import Beside, PageTable, Paragraphs, Section, Text
@@ -113,7 +113,7 @@ def simulated_findings(home: Path) -> Findings:
     )
     agreement = compute_agreement(study, settings=SETTINGS, plan=MapOptions(measured=True))
     fusion = fuse(study, FusePlan(("vote:0.5", "staple"), {}, None), settings=SETTINGS)
-    evaluation = evaluate(study, EvaluatePlan(("vote:0.5", "staple")), settings=SETTINGS)
-    ranking = ranked(rank(scores_of(evaluation.hard.parts[0]), resamples=50))
+    evaluation = compute_evaluation(study, EvaluatePlan(("vote:0.5", "staple")), settings=SETTINGS)
+    ranking = tabulate_ranking(rank_scores(scores_of(evaluation.hard.parts[0]), resamples=50))
     planned = plan(Wish(resamples=20), agreement.tallies)
     return Findings(study, SETTINGS, agreement, fusion, evaluation, ranking, planned, files=tuple(files))

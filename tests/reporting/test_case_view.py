@@ -176,7 +176,7 @@ def test_files_are_listed_with_their_digests(tmp_path):
         (tmp_path / rater).mkdir()
         Image.fromarray(np.eye(20, dtype=np.uint8)).save(tmp_path / rater / "p1.png")
     case = mt.Study.open(str(tmp_path / "{rater}/{case}.png"))["p1"]
-    found = analyse_case(case, CasePlan(MapOptions(measured=True), FusePlan(("vote:0.5",), {}, None), LARGE))
+    found = analyse_case(case, CasePlan(MapOptions(measured=True), FusePlan(("vote:0.5",), {}, None), None, LARGE))
     digest = hashlib.sha256((tmp_path / "A/p1.png").read_bytes()).hexdigest()
     assert [(f.kind, f.case, f.sha256) for f in found.files] == [("mask", "p1", digest)] * 2
     assert found.view.thumbnail.startswith("data:image/webp;base64,")

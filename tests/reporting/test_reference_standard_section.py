@@ -14,18 +14,16 @@ import numpy as np
 import pytest
 
 from manytruths.analyses.agree.agree import compute_agreement
-from manytruths.analyses.evaluate.ranks import scores_of
-from manytruths.analyses.evaluate.scenes import EvaluatePlan
-from manytruths.analyses.evaluate.verb import evaluate
-from manytruths.analyses.evaluate.verb import write as write_evaluation
+from manytruths.analyses.evaluate.evaluate import compute_evaluation
+from manytruths.analyses.evaluate.marks import EvaluatePlan
+from manytruths.analyses.evaluate.rankings import scores_of
 from manytruths.analyses.fuse.fusing import FusePlan
 from manytruths.analyses.fuse.verb import fuse
 from manytruths.analyses.fuse.verb import write as write_fusion
-from manytruths.analyses.rank.verb import ranked
-from manytruths.analyses.rank.verb import write as write_ranking
+from manytruths.analyses.rank.rank import tabulate_ranking
 from manytruths.analyses.summaries import Settings
 from manytruths.core.errors import InputError
-from manytruths.evaluation.ranking.rank import rank
+from manytruths.evaluation.ranking.ranking import rank_scores
 from manytruths.reporting.elements import Beside, Block, Cell, Chart, PageTable, Paragraphs, Section, plain_text
 from manytruths.reporting.findings import Findings
 from manytruths.reporting.sections import complexity, raters, reference_standard, summary
@@ -42,10 +40,10 @@ def findings(study: Study, methods: tuple[str, ...] = METHODS, **options: Any) -
     fusion = fuse(study, FusePlan(methods, {}, None, False), settings=settings)
     evaluation = ranking = None
     if study.algorithms:
-        evaluation = evaluate(study, EvaluatePlan(methods), settings=settings, **options)
+        evaluation = compute_evaluation(study, EvaluatePlan(methods, **options), settings=settings)
         if evaluation.hard is not None and len(study.algorithms) > 1:
             with suppress(InputError):  # no two of them have a score
-                ranking = ranked(rank(scores_of(evaluation.hard.parts[0]), resamples=50))
+                ranking = tabulate_ranking(rank_scores(scores_of(evaluation.hard.parts[0]), resamples=50))
     return Findings(study, settings, compute_agreement(study, settings=settings), fusion, evaluation, ranking)
 
 
@@ -104,9 +102,9 @@ def _numbers(found: Findings, folder: Path) -> dict[str, tuple[str, str, str]]:
     found.agreement.write_into(folder / "agree", pictures=False)
     write_fusion(found.fusion, folder / "fuse", pictures=False)
     if found.evaluation:
-        write_evaluation(found.evaluation, folder / "evaluate", pictures=False)
+        found.evaluation.write_into(folder / "evaluate", pictures=False)
     if found.ranking:
-        write_ranking(found.ranking, folder / "rank", pictures=False)
+        found.ranking.write_into(folder / "rank", pictures=False)
     known = {}
     for path in folder.glob("*/*.csv"):
         lines = path.read_text(encoding="utf-8").splitlines()

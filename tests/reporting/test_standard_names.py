@@ -9,8 +9,8 @@ import pytest
 from test_algorithms_section import section_of, small
 from test_reference_standard_section import column, findings, tables
 
-from manytruths.analyses.evaluate.scenes import EvaluatePlan
-from manytruths.analyses.evaluate.verb import evaluate
+from manytruths.analyses.evaluate.evaluate import compute_evaluation
+from manytruths.analyses.evaluate.marks import EvaluatePlan
 from manytruths.reporting.elements import Cases, plain_text
 from manytruths.reporting.sections import cases
 from manytruths.reporting.sections.reference_standard import SOFT
@@ -46,7 +46,7 @@ def test_bounds_are_no_main_standard(tmp_path: Path) -> None:
     masks, predictions = small(tmp_path)
     found = findings(Study.open(masks, predictions=predictions))
     assert found.evaluation is not None
-    judged = evaluate(found.study, EvaluatePlan(("vote:any", "vote:0.5", "staple")), settings=found.settings)
+    judged = compute_evaluation(found.study, EvaluatePlan(("vote:any", "vote:0.5", "staple")), settings=found.settings)
     bounded = replace(found, evaluation=judged, ranking=None)
     assert plain_text(section_of(bounded).lead[0]).startswith("Judged by the majority vote")
     heads = next(b for b in cases.section(bounded).blocks if isinstance(b, Cases)).table.columns

@@ -11,10 +11,11 @@ from small_findings import METHODS, cells, discs, findings, lead, listed, mapped
 
 from manytruths.analyses.agree.agree import compute_agreement
 from manytruths.analyses.agree.case import MapOptions
-from manytruths.analyses.evaluate.scenes import EvaluatePlan
-from manytruths.analyses.evaluate.verb import evaluate
+from manytruths.analyses.evaluate.evaluate import compute_evaluation
+from manytruths.analyses.evaluate.marks import EvaluatePlan
 from manytruths.analyses.fuse.fusing import FusePlan
 from manytruths.analyses.fuse.verb import fuse
+from manytruths.analyses.rows import Table
 from manytruths.analyses.summaries import Settings
 from manytruths.io import write_map
 from manytruths.reporting.elements import csv_text
@@ -70,7 +71,7 @@ def with_predictions(folder):
     settings = Settings(resamples=60)
     agreement = compute_agreement(study, settings=settings, plan=MapOptions(measured=False))
     fusion = fuse(study, FusePlan(METHODS, {}, None), settings=settings)
-    judged = evaluate(study, EvaluatePlan(METHODS), settings=settings)
+    judged = compute_evaluation(study, EvaluatePlan(METHODS), settings=settings)
     return Findings(study, settings, agreement, fusion, judged)
 
 
@@ -80,7 +81,8 @@ def files(found):
     fused = {f"fuse/{t.name}.csv": t for t in (found.fusion.performance, found.fusion.differences)}
     fused |= {"fuse/complexity.csv": found.fusion.complexity}
     planned = {"plan/plan.csv": found.plan.table} if found.plan else {}
-    judged = {f"evaluate/{t.name}.csv": t for t in found.evaluation.tables} if found.evaluation else {}
+    tables = found.evaluation.tables.values() if found.evaluation else ()
+    judged = {f"evaluate/{t.name}.csv": t for t in tables if isinstance(t, Table)}
     return agreed | fused | planned | judged
 
 

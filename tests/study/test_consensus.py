@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import manytruths as mt
-from manytruths.analyses.evaluate.hard_case import evaluate_case
-from manytruths.analyses.evaluate.scenes import EvaluatePlan
+from manytruths.analyses.evaluate.case_scores import count_labels
+from manytruths.analyses.evaluate.marks import CaseMarks, EvaluatePlan
 from manytruths.analyses.export.looking import survey
 from manytruths.analyses.export.plan import ExportPlan
 from manytruths.analyses.export.targets import Targets, targets_of
@@ -216,7 +216,7 @@ def test_evaluate_judges_by_the_same_pixels(folder: Path, name: str, tmp_path: P
         predictions=f"{tmp_path}/{{algorithm}}/{{case}}{kind.suffix}",
     )
     for case in judged:
-        parts = evaluate_case(case, EvaluatePlan(methods, distances=False))
+        parts = count_labels(CaseMarks.of(case.read(), EvaluatePlan(methods, distances=False)))
         for label in labels:
             known = case.labels
             called = "" if label == "any" else known.names[known.index(label)] if known else str(label)

@@ -8,8 +8,6 @@ from .extra_options import Extras
 from .options import Common, Input, Template
 from .terminal import console, progress
 
-HARD, GREY = "vote:0.5,staple", "vote:any,vote:0.5,vote:0.75,staple"
-
 
 def evaluate(
     template: Template = ".",
@@ -71,34 +69,21 @@ def evaluate(
     resamples
         Resamples of the bootstrap.
     """
-    from ..analyses.evaluate.printing import print_evaluation
-    from ..analyses.evaluate.scenes import EvaluatePlan
-    from ..analyses.evaluate.verb import evaluate as run
-    from ..analyses.evaluate.verb import write
-    from ..analyses.printing import print_files
-    from ..analyses.summaries import Settings
-    from ..io.replacing import replacing
-    from .parsing import methods_of, prior_of, two_numbers
+    import manytruths as mt
 
-    input, common = input or Input(), common or Common()
-    folder = common.out / "evaluate"
+    from ..analyses.printing import print_written
+    from .parsing import prior_of, two_numbers
+
+    input, common, extras = input or Input(), common or Common(), extras or Extras()
     study = input.open(template)
-    methods, options = methods_of(
-        truth or (GREY if study.options.grey else HARD), 0, {"prior": prior_of(prior)}, "--truth"
-    )
-    options |= {"simple": {"alpha": alpha}, "lsml": {"length": length}, "lsmlp": {"length": length}}
-    plan = EvaluatePlan(methods, options, threshold, distances, surfaces, boundaries, boundary_share)
-    settings = Settings(seed=seed, resamples=resamples, jobs=common.jobs)
-    extras = extras or Extras()
-    ours = extras.refuse_graded(folder)
-    with replacing(folder, ours=ours, run={"jobs": common.jobs}) as (stage,):
-        with progress(common.quiet) as bar:
-            found = run(
-                study, plan, skew=two_numbers(skew, "--skew"), tolerance=tolerance, missing=missing,
-                more=extras.plan(stage), settings=settings, progress=bar,
-            )  # fmt: skip
-        paths = write(found, stage, pictures=pictures)
-    shown = console(common.quiet)
-    print_evaluation(found, shown)
-    print_files([*paths, *([found.extras.sheet] if found.extras.sheet else [])], stage, folder, shown)
+    with progress(common.quiet) as bar:
+        result = mt.evaluate(
+            study, out=common.out, consensus=truth, prior=prior_of(prior), simple_alpha=alpha, length_penalty=length,
+            threshold=threshold, skew=two_numbers(skew, "--skew"), distances=distances, surfaces=surfaces,
+            tolerance=tolerance, boundaries=boundaries, boundary_share=boundary_share, missing=missing, seed=seed,
+            resamples=resamples, pictures=pictures, jobs=common.jobs, progress=bar, **extras.keywords(),
+        )  # fmt: skip
+    screen = console(common.quiet)
+    result.print(screen)
+    print_written(common.out / "evaluate", screen, *(["grading"] if extras.grading_sheet else []))
     return 0

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from cyclopts import Parameter
-
-if TYPE_CHECKING:
-    from ..analyses.evaluate.extras import ExtraPlan
 
 
 @Parameter(name="*")
@@ -42,24 +39,11 @@ class Extras:
     grading_per_subject: int | None = None
     "Grade so many random cases of each subject instead of all."
 
-    def refuse_graded(self, folder: Path) -> list[str]:
-        """Refuse to replace a sheet with grades; what a new one replaces comes back."""
-        from ..analyses.evaluate.grading_sheet import WRITTEN, refuse_graded
-
-        if not self.grading_sheet:
-            return []
-        refuse_graded(folder / "grading")
-        return [f"grading/{name}" for name in WRITTEN]
-
-    def plan(self, folder: Path) -> ExtraPlan:
-        """What to make, and where."""
-        from ..analyses.evaluate.extras import ExtraPlan
-        from ..evaluation.grading.grades import GradeScale
+    def keywords(self) -> dict[str, Any]:
+        """The same as keywords of :func:`manytruths.evaluate`."""
         from .parsing import whole_numbers
 
-        lowest, highest = whole_numbers(self.grade_scale, "--grade-scale")
-        return ExtraPlan(
-            self.frames, self.second_look, self.second_look_algorithms, self.second_look_raters, self.second_look_least,
-            folder / "grading" if self.grading_sheet else None, self.grading_repeats, self.grading_per_subject,
-            self.grades, self.key, GradeScale(lowest, highest, highest if self.best is None else self.best),
-        )  # fmt: skip
+        given = asdict(self)
+        given["intensity_curves"] = given.pop("frames")
+        given["grade_scale"] = whole_numbers(self.grade_scale, "--grade-scale")
+        return given

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from ..core.errors import CallError
 from .parsing import names, pairs
-from .terminal import console
+from .terminal import present
 
 
 def rank(
@@ -74,27 +74,15 @@ def rank(
     quiet
         Print nothing but errors.
     """
-    from ..analyses.printing import print_files
-    from ..analyses.rank.printing import print_ranking
-    from ..analyses.rank.verb import RankSettings, ranked, write
-    from ..evaluation.ranking.rank import rank as run
-    from ..io.replacing import replacing
-    from ..io.scores import read_scores
+    import manytruths as mt
 
-    given = missing_of(missing)
-    table = read_scores(scores, columns=pairs("--columns", columns), cases=cases, labels=names(label))
-    found = run(
-        table.select(algorithms=names(algorithm)), metrics=names(metric), truths=names(truth),
-        directions=pairs("--direction", direction), missing=given, scheme=scheme, aggregate=aggregate,
-        resamples=resamples, seed=seed, alpha=alpha,
+    result = mt.rank(
+        scores, out=out, metric=names(metric), direction=pairs("--direction", direction), missing=missing_of(missing),
+        scheme=scheme, aggregate=aggregate, columns=pairs("--columns", columns), cases=cases,
+        algorithm=names(algorithm), against=names(truth), label=names(label), title=title, alpha=alpha, seed=seed,
+        resamples=resamples, pictures=pictures,
     )  # fmt: skip
-    done = ranked(found, RankSettings(title, given, resamples, seed), resampled=bool(table.resampled))
-    folder = out / "rank"
-    with replacing(folder, run={}) as (stage,):
-        paths = write(done, stage, pictures=pictures)
-    shown = console(quiet)
-    print_ranking(done, shown)
-    print_files(paths, stage, folder, shown)
+    present(result, out, quiet=quiet)
     return 0
 
 

@@ -1,60 +1,64 @@
 """Predictions against raters, against every truth made of them, and against each other."""
 
-from .boundaries import boundary_scores
-from .boundary_curve import BoundaryPoint, BoundaryScores, PooledBoundaryScores, pooled_boundaries
-from .columns import with_truths
-from .extended_dice import Acceptance, acceptance, extended_dice
-from .grading.grades import Grade, GradeScale, MetricRoc, grade_counts, metric_roc
-from .grey.correlation import cci, cco
-from .grey.counting import Responses, responses
-from .grey.counts import ResponseCounts
-from .grey.curves import Curve, OperatingPoint
-from .grey.mean_precision import mean_precision, skew_limits
-from .grey.truth_rankings import TruthRanking, TruthRankings, truth_rankings
-from .grey.truths import Truths, truths
-from .intensity import FrameCurves, frame_intensity
-from .overlaps import Overlaps, overlaps
-from .ranking.rank import Ranking, rank
+from .boundaries import BoundaryPoint, BoundaryScores, PooledBoundaryScores, boundary_scores, pool_boundary_scores
+from .consensus_columns import with_consensus
+from .curves import (
+    OperatingPoint,
+    ResponseCounts,
+    ThresholdCurve,
+    correlation_in_image,
+    correlation_in_object,
+    mean_precision,
+    prevalence_range,
+)
+from .extended_dice import ExtendedDiceCounts, extended_dice, extended_dice_counts
+from .grading import Grade, GradeScale, MetricRoc, grade_counts, metric_roc
+from .intensity_curves import IntensityCurves, mask_intensity
+from .overlap import Overlaps, overlaps
+from .ranking.by_reference import ReferenceRanking, ReferenceRankings, rank_by_reference
+from .ranking.ranking import Ranking, rank_scores
 from .ranking.scores import Scores
-from .second_look import Place, SecondLook, second_look
+from .references import ReferenceStandards, reference_standards
+from .responses import Responses, count_responses
+from .second_look import SecondLook, SecondLookPlace, second_look
 
 __all__ = [
-    "Acceptance",
     "BoundaryPoint",
     "BoundaryScores",
-    "Curve",
-    "FrameCurves",
+    "ExtendedDiceCounts",
     "Grade",
     "GradeScale",
+    "IntensityCurves",
     "MetricRoc",
     "OperatingPoint",
     "Overlaps",
-    "Place",
     "PooledBoundaryScores",
     "Ranking",
+    "ReferenceRanking",
+    "ReferenceRankings",
+    "ReferenceStandards",
     "ResponseCounts",
     "Responses",
     "Scores",
     "SecondLook",
-    "TruthRanking",
-    "TruthRankings",
-    "Truths",
-    "acceptance",
+    "SecondLookPlace",
+    "ThresholdCurve",
     "boundary_scores",
-    "cci",
-    "cco",
+    "correlation_in_image",
+    "correlation_in_object",
+    "count_responses",
     "extended_dice",
-    "frame_intensity",
+    "extended_dice_counts",
     "grade_counts",
+    "mask_intensity",
     "mean_precision",
     "metric_roc",
     "overlaps",
-    "pooled_boundaries",
-    "rank",
-    "responses",
+    "pool_boundary_scores",
+    "prevalence_range",
+    "rank_by_reference",
+    "rank_scores",
+    "reference_standards",
     "second_look",
-    "skew_limits",
-    "truth_rankings",
-    "truths",
-    "with_truths",
+    "with_consensus",
 ]

@@ -33,7 +33,7 @@ NOTHING = "nothing_predicted_nor_agreed"
 
 
 @dataclass(frozen=True)
-class Acceptance:
+class ExtendedDiceCounts:
     """How a prediction P lies between the inner region I and the outer region O."""
 
     marked: int
@@ -79,16 +79,16 @@ def extended_dice(tally: Tally, columns: Sequence[str | Column] | None = None) -
     chosen = tally.role("algorithm") if columns is None else columns
     if not chosen:
         raise CallError("there is no algorithm in this table; give its masks as predictions={'name': mask}")
-    return {str(column): acceptance(tally, column).value for column in chosen}
+    return {str(column): extended_dice_counts(tally, column).value for column in chosen}
 
 
-def acceptance(tally: Tally, column: str | Column) -> Acceptance:
+def extended_dice_counts(tally: Tally, column: str | Column) -> ExtendedDiceCounts:
     """The counts behind extended Dice. A rater is judged by the others: by all, himself among them, he scores 1.
 
     >>> import manytruths as mt
     >>> t = mt.tally({"A": [1, 1, 1, 0], "B": [1, 0, 0, 0], "C": [1, 1, 0, 0]})
-    >>> acceptance(t, "A")
-    Acceptance(marked=3, inner=1, outer=2, missed=0, extra=1)
+    >>> extended_dice_counts(t, "A")
+    ExtendedDiceCounts(marked=3, inner=1, outer=2, missed=0, extra=1)
     """
     where = tally.position(column)
     codes = tally.patterns[:, where]
@@ -101,7 +101,7 @@ def acceptance(tally: Tally, column: str | Column) -> Acceptance:
     def items(which: NDArray[np.bool_]) -> int:
         return int(tally.counts[known & which].sum())
 
-    return Acceptance(items(marked), items(inner), items(outer), items(inner & ~marked), items(marked & ~outer))
+    return ExtendedDiceCounts(items(marked), items(inner), items(outer), items(inner & ~marked), items(marked & ~outer))
 
 
 def _judges(tally: Tally, where: int) -> list[int]:

@@ -31,7 +31,7 @@ UNKNOWN_SIZE = "pixel_size_unknown"
 
 
 @dataclass(frozen=True)
-class Place:
+class SecondLookPlace:
     """One connected place that several algorithms marked and few raters."""
 
     most: int
@@ -63,7 +63,7 @@ class Place:
 class SecondLook:
     """The places of one case."""
 
-    places: tuple[Place, ...]
+    places: tuple[SecondLookPlace, ...]
     """The strongest first."""
     specks: int
     """How many places were left out because they are too small."""
@@ -111,7 +111,7 @@ def second_look(
     from scipy import ndimage
 
     scene = _Scene.of(predictions, masks, raters, spacing)
-    wanted = wanted_items(predictions, masks, algorithms=algorithms, raters=raters, inside=inside)
+    wanted = candidate_pixels(predictions, masks, algorithms=algorithms, raters=raters, inside=inside)
     parts, _ = ndimage.label(wanted, _all_around(wanted.ndim))
     boxes = ndimage.find_objects(parts)
     areas = np.bincount(parts.ravel(), minlength=len(boxes) + 1)[1:]
@@ -120,7 +120,7 @@ def second_look(
     return SecondLook(tuple(sorted(found, key=lambda place: place.order)), len(boxes) - len(kept))
 
 
-def wanted_items(
+def candidate_pixels(
     predictions: Mapping[str, Array],
     masks: Mapping[str, Array],
     *,
@@ -136,7 +136,7 @@ def wanted_items(
     return np.asarray(wanted if inside is None else wanted & (np.asarray(inside) != 0))
 
 
-def place_items(wanted: Flags, place: Place) -> Flags:
+def place_pixels(wanted: Flags, place: SecondLookPlace) -> Flags:
     """The items of one place, from the map of :func:`wanted_items`, within the place's box."""
     from scipy import ndimage
 
@@ -188,11 +188,11 @@ class _Scene:
         seen, drawn = ({name: _marks(a) for name, a in by.items()} for by in (predictions, masks))
         return cls(seen, drawn, _votes(predictions)[0], _exceeds(*_votes(masks), raters), spacing)
 
-    def place(self, parts: NDArray[np.int32], number: int, box: Box) -> Place:
+    def place(self, parts: NDArray[np.int32], number: int, box: Box) -> SecondLookPlace:
         items = parts[box] == number
         area = int(items.sum())
         point, depth = self._deepest(items)
-        return Place(
+        return SecondLookPlace(
             most=int(self.fired[box][items].max()),
             area=area,
             size=area * math.prod(self.spacing) if self.spacing else Undefined(UNKNOWN_SIZE),

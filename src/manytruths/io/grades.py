@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..core.errors import FormatError, few
-from ..evaluation.grading.grades import Grade, GradeScale
+from ..evaluation.grading import Grade, GradeScale
 from .plain_text import check_names, csv_lines, read_text
 from .tables import NAMES, read_table
 

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..analyses.evaluate.hard import Part, by_case, measured_parts, truths_of
-from ..analyses.evaluate.measures import EVERYBODY
-from ..analyses.evaluate.scenes import EvaluatePlan
+from ..analyses.evaluate.case_scores import EVERYBODY
+from ..analyses.evaluate.marks import EvaluatePlan
+from ..analyses.evaluate.mask_scores import LabelScores, case_values, references_of, score_masks
 from ..core.columns import Column
 from ..inference.intervals import subject_values
 from ..io import Location
@@ -48,7 +48,7 @@ def judged(
     groups, plan = list(_groups(runs)), EvaluatePlan((MAJORITY,), distances=distances)
     for done, group in enumerate(groups):
         shown = progress and _after(progress, done, len(groups))
-        parts = measured_parts(_study(study, bench, group), plan, jobs=jobs, progress=shown)
+        parts = score_masks(_study(study, bench, group), plan, jobs=jobs, progress=shown)
         for one in _scores(parts, group):
             key = one.label, one.statistic, one.against
             known = found.get(key)
@@ -92,14 +92,14 @@ def _column(run: Run) -> Column:
     return Column(run.name, "algorithm")
 
 
-def _scores(parts: Sequence[Part], runs: Sequence[Run]) -> Iterator[Scores]:
+def _scores(parts: Sequence[LabelScores], runs: Sequence[Run]) -> Iterator[Scores]:
     for part in parts:
-        for truth in truths_of(part):
+        for truth in references_of(part):
             names = ("extended_dice",) if truth == EVERYBODY else STATISTICS
             known = {n for run in runs for n in part.statistics((_column(run), truth))}
             for name in (n for n in names if n in known):
-                values = [by_case(part, _column(run), truth, name) for run in runs]
-                filled = np.array(part.filled(name, values, "worst"), np.float64)
+                values = [case_values(part, _column(run), truth, name) for run in runs]
+                filled = np.array(part.fill_missing(name, values, "worst"), np.float64)
                 by_subject = subject_values(part.tallies, filled.T).T
                 against = "all raters" if truth == EVERYBODY else truth.name
                 yield Scores(part.label, name, against, _by(runs, filled), _by(runs, by_subject))

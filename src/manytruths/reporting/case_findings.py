@@ -8,6 +8,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from ..analyses.agree.case import CaseAgreement, MapOptions, analyse_reading
+from ..analyses.evaluate.case import CaseEvaluation
+from ..analyses.evaluate.case import analyse_reading as evaluate_reading
+from ..analyses.evaluate.marks import EvaluatePlan
 from ..analyses.fuse.fused import Fused
 from ..analyses.fuse.fusing import FusePlan, Fusing, fused
 from ..io import Location, write_text
@@ -48,6 +51,8 @@ class CasePlan:
 
     maps: MapOptions
     fuse: FusePlan
+    evaluate: EvaluatePlan | None
+    """None: there are no predictions."""
     view: ViewPlan | None
     """None: cases are not shown."""
     folder: Path | None = None
@@ -62,16 +67,18 @@ class CaseFindings:
 
     agreement: CaseAgreement
     fusion: Fused
+    evaluation: CaseEvaluation | None
     view: View
     files: tuple[FileRead, ...]
 
 
 def analyse_case(case: Case, plan: CasePlan) -> CaseFindings:
-    """Read a case, analyse it and make its view."""
+    """Read the files of a case once, analyse them and make its view."""
     reading = case.read()
     agreement, fusing = analyse_reading(reading, plan.maps), fused(reading, plan.fuse)
     view = _make_view(reading, fusing, plan, plan.view) if plan.view is not None else View()
-    return CaseFindings(agreement, fusing.kept, view, tuple(_files_read(case)))
+    evaluation = evaluate_reading(reading, plan.evaluate) if plan.evaluate is not None else None
+    return CaseFindings(agreement, fusing.kept, evaluation, view, tuple(_files_read(case)))
 
 
 def _make_view(reading: Reading, fusing: Fusing, plan: CasePlan, showing: ViewPlan) -> View:

@@ -12,17 +12,17 @@ from typing import Any
 
 from ..analyses.agree.agree import Agreement, tabulate_agreement
 from ..analyses.agree.case import MapOptions
-from ..analyses.evaluate.ranks import scores_of
-from ..analyses.evaluate.scenes import EvaluatePlan
-from ..analyses.evaluate.verb import Evaluation, evaluate
+from ..analyses.evaluate.evaluate import Evaluation, check_plan, tabulate_evaluation
+from ..analyses.evaluate.marks import EvaluatePlan
+from ..analyses.evaluate.rankings import scores_of
 from ..analyses.fuse.fusing import FusePlan
 from ..analyses.fuse.verb import Fusion, fusion_of
 from ..analyses.plan.topics import Wish
 from ..analyses.plan.verb import Planned, plan
-from ..analyses.rank.verb import Ranked, RankSettings, ranked
+from ..analyses.rank.rank import RankResult, RankSettings, tabulate_ranking
 from ..analyses.summaries import Settings
 from ..core.errors import InputError
-from ..evaluation.ranking.rank import rank
+from ..evaluation.ranking.ranking import rank_scores
 from ..fusion.registry import estimator
 from ..io.replacing import replacing
 from ..study import Progress, Study
@@ -70,7 +70,7 @@ class Findings:
     fusion: Fusion
     evaluation: Evaluation | None = None
     """None where the study has no predictions."""
-    ranking: Ranked | None = None
+    ranking: RankResult | None = None
     """None where fewer than two algorithms have scores."""
     plan: Planned | None = None
     """Whether more raters would help, with the masks as a pilot; None where that cannot be estimated."""
@@ -113,17 +113,18 @@ def compute_findings(
     for method in plan.methods:
         estimator(method)
     clock, all_groups = _Clock(), replace(settings, without=())  # only agree leaves groups out
-    fusing = FusePlan(plan.methods, plan.options, None, False)
-    with clock("reading, agreement and consensus by case"):
-        cases, views = _analyse_cases(study, plan, fusing, folder, settings, progress)
+    fusing, evaluating = FusePlan(plan.methods, plan.options, None, False), _evaluate_plan(study, plan)
+    with clock("reading, agreement, consensus and evaluation by case"):
+        cases, views = _analyse_cases(study, plan, fusing, evaluating, folder, settings, progress)
     with clock("agreement: tables and intervals"):
         agreement = tabulate_agreement(study, {name: case.agreement for name, case in cases.items()}, settings)
     with clock("consensus: tables and intervals"):
         fusion = fusion_of(study, {name: case.fusion for name, case in cases.items()}, fusing, all_groups)
     evaluation, ranking = None, None
-    if study.options.predictions is not None:
-        with clock("evaluation"):
-            evaluation = _evaluate(study, plan, all_groups, progress)
+    if evaluating is not None:
+        with clock("evaluation: tables and intervals"):
+            judged = {name: case.evaluation for name, case in cases.items() if case.evaluation is not None}
+            evaluation = tabulate_evaluation(study, judged, evaluating, all_groups)
         with clock("ranking"):
             ranking = _rank_algorithms(evaluation, settings)
     with clock("planning"):
@@ -150,12 +151,18 @@ class _Clock:
 
 
 def _analyse_cases(
-    study: Study, plan: ReportPlan, fusing: FusePlan, folder: Path, settings: Settings, progress: Progress | None
+    study: Study,
+    plan: ReportPlan,
+    fusing: FusePlan,
+    evaluating: EvaluatePlan | None,
+    folder: Path,
+    settings: Settings,
+    progress: Progress | None,
 ) -> tuple[dict[str, CaseFindings], dict[str, View]]:
     """Analyse every case and make its view; views in files appear in ``folder`` when all of them are written."""
     showing = _view_plan(study, plan) if plan.viewer else None
     numbers = {case.name: number for number, case in enumerate(study)}
-    case_plan = CasePlan(plan.maps, fusing, showing, None, numbers)
+    case_plan = CasePlan(plan.maps, fusing, evaluating, showing, None, numbers)
 
     def run(case_plan: CasePlan) -> dict[str, CaseFindings]:
         results = study.map(partial(analyse_case, plan=case_plan), jobs=settings.jobs, progress=progress)
@@ -184,28 +191,28 @@ def _unique_files(cases: Mapping[str, CaseFindings]) -> tuple[FileRead, ...]:
     return tuple(files.values())
 
 
-def _evaluate(study: Study, plan: ReportPlan, settings: Settings, progress: Progress | None) -> Evaluation:
-    options = dict(plan.evaluate)
-    own = {name: options.pop(name) for name in ("threshold", "distances", "definition") if name in options}
+def _evaluate_plan(study: Study, plan: ReportPlan) -> EvaluatePlan | None:
+    """How predictions are evaluated; None where there are none."""
+    if study.options.predictions is None:
+        return None
     # curves are bounded by what any and what three quarters of the raters marked (Lampert 2016)
     votes = [method for method in plan.methods if method.startswith("vote")]
     bounded = tuple(dict.fromkeys(("vote:any", *votes, "vote:0.75", *plan.methods)))
-    truths = bounded if study.options.grey else plan.methods
-    asked = EvaluatePlan(truths, plan.options, **own)
-    return evaluate(study, asked, settings=settings, progress=progress, **options)
+    methods = bounded if study.options.grey else plan.methods
+    return check_plan(study, EvaluatePlan(methods, plan.options, **plan.evaluate))
 
 
-def _rank_algorithms(evaluation: Evaluation, settings: Settings) -> Ranked | None:
+def _rank_algorithms(evaluation: Evaluation, settings: Settings) -> RankResult | None:
     """Rank the algorithms by the scores of all labels together, as the command ``rank`` does."""
     if evaluation.hard is None or len(evaluation.study.algorithms) < 2:
         return None
     try:
         scores, resamples = scores_of(evaluation.hard.parts[0]), min(settings.resamples, MOST_RESAMPLES)
-        ranking = rank(scores, missing=evaluation.missing, seed=settings.seed, resamples=resamples)
+        ranking = rank_scores(scores, missing=evaluation.missing, seed=settings.seed, resamples=resamples)
     except InputError:
         return None  # no algorithm has a score
     own = RankSettings(missing=evaluation.missing, resamples=resamples, seed=settings.seed)
-    return ranked(ranking, own, resampled=bool(evaluation.moved.cases))
+    return tabulate_ranking(ranking, own, resampled=bool(evaluation.moved.cases))
 
 
 def _plan_more_raters(agreement: Agreement, settings: Settings) -> Planned | None:

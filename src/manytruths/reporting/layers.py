@@ -81,11 +81,9 @@ def layer_case(reading: Reading, fusing: Fusing, plan: MapOptions, *, responses:
 
 def _columns(reading: Reading, fusing: Fusing) -> tuple[dict[Column, Array], dict[Column, Array], dict[Column, Array]]:
     """The masks of raters and algorithms, and the reference standards: given ones, then consensus."""
-    case, grid = reading.case, reading.grid
-    predictions = {} if case.options.grey else {c: case.prediction(c, grid) for c in case.predictions}
-    references = {c: case.reference(c, grid) for c in case.references}
-    references |= {column_of(method): array for method, array in fusing.decided.items()}
-    return dict(reading.masks), predictions, references
+    predictions = {} if reading.case.options.grey else reading.predictions
+    consensus = {column_of(method): array for method, array in fusing.decided.items()}
+    return dict(reading.masks), predictions, reading.references | consensus
 
 
 def count_votes(table: Tally) -> NDArray[np.int64]:
@@ -123,7 +121,7 @@ def _consensus_layers(
     reading: Reading, fusing: Fusing, table: Tally, codes: Array
 ) -> Iterator[tuple[Layer, Array | None]]:
     """Probabilities of the consensus: by pattern where they are constant on patterns, else as maps."""
-    whole = isinstance(reading.case.region(reading.grid), str)
+    whole = isinstance(reading.region, str)
     first = _first_pixels(codes, len(table.counts))
     for method, (hard, chance) in fusing.maps.items():
         estimate = fusing.estimates[method]
@@ -145,10 +143,9 @@ def _first_pixels(codes: Array, count: int) -> NDArray[np.intp]:
 
 def _response_layers(reading: Reading) -> Iterator[tuple[Layer, Array | None]]:
     """Predicted probabilities."""
-    case = reading.case
-    for column in case.predictions if case.options.grey else ():
-        response = case.response(column, reading.grid).astype(np.float64)
-        yield _shaded_layer(f"response {column}", f"{column}: response", response, float(response.max(initial=0)))
+    for column, response in reading.predictions.items() if reading.case.options.grey else ():
+        values = response.astype(np.float64)
+        yield _shaded_layer(f"response {column}", f"{column}: response", values, float(values.max(initial=0)))
 
 
 def _shaded_layer(name: str, title: str, values: Array, most: float) -> tuple[Layer, Array]:

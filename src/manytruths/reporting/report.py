@@ -12,12 +12,10 @@ from urllib.parse import quote
 
 import manytruths
 
-from ..analyses.evaluate.verb import write as write_evaluation
 from ..analyses.files import summary_of
 from ..analyses.fuse.verb import write as write_fusion
 from ..analyses.plan.verb import write as write_plan
 from ..analyses.printing import counted
-from ..analyses.rank.verb import write as write_ranking
 from ..analyses.result import Tables, console_or_stdout, open_study
 from ..analyses.rows import Table
 from ..analyses.summaries import Settings
@@ -277,9 +275,10 @@ def write_tables(findings: Findings, folder: Path, *, pictures: bool = False) ->
     paths = agreement.write_into(folder / "agree", agreement.map_files, pictures=pictures)
     paths += write_fusion(findings.fusion, folder / "fuse", pictures=pictures)
     if findings.evaluation is not None:
-        paths += write_evaluation(findings.evaluation, folder / "evaluate", pictures=pictures)
+        maps = findings.evaluation.write_maps(folder / "evaluate") if pictures else []
+        paths += findings.evaluation.write_into(folder / "evaluate", maps, pictures=pictures)
     if findings.ranking is not None:
-        paths += write_ranking(findings.ranking, folder / "rank", pictures=pictures)
+        paths += findings.ranking.write_into(folder / "rank", pictures=pictures)
     if findings.plan is not None:
         paths += write_plan(findings.plan, folder / "plan", pictures=pictures)
     return paths

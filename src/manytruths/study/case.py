@@ -170,10 +170,15 @@ class Case:
 
     def training_area(self, column: Column, grid: Grid | None) -> NDArray[np.bool_] | None:
         """What an algorithm was trained on and is not judged by; one without {algorithm} is everybody's."""
-        for owner, source in self.training.items():
-            if owner.name == column.name or "{algorithm}" not in (self.options.training or "{algorithm}"):
-                return np.asarray(self._beside(f"area to exclude for {column}", source, grid) != 0)
-        return None
+        owner = self.training_owner(column)
+        if owner is None:
+            return None
+        return np.asarray(self._beside(f"area to exclude for {column}", self.training[owner], grid) != 0)
+
+    def training_owner(self, column: Column) -> Column | None:
+        """Whose training area holds for an algorithm; a template without {algorithm} has one for all of them."""
+        shared = "{algorithm}" not in (self.options.training or "{algorithm}")
+        return next((owner for owner in self.training if shared or owner.name == column.name), None)
 
     def region(self, grid: Grid | None) -> str | Array:
         """What is counted: the study's region, or the case's own mask."""
@@ -237,6 +242,34 @@ class Reading:
             return None, f"it is {size}, unlike the masks"
         return image, ""
 
+    # Predictions, references and areas are read when first asked for, and once, whoever asks.
+
+    @cached_property
+    def predictions(self) -> dict[Column, Array]:
+        """What the algorithms predicted, as masks or probability maps."""
+        read = self.case.response if self.case.options.grey else self.case.prediction
+        return {column: read(column, self.grid) for column in self.case.predictions}
+
+    @cached_property
+    def references(self) -> dict[Column, Array]:
+        """The given reference standards."""
+        return {column: self.case.reference(column, self.grid) for column in self.case.references}
+
+    @cached_property
+    def training_areas(self) -> dict[Column, NDArray[np.bool_]]:
+        """What each algorithm was trained on and is not judged by, where it is given."""
+        areas: dict[Column, NDArray[np.bool_] | None] = {}
+        owners = {column: self.case.training_owner(column) for column in self.case.predictions}
+        for column, owner in owners.items():
+            if owner is not None and owner not in areas:
+                areas[owner] = self.case.training_area(column, self.grid)
+        return {c: area for c, owner in owners.items() if owner and (area := areas[owner]) is not None}
+
+    @cached_property
+    def region(self) -> str | Array:
+        """What is counted: the study's region, or the case's own mask."""
+        return self.case.region(self.grid)
+
     @cached_property
     def rank_tally(self) -> tuple[Tally, dict[Column, Array]]:
         """The table of the ranks that raters gave, and the rank maps."""
@@ -245,9 +278,8 @@ class Reading:
     def tally(self, region: str | ArrayLike | None = None, *, judged: bool = True) -> Tally:
         """The table of the case; of the raters alone where nobody is ``judged``."""
         case, options = self.case, self.case.options
-        algorithms = case.predictions if judged and not options.grey else ()
-        predictions = {c: case.prediction(c, self.grid) for c in algorithms}
-        region = case.region(self.grid) if region is None else region
+        predictions = self.predictions if judged and not options.grey else {}
+        region = self.region if region is None else region
         try:
             table = tally(
                 {**self.masks, **dict.fromkeys(case.absent)},
@@ -272,7 +304,7 @@ class Reading:
         """The map of a value per pattern of a table."""
         case, options = self.case, self.case.options
         table = table or getattr(values, "tally", None)
-        shown = {c: case.prediction(c, self.grid) for c in case.predictions if table and c in table.columns}
+        shown = {c: self.predictions[c] for c in case.predictions if table and c in table.columns}
         own = {c: m for c, m in self.masks.items() if table is None or c in table.columns}
         masks = {**own, **shown}
         return paint(values, masks, table, void=options.void, fill=fill, foreground=options.foreground)

@@ -198,7 +198,7 @@ class FirstReadings:
     @classmethod
     def of(cls, reading: Reading) -> FirstReadings:
         """Of a case whose masks are in memory."""
-        region = reading.case.region(reading.grid)
+        region = reading.region
         if isinstance(region, str):
             table = first_readings(reading.tally("whole", judged=False))
             return cls(reading, region, table.restrict(region))  # only now: second readings do not matter to it

@@ -10,17 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...charts import beside_raters, lines
-from ...evaluation.grey.mean_precision import mean_precision
-from ...evaluation.ranking.directions import is_distance
+from ...evaluation.curves import mean_precision
+from ...evaluation.ranking.scores import is_distance
 from ...io import safe_name
 from .grading import grading_chart
-from .grey import GreyScores
 from .human_range import OTHERS
-from .notes import unit_of
-from .printing import NAMES, verdict_words
+from .printing import NAMES, unit_of, verdict_words
+from .probability_maps import ProbabilityScores
 
 if TYPE_CHECKING:
-    from .verb import Evaluation
+    from .evaluate import Evaluation
 
 Values = NDArray[np.float64]
 
@@ -38,10 +37,10 @@ def charts(found: Evaluation) -> dict[str, str]:
         drawn |= dict(_levels(found.grey))
         drawn |= dict(_truths(found.grey))
         drawn |= dict(_rankings(found.grey))
-    if found.extras.frames is not None:
-        drawn |= {f"frames-{safe_name(subject)}": svg for subject, svg in found.extras.frames.charts().items()}
-    if found.extras.graded is not None:
-        drawn["grades"] = grading_chart(found.extras.graded)
+    if found.intensity_curves is not None:
+        drawn |= {f"frames-{safe_name(subject)}": svg for subject, svg in found.intensity_curves.charts().items()}
+    if found.graded is not None:
+        drawn["grades"] = grading_chart(found.graded)
     return drawn
 
 
@@ -62,7 +61,7 @@ def _ranges(found: Evaluation) -> Iterator[tuple[str, str]]:
             yield f"human-{statistic}{suffix}", beside_raters(apart, label, about, verdicts=verdicts)
 
 
-def _points(found: GreyScores, algorithm: str, truth: str) -> tuple[Values, Values]:
+def _points(found: ProbabilityScores, algorithm: str, truth: str) -> tuple[Values, Values]:
     """Recall and P̄; between thresholds both rates grow in a straight line, which P̄ does not follow."""
     column = next(c for c in found.counts if c.name == algorithm)
     curve = found.curve(column, truth).thinned()
@@ -75,13 +74,13 @@ def _points(found: GreyScores, algorithm: str, truth: str) -> tuple[Values, Valu
     return recall[drawn], mean_precision(recall[drawn], fall_out[drawn], *found.skew)
 
 
-def _area(found: GreyScores, algorithm: str, truth: str) -> str:
+def _area(found: ProbabilityScores, algorithm: str, truth: str) -> str:
     rows = found.scores.all("pbar_area", "pooled")
     value = next(r.value for r in rows if (r["algorithm"], r["against"]) == (algorithm, truth))
     return "–" if math.isnan(value) else f"{value:.3f}"
 
 
-def _levels(found: GreyScores) -> Iterator[tuple[str, str]]:
+def _levels(found: ProbabilityScores) -> Iterator[tuple[str, str]]:
     """Each algorithm at every level of agreement (Lampert's Fig. 12)."""
     levels = [name for name, kind in found.kinds.items() if kind == "votes"]
     for algorithm in (c.name for c in found.counts):
@@ -92,7 +91,7 @@ def _levels(found: GreyScores) -> Iterator[tuple[str, str]]:
         yield f"levels-{safe_name(algorithm)}", drawn
 
 
-def _truths(found: GreyScores) -> Iterator[tuple[str, str]]:
+def _truths(found: ProbabilityScores) -> Iterator[tuple[str, str]]:
     """Each algorithm under every truth (Fig. 14)."""
     for algorithm in (c.name for c in found.counts):
         curves = {truth: _points(found, algorithm, truth) for truth in found.truths}
@@ -103,7 +102,7 @@ def _truths(found: GreyScores) -> Iterator[tuple[str, str]]:
         yield f"truths-{safe_name(algorithm)}", drawn
 
 
-def _rankings(found: GreyScores) -> Iterator[tuple[str, str]]:
+def _rankings(found: ProbabilityScores) -> Iterator[tuple[str, str]]:
     """All algorithms, under one truth of each distinct ranking (Fig. 13)."""
     for number, ranking in enumerate(found.orders.rankings if found.orders else (), start=1):
         truth = next((t for t in reversed(ranking.truths)), "")

@@ -1,30 +1,55 @@
-"""Metrics against grades (Zeng's 4.3), and how often each algorithm got each grade (his Table 4)."""
+"""Metrics against experts' grades, and the blinded sheet on which experts grade predictions.
+
+Which metric finds the predictions that need correction (``grading.csv``, ``grading_roc.csv``), how often each algorithm
+got each grade (``grades.csv``), and how consistent graders are; Zeng et al. 2021, 4.3 and Table 4. The sheet::
+
+    grading/sheet.csv      code, grade, remark: to be filled in
+    grading/pictures/      one picture per code
+    grading/README.txt     what the grades mean
+    grading/key.csv        which code is what: keep it from the grader
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ...charts.rocs import lines
+from ...core.columns import Column, natural_key
+from ...core.errors import FormatError, InputError
 from ...core.undefined import REASONS, Undefined, code, ratio
-from ...evaluation.grading.agreement import GraderAgreement, grader_agreement
-from ...evaluation.grading.grades import (
+from ...evaluation.grading import (
     NONE_WITHIN,
     Grade,
     GradeCounts,
+    GraderAgreement,
     GradeScale,
     Item,
     MetricRoc,
+    Ticket,
+    draw_cases,
     grade_counts,
+    grader_agreement,
+    make_tickets,
     metric_roc,
 )
-from ...evaluation.ranking.directions import NONE_GIVEN
+from ...evaluation.ranking.scores import NONE_GIVEN
 from ...inference.intervals import Interval
+from ...io import write_csv, write_picture, write_text
+from ...io.grades import KEY, read_grades
+from ...io.tables import read_table
+from ...study import Study
 from ..printing import counted, grid, number
 from ..rows import Row, Table
 from ..summaries import Settings
+from .case_scores import EVERYBODY
+from .marks import Array, CaseMarks, EvaluatePlan
+from .mask_scores import MEAN, LabelScores, case_values, references_of
 
 AREA, WITHIN = "roc_area", "roc_area_within"
 ABSENT = {
@@ -42,6 +67,8 @@ MOST_SHOWN = 10
 """So many metrics are printed."""
 MOST_CURVES = 20
 """So many metrics are drawn, the best first."""
+GRADED = ("dice", "iou", "cohen_kappa", "hausdorff_95", "mean_surface_distance", "surface_dice", "soft_accuracy")
+"""Metrics that are held against the grades, beside extended Dice."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +110,33 @@ class Graded:
 
 def _descending(area: Interval) -> float:
     return -area.value if area.value == area.value else 1.0
+
+
+def read_and_grade(
+    study: Study, part: LabelScores, path: Path, key: Path | None, scale: GradeScale, settings: Settings
+) -> Graded:
+    """The scores of all labels together against the grades of a file."""
+    names = [c.name for c in study.algorithms]
+    read = read_grades(path, cases=[c.name for c in study], algorithms=names, scale=scale, key=key)
+    return grade_metrics(
+        _scores_to_grade(part, study.algorithms), read.grades, names, subjects={c.name: c.subject for c in study},
+        scale=scale, blank=read.blank, settings=settings,
+    )  # fmt: skip
+
+
+def _scores_to_grade(part: LabelScores, algorithms: Sequence[Column]) -> dict[str, dict[Item, float]]:
+    """Metrics by case and algorithm: against the raters on average, each other reference, and all raters together."""
+    metrics: dict[str, dict[Item, float]] = {}
+    for reference in [t for t in references_of(part) if t.role != "rater"] + [MEAN]:
+        for name in ("extended_dice",) if reference == EVERYBODY else GRADED:
+            values = [case_values(part, a, reference, name) for a in algorithms]
+            if np.isnan(np.array(values, np.float64)).all():
+                continue
+            known = part.fill_missing(name, values, "worst")
+            keys = [(case, a.name) for a in algorithms for case in part.tallies]
+            title = name if reference == EVERYBODY else f"{name} [{reference.name}]"
+            metrics[title] = dict(zip(keys, [v for row in known for v in row], strict=True))
+    return metrics
 
 
 def grade_metrics(
@@ -241,3 +295,154 @@ def _area_grid(found: Graded) -> Any:
     more = f"; {counted(len(every) - MOST_SHOWN, 'metric')} more in grading.csv" if len(every) > MOST_SHOWN else ""
     title = f"Which metric finds what needs correction? ROC area ({level}% interval){more}"
     return grid(title, ["", "all together", "within algorithms"] if found.several else ["", "area"], rows)
+
+
+SHEET, README, PICTURES = "sheet.csv", "README.txt", "pictures"
+WRITTEN = (SHEET, KEY, README, PICTURES)
+ORANGE = ((230, 159, 0), (86, 180, 233), (0, 158, 115), (204, 121, 167))
+"""The same colours for every algorithm; several for several labels."""
+
+WORDS = {
+    4: "Good as it is. Nothing has to be corrected.",
+    3: "Nearly. Small deviations of the outline can be seen; a touch or two would do.",
+    2: "Clearly off. The shape is wrong in places and has to be redrawn there.",
+    1: "Not usable. Large parts are missing, torn apart or in the wrong place.",
+}
+
+TEXT = """HOW TO GRADE
+
+Every line of sheet.csv has a code, and pictures/ has a picture of that name: an image with one
+outline on it. Write a grade for each outline into the column "grade", from {lowest} to {highest}:
+
+{words}
+
+Go from the top of the sheet to the bottom, and judge each picture by itself. Pictures come in a
+random order; some may come twice. Leave a grade empty where you cannot tell, and write why into
+"remark" if you like. An image without an outline is one in which nothing was found: grade that too.
+
+Please do not look at {key}. It says where each outline comes from.
+
+When done, save sheet.csv as CSV (UTF-8) under the same name.
+"""
+
+
+def plan_sheet(
+    study: Study, *, seed: int = 0, repeats: float = 0.1, per_subject: int | None = None
+) -> tuple[Ticket, ...]:
+    """The tickets in the order of the sheet; each case's own go to :func:`draw_tickets`.
+
+    Every prediction of a study's cases is in it, or those of ``per_subject`` random cases of each subject.
+    """
+    cases = draw_cases({case.name: case.subject for case in study}, per_subject, seed)
+    items = [(name, c.name) for name in cases for c in study[name].predictions]
+    if not items:
+        raise InputError("there is no prediction to grade; give some with --predictions")
+    return make_tickets(items, repeats=repeats, seed=seed)
+
+
+def refuse_graded(folder: Path) -> None:
+    """Refuse to write over a sheet in which somebody has filled in grades; call it before any work."""
+    try:
+        filled = sum(bool(row.get("grade")) for row in read_table(folder / SHEET, "code").values())
+    except FormatError:
+        # somebody may have worked on what cannot be read; what is not there is no loss
+        filled = int((folder / SHEET).exists())
+    if filled:
+        raise InputError(f"{folder / SHEET}: holds grades; use it (--grades), move it away, or choose another --out")
+
+
+def draw_case_sheet(whole: CaseMarks) -> bool:
+    """Draw the pictures of a case's lines on the sheet; whether that was to be done without its image."""
+    folder, case = whole.plan.sheet, whole.case
+    own = [ticket for ticket in whole.plan.tickets if ticket.case == case.name]
+    if not own or folder is None:
+        return False
+    image, _ = whole.reading.picture
+    every = (*whole.by_rater.values(), *whole.by_algorithm.values())
+    marks = np.sum([np.ma.filled(mask, False) for mask in every], axis=0)
+    outlines = {c.name: {"outline": np.ma.filled(mask, False)} for c, mask in whole.by_algorithm.items()}
+    draw_tickets(folder, own, image, outlines, where=marks, spacing=whole.reading.grid.spacing)
+    return image is None
+
+
+def sheet_notes(study: Study, plan: EvaluatePlan, without_image: int) -> Iterator[str]:
+    """How many cases are on the sheet without their image."""
+    cases = len({ticket.case for ticket in plan.tickets})
+    if without_image and study.options.images is None:
+        yield "there are no images: the grading sheet shows outlines on grey; give --images"
+    elif without_image:
+        yield (
+            f"{without_image} of {counted(cases, 'case')} on the grading sheet "
+            f"{'has' if without_image == 1 else 'have'} no image of the masks' size, and outlines on grey "
+            "(manytruths check says why)"
+        )
+
+
+def draw_tickets(
+    folder: Path,
+    own: Sequence[Ticket],
+    image: Array | None,
+    predictions: Mapping[str, Mapping[str, Array]],
+    *,
+    where: Array | None = None,
+    spacing: Sequence[float] | None = None,
+) -> list[Path]:
+    """The pictures of one case, as they are called for in the pass over cases.
+
+    Parameters
+    ----------
+    folder
+        ``grading/``, or a stage of it.
+    own
+        The case's tickets.
+    image
+        Of the masks' size; None for neutral grey.
+    predictions
+        By algorithm, then by label: ``{"unet": {"outline": mask}}``.
+    where
+        Of a volume, what decides which slices are shown: all raters' and all algorithms' marks together, so that
+        every algorithm is seen in the same slices, and what it missed too.
+    """
+    from ...charts.contours import contour_slices
+
+    if where is None:
+        where = np.sum([np.ma.filled(m, 0) != 0 for by in predictions.values() for m in by.values()], axis=0)
+    paths = []
+    # in the order of the codes: the times of the files must not tell the algorithms apart
+    for ticket in sorted(own, key=lambda t: t.code):
+        outlines = predictions[ticket.algorithm]
+        colours = [ORANGE[i % len(ORANGE)] for i in range(len(outlines))]
+        picture = contour_slices(image, outlines, where=where, spacing=spacing, title=ticket.code, colours=colours)
+        paths.append(folder / PICTURES / f"{ticket.code}.png")
+        write_picture(paths[-1], picture)
+    return paths
+
+
+def write_sheet(folder: Path, every: Sequence[Ticket], scale: GradeScale | None = None) -> list[Path]:
+    """``sheet.csv``, ``key.csv`` and ``README.txt``.
+
+    Do not list what this returns among a run's files: a later run would remove the sheet, grades and all.
+    """
+    refuse_graded(folder)
+    paths = [folder / name for name in (SHEET, KEY, README)]
+    write_csv(paths[0], ((t.code, None, None) for t in every), ("code", "grade", "remark"))
+    key = sorted(every, key=lambda t: (natural_key(t.case), t.algorithm, t.showing))
+    header = "code", "case", "algorithm", "showing"
+    write_csv(paths[1], ((t.code, t.case, t.algorithm, t.showing) for t in key), header)
+    write_text(paths[2], explained(scale or GradeScale()))
+    return paths
+
+
+def explained(scale: GradeScale) -> str:
+    """What the grader reads."""
+    words = {n: _words(n, scale) for n in reversed(scale.levels)}
+    listed = "\n".join(f"  {n}  {text}" for n, text in words.items())
+    return TEXT.format(lowest=scale.lowest, highest=scale.highest, words=listed, key=KEY)
+
+
+def _words(grade: int, scale: GradeScale) -> str:
+    if scale == GradeScale():
+        return WORDS[grade]
+    if grade >= scale.best:
+        return WORDS[4]
+    return WORDS[1] if grade == scale.lowest else "In between: has to be corrected, the lower the more."

@@ -20,12 +20,12 @@ import numpy as np
 from ...core.columns import Column
 from ...core.tallies import Tallies
 from ...core.undefined import Undefined, code
-from ...evaluation.ranking.directions import best, direction
+from ...evaluation.ranking.scores import best_value, direction
 from ...inference.intervals import Interval, mean_intervals, subject_values
 from ...io.scores import PERFECT
 from ..summaries import Settings
-from .gaps import NO_PREDICTION, average, worst_value
-from .measures import EVERYBODY, Key, Values
+from .case_scores import EVERYBODY, Key, Values
+from .missing_scores import NO_PREDICTION, average, worst_score
 
 OTHERS = "raters"
 """Against each of the raters, on average."""
@@ -69,7 +69,7 @@ class Bench:
     def of_algorithm(self, case: str, algorithm: Column, kind: str, statistic: str, rater: Column) -> float:
         """An algorithm by the same, without that rater; a prediction that is missing is the worst there is."""
         value = self._average(case, algorithm, statistic, self._truths(case, algorithm, kind, rater.name))
-        return worst_value(statistic, self.diagonals[case]) if code(value) == NO_PREDICTION else value
+        return worst_score(statistic, self.diagonals[case]) if code(value) == NO_PREDICTION else value
 
     def _average(self, case: str, who: Column, statistic: str, truths: Iterator[Column]) -> float:
         scores = self.scores[case]
@@ -146,7 +146,7 @@ def _apart(bench: Bench, case: str, algorithm: Column, rater: Column, against: s
         bench.of_rater(case, rater, against, statistic),
     )
     silent = [code(value) in PERFECT for value in pair]
-    top = best(statistic)
+    top = best_value(statistic)
     if all(silent) or top is None:
         return math.nan if any(silent) else pair[0] - pair[1]
     first, second = (top if still else value for value, still in zip(pair, silent, strict=True))

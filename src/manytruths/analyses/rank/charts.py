@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ...charts.rankings import rank_blobs, rank_table, rank_whiskers, significance_map
-from ...evaluation.ranking.rank import Ranking
+from ...evaluation.ranking.ranking import Group, Ranking, best_first
 from ...evaluation.ranking.standings import Standing
-from ...evaluation.ranking.words import Group, ordered
 from ...io import safe_name
 
 MOST_BOARDS = 24
@@ -34,7 +33,7 @@ def charts(found: Ranking) -> dict[str, str]:
 
 def _pair(found: Ranking, name: str, title: str, truth: str, metric: str) -> dict[str, str]:
     standing, evidence = found.find(truth, metric), found.evidence(truth, metric)
-    order = ordered(standing.ranks, found.algorithms)
+    order = best_first(standing.ranks, found.algorithms)
     names = [found.algorithms[i] for i in order]
     best = evidence.p[np.ix_(order, order)]
     return {
@@ -54,13 +53,13 @@ def _whiskers(standing: Standing, order: list[int], names: list[str], groups: tu
 
 def _stability(found: Ranking) -> str:
     standing = found.overall
-    order = ordered(standing.ranks, found.algorithms)
+    order = best_first(standing.ranks, found.algorithms)
     names = [found.algorithms[i] for i in order]
     places = [float(standing.places[i]) for i in order]
     return rank_blobs(standing.shares[order], names, "Ranks in resamples of the subjects", ranks=places)
 
 
 def _truths(found: Ranking, truths: tuple[str, ...]) -> str:
-    order = ordered(found.overall.ranks, found.algorithms)
+    order = best_first(found.overall.ranks, found.algorithms)
     table = np.stack([found.find(truth).places[order] for truth in truths], axis=1)
     return rank_table(table, [found.algorithms[i] for i in order], truths, "Rank under each truth")

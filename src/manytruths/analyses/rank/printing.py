@@ -6,27 +6,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...evaluation.ranking.words import ordered
+from ...evaluation.ranking.ranking import best_first
 from ..printing import counted, grid, number
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ...evaluation.ranking.rank import Ranking
-    from .verb import Ranked
+    from ...evaluation.ranking.ranking import Ranking
+    from .rank import RankResult
 
 MOST_COLUMNS = 6
 MOST_RANKINGS = 8
 MOST_GROUPS = 4
 
 
-def print_ranking(found: Ranked, console: Console) -> None:
+def print_ranking(result: RankResult, console: Console) -> None:
     """The order with intervals, ranks under each truth, the distinct rankings, the verdict, groups and notes."""
-    ranking = found.ranking
-    sizes = [(len(ranking.algorithms), "algorithm"), (ranking.cases, "case"), (ranking.subjects, "subject")]
-    sizes += [(len(ranking.metrics), "metric"), (len(ranking.truths), "truth")]
-    console.print(f"[bold]{', '.join(counted(*size) for size in sizes)}[/bold]\n")
-    for part in (_order(found), _truths(ranking), _distinct(ranking)):
+    ranking = result.ranking
+    console.print(f"[bold]{result.describe()}[/bold]\n")
+    for part in (_order(result), _truths(ranking), _distinct(ranking)):
         if part is not None:
             console.print(part)
     console.print(ranking.verdict.sentence, style="bold", markup=False, highlight=False)
@@ -36,23 +34,23 @@ def print_ranking(found: Ranked, console: Console) -> None:
             *groups[:MOST_GROUPS],
             f"{len(groups) - MOST_GROUPS} more such groups are bars in charts/ranks-overall",
         ]
-    for line in (*groups, *found.notes):
+    for line in (*groups, *result.notes):
         console.print(f"• {line}", markup=False, highlight=False)
 
 
-def _order(found: Ranked) -> Any:
-    ranking, overall = found.ranking, found.ranking.overall
+def _order(result: RankResult) -> Any:
+    ranking, overall = result.ranking, result.ranking.overall
     low, high = overall.interval
     columns = _columns(ranking)
     rows = []
-    for i in ordered(overall.ranks, ranking.algorithms):
+    for i in best_first(overall.ranks, ranking.algorithms):
         place = str(overall.places[i])
         known = not np.isnan(low[i])
         place += f" ({low[i]:.0f}–{high[i]:.0f})" if known else ""
         gaps = sum(int(b.missing[i] + b.undefined[i]) for b in ranking.boards)
         first = "–" if overall.refusal or np.isnan(low[i]) else f"{overall.first_share[i]:.0%}"
         rows.append([ranking.algorithms[i], place, first, *(cells[i] for cells in columns.values()), str(gaps)])
-    intervals = "" if overall.refusal else f", with {found.settings.level:.0%} intervals over subjects"
+    intervals = "" if overall.refusal else f", with {result.settings.level:.0%} intervals over subjects"
     title = f"By {_scheme(ranking)}{intervals}"
     return grid(title, ["", "rank", "first in", *columns, "gaps"], rows)
 
@@ -79,7 +77,7 @@ def _truths(ranking: Ranking) -> Any:
     if not 1 < len(ranking.truths) <= MOST_COLUMNS + 2:
         return None
     places = {truth: ranking.find(truth).places for truth in ranking.truths}
-    order = ordered(ranking.overall.ranks, ranking.algorithms)
+    order = best_first(ranking.overall.ranks, ranking.algorithms)
     rows = [[ranking.algorithms[i], *(str(found[i]) for found in places.values())] for i in order]
     return grid("Rank under each truth", ["", *places], rows)
 

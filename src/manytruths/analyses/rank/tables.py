@@ -11,11 +11,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...core.undefined import Undefined
-from ...evaluation.ranking.gaps import Board
-from ...evaluation.ranking.rank import Ranking
-from ...evaluation.ranking.schemes import places
-from ...evaluation.ranking.standings import Standing
-from ...evaluation.ranking.words import ordered
+from ...evaluation.ranking.missing_scores import Board
+from ...evaluation.ranking.ranking import Ranking, best_first
+from ...evaluation.ranking.standings import Standing, competition_ranks
 from ..rows import Row, Table
 
 SCORES = {"rank": "mean_rank", "test": "wins"}
@@ -29,8 +27,8 @@ def rankings_table(ranking: Ranking) -> Table:
     for board in ranking.boards:
         table.add(_gap_rows(ranking, board))
     for one in ranking.without_truth:
-        found = places(one.ranks)
-        for i in ordered(one.ranks, ranking.algorithms):
+        found = competition_ranks(one.ranks)
+        for i in best_first(one.ranks, ranking.algorithms):
             extra = (ranking.scheme, one.truth, "", int(found[i]), ranking.algorithms[i])
             table.append(Row("without_truth", "rank", float(found[i]), extra=extra))
     return table
@@ -46,7 +44,7 @@ def _standing_rows(ranking: Ranking, standing: Standing) -> Iterator[Row]:
     low, high = (_ends(end, standing.refusal) for end in standing.interval)
     name, score, ends = _scores(ranking, standing)
     n, undefined = standing.subjects, standing.undefined
-    for i in ordered(standing.ranks, ranking.algorithms):
+    for i in best_first(standing.ranks, ranking.algorithms):
         extra = (standing.scheme, standing.truth, standing.metric, int(standing.places[i]), ranking.algorithms[i])
         yield Row(
             where, "rank", float(standing.places[i]), extra=extra, low=low[i], high=high[i], n=n, n_undefined=undefined

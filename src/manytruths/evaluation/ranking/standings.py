@@ -1,4 +1,29 @@
-"""Rankings by every scheme, for every metric and truth, and put together."""
+"""Ranks of algorithms by three schemes, in the whole study and in resamples of its subjects.
+
+``mean``
+    Aggregate, then rank: the mean (or median) over subjects of each subject's mean.
+``rank``
+    Rank, then aggregate: ranks in every case (ties at their mean rank), their mean over each subject's cases and then
+    over subjects.
+``test``
+    Test, then rank: by how many others an algorithm beats significantly (see ``pair_tests``).
+
+Several metrics or reference standards are combined by the mean of ranks, ties at their mean rank: over the reference
+standards of each metric, then over metrics, so that every metric counts the same. A rank that is printed is the
+smallest of its tie: 1, 2, 2, 4.
+
+Subjects are drawn again with replacement, the same draws for every scheme, metric and reference standard, and
+everything after the scores is repeated in each resample. Kendall's τ_b of two rankings, with ties left out of both
+scales, is ::
+
+    τ_b = Σ sign(a_i − a_j) sign(b_i − b_j) / √(Σ sign²(a_i − a_j) · Σ sign²(b_i − b_j))
+
+References
+----------
+Maier-Hein L et al. Nat Commun 2018;9:5217. doi:10.1038/s41467-018-07619-7. Wiesenfarth M et al. Methods and open-source
+toolkit for analyzing and visualizing challenge results. Sci Rep 2021;11:2369. doi:10.1038/s41598-021-82017-6. Kendall
+MG. The treatment of ties in ranking problems. Biometrika 1945;33:239–251. doi:10.1093/biomet/33.3.239
+"""
 
 from __future__ import annotations
 
@@ -6,26 +31,209 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ...core.undefined import Undefined
 from ...inference.intervals import mean_intervals, too_few_subjects
-from .gaps import Board
-from .schemes import SCHEMES, Aggregate, Scheme, aggregated, places, ranks, scheme_ranks, score, settled
+from .missing_scores import Board, by_subject
+from .pair_tests import PairTests, resampled_wins
 from .scores import Values
-from .stability import (
-    ahead_share,
-    first_shares,
-    mean_tau,
-    rank_interval,
-    rank_shares,
-    resampled_medians,
-    resampled_ranks,
-    resamples_of_tests,
-)
-from .wilcoxon import PairTests
+
+Scheme = Literal["mean", "rank", "test"]
+Aggregate = Literal["mean", "median"]
+SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
+
+DIGITS = 12
+
+
+def fractional_ranks(scores: ArrayLike) -> Values:
+    """Ranks along the last axis, the highest score first and ties at their mean rank; nan where one is nan.
+
+    >>> fractional_ranks([0.9, 0.7, 0.9, 0.1])
+    array([1.5, 3. , 1.5, 4. ])
+    """
+    values = np.asarray(scores, np.float64)
+    flat = values.reshape(-1, values.shape[-1])
+    found = np.empty_like(flat)
+    step = max(1, 4_000_000 // max(1, values.shape[-1] ** 2))
+    for start in range(0, len(flat), step):
+        mine, others = flat[start : start + step, :, None], flat[start : start + step, None, :]
+        found[start : start + step] = (others > mine).sum(axis=2) + ((others == mine).sum(axis=2) + 1) / 2
+    found[np.isnan(flat).any(axis=1)] = np.nan
+    return found.reshape(values.shape)
+
+
+def competition_ranks(mean_ranks: ArrayLike) -> NDArray[np.int64]:
+    """The ranks that are printed, from those of :func:`fractional_ranks`: the smallest of a tie.
+
+    >>> competition_ranks([1.5, 3.0, 1.5, 4.0])
+    array([1, 3, 1, 4])
+    """
+    values = np.asarray(mean_ranks, np.float64)
+    ahead = values[..., None, :] < values[..., :, None]
+    return np.asarray(1 + ahead.sum(axis=-1), np.int64)
+
+
+def round_scores(scores: Values) -> Values:
+    """Scores in steps of the twelfth digit of the largest in the row: sums in another order are still ties."""
+    largest = np.abs(scores).max(axis=-1, keepdims=True)
+    digits = np.floor(np.log10(np.where(largest > 0, largest, 1.0)))
+    return np.asarray(np.round(scores / 10.0 ** (digits - DIGITS + 1)))
+
+
+def case_ranks(board: Board) -> Values:
+    """Algorithms × subjects: ranks in every case, their mean over each subject's cases."""
+    gains = board.values if board.higher else -board.values
+    return by_subject(fractional_ranks(gains.T).T, board.owners)
+
+
+def aggregate_scores(board: Board, aggregate: Aggregate) -> Values:
+    """The mean or median over subjects, in the metric's own units."""
+    return np.asarray(np.median(board.subject_values, axis=1)) if aggregate == "median" else board.means
+
+
+def scheme_scores(board: Board, scheme: Scheme, aggregate: Aggregate, tests: PairTests, alpha: float) -> Values:
+    """By what a scheme ranks: a mean (or median), a mean rank, or a number of wins."""
+    if scheme == "mean":
+        return aggregate_scores(board, aggregate)
+    if scheme == "rank":
+        return np.asarray(case_ranks(board).mean(axis=1))
+    return np.asarray(tests.beats(alpha).sum(axis=1), np.float64)
+
+
+def scheme_ranks(board: Board, scheme: Scheme, scores: Values) -> Values:
+    """Ranks from what :func:`scheme_scores` gives."""
+    up = board.higher if scheme == "mean" else scheme == "test"
+    return fractional_ranks(round_scores(scores if up else -scores))
+
+
+ALL_TIED = "all_tied"
+
+TEST_WORK = 2e9
+"""So many subjects × pairs × boards × resamples are tested at most; beyond, with fewer resamples."""
+FEWEST = 100
+
+
+def draw_subjects(subjects: int, resamples: int, seed: int) -> Values:
+    """How often each subject is drawn in each resample."""
+    shares = np.full(subjects, 1 / subjects)
+    return np.random.default_rng(seed).multinomial(subjects, shares, size=resamples).astype(np.float64)
+
+
+def resamples_of_tests(algorithms: int, subjects: int, boards: int, resamples: int) -> int:
+    """In how many resamples all tests are repeated."""
+    work = algorithms * (algorithms - 1) / 2 * subjects * boards
+    return min(resamples, max(FEWEST, int(TEST_WORK / max(work, 1))))
+
+
+def resampled_ranks(board: Board, scheme: Scheme, aggregate: Aggregate, weights: Values, alpha: float) -> Values:
+    """Resamples × algorithms; nan in a resample that has no subject of the board."""
+    own = weights[:, board.subjects]
+    drawn = own.sum(axis=1, keepdims=True)
+    if scheme == "test":
+        found = fractional_ranks(resampled_wins(board.gains, own, alpha))
+        found[drawn[:, 0] == 0] = np.nan
+        return found
+    if scheme == "mean" and aggregate == "median":
+        return fractional_ranks(round_scores(np.stack([_medians(row, own) for row in board.gains], axis=1)))
+    gains = board.gains if scheme == "mean" else -case_ranks(board)
+    total = own @ gains.T
+    return fractional_ranks(round_scores(np.divide(total, drawn, out=np.full_like(total, np.nan), where=drawn > 0)))
+
+
+def resampled_medians(board: Board, weights: Values) -> Values:
+    """Resamples × algorithms: medians over the subjects drawn, in the metric's own units."""
+    return np.stack([_medians(row, weights[:, board.subjects]) for row in board.subject_values], axis=1)
+
+
+def _medians(values: Values, weights: Values) -> Values:
+    """The median in each resample: of an even number, the mean of the two in the middle."""
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(weights[:, order], axis=1)
+    n = reached[:, -1]
+    lower, upper = ((reached > k[:, None]).argmax(axis=1) for k in (np.floor((n - 1) / 2), np.floor(n / 2)))
+    return np.where(n > 0, (values[order][lower] + values[order][upper]) / 2, np.nan)
+
+
+def ahead_share(sampled: Values) -> Values:
+    """Row before column: the share of resamples in which it is ahead, ties counting half; ½ on the diagonal."""
+    known = sampled[~np.isnan(sampled).any(axis=1)]
+    count = sampled.shape[1]
+    found = np.full((count, count), np.nan if not len(known) else 0.5)
+    for row in range(count if len(known) else 0):
+        ahead = known[:, [row]] < known
+        tied = known[:, [row]] == known
+        found[row] = ahead.mean(axis=0) + tied.mean(axis=0) / 2
+    return found
+
+
+def first_shares(sampled: Values) -> Values:
+    """The share of resamples in which each is first; who share a first place get equal parts of it, so all sum to 1."""
+    known = sampled[~np.isnan(sampled).any(axis=1)]
+    if not len(known):
+        return np.full(sampled.shape[1], np.nan)
+    first = known == known.min(axis=1, keepdims=True)
+    return np.asarray((first / first.sum(axis=1, keepdims=True)).mean(axis=0))
+
+
+def rank_shares(sampled: Values) -> Values:
+    """Algorithm × place (from first): the share of resamples in which it has that place, alone or with others."""
+    known = sampled[~np.isnan(sampled).any(axis=1)]
+    count = sampled.shape[1]
+    if not len(known):
+        return np.full((count, count), np.nan)
+    found = _competition_ranks(known)
+    return np.stack([(found == place + 1).mean(axis=0) for place in range(count)], axis=1)
+
+
+def rank_interval(sampled: Values, level: float) -> tuple[Values, Values]:
+    """The places between which each algorithm lies in ``level`` of the resamples."""
+    known = sampled[~np.isnan(sampled).any(axis=1)]
+    if not len(known):
+        return np.full(sampled.shape[1], np.nan), np.full(sampled.shape[1], np.nan)
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    low, high = np.quantile(_competition_ranks(known), tails, axis=0, method="inverted_cdf")
+    return low.astype(np.float64), high.astype(np.float64)
+
+
+def _competition_ranks(sampled: Values) -> Values:
+    """Places in blocks, as all comparisons at once would be large."""
+    step = max(1, 4_000_000 // sampled.shape[1] ** 2)
+    return np.concatenate([competition_ranks(sampled[i : i + step]) for i in range(0, len(sampled), step)]).astype(
+        np.float64
+    )
+
+
+def kendall_tau(a: ArrayLike, b: ArrayLike) -> float:
+    """τ_b of two rankings of the same algorithms; undefined where one of them ties everybody.
+
+    >>> kendall_tau([1, 2, 3, 4], [1, 3, 2, 4])
+    0.6666666666666666
+    """
+    first, second = np.asarray(a, np.float64), np.asarray(b, np.float64)
+    found = _taus(first, second[None])[0]
+    return Undefined(ALL_TIED) if np.isnan(found) else float(found)
+
+
+def mean_tau(whole: Values, sampled: Values) -> tuple[float, int]:
+    """The mean τ_b of the resamples' rankings with the whole one, and in how many it is undefined."""
+    found = _taus(whole, sampled)
+    known = found[~np.isnan(found)]
+    value = float(known.mean()) if len(known) else Undefined(ALL_TIED)
+    return value, len(found) - len(known)
+
+
+def _taus(whole: Values, others: Values) -> Values:
+    """τ_b of one ranking with each of several; nan where it is undefined."""
+    first, second = np.triu_indices(len(whole), 1)
+    signs = np.sign(whole[first] - whole[second])
+    apart = np.sign(others[:, first] - others[:, second])
+    both, mine, theirs = apart @ signs, (signs**2).sum(), (apart**2).sum(axis=1)
+    size = np.sqrt(mine * theirs)
+    return np.asarray(np.divide(both, size, out=np.full(len(others), np.nan), where=size > 0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +255,7 @@ class Standing:
     @cached_property
     def places(self) -> NDArray[np.int64]:
         """Ranks as they are printed: the smallest of a tie."""
-        return places(self.ranks)
+        return competition_ranks(self.ranks)
 
     @cached_property
     def interval(self) -> tuple[Values, Values]:
@@ -111,7 +319,7 @@ def board_standings(
     for board, test in zip(found, tests, strict=True):
         fewer = resamples_of_tests(len(board.values), len(board.subjects), len(found), len(weights))
         for scheme in SCHEMES:
-            value = score(board, scheme, aggregate, test, alpha)
+            value = scheme_scores(board, scheme, aggregate, test, alpha)
             drawn = weights[:fewer] if scheme == "test" else weights
             sampled = resampled_ranks(board, scheme, aggregate, drawn, alpha)
             order = scheme_ranks(board, scheme, value)
@@ -128,13 +336,13 @@ def all_standings(parts: Sequence[Standing]) -> Iterator[Standing]:
     for scheme in SCHEMES:
         own = [p for p in parts if p.scheme == scheme]
         if len(metrics) > 1:
-            yield from (combined([p for p in own if p.truth == truth], truth, "") for truth in truths)
+            yield from (combine_standings([p for p in own if p.truth == truth], truth, "") for truth in truths)
         if len(truths) > 1:
-            yield from (combined([p for p in own if p.metric == metric], "", metric) for metric in metrics)
-        yield combined(own, "", "")
+            yield from (combine_standings([p for p in own if p.metric == metric], "", metric) for metric in metrics)
+        yield combine_standings(own, "", "")
 
 
-def combined(parts: Sequence[Standing], truth: str, metric: str) -> Standing:
+def combine_standings(parts: Sequence[Standing], truth: str, metric: str) -> Standing:
     """The mean of ranks over the truths of each metric, then over metrics."""
     truths = Counter(p.metric for p in parts)
     shares = [1 / (len(truths) * truths[p.metric]) for p in parts]
@@ -143,7 +351,8 @@ def combined(parts: Sequence[Standing], truth: str, metric: str) -> Standing:
     whole, drawn = np.asarray(value), np.asarray(sampled)
     one = parts[0]
     return Standing(
-        one.scheme, truth, metric, whole, ranks(settled(-whole)), ranks(settled(-drawn)),
+        one.scheme, truth, metric, whole,
+        fractional_ranks(round_scores(-whole)), fractional_ranks(round_scores(-drawn)),
         max(p.subjects for p in parts), one.level,
     )  # fmt: skip
 
@@ -158,10 +367,10 @@ def _same_length(parts: Sequence[Standing]) -> list[Standing]:
     ]  # fmt: skip
 
 
-def means(board: Board, aggregate: Aggregate, weights: Values, level: float, seed: int) -> Means:
+def board_means(board: Board, aggregate: Aggregate, weights: Values, level: float, seed: int) -> Means:
     """Intervals for means (BCa, as everywhere in the package), or for medians (percentiles of the resamples)."""
     values = board.subject_values
-    value, nothing = aggregated(board, aggregate), np.full(len(values), np.nan)
+    value, nothing = aggregate_scores(board, aggregate), np.full(len(values), np.nan)
     refusal = too_few_subjects(values.shape[1])
     if refusal is not None:
         return Means(value, nothing, nothing, refusal)

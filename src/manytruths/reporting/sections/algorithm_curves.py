@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 
 from ...analyses.evaluate.charts import charts
-from ...analyses.evaluate.grey import EXCLUDED, GreyScores
 from ...analyses.evaluate.printing import NAMES
+from ...analyses.evaluate.probability_maps import EXCLUDED, ProbabilityScores
 from ...analyses.rows import Row
 from ...io import safe_name
 from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Sentence, number_cell, text_cell
@@ -27,21 +27,21 @@ AREAS = {
 }
 
 
-def pooled_areas(grey: GreyScores) -> Rows:
+def pooled_areas(grey: ProbabilityScores) -> Rows:
     """Areas of the pooled cases."""
     return {
         ("", str(r["algorithm"]), str(r["against"]), r.statistic): r for r in grey.scores.rows if r.scope == "pooled"
     }
 
 
-def area_range(grey: GreyScores, algorithm: str) -> tuple[Row, Row] | None:
+def area_range(grey: ProbabilityScores, algorithm: str) -> tuple[Row, Row] | None:
     """The rows with the smallest and the largest area over all reference standards."""
     rows = pooled_areas(grey)
     own = [row for t in grey.truths if (row := rows.get(("", algorithm, t, "pbar_area"))) and not math.isnan(row.value)]
     return (min(own, key=lambda r: r.value), max(own, key=lambda r: r.value)) if own else None
 
 
-def curve_lead(findings: Findings, grey: GreyScores) -> Iterator[Sentence]:
+def curve_lead(findings: Findings, grey: ProbabilityScores) -> Iterator[Sentence]:
     """The range of the area of the best algorithm over the reference standards."""
     names = [c.name for c in grey.counts]
     ends = {name: both for name in names if (both := area_range(grey, name))}
@@ -85,7 +85,7 @@ def curve_blocks(findings: Findings) -> Iterator[Block]:
     yield from _curve_charts(findings, grey)
 
 
-def _bounds_table(findings: Findings, grey: GreyScores) -> PageTable:
+def _bounds_table(findings: Findings, grey: ProbabilityScores) -> PageTable:
     rows = pooled_areas(grey)
     bounds = [t for t in (LOOSE, STRICT) if t in grey.kinds]
     outside = any(r.region == EXCLUDED for r in grey.correlations.rows)
@@ -114,7 +114,9 @@ def _bounds_table(findings: Findings, grey: GreyScores) -> PageTable:
     return PageTable("algorithm-area-bounds", title, columns, lines, note if bounds else "")
 
 
-def _bounds_row(findings: Findings, grey: GreyScores, rows: Rows, name: str, bounds: list[str]) -> Iterator[Cell]:
+def _bounds_row(
+    findings: Findings, grey: ProbabilityScores, rows: Rows, name: str, bounds: list[str]
+) -> Iterator[Cell]:
     yield algorithm_cell(findings, name)
     for truth in bounds:
         yield number_cell(SCORES, rows["", name, truth, "pbar_area"], 3)
@@ -126,7 +128,7 @@ def _bounds_row(findings: Findings, grey: GreyScores, rows: Rows, name: str, bou
         yield from [text_cell("–")] * 4
 
 
-def _correlation_cells(grey: GreyScores, algorithm: str, outside: bool) -> Iterator[Cell]:
+def _correlation_cells(grey: ProbabilityScores, algorithm: str, outside: bool) -> Iterator[Cell]:
     """Correlations over all pixels, and without the areas that an algorithm was trained on."""
     rows = [r for r in grey.correlations.rows if r.scope == "pooled" and r["algorithm"] == algorithm]
     for excluded in (False, True) if outside else (False,):
@@ -135,7 +137,7 @@ def _correlation_cells(grey: GreyScores, algorithm: str, outside: bool) -> Itera
             yield number_cell(CORRELATIONS, own[name], 4) if name in own else text_cell("")
 
 
-def _area_table(findings: Findings, grey: GreyScores) -> PageTable:
+def _area_table(findings: Findings, grey: ProbabilityScores) -> PageTable:
     rows, several = pooled_areas(grey), len(findings.study) > 1
     means = {
         ("", str(r["algorithm"]), str(r["against"]), r.statistic): r
@@ -171,7 +173,7 @@ def _area_table(findings: Findings, grey: GreyScores) -> PageTable:
     return PageTable("algorithm-all-areas", "All areas", tuple(columns), lines, filter=True, closed=True)
 
 
-def _curve_charts(findings: Findings, grey: GreyScores) -> Iterator[Block]:
+def _curve_charts(findings: Findings, grey: ProbabilityScores) -> Iterator[Block]:
     assert findings.evaluation is not None
     svgs = charts(findings.evaluation)
     orders = tuple(

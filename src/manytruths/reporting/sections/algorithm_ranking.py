@@ -7,12 +7,12 @@ from dataclasses import replace
 from itertools import combinations
 
 from ...analyses.evaluate.printing import NAMES
-from ...analyses.evaluate.ranks import Orders
+from ...analyses.evaluate.rankings import Orders
 from ...analyses.printing import counted
 from ...analyses.rank.charts import charts
-from ...analyses.rank.verb import Ranked
+from ...analyses.rank.rank import RankResult
 from ...analyses.rows import Row
-from ...evaluation.ranking.words import p_text
+from ...evaluation.ranking.ranking import format_p
 from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Sentence, number_cell, text_cell
 from ..findings import Findings
 from .algorithm_scores import algorithm_cell, judged_label
@@ -76,7 +76,7 @@ def _order_sentence(own: Orders, metric: str) -> str:
     )
 
 
-def winner_sentence(findings: Findings, ranked: Ranked) -> Iterator[str | Cell]:
+def winner_sentence(findings: Findings, ranked: RankResult) -> Iterator[str | Cell]:
     """Whether there is a winner, with the evidence."""
     ranking = ranked.ranking
     evidence = ranking.evidence()
@@ -99,7 +99,7 @@ def winner_sentence(findings: Findings, ranked: Ranked) -> Iterator[str | Cell]:
     yield "."
 
 
-def _rival_parts(ranked: Ranked, pairs: Pairs, first: str, rival: str, where: str) -> Iterator[str | Cell]:
+def _rival_parts(ranked: RankResult, pairs: Pairs, first: str, rival: str, where: str) -> Iterator[str | Cell]:
     """``vnet (ahead in 91% of resamples; largest adjusted p = 0.20, by Dice against C)``."""
     yield f"{rival} ("
     if not ranked.ranking.overall.refusal:
@@ -111,10 +111,10 @@ def _rival_parts(ranked: Ranked, pairs: Pairs, first: str, rival: str, where: st
     yield f", by {where})" if where else ")"
 
 
-def _pair_rows(ranked: Ranked) -> Pairs:
+def _pair_rows(ranked: RankResult) -> Pairs:
     """Rows over all metrics and standards; where there is one of each, its rows."""
     scheme = {"p_holm": "test", "ahead_share": ranked.ranking.scheme}
-    rows = [r for r in ranked.tables[1].rows if scheme.get(r.statistic) == r["scheme"]]
+    rows = [r for r in ranked.tables["pairs"].rows if scheme.get(r.statistic) == r["scheme"]]
     alone = [r for r in rows if r.scope == "ranking"] if len(ranked.ranking.boards) == 1 else []
     overall = [r for r in rows if r.scope == "overall" and not r["against"] and not r["metric"]]
     return {(r.statistic, r["algorithm_a"], r["algorithm_b"]): r for r in (*alone, *overall)}
@@ -126,7 +126,7 @@ def _ahead_cell(pairs: Pairs, first: str, second: str) -> Cell:
 
 def _p_cell(pairs: Pairs, first: str, second: str, *, sign: bool = False) -> Cell:
     row = pairs["p_holm", first, second]
-    text = p_text(float(row.value))
+    text = format_p(float(row.value))
     return replace(number_cell(PAIRS, row, 3), shown=text if sign else text.removeprefix("= "))
 
 
@@ -208,9 +208,9 @@ def _pair_sentences(own: Orders) -> Iterator[str]:
             yield f"{first} or {second}: it depends; {first} is ahead under {ahead}."
 
 
-def _rank_table(findings: Findings, ranked: Ranked) -> PageTable:
+def _rank_table(findings: Findings, ranked: RankResult) -> PageTable:
     """Ranks and mean ranks; shares of resamples only where there are enough subjects to resample."""
-    ranking, rows = ranked.ranking, ranked.tables[0].rows
+    ranking, rows = ranked.ranking, ranked.tables["rankings"].rows
     own = [
         r for r in rows if r.scope == "overall" and (r["scheme"], r["against"], r["metric"]) == (ranking.scheme, "", "")
     ]
@@ -237,7 +237,7 @@ def _rank_table(findings: Findings, ranked: Ranked) -> PageTable:
     return PageTable("algorithm-ranks", title, columns, lines)
 
 
-def _square_tables(findings: Findings, ranked: Ranked) -> Iterator[PageTable]:
+def _square_tables(findings: Findings, ranked: RankResult) -> Iterator[PageTable]:
     """How often the algorithm of the row is ahead of that of the column, and whether significantly."""
     names, closed, pairs = ranked.ranking.order, len(ranked.ranking.algorithms) > MANY, _pair_rows(ranked)
     kinds = (

@@ -10,19 +10,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from ...analyses.evaluate.gaps import UNMARKED
-from ...analyses.evaluate.hard import MEAN, Part
+from ...analyses.evaluate.case_scores import EVERYBODY
+from ...analyses.evaluate.evaluate import Evaluation
 from ...analyses.evaluate.human_range import OTHERS, HumanRange
-from ...analyses.evaluate.measures import EVERYBODY
-from ...analyses.evaluate.notes import ONE_MORE, unit_of
-from ...analyses.evaluate.printing import NAMES
-from ...analyses.evaluate.verb import Evaluation
+from ...analyses.evaluate.mask_scores import MEAN, LabelScores
+from ...analyses.evaluate.missing_scores import UNMARKED
+from ...analyses.evaluate.printing import NAMES, ONE_MORE, unit_of
 from ...analyses.plan.topics import word
 from ...analyses.printing import number
 from ...analyses.rows import Row
 from ...core.notes import code_of
 from ...core.undefined import code
-from ...evaluation.ranking.directions import is_distance
+from ...evaluation.ranking.scores import is_distance
 from ..elements import Block, Cell, Column, PageTable, number_cell, text_cell
 from ..findings import Findings
 from .vocabulary import (
@@ -138,12 +137,12 @@ def tolerances(findings: Findings) -> list[str]:
     return [f"{p.tolerance:.3g} {unit}" + (f" ({p.label})" if p.label else "") for p in parts]
 
 
-def label_title(part: Part, title: str) -> str:
+def label_title(part: LabelScores, title: str) -> str:
     """A title with the label it is about."""
     return f"{part.label}: {title}" if part.label else title
 
 
-def with_unit(part: Part, statistic: str) -> str:
+def with_unit(part: LabelScores, statistic: str) -> str:
     """A metric's name, with its unit where it is a distance."""
     name = NAMES[statistic]
     return f"{name[0].upper()}{name[1:]}" + (f" ({unit_of(part)})" if is_distance(statistic) else "")
@@ -209,7 +208,7 @@ def score_tables(findings: Findings) -> Iterator[Block]:
     yield from _extended_dice_table(findings, parts, means, deviations)
 
 
-def _score_list(findings: Findings, parts: Sequence[Part], means: Rows, deviations: Rows) -> PageTable:
+def _score_list(findings: Findings, parts: Sequence[LabelScores], means: Rows, deviations: Rows) -> PageTable:
     """A row for every algorithm and reference standard; standard deviations where there are several subjects."""
     shown = [s for s in METRICS if any(key[3] == s for key in means)]
     scopes = (means, deviations) if len(findings.study.subjects) > 1 else (means,)
@@ -242,16 +241,16 @@ def _sd_columns(findings: Findings, title: str = "SD") -> list[Column]:
     return [sd_column(findings, title)] if len(findings.study.subjects) > 1 else []
 
 
-def _label_heads(parts: Sequence[Part]) -> list[Column]:
+def _label_heads(parts: Sequence[LabelScores]) -> list[Column]:
     return [Column("Label", "What was marked", number=False)] if len(parts) > 1 else []
 
 
-def _label_cells(parts: Sequence[Part], part: Part) -> list[Cell]:
+def _label_cells(parts: Sequence[LabelScores], part: LabelScores) -> list[Cell]:
     return [text_cell(part.label or "all")] if len(parts) > 1 else []
 
 
 def _extended_dice_table(
-    findings: Findings, parts: Sequence[Part], means: Rows, deviations: Rows
+    findings: Findings, parts: Sequence[LabelScores], means: Rows, deviations: Rows
 ) -> Iterator[PageTable]:
     """Extended Dice (Zeng 2021): pixels that some raters marked are no error."""
     scopes = (means, deviations) if len(findings.study.subjects) > 1 else (means,)
@@ -312,7 +311,7 @@ def _is_shown(row: Row) -> bool:
     return row.statistic == ("extended_dice" if against == EVERYBODY.name else "dice")
 
 
-def _verdict_row(findings: Findings, row: Row, parts: dict[str, Part]) -> Iterator[Cell]:
+def _verdict_row(findings: Findings, row: Row, parts: dict[str, LabelScores]) -> Iterator[Cell]:
     assert findings.evaluation is not None
     assert findings.evaluation.hard is not None
     algorithm, against = str(row["algorithm"]), str(row["against"])

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...analyses.evaluate.charts import charts
+from ...analyses.evaluate.evaluate import Evaluation
 from ...analyses.evaluate.human_range import LEAST_RATERS, OTHERS, HumanRange
-from ...analyses.evaluate.ranks import Orders
-from ...analyses.evaluate.verb import Evaluation
+from ...analyses.evaluate.rankings import Orders
 from ...analyses.rows import Row
 from ...core.undefined import reason
 from ...io import safe_name

@@ -10,7 +10,7 @@ from typing import Any
 
 import manytruths
 
-from ...analyses.evaluate.verb import Evaluation
+from ...analyses.evaluate.evaluate import Evaluation
 from ...analyses.rows import Row
 from ...analyses.summaries import region_of
 from ...core.errors import few

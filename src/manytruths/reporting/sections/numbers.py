@@ -71,9 +71,9 @@ def _tables_of(findings: Findings, verb: str) -> Sequence[Table]:
     if verb == "fuse":
         return (findings.fusion.performance, findings.fusion.differences, findings.fusion.complexity)
     if verb == "evaluate":
-        return findings.evaluation.tables if findings.evaluation else ()
+        return [t for t in findings.evaluation.tables.values() if isinstance(t, Table)] if findings.evaluation else ()
     if verb == "rank":
-        return findings.ranking.tables if findings.ranking else ()
+        return list(findings.ranking.tables.values()) if findings.ranking else ()
     return (findings.plan.table,) if findings.plan else ()
 
 

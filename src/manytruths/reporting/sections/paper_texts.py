@@ -11,16 +11,16 @@ from typing import Any
 import manytruths
 
 from ...agreement import interpret_kappa
+from ...analyses.evaluate.evaluate import Evaluation
 from ...analyses.evaluate.human_range import OTHERS
 from ...analyses.evaluate.printing import NAMES
-from ...analyses.evaluate.verb import Evaluation
 from ...analyses.plan.topics import word
 from ...analyses.printing import counted
-from ...analyses.rank.verb import Ranked
+from ...analyses.rank.rank import RankResult
 from ...analyses.rows import Row
 from ...analyses.summaries import region_of
 from ...core.undefined import code
-from ...evaluation.ranking.wilcoxon import EXACT
+from ...evaluation.ranking.pair_tests import EXACT
 from ...inference.intervals import MIN_SUBJECTS
 from ...io.scores import PERFECT
 from ..elements import Sentence, plain_text, spell_intervals
@@ -282,7 +282,7 @@ def _judged_against(findings: Findings, judged: Evaluation) -> list[str]:
     return truths + ([counted(len(given), "reference") + " from elsewhere"] if given else [])
 
 
-def _ranking_methods(findings: Findings, ranked: Ranked) -> str:
+def _ranking_methods(findings: Findings, ranked: RankResult) -> str:
     ranking = ranked.ranking
     metrics = join_names([SCORE_NAMES.get(metric, metric) for metric in ranking.metrics])
     exact = "exact " if ranking.subjects <= EXACT else ""

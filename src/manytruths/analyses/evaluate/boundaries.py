@@ -1,0 +1,119 @@
+"""Boundaries of predictions matched with those of raters and references: ``boundaries.csv``. 2-D images only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from ...core.columns import Column
+from ...core.errors import CallError
+from ...evaluation.boundaries import (
+    BoundaryCounts,
+    BoundaryPoint,
+    BoundaryScores,
+    boundary_scores,
+    pool_boundary_scores,
+)
+from ...shape import boundary_of
+from ...study import Study
+from ...study.refusals import about
+from ..rows import Row, Table
+from .case_scores import EVERYBODY
+from .marks import Array, CaseMarks, EvaluatePlan
+
+THRESHOLDS = 33
+"""Of probability maps, evenly spaced, the same for every case."""
+
+CaseBoundaries = dict[tuple[str, str], BoundaryScores]
+"""By algorithm and what it is against."""
+
+
+def match_case_boundaries(whole: CaseMarks) -> CaseBoundaries:
+    """Match the boundaries of every algorithm of a case."""
+    case, reading, label = whole.case, whole.reading, whole.together
+    if len(reading.grid.shape) != 2:
+        raise CallError(f"case {case.name}: boundaries are matched in images of two axes; leave --boundaries out")
+    lines = {c: _line(a, whole.plan) for c, a in (label.marks | label.maps | label.drawn(left_out=False)).items()}
+    first = [c for c in (label.base.columns[i] for i in label.base.raters) if c in lines]
+    references: dict[str, Array | list[Array]] = {
+        c.name: lines[c] for c in (*first, *(c for c in lines if c.role == "reference"))
+    }
+    references[EVERYBODY.name] = [lines[c] for c in first]
+    nothing, scores = np.zeros(reading.grid.shape, bool), {}
+    with about(f"case {case.name}"):
+        for algorithm in (*case.predictions, *case.missing):
+            if algorithm in case.missing:
+                judged, thresholds = nothing, None
+            elif algorithm in lines:
+                judged, thresholds = lines[algorithm], None
+            else:
+                judged = reading.predictions[algorithm]
+                thresholds = _thresholds(judged, case.options.limits)
+            for name, lines_of in references.items():
+                scores[algorithm.name, name] = boundary_scores(
+                    judged, lines_of, share=whole.plan.share, thresholds=thresholds
+                )  # fmt: skip
+    return scores
+
+
+def _line(mask: Array, plan: EvaluatePlan) -> Array:
+    marked = np.ma.filled(mask, False).astype(bool)
+    return np.asarray(boundary_of(marked)) if plan.boundaries == "outlines" else marked
+
+
+def _thresholds(response: Array, limits: tuple[float, float] | None) -> tuple[float, ...]:
+    """Between the limits, 0 and the largest number of unsigned whole numbers, or 0 and 1."""
+    largest = float(np.iinfo(response.dtype).max) if response.dtype.kind == "u" else 1.0
+    low, high = limits or (0.0, largest)
+    return tuple(np.linspace(low, high, THRESHOLDS + 1)[1:].tolist())
+
+
+def check_boundaries(study: Study, plan: EvaluatePlan) -> None:
+    """Refuse outlines of probability maps."""
+    if plan.boundaries == "outlines" and study.options.grey and plan.threshold is None:
+        raise CallError("grey predictions have no outlines; cut them with --threshold, or say --boundaries lines")
+
+
+def boundary_table(study: Study, cases: Mapping[str, CaseBoundaries], plan: EvaluatePlan) -> Table:
+    """Precision, recall and F of every algorithm against each rater, each reference, and all raters together.
+
+    A missing prediction finds no boundary; or its case is excluded, for all algorithms.
+    """
+    table = Table("boundaries", ("algorithm", "against", "threshold"))
+    for name, scores in cases.items():
+        missing = _names(study[name].missing)
+        for key, own in scores.items():
+            if key[0] not in missing:
+                table.add(_rows("case", key, own.best, name, "; ".join(study[name].groups)))
+    kept = {n: scores for n, scores in cases.items() if plan.missing == "worst" or not study[n].missing}
+    for key in dict.fromkeys(key for scores in cases.values() for key in scores):
+        predicted = [s[key] for n, s in cases.items() if key in s and key[0] not in _names(study[n].missing)]
+        pooled = pool_boundary_scores(_at(s[key], predicted[0].thresholds) for s in kept.values() if key in s)
+        table.add(_rows("pooled", key, pooled.ods))
+        if len(pooled.thresholds) > 1:
+            values = {"f_own_thresholds": pooled.ois.f, "average_precision": pooled.average_precision}
+            for name, value in values.items():
+                table.append(Row("pooled", f"boundary_{name}", value, region="whole", extra=(*key, None)))
+    return table
+
+
+def _names(columns: tuple[Column, ...]) -> set[str]:
+    return {column.name for column in columns}
+
+
+def _at(scores: BoundaryScores, thresholds: Array) -> BoundaryScores:
+    """A missing prediction, which has one threshold, finds as little at every one of the others."""
+    if len(scores.thresholds) == len(thresholds):
+        return scores
+    own = scores.counts
+    columns = (own.found, own.found_matched, own.wanted, own.wanted_matched)
+    counts = BoundaryCounts(*(np.repeat(column, len(thresholds)) for column in columns))
+    return replace(scores, thresholds=thresholds, counts=counts)
+
+
+def _rows(scope: str, key: tuple[str, str], point: BoundaryPoint, case: str = "", group: str = "") -> Iterator[Row]:
+    for name in ("precision", "recall", "f"):
+        value, extra = getattr(point, name), (*key, point.threshold)
+        yield Row(scope, f"boundary_{name}", value, case, group, region="whole", extra=extra)

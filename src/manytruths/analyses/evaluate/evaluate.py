@@ -1,0 +1,494 @@
+"""The command ``evaluate``: algorithms against every rater and reference standard, beside the raters themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from ...core.errors import CallError, InputError
+from ...evaluation.grading import GradeScale
+from ...evaluation.ranking.by_reference import ReferenceRankings
+from ...fusion.registry import estimator
+from ...study import Progress, Study
+from ...study.finding import find_cases
+from ...study.options import merged
+from ..data_table import DataTable, PlainTable
+from ..files import summary_of
+from ..printing import counted
+from ..resampled import COLUMN, NOTHING_MOVED, Moved, mark_resampled
+from ..result import Result, Tables, console_or_stdout, open_study, results_folder
+from ..rows import Table
+from ..summaries import Settings, region_of
+from .boundaries import boundary_table, check_boundaries
+from .case import CaseEvaluation, analyse_case
+from .grading import WRITTEN, Graded, plan_sheet, read_and_grade, refuse_graded, sheet_notes, write_sheet
+from .intensity_curves import SubjectCurves, tabulate_intensities
+from .marks import EvaluatePlan
+from .mask_scores import MaskScores, tabulate_masks
+from .missing_scores import Missing
+from .printing import notes
+from .probability_maps import ProbabilityScores, tabulate_probabilities
+from .rankings import paper_table, rank_masks, ranking_rows
+from .second_look import Looks, draw_places, tabulate_places
+
+MASKS = ("vote:0.5", "staple")
+PROBABILITY_MAPS = ("vote:any", "vote:0.5", "vote:0.75", "staple")
+"""Methods of consensus by default: curves are bounded by what any and what three quarters of the raters marked."""
+SHEET = "grading"
+"""The folder of the grading sheet."""
+
+
+@dataclass(frozen=True)
+class Grading:
+    """Where the grades are, and what they mean."""
+
+    grades: Path
+    key: Path | None = None
+    scale: GradeScale = field(default_factory=GradeScale)
+
+
+@dataclass(frozen=True, repr=False)
+class Evaluation(Result):
+    """The result of :func:`manytruths.evaluate`.
+
+    Attributes
+    ----------
+    study : Study
+        The study with its predictions.
+    tables : Tables
+        ``scores``, ``rankings``, ``human``, ``verdicts``, …, ``cases``, ``by_truth`` and ``orders``, as in the files.
+    hard : MaskScores or None
+        Scores of masks, with the human range; None for probability maps that were not cut.
+    grey : ProbabilityScores or None
+        Curves and areas of probability maps.
+    orders : mapping
+        Rankings under every reference standard, by label and metric.
+    """
+
+    command: ClassVar[str] = "evaluate"
+
+    study: Study
+    settings: Settings
+    plan: EvaluatePlan
+    hard: MaskScores | None
+    grey: ProbabilityScores | None
+    orders: Mapping[tuple[str, str], ReferenceRankings]
+    tables: Tables[Any]
+    notes: tuple[str, ...] = ()
+    second_look: Looks | None = None
+    intensity_curves: SubjectCurves | None = None
+    graded: Graded | None = None
+    moved: Moved = NOTHING_MOVED
+
+    @property
+    def missing(self) -> Missing:
+        """How missing predictions count."""
+        return self.plan.missing
+
+    def table(self, name: str) -> Table:
+        """A table by the name of its file; empty where there is none."""
+        table = self.tables.get(name)
+        return table if isinstance(table, Table) else Table(name)
+
+    @property
+    def charts(self) -> dict[str, str]:
+        """Charts as SVG by name."""
+        from .charts import charts
+
+        return charts(self)
+
+    def describe(self) -> str:
+        """What was evaluated, in one line."""
+        study = self.study
+        sizes = {
+            "algorithm": len(study.algorithms),
+            "case": len(study),
+            "subject": len(study.subjects),
+            "rater": len(study.rater_names),
+        }
+        return ", ".join(counted(count, thing) for thing, count in sizes.items())
+
+    def summary(self) -> dict[str, Any]:
+        """Versions, settings and the numbers of all tables but the points of curves, as ``summary.json`` has them."""
+        tables = [t for t in self.tables.values() if isinstance(t, Table) and t.name != "curves"]
+        return summary_of(
+            "evaluate",
+            tables,
+            cases=len(self.study),
+            subjects=len(self.study.subjects),
+            raters=list(self.study.rater_names),
+            algorithms=[str(c) for c in self.study.algorithms],
+            truths=list(self.plan.truths),
+            missing=self.missing,
+            skew=self.grey.skew if self.grey else None,
+            tolerance={p.label: p.tolerance for p in self.hard.parts} if self.hard else None,
+            surfaces=self.plan.definition if self.hard and self.plan.distances else None,
+            settings=self.settings,
+            notes=list(self.notes),
+            orders=[
+                {"label": label, "metric": metric, "order": list(r.order), "truths": list(r.truths)}
+                for (label, metric), orders in self.orders.items()
+                for r in orders.rankings
+            ],
+        )
+
+    def write_maps(self, folder: Path) -> list[Path]:
+        """Write pictures of the strongest second-look places; nothing is read for them."""
+        if self.second_look is None:
+            return []
+        return draw_places(folder / "second_look", self.second_look, self.study.rater_names)
+
+    def print(self, console: Any = None) -> None:
+        """Print scores, verdicts, rankings and notes."""
+        from .printing import print_evaluation
+
+        print_evaluation(self, console_or_stdout(console))
+
+
+def evaluate(
+    study: Study | str | Path,
+    *,
+    out: str | Path | None = None,
+    predictions: str | None = None,
+    consensus: str | Sequence[str] | None = None,
+    prior: float | str = "prevalence",
+    simple_alpha: float = 1.5,
+    length_penalty: float = 2.0,
+    threshold: float | None = None,
+    skew: tuple[float, float] | None = None,
+    distances: bool = True,
+    surfaces: Literal["elements", "pixels"] = "elements",
+    tolerance: float | None = None,
+    boundaries: Literal["outlines", "lines"] | None = None,
+    boundary_share: float = 0.0075,
+    missing: Missing = "worst",
+    second_look: bool = True,
+    second_look_algorithms: int = 2,
+    second_look_raters: float = 0.25,
+    second_look_least: int = 5,
+    intensity_curves: bool = False,
+    grades: str | Path | None = None,
+    key: str | Path | None = None,
+    grade_scale: tuple[int, int] = (1, 4),
+    best: int | None = None,
+    grading_sheet: bool = False,
+    grading_repeats: float = 0.1,
+    grading_per_subject: int | None = None,
+    level: float = 0.95,
+    seed: int = 0,
+    resamples: int = 2000,
+    pictures: bool = True,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Score algorithms against every rater and reference standard, beside the raters themselves.
+
+    Masks are scored by overlap and distance, probability maps by ROC, P-R and P̄-R curves. Each file is read once.
+
+    Parameters
+    ----------
+    study : Study, str or Path
+        A study, or what :meth:`Study.open` takes: a template with ``{rater}`` and ``{case}``, or a ``study.toml``.
+    out : str or Path, optional
+        Folder for the results, written to ``out/evaluate/``; by default nothing is written.
+    predictions : str, optional
+        Template of the predictions, such as ``"unet/{case}.png"`` or ``"{algorithm}/{case}.png"``; by default those
+        that the study was opened with.
+    consensus : str or sequence of str, optional
+        Methods of consensus to evaluate against, beside the raters and the given references; by default
+        ``vote:0.5,staple``, and for probability maps also ``vote:any,vote:0.75``.
+    prior : float or str
+        Prior of STAPLE: ``"prevalence"``, ``"marked"``, ``"estimated"`` or a number.
+    simple_alpha : float
+        SIMPLE drops raters below mean − ``simple_alpha`` standard deviations.
+    length_penalty : float
+        Length penalty of the level-set methods.
+    threshold : float, optional
+        Cut probability maps here, and score them as masks too.
+    skew : tuple of float, optional
+        Range of prevalences over which P̄ averages precision; by default mean ± 3 SD of the study's own.
+    distances : bool
+        Whether to measure Hausdorff and surface distances.
+    surfaces : {"elements", "pixels"}
+        What a surface is: elements between pixels, weighted by their area, or border pixels.
+    tolerance : float, optional
+        Tolerance of surface Dice, in mm (or pixels); by default the median of the raters' own 95% distances.
+    boundaries : {"outlines", "lines"}, optional
+        Match boundaries one to one (2-D): outlines of masks, or lines where masks are lines already.
+    boundary_share : float
+        Distance within which boundary pixels match, as a share of the image's diagonal.
+    missing : {"worst", "exclude"}
+        Missing predictions get the worst score, or their case is excluded for all algorithms.
+    second_look : bool
+        Whether to list places that several algorithms marked and few raters.
+    second_look_algorithms : int
+        At least so many algorithms (and half of them) marked such a place.
+    second_look_raters : float
+        At most this share of the raters marked it.
+    second_look_least : int
+        Places of fewer pixels are only counted.
+    intensity_curves : bool
+        Whether to measure the image's intensity inside every mask along the cases of each subject (needs images).
+    grades, key : str or Path, optional
+        CSV of an expert's grades (case, algorithm, grade), or a grading sheet that was filled in, and its key.
+    grade_scale : tuple of int
+        The worst and the highest grade.
+    best : int, optional
+        The grade from which no correction is needed; by default the highest.
+    grading_sheet : bool
+        Whether to write a blinded sheet with pictures, for an expert to grade; needs ``out``.
+    grading_repeats : float
+        Share of the predictions that the sheet shows twice, to measure how consistent the grader is.
+    grading_per_subject : int, optional
+        Put so many random cases of each subject on the sheet instead of all.
+    level : float
+        Confidence level of intervals.
+    seed, resamples : int
+        Seed and number of resamples of the bootstrap over subjects.
+    pictures : bool
+        Whether to draw charts and pictures of second-look places.
+    jobs : int
+        Number of worker processes. Results do not depend on it.
+    progress : callable, optional
+        Called with the number of cases that are done and of all cases.
+
+    Returns
+    -------
+    Evaluation
+        Tables, charts, notes and :meth:`~Evaluation.write`.
+
+    Raises
+    ------
+    CallError
+        Where options do not fit the study, such as ``skew`` without probability maps.
+    InputError
+        Where there are no predictions, or names clash.
+
+    Examples
+    --------
+    >>> import manytruths as mt
+    >>> result = mt.evaluate("masks/{rater}/{case}.png", predictions="unet/{case}.png")  # doctest: +SKIP
+    >>> result.tables["scores"].to_frame()  # doctest: +SKIP
+    """
+    settings = Settings(seed=seed, resamples=resamples, level=level, jobs=jobs)
+    grading = None
+    scale = GradeScale(*grade_scale, grade_scale[1] if best is None else best)
+    if grades is not None:
+        grading = Grading(Path(grades), None if key is None else Path(key), scale)
+    study = _open(study, predictions)
+    options: dict[str, dict[str, Any]] = {
+        "staple": {"prior": prior},
+        "staple_map": {"prior": prior, "smoothing": 0},
+        "simple": {"alpha": simple_alpha},
+        "lsml": {"length": length_penalty},
+        "lsmlp": {"length": length_penalty},
+    }
+    plan = EvaluatePlan(
+        _methods(consensus, study), options, threshold, distances, surfaces, boundaries, boundary_share, tolerance,
+        skew, missing, second_look, second_look_algorithms, second_look_raters, second_look_least, pictures,
+        intensity_curves,
+    )  # fmt: skip
+    plan = check_plan(study, plan, wanted=_need_masks(intensity_curves, grading_sheet, grades))
+    if grading_sheet:
+        plan = replace(plan, tickets=_tickets(study, out, seed, grading_repeats, grading_per_subject))
+    ours = [f"{SHEET}/{name}" for name in WRITTEN] if grading_sheet else []
+    with results_folder(out, "evaluate", jobs=jobs, ours=ours) as folder:
+        if grading_sheet and folder is not None:
+            plan = replace(plan, sheet=folder / SHEET)
+        result = compute_evaluation(study, plan, settings=settings, grading=grading, progress=progress)
+        if plan.sheet is not None:
+            write_sheet(plan.sheet, plan.tickets, scale)
+        if folder is not None:
+            result.write_into(folder, result.write_maps(folder) if pictures else [], pictures=pictures)
+    return result
+
+
+def _open(study: Study | str | Path, predictions: str | None) -> Study:
+    """The study, with the predictions of a template where one is given."""
+    if predictions is None:
+        return open_study(study)
+    if not isinstance(study, Study):
+        return Study.open(study, predictions=predictions)
+    if study.coded or not study.options.masks:
+        raise CallError("predictions= is for a study of files under their own names; give them when opening the study")
+    options = merged(study.options, predictions=predictions)
+    return Study(find_cases(options).cases, options, study.properties, left_out=study.left_out)
+
+
+def _methods(consensus: str | Sequence[str] | None, study: Study) -> tuple[str, ...]:
+    if consensus is None:
+        return PROBABILITY_MAPS if study.options.grey else MASKS
+    given = consensus.split(",") if isinstance(consensus, str) else consensus
+    methods = tuple(name.strip() for name in given if name.strip())
+    if not methods or len(set(methods)) < len(methods):
+        raise CallError(f"consensus names one or more different methods; got {consensus!r}")
+    return methods
+
+
+def _need_masks(intensity_curves: bool, grading_sheet: bool, grades: object) -> list[str]:
+    """What was asked for that probability maps do not give."""
+    asked = {"intensity_curves": intensity_curves, "grading_sheet": grading_sheet, "grades": grades is not None}
+    return [name for name, wanted in asked.items() if wanted]
+
+
+def _tickets(study: Study, out: str | Path | None, seed: int, repeats: float, per_subject: int | None) -> Any:
+    if out is None:
+        raise CallError("grading_sheet writes pictures; say where with out=")
+    refuse_graded(Path(out) / "evaluate" / SHEET)
+    return plan_sheet(study, seed=seed, repeats=repeats, per_subject=per_subject)
+
+
+def check_plan(study: Study, plan: EvaluatePlan, wanted: Sequence[str] = ()) -> EvaluatePlan:
+    """The plan as it fits a study, or an error; ``wanted`` are parts that need masks."""
+    for method in plan.truths:
+        estimator(method)
+    _check_numbers(study, plan)
+    _check_study(study, plan)
+    check_boundaries(study, plan)
+    if study.options.grey and plan.threshold is None and wanted:
+        raise CallError(f"{wanted[0]}: grey predictions have no masks; cut them with --threshold")
+    if plan.intensity_curves and study.options.images is None:
+        raise CallError("frame-intensity curves want the images; give them with --images")
+    return replace(plan, second_look=plan.second_look and len(study.algorithms) > 1)
+
+
+def _check_numbers(study: Study, plan: EvaluatePlan) -> None:
+    tolerance, skew, threshold = plan.tolerance, plan.skew, plan.threshold
+    if tolerance is not None and not 0 <= tolerance < float("inf"):
+        raise CallError(f"tolerance is a distance, 0 or more; got {tolerance}")
+    if skew is not None and not 0 <= skew[0] < skew[1] <= 1:
+        raise CallError(f"skew is a range of prevalences within 0 to 1, as in 0.1,0.5; got {skew[0]:g},{skew[1]:g}")
+    if threshold is not None and threshold != threshold:
+        raise CallError("threshold is a number to cut grey predictions at; got nan")
+    given = {"--threshold": threshold, "--skew": skew, "--limits": study.options.limits}
+    for option, value in given.items():
+        if value is not None and not study.options.grey:
+            raise CallError(f"{option} is for grey predictions; say --grey, or leave it out")
+
+
+def _check_study(study: Study, plan: EvaluatePlan) -> None:
+    if study.options.predictions is None:
+        raise CallError("evaluate wants --predictions, as in --predictions unet/{case}.png")
+    if not study.algorithms:
+        raise InputError(
+            f"{study.options.predictions!r} has no prediction of any case of the study; name the cases as the masks do"
+        )
+    if study.options.region == "modified_background":
+        raise CallError(
+            "--region modified_background depends on where the pixels lie once there are predictions; "
+            "give the region as masks (--roi)"
+        )
+    references = {c.name for case in study for c in case.references}
+    clash = [name for name in plan.truths if name in {*study.rater_names, *references}]
+    if clash:
+        raise InputError(
+            f"a rater or reference is called {clash[0]!r} like a method; rename it, or leave out the method"
+        )
+    twice = sorted(references.intersection(study.rater_names))
+    if twice:
+        raise InputError(f"a reference is called {twice[0]!r} like a rater; rename its files or folder")
+    if plan.missing == "exclude" and all(case.missing for case in study):
+        raise InputError("no case has a prediction of every algorithm; use --missing worst, or add predictions")
+
+
+def compute_evaluation(
+    study: Study,
+    plan: EvaluatePlan,
+    *,
+    settings: Settings | None = None,
+    grading: Grading | None = None,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Read every case once, and tabulate."""
+    settings, plan = settings or Settings(), check_plan(study, plan)
+    work = partial(analyse_case, plan=plan)
+    cases = {case.name: result for case, result in study.map(work, jobs=settings.jobs, progress=progress)}
+    return tabulate_evaluation(study, cases, plan, settings, grading)
+
+
+def tabulate_evaluation(
+    study: Study,
+    cases: Mapping[str, CaseEvaluation],
+    plan: EvaluatePlan,
+    settings: Settings,
+    grading: Grading | None = None,
+) -> Evaluation:
+    """The tables of cases that were analysed one by one."""
+    responses = {name: case.responses for name, case in cases.items() if case.responses is not None}
+    counts = {name: case.masks for name, case in cases.items() if case.masks is not None}
+    grey = tabulate_probabilities(study, responses, plan, settings) if responses else None
+    hard = tabulate_masks(study, counts, plan, settings) if counts else None
+    scores = Table("scores", ("algorithm", "against"))
+    rankings = Table("rankings", ("against", "metric", "rank", "algorithm"))
+    orders: dict[tuple[str, str], ReferenceRankings] = {}
+    if hard is not None:
+        scores.add(hard.scores.rows)
+        orders = rank_masks(hard, plan.missing)
+        rankings.add(ranking_rows(orders, region_of(hard.parts[0].tallies)))
+    if grey is not None:
+        scores.add(grey.scores.rows)
+    if grey is not None and grey.orders is not None:
+        orders["", "pbar_area"] = grey.orders
+        rankings.add(grey.rankings.rows)
+    tables = [scores, rankings]
+    # slots of exchangeable raters are nobody: there is no human range
+    tables += [t for t in (hard.human, hard.verdicts, hard.differences) if t.rows] if hard else []
+    tables += [grey.curves, grey.correlations] if grey else []
+    matched = {name: case.boundaries for name, case in cases.items() if case.boundaries is not None}
+    tables += [boundary_table(study, matched, plan)] if matched else []
+    places = {name: case.second_look for name, case in cases.items() if case.second_look is not None}
+    looks = tabulate_places(study, places) if places else None
+    curves = _intensities(study, cases, settings) if plan.intensity_curves else None
+    graded = None
+    if grading is not None and hard is not None:
+        graded = read_and_grade(study, hard.parts[0], grading.grades, grading.key, grading.scale, settings)
+    parts = [part for part in (looks, curves) if part is not None]
+    tables += [part.table for part in parts] + list(graded.tables if graded else ())
+    moved = mark_resampled(study, tables, judged=True)
+    without_image = sum(case.drawn_without_image for case in cases.values())
+    said = (
+        *moved.notes, *notes(study, plan, hard, grey), *(note for part in parts for note in part.notes),
+        *(graded.notes if graded else ()), *sheet_notes(study, plan, without_image),
+    )  # fmt: skip
+    every: list[DataTable] = [*tables, *_plain_tables(study, scores, hard, orders, moved)]
+    return Evaluation(study, settings, plan, hard, grey, orders, Tables(every), said, looks, curves, graded, moved)
+
+
+def _intensities(study: Study, cases: Mapping[str, CaseEvaluation], settings: Settings) -> SubjectCurves:
+    measured = {name: case.intensity for name, case in cases.items() if case.intensity is not None}
+    return tabulate_intensities(measured, {case.name: case.subject for case in study}, settings)
+
+
+def _plain_tables(
+    study: Study, scores: Table, hard: MaskScores | None, orders: Mapping[tuple[str, str], ReferenceRankings],
+    moved: Moved,
+) -> list[DataTable]:  # fmt: skip
+    """Tables with columns of their own: the cases, scores as in a paper, and distinct rankings."""
+    diagonals = hard.parts[0].diagonals if hard else {}
+    cases = [(case.name, case.subject, "; ".join(case.groups), diagonals.get(case.name)) for case in study]
+    columns, cells = paper_table(scores)
+    rows = [
+        (label, metric, number, str(ranking), "; ".join(ranking.truths))
+        for (label, metric), rankings in orders.items()
+        for number, ranking in enumerate(rankings.rankings, start=1)
+    ]
+    touched, header = moved.cases, ("case", "subject", "group", "diagonal")
+    tables = [
+        _marked_table("cases", header, cases, [case.name in touched for case in study]),
+        _marked_table("by_truth", columns, cells, [bool(touched)] * len(cells)),
+    ]
+    names = ("label", "metric", "ranking", "order", "truths")
+    return tables + ([_marked_table("orders", names, rows, [bool(touched)] * len(rows))] if rows else [])
+
+
+def _marked_table(
+    name: str, header: Sequence[str], rows: Iterable[Sequence[object]], marks: Sequence[bool]
+) -> DataTable:
+    """A table without regions; where masks were resampled for a row, a last column says so of each."""
+    if any(marks):
+        header = (*header, COLUMN)
+        rows = [(*row, "yes" if mark else "") for row, mark in zip(rows, marks, strict=True)]
+    return PlainTable(name, header, rows)

@@ -1,0 +1,131 @@
+"""Intensity along the cases of each subject (Zeng et al. 2021, Fig. 3): ``frames.csv`` and a chart per subject."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...core.columns import Column, natural_key
+from ...core.undefined import Undefined
+from ...evaluation.intensity_curves import LEAST_FRAMES, MEAN, CurveDistance, IntensityCurves
+from ...inference.intervals import mean_intervals
+from ..rows import Row, Table
+from ..summaries import Settings
+
+STATISTICS = ("rms", "mean_absolute", "relative_rms", "relative_mean_absolute")
+"""Distances of a curve from the raters' mean; each is a field of CurveDistance."""
+
+
+@dataclass(frozen=True)
+class SubjectCurves:
+    """The intensity curves of every subject, and how far they lie from the raters' mean."""
+
+    subjects: Mapping[str, IntensityCurves]
+    distances: Mapping[str, tuple[CurveDistance, ...]]
+    """By subject: raters against the mean of the other raters, algorithms against the mean of all."""
+    table: Table
+    notes: tuple[str, ...]
+
+    def charts(self) -> dict[str, str]:
+        """SVG by subject."""
+        return {subject: frames_chart(subject, curves) for subject, curves in self.subjects.items()}
+
+
+def tabulate_intensities(
+    by_case: Mapping[str, Mapping[Column, float]], subjects: Mapping[str, str], settings: Settings | None = None
+) -> SubjectCurves:
+    """The curves of every subject with at least three frames.
+
+    Parameters
+    ----------
+    by_case
+        What ``frame_intensity`` gave for every case that has an image; cases without one are simply not in it.
+    subjects
+        The subject of every case of the study.
+    """
+    settings = settings or Settings()
+    sequences: dict[str, list[str]] = {}
+    for case in sorted(by_case, key=natural_key):
+        sequences.setdefault(subjects[case], []).append(case)
+    curves = {
+        subject: IntensityCurves.of({case: by_case[case] for case in cases})
+        for subject, cases in sorted(sequences.items(), key=lambda one: natural_key(one[0]))
+        if len(cases) >= LEAST_FRAMES
+    }
+    distances = {subject: tuple(one.distances()) for subject, one in curves.items()}
+    table = Table("frames", ("subject", "frame", "who", "role"))
+    for subject, one in curves.items():
+        table.add(_frame_rows(subject, one))
+    for subject, found in distances.items():
+        table.add(_subject_rows(subject, found))
+    table.add(_mean_rows(distances, settings))
+    return SubjectCurves(curves, distances, table, tuple(_notes(by_case, subjects, curves)))
+
+
+def _frame_rows(subject: str, one: IntensityCurves) -> Iterator[Row]:
+    for column, curve in (*one.curves.items(), (MEAN, one.mean())):
+        for i, (case, value) in enumerate(zip(one.frames, curve, strict=True), start=1):
+            yield Row("case", "intensity", value, case, extra=(subject, i, column.name, column.role))
+
+
+def _subject_rows(subject: str, found: Iterable[CurveDistance]) -> Iterator[Row]:
+    for distance in found:
+        for name in STATISTICS:
+            extra = subject, None, distance.column.name, distance.column.role
+            row = Row("subject", name, getattr(distance, name), subject, extra=extra, n=distance.frames)
+            row.n_undefined = distance.undefined
+            yield row
+
+
+def _mean_rows(distances: Mapping[str, tuple[CurveDistance, ...]], settings: Settings) -> Iterator[Row]:
+    """Mean and standard deviation over subjects."""
+    columns = sorted({d.column for found in distances.values() for d in found}, key=lambda c: c.order)
+    keys = [(column, name) for column in columns for name in STATISTICS]
+    by_subject = [{(d.column, name): getattr(d, name) for d in found for name in STATISTICS}
+                  for found in distances.values()]  # fmt: skip
+    values = np.array([[row.get(key, np.nan) for key in keys] for row in by_subject], np.float64)
+    if not values.size:
+        return
+    means = mean_intervals(values, "bca", settings.resamples, settings.level, settings.seed)
+    for k, ((column, name), mean) in enumerate(zip(keys, means, strict=True)):
+        extra = None, None, column.name, column.role
+        row = Row("mean", name, mean.value, extra=extra, low=mean.low, high=mean.high, n=mean.n)
+        row.n_undefined = len(values) - mean.n
+        yield row
+        known = values[~np.isnan(values[:, k]), k]
+        spread = float(known.std(ddof=1)) if len(known) > 1 else Undefined("fewer_than_two_subjects")
+        yield Row("std", name, spread, extra=extra, n=mean.n, n_undefined=row.n_undefined)
+
+
+def _notes(
+    by_case: Mapping[str, Mapping[Column, float]], subjects: Mapping[str, str], curves: Mapping[str, IntensityCurves]
+) -> Iterator[str]:
+    every = set(subjects.values())
+    if not curves:
+        yield f"no subject has {LEAST_FRAMES} cases with images: there are no frame-intensity curves"
+        return
+    bare = sum(case not in by_case for case, subject in subjects.items() if subject in curves)
+    empty = sum(np.isnan(v) for one in curves.values() for curve in one.curves.values() for v in curve)
+    if len(curves) < len(every):
+        yield f"{len(every) - len(curves)} of {len(every)} subjects have fewer than {LEAST_FRAMES} cases with images"
+    if bare:
+        yield f"{bare} cases of sequences have no image and are left out"
+    if empty:
+        yield f"{empty} points of curves are undefined: nothing was marked in the frame"
+
+
+def frames_chart(subject: str, one: IntensityCurves) -> str:
+    """Raters at the left, algorithms and the raters' mean at the right, with each algorithm's distance to it."""
+    from ...charts.frames import frame_chart
+
+    notes = {d.column.name: f"{d.rms:.3g}" for d in one.distances() if d.column.role == "algorithm" and d.rms == d.rms}
+    return frame_chart(
+        one.frames,
+        {c.name: one.curves[c] for c in one.raters},
+        {c.name: one.curves[c] for c in one.algorithms},
+        one.mean(),
+        f"Intensity along {subject}; after names: root mean square distance to the raters' mean",
+        notes=notes,
+    )

@@ -1,0 +1,253 @@
+"""What an evaluation is asked for, and the marks of one case: raters, predictions and references in memory.
+
+One label is looked at at a time, or all together. The consensus of the raters is estimated from the same marks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.columns import Column
+from ...core.counting import tally
+from ...core.labels import Labels
+from ...core.notes import code_of
+from ...core.tally import Tally
+from ...evaluation.consensus_columns import PatternEstimate, append_estimates, consensus_column, estimate_all
+from ...evaluation.grading import Ticket
+from ...fusion import Consensus
+from ...fusion.notes import MARKED_NOTHING
+from ...fusion.registry import estimator, options_of
+from ...study.case import Case, Reading
+from ...study.consensus import FirstReadings, binary_mask
+from ...study.predicted import refuse_grey_references, refuse_other_values
+from ...study.refusals import about
+from .missing_scores import Missing
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class EvaluatePlan:
+    """What to evaluate against, and what to measure."""
+
+    truths: tuple[str, ...]
+    """Methods of consensus to evaluate against."""
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Options of the methods, by the name of the estimator."""
+    threshold: float | None = None
+    """Where probability maps are cut, to be scored as masks too."""
+    distances: bool = True
+    definition: Literal["elements", "pixels"] = "elements"
+    boundaries: Literal["outlines", "lines"] | None = None
+    """Whether to match boundaries, and what the masks are: regions, or lines already."""
+    share: float = 0.0075
+    """Distance within which boundary pixels match, as a share of the image's diagonal."""
+    tolerance: float | None = None
+    """Of surface Dice; by default from the raters' own distances."""
+    skew: tuple[float, float] | None = None
+    """Prevalences over which P̄ averages precision; by default around those of the study."""
+    missing: Missing = "worst"
+    second_look: bool = True
+    second_look_algorithms: int = 2
+    second_look_raters: float = 0.25
+    second_look_least: int = 5
+    closeups: bool = True
+    """Whether to keep what pictures of second-look places show."""
+    intensity_curves: bool = False
+    sheet: Path | None = None
+    """Folder for the pictures of a grading sheet."""
+    tickets: tuple[Ticket, ...] = ()
+    """The lines of that sheet."""
+
+    @property
+    def by_pattern(self) -> list[str]:
+        """Methods that need the tally alone."""
+        return [m for m in self.truths if not estimator(m)[0].spatial]
+
+    @property
+    def spatial(self) -> list[str]:
+        """Methods that need the masks."""
+        return [m for m in self.truths if estimator(m)[0].spatial]
+
+    def scores_masks(self, case: Case) -> bool:
+        """Whether the predictions of a case are masks, or are cut to be."""
+        return not case.options.grey or self.threshold is not None
+
+
+@dataclass(frozen=True, eq=False)
+class CaseMarks:
+    """The masks, predictions and given references of a case, with their values as they are."""
+
+    reading: Reading
+    plan: EvaluatePlan
+    predictions: Mapping[Column, Array]
+    """Masks, without what an algorithm is not judged by; empty where there are only probability maps."""
+    table: Tally
+    """Raters and, where they are masks, predictions, on the whole image."""
+    areas: Mapping[Column, NDArray[np.bool_]] = field(default_factory=dict)
+    """What an algorithm is not judged by."""
+    scored: bool = True
+    """Whether predictions are scored as masks, and beside the raters."""
+    _maps: dict[int | None, tuple[dict[Column, Array], list[str]]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, reading: Reading, plan: EvaluatePlan) -> CaseMarks:
+        """Checked; probability maps are cut at the threshold, or left out where there is none."""
+        case = reading.case
+        table = reading.tally("whole")
+        predictions: Mapping[Column, Array] = {}
+        if not case.options.grey:
+            refuse_other_values(case, table)
+            predictions = reading.predictions
+        elif plan.threshold is not None:
+            predictions = {c: response >= plan.threshold for c, response in reading.predictions.items()}
+        areas = reading.training_areas if predictions else {}
+        judged = {c: np.ma.array(a, mask=areas[c]) if c in areas else a for c, a in predictions.items()}
+        refuse_grey_references(case, table, reading.references)
+        return cls(reading, plan, judged, table, areas, plan.scores_masks(case))
+
+    def without_predictions(self) -> CaseMarks:
+        """The raters and references alone."""
+        return replace(self, predictions={}, areas={}, scored=False)
+
+    @property
+    def case(self) -> Case:
+        """Whose marks they are."""
+        return self.reading.case
+
+    @cached_property
+    def first_readings(self) -> FirstReadings:
+        """What a consensus is estimated from."""
+        return FirstReadings.of(self.reading)
+
+    @cached_property
+    def union(self) -> NDArray[np.bool_]:
+        """What any rater marked, in the first reading."""
+        return np.asarray(np.logical_or.reduce([np.ma.filled(mask, False) for mask in self.by_rater.values()]))
+
+    @cached_property
+    def by_rater(self) -> dict[Column, Array]:
+        """What each rater marked in the first reading, with any label."""
+        first = {self.table.columns[i] for i in self.table.raters}
+        return {c: self.binary(mask) for c, mask in self.reading.masks.items() if c in first}
+
+    @cached_property
+    def by_algorithm(self) -> dict[Column, Array]:
+        """What each algorithm marked with any label."""
+        return {c: self.binary(mask) for c, mask in self.predictions.items()}
+
+    def binary(self, mask: Array, value: int | None = None) -> Array:
+        """Marked or not with one label's value, or with any."""
+        return binary_mask(mask, value, self.case.options.void)
+
+    @cached_property
+    def together(self) -> LabelMarks:
+        """All labels but background together."""
+        return LabelMarks(self, None)
+
+    def spatial_maps(self, value: int | None) -> tuple[dict[Column, Array], list[str]]:
+        """The maps of the methods that need masks, and their notes; estimated once for masks and probability maps."""
+        if value not in self._maps:
+            readings = self.first_readings.one_label(value)
+            maps, notes = {}, []
+            for method in self.plan.spatial:
+                result = readings.estimate(method, options_of(method, self.plan.options))
+                maps[consensus_column(method)] = decision_map(readings, result)
+                notes += consensus_notes(method, result)
+            self._maps[value] = maps, notes
+        return self._maps[value]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelMarks:
+    """One label of a case, or all together: who marked what, and the consensus of the raters."""
+
+    whole: CaseMarks
+    value: int | None
+    """Of the label; None for all but background."""
+    _drawn: dict[Column, Array] = field(default_factory=dict)
+
+    @cached_property
+    def marks(self) -> dict[Column, Array]:
+        """Marked or not, by rater, algorithm and given reference."""
+        whole = self.whole
+        every = {**whole.reading.masks, **whole.predictions, **whole.reading.references}
+        return {column: whole.binary(mask, self.value) for column, mask in every.items()}
+
+    @cached_property
+    def readings(self) -> FirstReadings:
+        """What the consensus of this label is estimated from."""
+        return self.whole.first_readings.one_label(self.value)
+
+    @property
+    def maps(self) -> dict[Column, Array]:
+        """The consensus of methods that need the masks."""
+        return self.whole.spatial_maps(self.value)[0]
+
+    @property
+    def notes(self) -> list[str]:
+        """What to know about the methods, in a line each."""
+        found = self.estimates.items()
+        others = [note for c, e in found if not c.left_out for note in consensus_notes(c.name, e.found)]
+        return [*self.whole.spatial_maps(self.value)[1], *others]
+
+    @cached_property
+    def base(self) -> Tally:
+        """One table of everything but estimates on it; raters, algorithms and references absent here are VOID."""
+        case, reading = self.whole.case, self.whole.reading
+        marks, region = self.marks | self.maps, reading.region
+        if isinstance(region, str) and region == "union" and self.whole.union.any():
+            region = self.whole.union  # of all labels, also where one of them is looked at
+        with about(f"case {case.name}"):
+            table = tally(
+                _in_order(marks, *reading.masks, *case.absent),
+                raters="exchangeable" if case.options.exchangeable else None,
+                predictions=_in_order(marks, *self.whole.predictions, *case.missing),
+                references={**_in_order(marks, *case.references, *case.missing_references), **self.maps},
+                labels=Labels((0, 1)),
+                region=region,
+                unit=reading.grid.item_size,
+            )
+        return replace(table, region="union") if case.options.region == "union" else table
+
+    @cached_property
+    def estimates(self) -> dict[Column, PatternEstimate]:
+        """The consensus of the other methods; where predictions are scored, also that without each rater."""
+        plan, base, raters = self.whole.plan, self.base, self.readings.table
+        with about(f"case {self.whole.case.name}"):
+            return estimate_all(base, plan.by_pattern, plan.options, left_out=self.whole.scored, raters=raters)
+
+    @cached_property
+    def joint(self) -> Tally:
+        """The table with the estimates as columns."""
+        return append_estimates(self.base, self.estimates)
+
+    def drawn(self, *, left_out: bool) -> dict[Column, Array]:
+        """The maps of the estimates, with or without those that leave out a rater."""
+        for column, estimate in self.estimates.items():
+            if column not in self._drawn and (left_out or not column.left_out):
+                self._drawn[column] = decision_map(self.readings, estimate.found)
+        return {c: drawn for c, drawn in self._drawn.items() if left_out or not c.left_out}
+
+
+def decision_map(readings: FirstReadings, result: Consensus) -> Array:
+    """The map of what a consensus of one label marks."""
+    return readings.map_of(result, np.asarray(result.hard)).astype(bool)
+
+
+def consensus_notes(method: str, result: Consensus) -> list[str]:
+    """What to know about a method, in one line; ``check`` lists the empty masks."""
+    notes = [note for note in result.notes if code_of(note) != MARKED_NOTHING]
+    return [f"{method}: {'; '.join(notes)}"] if notes else []
+
+
+def _in_order(marks: Mapping[Column, Array], *columns: Column) -> dict[Column, Array | None]:
+    """In the same order in every case, whoever is absent, so that counts add."""
+    return {c: marks.get(c) for c in sorted(columns, key=lambda c: c.order)}

@@ -1,0 +1,242 @@
+"""Places of a study that deserve a second look, the strongest first: ``second_look.csv``, and pictures of the top."""
+
+from __future__ import annotations
+
+import pickle
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.notes import Note
+from ...evaluation.second_look import SecondLook, SecondLookPlace, candidate_pixels, place_pixels, second_look
+from ...io import write_picture
+from ...study import Case, Study
+from ..printing import counted
+from ..rows import Row, Table
+from .marks import Array, CaseMarks
+
+EXTRA = ("rank", "n_algorithms", "algorithms", "raters", "point", "box", "size_mm", "depth", "adjoins")
+PLACE = (255, 64, 160)
+"""The colour of the place itself, which no rater has."""
+THIN = 2
+"""A place that touches the raters' marks and is less deep than so many pixels is a rim, not something they missed."""
+MOST_PICTURES = 12
+"""So many places are drawn."""
+AROUND = 26
+"""Pixels kept around a place, at least: more than its picture shows."""
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """One place of the study's list."""
+
+    rank: int
+    case: str
+    number: int
+    """Its position among the places of its case."""
+    place: SecondLookPlace
+
+    @property
+    def file_name(self) -> str:
+        """Its picture's; ranks have leading zeros, so that files are listed as places are."""
+        return f"{self.rank:03d}.png"
+
+
+@dataclass(frozen=True)
+class Looks:
+    """All places of a study."""
+
+    ranked: tuple[Ranked, ...]
+    table: Table
+    notes: tuple[str, ...]
+    closeups: Mapping[int, bytes] = field(default_factory=dict)
+    """What pictures of the strongest show, by rank."""
+
+
+@dataclass(frozen=True)
+class CaseLook:
+    """The places of one case, and what pictures of the strongest show."""
+
+    places: SecondLook
+    pixel: float
+    """The shortest side of a pixel, in the units of depths."""
+    closeups: Mapping[int, bytes] = field(default_factory=dict)
+    """Compressed, by the position of the place."""
+
+
+@dataclass(frozen=True)
+class Closeup:
+    """The image around a place; of a volume, one slice of it."""
+
+    image: Array | None
+    place: Array
+    masks: Mapping[str, Array]
+    predictions: Mapping[str, Array]
+    box: tuple[tuple[int, int], ...]
+    point: tuple[int, ...]
+    spacing: Sequence[float] | None
+    slice_number: int | None = None
+    """Of the slice, from 1."""
+
+    @classmethod
+    def of(cls, whole: CaseMarks, place: SecondLookPlace, candidates: NDArray[np.bool_]) -> Closeup:
+        """What a picture of a place shows."""
+        own = np.zeros(candidates.shape, bool)
+        own[tuple(slice(*ends) for ends in place.box)] = place_pixels(candidates, place)
+        box, point, spacing = list(place.box), list(place.point), list(whole.reading.grid.spacing or ())
+        axis, plane = -1, -1
+        if own.ndim == 3:
+            from ...charts.slices import best_slice
+
+            axis = best_slice(own, spacing=whole.reading.grid.spacing)[0]
+            plane = point[axis]
+            for each in (box, point, spacing):
+                del each[axis : axis + 1]
+        reach = round(0.75 * max(stop - start for start, stop in box)) + AROUND
+        window = tuple(slice(max(0, start - reach), stop + reach) for start, stop in box)
+
+        def cut(array: Array) -> Array:
+            plain = np.ma.filled(array, 0)
+            return np.ascontiguousarray((plain if plane < 0 else np.take(plain, plane, axis))[window])
+
+        image, _ = whole.reading.picture
+        return cls(
+            None if image is None else cut(image), cut(own),
+            {c.name: cut(mask) for c, mask in whole.by_rater.items()},
+            {c.name: cut(mask) for c, mask in whole.by_algorithm.items()},
+            tuple((start - w.start, stop - w.start) for (start, stop), w in zip(box, window, strict=True)),
+            tuple(p - w.start for p, w in zip(point, window, strict=True)),
+            tuple(spacing) or None, None if plane < 0 else plane + 1,
+        )  # fmt: skip
+
+    def pack(self) -> bytes:
+        """Compressed."""
+        return zlib.compress(pickle.dumps(self, protocol=5), 1)
+
+    @staticmethod
+    def unpack(packed: bytes) -> Closeup:
+        """What was packed."""
+        closeup: Closeup = pickle.loads(zlib.decompress(packed))
+        return closeup
+
+
+def find_case_places(whole: CaseMarks) -> CaseLook:
+    """The places of a case, and close-ups of the strongest, should they be among the strongest of the study."""
+    plan, reading = whole.plan, whole.reading
+    predictions = {c.name: mask for c, mask in whole.by_algorithm.items()}
+    masks = {c.name: mask for c, mask in whole.by_rater.items()}
+    asked: dict[str, Any] = {"algorithms": plan.second_look_algorithms, "raters": plan.second_look_raters}
+    asked["inside"] = None if isinstance(reading.region, str) else reading.region.astype(bool)
+    spacing = reading.grid.spacing
+    places = second_look(predictions, masks, least=plan.second_look_least, spacing=spacing, **asked)
+    pixel = min(spacing or [1.0])
+    shown = [i for i, place in enumerate(places.places) if not _is_rim(place, pixel)][:MOST_PICTURES]
+    if not (plan.closeups and shown):
+        return CaseLook(places, pixel)
+    candidates = candidate_pixels(predictions, masks, **asked)
+    return CaseLook(places, pixel, {i: Closeup.of(whole, places.places[i], candidates).pack() for i in shown})
+
+
+def tabulate_places(study: Study, cases: Mapping[str, CaseLook], *, most: int = 1000) -> Looks:
+    """List the places of all cases, the strongest first.
+
+    Thin rims of what raters marked are only counted; of the other places, ``most`` are listed.
+    """
+    every = [(name, i, place) for name, look in cases.items() for i, place in enumerate(look.places.places)]
+    places = [(name, i, place) for name, i, place in every if not _is_rim(place, cases[name].pixel)]
+    places.sort(key=lambda entry: entry[2].order)
+    ranked = tuple(Ranked(rank, *entry) for rank, entry in enumerate(places[:most], start=1))
+    table = Table("second_look", EXTRA)
+    table.add(_row(entry, study[entry.case]) for entry in ranked)
+    looks = [look.places for look in cases.values()]
+    notes = tuple(_notes(looks, len(every) - len(places), len(places), len(ranked)))
+    shown = {entry.rank: cases[entry.case].closeups.get(entry.number) for entry in ranked[:MOST_PICTURES]}
+    return Looks(ranked, table, notes, {rank: packed for rank, packed in shown.items() if packed is not None})
+
+
+def _is_rim(place: SecondLookPlace, pixel: float) -> bool:
+    # a depth of 2 × 0.1 may be stored as 0.19999
+    return place.adjoins and place.depth < THIN * pixel * (1 - 1e-6)
+
+
+def _row(entry: Ranked, case: Case) -> Row:
+    place = entry.place
+    size = None if np.isnan(place.size) else place.size
+    extra = (
+        entry.rank, place.most, _named(place.algorithms), _named(place.raters), " ".join(map(str, place.point)),
+        " ".join(f"{start}:{stop}" for start, stop in place.box), size, round(place.depth, 3),
+        "yes" if place.adjoins else "no",
+    )  # fmt: skip
+    region, group = "whole" if case.roi is None else "mask", "; ".join(case.groups)
+    return Row("place", "area", float(place.area), entry.case, group, region=region, extra=extra, n=place.area)
+
+
+def _named(shares: Mapping[str, float]) -> str:
+    """Who marked how much of it: ``unet 100%; vnet 64%``."""
+    return "; ".join(f"{name} {max(1, round(100 * share))}%" for name, share in shares.items())
+
+
+def _notes(looks: Sequence[SecondLook], rims: int, found: int, listed: int) -> Iterator[str]:
+    specks = sum(look.specks for look in looks)
+    if specks:
+        told = f"{counted(specks, 'speck')} with too few pixels {_are(specks)} left out of the second look"
+        yield Note("second_look", told)
+    if rims:
+        told = f"{counted(rims, 'rim')}, thin and beside what raters marked, {_are(rims)} left out of the second look"
+        yield Note("second_look", told)
+    if found > listed:
+        yield Note("second_look", f"{found} places deserve a second look; the {listed} strongest are listed")
+    for note in dict.fromkeys(look.note for look in looks if look.note):
+        told = f"{note} ({sum(look.note == note for look in looks)} of {len(looks)} cases)"
+        yield Note("second_look", told)
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def draw_places(folder: Path, looks: Looks, everybody: Sequence[str]) -> list[Path]:
+    """Write pictures of the strongest places: the image around each, bare and with outlines.
+
+    ``everybody`` are all raters of the study, so that each has the same colour in every picture.
+    """
+    paths = []
+    for entry in (entry for entry in looks.ranked if entry.rank in looks.closeups):
+        paths.append(folder / entry.file_name)
+        write_picture(paths[-1], place_picture(entry, Closeup.unpack(looks.closeups[entry.rank]), everybody))
+    return paths
+
+
+def _size(place: SecondLookPlace) -> str:
+    """``120 pixels (30 mm²)``."""
+    known = "" if np.isnan(place.size) else f" ({place.size:.3g} mm{'²³'[len(place.box) - 2]})"
+    return f"{place.area} {'pixels' if len(place.box) == 2 else 'voxels'}{known}"
+
+
+def place_picture(entry: Ranked, shown: Closeup, everybody: Sequence[str] = ()) -> Any:
+    """One place, bare and with the outlines of raters, algorithms and the place itself."""
+    from ...charts import rater_colours
+    from ...charts.closeups import closeup
+
+    place = entry.place
+    names = list(dict.fromkeys((*everybody, *shown.masks)))
+    colours = dict(zip(names, rater_colours(len(names)), strict=True))
+    subtitle = f"by {_named(place.algorithms)}"
+    if shown.slice_number is not None:
+        subtitle += f"; slice {shown.slice_number}"
+    return closeup(
+        shown.image,
+        {"the place": shown.place, **shown.masks},
+        shown.box,
+        shown.point,
+        dashed=shown.predictions,
+        spacing=shown.spacing,
+        title=f"{entry.rank}. {entry.case}: {_size(place)}",
+        subtitle=subtitle,
+        colours=[PLACE, *(colours[name] for name in shown.masks)],
+    )

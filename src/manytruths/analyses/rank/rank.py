@@ -1,0 +1,363 @@
+"""The command ``rank``: a ranking of algorithms, how far it can be trusted, and a leaderboard.
+
+``leaderboard.json`` is small and made to be shown by other programs; it has no date, so that the same scores give the
+same file. Its fields:
+
+``schema_version``, ``title``
+    1, and what the organiser calls it.
+``scheme``, ``aggregate``, ``missing``, ``level``, ``alpha``
+    How it was ranked.
+``subjects``, ``cases``, ``truths``, ``metrics``
+    Of what; metrics have a name and which is ``better``, higher or lower.
+``winner``, ``verdict``
+    A name or null, and a sentence.
+``algorithms``
+    Best first, each with ``name``, ``rank``, ``low`` and ``high`` (an interval of the rank; null where it is refused),
+    ``first_share`` (of the resamples; a shared first place counts in equal parts), ``missing``, ``undefined`` and
+    ``both_empty`` (how many scores), and ``scores`` (metric, truth, value, low, high, rank).
+``groups``, ``distinct_rankings``, ``notes``
+    Names that cannot be told apart; rankings with the reference standards that give each; sentences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...core.errors import CallError
+from ...core.notes import Note
+from ...core.undefined import reason
+from ...evaluation.ranking.missing_scores import Missing
+from ...evaluation.ranking.ranking import Ranking, join_names, rank_scores, ranking_text
+from ...evaluation.ranking.scores import Scores
+from ...evaluation.ranking.standings import Aggregate, Scheme
+from ...io import write_json
+from ...io.scores import read_scores
+from ..files import SCHEMA, summary_of
+from ..printing import counted
+from ..resampled import mark_all
+from ..result import Result, Tables, console_or_stdout, results_folder
+from ..rows import Table
+from .tables import pairs_table, rankings_table, tau_table
+
+
+@dataclass(frozen=True)
+class RankSettings:
+    """Settings of a ranking, as they are written down."""
+
+    title: str = "Ranking"
+    missing: Missing = "worst"
+    resamples: int = 1000
+    seed: int = 0
+    level: float = 0.95
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RankResult(Result):
+    """The result of :func:`manytruths.rank`.
+
+    Attributes
+    ----------
+    ranking : Ranking
+        The ranking with its verdict, groups and intervals.
+    tables : Tables
+        ``rankings``, ``pairs`` and ``tau``, as in the files.
+    """
+
+    command: ClassVar[str] = "rank"
+
+    ranking: Ranking
+    settings: RankSettings
+    tables: Tables[Table]
+    notes: tuple[str, ...]
+
+    @property
+    def charts(self) -> dict[str, str]:
+        """Charts as SVG by name."""
+        from .charts import charts
+
+        return charts(self.ranking)
+
+    @property
+    def leaderboard(self) -> dict[str, Any]:
+        """What ``leaderboard.json`` holds."""
+        return _leaderboard(self)
+
+    def describe(self) -> str:
+        """What was ranked, in one line."""
+        ranking = self.ranking
+        sizes = [(len(ranking.algorithms), "algorithm"), (ranking.cases, "case"), (ranking.subjects, "subject")]
+        sizes += [(len(ranking.metrics), "metric"), (len(ranking.truths), "truth")]
+        return ", ".join(counted(*size) for size in sizes)
+
+    def summary(self) -> dict[str, Any]:
+        """The tables' numbers, with versions and settings, as ``summary.json`` has them."""
+        ranking = self.ranking
+        return summary_of(
+            "rank",
+            self.tables.values(),
+            settings=self.settings,
+            **_how(ranking),
+            winner=ranking.verdict.winner,
+            verdict=ranking.verdict.sentence,
+            order=ranking.order,
+            groups=[group.algorithms for group in ranking.groups()],
+            distinct_rankings={metric or "all": ranking.distinct(metric) for metric in _kinds(ranking)},
+            without_truth=[
+                {"truth": without.truth, "changed": without.changed, "first_changed": without.first_changed}
+                for without in ranking.without_truth
+            ],
+            notes=self.notes,
+        )
+
+    def write_more(self, folder: Path) -> list[Path]:
+        """Write ``leaderboard.json``."""
+        path = folder / "leaderboard.json"
+        write_json(path, self.leaderboard)
+        return [path]
+
+    def print(self, console: Any = None) -> None:
+        """Print the order with intervals, distinct rankings, the verdict, groups and notes."""
+        from .printing import print_ranking
+
+        print_ranking(self, console_or_stdout(console))
+
+
+def rank(
+    scores: Scores | str | Path,
+    *,
+    out: str | Path | None = None,
+    metric: str | Sequence[str] | None = None,
+    direction: Mapping[str, str] | None = None,
+    missing: Missing = "worst",
+    scheme: Scheme = "mean",
+    aggregate: Aggregate = "mean",
+    columns: Mapping[str, str] | None = None,
+    cases: str | Path | None = None,
+    algorithm: str | Sequence[str] | None = None,
+    against: str | Sequence[str] | None = None,
+    label: str | Sequence[str] | None = None,
+    title: str = "Ranking",
+    alpha: float = 0.05,
+    level: float = 0.95,
+    seed: int = 0,
+    resamples: int = 1000,
+    pictures: bool = True,
+) -> RankResult:
+    """Rank algorithms by their scores, measure how stable the ranking is, and write a leaderboard.
+
+    Parameters
+    ----------
+    scores : Scores, str or Path
+        Scores, or a table of them: ``evaluate/scores.csv``, or any other, long or wide.
+    out : str or Path, optional
+        Folder for the results, written to ``out/rank/``; by default nothing is written.
+    metric : str or sequence of str, optional
+        Metrics to rank by, or ``"all"``; by default all that are known, or of more than three Dice alone.
+    direction : mapping of str to str, optional
+        ``"higher"`` or ``"lower"``, which is better, for metrics that are not known.
+    missing : {"worst", "exclude"} or float
+        How a missing or undefined score counts: as the worst (of a distance, the image's diagonal where ``cases`` has
+        it), as a number, or its case is excluded for all algorithms.
+    scheme : {"mean", "rank", "test"}
+        Scheme of the overall order: aggregate then rank, rank then aggregate, or test. All three are computed.
+    aggregate : {"mean", "median"}
+        Over subjects, for the scheme ``mean``.
+    columns : mapping of str to str, optional
+        Columns of the table under other names: ``{"case": "image", "algorithm": "team"}``.
+    cases : str or Path, optional
+        CSV with the columns case, subject (cases of one subject are drawn together) and diagonal (of the image).
+    algorithm : str or sequence of str, optional
+        Algorithms to rank; by default all.
+    against : str or sequence of str, optional
+        Reference standards to rank under; by default all.
+    label : str or sequence of str, optional
+        Labels to rank by; by default all labels together.
+    title : str
+        Title of the leaderboard.
+    alpha : float
+        Significance level of the tests, after Holm's adjustment.
+    level : float
+        Confidence level of intervals.
+    seed, resamples : int
+        Seed and number of resamples of the bootstrap over subjects.
+    pictures : bool
+        Whether to write charts.
+
+    Returns
+    -------
+    RankResult
+        The ranking, tables, charts, notes and :meth:`~RankResult.write`.
+
+    References
+    ----------
+    Maier-Hein L et al. Why rankings of biomedical image analysis competitions should be interpreted with care. Nat
+    Commun 2018;9:5217. doi:10.1038/s41467-018-07619-7. Wiesenfarth M et al. Methods and open-source toolkit for
+    analyzing and visualizing challenge results. Sci Rep 2021;11:2369. doi:10.1038/s41598-021-82017-6
+
+    Examples
+    --------
+    >>> import manytruths as mt
+    >>> mt.rank(mt.Scores.of([[0.9, 0.8, 0.9], [0.7, 0.6, 0.8]], ["unet", "vnet"])).ranking
+    Ranking(1. unet, 2. vnet; by mean, 1 × metric and truth, 3 subjects)
+    """
+    if not isinstance(scores, Scores):
+        scores = read_scores(scores, columns=columns, cases=cases, labels=_names(label))
+    elif columns or cases or label:
+        raise CallError("columns=, cases= and label= are for a table in a file; Scores have them already")
+    ranking = rank_scores(
+        scores.select(algorithms=_names(algorithm)), metrics=_names(metric), truths=_names(against),
+        directions=direction or {}, missing=missing, scheme=scheme, aggregate=aggregate, resamples=resamples, seed=seed,
+        level=level, alpha=alpha,
+    )  # fmt: skip
+    settings = RankSettings(title, missing, resamples, seed, level)
+    result = tabulate_ranking(ranking, settings, resampled=bool(scores.resampled))
+    with results_folder(out, "rank") as folder:
+        if folder is not None:
+            result.write_into(folder, pictures=pictures)
+    return result
+
+
+def _names(given: str | Sequence[str] | None) -> list[str] | None:
+    return None if given is None else [given] if isinstance(given, str) else list(given)
+
+
+def tabulate_ranking(
+    ranking: Ranking, settings: RankSettings | None = None, *, resampled: bool = False
+) -> RankResult:  # fmt: skip
+    """Tables and notes of a ranking; ``resampled``: masks were, for some of the scores."""
+    tables = [rankings_table(ranking), pairs_table(ranking), tau_table(ranking)]
+    if resampled:
+        mark_all(tables)
+    settings = settings or RankSettings()
+    return RankResult(ranking, settings, Tables(tables), tuple(_notes(ranking, settings.missing)))
+
+
+def _kinds(ranking: Ranking) -> tuple[str, ...]:
+    return ("", *ranking.metrics) if len(ranking.metrics) > 1 else ("",)
+
+
+def _how(ranking: Ranking) -> dict[str, Any]:
+    ways = {b.metric: "higher" if b.higher else "lower" for b in ranking.boards}
+    return {
+        "scheme": ranking.scheme,
+        "aggregate": ranking.aggregate,
+        "alpha": ranking.alpha,
+        "subjects": ranking.subjects,
+        "cases": ranking.cases,
+        "truths": ranking.truths,
+        "metrics": [{"name": name, "better": way} for name, way in ways.items()],
+    }
+
+
+def _leaderboard(result: RankResult) -> dict[str, Any]:
+    """What a challenge can show; see the module for its fields."""
+    ranking = result.ranking
+    return {
+        "schema_version": SCHEMA,
+        "title": result.settings.title,
+        **_how(ranking),
+        "missing": result.settings.missing,
+        "level": result.settings.level,
+        "winner": ranking.verdict.winner,
+        "verdict": ranking.verdict.sentence,
+        "algorithms": [_entry(ranking, ranking.algorithms.index(name)) for name in ranking.order],
+        "groups": [group.algorithms for group in ranking.groups()],
+        "distinct_rankings": ranking.distinct(),
+        "notes": result.notes,
+    }
+
+
+def _entry(ranking: Ranking, i: int) -> dict[str, Any]:
+    overall = ranking.overall
+    low, high = overall.interval
+    gaps = {
+        kind: int(sum(getattr(b, kind)[i] for b in ranking.boards)) for kind in ("missing", "undefined", "both_empty")
+    }
+    scores = [
+        {"metric": board.metric, "truth": board.truth, "value": mean.value[i], "low": mean.low[i], "high": mean.high[i],
+         "rank": ranking.find(board.truth, board.metric).places[i]}
+        for board, mean in zip(ranking.boards, ranking.means, strict=True)
+    ]  # fmt: skip
+    return {
+        "name": ranking.algorithms[i],
+        "rank": overall.places[i],
+        "low": low[i],
+        "high": high[i],
+        "first_share": overall.first_share[i],
+        **gaps,
+        "scores": scores,
+    }
+
+
+def _notes(ranking: Ranking, missing: Missing) -> Iterator[str]:
+    """How it was put together, what gaps counted, and what the order depends on."""
+    yield from ranking.notes
+    if len(ranking.boards) > 1:
+        yield (
+            "overall: the mean of ranks over the truths of each metric, then over metrics; two are told apart only if "
+            "one is significantly better under every metric and truth"
+        )
+    yield from _gaps(ranking, missing)
+    if ranking.overall.refusal:
+        yield f"no intervals of ranks: {ranking.overall.refusal.reason}"
+    yield from _without_truth(ranking)
+    yield from _schemes(ranking)
+
+
+def _gaps(ranking: Ranking, missing: Missing) -> Iterator[str]:
+    yield from dict.fromkeys(note for b in ranking.boards for note in b.notes)
+    fills = {metric: _fill(ranking, metric) for metric in ranking.metrics}
+    if any(fills.values()):
+        told = ", ".join(f"{metric} {fill}" for metric, fill in fills.items() if fill)
+        gaps = sum(int((b.missing + b.undefined).sum()) for b in ranking.boards)
+        yield f"{counted(gaps, 'score')} missing or undefined, counted as {told}"
+    empty = sum(int(b.both_empty.sum()) for b in ranking.boards)
+    if empty and missing != "exclude":
+        yield f"{counted(empty, 'score')} undefined as both marked nothing (or all), counted as the best"
+    out = {b.title: b.left_out for b in ranking.boards if b.left_out}
+    if out:
+        why = "not scored for every algorithm" if missing == "exclude" else "undefined for every algorithm"
+        shown = ", ".join(f"{count} ({title})" for title, count in list(out.items())[:3])
+        yield f"cases left out as {why}: {shown}{', …' if len(out) > 3 else ''}"
+
+
+def _fill(ranking: Ranking, metric: str) -> str:
+    """What a gap of a metric counted; empty where there was none."""
+    own = [b for b in ranking.boards if b.metric == metric]
+    number = next((f"{b.fill:g}" for b in own if not np.isnan(b.fill)), "")
+    if not any(b.by_diagonal for b in own):
+        return number
+    return "the diagonal of the image" + (f" (where unknown, {number})" if number else "")
+
+
+def _without_truth(ranking: Ranking) -> Iterator[str]:
+    changed = [one for one in ranking.without_truth if one.changed]
+    if not ranking.without_truth:
+        return
+    if not changed:
+        yield "leaving out any one truth does not change the overall ranking"
+        return
+    heads = [one for one in changed if one.first_changed]
+    names = join_names([one.truth for one in changed])
+    yield f"the overall ranking changes without {names}{'' if heads else ', but not who is first'}"
+    for one in heads[:3]:
+        yield f"without {one.truth}: {ranking_text(ranking.algorithms, one.ranks)}"
+
+
+def _schemes(ranking: Ranking) -> Iterator[str]:
+    """Agreement of rankings, the least of each kind."""
+    for between in ("schemes", "truths", "metrics"):
+        found = [t for t in ranking.taus if t.between == between and not reason(t.value)]
+        if found:
+            least = min(found, key=lambda t: t.value)
+            mean = float(np.mean([t.value for t in found]))
+            told = f"Kendall's tau between {between}: mean {mean:.2f}, least {least.value:.2f}"
+            yield Note("kendall_tau", f"{told} ({least.first} and {least.second})")
+    tau, _ = ranking.overall.tau
+    if not reason(tau) and not ranking.overall.refusal:
+        yield Note("kendall_tau", f"Kendall's tau of the resamples with the overall ranking: mean {tau:.2f}")

@@ -1,1 +1,0 @@
-"""Metrics against the grades of an expert."""

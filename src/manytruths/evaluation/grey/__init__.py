@@ -1,1 +1,0 @@
-"""Grey predictions: responses counted under every truth, curves, areas."""

@@ -1,0 +1,192 @@
+"""Who comes first depends on what is taken as truth: the rankings under every truth, and what holds under all of them.
+
+Lampert takes the truth that anybody marked and that of three quarters of the votes as bounds of an algorithm's score.
+They need not be: raters can score it lower or higher, and so the smallest and largest over all stand beside them.
+
+Lampert TA, Stumpf A, Gançarski P. An empirical study into annotator agreement, ground truth estimation, and
+algorithm evaluation. IEEE Trans Image Process 2016;25:2557–2572, 3.5 and Table 8. doi:10.1109/TIP.2016.2544703
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...core.errors import CallError
+from ...core.undefined import Undefined
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ReferenceRanking:
+    """One order of the algorithms, and the truths that give it."""
+
+    places: tuple[tuple[str, ...], ...]
+    """The best first; several in a place are tied."""
+    truths: tuple[str, ...]
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """The algorithms from the best on, tied ones as they were given."""
+        return tuple(name for place in self.places for name in place)
+
+    @property
+    def ties(self) -> tuple[tuple[str, ...], ...]:
+        """The places that several share."""
+        return tuple(place for place in self.places if len(place) > 1)
+
+    def __str__(self) -> str:
+        return " > ".join(" = ".join(place) for place in self.places)
+
+
+@dataclass(frozen=True)
+class AreaBounds:
+    """Between what an algorithm's score lies as the truth changes."""
+
+    algorithm: str
+    smallest: float
+    smallest_under: str
+    largest: float
+    largest_under: str
+    loose: float
+    """Under the truth taken as the lower bound (what anybody marked)."""
+    strict: float
+    """Under the truth taken as the upper bound (three quarters of the votes)."""
+    below: tuple[str, ...]
+    """The truths that score it below ``loose``."""
+    above: tuple[str, ...]
+    """The truths that score it above ``strict``."""
+
+
+@dataclass(frozen=True)
+class Separation:
+    """Whether one algorithm is ahead of another whatever the truth."""
+
+    first: str
+    second: str
+    ahead: tuple[str, ...]
+    """The truths under which the first scores higher."""
+    behind: tuple[str, ...]
+    """The truths under which it scores lower."""
+    of: int
+    """The truths under which both have a score."""
+    smallest: float
+    """The first's smallest score, under any truth."""
+    largest: float
+    """The second's largest."""
+
+    @property
+    def under_each(self) -> bool:
+        """Whether the first is ahead under every truth."""
+        return 0 < self.of == len(self.ahead)
+
+    @property
+    def whatever(self) -> bool:
+        """Whether the first's smallest score exceeds the second's largest: ahead even if judged by different truths."""
+        return self.smallest > self.largest
+
+
+@dataclass(frozen=True, eq=False)
+class ReferenceRankings:
+    """The algorithms ranked under every truth."""
+
+    algorithms: tuple[str, ...]
+    truths: tuple[str, ...]
+    scores: Values
+    """(algorithms, truths): the higher the better; nan where undefined."""
+    rankings: tuple[ReferenceRanking, ...]
+    """The distinct ones, the most common first."""
+    undefined: tuple[str, ...]
+    """The truths under which some algorithm has no score, and so none are ranked."""
+
+    def of(self, truth: str) -> ReferenceRanking:
+        """The ranking that a truth gives."""
+        for ranking in self.rankings:
+            if truth in ranking.truths:
+                return ranking
+        gives = "gives no ranking: an algorithm has no score" if truth in self.undefined else "is not there"
+        raise CallError(f"truth {truth!r} {gives}; those that give one: {', '.join(t for t in self._ranked())}")
+
+    def _ranked(self) -> list[str]:
+        return [t for t in self.truths if t not in self.undefined]
+
+    def bounds(self, loose: str | None = None, strict: str | None = None) -> tuple[AreaBounds, ...]:
+        """For each algorithm its smallest and largest score, and those under two truths taken as bounds."""
+        return tuple(self._bound(i, loose, strict) for i in range(len(self.algorithms)))
+
+    def _bound(self, i: int, loose: str | None, strict: str | None) -> AreaBounds:
+        row, known = self.scores[i], [j for j in range(len(self.truths)) if not np.isnan(self.scores[i, j])]
+        low, high = self._under(i, loose), self._under(i, strict)
+        if not known:
+            none = Undefined("no_truth_with_score")
+            return AreaBounds(self.algorithms[i], none, "", none, "", low, high, (), ())
+        least, most = min(known, key=lambda j: row[j]), max(known, key=lambda j: row[j])
+        return AreaBounds(
+            algorithm=self.algorithms[i],
+            smallest=float(row[least]),
+            smallest_under=self.truths[least],
+            largest=float(row[most]),
+            largest_under=self.truths[most],
+            loose=low,
+            strict=high,
+            below=tuple(self.truths[j] for j in known if row[j] < low),
+            above=tuple(self.truths[j] for j in known if row[j] > high),
+        )
+
+    def _under(self, i: int, truth: str | None) -> float:
+        if truth is None:
+            return Undefined("no_truth_named")
+        if truth not in self.truths:
+            raise CallError(f"no truth {truth!r}; there are {', '.join(self.truths)}")
+        score = float(self.scores[i, self.truths.index(truth)])
+        return Undefined("truth_without_score", truth) if np.isnan(score) else score
+
+    def separate(self, first: str, second: str) -> Separation:
+        """How two algorithms stand to each other over all truths."""
+        for name in (first, second):
+            if name not in self.algorithms:
+                raise CallError(f"no algorithm {name!r}; there are {', '.join(self.algorithms)}")
+        a, b = (self.scores[self.algorithms.index(name)] for name in (first, second))
+        both = ~(np.isnan(a) | np.isnan(b))
+        none = Undefined("no_truth_with_both_scores")
+        return Separation(
+            first=first,
+            second=second,
+            ahead=tuple(t for t, more in zip(self.truths, a > b, strict=True) if more),
+            behind=tuple(t for t, less in zip(self.truths, a < b, strict=True) if less),
+            of=int(both.sum()),
+            smallest=float(a[both].min()) if both.any() else none,
+            largest=float(b[both].max()) if both.any() else none,
+        )
+
+
+def rank_by_reference(scores: ArrayLike, algorithms: Sequence[str], truths: Sequence[str]) -> ReferenceRankings:
+    """The distinct rankings of algorithms, and who gives each, from (algorithms, truths) scores; ties are exact.
+
+    >>> found = rank_by_reference([[0.9, 0.8, 0.4], [0.5, 0.7, 0.6]], ["net", "filter"], ["A", "B", "C"])
+    >>> [(str(r), r.truths) for r in found.rankings]
+    [('net > filter', ('A', 'B')), ('filter > net', ('C',))]
+    >>> found.separate("net", "filter").whatever
+    False
+    """
+    table, algorithms, truths = np.asarray(scores, np.float64), tuple(algorithms), tuple(truths)
+    if table.shape != (len(algorithms), len(truths)):
+        wanted = f"{len(algorithms)} algorithms × {len(truths)} truths"
+        raise CallError(f"scores have a row an algorithm and a column a truth, {wanted}; got shape {table.shape}")
+    found: dict[tuple[tuple[str, ...], ...], list[str]] = {}
+    for truth, column in zip(truths, table.T, strict=True):
+        if not np.isnan(column).any():
+            found.setdefault(_places(column, algorithms), []).append(truth)
+    common = sorted(found.items(), key=lambda item: -len(item[1]))
+    rankings = tuple(ReferenceRanking(places, tuple(who)) for places, who in common)
+    undefined = tuple(t for t, column in zip(truths, table.T, strict=True) if np.isnan(column).any())
+    return ReferenceRankings(algorithms, truths, table, rankings, undefined)
+
+
+def _places(column: Values, algorithms: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    steps = sorted(set(column.tolist()), reverse=True)
+    return tuple(tuple(n for n, v in zip(algorithms, column, strict=True) if v == step) for step in steps)

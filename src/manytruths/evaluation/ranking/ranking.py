@@ -1,0 +1,454 @@
+"""Ranking of algorithms by their scores, and how far it can be trusted.
+
+Every metric against every reference standard is ranked by three schemes (``standings``); missing scores count as the
+worst, unless asked otherwise (``missing_scores``); all rankings are repeated in resamples of the subjects.
+
+Two algorithms are separated if one is significantly better (one-sided Wilcoxon test after Holm) under every metric and
+every reference standard of the ranking: the largest p counts (an intersection–union test). A winner is declared only if
+the first algorithm is separated from every other in this way, and is first in at least 95% of the resamples under every
+reference standard.
+
+References
+----------
+Berger RL. Multiparameter hypothesis testing and acceptance sampling. Technometrics 1982;24:295–300.
+doi:10.1080/00401706.1982.10487790. Groups as bars over neighbours: Demšar J. Statistical comparisons of classifiers
+over multiple data sets. J Mach Learn Res 2006;7:1–30.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import CallError, InputError
+from ...core.notes import Note
+from ...core.undefined import Undefined
+from ...inference.intervals import check_resamples
+from .missing_scores import Board, Missing, make_boards
+from .pair_tests import Differences, PairTests, mean_differences, pair_tests
+from .scores import NONE_GIVEN, Scores, Values, describes_the_case, direction, has_direction, metric_name
+from .standings import (
+    SCHEMES,
+    Aggregate,
+    Means,
+    Scheme,
+    Standing,
+    all_standings,
+    board_means,
+    board_standings,
+    combine_standings,
+    draw_subjects,
+    kendall_tau,
+    resamples_of_tests,
+)
+
+SURE = 0.95
+"""The share of resamples in which a winner is first."""
+NAMED = 3
+
+
+@dataclass(frozen=True)
+class Group:
+    """Neighbours in a ranking of whom no two can be told apart."""
+
+    algorithms: tuple[str, ...]
+
+    def __str__(self) -> str:
+        names = self.algorithms
+        if len(names) > 2 * NAMED:
+            return f"{len(names)} algorithms, from {names[0]} to {names[-1]}, cannot be told apart"
+        return f"{join_names(names)} cannot be told apart"
+
+
+@dataclass(frozen=True)
+class DistinctRanking:
+    """A ranking, best first (ties joined by =), and the truths that give it."""
+
+    ranking: str
+    truths: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What a verdict rests on: the order, all pairs' largest p, and shares of resamples."""
+
+    algorithms: tuple[str, ...]
+    ranks: Values
+    p: Values
+    """Row better than column: the largest adjusted p over metrics and truths."""
+    where: NDArray[np.object_]
+    """The metric and truth that have it."""
+    ahead: Values
+    """Row before column: the share of resamples."""
+    least_first: Values
+    """Each algorithm's smallest share of first places over the truths."""
+    alpha: float
+    refusal: Undefined | None = None
+
+    @property
+    def order(self) -> list[int]:
+        """Best first, ties by name."""
+        return best_first(self.ranks, self.algorithms)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether there is a winner, and the sentence to print."""
+
+    winner: str | None
+    sentence: str
+
+
+def best_first(ranks: Values, algorithms: Sequence[str]) -> list[int]:
+    """Positions best first, ties by name."""
+    return sorted(range(len(algorithms)), key=lambda i: (ranks[i], algorithms[i]))
+
+
+def find_groups(evidence: Evidence) -> tuple[Group, ...]:
+    """The longest runs of neighbours in which no pair is told apart; two runs may overlap."""
+    order = evidence.order
+    better = evidence.p < evidence.alpha
+    apart = better | better.T
+    runs: list[tuple[int, int]] = []
+    for start in range(len(order)):
+        end = start
+        while end + 1 < len(order) and not apart[order[end + 1], order[start : end + 1]].any():
+            end += 1
+        if end > start and (not runs or end > runs[-1][1]):
+            runs.append((start, end))
+    return tuple(Group(tuple(evidence.algorithms[i] for i in order[a : b + 1])) for a, b in runs)
+
+
+def find_verdict(evidence: Evidence) -> Verdict:
+    """The winner, if there is one, and why there is none if not."""
+    names, order = evidence.algorithms, evidence.order
+    leaders = [i for i in order if evidence.ranks[i] == evidence.ranks[order[0]]]
+    if len(leaders) > 1:
+        return Verdict(None, f"{join_names([names[i] for i in leaders])} share the first place: no winner is declared.")
+    first, others = order[0], order[1:]
+    rivals = [i for i in others if evidence.p[first, i] >= evidence.alpha]
+    better = [i for i in rivals if evidence.p[i, first] < evidence.alpha]
+    if better:
+        told = join_names([f"{names[i]} {_evidence(evidence, i, first)}" for i in better[:NAMED]])
+        return Verdict(None, f"{names[first]} is first, but the test has a better one, {told}: no winner is declared.")
+    if rivals:
+        return Verdict(None, _not_apart(evidence, first, rivals))
+    return _significant(evidence, first, others[0])
+
+
+def _not_apart(evidence: Evidence, first: int, rivals: list[int]) -> str:
+    names = evidence.algorithms
+    told = [f"{names[i]} {_evidence(evidence, first, i)}" for i in rivals[:NAMED]]
+    if len(rivals) > NAMED:
+        told.append(f"{len(rivals) - NAMED} more")
+    return f"{names[first]} is first, but it cannot be told apart from {join_names(told)}: no winner is declared."
+
+
+def _significant(evidence: Evidence, first: int, second: int) -> Verdict:
+    name, share = evidence.algorithms[first], evidence.least_first[first]
+    told = f"significantly better than every other, such as {evidence.algorithms[second]}"
+    told = f"{told} {_evidence(evidence, first, second)}"
+    if evidence.refusal:
+        return Verdict(None, f"{name} is first and {told}, but no winner is declared: {evidence.refusal.reason}.")
+    if not share >= SURE:
+        few = f"in only {share:.0%} of the resamples under one of the truths"
+        return Verdict(None, f"{name} is {told}, but first {few}: no winner is declared below {SURE:.0%}.")
+    often = "all" if share == 1 else f"at least {np.floor(share * 100):.0f}%"
+    return Verdict(name, f"{name} wins: {told}, and first in {often} of the resamples under every truth.")
+
+
+def _evidence(evidence: Evidence, first: int, other: int) -> str:
+    """``(Holm p = 0.21, dice against staple; unet ahead in 71% of resamples)``."""
+    where = f", {evidence.where[first, other]}" if evidence.where[first, other] else ""
+    ahead = evidence.ahead[first, other]
+    unknown = evidence.refusal or np.isnan(ahead)
+    known = "" if unknown else f"; {evidence.algorithms[first]} ahead in {ahead:.0%} of resamples"
+    return f"(Holm p {format_p(float(evidence.p[first, other]))}{where}{known})"
+
+
+def format_p(p: float) -> str:
+    """``= 0.21``, ``< 0.001``."""
+    return "< 0.001" if p < 0.001 else f"= {p:.2f}" if p >= 0.1 else f"= {p:.3f}"
+
+
+def distinct_rankings(algorithms: Sequence[str], rankings: dict[str, Values]) -> tuple[DistinctRanking, ...]:
+    """The different rankings and which truths give each, the most frequent first (Lampert's Table 8).
+
+    >>> distinct_rankings(["a", "b"], {"x": np.array([1.0, 2.0]), "y": np.array([2.0, 1.0]), "z": np.array([1.0, 2.0])})
+    (DistinctRanking(ranking='a > b', truths=('x', 'z')), DistinctRanking(ranking='b > a', truths=('y',)))
+    """
+    givers: dict[str, list[str]] = {}
+    for truth, found in rankings.items():
+        givers.setdefault(ranking_text(algorithms, found), []).append(truth)
+    found_all = [DistinctRanking(text, tuple(truths)) for text, truths in givers.items()]
+    return tuple(sorted(found_all, key=lambda d: -len(d.truths)))
+
+
+def ranking_text(algorithms: Sequence[str], found: Values) -> str:
+    """``unet > vnet = baseline``."""
+    order = best_first(found, algorithms)
+    text = algorithms[order[0]]
+    for before, after in pairwise(order):
+        text += (" = " if found[before] == found[after] else " > ") + algorithms[after]
+    return text
+
+
+def join_names(names: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+MEANS = ("mean of raters",)
+"""What a score can be against that is no truth of its own."""
+MANY = 3
+"""With more metrics than this, the main ones are taken alone: many of them measure much the same."""
+MAIN = ("dice", "dsc", "pbar_area")
+NO_SUBJECTS = Note(
+    "no_subjects",
+    "no subjects are named: every case counts as a patient of its own; cases of one patient make intervals too narrow "
+    "(--cases)",
+)
+
+
+@dataclass(frozen=True)
+class Tau:
+    """Kendall's τ_b of two rankings that differ in ``between``: schemes, truths or metrics."""
+
+    between: str
+    scheme: str
+    truth: str
+    metric: str
+    first: str
+    second: str
+    value: float
+
+
+@dataclass(frozen=True)
+class RankingWithout:
+    """The overall ranking without one truth."""
+
+    truth: str
+    ranks: Values
+    changed: bool
+    first_changed: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """Everything about a table of scores. An empty truth or metric stands for all of them."""
+
+    algorithms: tuple[str, ...]
+    truths: tuple[str, ...]
+    metrics: tuple[str, ...]
+    subjects: int
+    cases: int
+    boards: tuple[Board, ...]
+    tests: tuple[PairTests, ...]
+    standings: tuple[Standing, ...]
+    means: tuple[Means, ...]
+    scheme: Scheme
+    """By which the overall order and the verdict go."""
+    aggregate: Aggregate
+    alpha: float
+    level: float = 0.95
+    resamples: int = 1000
+    seed: int = 0
+    notes: tuple[str, ...] = ()
+
+    def find(self, truth: str = "", metric: str = "", scheme: Scheme | None = None) -> Standing:
+        """One ranking; where there is only one truth or metric, it need not be named."""
+        wanted, truths, metrics = scheme or self.scheme, _same(truth, self.truths), _same(metric, self.metrics)
+        for standing in self.standings:
+            if standing.scheme == wanted and standing.truth in truths and standing.metric in metrics:
+                return standing
+        raise CallError(f"no ranking by {wanted} for {metric or 'all metrics'} against {truth or 'all truths'}")
+
+    @property
+    def overall(self) -> Standing:
+        """Over all metrics and truths, by the chosen scheme."""
+        return next(s for s in reversed(self.standings) if s.scheme == self.scheme)
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        """Algorithms, best first; ties by name."""
+        return tuple(self.algorithms[i] for i in best_first(self.overall.ranks, self.algorithms))
+
+    def evidence(self, truth: str = "", metric: str = "") -> Evidence:
+        """What can be said of a ranking rests on this."""
+        standing = self.find(truth, metric)
+        rows = [i for i, b in enumerate(self.boards) if truth in ("", b.truth) and metric in ("", b.metric)]
+        stack = np.stack([self.tests[i].p_holm for i in rows])
+        titles = np.array([self.boards[i].title if len(rows) > 1 else "" for i in rows], object)
+        shares = [self.find(t, metric).first_share for t in dict.fromkeys(self.boards[i].truth for i in rows)]
+        return Evidence(
+            self.algorithms, standing.ranks, stack.max(axis=0), titles[stack.argmax(axis=0)], standing.ahead_share,
+            np.min(shares, axis=0), self.alpha, standing.refusal,
+        )  # fmt: skip
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """Whether there is a winner, in a sentence."""
+        return find_verdict(self.evidence())
+
+    def groups(self, truth: str = "", metric: str = "") -> tuple[Group, ...]:
+        """Neighbours in a ranking that cannot be told apart."""
+        return find_groups(self.evidence(truth, metric))
+
+    def distinct(self, metric: str = "", scheme: Scheme | None = None) -> tuple[DistinctRanking, ...]:
+        """The different rankings and which truths give each."""
+        truths = dict.fromkeys(b.truth for b in self.boards if metric in ("", b.metric))
+        return distinct_rankings(self.algorithms, {t: self.find(t, metric, scheme).ranks for t in truths})
+
+    @cached_property
+    def without_truth(self) -> tuple[RankingWithout, ...]:
+        """The overall ranking with each truth left out; nothing where there is only one."""
+        return tuple(self._left_out()) if len(self.truths) > 1 else ()
+
+    def _left_out(self) -> Iterator[RankingWithout]:
+        own = [s for s in self.standings if s.scheme == self.scheme and s.truth and s.metric]
+        whole = self.overall.ranks
+        for truth in self.truths:
+            rest = combine_standings([s for s in own if s.truth != truth], "", "").ranks
+            changed, first = bool((rest != whole).any()), (rest == rest.min()) != (whole == whole.min())
+            yield RankingWithout(truth, rest, changed, bool(first.any()))
+
+    @cached_property
+    def mean_differences(self) -> tuple[Differences, ...]:
+        """On every board, the mean paired difference of every two, with its interval."""
+        return tuple(mean_differences(b.subject_values, self.resamples, self.level, self.seed) for b in self.boards)
+
+    @cached_property
+    def taus(self) -> tuple[Tau, ...]:
+        """Agreement of rankings between schemes, between truths and between metrics."""
+        return tuple(self._taus())
+
+    def _taus(self) -> Iterator[Tau]:
+        kinds = {"schemes": "scheme", "truths": "truth", "metrics": "metric"}
+        for between, field in kinds.items():
+            for a, b in combinations(self.standings, 2):
+                apart = [f for f in kinds.values() if getattr(a, f) != getattr(b, f)]
+                if apart == [field] and getattr(a, field) and getattr(b, field):
+                    scheme, truth, metric = ("" if f == field else getattr(a, f) for f in kinds.values())
+                    first, second = getattr(a, field), getattr(b, field)
+                    yield Tau(between, scheme, truth, metric, first, second, kendall_tau(a.ranks, b.ranks))
+
+    def __repr__(self) -> str:
+        places = self.overall.places
+        told = ", ".join(f"{places[self.algorithms.index(name)]}. {name}" for name in self.order)
+        return f"Ranking({told}; by {self.scheme}, {len(self.boards)} × metric and truth, {self.subjects} subjects)"
+
+
+def rank_scores(
+    scores: Scores,
+    *,
+    metrics: Sequence[str] | None = None,
+    truths: Sequence[str] | None = None,
+    directions: Mapping[str, str] = NONE_GIVEN,
+    missing: Missing = "worst",
+    scheme: Scheme = "mean",
+    aggregate: Aggregate = "mean",
+    resamples: int = 1000,
+    seed: int = 0,
+    level: float = 0.95,
+    alpha: float = 0.05,
+) -> Ranking:
+    """Rank algorithms by every scheme, and say how far the ranking can be trusted.
+
+    Parameters
+    ----------
+    scores
+        Made by :func:`read_scores` or ``Scores.of``.
+    metrics
+        By which to rank; by default all whose direction is known, or, of more than three, Dice and the area under P̄-R
+        where they are among them. ``["all"]`` ranks by all.
+    truths
+        Under which to rank; by default all but the mean of raters, who are truths themselves.
+    directions
+        ``"higher"`` or ``"lower"`` for metrics that are not known.
+    missing
+        What a missing or undefined score counts: ``"worst"`` (see ``gaps``), a number, or ``"exclude"`` the case for
+        everybody.
+    scheme
+        The one that the overall order goes by: ``"mean"``, ``"rank"`` or ``"test"``. All three are computed.
+    aggregate
+        ``"mean"`` or ``"median"`` over subjects, for the scheme ``mean``.
+
+    >>> table = Scores.of([[0.9, 0.8, 0.9], [0.7, 0.6, 0.8]], ["unet", "vnet"])
+    >>> rank_scores(table)
+    Ranking(1. unet, 2. vnet; by mean, 1 × metric and truth, 3 subjects)
+    """
+    _check(scores, scheme, aggregate, resamples, level, alpha, seed)
+    scores = scores.select(truths=_truths(scores) if truths is None else truths)
+    chosen, notes = _chosen(scores, metrics, directions)
+    found = make_boards(scores, chosen, missing, directions)
+    tests = [pair_tests(board.gains) for board in found]
+    subjects = len(scores.subject_names)
+    if scores.subjects == scores.cases:
+        notes.append(NO_SUBJECTS)
+    weights = draw_subjects(subjects, resamples, seed)
+    parts = board_standings(found, tests, weights, aggregate, alpha, level)
+    fewest = min(resamples_of_tests(len(scores.algorithms), len(b.subjects), len(found), resamples) for b in found)
+    if fewest < resamples:
+        told = f"so many tests: the scheme test was repeated in only {fewest} of the {resamples} resamples"
+        notes.append(Note("fewer_tests", told))
+    return Ranking(
+        scores.algorithms, tuple(t for t in scores.truths if any(b.truth == t for b in found)),
+        tuple(m for m in chosen if any(b.metric == m for b in found)), subjects, len(scores.cases),
+        tuple(found), tuple(tests), tuple(all_standings(parts)),
+        tuple(board_means(board, aggregate, weights, level, seed) for board in found),
+        scheme, aggregate, alpha, level, resamples, seed, (*scores.notes, *notes),
+    )  # fmt: skip
+
+
+def _same(asked: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """What stands for the one asked for: where there is only one, "all" is the same."""
+    return ("", *names) if len(names) == 1 and asked in ("", *names) else (asked,)
+
+
+def _check(scores: Scores, scheme: str, aggregate: str, resamples: int, level: float, alpha: float, seed: int) -> None:
+    for name, value, allowed in (("scheme", scheme, SCHEMES), ("aggregate", aggregate, ("mean", "median"))):
+        if value not in allowed:
+            raise CallError(f"{name} is {' or '.join(map(repr, allowed))}; got {value!r}")
+    check_resamples(resamples)
+    if not 0 < level < 1 or not 0 < alpha < 1 or seed < 0:
+        raise CallError(
+            f"level and alpha lie between 0 and 1, and seed is not negative; got {level}, {alpha} and {seed}"
+        )
+    if len(scores.algorithms) < 2:
+        raise InputError(f"there is only one algorithm, {', '.join(scores.algorithms)}; a ranking needs two or more")
+
+
+def _chosen(
+    scores: Scores, metrics: Sequence[str] | None, directions: Mapping[str, str]
+) -> tuple[tuple[str, ...], list[str]]:
+    """The metrics to rank by, and what is said about those that are left out."""
+    if metrics is not None:
+        every = [m for m in scores.metrics if has_direction(m, directions) and not describes_the_case(m)]
+        everything = [name.casefold() for name in metrics] == ["all"]
+        picked = scores.select(metrics=every if everything else metrics).metrics
+        for metric in picked:
+            direction(metric, directions)
+        return picked, []
+    known = tuple(m for m in scores.metrics if has_direction(m, directions) and not describes_the_case(m))
+    unknown = [m for m in scores.metrics if not has_direction(m, directions) and not describes_the_case(m)]
+    if not known:
+        direction((unknown or list(scores.metrics))[0], directions)
+        raise CallError(f"{', '.join(scores.metrics)}: describes cases, not algorithms; name another with --metric")
+    if len(known) > MANY:
+        main = tuple(m for m in known if metric_name(m) in MAIN)
+        if main:
+            told = f"ranked by {', '.join(main)}, the first of {len(known)} metrics; --metric chooses others, or all"
+            return main, [Note("metrics_chosen", told)]
+    told = f"not ranked by {', '.join(unknown)}: whether higher or lower is better is not known (--direction says it)"
+    many = f"ranked by all {len(known)} metrics, some of which measure much the same; --metric chooses"
+    return known, [*([told] if unknown else []), *([Note("metrics_chosen", many)] if len(known) > MANY else [])]
+
+
+def _truths(scores: Scores) -> list[str]:
+    """All but means over truths, where there are others."""
+    return [truth for truth in scores.truths if truth not in MEANS] or list(scores.truths)

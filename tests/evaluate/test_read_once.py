@@ -1,0 +1,80 @@
+"""``evaluate`` opens every file once, whatever is asked for."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import manytruths as mt
+from manytruths.study import case as reading
+from study_folders import disc, write_png, write_study
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """How often each file was read, by its path."""
+    counts = Counter()
+
+    def counting(read):
+        def count(location):
+            counts[str(location)] += 1
+            return read(location)
+
+        return count
+
+    for name in [name for name in vars(reading) if name.startswith("read_")]:
+        monkeypatch.setattr(reading, name, counting(getattr(reading, name)))
+    return counts
+
+
+def folder_with(path, predictions):
+    """Masks of two cases, and everything that may lie beside them; the paths of all files."""
+    masks = write_study(path)
+    for case in ("p1", "p2"):
+        write_png(path / f"images/{case}.png", disc() * 90)
+        write_png(path / f"roi/{case}.png", np.ones_like(disc()))
+        write_png(path / f"references/gold/{case}.png", disc())
+        write_png(path / f"training/{case}.png", np.zeros_like(disc()))
+        for name, values in predictions.items():
+            write_png(path / f"pred/{name}/{case}.png", values)
+    return masks
+
+
+def open_study(path, masks, **options):
+    return mt.Study.open(
+        masks, images=f"{path}/images/{{case}}.png", roi=f"{path}/roi/{{case}}.png",
+        references=f"{path}/references/{{reference}}/{{case}}.png", training=f"{path}/training/{{case}}.png",
+        predictions=f"{path}/pred/{{algorithm}}/{{case}}.png", **options,
+    )  # fmt: skip
+
+
+def test_masks(tmp_path, opened):
+    spot = disc()
+    spot[:4, :4] = 1
+    masks = folder_with(tmp_path, {"unet": spot, "vnet": spot})
+    study = open_study(tmp_path, masks)
+    opened.clear()
+    options = {"boundaries": "outlines", "intensity_curves": True, "grading_sheet": True, "resamples": 10}
+    result = mt.evaluate(study, out=tmp_path / "out", consensus=["vote:0.5", "staple", "lsml"], **options)
+    assert result.second_look.ranked, "a place was drawn"
+    assert {"scores", "boundaries", "second_look", "frames", "cases", "by_truth", "orders"} <= set(result.tables)
+    wanted = {str(p) for p in tmp_path.rglob("*.png") if "out" not in p.parts}
+    assert set(opened) == wanted
+    assert set(opened.values()) == {1}
+
+
+@pytest.mark.parametrize("skew", [None, (0.1, 0.5)])
+def test_probability_maps(tmp_path, opened, skew):
+    soft = disc() * 200
+    soft[:4, :4] = 130
+    masks = folder_with(tmp_path, {"unet": soft, "vnet": soft // 2 + 30})
+    study = open_study(tmp_path, masks, grey=True)
+    opened.clear()
+    result = mt.evaluate(study, out=tmp_path / "out", threshold=128, skew=skew, boundaries="lines", resamples=10)
+    assert {"scores", "curves", "correlations", "boundaries", "second_look"} <= set(result.tables)
+    assert set(opened.values()) == {1}
+    assert {str(p) for p in tmp_path.rglob("*.png") if "out" not in p.parts} - set(opened) <= {
+        str(tmp_path / f"images/{case}.png") for case in ("p1", "p2")
+    }
