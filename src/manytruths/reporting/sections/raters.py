@@ -97,7 +97,7 @@ def _tendency_table(findings: Findings, table: TableIndex) -> PageTable:
     columns = [
         *_name_columns(findings),
         Column("Dice distance to others", "1 − Dice to each of the others, on average: 0 means identical masks."),
-        Column("Outlier", "Dice distance above the raters' mean + 1 SD: mostly one rater is.", number=False),
+        Column("Outlier", "Dice distance above the raters' mean + 1 SD; mostly there is one.", number=False),
         Column("Relative area", "Area that the rater marked over the mean area of the others: above 1 is larger."),
         Column("Draws", "Larger: by at least 25%; smaller: by at least 20%.", number=False),
         Column("Misses", "Of what at least half of the others marked, the share that this rater left."),

@@ -138,11 +138,11 @@ def _overlap_sentences(findings: Findings) -> Iterator[Sentence]:
         several = ", whatever the label," if len(_label_names(findings)) > 1 else ""
         sizes: Sentence = ()
         if size is not None and is_defined(size):
-            sizes = (", with a relative volume difference of ", table.quote(size, 0, percent=True))
+            sizes = (", and their relative volume difference is ", table.quote(size, 0, percent=True))
         mean = "mean Dice" if len(findings.study) > 1 or two != "they" else "Dice"
         if dice.n and dice.n < len(findings.study.subjects):
             several += (
-                f" in the {word(dice.n)} {subject_word(findings)}{'s' if dice.n > 1 else ''}, where it is defined,"
+                f" in the {word(dice.n)} {subject_word(findings)}{'s' if dice.n > 1 else ''} where this is defined"
             )
         yield capitalise(
             (
