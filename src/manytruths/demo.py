@@ -27,9 +27,8 @@ from .fusion import staple, vote
 from .io import write_csv, write_map, write_picture, write_text
 from .io.results import RUN, replacing
 from .raters import rater_performance, rater_tendency
-from .reporting.findings import Findings
-from .reporting.making import ReportPlan, find
-from .reporting.writing import html, write_tables
+from .reporting.findings import Findings, ReportPlan, compute_findings
+from .reporting.report import render_page, write_tables
 from .simulate import SimulatedRater, SimulatedStudy, simulate_study
 from .simulate.studies import SimulatedCase
 from .study import Progress, Study
@@ -127,7 +126,7 @@ def demo(
             _write_case(case, stage)
         findings = _report(stage, settings, progress)
         # the page names the folder of the study, which moves to its place when all is written
-        write_text(stage / "report.html", html(findings).replace(escape(str(stage)), escape(str(folder))))
+        write_text(stage / "report.html", render_page(findings).replace(escape(str(stage)), escape(str(folder))))
         run["seconds_by_step"] = findings.seconds
         truth = truth_table(stage, jobs)
         truth.write(stage / "agree")
@@ -150,8 +149,8 @@ def _report(folder: Path, settings: Settings, progress: Progress | None) -> Find
         predictions=str(folder / "study" / "predictions" / "{algorithm}" / "{case}.png"),
         references=str(folder / "known" / "{reference}" / "{case}.png"),
     )
-    plan = ReportPlan(examine=MapOptions(folder / "agree" / "heatmaps"), title="The demo: a simulated study")
-    findings = find(study, plan, folder / "report_files", settings=settings, progress=progress)
+    plan = ReportPlan(maps=MapOptions(folder / "agree" / "heatmaps"), title="The demo: a simulated study")
+    findings = compute_findings(study, plan, folder / "report_files", settings=settings, progress=progress)
     write_tables(findings, folder, pictures=True)
     return findings
 

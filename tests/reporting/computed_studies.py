@@ -21,9 +21,10 @@ from manytruths.analyses.rank.rank import tabulate_ranking
 from manytruths.analyses.summaries import Settings
 from manytruths.evaluation.ranking.ranking import rank_scores
 from manytruths.io import write_csv, write_map
-from manytruths.reporting.facts import computed
-from manytruths.reporting.findings import FileRead, Findings
-from manytruths.reporting.parts import Beside, PageTable, Paragraphs, Section, Text
+from manytruths.reporting.case_findings import FileRead
+from manytruths.reporting.elements import Beside, PageTable, Paragraphs, Section, Text
+from manytruths.reporting.findings import Findings
+from manytruths.reporting.sections import computation
 from manytruths.simulate import simulate_study
 
 SETTINGS = Settings(resamples=50)
@@ -54,7 +55,7 @@ def blocks(section: Section):
 
 
 def block(found: Findings, name: str):
-    return next(b for b in blocks(computed.section(found)) if getattr(b, "name", "") == name)
+    return next(b for b in blocks(computation.section(found)) if getattr(b, "name", "") == name)
 
 
 def methods(found: Findings) -> str:
@@ -64,7 +65,7 @@ def methods(found: Findings) -> str:
 def said(found: Findings) -> str:
     """Every word of the section."""
     parts = []
-    for one in blocks(computed.section(found)):
+    for one in blocks(computation.section(found)):
         if isinstance(one, Text):
             parts.append(one.text)
         elif isinstance(one, PageTable):

@@ -112,7 +112,7 @@ def fits(number: Number) -> bool:
         return False
     if not number.low:
         return not around
-    ends = re.fullmatch(r"(?:95% \D*? )?(\S+)–(\S+)\)", around)
+    ends = re.fullmatch(r"(?:95% \D*? )?(\S+?)(?:–| to )(\S+)\)", around)
     return bool(ends) and rounds(ends[1], float(number.low)) and rounds(ends[2], float(number.high))
 
 

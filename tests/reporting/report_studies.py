@@ -36,7 +36,7 @@ def write_simulated(folder: Path, cases: int = 12, size: int = 96) -> Study:
 
 def simulated_report(folder: Path, cases: int = 12, size: int = 96) -> Report:
     """Its report, with fewer resamples than usual."""
-    return report(write_simulated(folder / "study", cases, size), folder / "report.html", resamples=200)
+    return report(write_simulated(folder / "study", cases, size), to=folder / "report.html", resamples=200)
 
 
 # --- odd ones, in memory

@@ -14,9 +14,9 @@ from manytruths.analyses.plan.plan import compute_plan
 from manytruths.analyses.plan.topics import PlanSettings
 from manytruths.analyses.summaries import Settings
 from manytruths.core.errors import ManytruthsError
-from manytruths.reporting.facts import in_short
+from manytruths.reporting.elements import Beside, Cases, Cell, PageTable, Paragraphs, Section, plain_text
 from manytruths.reporting.findings import Findings
-from manytruths.reporting.parts import Beside, Cases, Cell, PageTable, Paragraphs, Section, plain
+from manytruths.reporting.sections import summary
 from manytruths.study import Study
 
 METHODS = ("vote:0.5", "staple")
@@ -71,13 +71,13 @@ def cells(section: Section) -> list[Cell]:
 
 def lead(section: Section) -> str:
     """Its first sentences as text."""
-    return " ".join(map(plain, section.lead))
+    return " ".join(map(plain_text, section.lead))
 
 
 def listed(section: Section, title: str) -> list[str]:
     """The sentences of a list."""
     blocks = [b for b in section.blocks if isinstance(b, Paragraphs) and b.title == title]
-    return [plain(s) for b in blocks for s in b.sentences]
+    return [plain_text(s) for b in blocks for s in b.sentences]
 
 
 def mapped(change: Any, count: int = 12, who: str = "ABCDE") -> dict[str, dict[str, np.ndarray]]:
@@ -87,9 +87,9 @@ def mapped(change: Any, count: int = 12, who: str = "ABCDE") -> dict[str, dict[s
 
 def steps(found: Findings) -> list[str]:
     """What to do next."""
-    return listed(in_short.section(found), "What to do next")
+    return listed(summary.section(found), "What to do next")
 
 
 def to_know(found: Findings) -> list[str]:
     """Notes at the end of the first part."""
-    return listed(in_short.section(found), "To know")
+    return listed(summary.section(found), "Notes")

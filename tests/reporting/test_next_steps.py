@@ -10,9 +10,9 @@ from small_findings import discs, findings, lead, mapped, steps, tables, to_know
 
 from manytruths.analyses.agree.agree import compute_agreement
 from manytruths.analyses.agree.case import MapOptions
-from manytruths.reporting.facts import in_short, raters
-from manytruths.reporting.facts.dependence import dependence
-from manytruths.reporting.parts import plain
+from manytruths.reporting.elements import plain_text
+from manytruths.reporting.sections import raters, summary
+from manytruths.reporting.sections.raters import error_dependence
 
 
 def nearly_all(rater, case):
@@ -33,7 +33,9 @@ def test_where_nearly_everything_is_marked():
     assert "background" not in told
     assert any(step.startswith("Most raters drew nearly the same") for step in steps(found))
     assert not any("worked alone:" in step for step in steps(found))
-    assert "No rater differs much from the others: 1 − Dice to them is at most 0.0" in lead(in_short.section(found))
+    assert "No rater differs much from the others: the mean Dice distance to them is at most 0.0" in lead(
+        summary.section(found)
+    )
 
 
 def test_where_little_is_marked_background_is_why():
@@ -55,7 +57,7 @@ def test_copies_are_asked_about_and_not_counted_on():
 def test_raters_who_share_mistakes_are_never_enough():
     found = findings(discs())
     told = next(step for step in steps(found) if step.startswith("Would more raters help?"))
-    errors = dependence(found)
+    errors = error_dependence(found)
     assert "very large panel of similar raters" in told
     assert "This takes all raters for one kind" in told
     assert not (errors and errors.few and "there are enough" in told)
@@ -98,18 +100,18 @@ def flipped():
 def test_masks_the_wrong_way_round_come_first():
     found = flipped()
     assert len(found.agreement.turns) == 3
-    section = in_short.section(found)
-    first = plain(section.lead[0])
-    assert first.startswith("Before anything else: in case p01, rater C's mask fits the others' when axis 1 is flipped")
+    section = summary.section(found)
+    first = plain_text(section.lead[0])
+    assert first.startswith("First of all: in case p01, rater C's mask fits the others' when axis 1 is flipped")
     assert "; in case p02, rater C's" in first
     assert "; and one more." in first
     assert "p03" not in first
-    assert "stands out" not in lead(section)
+    assert "is an outlier" not in lead(section)
     assert not any("rules" in step for step in steps(found))
     assert not any("flipped" in note for note in to_know(found))
     part = raters.section(found)
     assert part is not None
-    assert lead(part).startswith("A mask of rater C was probably saved the wrong way round")
+    assert lead(part).startswith("A mask of rater C was probably saved turned or flipped")
 
 
 def test_nothing_is_no_size():
@@ -124,6 +126,6 @@ def test_nothing_is_no_size():
 @pytest.mark.parametrize("count", [1, 12])
 def test_a_habit_takes_several_cases(count):
     wide = mapped(lambda r, c, m: np.kron(m, np.ones((2, 2), np.uint8))[12:36, 12:36] if r in "AB" else m, count)
-    text = lead(in_short.section(findings(wide)))
+    text = lead(summary.section(findings(wide)))
     assert "in size: " in text
     assert ("systematically" in text) is (count > 1)

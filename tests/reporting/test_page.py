@@ -10,9 +10,8 @@ from html.parser import HTMLParser
 import pytest
 
 from manytruths.analyses.rows import Row
-from manytruths.reporting import bundle
-from manytruths.reporting.page import CaseEntry, halves, headline, in_script, page, width
-from manytruths.reporting.parts import (
+from manytruths.reporting import page as page_module
+from manytruths.reporting.elements import (
     Beside,
     Cases,
     Cell,
@@ -22,9 +21,12 @@ from manytruths.reporting.parts import (
     Paragraphs,
     Section,
     Text,
-    quoted,
-    words,
+    number_cell,
+    plain_text,
+    spell_intervals,
+    text_cell,
 )
+from manytruths.reporting.page import CaseEntry, halves, headline, in_script, page_html, width
 
 WICKED = ("<script>alert(1)</script>", '"onload="alert(2)', "</script><!--<script>", "{{ 7 * 7 }}", "p'&amp;")
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 20" width="40" height="20"><title>dots</title></svg>'
@@ -64,14 +66,16 @@ class Elements(HTMLParser):
 
 
 def number(statistic: str, value: float, *, low=None, high=None, case="p01") -> Cell:
-    return quoted("agree/agreement.csv", Row("case", statistic, value, case=case, region="whole", low=low, high=high))
+    return number_cell(
+        "agree/agreement.csv", Row("case", statistic, value, case=case, region="whole", low=low, high=high)
+    )
 
 
 def table(names, name="cases", **more) -> PageTable:
     columns = (Column("Case", number=False), Column("Dice"), Column("Fleiss' kappa", "Agreement beyond chance."))
     rows = tuple(
         (
-            words(case, case=case),
+            text_cell(case, case=case),
             number("dice", 0.5, low=0.25, high=0.75, case=case),
             number("kappa", -0.125, case=case),
         )
@@ -81,9 +85,13 @@ def table(names, name="cases", **more) -> PageTable:
 
 
 def made(names=("p01", "p02"), **more) -> str:
-    lead = (("Kappa is ", number("kappa", 0.4375, low=0.375, high=0.5), "; see ", words(names[0], case=names[0]), "."),)
+    lead = (
+        ("Kappa is ", number("kappa", 0.4375, low=0.375, high=0.5), "; see ", text_cell(names[0], case=names[0]), "."),
+    )
     blocks = (
-        Paragraphs((("Rater ", words("D", colour="#e69f00"), " stands out."),), title="Next", listed=True, kind="note"),
+        Paragraphs(
+            (("Rater ", text_cell("D", colour="#e69f00"), " stands out."),), title="Next", listed=True, kind="note"
+        ),
         Beside((Chart("dots", SVG, "Dots."), Chart("more", SVG, ""))),
         Text("methods", "Methods", "One.\n\nTwo.", button="Copy methods text", file="methods.txt"),
         Text("bibtex", "BibTeX", "@article{a,\n  b}", exact=True, closed=True),
@@ -94,7 +102,7 @@ def made(names=("p01", "p02"), **more) -> str:
         CaseEntry(i, case, f"group {i}", "data:image/webp;base64,AAAA", json.dumps({"name": case}))
         for i, case in enumerate(names)
     ]
-    return page(sections, entries, title="A study", subtitle="today", footer="the end", **more)
+    return page_html(sections, entries, title="A study", subtitle="today", footer="the end", **more)
 
 
 def test_numbers_carry_their_address_all_digits_and_interval():
@@ -118,7 +126,7 @@ def test_every_cell_of_a_table_carries_its_address():
 
 def test_an_undefined_number_says_why():
     undefined = Cell("–", "nan", at="agree/agreement.csv#x", why="nobody marked anything")
-    html = page((Section("a", "A", ((undefined,),)),), (), title="", subtitle="", footer="")
+    html = page_html((Section("a", "A", ((undefined,),)),), (), title="", subtitle="", footer="")
     assert Elements(html).all("data", value="nan", title="nobody marked anything")[0][1] == "–"
 
 
@@ -162,9 +170,9 @@ def test_words_of_every_kind_are_escaped():
         Text("b", wicked, wicked, closed=True),
         Paragraphs(((wicked,),), title=wicked),
         Chart(wicked, SVG, wicked),
-        PageTable(wicked, wicked, (Column(wicked, wicked),), ((words(wicked, why=wicked),),), wicked, filter=True),
+        PageTable(wicked, wicked, (Column(wicked, wicked),), ((text_cell(wicked, why=wicked),),), wicked, filter=True),
     )
-    html = page((Section(wicked, wicked, ((wicked,),), blocks),), (), title=wicked, subtitle=wicked, footer=wicked)
+    html = page_html((Section(wicked, wicked, ((wicked,),), blocks),), (), title=wicked, subtitle=wicked, footer=wicked)
     assert "alert(1)" in html
     assert wicked not in html
     assert len(Elements(html).all("script")) == 2
@@ -193,11 +201,11 @@ def test_only_its_own_script_may_run():
     [(meta, _)] = seen.all("meta", http_equiv="Content-Security-Policy")
     rules = dict(rule.strip().split(" ", 1) for rule in meta["content"].split(";"))
     assert rules["default-src"] == "'none'"
-    assert rules["script-src"] == f"'{bundle.digest(script)}'"
+    assert rules["script-src"] == f"'{page_module.digest(script)}'"
 
 
 def test_scripts_of_cases_may_come_from_beside_the_page():
-    html = page((), [CaseEntry(0, "p01", file="report_files/cases/0.js")], title="", subtitle="", footer="")
+    html = page_html((), [CaseEntry(0, "p01", file="report_files/cases/0.js")], title="", subtitle="", footer="")
     seen = Elements(html)
     assert seen.all("meta", http_equiv="Content-Security-Policy")[0][0]["content"].count("'self' file:") == 1
     assert json.loads(seen.all("script", id="case-list")[0][1])[0]["file"] == "report_files/cases/0.js"
@@ -221,18 +229,18 @@ def test_texts_keep_their_lines():
 
 
 def test_the_bundle_is_one_module():
-    script = bundle.scripts()
+    script = page_module.scripts()
     assert not re.search(r"^\s*(import|export)\b", script, re.MULTILINE)
     assert "</script" not in script.lower()
     assert "<!--" not in script
-    order = bundle.order(bundle.FRONT)
+    order = page_module.module_order(page_module.FRONT)
     assert order[-1] == "page.js"
-    assert {path.name for path in bundle.FRONT.glob("*.js")} == set(order)
+    assert {path.name for path in page_module.FRONT.glob("*.js")} == set(order)
 
 
 def test_no_two_modules_use_the_same_name():
     declared = r"^(?:async function\*?|function\*?|class|const|let|var) +([\w$]+)"
-    names = re.findall(declared, bundle.scripts(), re.MULTILINE)
+    names = re.findall(declared, page_module.scripts(), re.MULTILINE)
     assert names
     assert not {name for name in names if names.count(name) > 1}
 
@@ -243,7 +251,7 @@ def test_modules_come_behind_those_they_import(tmp_path):
     )
     (tmp_path / "one.js").write_text('import { c } from "./two.js";\nexport function a() {}\nexport const b = c;\n')
     (tmp_path / "two.js").write_text("export class c {}\n")
-    assert bundle.scripts(tmp_path) == "class c {}\n\nfunction a() {}\nconst b = c;\n\na(b, c);\n"
+    assert page_module.scripts(tmp_path) == "class c {}\n\nfunction a() {}\nconst b = c;\n\na(b, c);\n"
 
 
 def test_small_helpers():
@@ -253,3 +261,18 @@ def test_small_helpers():
     assert width("<svg>") == 560
     assert headline(table(["p01"])) == 2
     assert headline(PageTable("a", "A", (Column("Case", number=False),), ())) is None
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "name", "table", "sentence"),
+    [
+        (0.375, 0.5, "", "0.44 (0.38–0.50)", "0.44 (95% CI 0.38 to 0.50)"),
+        (-0.375, 0.5, "", "0.44 (−0.38 to 0.50)", "0.44 (95% CI −0.38 to 0.50)"),
+        (-0.5, -0.375, "90% CI", "0.44 (90% CI −0.50 to −0.38)", "0.44 (90% CI −0.50 to −0.38)"),
+        (None, None, "", "0.44", "0.44"),
+    ],
+)
+def test_intervals_have_a_name_in_sentences(low, high, name, table, sentence):
+    cell = number_cell("agree/agreement.csv", Row("mean", "dice", 0.4375, low=low, high=high), level=name)
+    assert cell.shown == table
+    assert plain_text(spell_intervals(("Dice is ", cell), "95% CI")) == f"Dice is {sentence}"

@@ -76,8 +76,14 @@ def test_a_mask_that_cannot_be_read_is_named(tmp_path, capsys):
 def test_a_page_is_an_html_file(tmp_path):
     study = mt.Study.open(write_study(tmp_path))
     with pytest.raises(mt.ManytruthsError, match=r"ending \.html"):
-        mt.report(study, tmp_path / "report.pdf")
+        mt.report(study, to=tmp_path / "report.pdf")
     assert not list(tmp_path.glob("report*"))
+
+
+@pytest.mark.parametrize("consensus", ["", "staple,staple", ["vote:0.5", "vote:0.5"], []])
+def test_consensus_methods_are_different_ones(consensus, tmp_path):
+    with pytest.raises(mt.ManytruthsError, match="different methods"):
+        mt.report(write_study(tmp_path), to=tmp_path / "r.html", consensus=consensus)
 
 
 def test_a_folder_gets_a_report(tmp_path, capsys):
@@ -136,17 +142,17 @@ NAMES = ("Zebra", "Okapi", "Weiss", "Schwarz", "Grau", "Quokka", "Krankenhaus")
 
 @pytest.mark.parametrize("most", [30, 5], ids=["inside", "beside"])
 def test_codes_hide_every_name_and_folder(most, house, tmp_path, monkeypatch):
-    from manytruths.reporting import making
+    from manytruths.reporting import findings
 
-    monkeypatch.setattr(making, "MOST_INSIDE", most)
+    monkeypatch.setattr(findings, "MOST_INSIDE", most)
     page, key = tmp_path / "report.html", tmp_path / "report_key.csv"
-    made = mt.report(mt.Study.open(house), page, codes=True, resamples=40)
+    made = mt.report(mt.Study.open(house), to=page, codes=True, resamples=40)
     assert made.key == key
     for path in files(tmp_path):
         if path != key:
             assert not [n for n in NAMES if n.lower() in path.read_text().lower()], path
             assert not [n for n in NAMES if n.lower() in str(path.relative_to(tmp_path)).lower()]
-    assert not [line for line in made.told() for name in NAMES if name in line]
+    assert not [line for line in made.lead for name in NAMES if name in line]
     held_against(page, made.folder)
     rows = table(key)
     assert {row["name"] for row in rows if row["kind"] == "rater"} == {"Dr-Weiss", "Dr-Schwarz", "Dr-Grau"}
@@ -166,7 +172,7 @@ def test_codes_are_the_same_the_next_time(house, tmp_path, capsys):
 
 
 def test_without_codes_there_is_no_key(house, tmp_path):
-    made = mt.report(mt.Study.open(house), tmp_path / "r.html", resamples=40)
+    made = mt.report(mt.Study.open(house), to=tmp_path / "r.html", resamples=40)
     assert made.key is None
     assert not (tmp_path / "r_key.csv").exists()
     assert "Zebra-03" in made.path.read_text()
@@ -191,7 +197,7 @@ def as_file(text: str) -> Any:
 
 
 def test_images_are_shown_where_they_may_be(house, tmp_path):
-    made = mt.report(mt.Study.open(house), tmp_path / "r.html", resamples=40)
+    made = mt.report(mt.Study.open(house), to=tmp_path / "r.html", resamples=40)
     by_name = {view["name"]: view for view in views(made.path)}
     for name, view in by_name.items():
         missing = name in ("Zebra-03", "Zebra-04")
@@ -226,7 +232,7 @@ def test_thirty_large_cases_fit_into_a_mail(noisy, tmp_path):
             mask = np.hypot(rows, columns - 9 * x) + edge < 200 + 5 * (number % 7)
             write_png(tmp_path / f"masks/{rater}/p{number:02}.png", mask.astype(np.uint8))
     study = mt.Study.open(f"{tmp_path}/masks/{{rater}}/{{case}}.png", images=f"{tmp_path}/images/{{case}}.png")
-    made = mt.report(study, tmp_path / "r.html", resamples=40, jobs=2)
+    made = mt.report(study, to=tmp_path / "r.html", resamples=40, jobs=2)
     assert made.path.stat().st_size < 3_000_000
     shown = views(made.path)
     assert len(shown) == 30
@@ -258,7 +264,7 @@ def test_fewer_cases_leave_no_old_files(tmp_path):
 
     def made(count: int) -> set[str]:
         few = dict(list(cases.items())[:count])
-        done = mt.report(mt.Study.from_arrays(few), tmp_path / "r.html", resamples=40)
+        done = mt.report(mt.Study.from_arrays(few), to=tmp_path / "r.html", resamples=40)
         return {path.stem for path in (done.folder / "cases").glob("*")}
 
     assert made(34) == {str(number) for number in range(34)}
@@ -295,25 +301,25 @@ def test_a_killed_run_leaves_the_old_page_whole(tmp_path):
 @pytest.mark.parametrize("name", list(ODD))
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_odd_studies_have_a_report(name, tmp_path):
-    made = mt.report(mt.Study.from_arrays(ODD[name]()), tmp_path / "r.html", resamples=40)
+    made = mt.report(mt.Study.from_arrays(ODD[name]()), to=tmp_path / "r.html", resamples=40)
     held_against(made.path, made.folder)
     text = made.path.read_text()
     shown = re.sub(r"<script.*?</script>|<style.*?</style>|<[^>]+>", " ", text, flags=re.DOTALL)
     assert not re.search(r"\b(nan|None|inf|undefined\))\b", shown) or "mean_something" in name, shown
-    assert len(views(made.path)) == len(made.found.study)
+    assert len(views(made.path)) == len(made.findings.study)
     assert "No file was read: the masks were in memory." in unescape(text)
 
 
 def test_labels_want_a_background(tmp_path):
     cases = {case: {r: disc(x=x) + 1 for x, r in enumerate("ABC")} for case in CASES}
     with pytest.raises(mt.ManytruthsError, match="wants background"):
-        mt.report(mt.Study.from_arrays(cases), tmp_path / "r.html", resamples=40)
+        mt.report(mt.Study.from_arrays(cases), to=tmp_path / "r.html", resamples=40)
     assert not list(tmp_path.iterdir())
 
 
 def test_exchangeable_raters_from_memory(tmp_path):
     cases = {case: [disc(x=x, y=y % 4) for x in range(3)] for y, case in enumerate(CASES)}
-    made = mt.report(mt.Study.from_arrays(cases, raters="exchangeable"), tmp_path / "r.html", resamples=40)
+    made = mt.report(mt.Study.from_arrays(cases, raters="exchangeable"), to=tmp_path / "r.html", resamples=40)
     held_against(made.path, made.folder)
 
 
@@ -332,7 +338,7 @@ def test_images_of_every_kind(kind, tmp_path):
     for case in ("p1", "p2"):
         write_png(tmp_path / f"images/{case}.png", IMAGES[kind]())
     made = mt.report(
-        mt.Study.open(template, images=f"{tmp_path}/images/{{case}}.png"), tmp_path / "r.html", resamples=40
+        mt.Study.open(template, images=f"{tmp_path}/images/{{case}}.png"), to=tmp_path / "r.html", resamples=40
     )
     for view in views(made.path):
         if kind == "another size":
@@ -361,7 +367,7 @@ def test_images_of_numbers(kind, tmp_path):
         (tmp_path / "images").mkdir(exist_ok=True)
         np.save(tmp_path / f"images/{case}.npy", image)
     study = mt.Study.open(f"{tmp_path}/masks/{{rater}}/{{case}}.npy", images=f"{tmp_path}/images/{{case}}.npy")
-    made = mt.report(study, tmp_path / "r.html", resamples=40)
+    made = mt.report(study, to=tmp_path / "r.html", resamples=40)
     for view in views(made.path):
         with Image.open(as_file(view["image"]["slices"][0])) as picture:
             assert np.ptp(np.asarray(picture.convert("L"), float)) > 100
@@ -369,10 +375,16 @@ def test_images_of_numbers(kind, tmp_path):
 
 def test_the_report_says_what_was_made(tmp_path):
     study = mt.Study.from_arrays(ODD["one_case_two_raters"]())
-    made = mt.report(study, tmp_path / "r.html", title="Ours", resamples=40)
+    made = mt.report(study, to=tmp_path / "r.html", title="Ours", resamples=40)
     assert isinstance(made, mt.Report)
     assert (made.path, made.folder, made.key) == (tmp_path / "r.html", tmp_path / "r_files", None)
-    assert repr(made) == f"<Report of 1 cases: {tmp_path / 'r.html'}>"
+    assert repr(made).startswith(f"<Report: 2 raters, 1 case, 1 subject; {tmp_path / 'r.html'} (")
+    assert str(made.path) in made._repr_html_()
+    assert made.lead[0] in made._repr_html_()
+    assert set(made.tables) >= {"agree/agreement", "agree/pairs", "fuse/performance", "plan/plan"}
+    for name, rows in made.tables.items():
+        assert (made.folder / f"{name}.csv").is_file()
+        assert len(rows.to_frame()) == len(rows)
     assert "<h1>Ours</h1>" in made.path.read_text()
     assert all(path.is_file() for path in made.files)
     summary = json.loads((made.folder / "summary.json").read_text())

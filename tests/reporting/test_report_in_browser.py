@@ -238,7 +238,7 @@ def wicked(tmp_path_factory):
     groups = {name: WICKED[number % 3] for number, name in enumerate(WICKED)}
     study = mt.Study.from_arrays(cases, groups=groups)
     folder = tmp_path_factory.mktemp("wicked")
-    return mt.report(study, folder / "report.html", title=WICKED[0] + WICKED[1], resamples=50)
+    return mt.report(study, to=folder / "report.html", title=WICKED[0] + WICKED[1], resamples=50)
 
 
 def test_names_are_shown_as_text_and_nothing_runs(browser, wicked):
@@ -287,7 +287,7 @@ def test_names_of_files_are_shown_as_text(browser, tmp_path):
     study = mt.Study.open(
         f"{tmp_path}/masks/{{rater}}/{{case}}.png", predictions=f"{tmp_path}/predictions/{{algorithm}}/{{case}}.png"
     )
-    made = mt.report(study, tmp_path / "report.html", resamples=50)
+    made = mt.report(study, to=tmp_path / "report.html", resamples=50)
     with opened(browser, made.path) as shown:
         page = shown.page
         page.locator("details").evaluate_all("all => all.forEach(one => one.open = true)")
@@ -305,7 +305,7 @@ def test_names_of_files_are_shown_as_text(browser, tmp_path):
 @pytest.fixture(scope="module")
 def many(tmp_path_factory):
     cases = {f"p{n:02}": {r: disc(24, x, n % 7 - 3) for x, r in enumerate("ABC")} for n in range(34)}
-    return mt.report(mt.Study.from_arrays(cases), tmp_path_factory.mktemp("many") / "page.html", resamples=50)
+    return mt.report(mt.Study.from_arrays(cases), to=tmp_path_factory.mktemp("many") / "page.html", resamples=50)
 
 
 def test_more_cases_lie_beside_the_page(browser, many):

@@ -147,7 +147,7 @@ TOLD = (
     r"95% (?:CI|confidence interval)",
     r"vote:[\d.]+",
     r"excl:[\d.]+",
-    r"more than 0\.\d+ stands out",
+    r"above 0\.\d+ is an outlier",
     r"less than 1%",
 )
 

@@ -343,7 +343,7 @@ def volumes(tmp_path_factory):
         image = rng.integers(0, 1000, (20, 16, 12)).astype(np.int16)
         write_nifti(folder / f"images/{case}.nii.gz", image, spacing=(1, 1, 2.5))
     study = mt.Study.open(f"{folder}/masks/{{rater}}/{{case}}.nii.gz", images=f"{folder}/images/{{case}}.nii.gz")
-    return mt.report(study, folder / "report.html", resamples=50)
+    return mt.report(study, to=folder / "report.html", resamples=50)
 
 
 def test_slices_of_a_volume_are_read_in_the_files_indices(browser, volumes):
@@ -425,7 +425,7 @@ def labelled(tmp_path_factory):
             mask = np.where(disc(40, x, case, 4), 2, disc(40, x, case, 10))
             write_png(folder / f"masks/{rater}/p{case}.png", mask.astype(np.uint8))
     study = mt.Study.open(f"{folder}/masks/{{rater}}/{{case}}.png", labels={1: "gland", 2: "tumour"})
-    return mt.report(study, folder / "report.html", resamples=50)
+    return mt.report(study, to=folder / "report.html", resamples=50)
 
 
 def test_outlines_of_one_label(browser, labelled):
@@ -462,7 +462,7 @@ def test_cases_of_odd_studies_open(name, size, browser, odd_reports):
     made = odd_reports(name)
     with opened(browser, made.path, viewport=size) as shown:
         page, viewer = shown.page, shown.viewer
-        for case in list(made.found.study)[:10]:
+        for case in list(made.findings.study)[:10]:
             page.evaluate("name => { location.hash = `#case=${encodeURIComponent(name)}`; }", case.name)
             viewer.loaded(case.name)
             row, column = np.argwhere(np.ones(case.read().grid.shape))[0]
@@ -484,7 +484,7 @@ def odd_reports(tmp_path_factory):
     @cache
     def made(name: str) -> Any:
         study = mt.Study.from_arrays(ODD[name]())
-        return mt.report(study, tmp_path_factory.mktemp(name) / "r.html", resamples=40)
+        return mt.report(study, to=tmp_path_factory.mktemp(name) / "r.html", resamples=40)
 
     return made
 

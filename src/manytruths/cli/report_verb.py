@@ -81,23 +81,18 @@ def report(
     quiet
         Print nothing but errors.
     """
-    from ..analyses.summaries import Settings
-    from ..reporting import ReportPlan, make_report
-    from .parsing import methods_of, names, prior_of
+    from ..reporting import report as make_report
+    from .parsing import names, prior_of
 
     study = (input or Input()).open(template)
-    methods, options = methods_of(method, 0.0, {"prior": prior_of(prior)})
-    judging = {"threshold": threshold, "tolerance": tolerance, "distances": distances, "missing": missing}
-    left_out = tuple(names(without) or ())
-    settings = Settings(seed=seed, resamples=resamples, scale=scale, without=left_out, jobs=jobs)
-    plan = ReportPlan(methods, options, judging, images=images, viewer=viewer, title=title, coded=codes)
-    named = out.suffix.lower() in (".html", ".htm") or (out.suffix and not out.is_dir())
-    page = out if named else out / "report.html"
     with progress(quiet) as bar:
-        done = make_report(study, page, plan, settings=settings, progress=bar)
-    shown = console(quiet)
-    for line in done.told():
-        shown.print(line, markup=False, highlight=False, soft_wrap=True)
+        done = make_report(
+            study, to=out, title=title, consensus=names(method) or (), prior=prior_of(prior), threshold=threshold,
+            tolerance=tolerance, distances=distances, missing=missing, kappa_scale=scale,
+            exclude_group=names(without) or (), show_images=images, viewer=viewer, codes=codes, seed=seed,
+            resamples=resamples, jobs=jobs, progress=bar,
+        )  # fmt: skip
+    done.print(console(quiet))
     if browse:
         import webbrowser
 

@@ -1,78 +1,227 @@
-"""Everything a report is made of."""
+"""The findings of a report: the results of every analysis of a study, and the views of its cases."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from time import perf_counter
 from typing import Any
 
-from ..analyses.agree.agree import Agreement
-from ..analyses.evaluate.evaluate import Evaluation
-from ..analyses.fuse.fuse import Fusion
-from ..analyses.plan.plan import Plan
-from ..analyses.rank.rank import RankResult
+from ..analyses.agree.agree import Agreement, tabulate_agreement
+from ..analyses.agree.case import MapOptions
+from ..analyses.evaluate.evaluate import Evaluation, check_plan, tabulate_evaluation
+from ..analyses.evaluate.marks import EvaluatePlan
+from ..analyses.evaluate.rankings import scores_of
+from ..analyses.fuse.case import FusePlan
+from ..analyses.fuse.fuse import Fusion, tabulate_fusion
+from ..analyses.plan.plan import Plan, compute_plan
+from ..analyses.plan.topics import PlanSettings
+from ..analyses.rank.rank import RankResult, RankSettings, tabulate_ranking
 from ..analyses.summaries import Settings
-from ..study import Study
+from ..core.errors import InputError
+from ..evaluation.ranking.ranking import rank_scores
+from ..fusion.registry import estimator
+from ..io.results import replacing
+from ..study import Progress, Study
+from .case_findings import CaseFindings, CasePlan, FileRead, View, analyse_case
+from .case_view import ViewPlan
+
+MOST_INSIDE = 30
+"""With more cases, their views are files in a folder beside the page, and the page holds only thumbnails."""
+PAGE_BYTES = 2_300_000
+"""Size of the views of all cases inside the page."""
+CASE_BYTES = 1_500_000
+"""Size of a view inside the page."""
+FILE_BYTES = 24_000_000
+"""Size of a view in a file beside the page."""
+MOST_RESAMPLES = 1000
+"""Resamples of rankings and plans, the default of these commands."""
 
 
 @dataclass(frozen=True)
-class FileRead:
-    """A file that was read, and the digest of its content."""
+class ReportPlan:
+    """What to compute and what to show."""
 
-    path: str
-    kind: str
-    """mask, image, prediction, …"""
-    case: str
-    bytes: int
-    sha256: str
-
-
-@dataclass(frozen=True)
-class View:
-    """How a case is looked at: a small picture, and the rest inside the page or in a file beside it."""
-
-    thumbnail: str = ""
-    """A data URL; empty without pictures."""
-    inside: str = ""
-    """The view as JSON; empty where it lies in a file."""
-    file: str = ""
-    """Relative to the page."""
+    methods: tuple[str, ...] = ("vote:0.5", "staple")
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Options of the consensus methods."""
+    evaluate: Mapping[str, Any] = field(default_factory=dict)
+    """Options of the evaluation: missing, tolerance, skew, threshold, distances."""
+    maps: MapOptions = field(default_factory=lambda: MapOptions(measured=True))
+    images: bool = True
+    """Whether images are shown beneath the outlines."""
+    viewer: bool = True
+    """Whether cases are shown at all."""
+    title: str = ""
+    coded: bool = False
+    """Whether names were replaced by codes."""
 
 
 @dataclass(frozen=True)
 class Findings:
-    """What the verbs found, what is looked at, and what it was made from."""
+    """Results of all commands, views of the cases, and the files that were read."""
 
     study: Study
     settings: Settings
     agreement: Agreement
     fusion: Fusion
     evaluation: Evaluation | None = None
+    """None where the study has no predictions."""
     ranking: RankResult | None = None
+    """None where fewer than two algorithms have scores."""
     plan: Plan | None = None
-    """Whether more raters would help, by the masks as a pilot."""
+    """Whether more raters would help, with the masks as a pilot; None where that cannot be estimated."""
     views: Mapping[str, View] = field(default_factory=dict)
     files: tuple[FileRead, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
-    """By step."""
+    """Duration of each step."""
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """Of the consensus methods."""
+    """Options of the consensus methods."""
     asked: Mapping[str, Any] = field(default_factory=dict)
-    """Options of the evaluation that were given."""
+    """Options of the evaluation."""
     title: str = ""
     coded: bool = False
     """Whether names were replaced by codes."""
 
     @cached_property
     def colours(self) -> Mapping[str, str]:
-        """``#rrggbb`` of every rater and algorithm, the same all over the page."""
-        return colours_of(self.study)
+        """``#rrggbb`` of every rater and algorithm, the same on the whole page."""
+        return assign_colours(self.study)
 
 
-def colours_of(study: Study) -> dict[str, str]:
-    """``#rrggbb`` by name; an algorithm's has ``algorithm`` in front, as a rater may bear the same name."""
+def assign_colours(study: Study) -> dict[str, str]:
+    """``#rrggbb`` by name; algorithms are keyed ``algorithm NAME``, as a rater may have the same name."""
     from ..charts.colours import hexadecimal, rater_colours
 
     names = [*study.rater_names, *(f"algorithm {c}" for c in study.algorithms)]
     return dict(zip(names, map(hexadecimal, rater_colours(len(names))), strict=True))
+
+
+def compute_findings(
+    study: Study,
+    plan: ReportPlan,
+    folder: Path,
+    *,
+    settings: Settings | None = None,
+    progress: Progress | None = None,
+) -> Findings:
+    """Run every analysis of a study; views that do not fit inside the page are written into ``folder``."""
+    settings = settings or Settings()
+    for method in plan.methods:
+        estimator(method)
+    clock, all_groups = _Clock(), replace(settings, without=())  # only agree leaves groups out
+    fusing, evaluating = FusePlan(plan.methods, plan.options, None, False), _evaluate_plan(study, plan)
+    with clock("reading, agreement, consensus and evaluation by case"):
+        cases, views = _analyse_cases(study, plan, fusing, evaluating, folder, settings, progress)
+    with clock("agreement: tables and intervals"):
+        agreement = tabulate_agreement(study, {name: case.agreement for name, case in cases.items()}, settings)
+    with clock("consensus: tables and intervals"):
+        fusion = tabulate_fusion(study, {name: case.fusion for name, case in cases.items()}, fusing, all_groups)
+    evaluation, ranking = None, None
+    if evaluating is not None:
+        with clock("evaluation: tables and intervals"):
+            judged = {name: case.evaluation for name, case in cases.items() if case.evaluation is not None}
+            evaluation = tabulate_evaluation(study, judged, evaluating, all_groups)
+        with clock("ranking"):
+            ranking = _rank_algorithms(evaluation, settings)
+    with clock("planning"):
+        planned = _plan_more_raters(agreement, settings)
+    # anybody who has the files could identify a case by a checksum
+    files = () if plan.coded else _unique_files(cases)
+    return Findings(
+        study, settings, agreement, fusion, evaluation, ranking, planned, views, files, clock.seconds,
+        options=plan.options, asked=plan.evaluate, title=plan.title, coded=plan.coded,
+    )  # fmt: skip
+
+
+class _Clock:
+    """Seconds by step."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def __call__(self, step: str) -> Iterator[None]:
+        start = perf_counter()
+        yield
+        self.seconds[step] = perf_counter() - start
+
+
+def _analyse_cases(
+    study: Study,
+    plan: ReportPlan,
+    fusing: FusePlan,
+    evaluating: EvaluatePlan | None,
+    folder: Path,
+    settings: Settings,
+    progress: Progress | None,
+) -> tuple[dict[str, CaseFindings], dict[str, View]]:
+    """Analyse every case and make its view; views in files appear in ``folder`` when all of them are written."""
+    showing = _view_plan(study, plan) if plan.viewer else None
+    numbers = {case.name: number for number, case in enumerate(study)}
+    case_plan = CasePlan(plan.maps, fusing, evaluating, showing, None, numbers)
+
+    def run(case_plan: CasePlan) -> dict[str, CaseFindings]:
+        results = study.map(partial(analyse_case, plan=case_plan), jobs=settings.jobs, progress=progress)
+        return {case.name: result for case, result in results}
+
+    if showing is None or len(study) <= MOST_INSIDE:
+        cases = run(case_plan)
+        return cases, {name: case.view for name, case in cases.items() if showing is not None}
+    with replacing(folder / "cases") as (stage,):
+        cases = run(replace(case_plan, folder=stage))
+    beside = f"{folder.name}/cases"
+    return cases, {name: replace(case.view, file=f"{beside}/{case.view.file}") for name, case in cases.items()}
+
+
+def _view_plan(study: Study, plan: ReportPlan) -> ViewPlan:
+    inside = min(CASE_BYTES, PAGE_BYTES // max(1, len(study)))
+    largest = inside if len(study) <= MOST_INSIDE else FILE_BYTES
+    return ViewPlan(plan.images, largest, colours=assign_colours(study))
+
+
+def _unique_files(cases: Mapping[str, CaseFindings]) -> tuple[FileRead, ...]:
+    """Every file once; a file that holds several cases belongs to none of them."""
+    files: dict[str, FileRead] = {}
+    for file in (file for case in cases.values() for file in case.files):
+        files[file.path] = replace(file, case="") if file.path in files else file
+    return tuple(files.values())
+
+
+def _evaluate_plan(study: Study, plan: ReportPlan) -> EvaluatePlan | None:
+    """How predictions are evaluated; None where there are none."""
+    if study.options.predictions is None:
+        return None
+    # curves are bounded by what any and what three quarters of the raters marked (Lampert 2016)
+    votes = [method for method in plan.methods if method.startswith("vote")]
+    bounded = tuple(dict.fromkeys(("vote:any", *votes, "vote:0.75", *plan.methods)))
+    methods = bounded if study.options.grey else plan.methods
+    return check_plan(study, EvaluatePlan(methods, plan.options, **plan.evaluate))
+
+
+def _rank_algorithms(evaluation: Evaluation, settings: Settings) -> RankResult | None:
+    """Rank the algorithms by the scores of all labels together, as the command ``rank`` does."""
+    if evaluation.hard is None or len(evaluation.study.algorithms) < 2:
+        return None
+    try:
+        scores, resamples = scores_of(evaluation.hard.parts[0]), min(settings.resamples, MOST_RESAMPLES)
+        ranking = rank_scores(scores, missing=evaluation.missing, seed=settings.seed, resamples=resamples)
+    except InputError:
+        return None  # no algorithm has a score
+    own = RankSettings(missing=evaluation.missing, resamples=resamples, seed=settings.seed)
+    return tabulate_ranking(ranking, own, resampled=bool(evaluation.moved.cases))
+
+
+def _plan_more_raters(agreement: Agreement, settings: Settings) -> Plan | None:
+    """Whether more raters would help, estimated on the pixels that anybody marked; None where that is impossible."""
+    try:
+        pilot = agreement.tallies.map(lambda table: table.foreground().restrict("union"))
+        raters = max(len(table.raters) for table in pilot.values())
+        resamples = min(settings.resamples, MOST_RESAMPLES)
+        wish = PlanSettings(max_raters=min(99, max(15, raters + 2)), seed=settings.seed, resamples=resamples)
+        return compute_plan(wish, pilot, moved=agreement.moved)
+    except InputError:
+        return None

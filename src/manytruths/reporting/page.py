@@ -1,7 +1,9 @@
-"""Sections to one page that needs nothing beside it."""
+"""The page as HTML: templates, style sheets and scripts in one file that needs no other."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -11,21 +13,20 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from .bundle import digest, scripts, styles
-from .parts import Cell, PageTable, Section
+from .elements import Cell, PageTable, Section
 
 TEMPLATES = Path(__file__).parent / "templates"
 WORDY, TELLING = 12, 40
-"""Words of more letters than these get a wider column, or a wide one."""
+"""Texts with more characters than these get a wider, or a wide, column."""
 LINES = 12
-"""Longer tables show their first ten lines until they are asked for all."""
+"""Longer tables show their first ten rows until all are asked for."""
 PRINTED = 60
-"""Lines of a table on paper."""
+"""Rows of a table in print."""
 
 
 @dataclass(frozen=True)
 class CaseEntry:
-    """A case that can be looked at."""
+    """A case that the viewer can open."""
 
     index: int
     name: str
@@ -33,12 +34,12 @@ class CaseEntry:
     thumbnail: str = ""
     """A data URL."""
     inside: str = ""
-    """Its view as JSON, where the page itself holds it."""
+    """Data of the viewer as JSON, where the page holds it."""
     file: str = ""
-    """Else the script that brings it, relative to the page."""
+    """Else the script that loads it, relative to the page."""
 
 
-def page(
+def page_html(
     sections: Sequence[Section], found_views: Sequence[CaseEntry], *, title: str, subtitle: str, footer: str
 ) -> str:
     """The whole page as HTML."""
@@ -53,14 +54,14 @@ def page(
             footer=footer,
             style=Markup(styles()),
             script=Markup(script),
-            policy=policy(script, files=any(entry.file for entry in found_views)),
-            entries=Markup(in_script(json.dumps([_listed(entry) for entry in found_views], ensure_ascii=False))),
+            policy=content_policy(script, files=any(entry.file for entry in found_views)),
+            entries=Markup(in_script(json.dumps([_entry_data(entry) for entry in found_views], ensure_ascii=False))),
         )
     )
 
 
-def policy(script: str, *, files: bool) -> str:
-    """Nothing comes from a network; no script runs but the page's own and, where they lie beside it, its cases'."""
+def content_policy(script: str, *, files: bool) -> str:
+    """A content security policy: no network, and no scripts but the page's own and those of cases beside it."""
     allowed = f"'{digest(script)}'" + (" 'self' file:" if files else "")
     return (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
@@ -69,23 +70,23 @@ def policy(script: str, *, files: bool) -> str:
 
 
 def in_script(text: str) -> str:
-    """JSON that cannot end the element it stands in, nor open a comment there."""
+    """JSON that can neither end its element nor open a comment."""
     return text.replace("<", "\\u003c")
 
 
-def _listed(entry: CaseEntry) -> dict[str, object]:
+def _entry_data(entry: CaseEntry) -> dict[str, object]:
     return {"index": entry.index, "name": entry.name, "group": entry.group, "file": entry.file}
 
 
 def _environment(cases: Mapping[str, CaseEntry]) -> Environment:
-    made = Environment(
+    environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {
+    environment.filters |= {
         "kind": lambda part: type(part).__name__,
         "halves": halves,
         "hover": hover,
@@ -96,18 +97,18 @@ def _environment(cases: Mapping[str, CaseEntry]) -> Environment:
         "headline": headline,
         "in_script": lambda text: Markup(in_script(text)),
     }
-    made.globals |= {"cases": cases, "LINES": LINES, "PRINTED": PRINTED, "TELLING": TELLING, "WORDY": WORDY}
-    return made
+    environment.globals |= {"cases": cases, "LINES": LINES, "PRINTED": PRINTED, "TELLING": TELLING, "WORDY": WORDY}
+    return environment
 
 
 def halves(cell: Cell) -> tuple[str, str]:
-    """What is shown of a number, and its interval."""
+    """The shown number and its interval."""
     value, bracket, interval = cell.shown.partition(" (")
     return (value, bracket + interval) if cell.low and interval.endswith(")") else (cell.shown, "")
 
 
 def hover(cell: Cell) -> str:
-    """What shows under the pointer: why, else all digits and the file that has them."""
+    """The tooltip of a cell: why it is undefined, or all digits and the file."""
     if cell.why or not cell.at:
         return cell.why
     interval = f" ({cell.low} to {cell.high})" if cell.low else ""
@@ -115,18 +116,54 @@ def hover(cell: Cell) -> str:
 
 
 def width(svg: str) -> int:
-    """The natural width of a drawing in pixels."""
-    found = re.match(r"<svg[^>]*? width=\"(\d+)", svg)
-    return int(found[1]) if found else 560
+    """The width of a chart in pixels."""
+    match = re.match(r"<svg[^>]*? width=\"(\d+)", svg)
+    return int(match[1]) if match else 560
 
 
 def case_of(row: Sequence[Cell]) -> str:
-    """The case that a line of a table is about."""
+    """The case that a row of a table is about."""
     return next((cell.case for cell in row if cell.case), "")
 
 
 def headline(table: PageTable) -> int | None:
-    """The column to show beneath a small picture: kappa, else the first number."""
+    """The column to show beneath a thumbnail: kappa, else the first number."""
     numbers = [i for i, column in enumerate(table.columns) if column.number]
     kappas = [i for i in numbers if "kappa" in table.columns[i].title.lower()]
     return next(iter(kappas + numbers), None)
+
+
+# --- style sheets and scripts
+
+FRONT = Path(__file__).parent / "front"
+ENTRY = "page.js"
+STYLES = ("page.css", "viewer.css", "print.css")
+IMPORT = re.compile(r"^import\b[^;]*?[\"']\./([\w.-]+)[\"'];[ \t]*\n?", re.MULTILINE)
+EXPORT = re.compile(r"^export (?=(?:async |function|class|const|let)\b)", re.MULTILINE)
+
+
+def scripts(folder: Path | None = None) -> str:
+    """All modules as one without imports, each after those that it imports."""
+    return "\n".join(_without_imports(name, folder or FRONT) for name in module_order(folder or FRONT))
+
+
+def styles(folder: Path | None = None) -> str:
+    """The style sheets, the one for print last."""
+    return "\n".join(((folder or FRONT) / name).read_text(encoding="utf-8") for name in STYLES)
+
+
+def module_order(folder: Path, entry: str = ENTRY) -> list[str]:
+    """The modules that an entry needs, imported ones first."""
+    modules: list[str] = []
+    for needed in IMPORT.findall((folder / entry).read_text(encoding="utf-8")):
+        modules += [name for name in module_order(folder, needed) if name not in modules]
+    return [*modules, entry]
+
+
+def digest(script: str) -> str:
+    """The digest by which a content security policy allows a script."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
+
+
+def _without_imports(name: str, folder: Path) -> str:
+    return EXPORT.sub("", IMPORT.sub("", (folder / name).read_text(encoding="utf-8"))).strip() + "\n"

@@ -118,7 +118,7 @@ def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
     note = f"case {case.name}: heatmap without its image: {problem}" if problem else ""
     score, ranked = _ranking(reading, plan) if case.ranks else (None, None)
     files = _saved(reading, plan, heat, ranked) if plan.folder is not None else ()
-    region = case.region(reading.grid)
+    region = reading.region
     inside = None if isinstance(region, str) else np.asarray(region) != 0
     shown = heat if ranked is None else ranked
     found = find_regions(shown if inside is None else np.where(inside, shown, 0), reading.grid.spacing)

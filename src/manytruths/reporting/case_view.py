@@ -1,0 +1,285 @@
+"""The data of a case for the viewer of the page, as JSON of a limited size: orientation, maps, image, thumbnail."""
+
+from __future__ import annotations
+
+import io
+import zlib
+from base64 import b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..charts import best_slice
+from ..charts.canvas import Scale, as_bytes, central_range
+from ..charts.overlays import heat_panel
+from ..core.columns import Column
+from ..core.tally import Tally
+from ..shape.grid import Grid
+from ..study.case import Reading
+from .layers import Layer, LayeredCase
+
+Array = NDArray[Any]
+
+SIDES = (2048, 1400, 1000, 720, 512, 384, 256, 160)
+"""Pixels along the longest side of an image, the preferred size first."""
+MARGIN = 2
+"""Slices shown above and below what anybody marked."""
+MOST_ITEMS = 1 << 26
+"""Largest number of pixels of a map, for the memory of the browser."""
+WHITE = "#ffffff"
+"""Colour of reference standards; no rater has it."""
+DIGITS = 6
+"""Significant digits of the values of a layer."""
+
+
+@dataclass(frozen=True)
+class ViewPlan:
+    """What to show of a case, and how large the data may be."""
+
+    images: bool = True
+    """Whether images are shown beneath the outlines."""
+    largest: int = 1 << 22
+    """Largest size of the data of a case, in bytes."""
+    thumbnail: int = 132
+    """Pixels along the longer side of the thumbnail."""
+    colours: Mapping[str, str] | None = None
+
+
+def view_data(reading: Reading, layered: LayeredCase, plan: ViewPlan) -> dict[str, Any]:
+    """The data that the viewer needs to show a case."""
+    display = Display.of(reading.grid)
+    maps = [display.orient(each) for each in layered.maps]
+    marked = display.orient(layered.heat) > 0
+    slices = _marked_slices(marked)
+    maps = [each[slices] for each in maps]
+    step, packs = _fit_maps(maps, plan.largest)
+    held = sum(len(pack["data"]) for pack in packs)
+    image, note = reading.picture if plan.images else (None, "")
+    shown = maps[0][:, ::step, ::step].shape
+    table = layered.table
+    return {
+        "name": reading.case.name,
+        "shape": list(shown),
+        "axis": "slice",
+        "first": slices.start,
+        "of": len(marked),
+        "start": _fullest_slice(marked[slices]),
+        "step": step,
+        "places": display.places(reading.grid.shape, slices.start, step),
+        "letters": display.letters,
+        "aspect": display.aspect,
+        "image": None if image is None else _image_data(display.orient(image)[slices], plan.largest - held),
+        "maps": packs,
+        "patterns": pack_array(table.patterns.T[None]),
+        "labels": list(table.labels.names),
+        "columns": [_column_data(table, c, plan.colours or {}) for c in table.columns],
+        "absent": sorted({c.name for c in reading.case.absent} - {c.name for c in reading.masks}),
+        "layers": [_layer_data(layer) for layer in layered.layers],
+        "note": "; ".join(_notes(reading, display, step, f"without its image: {note}" if note else "")),
+    }
+
+
+def _notes(reading: Reading, display: Display, step: int, image: str) -> Iterator[str]:
+    if image:
+        yield image
+    if len(reading.grid.shape) == 3 and display.letters is None:
+        yield "the files do not give the orientation of the volume: left and right are unknown"
+    if step > 1:
+        yield f"every {_ordinal(step)} row and column is shown"
+
+
+def _ordinal(number: int) -> str:
+    return {2: "second", 3: "third"}.get(number, f"{number}th")
+
+
+def _marked_slices(marked: NDArray[np.bool_]) -> slice:
+    """The slices around everything that was marked, with a margin; all slices where nothing was."""
+    held = np.flatnonzero(marked.any(axis=(1, 2)))
+    if not len(held):
+        return slice(0, len(marked))
+    return slice(max(0, int(held[0]) - MARGIN), min(len(marked), int(held[-1]) + 1 + MARGIN))
+
+
+def _fullest_slice(marked: NDArray[np.bool_]) -> int:
+    return int(marked.sum(axis=(1, 2)).argmax())
+
+
+def _fit_maps(maps: Sequence[Array], largest: int) -> tuple[int, list[dict[str, Any]]]:
+    """Take every step-th row and column so that the maps fit; the map of patterns is as fine as possible."""
+    step, patterns = _coarsen_maps(maps[:1], 0.5 * largest, 1)
+    room = max(0.0, 0.7 * largest - len(patterns[0]["data"]))
+    further, others = _coarsen_maps([each[:, ::step, ::step] for each in maps[1:]], room, 1)
+    return step, [{**pack, "step": k} for k, packs in ((1, patterns), (further, others)) for pack in packs]
+
+
+def _coarsen_maps(maps: Sequence[Array], room: float, step: int) -> tuple[int, list[dict[str, str]]]:
+    while True:
+        cut = [each[:, ::step, ::step] for each in maps]
+        if all(each.size <= MOST_ITEMS for each in cut):
+            packs = [pack_array(each) for each in cut]
+            if sum(len(pack["data"]) for pack in packs) <= room or min(each.shape[2] for each in cut) < 128:
+                return step, packs
+        step += 1
+
+
+def _image_data(slices: Array, largest: int) -> dict[str, Any]:
+    """Every slice as a picture, as large and as good as fits."""
+    ends = central_range(slices) if slices.dtype != np.uint8 and slices.dtype.kind != "b" else None
+    longest = max(slices.shape[1:3])
+    sides = [side for side in SIDES if side < 2 * longest] or [SIDES[-1]]
+    sizes = [(sides[0], 92), *((side, 80) for side in sides)]
+    half = slices[len(slices) // 2]
+    for side, quality in sizes:
+        if len(encode_picture(half, ends, side, quality)) * len(slices) * 4 / 3 <= largest:
+            break
+    pictures = [encode_picture(each, ends, side, quality) for each in slices]
+    return {"type": "image/webp", "slices": [b64encode(each).decode() for each in pictures]}
+
+
+def _column_data(table: Tally, column: Column, colours: Mapping[str, str]) -> dict[str, str | bool]:
+    name, role = column.name, column.role
+    colour = WHITE if role == "reference" else colours.get(f"algorithm {name}" if role == "algorithm" else name, WHITE)
+    marked = np.isin(table.patterns[:, table.position(column)], table.labels.marks).any()
+    return {"name": name, "role": role, "session": column.session, "colour": colour, "empty": not marked}
+
+
+def _layer_data(layer: Layer) -> dict[str, Any]:
+    rounded = [None if np.isnan(v) else float(f"{v:.{DIGITS}g}") for v in np.asarray(layer.values, float).tolist()]
+    values = [v if v is None or v % 1 else int(v) for v in rounded]
+    return {
+        "name": layer.name, "title": layer.title, "kind": layer.kind, "map": layer.map, "values": values,
+        "most": layer.most,
+    }  # fmt: skip
+
+
+def thumbnail(reading: Reading, layered: LayeredCase, plan: ViewPlan) -> str:
+    """A small heatmap of votes over the image, cropped to what was marked."""
+    display = Display.of(reading.grid)
+    heat = display.orient(layered.heat)
+    at = _fullest_slice(heat > 0)
+    image = reading.picture[0] if plan.images else None
+    rows, columns = _square_around(heat[at] > 0)
+    ground = None if image is None else display.orient(image)[at][rows, columns]
+    cut = heat[at][rows, columns]
+    drawn = heat_panel(
+        ground, cut, max(1, len(layered.table.raters)), True, 0.75, Scale.of(cut.shape, plan.thumbnail, 1)
+    )
+    return data_url(encode_picture(drawn, None, plan.thumbnail, 55))
+
+
+def _square_around(marked: NDArray[np.bool_]) -> tuple[slice, slice]:
+    """A square around what was marked, with a margin; the whole image where nothing was."""
+    if not marked.any():
+        return slice(None), slice(None)
+    ends = [np.flatnonzero(marked.any(axis=1 - axis))[[0, -1]] for axis in (0, 1)]
+    side = max(int(1.5 * max(int(b - a) + 1 for a, b in ends)), max(marked.shape) // 4)
+    cuts = []
+    for (a, b), length in zip(ends, marked.shape, strict=True):
+        start = int(np.clip((a + b + 1 - side) // 2, 0, max(0, length - side)))
+        cuts.append(slice(start, min(length, start + side)))
+    return cuts[0], cuts[1]
+
+
+# --- orientation
+
+LETTERS = (("L", "R"), ("P", "A"), ("I", "S"))
+"""Letters of the low and the high end of each axis of space."""
+
+
+@dataclass(frozen=True)
+class Display:
+    """Which axes of the file are shown as slices, rows and columns, and which of them are flipped."""
+
+    axes: tuple[int, ...]
+    flipped: tuple[bool, ...]
+    spacing: tuple[float, ...] | None = None
+    letters: tuple[str, str, str, str] | None = None
+    """Letters at the left, right, top and bottom."""
+
+    @classmethod
+    def of(cls, grid: Grid) -> Display:
+        """In radiological orientation where the file gives the orientation; else as stored."""
+        if len(grid.shape) == 2:
+            return cls((0, 1), (False, False), grid.spacing)
+        across, _ = best_slice(np.zeros(grid.shape, bool), spacing=grid.spacing)
+        rows, columns = (axis for axis in range(3) if axis != across)
+        if grid.affine is None or not grid.oriented:
+            return cls((across, rows, columns), (False,) * 3, _along(grid.spacing, across, rows, columns))
+        return cls._in_patient(grid, across, rows, columns)
+
+    @classmethod
+    def _in_patient(cls, grid: Grid, across: int, rows: int, columns: int) -> Display:
+        """The patient's right at the left, anterior or head at the top; in sagittal views, anterior at the left."""
+        matrix = np.array(grid.affine)[:3, :3]
+        space = [int(np.abs(matrix[:, axis]).argmax()) for axis in range(3)]
+        if len(set(space)) < 3:
+            return cls((across, rows, columns), (False,) * 3, _along(grid.spacing, across, rows, columns))
+        if space[rows] < space[columns]:
+            rows, columns = columns, rows  # columns run along the axis nearer to x
+        rising = [matrix[space[axis], axis] > 0 for axis in range(3)]
+        # the high end of each axis comes first: right, anterior, head
+        flipped = (not rising[across], bool(rising[rows]), bool(rising[columns]))
+        sides = LETTERS[space[columns]][::-1] + LETTERS[space[rows]][::-1]
+        return cls((across, rows, columns), flipped, _along(grid.spacing, across, rows, columns), sides)
+
+    def orient(self, array: Array) -> Array:
+        """An array (and its channels, if any) as slices, rows, columns."""
+        more = tuple(range(len(self.axes), array.ndim))
+        turned = array.transpose(*self.axes, *more)
+        turned = turned[tuple(slice(None, None, -1) if back else slice(None) for back in self.flipped)]
+        return turned if len(self.axes) == 3 else turned[None]
+
+    @property
+    def aspect(self) -> float:
+        """Height of a pixel over its width."""
+        return 1.0 if self.spacing is None else self.spacing[-2] / self.spacing[-1]
+
+    def places(self, shape: tuple[int, ...], first: int, step: int) -> list[dict[str, int]]:
+        """For slices (of volumes), rows and columns: the axis of the file, the index it starts at, and the step."""
+        steps = (1, step, step)[-len(self.axes) :]
+        starts = (first, 0, 0)[-len(self.axes) :]
+        axes = []
+        for axis, back, by, start in zip(self.axes, self.flipped, steps, starts, strict=True):
+            axes.append(
+                {"axis": axis, "start": shape[axis] - 1 - start if back else start, "step": -by if back else by}
+            )
+        return axes
+
+
+def _along(spacing: tuple[float, ...] | None, *axes: int) -> tuple[float, ...] | None:
+    return None if spacing is None else tuple(spacing[axis] for axis in axes)
+
+
+# --- arrays and pictures as text
+
+
+def pack_array(array: Array) -> dict[str, str]:
+    """Whole numbers, slice by slice: each row XOR the row above, deflated. Rows of masks mostly equal the row above."""
+    kind = np.min_scalar_type(int(array.max(initial=0)))
+    rows = np.ascontiguousarray(array, kind.newbyteorder("<"))
+    apart = rows.copy()
+    apart[:, 1:] ^= rows[:, :-1]
+    return {"type": f"u{kind.itemsize}", "data": b64encode(zlib.compress(apart.tobytes(), 6)).decode()}
+
+
+def encode_picture(image: Array, ends: tuple[float, float] | None, longest: int, quality: int) -> bytes:
+    """One slice as WebP, in colour where it has channels."""
+    from PIL import Image
+
+    scale = Scale.of(image.shape[:2], longest, 1)
+    small = scale.mean(image[..., :3] if image.ndim == 3 and image.shape[2] >= 3 else _first_channel(image))
+    buffer = io.BytesIO()
+    Image.fromarray(as_bytes(small, image.dtype, ends)).save(buffer, "WEBP", quality=quality, method=2)
+    return buffer.getvalue()
+
+
+def _first_channel(image: Array) -> Array:
+    return image if image.ndim == 2 else image[..., 0]
+
+
+def data_url(content: bytes) -> str:
+    """A picture as a data URL."""
+    return f"data:image/webp;base64,{b64encode(content).decode()}"

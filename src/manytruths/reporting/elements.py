@@ -1,0 +1,206 @@
+"""The elements of a page: cells with the address of their number, sentences, tables, charts, texts, sections."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from ..analyses.printing import number
+from ..analyses.rows import Row
+from ..core.undefined import reason
+from ..io.writing import csv_line
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Text, or a number as shown and as in its file."""
+
+    shown: str
+    value: str = ""
+    """The number as in the file, with all digits; empty for text."""
+    low: str = ""
+    high: str = ""
+    at: str = ""
+    """Where the number is: ``agree/agreement.csv#`` and the cells of its row before the value."""
+    why: str = ""
+    """Why the number is undefined, or another tooltip."""
+    case: str = ""
+    """The case that a click opens."""
+    colour: str = ""
+    """Colour of the rater or algorithm that the cell names: ``#e69f00``."""
+    below: str = ""
+    """An explanation in small type beneath the cell."""
+
+
+INTERVAL = re.compile(r"(.+?) \((?:(.+) )?(\S+?)(?:–| to )(\S+)\)")
+"""A number with its interval as shown: value, name, low, high."""
+Sentence = tuple[str | Cell, ...]
+"""Texts and numbers in sequence."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """The head of a column."""
+
+    title: str
+    help: str = ""
+    """An explanation in one line."""
+    number: bool = True
+
+
+@dataclass(frozen=True)
+class PageTable:
+    """A table that can be sorted, copied and saved as CSV."""
+
+    name: str
+    """Name of the table, unique on the page, and of the file that it is saved as."""
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
+    filter: bool = False
+    """Whether there is a box to filter rows by a word."""
+    closed: bool = False
+    """Whether the table is collapsed at first."""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart with its caption."""
+
+    name: str
+    svg: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Blocks side by side where there is room."""
+
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True)
+class Paragraphs:
+    """Sentences, one paragraph each, or as a list."""
+
+    sentences: tuple[Sentence, ...]
+    title: str = ""
+    listed: bool = False
+    kind: str = ""
+    """``note`` is set apart."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text to copy or save: a methods paragraph, BibTeX, checksums."""
+
+    name: str
+    title: str
+    text: str
+    button: str = "Copy"
+    file: str = ""
+    """Name of the file that it can be saved as; empty where it cannot."""
+    exact: bool = False
+    """Whether line breaks and spaces are kept."""
+    closed: bool = False
+
+
+@dataclass(frozen=True)
+class Cases:
+    """The table of cases, whose rows open the viewer."""
+
+    table: PageTable
+
+
+Block = PageTable | Chart | Beside | Paragraphs | Text | Cases
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of the page."""
+
+    name: str
+    title: str
+    lead: tuple[Sentence, ...] = ()
+    blocks: tuple[Block, ...] = field(default=())
+
+
+def csv_text(value: object) -> str:
+    """A value as the CSV files have it."""
+    if value is None:
+        return ""
+    return float.__repr__(value) if isinstance(value, float) else str(value)
+
+
+def address(file: str, row: Row) -> str:
+    """The address of a number: the file, and the cells of its row up to the statistic."""
+    return f"{file}#{csv_line(row.cells()[: 6 + len(row.extra)])}"
+
+
+def number_cell(
+    file: str, row: Row, digits: int = 2, *, percent: bool = False, interval: bool = True, level: str = ""
+) -> Cell:
+    """A number of a table, with its interval where it has one: ``0.44 (0.37–0.50)``.
+
+    ``level`` names the interval, as in ``95% CI``; ``percent`` shows a share as a percentage.
+    """
+    ends = [None if end is None or math.isnan(end) else end for end in (row.low, row.high)]
+    known = interval and None not in ends
+    shown = _number_text(row.value, digits, percent)
+    if known:
+        low_text, high_text = (_number_text(end, digits, percent) for end in ends)
+        around = f"{low_text}{' to ' if '−' in low_text else '–'}{high_text}"
+        shown += f" ({level} {around})" if level else f" ({around})"
+    low, high = (csv_text(None if end is None else float(end)) if known else "" for end in ends)
+    return Cell(shown, csv_text(float(row.value)), low, high, address(file, row), reason(row.value))
+
+
+def _number_text(value: float | None, digits: int, percent: bool) -> str:
+    if value is None or math.isnan(value):
+        return "–"
+    text = f"{value:.{digits}%}" if percent else number(value, digits)
+    # a number that is rounded to zero has no sign
+    return text.replace("-", "−" if any(sign in "123456789" for sign in text) else "")
+
+
+def text_cell(text: object, **more: str) -> Cell:
+    """A cell without a number."""
+    return Cell(str(text), **more)
+
+
+def spell_intervals(sentence: Sequence[str | Cell], interval: str) -> Sentence:
+    """The sentence with its intervals as words: ``0.63 (95% CI 0.51 to 0.69)``; ``interval`` is their name."""
+    return tuple(part if isinstance(part, str) else _spell_interval(part, interval) for part in sentence)
+
+
+def _spell_interval(cell: Cell, interval: str) -> Cell:
+    match = INTERVAL.fullmatch(cell.shown) if cell.low else None
+    if match is None:
+        return cell
+    value, name, low, high = match.groups()
+    return replace(cell, shown=f"{value} ({name or interval} {low} to {high})")
+
+
+def spell_section(section: Section, interval: str) -> Section:
+    """The section with the intervals of its sentences as words; tables keep theirs."""
+    lead = tuple(spell_intervals(sentence, interval) for sentence in section.lead)
+    return replace(section, lead=lead, blocks=_spell_blocks(section.blocks, interval))
+
+
+def _spell_blocks(blocks: tuple[Block, ...], interval: str) -> tuple[Block, ...]:
+    spelled: list[Block] = []
+    for block in blocks:
+        if isinstance(block, Beside):
+            block = replace(block, blocks=_spell_blocks(block.blocks, interval))
+        elif isinstance(block, Paragraphs):
+            block = replace(block, sentences=tuple(spell_intervals(s, interval) for s in block.sentences))
+        spelled.append(block)
+    return tuple(spelled)
+
+
+def plain_text(sentence: Sequence[str | Cell]) -> str:
+    """A sentence as text."""
+    return "".join(part if isinstance(part, str) else part.shown for part in sentence)

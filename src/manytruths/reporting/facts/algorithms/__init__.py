@@ -1,5 +1,0 @@
-"""How good are the algorithms?"""
-
-from .section import section
-
-__all__ = ["section"]

@@ -1,0 +1,286 @@
+"""``mt.report``: one HTML file about a study, and the files beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import quote
+
+import manytruths
+
+from ..analyses.files import summary_of
+from ..analyses.printing import counted
+from ..analyses.result import Tables, console_or_stdout, open_study
+from ..analyses.rows import Table
+from ..analyses.summaries import Settings
+from ..core.errors import CallError, InputError
+from ..io import write_csv, write_text
+from ..io.results import replacing, write_summary
+from ..io.tables import read_table
+from ..study import Progress, Study
+from ..study.coding import LETTERS, Codes, coded
+from .elements import plain_text, spell_intervals
+from .findings import Findings, ReportPlan, compute_findings
+from .sections import make_sections
+from .sections.numbers import all_tables
+
+
+@dataclass(frozen=True, repr=False)
+class Report:
+    """The result of :func:`manytruths.report`: the files that were written, and every table that the page quotes.
+
+    Attributes
+    ----------
+    path : Path
+        The page.
+    folder : Path
+        Tables, and the pictures of cases where there are too many to fit inside the page.
+    key : Path or None
+        Which code stands for which name, where names were replaced by codes.
+    findings : Findings
+        Results of all analyses on the page.
+    files : tuple of Path
+        Every file in ``folder``.
+    tables : Tables
+        Tables of all commands, by command and name: ``tables["agree/pairs"].to_frame()`` is a pandas DataFrame.
+    """
+
+    path: Path
+    folder: Path
+    key: Path | None
+    findings: Findings
+    files: tuple[Path, ...]
+
+    @cached_property
+    def tables(self) -> Tables[Table]:
+        """Tables of all commands, by command and name."""
+        tables: Tables[Table] = Tables(())
+        tables.update((file.removesuffix(".csv"), table) for file, table in all_tables(self.findings))
+        return tables
+
+    @cached_property
+    def lead(self) -> tuple[str, ...]:
+        """The first sentences of the page."""
+        from .sections import summary
+        from .sections.cases import coverage_sentence
+        from .sections.vocabulary import interval_name
+
+        sentences = (*summary.section(self.findings).lead, coverage_sentence(self.findings))
+        interval = interval_name(self.findings)
+        return tuple(plain_text(spell_intervals(sentence, interval)) for sentence in sentences)
+
+    def describe(self) -> str:
+        """The page and its study, in one line."""
+        study, size = self.findings.study, self.path.stat().st_size / 1e6
+        counts = ((len(study.rater_names), "rater"), (len(study), "case"), (len(study.subjects), "subject"))
+        return f"{', '.join(counted(*pair) for pair in counts)}; {self.path} ({size:.1f} MB)"
+
+    def print(self, console: Any = None) -> None:
+        """Print what the page says first, and where the files are."""
+        console = console_or_stdout(console)
+        for line in (*self.lead, "", *self._places()):
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    def _places(self) -> Iterator[str]:
+        yield f"the report:  {self.path} ({self.path.stat().st_size / 1e6:.1f} MB)"
+        yield f"its tables:  {self.folder}"
+        if any(view.file for view in self.findings.views.values()):
+            yield f"pictures:    {self.folder / 'cases'}, which the page opens: keep the two together"
+        if self.key is not None:
+            yield f"the key:     {self.key}; it identifies raters, cases and subjects, so do not send it along"
+
+    def __repr__(self) -> str:
+        return f"<Report: {self.describe()}; tables: {', '.join(self.tables)}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: a link to the page, its first sentences, and the tables to be opened."""
+        link = f'<a href="{quote(self.path.as_posix())}" target="_blank">{escape(str(self.path))}</a>'
+        sentences = "".join(f"<p>{escape(sentence)}</p>" for sentence in self.lead)
+        tables = "".join(
+            f"<details><summary>{escape(name)} ({len(table)} rows)</summary>{table._repr_html_()}</details>"
+            for name, table in self.tables.items()
+        )
+        return f"<div><b>Report</b>: {link}{sentences}{tables}</div>"
+
+
+def report(
+    study: Study | str | Path,
+    *,
+    to: str | Path = "report.html",
+    title: str = "",
+    consensus: str | Sequence[str] = ("vote:0.5", "staple"),
+    prior: float | str = "prevalence",
+    threshold: float | None = None,
+    tolerance: float | None = None,
+    distances: bool = True,
+    missing: Literal["worst", "exclude"] = "worst",
+    kappa_scale: str = "landis_koch",
+    exclude_group: Sequence[str] = (),
+    show_images: bool = True,
+    viewer: bool = True,
+    codes: bool = False,
+    seed: int = 0,
+    resamples: int = 2000,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> Report:
+    """Write everything about a study to one HTML file, with the tables that it quotes in a folder beside it.
+
+    The page holds agreement, raters, every case with its outlines, the reference standard, complexity, the algorithms
+    where the study has predictions, and how everything was computed. It needs no network.
+
+    Parameters
+    ----------
+    study : Study, str or Path
+        A study, or what :meth:`Study.open` takes: a template with ``{rater}`` and ``{case}``, or a ``study.toml``. With
+        ``predictions`` the algorithms are evaluated.
+    to : str or Path
+        The page. A folder gets a ``report.html``; the tables of ``report.html`` are written to ``report_files``.
+    title : str
+        Title of the page.
+    consensus : str or sequence of str
+        Consensus methods to show as reference standards, as in :func:`manytruths.consensus`: ``"vote:0.5"``,
+        ``"staple"``, ``"lsml"``, …
+    prior : float or str
+        Prior of STAPLE: ``"prevalence"``, ``"marked"``, ``"estimated"``, or a number.
+    threshold : float, optional
+        Threshold at which predicted probabilities are also evaluated as masks.
+    tolerance : float, optional
+        Distance within which outlines count as equal (surface Dice); by default that of the raters among each other.
+    distances : bool
+        Whether to compute distances between outlines, which take most of the time of an evaluation.
+    missing : {"worst", "exclude"}
+        Missing predictions get the worst score, or exclude their case for every algorithm.
+    kappa_scale : {"landis_koch", "fleiss", "altman", "shrout"}
+        Scale of the words for kappa.
+    exclude_group : sequence of str
+        Groups to leave out of additional means.
+    show_images : bool
+        Whether to show the images beneath the outlines.
+    viewer : bool
+        Whether to show outlines and maps of the cases at all.
+    codes : bool
+        De-identify: replace the names of cases, subjects and raters by codes. The key is written beside the page
+        (``report_key.csv``) and keeps the codes the same in the next report.
+    seed, resamples : int
+        Seed and number of resamples of the bootstrap over subjects.
+    jobs : int
+        Number of worker processes. Results do not depend on it.
+    progress : callable, optional
+        Called with the number of cases that are done and of all cases.
+
+    Returns
+    -------
+    Report
+        The paths that were written, ``tables``, and what the page says first.
+
+    Raises
+    ------
+    CallError
+        If ``to`` is neither a folder nor an HTML file, or if a consensus method is unknown or named twice.
+
+    Examples
+    --------
+    >>> import manytruths as mt
+    >>> study = mt.Study.open("manytruths-demo/study")  # doctest: +SKIP
+    >>> mt.report(study, to="report.html").tables["agree/pairs"].to_frame()  # doctest: +SKIP
+    """
+    methods = _consensus_methods(consensus)
+    staple = {"prior": prior}
+    evaluate = {"threshold": threshold, "tolerance": tolerance, "distances": distances, "missing": missing}
+    plan = ReportPlan(
+        methods, {"staple": staple, "staple_map": {**staple, "smoothing": 0.0}}, evaluate,
+        images=show_images, viewer=viewer, title=title, coded=codes,
+    )  # fmt: skip
+    left_out = (exclude_group,) if isinstance(exclude_group, str) else tuple(exclude_group)
+    settings = Settings(seed=seed, resamples=resamples, scale=kappa_scale, without=left_out, jobs=jobs)
+    return _write_report(open_study(study), _page_path(Path(to)), plan, settings, progress)
+
+
+def _consensus_methods(consensus: str | Sequence[str]) -> tuple[str, ...]:
+    names = consensus.split(",") if isinstance(consensus, str) else consensus
+    methods = tuple(name for name in map(str.strip, names) if name)
+    if not methods or len(set(methods)) < len(methods):
+        raise CallError(f"consensus wants one or more different methods; got {', '.join(methods) or 'none'}")
+    return methods
+
+
+def _page_path(to: Path) -> Path:
+    """The page; a folder gets a ``report.html``."""
+    if to.suffix.lower() in (".html", ".htm"):
+        return to
+    if to.suffix and not to.is_dir():
+        raise CallError(f"a report is an HTML file; got {to}: give it the ending .html")
+    return to / "report.html"
+
+
+def _write_report(study: Study, path: Path, plan: ReportPlan, settings: Settings, progress: Progress | None) -> Report:
+    folder = path.with_name(f"{path.stem}_files")
+    key = path.with_name(f"{path.stem}_key.csv") if plan.coded else None
+    run: dict[str, Any] = {"jobs": settings.jobs}
+    beside = [] if key is None else [key]
+    with replacing(folder, files=[path, *beside], run=run) as (stage, page, *keys):
+        if key is not None:
+            study = _replace_names(study, key, keys[0])
+        findings = compute_findings(study, plan, stage, settings=settings, progress=progress)
+        views = [stage.parent / view.file for view in findings.views.values() if view.file]
+        files = [*write_tables(findings, stage), *views]
+        write_summary(stage, _summary(findings), files)
+        write_text(page, render_page(findings))
+        run["seconds_by_step"] = findings.seconds
+    return Report(path, folder, key, findings, tuple(folder / file.relative_to(stage) for file in files))
+
+
+def _replace_names(study: Study, key: Path, to: Path) -> Study:
+    """The study under codes; codes of an earlier key are kept, and the key is written to ``to``."""
+    before: dict[Any, dict[str, str]] = {kind: {} for kind in LETTERS}
+    for code, row in read_table(str(key), "code").items() if key.is_file() else ():
+        if not {"kind", "name"} <= row.keys():
+            raise InputError(
+                f"{key} is no key of codes (kind, code, name); move it away, or choose another name for the page"
+            )
+        before.setdefault(row["kind"], {})[row["name"]] = code
+    codes = Codes.of(study, Codes(before))
+    write_csv(to, codes.rows(), ("kind", "code", "name"))
+    return coded(study, codes)
+
+
+def render_page(findings: Findings) -> str:
+    """The page as HTML."""
+    from .page import CaseEntry, page_html
+
+    study = findings.study
+    groups = {case.name: "; ".join(case.groups) for case in study}
+    entries = [
+        CaseEntry(number, name, groups[name], view.thumbnail, view.inside, view.file)
+        for number, (name, view) in enumerate(findings.views.items())
+    ]
+    raters, cases = len(study.rater_names), len(study)
+    title = findings.title or f"{raters} raters, {cases} case{'' if cases == 1 else 's'}: how far do they agree?"
+    subtitle = f"A report by manytruths {manytruths.__version__}"
+    footer = f"Made with manytruths {manytruths.__version__}."
+    return page_html(make_sections(findings), entries, title=title, subtitle=subtitle, footer=footer)
+
+
+def write_tables(findings: Findings, folder: Path, *, pictures: bool = False) -> list[Path]:
+    """Write the tables of every command, each in a folder of its name."""
+    agreement = findings.agreement
+    paths = agreement.write_into(folder / "agree", agreement.map_files, pictures=pictures)
+    paths += findings.fusion.write_into(folder / "fuse", findings.fusion.map_files, pictures=pictures)
+    if findings.evaluation is not None:
+        maps = findings.evaluation.write_maps(folder / "evaluate") if pictures else []
+        paths += findings.evaluation.write_into(folder / "evaluate", maps, pictures=pictures)
+    if findings.ranking is not None:
+        paths += findings.ranking.write_into(folder / "rank", pictures=pictures)
+    if findings.plan is not None:
+        paths += findings.plan.write_into(folder / "plan", pictures=pictures)
+    return paths
+
+
+def _summary(findings: Findings) -> Mapping[str, Any]:
+    study = {"cases": len(findings.study), "raters": list(findings.study.rater_names), "settings": findings.settings}
+    return summary_of("report", (), **study)

@@ -1,0 +1,412 @@
+"""Scores of the algorithms: against every reference standard (Zeng 2021), and compared with the raters.
+
+The comparison measures how closely an algorithm and each rater agree with the same references, mostly the other raters;
+it does not measure who is right. A verdict is based on differences from each rater on the same cases. It is certain
+where the intervals of these differences agree; where they do not, the text says what else they leave open.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from ...analyses.evaluate.case_scores import EVERYBODY
+from ...analyses.evaluate.evaluate import Evaluation
+from ...analyses.evaluate.human_range import OTHERS, HumanRange
+from ...analyses.evaluate.mask_scores import MEAN, LabelScores
+from ...analyses.evaluate.missing_scores import UNMARKED
+from ...analyses.evaluate.printing import NAMES, ONE_MORE, unit_of
+from ...analyses.printing import number, number_word
+from ...analyses.rows import Row
+from ...core.notes import code_of
+from ...core.undefined import code
+from ...evaluation.ranking.scores import is_distance
+from ..elements import Block, Cell, Column, PageTable, number_cell, text_cell
+from ..findings import Findings
+from .vocabulary import (
+    INTERSECTION,
+    UNION,
+    consensus_methods,
+    given_references,
+    interval_name,
+    mean_over,
+    method_name,
+    rater_cell,
+    sd_column,
+    standard_cell,
+    subject_word,
+)
+
+SCORES, VERDICTS = "evaluate/scores.csv", "evaluate/verdicts.csv"
+
+Rows = dict[tuple[str, str, str, str], Row]
+"""Rows by label, algorithm, reference and statistic."""
+
+METRICS = {
+    "dice": "Overlap. 1: the same mask; 0: nothing in common",
+    "iou": "What both marked over what either marked; 1 is the same mask",
+    "hausdorff": "The largest distance between the two outlines: the worst place counts",
+    "hausdorff_95": "The distance within which 95% of the outlines lie: the worst 5% do not count",
+}
+"""Metrics of the tables, and their meaning."""
+VERDICT_METRICS = {
+    "dice": METRICS["dice"],
+    "hausdorff_95": METRICS["hausdorff_95"],
+    "surface_dice": "Share of the outlines that lie as close to each other as two raters' do",
+    "extended_dice": "Dice in which pixels that some raters marked count as no error",
+}
+ALGORITHM = Column("Algorithm", "What is evaluated", number=False)
+JUDGED_BY = Column("Judged by", "What is taken as the reference standard", number=False)
+MOST_ACROSS = 8
+"""Most columns of a table; with more algorithms and standards, single raters are left out."""
+LONG = 12
+
+
+def rows_of(evaluation: Evaluation, scope: str) -> Rows:
+    """Scores of a scope, over all groups."""
+    return {
+        (r.label, str(r["algorithm"]), str(r["against"]), r.statistic): r
+        for r in evaluation.table("scores").rows
+        if r.scope == scope and not r.group
+    }
+
+
+def algorithms_of(findings: Findings) -> list[str]:
+    """Names of the algorithms, in order."""
+    return [column.name for column in findings.study.algorithms]
+
+
+def standards_of(findings: Findings, rows: Rows) -> list[str]:
+    """Reference standards in order: given ones, consensus, the mean over raters, each rater."""
+    assert findings.evaluation is not None
+    met = dict.fromkeys(against for _, _, against, _ in rows)
+    order = [
+        *given_references(findings.study),
+        *findings.evaluation.plan.truths,
+        MEAN.name,
+        *findings.study.rater_names,
+    ]
+    return [name for name in dict.fromkeys(order) if name in met]
+
+
+def main_standards(findings: Findings) -> list[str]:
+    """Consensus methods: those of the page first, then those that only algorithms are judged by."""
+    truths = findings.evaluation.plan.truths if findings.evaluation else ()
+    return [
+        *(m for m in findings.fusion.methods if m in truths),
+        *(t for t in truths if t not in findings.fusion.methods),
+    ]
+
+
+def judged_label(findings: Findings) -> str:
+    """The label of the main scores: all labels together where they were judged so, else the first."""
+    hard = findings.evaluation.hard if findings.evaluation else None
+    return hard.parts[0].label if hard else ""
+
+
+def algorithm_cell(findings: Findings, name: str) -> Cell:
+    """An algorithm by name and colour."""
+    return text_cell(name, colour=findings.colours.get(f"algorithm {name}", ""))
+
+
+def judge_cell(findings: Findings, name: str) -> Cell:
+    """A reference: a rater with their colour, or a consensus with an explanation."""
+    if name in findings.study.rater_names:
+        return rater_cell(findings, name)
+    if name in consensus_methods(findings):
+        return standard_cell(findings, name)
+    return text_cell(name, why="against each rater, then averaged" if name == MEAN.name else "given with the study")
+
+
+def empty_masks(findings: Findings) -> str:
+    """A note on distances, where any was to or from an empty mask."""
+    rows = findings.evaluation.table("scores").rows if findings.evaluation else ()
+    if not any(code(row.value) == UNMARKED for row in rows):
+        return ""
+    return "A distance to or from an empty mask counts as the image's diagonal: a few such cases drive a mean distance."
+
+
+def tolerances(findings: Findings) -> list[str]:
+    """The tolerances of surface Dice, by label, with the unit."""
+    judged = findings.evaluation
+    if judged is None or judged.hard is None or not judged.plan.distances:
+        return []
+    unit = "mm" if next(iter(judged.hard.parts[0].tallies.values())).unit else "pixels"
+    parts = [p for p in judged.hard.parts if not math.isnan(p.tolerance)]
+    return [f"{p.tolerance:.3g} {unit}" + (f" ({p.label})" if p.label else "") for p in parts]
+
+
+def label_title(part: LabelScores, title: str) -> str:
+    """A title with the label it is about."""
+    return f"{part.label}: {title}" if part.label else title
+
+
+def with_unit(part: LabelScores, statistic: str) -> str:
+    """A metric's name, with its unit where it is a distance."""
+    name = NAMES[statistic]
+    return f"{name[0].upper()}{name[1:]}" + (f" ({unit_of(part)})" if is_distance(statistic) else "")
+
+
+def digits_of(statistic: str) -> int:
+    """Digits of a metric: one for distances, else two."""
+    return 1 if is_distance(statistic) else 2
+
+
+def cross_table(
+    findings: Findings, name: str, title: str, rows: Rows, label: str, statistic: str, file: str, *, digits: int = 2,
+    note: str = "", closed: bool = False,
+) -> PageTable | None:  # fmt: skip
+    """One metric, algorithms by reference standards; the larger number of the two goes into rows."""
+    standards, algorithms = standards_of(findings, rows), algorithms_of(findings)
+    if min(len(standards), len(algorithms)) > MOST_ACROSS:
+        standards = [s for s in standards if s not in findings.study.rater_names]
+    cells = {
+        (a, s): number_cell(file, rows[label, a, s, statistic], digits)
+        for a in algorithms
+        for s in standards
+        if (label, a, s, statistic) in rows
+    }
+    standards = [s for s in standards if any((a, s) in cells for a in algorithms)]
+    if not cells:
+        return None
+    gap = text_cell("–")
+    if len(standards) >= len(algorithms):
+        head, across = JUDGED_BY, algorithms
+        lines = [(judge_cell(findings, s), *(cells.get((a, s), gap) for a in algorithms)) for s in standards]
+    else:
+        head, across = ALGORITHM, [judge_cell(findings, s).shown for s in standards]
+        lines = [(algorithm_cell(findings, a), *(cells.get((a, s), gap) for s in standards)) for a in algorithms]
+    meaning = METRICS.get(statistic, "")
+    columns = (
+        head,
+        *(
+            Column(title_across, f"{NAMES[statistic]}. {meaning}" if meaning else NAMES[statistic])
+            for title_across in across
+        ),
+    )
+    return PageTable(name, title, columns, tuple(lines), note, len(lines) > LONG, closed)
+
+
+def score_tables(findings: Findings) -> Iterator[Block]:
+    """Dice by label, then all scores in one list (Zeng 2021), and extended Dice."""
+    evaluation = findings.evaluation
+    if evaluation is None or evaluation.hard is None:
+        return
+    means, deviations = rows_of(evaluation, "mean"), rows_of(evaluation, "std")
+    parts = evaluation.hard.parts
+    for i, part in enumerate(parts):
+        title = label_title(part, f"Dice by each reference standard, {mean_over(findings)}")
+        note = (
+            f"A {subject_word(findings)} where nothing is marked and nothing found has no Dice, and is left out."
+            if not i
+            else ""
+        )
+        table = cross_table(findings, f"algorithm-dice{i or ''}", title, means, part.label, "dice", SCORES, note=note)
+        yield from [table] if table else []
+    yield _score_list(findings, parts, means, deviations)
+    yield from _extended_dice_table(findings, parts, means, deviations)
+
+
+def _score_list(findings: Findings, parts: Sequence[LabelScores], means: Rows, deviations: Rows) -> PageTable:
+    """A row for every algorithm and reference standard; standard deviations where there are several subjects."""
+    shown = [s for s in METRICS if any(key[3] == s for key in means)]
+    scopes = (means, deviations) if len(findings.study.subjects) > 1 else (means,)
+    lines = tuple(
+        (
+            *_label_cells(parts, part),
+            algorithm_cell(findings, algorithm),
+            judge_cell(findings, standard),
+            *(_score_cell(scope, (part.label, algorithm, standard, s)) for s in shown for scope in scopes),
+            text_cell(means[part.label, algorithm, standard, "dice"].n),
+        )
+        for part in parts
+        for standard in standards_of(findings, means)
+        for algorithm in algorithms_of(findings)
+        if (part.label, algorithm, standard, "dice") in means
+    )
+    columns = [*_label_heads(parts), ALGORITHM, JUDGED_BY]
+    for s in shown:
+        columns += [Column(with_unit(parts[0], s), METRICS[s]), *_sd_columns(findings, f"{NAMES[s]} SD")]
+    columns.append(Column("n", f"{subject_word(findings).capitalize()}s for which Dice is defined"))
+    title = f"All scores: algorithm by reference standard, {mean_over(findings)}"
+    return PageTable("algorithm-scores", title, tuple(columns), lines, empty_masks(findings), filter=True, closed=True)
+
+
+def _score_cell(rows: Rows, key: tuple[str, str, str, str]) -> Cell:
+    return number_cell(SCORES, rows[key], digits_of(key[3])) if key in rows else text_cell("–")
+
+
+def _sd_columns(findings: Findings, title: str = "SD") -> list[Column]:
+    return [sd_column(findings, title)] if len(findings.study.subjects) > 1 else []
+
+
+def _label_heads(parts: Sequence[LabelScores]) -> list[Column]:
+    return [Column("Label", "What was marked", number=False)] if len(parts) > 1 else []
+
+
+def _label_cells(parts: Sequence[LabelScores], part: LabelScores) -> list[Cell]:
+    return [text_cell(part.label or "all")] if len(parts) > 1 else []
+
+
+def _extended_dice_table(
+    findings: Findings, parts: Sequence[LabelScores], means: Rows, deviations: Rows
+) -> Iterator[PageTable]:
+    """Extended Dice (Zeng 2021): pixels that some raters marked are no error."""
+    scopes = (means, deviations) if len(findings.study.subjects) > 1 else (means,)
+    lines = tuple(
+        (
+            *_label_cells(parts, part),
+            algorithm_cell(findings, algorithm),
+            *(_score_cell(scope, (part.label, algorithm, EVERYBODY.name, "extended_dice")) for scope in scopes),
+            number_cell(SCORES, means[part.label, algorithm, EVERYBODY.name, "inner_outer_ratio"], interval=False),
+        )
+        for part in parts
+        for algorithm in algorithms_of(findings)
+        if (part.label, algorithm, EVERYBODY.name, "extended_dice") in means
+    )
+    if lines:
+        columns = (
+            *_label_heads(parts),
+            ALGORITHM,
+            Column("Extended Dice", VERDICT_METRICS["extended_dice"]),
+            *_sd_columns(findings),
+            Column("Shared by raters", "What all raters marked over what any marked; where low, nearly all score 1"),
+        )
+        note = "Only pixels that no rater marked, or that every rater marked, count as errors here."
+        yield PageTable("extended-dice", "Within what raters accept: extended Dice", columns, lines, note)
+
+
+def verdict_table(findings: Findings) -> Iterator[PageTable]:
+    """Each algorithm compared with the raters, judged by the same references."""
+    evaluation = findings.evaluation
+    if evaluation is None or evaluation.hard is None or not evaluation.table("verdicts").rows:
+        return
+    parts = {part.label: part for part in evaluation.hard.parts}
+    rows = [r for r in evaluation.table("verdicts").rows if _is_shown(r)]
+    several = list(parts.values())
+    lines = tuple((*_label_cells(several, parts[r.label]), *_verdict_row(findings, r, parts)) for r in rows)
+    columns = (
+        *_label_heads(several),
+        Column("Algorithm", "What is compared with the raters", number=False),
+        Column("Measure", "The metric", number=False),
+        Column("Judged by", "The reference; raters are never judged by their own mask", number=False),
+        Column("Algorithm's mean", f"Mean over {subject_word(findings)}s, with its {interval_name(findings)}"),
+        Column("Raters' means", "The lowest and the highest of the raters' own means", number=False),
+        Column("Verdict", "Whether it agrees with the judge more closely than every rater, less closely, or neither; "
+               "then what the intervals of the differences leave open", number=False),
+    )  # fmt: skip
+    distances = empty_masks(findings) if any(is_distance(r.statistic) for r in rows) else ""
+    note = " ".join(filter(None, (PAIRED, one_more_rater(findings), distances)))
+    yield PageTable(
+        "algorithm-verdicts", "Algorithms compared with the raters", columns, lines, note, len(lines) > LONG
+    )
+
+
+def _is_shown(row: Row) -> bool:
+    """Whether a row is shown: some metrics against the other raters, Dice against the rest."""
+    against = str(row["against"])
+    if against == OTHERS:
+        return row.statistic in VERDICT_METRICS
+    return row.statistic == ("extended_dice" if against == EVERYBODY.name else "dice")
+
+
+def _verdict_row(findings: Findings, row: Row, parts: dict[str, LabelScores]) -> Iterator[Cell]:
+    assert findings.evaluation is not None
+    assert findings.evaluation.hard is not None
+    algorithm, against = str(row["algorithm"]), str(row["against"])
+    human = findings.evaluation.hard.ranges[row.label, against, row.statistic]
+    digits = digits_of(row.statistic)
+    yield algorithm_cell(findings, algorithm)
+    yield text_cell(with_unit(parts[row.label], row.statistic), why=VERDICT_METRICS.get(row.statistic, ""))
+    yield text_cell(judge_name(findings, against))
+    yield number_cell(VERDICTS, row, digits)
+    yield text_cell(range_text(human, digits), why="columns human_low and human_high of the file")
+    yield text_cell(verdict_text(human, algorithm))
+
+
+def judge_name(findings: Findings, against: str) -> str:
+    """The reference that raters and algorithms are both judged by."""
+    if against == OTHERS:
+        return "the other raters"
+    if against == EVERYBODY.name:
+        return "what the other raters accept"
+    if against in given_references(findings.study):
+        return against
+    name = method_name(against, len(findings.study.rater_names) - 1)
+    names = {UNION: "what any of the other raters marked", INTERSECTION: "what all of the other raters marked"}
+    return names.get(name, f"{name} of the other raters")
+
+
+# --- comparison with the raters
+
+INSIDE = "among the raters"
+PLACES = {
+    "above": "agreeing with the raters more closely than any of them does with the others",
+    "below": "agreeing with the raters less closely than any of them does with the others",
+    "inside": f"{INSIDE} on the same cases",
+}
+"""Phrases that follow a mean."""
+OPEN = {
+    "above": "agree more closely than any of them",
+    "inside": "lie among them",
+    "below": "agree less closely than any of them",
+}
+SHORT_PLACES = {"above": "closer", "inside": "among them", "below": "further off"}
+PAIRED = (
+    "Verdicts go by differences from each rater on the same cases, not by comparing the means: an algorithm whose mean "
+    "lies outside the raters' means can still be among them."
+)
+UNSURE = " (too few cases to be sure)"
+
+
+def verdict_text(human: HumanRange, algorithm: str) -> str:
+    """The verdict in words, such as ``among the raters, or closer``."""
+    verdict = human.verdict(algorithm)
+    if not verdict:
+        return "no verdict"
+    judge = "the others" if human.against == OTHERS else "it"
+    texts = {"above": f"closer to {judge} than every rater", "below": f"further from {judge} than every rater"}
+    left = "".join(f", or {SHORT_PLACES[other]}" for other in _open_verdicts(human, algorithm))
+    return texts.get(verdict, INSIDE) + (UNSURE if human.certain(algorithm) is None else left)
+
+
+def _open_verdicts(human: HumanRange, algorithm: str) -> list[str]:
+    """Other verdicts that the intervals of the differences leave open; none where the verdict is certain."""
+    apart = [d for d in human.differences[algorithm].values() if not math.isnan(d.value)]
+    better, worse = [d.low > 0 for d in apart], [d.high < 0 for d in apart]
+    possible = {
+        "above": not any(worse),
+        "inside": not all(better) and not all(worse),
+        "below": not any(better),
+    }
+    return [place for place, left in possible.items() if left and place != human.verdict(algorithm)]
+
+
+def place_text(human: HumanRange, algorithm: str, mean: float, *, first: bool = True) -> str:
+    """A phrase that follows a mean: ``within the raters' own range 0.46–0.73, though it may …``."""
+    verdict = human.verdict(algorithm)
+    if not verdict:
+        return "without a verdict"
+    raters = f"raters' own range {range_text(human, 2)}" if first else "raters' range"
+    place = f"within the {raters}"
+    # compared as shown: 0.731 is within 0.46–0.73
+    if verdict != "inside" or not round(human.low, 2) <= round(mean, 2) <= round(human.high, 2):
+        place = PLACES[verdict] + (f" ({raters})" if first else "")
+    left = " or ".join(OPEN[other] for other in _open_verdicts(human, algorithm))
+    unsure = human.certain(algorithm) is None
+    return place + (UNSURE if unsure else f", though it may {left}" if left else "")
+
+
+def one_more_rater(findings: Findings) -> str:
+    """How often one more rater would lie above or below all others, to put verdicts into perspective."""
+    notes, raters = findings.evaluation.notes if findings.evaluation else (), len(findings.study.rater_names)
+    if not any(code_of(note) == ONE_MORE for note in notes):
+        return ""
+    of = f"two of {number_word(raters + 1)} studies"
+    like = f"One more rater like these {number_word(raters)}"
+    return f"{like} would agree more, or less, closely than all others in about {of}."
+
+
+def range_text(human: HumanRange, digits: int) -> str:
+    """``0.46–0.73``, the lowest and the highest of the raters' own means."""
+    return "–" if math.isnan(human.low) else f"{number(human.low, digits)}–{number(human.high, digits)}"

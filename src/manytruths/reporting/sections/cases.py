@@ -1,0 +1,314 @@
+"""The section on cases: one row each, the most disputed first; which cases are disputed, and who marked what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from ...agreement import interpret_kappa
+from ...analyses.printing import number_word
+from ...analyses.rows import Row
+from ...core.columns import Column as Source
+from ...core.labels import VOID
+from ...core.tally import Tally
+from ...core.undefined import reason
+from ..elements import Cases, Cell, Column, PageTable, Section, Sentence, plain_text, text_cell
+from ..findings import Findings
+from .algorithm_scores import judged_label, main_standards
+from .complexity import HEADS, group_name
+from .numbers import TableIndex, find_table, is_defined
+from .vocabulary import (
+    MEANINGS,
+    as_title,
+    case_cell,
+    join_names,
+    join_parts,
+    level_help,
+    rater_cell,
+    spell_count,
+    standard_name,
+    subject_word,
+)
+
+MOST_ALGORITHMS = 4
+"""With more algorithms, the table of cases leaves their scores out."""
+
+Part = tuple[Column, Callable[[Row], Cell]]
+"""A column, and the function that makes its cell from the row of a case's kappa."""
+
+
+def section(findings: Findings) -> Section:
+    """All cases, to sort, filter and open."""
+    name, *more = _name_parts(findings)
+    parts = [
+        name,
+        *_description_parts(findings),
+        *more,
+        *_agreement_parts(findings),
+        *_complexity_parts(findings),
+        *_standard_parts(findings),
+        *_algorithm_parts(findings),
+    ]
+    rows = tuple(tuple(cell(row) for _, cell in parts) for row in cases_by_kappa(findings))
+    title = spell_count(len(findings.study), "case").capitalize()
+    note = "The most disputed come first." if len(findings.study) > 1 else ""
+    table = PageTable("cases", title, tuple(column for column, _ in parts), rows, note, filter=True)
+    lead = ("Open a case to see its image, what each rater drew, and where they differ.",)
+    return Section("cases", "Case by case", (lead,) if findings.views else (), (Cases(table),))
+
+
+def _name_parts(findings: Findings) -> Iterator[Part]:
+    yield Column("Case", number=False), lambda row: case_cell(row.case)
+    if any(case.groups for case in findings.study):
+        yield Column("Group", number=False), lambda row: text_cell(row.group)
+    if subject_word(findings) == "patient":
+        yield Column("Patient", number=False), lambda row: text_cell(findings.study[row.case].subject)
+
+
+def _score_of(table: TableIndex, statistic: str, *extra: object, **how: Any) -> Callable[[Row], Cell]:
+    return lambda row: table.cell(statistic, "case", *extra, case=row.case, **how)
+
+
+def _agreement_parts(findings: Findings) -> Iterator[Part]:
+    table, scale = find_table(findings, "agree", "agreement"), findings.settings.scale
+    yield Column("Fleiss' kappa", MEANINGS["fleiss_kappa"]), table.quote
+    yield Column("Level", level_help(findings), number=False), lambda row: text_cell(interpret_kappa(row.value, scale))
+    if table.row("dice") is not None:
+        yield Column("Dice", MEANINGS["dice"]), _score_of(table, "dice")
+        size = _score_of(table, "volume_difference", digits=0, percent=True)
+        yield Column("Relative volume difference", MEANINGS["volume_difference"]), size
+        yield Column("Positive agreement", MEANINGS["positive_agreement"]), _score_of(table, "positive_agreement")
+
+
+def _complexity_parts(findings: Findings) -> Iterator[Part]:
+    table = find_table(findings, "fuse", "complexity")
+    entropy = {row.case: row for row in table.all("entropy", "case")}
+    if not entropy:
+        return
+    if findings.fusion.groups is not None:
+        help = "Groups of these cases by STAPLE's probabilities where any rater marked; see How hard is each case?"
+        yield (
+            Column("Complexity", help, number=False),
+            lambda row: text_cell(group_name(str(entropy[row.case]["class"]))),
+        )
+    yield Column(*HEADS["entropy"]), lambda row: table.quote(entropy[row.case])
+
+
+def _standard_parts(findings: Findings) -> Iterator[Part]:
+    """How far two reference standards differ: the first, and STAPLE or else the second."""
+    first, *others = findings.fusion.methods
+    if not others:
+        return
+    second = "staple" if "staple" in others else others[0]
+    a, b = (standard_name(findings, method) for method in (first, second))
+    help = f"Dice of two reference standards, {a} and {b}: the lower, the more it matters which is taken."
+    yield (
+        Column(as_title(f"{a} and {b}"), help),
+        _score_of(find_table(findings, "fuse", "differences"), "dice", first, second),
+    )
+
+
+def _algorithm_parts(findings: Findings) -> Iterator[Part]:
+    """The Dice of every algorithm with the first reference standard, where there are few."""
+    if findings.evaluation is None or findings.evaluation.hard is None:
+        return
+    names = [column.name for column in findings.study.algorithms]
+    if len(names) > MOST_ALGORITHMS:
+        return
+    truth = main_standards(findings)[0]
+    label = judged_label(findings)
+    table = find_table(findings, "evaluate", "scores")
+    for name in names:
+        help = f"Dice of the prediction of {name} with {standard_name(findings, truth)}."
+        yield Column(f"{name}: Dice", help), _score_of(table, "dice", name, truth, label=label)
+
+
+def _description_parts(findings: Findings) -> Iterator[Part]:
+    help = "Raters who marked nothing, or whose mask is furthest from the vote."
+    texts = {row.case: describe_case(findings, row.case) for row in cases_by_kappa(findings)}
+    if any(texts.values()):
+        yield Column("What to look at", help, number=False), lambda row: text_cell(texts[row.case])
+
+
+# --- disputed cases, and who marked what
+
+MOST_DISPUTED = 5
+"""Number of disputed cases in the summary."""
+
+
+def cases_by_kappa(findings: Findings) -> list[Row]:
+    """The kappa of every case, the lowest first, undefined ones last."""
+    rows = find_table(findings, "agree", "agreement").all("fleiss_kappa", "case")
+    return sorted(rows, key=lambda row: (bool(reason(row.value)), row.value if not reason(row.value) else 0.0))
+
+
+def why_no_kappa(findings: Findings) -> str:
+    """Why no case has a kappa."""
+    text = _why_nothing(findings) or next((reason(row.value) for row in cases_by_kappa(findings)), "")
+    return text or "there is nothing to compare"
+
+
+def why_no_overlap(findings: Findings) -> str:
+    """Why no case has an overlap of two raters."""
+    return _why_nothing(findings) or "nothing was marked in the cases that two raters looked at"
+
+
+def _why_nothing(findings: Findings) -> str:
+    """What is missing in every case."""
+    raters = [marked_anything(table) for table in findings.agreement.tallies.values()]
+    if not any(any(marked.values()) for marked in raters):
+        return "nobody marked anything"
+    return "no case was marked by two raters" if all(len(marked) < 2 for marked in raters) else ""
+
+
+def raters_per_case(findings: Findings) -> str:
+    """How many exchangeable raters a case has: ``three to five raters``."""
+    sizes = sorted({len({c.name for c in case.masks}) for case in findings.study})
+    return (
+        f"{number_word(sizes[0])} to {spell_count(sizes[-1], 'rater')}"
+        if len(sizes) > 1
+        else spell_count(sizes[-1], "rater")
+    )
+
+
+def most_disputed(findings: Findings) -> list[Row]:
+    """The cases with the lowest kappa; none in a study of a single case."""
+    rows = [row for row in cases_by_kappa(findings) if not reason(row.value) and row.value < 1]
+    return rows[:MOST_DISPUTED] if len(findings.study) > 1 else []
+
+
+def dispute_table(findings: Findings) -> PageTable | None:
+    """The most disputed cases, with links."""
+    rows, table = most_disputed(findings), find_table(findings, "agree", "agreement")
+    if not rows:
+        return None
+    groups, dice = any(row.group for row in rows), bool(table.table.all("dice", "case"))
+    described = any(describe_case(findings, row.case) for row in rows)
+    columns = [
+        Column("Case", number=False),
+        *([Column("Group", number=False)] if groups else []),
+        Column("Fleiss' kappa", "Agreement of all raters beyond chance: 1 is full agreement, 0 is chance."),
+        *([Column("Dice", "Overlap of two raters' masks, mean over pairs of raters.")] if dice else []),
+        *([Column("What to look at", number=False)] if described else []),
+    ]
+    lines = tuple(tuple(_dispute_row(findings, table, row, groups, dice))[: len(columns)] for row in rows)
+    return PageTable("disputed-cases", "Most disputed cases", tuple(columns), lines)
+
+
+def _dispute_row(findings: Findings, table: TableIndex, row: Row, groups: bool, dice: bool) -> Iterator[Cell]:
+    yield case_cell(row.case)
+    if groups:
+        yield text_cell(row.group)
+    yield table.quote(row)
+    if dice:
+        yield table.cell("dice", "case", case=row.case)
+    yield text_cell(describe_case(findings, row.case))
+
+
+def describe_case(findings: Findings, case: str) -> str:
+    """What is special about a case: raters who marked nothing, no overlap, or the rater furthest from the vote."""
+    table = findings.agreement.tallies[case]
+    if table.labels.background is None:
+        return _furthest_rater(findings, case)
+    marked = marked_anything(table)
+    if not any(marked.values()):
+        return "nobody marked anything"
+    empty = [name for name, any_mark in marked.items() if not any_mark]
+    remarks = []
+    if empty and table.exchangeable:
+        remarks.append(f"{spell_count(len(empty), 'rater')} marked nothing")
+    elif empty:
+        remarks.append(f"{join_names(empty, 4)} marked nothing")
+    if not has_overlap(table):
+        remarks.append("no pixel was marked by two raters")
+    return "; ".join(remarks) or _furthest_rater(findings, case)
+
+
+def marked_anything(table: Tally) -> dict[str, bool]:
+    """Of the raters present, each in their first session, whether they marked anything."""
+    rows = table.patterns[table.counts > 0][:, list(table.raters)]
+    marks = np.atleast_1d(np.isin(rows, table.labels.marks).any(axis=0)).tolist()
+    here = np.atleast_1d((rows != VOID).any(axis=0)).tolist()
+    return {name: m for name, m, present in zip(table.rater_names, marks, here, strict=True) if present}
+
+
+def has_overlap(table: Tally) -> bool:
+    """Whether any pixel was marked by two raters."""
+    return bool(((table.marked > 1) & (table.counts > 0)).any())
+
+
+def _furthest_rater(findings: Findings, case: str) -> str:
+    """The rater who overlaps least with the vote, of three raters or more."""
+    if findings.agreement.raters is None or len(findings.agreement.raters.differences.raters) < 3:
+        return ""
+    table = find_table(findings, "agree", "raters")
+    names = findings.agreement.raters.differences.raters
+    rows = [
+        r for r in (table.row("dice", "case", rater, case=case) for rater in names) if r is not None and is_defined(r)
+    ]
+    values = sorted(r.value for r in rows)
+    if len(values) < 3 or values[0] == values[1]:
+        return ""
+    return f"{min(rows, key=lambda r: r.value)['rater']} is furthest from the vote"
+
+
+def coverage_sentence(findings: Findings) -> Sentence:
+    """Whether every rater marked every case, and how many reads are edits."""
+    return (*_presence_sentence(findings), *_edits_sentence(findings))
+
+
+def _edits_sentence(findings: Findings) -> Sentence:
+    """How many masks were edited from another rater's, and whether they count."""
+    edits = sum(len(case.edits) for case in findings.study)
+    if not edits:
+        return ()
+    single = edits == 1
+    start = f" {spell_count(edits, 'reading').capitalize()} started from another rater's mask, and "
+    if findings.study.options.edited == "keep":
+        return (f"{start}{'is' if single else 'are'} kept.",)
+    return (f"{start}{'is' if single else 'are'} left out; what was changed is in agree/edits.csv.",)
+
+
+def _presence_sentence(findings: Findings) -> Sentence:
+    study = findings.study
+    if study.options.exchangeable:
+        return (f"Every case was marked by {raters_per_case(findings)}, who need not be the same in each case.",)
+    absent = {rater: gaps for rater in study.rater_names if (gaps := _absent_cases(findings, rater))}
+    if not absent:
+        return (f"There is a mask of every rater for {'every' if len(study) > 1 else 'the'} case.",)
+    parts: list[Sentence] = [
+        (rater_cell(findings, rater), f" is absent from {spell_count(len(gaps), 'case')}")
+        for rater, gaps in absent.items()
+    ]
+    return (*join_parts(parts), "; votes and pairs are of fewer raters there.")
+
+
+def _absent_cases(findings: Findings, rater: str) -> list[str]:
+    return [case.name for case in findings.study if all(column.name != rater for column in case.masks)]
+
+
+def coverage_table(findings: Findings) -> PageTable | None:
+    """Who marked how many cases; None where raters are exchangeable."""
+    if findings.study.options.exchangeable:
+        return None
+    columns = [
+        Column("Rater", number=False),
+        Column("Cases marked", number=False),
+        Column("Empty masks", "Cases in which the rater marked nothing (in the first reading)."),
+        Column("Second readings", "Cases that the rater marked twice or more."),
+        Column("Absent from", number=False),
+    ]
+    rows = tuple(tuple(_coverage_row(findings, rater)) for rater in findings.study.rater_names)
+    return PageTable("coverage", "Who marked what", tuple(columns), rows, plain_text(coverage_sentence(findings)))
+
+
+def _coverage_row(findings: Findings, rater: str) -> Iterator[Cell]:
+    study, gaps = findings.study, _absent_cases(findings, rater)
+    readings: list[list[Source]] = [[c for c in case.masks if c.name == rater] for case in study]
+    yield rater_cell(findings, rater)
+    yield text_cell(f"{len(study) - len(gaps)} of {len(study)}")
+    yield text_cell(sum(marked_anything(t).get(rater) is False for t in findings.agreement.tallies.values()))
+    yield text_cell(sum(len(own) > 1 for own in readings))
+    yield text_cell(join_names(gaps, 4))

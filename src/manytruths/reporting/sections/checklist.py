@@ -1,0 +1,240 @@
+"""The checklist for reporting reliability and agreement studies, filled in where the data answer.
+
+Kottner J, Audigé L, Brorson S, et al. Guidelines for Reporting Reliability and Agreement Studies (GRRAS) were proposed.
+J Clin Epidemiol 2011;64(1):96–106. doi:10.1016/j.jclinepi.2010.03.002. Items are in our own words.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from ...analyses.printing import counted
+from ...analyses.rows import Row
+from ...core.undefined import reason
+from ...inference.intervals import MIN_SUBJECTS
+from ..elements import Cell, Column, PageTable, text_cell
+from ..findings import Findings
+from .numbers import StudyCounts, find_table, has_interval
+from .raters import possible_copies
+from .vocabulary import SHARES, interval_name, join_names, subject_word
+
+ANSWERED, PARTLY, YOURS = "answered", "partly", "yours to write"
+SOURCE = (
+    "After Kottner J, Audigé L, Brorson S, et al. Guidelines for Reporting Reliability and Agreement Studies (GRRAS) "
+    "were proposed. J Clin Epidemiol 2011;64(1):96–106. doi:10.1016/j.jclinepi.2010.03.002. Items in our own words. "
+    "Answers are what the files say: check them, and write what they cannot know."
+)
+NOT_THERE = "Not in the data: for you to report."
+
+ASKED = (
+    "Title or abstract: say that reliability or agreement of raters was investigated.",
+    "Name and describe what was rated with: the imaging, the drawing tool, the instructions, what was to be marked.",
+    "Describe the subjects of interest: which patients, with what condition.",
+    "Describe the raters of interest: profession, training, experience.",
+    "Say what is known of reliability and agreement so far, and why this study was done.",
+    "Explain how the numbers of raters, subjects and repeated readings were chosen.",
+    "Describe how subjects and raters were sampled.",
+    "Describe the rating: time between repeated readings, what raters knew of the patient, blinding.",
+    "Say whether ratings were made independently of each other.",
+    "Describe the statistical analysis.",
+    "State how many raters and subjects were included, and how many repeated readings there are.",
+    "Describe the raters and the subjects that were included.",
+    "Report estimates of reliability and agreement, with their uncertainty.",
+    "Discuss what the results mean in practice.",
+    "Give detailed results where possible, for instance online.",
+)
+"""What to report, item by item."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the data say about an item."""
+
+    text: str = NOT_THERE
+    status: str = YOURS
+    number: Cell | None = None
+    """Shown above the text."""
+
+    @property
+    def cell(self) -> Cell:
+        """The number with the text beneath it, or the text."""
+        return replace(self.number, below=self.text) if self.number else text_cell(self.text)
+
+
+def checklist_table(findings: Findings) -> PageTable:
+    """All 15 items; the estimates of item 13 have rows of their own."""
+    rows: list[tuple[Cell, ...]] = []
+    for position, (asked, answer) in enumerate(zip(ASKED, _answers(findings), strict=True), start=1):
+        rows.append(_row(str(position), asked, answer))
+        if position == 13:
+            for letter, (what, estimate) in zip("abcdefgh", _estimate_rows(findings), strict=False):
+                rows.append(_row(f"13{letter}", what, estimate))
+    columns = (
+        Column("Item", number=False), Column("What to report", number=False),
+        Column("What the data say", number=False), Column("Status", number=False),
+    )  # fmt: skip
+    return PageTable("grras", "Checklist for reporting (GRRAS)", columns, tuple(rows), SOURCE)
+
+
+def _row(item: str, asked: str, answer: Answer) -> tuple[Cell, ...]:
+    return text_cell(item), text_cell(asked), answer.cell, text_cell(answer.status)
+
+
+def _answers(findings: Findings) -> Iterator[Answer]:
+    counts = StudyCounts(findings)
+    yield Answer(f"{NOT_THERE} This is a study of {_study_kind(findings, counts)}.")
+    yield _measurement(findings)
+    yield _subjects(counts, "which patients, and how they were chosen")
+    yield _raters(findings, "who they stand for")
+    yield Answer()
+    yield Answer(f"{NOT_THERE} Included were: {_study_numbers(findings, counts)}")
+    yield Answer()
+    yield _rating_process(findings, counts)
+    yield _independence(findings)
+    yield Answer("See the methods text above: statistics, intervals, software and references.", ANSWERED)
+    yield Answer(_study_numbers(findings, counts), ANSWERED)
+    yield _included_subjects(findings, counts)
+    yield _estimate_answer(findings)
+    yield Answer(f"{NOT_THERE} The sections before this one summarise the results.")
+    yield Answer("Tables by case, group, label, pair and rater can be saved from this page as CSV.", ANSWERED)
+
+
+def _study_kind(findings: Findings, counts: StudyCounts) -> str:
+    """Inter-rater, and intra-rater where there are repeated readings."""
+    within = " and intra-rater" if counts.repeated and not findings.study.options.exchangeable else ""
+    return f"inter-rater{within} agreement of segmentations"
+
+
+def _measurement(findings: Findings) -> Answer:
+    labels = next(iter(findings.agreement.tallies.values())).labels
+    names = [labels.names[code] for code in labels.marks]
+    named = join_names([f"“{name}”" for name in names])
+    text = f"Masks with {counted(len(names), 'label')} besides background: {named}." if names else "Empty masks."
+    return Answer(f"{text} Not in the data: the imaging, the drawing tool, the instructions.", PARTLY)
+
+
+def _subjects(counts: StudyCounts, lacks: str) -> Answer:
+    if not counts.groups:
+        return Answer()
+    return Answer(f"Cases by group: {_counts_text(counts.groups)}. Not in the data: {lacks}.", PARTLY)
+
+
+def _counts_text(by: dict[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in by.items())
+
+
+def _raters(findings: Findings, lacks: str) -> Answer:
+    text = _properties(findings)
+    return Answer(f"{text} Not in the data: {lacks}.", PARTLY) if text else Answer()
+
+
+def _properties(findings: Findings) -> str:
+    """What ``raters.csv`` says; under codes only its columns, since a value may be a name."""
+    rows = [findings.study.properties.get(name, {}) for name in findings.study.rater_names]
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    if not columns or findings.study.options.exchangeable:
+        return ""
+    if findings.coded:
+        return f"Known of each rater: {join_names(columns)} (not shown, as names were replaced by codes)."
+    texts = [f"{c}: {_counts_text(dict(Counter(row.get(c) or 'not given' for row in rows)))}" for c in columns]
+    return f"Raters by {'; by '.join(texts)}."
+
+
+def _rating_process(findings: Findings, counts: StudyCounts) -> Answer:
+    if not counts.repeated or findings.study.options.exchangeable:
+        return Answer()
+    text = f"Repeated readings: {_repeats(counts)}."
+    return Answer(f"{text} Not in the data: the time between them, what raters knew, blinding.", PARTLY)
+
+
+def _repeats(counts: StudyCounts) -> str:
+    if not counts.repeated:
+        return "none"
+    return join_names([f"rater {name} of {counted(cases, 'case')}" for name, cases in counts.repeated.items()])
+
+
+def _independence(findings: Findings) -> Answer:
+    raters = findings.agreement.raters
+    if raters is None:
+        return Answer()
+    alike = possible_copies(findings)
+    named = [f"{pair.rater_a} and {pair.rater_b}" for pair in alike.pairs]
+    text = "No two raters have nearly the same masks (Dice above 0.98)."
+    if alike.suspected:
+        text = f"Nearly the same masks (Dice above 0.98): {join_names(named)}."
+    elif named:
+        text = (f"Nearly the same masks (Dice above 0.98): {counted(len(named), 'pair')} of raters, most of all, as "
+                "where what is marked is large or easy to see.")  # fmt: skip
+    edits = sum(len(case.edits) for case in findings.study)
+    if edits:
+        return Answer(
+            f"{text} According to the reading log, {counted(edits, 'reading')} started from another rater's mask.",
+            PARTLY,
+        )
+    return Answer(f"{text} Not in the data: whether raters saw each other's marks.", PARTLY)
+
+
+def _study_numbers(findings: Findings, counts: StudyCounts) -> str:
+    exchangeable = findings.study.options.exchangeable
+    raters = f"up to {counts.raters} raters a case" if exchangeable else counted(counts.raters, "rater")
+    cases, patients = counted(counts.cases, "case"), counted(counts.subjects, "patient")
+    alone = f"{cases}, no patients named" if counts.cases > 1 else cases
+    parts = [raters, f"{patients} with {cases}" if subject_word(findings) == "patient" else alone]
+    parts.append(f"{counts.there:,} of {counts.wanted:,} masks")
+    parts.append("repeated readings: " + ("none" if exchangeable else _repeats(counts)))
+    return (
+        "; ".join([*parts, *([counted(len(findings.study.algorithms), "algorithm")] if findings.evaluation else [])])
+        + "."
+    )
+
+
+def _included_subjects(findings: Findings, counts: StudyCounts) -> Answer:
+    groups = f"Cases by group: {_counts_text(counts.groups)}." if counts.groups else ""
+    text = " ".join(filter(None, [_properties(findings), groups]))
+    return Answer(f"{text} Not in the data: age, sex, severity and the like.", PARTLY) if text else Answer()
+
+
+ESTIMATES = {
+    "fleiss_kappa": "Reliability: Fleiss' kappa, mean over {}s",
+    "krippendorff_alpha": "Reliability: Krippendorff's alpha, mean over {}s",
+    "dice": "Agreement: Dice between two raters, mean over pairs and {}s",
+    "positive_agreement": "Agreement: positive agreement, mean over {}s",
+    "volume_difference": "Agreement: relative volume difference of two raters, mean over pairs and {}s",
+}
+
+
+def _estimate_rows(findings: Findings) -> Iterator[tuple[str, Answer]]:
+    each = subject_word(findings)
+    for statistic, what in ESTIMATES.items():
+        yield from _estimate(findings, statistic, what.format(each))
+    pairs = find_table(findings, "agree", "pairs")
+    for row in pairs.all("dice", "mean"):
+        a, b, relation = row["rater_a"], row["rater_b"], row["relation"]
+        if relation == "within" and not row.group:
+            cell = pairs.quote(row)
+            yield f"Within a rater: Dice of {a} and {b}, mean over {each}s", Answer(*_certainty(row, each), cell)
+
+
+def _estimate(findings: Findings, statistic: str, what: str) -> Iterator[tuple[str, Answer]]:
+    file = find_table(findings, "agree", "agreement")
+    row = file.row(statistic)
+    if row is not None:
+        text, status = _certainty(row, subject_word(findings))
+        why, how = reason(row.value), {"digits": 0, "percent": True} if statistic in SHARES else {}
+        yield what, Answer(f"Undefined: {why}." if why else text, status, file.quote(row, **how))
+
+
+def _certainty(row: Row, each: str) -> tuple[str, str]:
+    if not has_interval(row):
+        need = f"it needs {MIN_SUBJECTS} {each}s, and the number is defined for {row.n or 0}"
+        return f"No confidence interval: {need}.", PARTLY
+    return f"With a bootstrap confidence interval over {each}s.", ANSWERED
+
+
+def _estimate_answer(findings: Findings) -> Answer:
+    table = find_table(findings, "agree", "agreement")
+    if not any(has_interval(table.row(name)) for name in ESTIMATES):
+        return Answer("The lines below, without confidence intervals.", PARTLY)
+    return Answer(f"The lines below, with {interval_name(findings)}; more in the tables.", ANSWERED)

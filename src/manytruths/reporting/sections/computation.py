@@ -1,0 +1,290 @@
+"""The section on how everything was computed: texts for a paper, settings, versions, undefined values, files."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, fields
+from importlib.metadata import version
+from typing import Any
+
+import manytruths
+
+from ...analyses.evaluate.evaluate import Evaluation
+from ...analyses.rows import Row
+from ...analyses.summaries import region_of
+from ...core.errors import few
+from ...core.labels import Labels
+from ...core.undefined import REASONS, code, reason
+from ...study.options import PATHS
+from ..case_findings import FileRead
+from ..elements import Block, Cell, Column, PageTable, Paragraphs, Section, Text, text_cell
+from ..findings import Findings
+from .algorithm_scores import tolerances
+from .checklist import checklist_table
+from .formulas import formula_table
+from .numbers import StudyCounts, all_tables
+from .paper_texts import methods_text, results_text
+from .references import bibliography, cited_in
+from .vocabulary import SCALES, join_names, method_options, subject_word
+
+NAME, TITLE = "how-it-was-computed", "How it was computed"
+LEAD = "What was done, with which settings, from which files: to write a methods section, or to do it all again."
+NO_CHECKSUMS = (
+    "Names were replaced by codes. So paths and checksums are left out: a path often names a patient or a rater, and "
+    "whoever has the files could identify a case by its checksum."
+)
+
+
+def section(findings: Findings) -> Section:
+    """Methods and results text, references, checklist, settings, formulas, undefined values, files."""
+    return Section(NAME, TITLE, ((LEAD,),), tuple(_blocks(findings)))
+
+
+def _blocks(findings: Findings) -> Iterator[Block]:
+    text = methods_text(findings)
+    yield Text("methods", "Methods text", text, "Copy methods text")
+    yield Text("results", "Results text", results_text(findings), "Copy results text")
+    yield Text(
+        "bibtex", "References (BibTeX)", bibliography(cited_in(text)), "Copy BibTeX", "manytruths.bib",
+        exact=True, closed=True,
+    )  # fmt: skip
+    yield checklist_table(findings)
+    yield settings_table(findings)
+    yield versions_table(findings)
+    yield formula_table(findings)
+    yield undefined_block(findings)
+    yield from _file_blocks(findings)
+
+
+def _file_blocks(findings: Findings) -> Iterator[Block]:
+    if findings.coded or not findings.files:
+        text = NO_CHECKSUMS if findings.coded else "No file was read: the masks were in memory."
+        yield Paragraphs(((text,),), "Files")
+        return
+    heads = (Column(head, number=False) for head in ("Path", "Kind", "Case"))
+    columns = (*heads, Column("Bytes"), Column("SHA-256", number=False))
+    rows = tuple(_file_row(file_read) for file_read in findings.files)
+    title = f"{len(rows):,} file{'' if len(rows) == 1 else 's'} read"
+    yield PageTable("files", title, columns, rows, filter=True, closed=True)
+    sums = "".join(_checksum_line(file_read) for file_read in findings.files)
+    file = "SHA256SUMS.txt"  # browsers add this ending to a text that has none
+    yield Text("sha256sums", f"Checksums (sha256sum -c {file})", sums, "Copy", file, True, closed=True)
+
+
+def _file_row(file: FileRead) -> tuple[Cell, ...]:
+    case = text_cell(file.case, case=file.case)
+    return (text_cell(file.path), text_cell(file.kind), case, text_cell(f"{file.bytes:,}"), text_cell(file.sha256))
+
+
+def _checksum_line(file: FileRead) -> str:
+    """A line as ``sha256sum`` writes it; the line of a name with a line break starts with a backslash."""
+    escaped = file.path.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+    return f"{'' if escaped == file.path else chr(92)}{file.sha256}  {escaped}\n"
+
+
+# --- settings and versions
+
+Line = tuple[str, str, str]
+"""Part, setting, value."""
+
+MISSING = {
+    "worst": "missing predictions get the worst score",
+    "exclude": "cases with a missing prediction are left out for all algorithms",
+}
+
+
+def versions_table(findings: Findings) -> PageTable:
+    """Versions of the software."""
+    rows = [("manytruths", manytruths.__version__), ("Python", platform.python_version())]
+    rows += [(title, version(name)) for title, name in (("NumPy", "numpy"), ("SciPy", "scipy"), ("Pillow", "pillow"))]
+    rows += [("Platform", f"{platform.system()}, {platform.machine()}")]
+    same = "data, options, key of codes and versions" if findings.coded else "data, options and versions"
+    note = f"The same {same} give the same page; the date and duration of the run are in run.json."
+    return _text_table("versions", "Versions", ("Software", "Version"), rows, note)
+
+
+def settings_table(findings: Findings) -> PageTable:
+    """Everything that the numbers depend on."""
+    rows = [*_study_settings(findings), *_resampling_settings(findings), *_consensus_settings(findings)]
+    if findings.evaluation is not None:
+        rows += _evaluation_settings(findings, findings.evaluation)
+    rows += [*_ranking_settings(findings), *_plan_settings(findings)]
+    note = "What is not listed was left at its default."
+    if findings.coded:
+        note += " Names were replaced by codes, so that paths are not shown."
+    return _text_table("settings", "Settings", ("Part", "Setting", "Value"), rows, note)
+
+
+def _text_table(name: str, title: str, heads: tuple[str, ...], rows: list[Any], note: str = "") -> PageTable:
+    columns = tuple(Column(head, number=False) for head in heads)
+    return PageTable(name, title, columns, tuple(tuple(text_cell(cell) for cell in row) for row in rows), note)
+
+
+def _study_settings(findings: Findings) -> Iterator[Line]:
+    options, part = findings.study.options, "study"
+    yield part, "region (what is counted)", region_of(findings.agreement.tallies)
+    tables = findings.agreement.tallies.values()
+    yield part, "labels", ", ".join(next(iter(tables)).labels.describe())
+    for setting in fields(options):
+        value = getattr(options, setting.name)
+        if setting.name in ("region", "labels") or not value or value == setting.default:
+            continue
+        yield part, setting.name, _value_text(findings, setting.name, value)
+    if not options.masks:
+        yield part, "masks", "arrays in memory"
+
+
+def _value_text(findings: Findings, name: str, value: Any) -> str:
+    if name in PATHS:
+        return "given" if findings.coded else str(value)
+    if name == "exclude":
+        masks = sum(map(len, value.values()))
+        named = "; ".join(f"{rater}: {', '.join(cases)}" for rater, cases in value.items())
+        return f"{masks} mask{'' if masks == 1 else 's'}" if findings.coded else named
+    if isinstance(value, Labels):
+        return ", ".join(value.describe())
+    if isinstance(value, bool):
+        return "yes"
+    return ", ".join(f"{v:g}" for v in value) if isinstance(value, tuple) else str(value)
+
+
+def _resampling_settings(findings: Findings) -> Iterator[Line]:
+    own, part = findings.settings, "intervals"
+    drawn = f"bias-corrected and accelerated, {own.resamples:,} resamples"
+    none = f"none: too few {subject_word(findings)}s have a value"
+    yield part, f"bootstrap over {subject_word(findings)}s", drawn if StudyCounts(findings).resampled else none
+    yield part, "level", f"{own.level:.0%}"
+    yield part, "seed", str(own.seed)
+    yield "words", "scale for kappa", SCALES.get(own.scale, own.scale)
+    if own.without:
+        yield "means", "also without groups", ", ".join(own.without)
+
+
+def _consensus_settings(findings: Findings) -> Iterator[Line]:
+    for method in findings.fusion.methods:
+        given = {k: v for k, v in method_options(findings, method).items() if method.partition(":")[2] != str(v)}
+        text = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in given.items())
+        yield "reference standard", method, text or "default options"
+
+
+def _evaluation_settings(findings: Findings, judged: Evaluation) -> Iterator[Line]:
+    part = "evaluation"
+    yield part, "algorithms", str(len(findings.study.algorithms))
+    yield part, "reference standards", ", ".join(judged.plan.truths)
+    yield part, "missing predictions", MISSING[judged.missing]
+    if judged.plan.threshold is not None:
+        yield part, "threshold of probabilities", f"{judged.plan.threshold:g}"
+    if judged.hard is not None and judged.plan.distances:
+        yield part, "surfaces", judged.plan.definition
+        yield part, "tolerance of surface Dice", join_names(tolerances(findings)) or "none"
+    if judged.grey is not None:
+        low, high = judged.grey.skew
+        yield part, "prevalences of P̄", f"{low:.3g} to {high:.3g}"
+    if judged.plan.boundaries:
+        yield part, "boundaries", f"{judged.plan.boundaries}, within {judged.plan.share:g} of the diagonal"
+
+
+def _ranking_settings(findings: Findings) -> Iterator[Line]:
+    if findings.ranking is None:
+        return
+    ranking, part = findings.ranking.ranking, "ranking"
+    yield part, "scheme", ranking.scheme + (f" ({ranking.aggregate})" if ranking.scheme == "mean" else "")
+    yield part, "metrics", ", ".join(ranking.metrics)
+    yield part, "under", f"{len(ranking.truths)} raters and reference standards"
+    drawn = f"{ranking.resamples:,}, {ranking.seed}"
+    yield part, "resamples and seed", f"none: too few {subject_word(findings)}s" if ranking.overall.refusal else drawn
+    yield part, "missing scores", str(findings.ranking.settings.missing)
+    yield part, "level of tests", f"{ranking.alpha:g}, after Holm"
+
+
+def _plan_settings(findings: Findings) -> Iterator[Line]:
+    if findings.plan is not None:
+        wish = findings.plan.settings
+        yield "more raters", "panels up to", f"{wish.max_raters} raters"
+        yield "more raters", "enough when two more add less than", f"{wish.gain:g}"
+        yield "more raters", "resamples and seed", f"{wish.resamples:,}, {wish.seed}"
+
+
+# --- undefined values
+
+MOST_CASES, MOST_STATISTICS = 3, 8
+"""Most cases and most statistics that are named."""
+MANY_ROWS = 12
+"""With more rows the table is collapsed, and can be filtered."""
+
+Key = tuple[str, str, str]
+"""File, what is missing, why."""
+
+WHERE = {
+    "pooled": "all cases together",
+    "mean": "mean over {}s",
+    "std": "standard deviation",
+    "group": "all cases together",
+    "subject": "a patient",
+    "ranking": "a ranking",
+    "overall": "the overall ranking",
+}
+
+
+@dataclass
+class _Gap:
+    """Values of one file that are missing for one reason."""
+
+    count: int = 0
+    statistics: dict[str, None] = field(default_factory=dict)
+    cases: dict[str, None] = field(default_factory=dict)
+    scopes: dict[str, None] = field(default_factory=dict)
+
+    def add(self, row: Row, unit: str) -> None:
+        self.count += 1
+        self.statistics[row.statistic] = None
+        if row.scope == "case":
+            self.cases[row.case] = None
+        else:
+            where = WHERE.get(row.scope, row.scope).format(unit)
+            self.scopes[where + (", by group" if row.group else "")] = None
+
+
+def undefined_block(findings: Findings) -> Block:
+    """A row for every file and reason, with the statistics and cases that it applies to."""
+    gaps = dict(_gaps(findings))
+    if not gaps:
+        return Paragraphs((("Every value and every interval is defined.",),), "Undefined values")
+    columns = (
+        Column("Numbers", "By their names in the file.", number=False), Column("Missing", number=False),
+        Column("Why", number=False), Column("How many"), Column("Where", number=False), Column("File", number=False),
+    )  # fmt: skip
+    rows = tuple(_gap_row(*key, gap) for key, gap in gaps.items())
+    note = "Undefined values are left out of means and counted; they are not replaced by other values."
+    many = len(rows) > MANY_ROWS
+    return PageTable("undefined", "Undefined values and why", columns, rows, note, filter=many, closed=many)
+
+
+def _gaps(findings: Findings) -> Iterable[tuple[Key, _Gap]]:
+    gaps: dict[Key, _Gap] = {}
+    for file, table in all_tables(findings):
+        for row in table.rows:
+            for missing, why in _missing_parts(row):
+                gaps.setdefault((file, missing, why), _Gap()).add(row, subject_word(findings))
+    return sorted(gaps.items(), key=lambda item: item[0][1] != "value")
+
+
+def _missing_parts(row: Row) -> Iterator[tuple[str, str]]:
+    if code(row.value) and row.scope != "subject":  # subjects follow from their cases
+        yield "value", reason(row.value)
+    elif not code(row.value) and row.low is not None and code(row.low):
+        yield "interval", REASONS[code(row.low)]
+
+
+def _gap_row(file: str, missing: str, why: str, gap: _Gap) -> tuple[Cell, ...]:
+    titles = list(gap.statistics)
+    where = [*([few(list(gap.cases), MOST_CASES)] if gap.cases else []), *gap.scopes]
+    return (
+        text_cell(few(titles, MOST_STATISTICS), why=", ".join(titles) if len(titles) > MOST_STATISTICS else ""),
+        text_cell(missing),
+        text_cell(why),
+        text_cell(f"{gap.count:,}"),
+        text_cell("; ".join(where)),
+        text_cell(file),
+    )

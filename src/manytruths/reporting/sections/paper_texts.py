@@ -1,0 +1,422 @@
+"""Paragraphs for the methods and results sections of a paper: what was done and found in this study."""
+
+from __future__ import annotations
+
+import math
+import platform
+from collections.abc import Collection, Iterator
+from importlib.metadata import version
+from typing import Any
+
+import manytruths
+
+from ...agreement import interpret_kappa
+from ...analyses.evaluate.evaluate import Evaluation
+from ...analyses.evaluate.human_range import OTHERS
+from ...analyses.evaluate.printing import NAMES
+from ...analyses.printing import counted, number_word
+from ...analyses.rank.rank import RankResult
+from ...analyses.rows import Row
+from ...analyses.summaries import region_of
+from ...core.undefined import code
+from ...evaluation.ranking.pair_tests import EXACT
+from ...evaluation.ranking.score_tables import PERFECT
+from ...inference.intervals import MIN_SUBJECTS
+from ..elements import Sentence, plain_text, spell_intervals
+from ..findings import Findings
+from .algorithm_curves import area_range
+from .algorithm_scores import empty_masks, judged_label, range_text, tolerances, verdict_text
+from .algorithms import main_orders, rater_comparison
+from .cases import cases_by_kappa, why_no_overlap
+from .formulas import FORMULAS, used_formulas
+from .numbers import StudyCounts, find_table, has_interval, is_defined
+from .raters import error_dependence
+from .references import SOFTWARE, cite, cite_once, cited_in
+from .vocabulary import (
+    SCALES,
+    SHARES,
+    capitalise,
+    cite_method,
+    interval_name,
+    join_names,
+    join_parts,
+    most_different,
+    pixel_word,
+    subject_word,
+)
+
+REGIONS = {
+    "whole": "over all {item}s that were rated",
+    "mask": "over the {item}s of each case's region of interest",
+    "union": "over the {item}s that any rater marked",
+    "modified_background": "over the {item}s that any rater marked and as many of the background [Gordon 2009]",
+    "mixed": "over a region that differs between cases",
+}
+ALL_RATER_NAMES = {
+    "fleiss_kappa": "Fleiss' kappa",
+    "krippendorff_alpha": "Krippendorff's alpha",
+    "gwet_ac1": "Gwet's AC1",
+    "pabak": "PABAK",
+    "prevalence_index": "prevalence index",
+    "percent_agreement": "percent agreement",
+    "positive_agreement": "percent, positive and negative agreement",
+    "smyth_bound": "Smyth's lower bound of the error rate",
+    "unanimous": "the share of marked {item}s that all marked",
+    "heatmap_score": "heatmap score",
+}
+"""In the order of the text."""
+PAIR_NAMES = {
+    "cohen_kappa": "Cohen's kappa",
+    "dice": "the Dice coefficient",
+    "iou": "intersection over union (IoU)",
+    "volume_difference": "relative volume difference",
+}
+SCORE_NAMES = {
+    "dice": "Dice",
+    "iou": "IoU",
+    "sensitivity": "sensitivity",
+    "specificity": "specificity",
+    "ppv": "PPV",
+    "cohen_kappa": "Cohen's kappa",
+    "volume_difference": "relative volume difference",
+    "hausdorff": "Hausdorff distance",
+    "hausdorff_95": "95% Hausdorff distance",
+    "mean_surface_distance": "mean surface distance",
+    "surface_dice": "surface Dice",
+    "extended_dice": "extended Dice",
+    "soft_accuracy": "accuracy against probabilities",
+    "pbar_area": "area under the P̄-R curve",
+    "pr_area": "area under the precision-recall curve",
+    "roc_area": "area under the ROC curve",
+}
+SCALE_SOURCES = {
+    "landis_koch": "Landis 1977",
+    "fleiss": "Fleiss 1981",
+    "altman": "Altman 1991",
+    "shrout": "Shrout 1998",
+}
+CITED = {name: one.cited for by in FORMULAS.values() for name, one in by.items()}
+
+
+def methods_text(findings: Findings) -> str:
+    """Paragraphs by subject; every reference of the formulas is cited once."""
+    parts = {
+        "Agreement": " ".join(
+            [*_material(findings, StudyCounts(findings)), *_agreement_methods(findings), *_rater_methods(findings)]
+        ),
+        "Reference standard": " ".join(_standard_methods(findings)),
+        "Algorithms": " ".join(_evaluation_methods(findings, findings.evaluation, StudyCounts(findings)))
+        if findings.evaluation
+        else "",
+        "Statistics": " ".join(_statistical_methods(findings)),
+    }
+    text = "\n\n".join(f"{about}. {paragraph}" for about, paragraph in parts.items() if paragraph)
+    left = {reference for formula in used_formulas(findings).values() for reference in formula.cited} - set(
+        cited_in(text)
+    )
+    more = [f"Further measures were computed as published{cite(*sorted(left))}."] if left else []
+    return cite_once(" ".join([text, *more, _software_sentence(findings)]))
+
+
+def _statistical_methods(findings: Findings) -> Iterator[str]:
+    yield from _averages(findings, StudyCounts(findings))
+    if findings.ranking is not None:
+        yield _ranking_methods(findings, findings.ranking)
+    if findings.plan is not None:
+        drawn = any(has_interval(row) for row in findings.plan.table.rows)
+        sure = (
+            f", with percentile bootstrap intervals ({findings.plan.settings.resamples:,} resamples)" if drawn else ""
+        )
+        yield (
+            f"The benefit of more raters was estimated by a Dirichlet-multinomial model of the votes on "
+            f"{pixel_word(findings)}s that any rater marked{_cite_statistic('majority_accuracy')}{sure}."
+        )
+
+
+def _cite_statistic(name: str) -> str:
+    return cite(*CITED[name])
+
+
+def _material(findings: Findings, counts: StudyCounts) -> Iterator[str]:
+    exchangeable = findings.study.options.exchangeable
+    who = f"up to {counts.raters} raters a case" if exchangeable else f"{counts.raters} raters"
+    subjects = f" of {counted(counts.subjects, 'patient')}" if subject_word(findings) == "patient" else ""
+    gaps = f" ({counts.missing} of {counts.wanted} masks missing; absent raters were left out{cite('Gwet 2014')})"
+    start = f"Segmentations of {counted(counts.cases, 'case')}{subjects} by {who} were analysed"
+    yield f"{start}{gaps if counts.missing else ''}."
+    if exchangeable:
+        yield "Raters were taken as exchangeable: no rater was followed from case to case."
+    if counts.repeated and not exchangeable:
+        often = sorted(set(counts.repeated.values()))
+        cases = counted(often[0], "case") if len(often) == 1 else f"{often[0]} to {often[-1]} cases"
+        each = " each" if len(counts.repeated) > 1 else ""
+        who = counted(len(counts.repeated), "rater")
+        yield f"For repeatability, {who} marked {cases}{each} more than once."
+
+
+def _agreement_methods(findings: Findings) -> Iterator[str]:
+    here = {row.statistic for row in find_table(findings, "agree", "agreement").table.rows if is_defined(row)}
+    region = region_of(findings.agreement.tallies)
+    where = REGIONS.get(region, f"over the region {region}")
+    kappa = (
+        f"Fleiss' kappa{_cite_statistic('fleiss_kappa')} (in words after{cite(SCALE_SOURCES[findings.settings.scale])})"
+    )
+    names = ALL_RATER_NAMES | {"fleiss_kappa": kappa}
+    if "positive_agreement" in here:
+        del names["percent_agreement"]
+    of_all = _join_cited(names, here)
+    of_pairs = _join_cited(PAIR_NAMES, here)
+    pairs = f"; of pairs, averaged, by {of_pairs}" if of_pairs else ""
+    yield f"Agreement was measured {where}: of all raters by {of_all}{pairs}.".format(item=pixel_word(findings))
+    marks = len(next(iter(findings.agreement.tallies.values())).labels.marks)
+    if marks > 1:
+        yield f"The {marks} labels were analysed together and each on its own."
+
+
+def _join_cited(names: dict[str, str], here: Collection[str]) -> str:
+    """Join names with their references; neighbours with the same reference share it."""
+    chosen = [name for name in names if name in here]
+    parts = []
+    for name, after in zip(chosen, [*chosen, ""][1:], strict=True):
+        shared = bool(after) and CITED[after] == CITED[name]
+        parts.append(names[name] + ("" if shared else _cite_statistic(name)))
+    return join_names(parts, len(parts))
+
+
+def _averages(findings: Findings, counts: StudyCounts) -> Iterator[str]:
+    each = subject_word(findings)
+    if counts.cases > 1:
+        means = f"over each {each}'s cases, then over {each}s" if counts.grouped else f"over {each}s"
+        yield f"Values by case were averaged {means}, leaving out undefined ones; pooled values count all cases as one."
+    if counts.resampled:
+        yield (
+            f"Means that are defined for {number_word(MIN_SUBJECTS)} {each}s or more, and pooled values, have "
+            f"{findings.settings.level:.0%} bias-corrected and accelerated bootstrap confidence intervals over {each}s "
+            f"({findings.settings.resamples:,} resamples){cite('Efron 1993')}."
+        )
+    else:
+        were, few = "was" if counts.subjects == 1 else "were", counted(counts.subjects, each)
+        why = f"there {were} only {few}" if counts.subjects < MIN_SUBJECTS else f"too few {each}s have a value"
+        yield f"No confidence intervals over {each}s were made, as {why}."
+    if "over_raters" in used_formulas(findings):
+        also = " also" if counts.resampled else ""
+        yield f"Pooled values{also} have jackknife intervals over raters{_cite_statistic('over_raters')}."
+
+
+def _rater_methods(findings: Findings) -> Iterator[str]:
+    """How raters were compared; nothing where no two can be."""
+    here, raters = used_formulas(findings), findings.agreement.raters
+    if raters is None or len(raters.differences.raters) < 3 or "mean_difference" not in here:
+        return
+    yield (
+        "With all cases pooled, outliers were raters whose mean Dice distance (1 − Dice) to the others lay more than "
+        "one standard "
+        f"deviation above the raters' mean{_cite_statistic('outlier')}."
+    )
+    more = [f"Ward clustering{cite('Ward 1963')}"]
+    more += [f"Williams' index{_cite_statistic('williams_index')}"] if "williams_index" in here else []
+    yield f"{join_names(more)} went by the same Dice."
+    rates = ["raters' sensitivity and specificity"] if "staple_sensitivity" in here else []
+    if "effective_raters" in here:
+        rates.append(f"the effective number of independent raters{_cite_statistic('effective_raters')}")
+    if rates:
+        yield f"Pooled STAPLE{cite('Warfield 2004')}, prior estimated, gave {join_names(rates)}."
+
+
+def _standard_methods(findings: Findings) -> Iterator[str]:
+    methods = [cite_method(findings, method, pixel_word(findings)) for method in findings.fusion.methods]
+    if methods:
+        start = "Reference standards were" if len(methods) > 1 else "The reference standard was"
+        yield f"{start} made case by case: {join_names(methods, len(methods))}."
+    if any(ending.united for case in findings.fusion.cases.values() for ending in case.convergence):
+        yield "A vote unites all labels."
+    if "complexity.esm" in used_formulas(findings):
+        # complexity uses STAPLE, whatever the reference standard
+        groups = f", and cases were grouped by k-means{cite('Arthur 2007')}" if findings.fusion.groups else ""
+        yield (
+            "Complexity of a case was the entropy (100 bins) over the squared mean of STAPLE's probability"
+            f"{cite('Warfield 2004')} on the modified background, stretched to "
+            f"0–1{_cite_statistic('complexity.esm')}{groups}."
+        )
+
+
+def _evaluation_methods(findings: Findings, judged: Evaluation, counts: StudyCounts) -> Iterator[str]:
+    scored = {row.statistic for row in judged.table("scores").rows}
+    kind = "Predicted probabilities" if findings.study.options.grey else "Segmentations"
+    who, by = counted(len(findings.study.algorithms), "algorithm"), _join_cited(SCORE_NAMES, scored)
+    yield f"{kind} of {who} were judged against {join_names(_judged_against(findings, judged), 9)} by {by}."
+    apart = tolerances(findings)
+    if apart and "surface_dice" in scored:
+        given = findings.asked.get("tolerance") is not None
+        how = "" if given else ", the median distance within which 95% of two raters' outlines lay"
+        yield f"The tolerance of surface Dice was {join_names(apart)}{how}."
+    if judged.grey is not None:
+        low, high = judged.grey.skew
+        yield f"P̄ averaged precision over prevalences from {low:.3g} to {high:.3g}."
+    if judged.plan.threshold is not None:
+        yield f"Probabilities were thresholded at {judged.plan.threshold:g}."
+    if counts.predictions_missing:
+        how = "got the worst score" if judged.missing == "worst" else "excluded their case for all algorithms"
+        yield f"Missing predictions {how}."
+    if empty_masks(findings):
+        yield "Distances to or from an empty mask counted as the image's diagonal."
+    if any(row["verdict"] for row in judged.table("verdicts").rows):
+        sure = ", with bootstrap intervals of the differences" if _has_difference_intervals(judged) else ""
+        yield f"Each algorithm was compared with each rater, both judged by the same other raters (human range){sure}."
+
+
+def _has_difference_intervals(judged: Evaluation) -> bool:
+    """Whether differences from raters have intervals."""
+    ranges = judged.hard.ranges.values() if judged.hard else ()
+    return any(not math.isnan(d.low) for human in ranges for by in human.differences.values() for d in by.values())
+
+
+def _judged_against(findings: Findings, judged: Evaluation) -> list[str]:
+    """What algorithms were judged against; reference standards that were described before are not described again."""
+    described = findings.fusion.methods
+    given = {c.name for case in findings.study for c in case.references}
+    truths = [] if findings.study.options.exchangeable else ["each rater"]
+    truths += ["these reference standards"] if set(judged.plan.truths) & set(described) else []
+    truths += [
+        cite_method(findings, method, pixel_word(findings)) for method in judged.plan.truths if method not in described
+    ]
+    return truths + ([counted(len(given), "reference") + " from elsewhere"] if given else [])
+
+
+def _ranking_methods(findings: Findings, ranked: RankResult) -> str:
+    ranking = ranked.ranking
+    metrics = join_names([SCORE_NAMES.get(metric, metric) for metric in ranking.metrics])
+    exact = "exact " if ranking.subjects <= EXACT else ""
+    by = {"mean": ranking.aggregate, "rank": "mean rank of", "test": "significant wins in"}[ranking.scheme]
+    drawn = f" with {ranking.resamples:,} bootstrap resamples" if not ranking.overall.refusal else ""
+    silent = ", finding nothing where nothing was marked counting as best" if _has_empty_agreement(findings) else ""
+    return (
+        f"Algorithms were ranked by {by} {metrics}{drawn}{_cite_statistic('rank')}{silent}, with Kendall's "
+        f"τ_b{_cite_statistic('kendall_tau')} "
+        f"between rankings, and compared in pairs by one-sided {exact}Wilcoxon signed-rank tests"
+        f"{_cite_statistic('pairs.p_value')} with Holm's adjustment{_cite_statistic('p_holm')}, α = {ranking.alpha:g}."
+    )
+
+
+def _has_empty_agreement(findings: Findings) -> bool:
+    """Whether a prediction was correctly empty."""
+    rows = find_table(findings, "evaluate", "scores").table.rows
+    return any(row.scope == "case" and code(row.value) in PERFECT for row in rows)
+
+
+def _software_sentence(findings: Findings) -> str:
+    parts = f"Python {platform.python_version()}, NumPy {version('numpy')}, SciPy {version('scipy')}"
+    used_for = f"manytruths {manytruths.__version__}{cite(SOFTWARE)}"
+    return f"All computations were done with {used_for} ({parts}; seed {findings.settings.seed})."
+
+
+# --- results
+
+MAIN = {
+    "dice": "the Dice coefficient of two raters",
+    "volume_difference": "their relative volume difference",
+    "fleiss_kappa": "Fleiss' kappa",
+    "krippendorff_alpha": "Krippendorff's alpha",
+}
+
+
+def results_text(findings: Findings) -> str:
+    """One paragraph, in the past tense."""
+    parts = (
+        _agreement_results(findings),
+        _kappa_range(findings),
+        _standard_results(findings),
+        _dependence_results(findings),
+        _algorithm_results(findings),
+        _order_results(findings),
+    )
+    interval = interval_name(findings)
+    sentences = [plain_text(spell_intervals(capitalise(s), interval)) for part in parts for s in part]
+    return " ".join(sentences) or f"No two raters could be compared: {why_no_overlap(findings)}."
+
+
+def _agreement_results(findings: Findings) -> Iterator[Sentence]:
+    rows = [row for name in MAIN if is_defined(row := find_table(findings, "agree", "agreement").row(name))]
+    subjects = len(findings.study.subjects)
+    if rows:
+        some = "" if rows[0].n in (None, subjects) else f"{rows[0].n} of "
+        mean = f"on average over {some}{subjects} {subject_word(findings)}s, " if subjects > 1 else ""
+        parts = [_statistic_result(findings, row, mean if row is rows[0] else "") for row in rows]
+        yield (*join_parts(parts, "; and ", "; "), ".")
+
+
+def _statistic_result(findings: Findings, row: Row, before: str) -> Sentence:
+    table, scale = find_table(findings, "agree", "agreement"), findings.settings.scale
+    how: dict[str, Any] = {"digits": 0, "percent": True} if row.statistic in SHARES else {}
+    std = table.row(row.statistic, "std")
+    spread: Sentence = (", SD ", table.quote(std, **how)) if is_defined(std) else ()
+    word = f", {interpret_kappa(row.value, scale)} by the scale of {SCALES.get(scale, scale)}"
+    value = table.quote(row, level=interval_name(findings), **how)
+    start = f"{before}{MAIN[row.statistic]} was "
+    return (start, value, *spread, word if row.statistic == "fleiss_kappa" else "")
+
+
+def _kappa_range(findings: Findings) -> Iterator[Sentence]:
+    rows = [row for row in cases_by_kappa(findings) if is_defined(row)]
+    table = find_table(findings, "agree", "agreement")
+    if len(rows) > 1:
+        yield ("Fleiss' kappa of single cases ranged from ", table.quote(rows[0]), " to ", table.quote(rows[-1]), ".")
+
+
+def _standard_results(findings: Findings) -> Iterator[Sentence]:
+    pair = most_different(findings)
+    if pair:
+        which = ", the reference standards that differed most," if pair.several else ""
+        value = find_table(findings, "fuse", "differences").quote(pair.row, level=interval_name(findings))
+        mean = "mean Dice" if len(findings.study) > 1 else "Dice"
+        yield (f"{pair.names}{which} overlapped by a {mean} of ", value, ".")
+
+
+def _dependence_results(findings: Findings) -> Iterator[Sentence]:
+    errors = error_dependence(findings)
+    if errors is not None:
+        weight = tuple(p.replace(" weigh ", " weighed ") if isinstance(p, str) else p for p in errors.weight)
+        yield (f"Given STAPLE's estimate, the raters' errors were {errors.words} (mean correlation ",
+               errors.correlation, "); ", *weight, ".")  # fmt: skip
+
+
+def _algorithm_results(findings: Findings) -> Iterator[Sentence]:
+    if findings.evaluation is None:
+        return
+    hard, table = findings.evaluation.hard, find_table(findings, "evaluate", "verdicts")
+    rows = rater_comparison(findings) if hard is not None else []
+    if hard is not None and rows:
+        human = hard.ranges[judged_label(findings), OTHERS, "dice"]
+        parts: list[Sentence] = [
+            (f"{row['algorithm']} ", table.quote(row, level=interval_name(findings)),
+             f", {verdict_text(human, str(row['algorithm']))}")
+            for row in rows
+        ]  # fmt: skip
+        start = f"Against the raters, whose own mean Dice coefficients were {range_text(human, 2)}, mean Dice was: "
+        yield (start, *join_parts(parts, "; ", "; "), ".")
+    if findings.evaluation.grey is not None:
+        yield from _area_results(findings)
+
+
+def _area_results(findings: Findings) -> Iterator[Sentence]:
+    assert findings.evaluation is not None
+    assert findings.evaluation.grey is not None
+    table, grey = find_table(findings, "evaluate", "scores"), findings.evaluation.grey
+    ends = {column.name: both for column in grey.counts if (both := area_range(grey, column.name))}
+    parts: list[Sentence] = [(f"{name} ", table.quote(a), " to ", table.quote(b)) for name, (a, b) in ends.items()]
+    if parts:
+        yield ("Depending on the reference standard, the area under the P̄-R curve was: ", *join_parts(parts), ".")
+
+
+def _order_results(findings: Findings) -> Iterator[Sentence]:
+    orders = main_orders(findings) if findings.evaluation is not None and len(findings.study.algorithms) > 1 else None
+    if orders is None:
+        return
+    count = sum(len(ranking.truths) for ranking in orders.rankings)
+    metric = NAMES["dice" if findings.evaluation and findings.evaluation.hard else "pbar_area"]
+    first = orders.rankings[0]
+    if len(orders.rankings) == 1:
+        yield (f"By {metric}, the order of the algorithms was the same under {count} reference standards: {first}.",)
+    else:
+        yield (f"By {metric}, the order of the algorithms depended on the reference standard: {first} under "
+               f"{len(first.truths)} of {count}, another under the rest.",)  # fmt: skip

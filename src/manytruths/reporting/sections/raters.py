@@ -1,0 +1,485 @@
+"""The section on raters: who differs and how.
+
+Tendencies, performance, pairs and repeated readings; outliers and raters who draw larger or smaller; whether errors are
+correlated, and whether masks were copied.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+from ...analyses.agree.charts import charts
+from ...analyses.rows import Row
+from ...raters.dependence import PossibleCopy
+from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Section, Sentence, text_cell
+from ..findings import Findings
+from .numbers import TableIndex, find_table, is_defined
+from .vocabulary import interval_name, join_parts, pixel_word, rater_cell, spell_count, subject_word
+
+PERFORMANCE = {
+    "sensitivity": ("Sensitivity", "Of what at least half of the raters marked, the share that this rater marked."),
+    "specificity": ("Specificity", "Of what fewer than half marked, the share that this rater left unmarked."),
+    "ppv": ("PPV", "Of what this rater marked, the share that at least half of the raters marked."),
+    "cohen_kappa": ("Kappa", "Agreement with that vote beyond chance: 1 is full agreement, 0 is chance."),
+}
+MANY_PAIRS = 15
+"""With more pairs of raters, their table is collapsed."""
+MANY_RATERS, ENDS = 15, 20
+"""With more raters, only so many of the most and least similar pairs are shown."""
+
+
+def section(findings: Findings) -> Section | None:
+    """The section on raters; None where raters are exchangeable."""
+    if findings.agreement.raters is None:
+        return None
+    lead = (*_turned_warning(findings), *outlier_sentences(findings), *size_sentences(findings))
+    blocks = [*_charts(findings), *_tables(findings), *_repeat_table(findings), *_dependence_block(findings)]
+    return Section("raters", "Who differs, and how?", lead, tuple(blocks))
+
+
+def _turned_warning(findings: Findings) -> Iterator[Sentence]:
+    """A warning about raters with a mask that was probably saved turned."""
+    if names := turned_raters(findings):
+        who = join_parts([("rater ", rater_cell(findings, name)) for name in names])
+        yield ("A mask of ", *who, " was probably saved turned or flipped (see In short): the results of raters "
+               "below may be due to that.")  # fmt: skip
+
+
+def _charts(findings: Findings) -> Iterator[Block]:
+    svgs = charts(findings.agreement)
+    captions = {
+        "dendrogram": "Raters who draw alike are joined far to the left; who joins last differs most from the others.",
+        "dice-between-raters": "Every rater against every other, all cases pooled: 1 means identical masks.",
+    }
+    if len(_rater_names(findings)) == 2:
+        del captions["dendrogram"]
+    shown = [Chart(name, svgs[name], caption) for name, caption in captions.items() if name in svgs]
+    if shown:
+        yield Beside(tuple(shown)) if len(shown) > 1 else shown[0]
+
+
+def _tables(findings: Findings) -> Iterator[Block]:
+    table = find_table(findings, "agree", "raters")
+    yield _tendency_table(findings, table)
+    if len(_rater_names(findings)) > 2:  # with two raters the vote is the union
+        yield _performance_table(findings, table)
+        yield _pooled_table(findings, table)
+    pairs = find_table(findings, "agree", "pairs")
+    if rows := [r for r in pairs.all("cohen_kappa", "pooled") if r["relation"] == "between"]:
+        yield _pair_table(findings, pairs, rows)
+
+
+def _rater_names(findings: Findings) -> tuple[str, ...]:
+    assert findings.agreement.raters is not None
+    return findings.agreement.raters.differences.raters
+
+
+def _name_columns(findings: Findings) -> list[Column]:
+    """The first columns: the rater, and their properties."""
+    return [Column("Rater", number=False), *(Column(p, number=False) for p in _properties(findings))]
+
+
+def _name_cells(findings: Findings, rater: str) -> list[Cell]:
+    own = findings.study.properties.get(rater, {})
+    return [rater_cell(findings, rater), *(text_cell(own.get(p, "")) for p in _properties(findings))]
+
+
+def _properties(findings: Findings) -> list[str]:
+    return list(dict.fromkeys(name for own in findings.study.properties.values() for name in own))
+
+
+def _tendency_table(findings: Findings, table: TableIndex) -> PageTable:
+    """How each rater draws compared with the others."""
+    columns = [
+        *_name_columns(findings),
+        Column("Dice distance to others", "1 − Dice to each of the others, on average: 0 means identical masks."),
+        Column("Outlier", "Dice distance above the raters' mean + 1 SD; mostly there is one.", number=False),
+        Column("Relative area", "Area that the rater marked over the mean area of the others: above 1 is larger."),
+        Column("Draws", "Larger: by at least 25%; smaller: by at least 20%.", number=False),
+        Column("Misses", "Of what at least half of the others marked, the share that this rater left."),
+        Column("Alone", "Of what this rater marked, the share that nobody else marked."),
+        Column("Williams' index", "1: agrees with the others as they agree among themselves; less: agrees less."),
+    ]  # fmt: skip
+    rows = tuple(_tendency_row(findings, table, rater) for rater in _rater_names(findings))
+    return PageTable("rater-tendencies", "How each rater draws", tuple(columns), rows, "All cases pooled.")
+
+
+def _tendency_row(findings: Findings, table: TableIndex, rater: str) -> tuple[Cell, ...]:
+    assert findings.agreement.raters is not None
+    out = rater in findings.agreement.raters.differences.outliers
+    size = table.row("relative_area", "pooled", rater)
+    return (
+        *_name_cells(findings, rater),
+        table.cell("mean_difference", "pooled", rater),
+        text_cell("yes" if out else ""),
+        table.cell("relative_area", "pooled", rater),
+        text_cell(size_word(size)),
+        table.cell("misses", "pooled", rater, digits=0, percent=True),
+        table.cell("extra", "pooled", rater, digits=0, percent=True),
+        table.cell("williams_index", "pooled", rater),
+    )
+
+
+def _performance_table(findings: Findings, table: TableIndex) -> PageTable:
+    """Each rater against the vote, mean over subjects."""
+    columns = (*_name_columns(findings), *(Column(title, help) for title, help in PERFORMANCE.values()))
+    rows = tuple(
+        (*_name_cells(findings, rater), *(table.cell(s, "mean", rater, digits=3) for s in PERFORMANCE))
+        for rater in _rater_names(findings)
+    )
+    note = (
+        f"Mean over {subject_word(findings)}s, with its {interval_name(findings)}. The vote has a share of each "
+        "rater in it."
+    )
+    return PageTable("rater-performance", "Each rater against the vote of all", columns, rows, note)
+
+
+def _pooled_table(findings: Findings, table: TableIndex) -> PageTable:
+    """Each rater against the vote with all cases pooled, against the vote of the others, and STAPLE's rates."""
+    others = [Column(f"{title}, others", _help_of_others(help)) for title, help in PERFORMANCE.values()]
+    rates = [
+        Column("STAPLE sensitivity", "As STAPLE estimates it, with a reference standard that it estimates as well."),
+        Column("STAPLE specificity", "Likewise; near 1 wherever most of what is counted is background."),
+    ]
+    columns = (*_name_columns(findings), *(Column(*own) for own in PERFORMANCE.values()), *others, *rates)
+    rows = tuple((*_name_cells(findings, rater), *_pooled_cells(table, rater)) for rater in _rater_names(findings))
+    title = "The same, all cases pooled"
+    note = f"Every {pixel_word(findings)} counts the same, so that large cases weigh more."
+    return PageTable("rater-performance-pooled", title, columns, rows, note, closed=True)
+
+
+def _help_of_others(help: str) -> str:
+    return help.replace("of the raters", "of the other raters").replace("that vote", "the vote of the others")
+
+
+def _pooled_cells(table: TableIndex, rater: str) -> Iterator[Cell]:
+    wanted = [*PERFORMANCE, *(f"{s}_against_others" for s in PERFORMANCE), "staple_sensitivity", "staple_specificity"]
+    return (table.cell(statistic, "pooled", rater, digits=3) for statistic in wanted)
+
+
+def _pair_table(findings: Findings, table: TableIndex, rows: Sequence[Row]) -> PageTable:
+    """Every pair of raters."""
+    columns = (Column("Rater", number=False), Column("and", number=False), *_pair_columns())
+    few = len(_rater_names(findings)) <= MANY_RATERS
+    shown = rows if few else _most_and_least_alike(table, rows)
+    cells = tuple(
+        (rater_cell(findings, str(r["rater_a"])), rater_cell(findings, str(r["rater_b"])), *_pair_cells(table, r))
+        for r in shown
+    )
+    note = f"Means are over {subject_word(findings)}s, pooled numbers over all {pixel_word(findings)}s."
+    if few:
+        return PageTable("rater-pairs", "Pairs of raters", columns, cells, note, closed=len(rows) > MANY_PAIRS)
+    note += f" All {len(rows):,} pairs are in agree/pairs.csv."
+    return PageTable("rater-pairs", f"The {ENDS} pairs most and least alike", columns, cells, note, closed=True)
+
+
+def _most_and_least_alike(table: TableIndex, rows: Sequence[Row]) -> list[Row]:
+    """The pairs with the highest and the lowest Dice."""
+    dice = {r.extra: r.value for r in table.all("dice", "pooled") if is_defined(r)}
+    order = sorted((r for r in rows if r.extra in dice), key=lambda r: -dice[r.extra])
+    return order if len(order) <= 2 * ENDS else [*order[:ENDS], *order[-ENDS:]]
+
+
+def _pair_columns() -> list[Column]:
+    return [
+        Column("Dice", "Overlap of the two masks, on average: 1 means identical masks."),
+        Column("Cohen's kappa", "Agreement of the two beyond chance, on average."),
+        Column("Relative volume difference", "Difference of the two sizes over their mean, on average."),
+        Column("Dice, pooled", "All cases as if they were one."),
+        Column("Kappa, pooled", "All cases as if they were one."),
+    ]
+
+
+def _pair_cells(table: TableIndex, row: Row) -> Iterator[Cell]:
+    for statistic in ("dice", "cohen_kappa", "volume_difference"):
+        share: dict[str, Any] = {"digits": 0, "percent": True} if statistic == "volume_difference" else {}
+        yield table.cell(statistic, "mean", *row.extra, **share)
+    for statistic in ("dice", "cohen_kappa"):
+        yield table.cell(statistic, "pooled", *row.extra)
+
+
+def _repeat_table(findings: Findings) -> Iterator[Block]:
+    """Repeated readings of the same rater."""
+    table = find_table(findings, "agree", "pairs")
+    rows = [r for r in table.all("cohen_kappa", "pooled") if r["relation"] == "within"]
+    if not rows:
+        return
+    columns = (Column("Reading", number=False), Column("and", number=False), *_pair_columns())
+    cells = tuple(
+        (*(rater_cell(findings, str(name)) for name in (r["rater_a"], r["rater_b"])), *_pair_cells(table, r))
+        for r in rows
+    )
+    note = "One rater also marks differently on another day: a guide to how much agreement to expect of two."
+    yield PageTable("rater-repeats", "The same rater twice", columns, cells, note)
+
+
+def _dependence_block(findings: Findings) -> Iterator[Block]:
+    """Whether the raters' errors are correlated."""
+    sentences = tuple(_dependence_sentences(findings))
+    if sentences:
+        yield Paragraphs(sentences, "Are the raters' errors correlated?")
+
+
+def _dependence_sentences(findings: Findings) -> Iterator[Sentence]:
+    errors = error_dependence(findings)
+    if errors is not None:
+        yield (
+            "The more the raters' errors are correlated, the less their votes add to each other. Here ",
+            *errors.sentence,
+            ". A mistake that all share cannot be seen at all.",
+        )
+    elif len(_rater_names(findings)) < LEAST_RATERS:
+        yield ("Whether the raters' errors are correlated cannot be determined: this needs at least four raters.",)
+    alike, pairs = possible_copies(findings), find_table(findings, "agree", "pairs")
+    for copy in alike.pairs if alike.suspected else ():
+        names = (rater_cell(findings, copy.rater_a), " and ", rater_cell(findings, copy.rater_b))
+        value = pairs.cell("dice", "pooled", copy.rater_a, copy.rater_b, "between", digits=3)
+        yield ("Raters ", *names, " drew nearly the same, with a Dice of ", value, ": is one a copy or an edit?")
+
+
+# --- outliers, and raters who draw larger or smaller
+
+LARGER, SMALLER = 1.25, 0.8
+"""Relative area from which on a rater is said to draw larger or smaller."""
+MOST_NAMED = 6
+"""Most raters that are named for the size of their masks."""
+FEW_RATERS = 5
+"""Among fewer raters the rule for outliers often finds one; among more, nearly always."""
+SMALL_DISTANCE = 0.05
+"""Dice distance to the others below which no rater is called an outlier."""
+MANY_MISSED, MANY_ALONE = 0.25, 0.15
+"""Shares from which on missed pixels, and pixels that nobody else marked, are mentioned."""
+
+
+def draws_larger(row: Row | None) -> bool:
+    """Whether a rater draws larger than the others."""
+    return row is not None and row.value >= LARGER
+
+
+def draws_smaller(row: Row | None) -> bool:
+    """Whether a rater draws smaller than the others, but not nothing."""
+    return row is not None and 0 < row.value <= SMALLER
+
+
+def size_word(row: Row | None) -> str:
+    """The size of a rater's masks in a word."""
+    if row is not None and row.value == 0:
+        return "nothing"
+    return "larger" if draws_larger(row) else "smaller" if draws_smaller(row) else ""
+
+
+def turned_raters(findings: Findings) -> list[str]:
+    """Raters with a mask that was probably saved turned or flipped."""
+    wrong = {turn.rater for turn in findings.agreement.turns}
+    return [r for r in findings.study.rater_names if r in wrong]
+
+
+def outlier_sentences(findings: Findings) -> Iterator[Sentence]:
+    """A sentence for each outlier, with reasons, or one that says that there is none."""
+    raters = findings.agreement.raters
+    if raters is None:
+        return
+    table = find_table(findings, "agree", "raters")
+    if not any(is_defined(table.row("mean_difference", "pooled", rater)) for rater in raters.differences.raters):
+        yield ("Outliers cannot be determined: no two raters can be compared.",)
+    elif len(raters.differences.raters) == 2:
+        yield ("With two raters there is no outlier: it takes a third rater to see who differs.",)
+    elif not raters.differences.outliers:
+        yield ("No rater is an outlier.",)
+    elif all_alike(findings):
+        most = max((r for r in table.all("mean_difference", "pooled") if is_defined(r)), key=lambda r: r.value)
+        yield (
+            "No rater differs much from the others: the mean Dice distance to them is at most ",
+            table.quote(most),
+            ".",
+        )
+    for rater in outlying_raters(findings):
+        yield _outlier_sentence(findings, table, rater)
+    if outlying_raters(findings):
+        yield (_outlier_caveat(findings),)
+
+
+def all_alike(findings: Findings) -> bool:
+    """Whether all raters are so similar that the rule for outliers finds only small differences."""
+    rows = [r for r in find_table(findings, "agree", "raters").all("mean_difference", "pooled") if is_defined(r)]
+    return bool(rows) and all(r.value < SMALL_DISTANCE for r in rows)
+
+
+def outlying_raters(findings: Findings) -> list[str]:
+    """Outliers, except raters with a turned mask, who are mentioned first."""
+    raters, wrong = findings.agreement.raters, turned_raters(findings)
+    if raters is None or all_alike(findings):
+        return []
+    return [r for r in raters.differences.outliers if r not in wrong]
+
+
+def outlier_summary(findings: Findings) -> Iterator[Sentence]:
+    """Outliers in one sentence; several are named without reasons."""
+    names = outlying_raters(findings)
+    if len(names) < 2:
+        yield from outlier_sentences(findings)
+        return
+    table = find_table(findings, "agree", "raters")
+    parts: list[Sentence] = [(rater_cell(findings, r), ": ", table.cell("mean_difference", "pooled", r)) for r in names]
+    limit = table.cell("outlier_threshold", "pooled", "")
+    yield (
+        "Some raters are outliers by their mean Dice distance to the others (",
+        *join_parts(parts),
+        "; above ",
+        limit,
+        " is an outlier).",
+    )
+    yield (_outlier_caveat(findings),)
+
+
+def _outlier_sentence(findings: Findings, table: TableIndex, rater: str) -> Sentence:
+    name, why = rater_cell(findings, rater), list(_outlier_reasons(table, rater, rater_cell(findings, rater)))
+    apart: Sentence = (
+        " is an outlier, with a mean Dice distance (1 − Dice) of ", table.cell("mean_difference", "pooled", rater),
+        " to the others (above ", table.cell("outlier_threshold", "pooled", ""), " is an outlier)",
+    )  # fmt: skip
+    reasons: Sentence = (": ", *join_parts(why, "; ", "; ")) if why else ()
+    return ("Rater ", name, *apart, *reasons, ".")
+
+
+def _outlier_caveat(findings: Findings) -> str:
+    """A caveat: of equal raters, one exceeds mean + 1 SD in 51% (three raters) to 99% (13 raters) of studies."""
+    often = "often" if len(findings.study.rater_names) < FEW_RATERS else "nearly always"
+    copied = (
+        "; and where two raters copied, the others appear as outliers" if possible_copies(findings).suspected else ""
+    )
+    return f"By this rule (mean + 1 SD) there is {often} an outlier, even among equally good raters{copied}."
+
+
+def _outlier_reasons(table: TableIndex, rater: str, name: Cell) -> Iterator[Sentence]:
+    misses, alone = (table.row(s, "pooled", rater) for s in ("misses", "extra"))
+    if misses is not None and misses.value >= MANY_MISSED:
+        share = table.quote(misses, 0, percent=True)
+        yield ("this rater misses ", share, " of what at least half of the others mark")
+    if alone is not None and alone.value >= MANY_ALONE:
+        yield (table.quote(alone, 0, percent=True), " of what ", name, " marks, nobody else marked")
+
+
+def size_sentences(findings: Findings) -> Iterator[Sentence]:
+    """Raters who draw larger or smaller than the others, or nothing."""
+    if findings.agreement.raters is None:
+        return
+    table = find_table(findings, "agree", "raters")
+    silent = [rater_cell(findings, str(r["rater"])) for r in table.all("relative_area", "pooled") if r.value == 0]
+    if silent:
+        yield (
+            "Rater " if len(silent) == 1 else "Raters ",
+            *join_parts([(name,) for name in silent]),
+            " marked nothing.",
+        )
+        return  # relative to nothing every mask is large
+    rows = [r for r in table.all("relative_area", "pooled") if is_defined(r) and (draws_larger(r) or draws_smaller(r))]
+    rows.sort(key=lambda r: -abs(math.log(r.value)))
+    parts: list[Sentence] = []
+    for word, chosen in (("larger", draws_larger), ("smaller", draws_smaller)):
+        for row in filter(chosen, rows[:MOST_NAMED]):
+            rater = rater_cell(findings, str(row["rater"]))
+            verb, times = (" draws", " times the area of the others") if not parts else ("", " times")
+            parts.append(("rater ", rater, f"{verb} {word}, ", table.quote(row), times))
+    if parts:
+        how = " systematically" if len(findings.study) > 1 else ""
+        start = f"Some raters differ{how} in size" if len(parts) > 1 else "One rater differs in size"
+        others = ", among others" if len(rows) > MOST_NAMED else ""
+        yield (f"{start}{others}: ", *join_parts(parts, "; ", "; "), ".")
+
+
+# --- correlated errors, and copies
+
+HARDLY, WEAKLY = 0.1, 0.3
+"""Upper limits of correlations of errors that are called hardly or weakly correlated."""
+LEAST_RATERS = 4
+"""Fewest raters for which the correlation of errors can be estimated."""
+FEW_EFFECTIVE = 0.8
+"""Share of effective raters below which the summary mentions it."""
+EASY = 0.95
+"""Median Dice of pairs from which on similar masks do not suggest copies."""
+
+
+@dataclass(frozen=True)
+class ErrorDependence:
+    """The correlation of the errors of two raters, and the effective number of independent raters."""
+
+    raters: int
+    few: bool
+    words: str
+    """``weakly correlated``"""
+    item: str
+    correlation: Cell
+    effective: Cell
+
+    @property
+    def weight(self) -> Sentence:
+        """``five raters weigh about as much as 3.6 independent ones``."""
+        return (f"{spell_count(self.raters, 'rater')} weigh about as much as ", self.effective, " independent ones")
+
+    @property
+    def sentence(self) -> Sentence:
+        """The dependence in words, to follow a comma or to start a sentence."""
+        if not self.few:
+            return (f"the raters' errors, as STAPLE sees them, are {self.words} (correlation ", self.correlation,
+                    "): ", *self.weight)  # fmt: skip
+        return (f"the raters' disagreements fall in part on the same {self.item}s, as along borders (their errors are "
+                f"{self.words}, ", self.correlation, "), so that for STAPLE ", *self.weight,
+                "; this need not mean that they influenced each other")  # fmt: skip
+
+
+def error_dependence(findings: Findings) -> ErrorDependence | None:
+    """The dependence of the raters' errors; None with too few raters, or where they never differ."""
+    table = find_table(findings, "agree", "raters")
+    effective, shared = (table.row(name, "pooled", "") for name in ("effective_raters", "error_correlation"))
+    agreed = find_table(findings, "agree", "agreement").row("percent_agreement", "pooled")
+    if not is_defined(effective) or not is_defined(shared) or (agreed is not None and agreed.value == 1):
+        return None
+    raters = effective.n or len(findings.study.rater_names)
+    few = effective.value < FEW_EFFECTIVE * raters
+    return ErrorDependence(
+        raters,
+        few,
+        _correlation_words(shared.value, few),
+        pixel_word(findings),
+        table.quote(shared),
+        table.quote(effective, 1),
+    )
+
+
+def _correlation_words(correlation: float, few: bool) -> str:
+    shown = round(correlation, 2)  # the words agree with the number as shown
+    if shown < HARDLY:
+        return "slightly correlated" if few else "hardly correlated" if shown > -HARDLY else "negatively correlated"
+    return "weakly correlated" if shown < WEAKLY else "correlated"
+
+
+@dataclass(frozen=True)
+class PossibleCopies:
+    """Pairs of raters who drew nearly the same."""
+
+    pairs: tuple[PossibleCopy, ...]
+    easy: bool
+    """Whether most pairs did, so that the task is easy rather than masks copied."""
+
+    @property
+    def suspected(self) -> bool:
+        """Whether some pairs are suspiciously similar."""
+        return bool(self.pairs) and not self.easy
+
+
+def possible_copies(findings: Findings) -> PossibleCopies:
+    """Pairs of raters with nearly the same masks, by their Dice over all cases."""
+    raters = findings.agreement.raters
+    pairs = raters.dependence.copies if raters is not None else ()
+    rows = [
+        r
+        for r in find_table(findings, "agree", "pairs").all("dice", "pooled")
+        if r["relation"] == "between" and is_defined(r)
+    ]
+    easy = bool(rows) and (2 * len(pairs) > len(rows) or median(r.value for r in rows) >= EASY)
+    return PossibleCopies(tuple(pairs), easy)

@@ -1,0 +1,200 @@
+"""The methods text tells what was run and nothing else; what it cites can be looked up."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from computed_studies import SETTINGS, STUDIES, block, findings, masks, methods, said, simulated_findings
+
+import manytruths as mt
+from manytruths.analyses.agree.agree import compute_agreement
+from manytruths.analyses.fuse.case import FusePlan
+from manytruths.analyses.fuse.fuse import compute_fusion
+from manytruths.reporting.findings import Findings
+from manytruths.reporting.sections.references import REFERENCES, SOFTWARE, bibliography, cite, cite_once, cited_in
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory) -> Findings:
+    return simulated_findings(tmp_path_factory.mktemp("demo"))
+
+
+@pytest.fixture(params=[*STUDIES, "demo"])
+def found(request, demo) -> Findings:
+    return demo if request.param == "demo" else STUDIES[request.param]
+
+
+# -- what the methods text tells -------------------------------------------------------------
+
+
+def test_tells_what_was_run(demo):
+    text = methods(demo)
+    for words in (
+        "12 cases", "5 raters", "1 rater marked 12 cases more than once", "Fleiss' kappa [Fleiss 1971]",
+        "over all pixels that were rated", "bias-corrected and accelerated", "(50 resamples)", "95%",
+        "majority vote (marked by at least half of the raters)", "and STAPLE (prior: mean share of votes)",
+        "Pooled STAPLE [Warfield 2004], prior estimated, gave raters' sensitivity and specificity",
+        "With all cases pooled, outliers were raters", "pooled values count all cases as one",
+        "Means that are defined for ten patients or more, and pooled values, have 95%",
+        "Pooled values also have jackknife intervals", "with bootstrap intervals of the differences",
+        "the votes on pixels that any rater marked", "entropy (100 bins)", "with 50 bootstrap resamples",
+        "3 algorithms", "human range", "Wilcoxon", "Holm", "surface Dice", "Ward",
+        f"manytruths {mt.__version__} [manytruths]", "seed 0", "Dirichlet-multinomial",
+    ):  # fmt: skip
+        assert words in text, words
+
+
+def test_tells_nothing_else():
+    text = methods(STUDIES["two"])
+    assert "2 raters" in text
+    assert "the union of the markings" in text
+    for word in ("algorithm", "Wilcoxon", "SIMPLE", "outliers", "Williams", "Hausdorff", "missing", "human range"):
+        assert word not in text, word
+    standards = re.search(r"The reference standard was made[^.]*\.", text)
+    assert standards is not None
+    assert "STAPLE" not in standards[0]
+    assert "[Langerak 2010]" in methods(STUDIES["three"])
+
+
+def test_without_staple_it_is_named_only_where_complexity_uses_it():
+    assert methods(STUDIES["two"]).count("STAPLE") == 1
+    assert "Complexity of a case" in methods(STUDIES["two"])
+    assert "STAPLE" not in methods(STUDIES["empty"])
+    assert "Complexity" not in methods(STUDIES["empty"])
+
+
+def test_exchangeable_raters_are_nobody():
+    text = methods(STUDIES["exchangeable"])
+    assert "up to 3 raters a case" in text
+    assert "exchangeable" in text
+    assert "outliers" not in text
+    assert "independent raters" not in text
+
+
+def test_few_subjects_have_no_intervals():
+    text = methods(STUDIES["few"])
+    assert "No confidence intervals over cases were made, as there were only 3 cases" in text
+    assert "resamples" not in text
+
+
+def test_a_single_case_is_no_mean():
+    text = methods(findings(masks(cases=1)))
+    assert "Segmentations of 1 case by 3 raters" in text
+    assert "as there was only 1 case" in text
+    assert "averaged over" not in text
+
+
+def test_regions_and_labels():
+    assert "as many of the background [Gordon 2009]" in methods(STUDIES["union"])
+    assert "The 2 labels were analysed together and each on its own." in methods(STUDIES["labels"])
+
+
+def test_votes_unite_labels():
+    both = {case: {r: m * (1 + (np.arange(12) > 5)) for r, m in by.items()} for case, by in masks().items()}
+    assert "A vote unites all labels." in methods(findings(both))
+    assert "unites" not in methods(STUDIES["three"])
+
+
+def test_what_has_no_value_was_not_done():
+    text = methods(STUDIES["empty"])
+    for word in ("kappa", "Dice", "outliers", "Ward", "Williams", "benefit of more raters"):
+        assert word not in text, word
+
+
+def test_missing_masks_are_told(demo):
+    gone = sum(len(case.absent) for case in demo.study)
+    assert gone
+    assert "masks missing; absent raters were left out [Gwet 2014]" in methods(demo)
+
+
+def test_is_paragraphs_of_some_length(found):
+    text = methods(found)
+    plain = re.sub(r" \[[^\]]*\]", "", text)
+    starts = [part.partition(". ")[0] for part in text.split("\n\n")]
+    wanted = ["Agreement", "Reference standard", *(["Algorithms"] if found.evaluation else []), "Statistics"]
+    assert starts == wanted
+    assert "  " not in text
+    assert " ," not in text
+    assert ".." not in text
+    assert 80 <= len(plain.split()) <= 440
+    assert "{" not in text
+
+
+# -- what the results text tells -------------------------------------------------------------
+
+
+def test_results_are_one_paragraph(found):
+    text = block(found, "results").text
+    assert not re.search(r"\n|  | ,|\.\.|nan|None|–,", text)
+    assert text.endswith(".")
+    assert text[:1].isupper()
+
+
+def test_results_are_those_of_the_tables(demo):
+    text = block(demo, "results").text
+    for name, words in (("fleiss_kappa", "Fleiss' kappa was"), ("dice", "the Dice coefficient of two raters was")):
+        row = demo.agreement.headline(name)
+        std = demo.agreement.agreement.find(name, "std")
+        assert f"{words} {row.value:.2f} (95% CI {row.low:.2f} to {row.high:.2f}), SD {std.value:.2f}" in text
+    assert "Against the raters" in text
+    assert "the order of the algorithms" in text
+
+
+def test_staple_options_are_told():
+    study = mt.Study.from_arrays(masks())
+    options = {"staple": {"prior": "estimated", "unanimous": "exclude", "map_prior": (2.0, 1.5)}}
+    fusion = compute_fusion(study, FusePlan(("staple",), options, None), settings=SETTINGS)
+    found = Findings(study, SETTINGS, compute_agreement(study, settings=SETTINGS), fusion)
+    object.__setattr__(found, "options", options)
+    text = methods(found)
+    assert "prior estimated as well [Dawid 1979]" in text
+    assert "without pixels on which all agree [Commowick 2012]" in text
+    assert "Beta prior (2, 1.5) on the rates [Commowick 2010]" in text
+    assert "prior estimated" in said(found)
+
+
+# -- references ------------------------------------------------------------------------------
+
+
+def keys(bibtex: str) -> list[str]:
+    return re.findall(r"^@\w+\{([^,]+),", bibtex, re.M)
+
+
+def test_text_and_bibtex_cite_the_same(found):
+    cited = [one.replace(" ", "") for one in cited_in(methods(found))]
+    entries = keys(block(found, "bibtex").text)
+    assert sorted(cited) == sorted(entries)
+    assert len(set(entries)) == len(entries)
+    brackets = [one for group in re.findall(r" \[([^\]]+)\]", methods(found)) for one in group.split("; ")]
+    assert sorted(brackets) == sorted(cited_in(methods(found)))  # each once, none unknown
+
+
+def test_formulas_cite_what_is_in_the_bibtex(found):
+    entries = keys(block(found, "bibtex").text)
+    table = block(found, "formulas")
+    named = {one.replace(" ", "") for row in table.rows for one in row[-1].shown.split("; ") if one}
+    assert named <= set(entries)
+
+
+def test_dois_stand_in_the_code_base():
+    home = Path(mt.__file__).parent
+    known = "".join(p.read_text() for p in home.rglob("*.py") if "report" not in p.parts)
+    known += (home.parents[1] / "docs" / "methods.md").read_text()
+    for one in REFERENCES.values():
+        assert one.doi in known, one.key
+
+
+def test_bibtex_is_balanced():
+    text = bibliography([*REFERENCES, SOFTWARE])
+    assert text.count("{") == text.count("}")
+    assert len(keys(text)) == len(REFERENCES) + 1
+    assert text.isascii()
+    assert all(re.fullmatch(r"[A-Za-z-]+\d{4}|manytruths", key) for key in keys(text))
+
+
+def test_citations():
+    assert cite() == ""
+    assert cite_once("a [Dice 1945], b [Dice 1945; Cohen 1960], c [x]") == "a [Dice 1945], b [Cohen 1960], c [x]"

@@ -1,0 +1,296 @@
+"""What the page says about the reference standard and about complexity."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from manytruths.analyses.agree.agree import compute_agreement
+from manytruths.analyses.evaluate.evaluate import compute_evaluation
+from manytruths.analyses.evaluate.marks import EvaluatePlan
+from manytruths.analyses.evaluate.rankings import scores_of
+from manytruths.analyses.fuse.case import FusePlan
+from manytruths.analyses.fuse.fuse import compute_fusion
+from manytruths.analyses.rank.rank import tabulate_ranking
+from manytruths.analyses.summaries import Settings
+from manytruths.core.errors import InputError
+from manytruths.evaluation.ranking.ranking import rank_scores
+from manytruths.reporting.elements import Beside, Block, Cell, Chart, PageTable, Paragraphs, Section, plain_text
+from manytruths.reporting.findings import Findings
+from manytruths.reporting.sections import complexity, raters, reference_standard, summary
+from manytruths.reporting.sections.raters import FEW_EFFECTIVE
+from manytruths.study import Study
+from study_folders import disc, write_png, write_study
+
+METHODS = ("vote:0.5", "staple")
+
+
+def findings(study: Study, methods: tuple[str, ...] = METHODS, **options: Any) -> Findings:
+    """Everything that the sections on truth and algorithms are made of."""
+    settings = Settings(resamples=50)
+    fusion = compute_fusion(study, FusePlan(methods, {}, None, False), settings=settings)
+    evaluation = ranking = None
+    if study.algorithms:
+        evaluation = compute_evaluation(study, EvaluatePlan(methods, **options), settings=settings)
+        if evaluation.hard is not None and len(study.algorithms) > 1:
+            with suppress(InputError):  # no two of them have a score
+                ranking = tabulate_ranking(rank_scores(scores_of(evaluation.hard.parts[0]), resamples=50))
+    return Findings(study, settings, compute_agreement(study, settings=settings), fusion, evaluation, ranking)
+
+
+def flat(blocks: tuple[Block, ...]) -> Iterator[Block]:
+    for block in blocks:
+        yield from flat(block.blocks) if isinstance(block, Beside) else (block,)
+
+
+def tables(section: Section) -> dict[str, PageTable]:
+    found = [block for block in flat(section.blocks) if isinstance(block, PageTable)]
+    assert len({t.name for t in found}) == len(found)
+    return {table.name: table for table in found}
+
+
+def charts(section: Section) -> dict[str, Chart]:
+    return {block.name: block for block in flat(section.blocks) if isinstance(block, Chart)}
+
+
+def cells(section: Section) -> Iterator[Cell]:
+    sentences = [*section.lead]
+    for block in flat(section.blocks):
+        if isinstance(block, PageTable):
+            yield from (cell for row in block.rows for cell in row)
+        elif isinstance(block, Paragraphs):
+            sentences += block.sentences
+    yield from (part for sentence in sentences for part in sentence if isinstance(part, Cell))
+
+
+def said(section: Section) -> str:
+    own = [s for block in flat(section.blocks) if isinstance(block, Paragraphs) for s in block.sentences]
+    return "\n".join(plain_text(sentence) for sentence in (*section.lead, *own))
+
+
+def column(table: PageTable, title: str) -> list[str]:
+    at = [c.title for c in table.columns].index(title)
+    return [row[at].shown for row in table.rows]
+
+
+def assert_sound(section: Section, found: Findings, folder: Path) -> None:
+    """Tables are square, heads explained, and every number is the one of its file."""
+    for table in tables(section).values():
+        assert {len(row) for row in table.rows} == {len(table.columns)}, table.name
+        assert all(head.help for head in table.columns), table.name
+    known = _numbers(found, folder)
+    quoted = [cell for cell in cells(section) if cell.at]
+    for cell in quoted:
+        value, low, high = known[cell.at]
+        assert cell.value == value, cell
+        assert not cell.low or (cell.low, cell.high) == (low, high), cell
+        assert cell.why or value != "nan", cell
+    assert quoted
+    assert {cell.case for cell in cells(section)} <= {"", *(case.name for case in found.study)}
+
+
+def _numbers(found: Findings, folder: Path) -> dict[str, tuple[str, str, str]]:
+    found.agreement.write_into(folder / "agree", pictures=False)
+    found.fusion.write_into(folder / "fuse", pictures=False)
+    if found.evaluation:
+        found.evaluation.write_into(folder / "evaluate", pictures=False)
+    if found.ranking:
+        found.ranking.write_into(folder / "rank", pictures=False)
+    known = {}
+    for path in folder.glob("*/*.csv"):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        head = next(csv.reader(lines[:1]))
+        if "value" in head:
+            end = head.index("value")
+            for line in csv.reader(lines[1:]):
+                text = io.StringIO()
+                csv.writer(text, lineterminator="").writerow(line[:end])
+                known[f"{path.parent.name}/{path.name}#{text.getvalue()}"] = (line[end], line[end + 1], line[end + 2])
+    return known
+
+
+CASES = [f"p{i:02d}" for i in range(1, 13)]
+
+
+def varied(folder: Path, cases: list[str] = CASES, raters: str = "ABCD") -> str:
+    """Raters who differ more from case to case."""
+    random = np.random.default_rng(1)
+    for i, case in enumerate(cases):
+        for x, rater in enumerate(raters):
+            shift = random.normal(0, 0.4 + i / 4)
+            write_png(folder / "masks" / rater / f"{case}.png", disc(x=shift, y=x / 2, radius=6 + random.normal(0, 1)))
+    return f"{folder}/masks/{{rater}}/{{case}}.png"
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Findings:
+    return findings(Study.open(varied(tmp_path_factory.mktemp("many"))), ("vote:0.5", "vote:any", "staple"))
+
+
+def test_the_candidates_and_how_far_they_differ(many: Findings, tmp_path: Path) -> None:
+    section = reference_standard.section(many)
+    assert (section.name, section.title) == ("reference-standard", "What can be taken as the reference standard?")
+    assert said(section).count("ground truth") == 1
+    half = "marks what at least half of the raters marked; a tie counts as marked."
+    assert f"Vote of at least half, in the files vote:0.5: {half}" in said(section)
+    found = tables(section)
+    pairs, again = found["reference-standards"], found["reference-standards-by-region"]
+    vote, union, staple = "Vote of at least half", "What any rater marked (union)", "STAPLE"
+    assert list(zip(column(pairs, "Reference standard"), column(pairs, "and"), strict=True)) == [
+        (vote, union), (vote, staple), (union, staple),
+    ]  # fmt: skip
+    assert all("%" in text for text in column(pairs, "Changed"))
+    assert column(again, "Reference standard") == [vote, union, staple]
+    assert column(again, "Dice")[0] == "1.00 (1.00–1.00)"
+    assert len(found["rater-rates"].rows) == len(found["rater-rates-pooled"].rows) == 4 * 3
+    assert found["rater-rates-pooled"].closed
+    assert len(found["rater-rates-soft"].rows) == 4 * 3
+    assert set(charts(section)) == {"fuse-iou-vote-0.5", "fuse-iou-vote-any", "fuse-iou-staple"}
+    assert_sound(section, many, tmp_path)
+
+
+def test_where_methods_differ_most_can_be_opened(many: Findings) -> None:
+    linked = [cell.case for cell in cells(reference_standard.section(many)) if cell.case]
+    rows = many.fusion.differences.all("dice", "case")
+    pairs = {("vote:0.5", "vote:any"), ("vote:0.5", "staple"), ("vote:any", "staple")}
+    least = {case: min(r.value for r in rows if r.case == case and r.extra in pairs) for case in CASES}
+    assert linked == sorted(least, key=least.__getitem__)[:3]
+
+
+def test_errors_that_go_together_are_told_alike_everywhere(many: Findings) -> None:
+    row = many.agreement.raters.table.find("effective_raters", "pooled", rater="")  # type: ignore[union-attr]
+    told = f"four raters weigh about as much as {row.value:.1f} independent ones"
+    here = said(reference_standard.section(many))
+    section = raters.section(many)
+    assert section is not None
+    assert told in here
+    assert told in said(section)
+    assert not re.search(r"at most|same mistakes|err together", here + said(section))
+    few = row.value < FEW_EFFECTIVE * 4
+    assert (told in said(summary.section(many))) is few
+    assert ("need not mean that they influenced each other" in here) is few
+
+
+def test_cases_on_which_methods_hardly_differ_are_not_named(tmp_path: Path) -> None:
+    found = findings(Study.open(write_study(tmp_path, "ABC", ("p1", "p2", "p3"))))
+    rows = [r for r in found.fusion.differences.all("dice", "case") if r.extra == METHODS]
+    assert ("differ most on" in said(reference_standard.section(found))) is any(
+        r.value < reference_standard.DIFFERENT for r in rows
+    )
+
+
+def test_equal_cases_are_not_called_hard(tmp_path: Path) -> None:
+    same = findings(Study.open(write_study(tmp_path, "ABC", [f"p{i}" for i in range(5)])))
+    values = {row.value for row in same.fusion.complexity.all("esm", "case")}
+    assert ("Hardest: " in said(complexity.section(same))) is (len(values) > 1)
+    assert "five cases have the same ESM" in said(complexity.section(same))
+
+
+def test_groups_and_the_hardest(many: Findings, tmp_path: Path) -> None:
+    section = complexity.section(many)
+    found = tables(section)
+    assert column(found["complexity-groups"], "Group") == ["disagreement (A)", "agreement (B)", "in between (C)"]
+    assert sum(map(int, column(found["complexity-groups"], "Cases"))) == 12
+    values = {r.case: r.value for r in many.fusion.complexity.all("esm", "case")}
+    hardest = sorted(values, key=lambda case: -values[case])
+    assert column(found["hardest-cases"], "Case") == hardest[:10]
+    assert [row[0].case for row in found["hardest-cases"].rows] == hardest[:10]
+    assert column(found["complexity"], "Measure") == ["ESM", "SSM", "Entropy", "Mean", "SD"]
+    assert "modified background" in found["complexity"].note
+    assert_sound(section, many, tmp_path)
+
+
+def test_complex_cases_can_be_agreed_upon(many: Findings) -> None:
+    kappas = {r.case: r.value for r in many.agreement.agreement.all("fleiss_kappa", "case")}
+    mean = many.agreement.headline("fleiss_kappa").value
+    esm = {r.case: r.value for r in many.fusion.complexity.all("esm", "case")}
+    high = [case for case in sorted(esm, key=lambda case: -esm[case])[:6] if kappas[case] > mean]
+    named = max(high, key=kappas.__getitem__) if high else ""
+    told = "it can be high where kappa is high" + (f", as in {named} (kappa {kappas[named]:.2f})." if named else ".")
+    assert told in said(complexity.section(many))
+
+
+def test_groups_are_words() -> None:
+    told = [complexity.group_name(letter) for letter in ("A", "B", "C", "D", "undefined")]
+    assert told == ["disagreement", "agreement", "in between", "in between", "undefined"]
+
+
+def test_points_of_the_plane_open_their_case(many: Findings) -> None:
+    drawn = charts(complexity.section(many))["fuse-complexity"].svg
+    assert all(drawn.count(f'data-case="{case}"') == 1 for case in CASES)
+
+
+def test_few_cases_are_not_grouped(tmp_path: Path) -> None:
+    found = findings(Study.open(write_study(tmp_path, "ABC", ("p1", "p2"))))
+    section = complexity.section(found)
+    assert "fewer than 10 make no groups" in said(section)
+    assert "complexity-groups" not in tables(section)
+    assert_sound(section, found, tmp_path / "out")
+    assert_sound(reference_standard.section(found), found, tmp_path / "out")
+
+
+def test_one_case(tmp_path: Path) -> None:
+    found = findings(Study.open(write_study(tmp_path, "ABC", ("p1",))))
+    section = reference_standard.section(found)
+    assert "SD" not in [c.title for c in tables(section)["reference-standards"].columns]
+    assert "rater-rates-pooled" not in tables(section)
+    assert not charts(section)
+    assert "differ most on" not in said(section)
+    assert "The one case has an ESM of" in said(complexity.section(found))
+    assert_sound(section, found, tmp_path / "out")
+
+
+def test_two_raters(tmp_path: Path) -> None:
+    found = findings(Study.open(write_study(tmp_path, "AB", ("p1", "p2"))))
+    words = said(reference_standard.section(found))
+    assert "What any rater marked (union), in the files vote:0.5" in words
+    assert "Two raters cannot outvote each other" in words
+    assert "needs at least four raters" in words
+    assert "majority" not in words
+    assert "A vote is simple" not in words
+    assert "esm" not in " ".join(charts(complexity.section(found)))
+    assert set(column(tables(reference_standard.section(found))["rater-rates"], "with")) == {"STAPLE"}
+    assert_sound(complexity.section(found), found, tmp_path / "out")
+
+
+def test_raters_who_are_nobody_in_particular(tmp_path: Path) -> None:
+    found = findings(Study.open(write_study(tmp_path, "ABC", ("p1", "p2", "p3")), raters="exchangeable"))
+    section = reference_standard.section(found)
+    assert column(tables(section)["rater-rates"], "Rater") == ["mean of raters"] * 2
+    assert_sound(section, found, tmp_path / "out")
+    assert_sound(complexity.section(found), found, tmp_path / "out")
+
+
+def test_nothing_was_marked(tmp_path: Path) -> None:
+    for rater in "ABC":
+        for case in ("p1", "p2"):
+            write_png(tmp_path / "masks" / rater / f"{case}.png", np.zeros((20, 20), np.uint8))
+    found = findings(Study.open(f"{tmp_path}/masks/{{rater}}/{{case}}.png"))
+    section, hard = reference_standard.section(found), complexity.section(found)
+    assert "cannot be computed: nobody marked anything" in said(section)
+    assert "No case has a complexity" in said(hard)
+    assert "nobody marked anything" in said(hard)
+    assert_sound(section, found, tmp_path / "out")
+    assert_sound(hard, found, tmp_path / "out")
+
+
+def test_names_are_only_text(tmp_path: Path) -> None:
+    found = findings(Study.open(write_study(tmp_path, ["<b>&", 'q"q'], ("<i>1", "p,2", "p3"))))
+    for section in (reference_standard.section(found), complexity.section(found)):
+        assert_sound(section, found, tmp_path / "out")
+        assert not [name for name, chart in charts(section).items() if "<b>&" in chart.svg or "<i>1" in chart.svg]
+
+
+def test_a_method_alone(tmp_path: Path) -> None:
+    found = findings(Study.open(write_study(tmp_path, "ABC", ("p1", "p2"))), ("vote:all",))
+    section = reference_standard.section(found)
+    assert "reference-standards" not in tables(section)
+    assert_sound(section, found, tmp_path / "out")

@@ -1,0 +1,294 @@
+"""What the first part of the page says, of studies of every kind."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from small_findings import METHODS, cells, discs, findings, lead, listed, mapped, steps, tables, to_know
+
+from manytruths.analyses.agree.agree import compute_agreement
+from manytruths.analyses.agree.case import MapOptions
+from manytruths.analyses.evaluate.evaluate import compute_evaluation
+from manytruths.analyses.evaluate.marks import EvaluatePlan
+from manytruths.analyses.fuse.case import FusePlan
+from manytruths.analyses.fuse.fuse import compute_fusion
+from manytruths.analyses.rows import Table
+from manytruths.analyses.summaries import Settings
+from manytruths.io import write_map
+from manytruths.reporting.elements import csv_text
+from manytruths.reporting.findings import Findings
+from manytruths.reporting.sections import agreement, cases, raters, summary
+from manytruths.reporting.sections.numbers import find_table
+from manytruths.reporting.sections.raters import error_dependence
+from manytruths.study import Study
+
+EVERY = (summary, agreement, raters, cases)
+
+
+STUDIES = {
+    "five": lambda: findings(discs()),
+    "one case": lambda: findings(discs(1)),
+    "two raters": lambda: findings(discs(12, "AB")),
+    "exchangeable": lambda: findings({k: list(v.values()) for k, v in discs().items()}, raters="exchangeable"),
+    "labels": lambda: findings(
+        mapped(lambda r, c, m: np.where(np.arange(24) > 11, 2 * m, m)), labels={1: "gland", 2: "tumour"}
+    ),
+    "empty": lambda: findings(mapped(lambda r, c, m: 0 * m, 3)),
+    "identical": lambda: findings({k: dict.fromkeys(v, v["A"]) for k, v in discs().items()}),
+    "union": lambda: findings(discs(), region="union"),
+    "groups": lambda: findings(
+        discs(), groups={f"p{k:02}": "odd" if k % 2 else "even" for k in range(1, 13)},
+        subjects={f"p{k:02}": f"s{k // 2}" for k in range(1, 13)},
+    ),
+    "empty masks": lambda: findings(mapped(lambda r, c, m: m * (r != "D" or c > "p02"))),
+    "nowhere together": lambda: findings(
+        mapped(lambda r, c, m: np.eye(24, dtype=np.uint8) * 0 + (np.arange(24) == ord(r) - 65) if c == "p01" else m)
+    ),
+    "twice": lambda: findings({c: {("A", "1"): o["A"], ("A", "2"): o["E"], "B": o["B"]} for c, o in discs().items()}),
+    "odd names": lambda: findings({"<b>": discs(1)["p01"] | {"<script>": discs(1)["p01"]["A"]}}),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=[*STUDIES, "algorithms"])
+def found(request, tmp_path_factory):
+    name = request.param
+    return STUDIES[name]() if name in STUDIES else with_predictions(tmp_path_factory.mktemp("study"))
+
+
+def with_predictions(folder):
+    """Two of the raters' drawings taken for those of algorithms."""
+    for case, own in discs().items():
+        drawn = {f"raters/{rater}": mask for rater, mask in own.items()}
+        drawn |= {"algorithms/net": own["A"], "algorithms/old": own["E"]}
+        for place, mask in drawn.items():
+            write_map(folder / place / f"{case}.png", mask)
+    study = Study.open(
+        str(folder / "raters/{rater}/{case}.png"), predictions=str(folder / "algorithms/{algorithm}/{case}.png")
+    )
+    settings = Settings(resamples=60)
+    agreement = compute_agreement(study, settings=settings, plan=MapOptions(measured=False))
+    fusion = compute_fusion(study, FusePlan(METHODS, {}, None), settings=settings)
+    judged = compute_evaluation(study, EvaluatePlan(METHODS), settings=settings)
+    return Findings(study, settings, agreement, fusion, judged)
+
+
+def files(found):
+    """Every line of every table by its address."""
+    agreed = {f"agree/{t.name}.csv": t for t in found.agreement.tables.values()}
+    fused = {f"fuse/{t.name}.csv": t for t in (found.fusion.performance, found.fusion.differences)}
+    fused |= {"fuse/complexity.csv": found.fusion.complexity}
+    planned = {"plan/plan.csv": found.plan.table} if found.plan else {}
+    tables = found.evaluation.tables.values() if found.evaluation else ()
+    judged = {f"evaluate/{t.name}.csv": t for t in tables if isinstance(t, Table)}
+    return agreed | fused | planned | judged
+
+
+def test_every_number_stands_in_a_table(found):
+    from manytruths.reporting.elements import address
+
+    lines = {address(file, row): row for file, table in files(found).items() for row in table.rows}
+    for module in EVERY:
+        section = module.section(found)
+        for cell in cells(section) if section else ():
+            if cell.at:
+                row = lines[cell.at]
+                assert cell.value == csv_text(float(row.value))
+                assert not cell.low or (cell.low, cell.high) == (csv_text(row.low), csv_text(row.high))
+
+
+def test_sentences_are_whole(found):
+    section = summary.section(found)
+    said = [lead(section), *listed(section, "What to do next")]
+    for text in said:
+        assert "–," not in text
+        assert "nan" not in text
+        assert not re.search(r"  | ,|\.\.|of – |is –|by –|None", text)
+        assert text.endswith(".")
+    for module in EVERY:
+        part = module.section(found)
+        for table in tables(part).values() if part else ():
+            assert table.rows
+            assert all(len(row) == len(table.columns) for row in table.rows)
+            assert all(column.title for column in table.columns)
+
+
+def test_algorithms_are_told_of_where_there_are_some(found):
+    titles = [column.title for column in tables(cases.section(found))["cases"].columns]
+    text = lead(summary.section(found))
+    assert ("Against the raters, net has a mean Dice of " in text) == (found.evaluation is not None)
+    assert ("Their order " in text) == (found.evaluation is not None)
+    assert ("net: Dice" in titles) == (found.evaluation is not None)
+
+
+def test_names_of_tables_are_unique(found):
+    names = [name for module in EVERY if (part := module.section(found)) for name in tables(part)]
+    assert len(names) == len(set(names))
+
+
+def test_five_raters():
+    found = STUDIES["five"]()
+    text = lead(summary.section(found))
+    row = found.agreement.headline("dice")
+    assert "Five raters marked the same twelve cases; any two raters overlap by a mean Dice of " in text
+    assert f"{row.value:.2f} (95% confidence interval, CI, {row.low:.2f}–{row.high:.2f})" in text
+    assert "Rater E is an outlier" in text
+    assert "Fleiss' kappa is" in text
+    assert "five raters weigh about as much as" in text
+    assert "this need not mean that they influenced each other" in text
+    assert steps(found)[0].startswith("Look again at p")
+    assert any(step.startswith("Would more raters help?") for step in steps(found))
+
+
+def test_disputed_cases_are_the_worst_and_open():
+    found = STUDIES["five"]()
+    table = tables(summary.section(found))["disputed-cases"]
+    kappas = sorted(row.value for row in found.agreement.agreement.all("fleiss_kappa", "case"))
+    shown = [float(row[1].value) for row in table.rows]
+    assert shown == kappas[:5]
+    assert all(row[0].case == row[0].shown for row in table.rows)
+
+
+def test_one_case_says_once_why_there_are_no_intervals():
+    section = summary.section(STUDIES["one case"]())
+    assert lead(section).count("without confidence intervals") == 1
+    assert "there is one case" in lead(section)
+    assert "disputed-cases" not in tables(section)
+
+
+def test_two_raters():
+    text = lead(summary.section(STUDIES["two raters"]()))
+    assert "they overlap by" in text
+    assert "With two raters there is no outlier" in text
+    assert "independent" not in text
+
+
+def test_exchangeable_raters_are_nobody():
+    found = STUDIES["exchangeable"]()
+    assert raters.section(found) is None
+    section = summary.section(found)
+    assert "Five raters marked each of twelve cases" in lead(section)
+    assert "nothing is reported about single raters" in lead(section)
+    assert "coverage" not in tables(section)
+
+
+def test_labels_one_by_one():
+    text = lead(summary.section(STUDIES["labels"]()))
+    assert "for gland" in text
+    assert "for tumour" in text
+
+
+def test_nothing_marked_is_said_in_words():
+    found = STUDIES["empty"]()
+    assert "nobody marked anything" in lead(summary.section(found))
+    assert "kappa is" not in lead(summary.section(found))
+    assert "nobody marked anything" in lead(agreement.section(found))
+
+
+def test_identical_masks():
+    section = summary.section(STUDIES["identical"]())
+    assert "All raters marked exactly the same in every case" in lead(section)
+    assert "disputed-cases" not in tables(section)
+    assert any(step.startswith("Most raters drew nearly the same") for step in listed(section, "What to do next"))
+    assert "independent ones" not in lead(section)
+
+
+def test_empty_masks_and_cases_without_a_common_place():
+    found = STUDIES["empty masks"]()
+    table = tables(summary.section(found))["coverage"]
+    assert [row[2].shown for row in table.rows] == ["0", "0", "0", "2", "0"]
+    assert any(step.startswith("In two cases (p01 and p02)") for step in steps(found))
+    apart = STUDIES["nowhere together"]()
+    assert any(step.startswith("Do not judge anything by p01") for step in steps(apart))
+
+
+def test_absent_raters_are_named():
+    own = {case: {r: m for r, m in by.items() if r != "B" or case > "p03"} for case, by in discs().items()}
+    table = tables(summary.section(findings(own)))["coverage"]
+    assert table.note.startswith("B is absent from three cases")
+    assert table.rows[1][4].shown == "p01, p02 and p03"
+    assert table.rows[1][1].shown == "9 of 12"
+
+
+def test_without_background_percent_agreement_is_told():
+    """Such a study has nothing to fuse; what is said of agreement needs no fusion."""
+    base = STUDIES["exchangeable"]()
+    study = Study.from_arrays({k: [m + 1 for m in v.values()] for k, v in discs().items()}, raters="exchangeable")
+    found = replace(
+        base, study=study, agreement=compute_agreement(study, settings=base.settings, plan=MapOptions(measured=False))
+    )
+    assert "two raters give the same label to" in lead(summary.section(found))
+    assert "agreement" in tables(agreement.section(found))
+    assert [c.title for c in tables(cases.section(found))["cases"].columns][:3] == ["Case", "Fleiss' kappa", "Level"]
+
+
+def test_second_readings():
+    found = STUDIES["twice"]()
+    assert [row[3].shown for row in tables(summary.section(found))["coverage"].rows] == ["12", "0"]
+    section = raters.section(found)
+    assert section is not None
+    assert [cell.shown for cell in tables(section)["rater-repeats"].rows[0][:2]] == ["A@1", "A@2"]
+
+
+def test_cases_without_patients_are_warned_of():
+    assert to_know(STUDIES["five"]())[0].startswith("Every case counts as a patient of its own.")
+    assert not any("patient of its own" in note for note in to_know(STUDIES["groups"]()))
+    assert not any("patient of its own" in note for note in to_know(STUDIES["one case"]()))
+
+
+@pytest.mark.parametrize(
+    ("who", "often"), [("ABC", "often"), ("ABCDE", "nearly always"), ("ABCDEFGHI", "nearly always")]
+)
+def test_among_equals_somebody_stands_out_too(who, often):
+    text = lead(summary.section(findings(discs(3, who))))
+    assert f"Rater {who[-1]} is an outlier" in text
+    assert f"there is {often} an outlier, even among equally good raters" in text
+
+
+def test_intervals_lack_for_the_reason_that_is_told():
+    text = lead(summary.section(findings(mapped(lambda r, c, m: m * (c > "p03")))))
+    assert "it is defined for nine of twelve cases, and intervals need ten" in text
+    assert "there are twelve" not in text
+
+
+def test_no_case_was_marked_by_two():
+    own = {case: {"AB"[k % 2]: by["A"]} for k, (case, by) in enumerate(discs(4, "AB").items())}
+    for part in (summary, agreement):
+        text = lead(part.section(findings(own)))
+        assert "no case was marked by two raters" in text
+        assert "nobody marked anything" not in text
+
+
+def test_patients_are_those_who_are_named():
+    found = findings(discs(), subjects={f"p{k:02}": f"s{k}" for k in range(1, 13)})
+    assert "twelve cases of twelve patients" in lead(summary.section(found))
+    assert not any("patient of its own" in note for note in to_know(found))
+    assert "kappa-histogram" in str(agreement.section(found))
+
+
+def test_nearly_independent_errors_are_not_told_at_the_top():
+    rng = np.random.default_rng(0)
+    truth = {case: rng.random((40, 40)) < 0.3 for case in discs()}
+    own = {c: {r: (t ^ (rng.random(t.shape) < 0.1)).astype(np.uint8) for r in "ABCDE"} for c, t in truth.items()}
+    found = findings(own)
+    assert "independent ones" not in lead(summary.section(found))
+    section = raters.section(found)
+    assert section is not None
+    told = listed(section, "Are the raters' errors correlated?")[0]
+    assert "hardly correlated" in told
+    assert "five raters weigh about as much as 5.0 independent ones" in told
+    assert "influenced" not in told
+
+
+@pytest.mark.parametrize(
+    ("correlation", "words"),
+    [(0.094, "slightly correlated"), (0.098, "weakly correlated"), (0.29, "weakly correlated"), (0.3, "correlated")],
+)
+def test_correlation_has_words(correlation, words):
+    table = STUDIES["five"]()
+    rows = find_table(table, "agree", "raters")
+    row = replace(rows.row("error_correlation", "pooled", ""), value=correlation)
+    rows._rows[rows._key(row)] = row
+    assert error_dependence(table).words == words
