@@ -13,7 +13,7 @@ from ...evaluation.grading import GradeScale
 from ...evaluation.ranking.by_reference import ReferenceRankings
 from ...fusion.registry import estimator
 from ...study import Progress, Study
-from ...study.finding import find_cases
+from ...study.case_files import find_cases
 from ...study.options import merged
 from ..data_table import DataTable, PlainTable
 from ..files import summary_of

@@ -17,7 +17,7 @@ from ...core.tally import Tally
 from ...evaluation.extended_dice import SATURATED
 from ...evaluation.ranking.scores import direction
 from ...study import Study
-from ...study.strangers import strangers
+from ...study.case_names import find_unknown_cases
 from ..printing import counted, grid, number, with_interval
 from ..rows import Row
 from .case_scores import EVERYBODY
@@ -91,7 +91,7 @@ def _missing(study: Study, missing: Missing) -> Iterator[str]:
 def _strangers(study: Study) -> Iterator[str]:
     """Predictions of cases that the study does not have: names that do not fit, perhaps."""
     # under codes no name would be known, and none is to be told
-    others = [] if study.coded else strangers(study.options, [case.name for case in study])
+    others = [] if study.coded else find_unknown_cases(study.options, [case.name for case in study])
     if others:
         names = few(list(map(str, others)), 3)
         yield f"predictions of {counted(len(others), 'case')} that nobody marked are not used ({names})"

@@ -30,7 +30,7 @@ from ...evaluation.ranking.by_reference import ReferenceRankings, rank_by_refere
 from ...evaluation.references import ReferenceStandards, reference_standards
 from ...evaluation.responses import count_indexed_responses, pattern_index
 from ...study import Case, Study
-from ...study.refusals import about
+from ...study.mask_values import about
 from ..rows import Row, Table
 from ..summaries import Series, Settings, region_of, summarise
 from .marks import Array, CaseMarks, EvaluatePlan
