@@ -277,9 +277,9 @@ def test_what_is_no_pilot():
         PilotRule(cost_rater=1)
     with pytest.raises(CallError, match="0 or more"):
         PilotRule(cost_rater=-1, cost_error=1)
-    with pytest.raises(CallError, match="three to 99"):
+    with pytest.raises(CallError, match="max_raters must be from 3 to 99"):
         PilotRule(max_raters=2)
-    with pytest.raises(CallError, match="no table"):
+    with pytest.raises(CallError, match="pilot is empty"):
         plan_from_pilot({})
 
 
