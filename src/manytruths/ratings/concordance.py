@@ -41,7 +41,7 @@ from ..core.tally import Tally
 from ..core.undefined import Undefined
 from .accuracy import comparison_labels, rater_accuracy
 from .masks import Confidence, ratings_from_tally
-from .ratings import MISSING, Ratings, Values
+from .ratings import MISSING, Ratings, Values, divide_or_nan
 
 Chance = Literal["uniform", "empirical"] | Mapping[str, float]
 Partial = Literal["none", "linear", "quadratic"]
@@ -317,7 +317,7 @@ class SigmaStatistic:
             return np.array([self(tally.recount(row)) for row in counts], np.float64)
         by_pattern = sigma(ratings_from_tally(tally, self.confidence), self.chance).by_case
         many = counts.astype(np.float64)
-        return _divide(many @ np.nan_to_num(by_pattern), many @ ~np.isnan(by_pattern))
+        return divide_or_nan(many @ np.nan_to_num(by_pattern), many @ ~np.isnan(by_pattern))
 
 
 @dataclass(frozen=True, eq=False)
@@ -379,7 +379,7 @@ class RhoStatistic:
             return np.broadcast_to(rater_accuracy(ratings, self._source).accuracy, (len(many), len(ratings.raters)))
         expected = comparison_labels(ratings, self._source)
         compared = ratings.given & (expected != MISSING)
-        return _divide(many @ (compared & (ratings.codes == expected)), many @ compared)
+        return divide_or_nan(many @ (compared & (ratings.codes == expected)), many @ compared)
 
 
 def _rho_of_tables(
@@ -400,8 +400,4 @@ def _rho_of_tables(
         correct = both_correct_probability(accuracy[:, i], accuracy[:, j], len(ratings.labels))
         total += (part * np.nan_to_num(correct)).sum(axis=1)
         lost |= (np.isnan(correct) & (part > 0)).any(axis=1)
-    return _divide(total, many @ (met > 0)), lost
-
-
-def _divide(part: Values, whole: Values) -> Values:
-    return np.asarray(np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0))
+    return divide_or_nan(total, many @ (met > 0)), lost

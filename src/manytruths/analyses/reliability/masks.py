@@ -44,6 +44,17 @@ LESIONS = "lesions"
 """In the column ``region``: rows that count lesions, not pixels."""
 
 NOBODY = "rater_not_comparable"
+MASK_STATISTICS = {
+    "sigma": "σ, genuine agreement",
+    "rho": "ρ, genuine and right",
+    "percent_agreement": "percent agreement",
+    "positive_agreement": "positive agreement",
+    "fleiss_kappa": "Fleiss' kappa",
+    "krippendorff_alpha": "Krippendorff's alpha",
+    "gwet_ac1": "Gwet's AC1",
+    "dice": "Dice of those who found it",
+    "lesions": "lesions",
+}
 
 
 @dataclass(frozen=True)
@@ -350,19 +361,6 @@ def _notes(tallies: Tallies, lesions: LesionRatings, given: Assumptions) -> Iter
         )
     if lesions.specks:
         yield f"{lesions.specks} components were too small to count as lesions"
-
-
-MASK_STATISTICS = {
-    "sigma": "σ, genuine agreement",
-    "rho": "ρ, genuine and right",
-    "percent_agreement": "percent agreement",
-    "positive_agreement": "positive agreement",
-    "fleiss_kappa": "Fleiss' kappa",
-    "krippendorff_alpha": "Krippendorff's alpha",
-    "gwet_ac1": "Gwet's AC1",
-    "dice": "Dice of those who found it",
-    "lesions": "lesions",
-}
 
 
 def _means_grid(title: str, table: Table) -> Any:

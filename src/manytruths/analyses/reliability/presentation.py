@@ -35,6 +35,7 @@ STATISTICS = {
 LONGEST = 18
 """Longest name of a rater that is printed in full."""
 SHORT = {"reference": "reference", "majority": "others", "given": "given", "rasch": "Rasch"}
+MAX_NAMES = 6
 
 
 def print_reliability(result: Reliability, console: Console) -> None:
@@ -117,7 +118,7 @@ def _raters_grid(result: Reliability) -> Any:
     return grid("Raters", ["", "ratings", "confidence", *accuracies, "sigma", *rasch, *last], rows)
 
 
-MAX_NAMES = 6
+# -- notes -----------------------------------------------------------------------------------------
 
 
 def list_notes(result: Reliability) -> Iterator[str]:
@@ -203,6 +204,9 @@ def _votes_needed(won: Majorities) -> str:
             return f"impossible with {m} votes"
         return f"all {m} votes" if enough[0] == m else f"{enough[0]} of {m} votes or more, p < {won.alpha:g}"
     return f"p < {won.alpha:g}"
+
+
+# -- charts ----------------------------------------------------------------------------------------
 
 
 def charts(result: Reliability) -> dict[str, str]:

@@ -45,6 +45,10 @@ from ..ratings import Values
 
 REACH = 8.5
 """Standard deviations up to which the normal distribution is summed; less than 1e-16 lies beyond."""
+MAX_PANEL = 10_001
+"""Largest panel that is searched."""
+MAX_PLURALITY_PANEL = 99
+"""Largest panel for more than two labels, where every size is computed separately."""
 
 
 def majority_accuracy(
@@ -294,10 +298,7 @@ def check_labels(labels: int) -> int:
     return int(labels)
 
 
-MAX_PANEL = 10_001
-"""Largest panel that is searched."""
-MAX_PLURALITY_PANEL = 99
-"""Largest panel for more than two labels, where every size is computed separately."""
+# -- the number of raters needed -------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

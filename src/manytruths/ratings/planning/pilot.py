@@ -55,6 +55,13 @@ MANY_LABELS = "counted_for_two_labels"
 FEWER = "no_case_rated_by_so_many"
 PATTERNS = "patterns_not_cases"
 LAST = "next_panel_not_computed"
+MAX_CORRELATION = 1 - 1e-6
+"""If all votes of every case agree, the likelihood increases up to a correlation of 1."""
+GOLDEN = (5**0.5 - 1) / 2
+SIMULATED, RESIMULATED = 20_000, 2_000
+"""Number of simulated cases where there is no closed form: for the pilot itself, and for each resample."""
+MIN_CORRELATION = 1e-5
+"""With a lower ρ, cases count as equally difficult."""
 
 
 @dataclass(frozen=True)
@@ -362,9 +369,7 @@ def _observed_accuracies(votes: Votes, source: str, labels: int, largest: int) -
     return [float(value) if not np.isnan(value) else Undefined(FEWER) for value in values]
 
 
-MAX_CORRELATION = 1 - 1e-6
-"""If all votes of every case agree, the likelihood increases up to a correlation of 1."""
-GOLDEN = (5**0.5 - 1) / 2
+# -- the model of votes ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -437,10 +442,7 @@ def _likelihood(tails: Values, shares: Values, rho: Values) -> Values:
     return np.asarray((tails * logs).sum(axis=-1) @ signs)
 
 
-SIMULATED, RESIMULATED = 20_000, 2_000
-"""Number of simulated cases where there is no closed form: for the pilot itself, and for each resample."""
-MIN_CORRELATION = 1e-5
-"""With a lower ρ, cases count as equally difficult."""
+# -- accuracy by size of the panel -----------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
