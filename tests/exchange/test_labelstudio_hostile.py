@@ -12,9 +12,9 @@ from json_exports import memory, refused
 from manytruths.core.errors import InputError
 from manytruths.exchange.labelstudio import read_labelstudio
 from manytruths.exchange.reading_set import combine_readings
-from manytruths.exchange.run_lengths import brush_bytes
+from manytruths.exchange.run_lengths import encode_brush
 
-BRUSH = list(brush_bytes(np.eye(20, 40, dtype=bool)))
+BRUSH = list(encode_brush(np.eye(20, 40, dtype=bool)))
 
 
 def brush(rle, **more):

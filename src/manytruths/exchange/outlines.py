@@ -1,6 +1,6 @@
-"""Things drawn, as the pixels that they hold. A pixel is inside where its centre is.
+"""Shapes that raters draw, and the pixels that they hold; a pixel is inside where its centre is.
 
-Outlines of many parts: run lengths of a whole image, and several outlines that make one thing.
+An outline becomes pixels only when :meth:`pixels` is called, within the part of the image that holds it.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ class Polygon:
     def of(cls, rings: Sequence[ArrayLike], rule: Rule = "centre") -> Polygon:
         """Once it is sure that they are rings of finite points, and not too many."""
         points = tuple(ring_of(ring, k) for k, ring in enumerate(rings))
-        few_enough(sum(map(len, points)))
+        check_point_count(sum(map(len, points)))
         if rule == "coco":
-            _short_enough(points)
+            _check_length(points)
         return cls(points, rule)
 
     def pixels(self, shape: tuple[int, ...]) -> tuple[Window, Mask]:
         together = np.concatenate(self.rings)
-        window = framed(together.min(axis=0), together.max(axis=0), shape)
+        window = window_around(together.min(axis=0), together.max(axis=0), shape)
         if self.rule == "coco":  # rounds fifths of a pixel of the image, not of a part of it
-            _short_enough(self.rings)
+            _check_length(self.rings)
             return window, rasterise(self.rings, (window[0].stop, window[1].stop), self.rule)[window]
         corner = np.array([window[1].start, window[0].start], np.float64)
-        return window, rasterise([ring - corner for ring in self.rings], sizes(window), self.rule)
+        return window, rasterise([ring - corner for ring in self.rings], window_size(window), self.rule)
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Ellipse:
     turned: float = 0.0
 
     def __post_init__(self) -> None:
-        finite(self.x, self.y, self.half_width, self.half_height, self.turned)
+        check_finite(self.x, self.y, self.half_width, self.half_height, self.turned)
         if min(self.half_width, self.half_height) <= 0:
             raise InputError(f"an ellipse with half axes {self.half_width:g} and {self.half_height:g}; draw it again")
 
@@ -69,11 +69,11 @@ class Ellipse:
         c, s = math.cos(math.radians(self.turned)), math.sin(math.radians(self.turned))
         reach = np.hypot([self.half_width * c, self.half_width * s], [self.half_height * s, self.half_height * c])
         centre = np.array([self.x, self.y])
-        window = framed(centre - reach, centre + reach, shape)
+        window = window_around(centre - reach, centre + reach, shape)
         y, x = (np.arange(part.start, part.stop) + 0.5 for part in window)
         dx, dy = x[None, :] - self.x, y[:, None] - self.y
-        inside = np.empty(sizes(window), bool)
-        for rows in _few_rows(inside):
+        inside = np.empty(window_size(window), bool)
+        for rows in _row_blocks(inside):
             along, across = dx * c + dy[rows] * s, dy[rows] * c - dx * s
             inside[rows] = (along / self.half_width) ** 2 + (across / self.half_height) ** 2 <= 1
         return window, inside
@@ -120,36 +120,36 @@ class Line:
         line = np.asarray(points, np.float64)
         if line.ndim != 2 or line.shape[1] != 2 or not len(line):
             raise InputError(f"a line is (points, 2) of x and y; got {line.shape}")
-        few_enough(len(line))
-        finite(*line.ravel().tolist())
+        check_point_count(len(line))
+        check_finite(*line.ravel().tolist())
         return cls(line, width)
 
     def pixels(self, shape: tuple[int, ...]) -> tuple[Window, Mask]:
         reach = self.width / 2
-        window = framed(self.points.min(axis=0) - reach, self.points.max(axis=0) + reach, shape)
-        near = np.zeros(sizes(window), bool)
+        window = window_around(self.points.min(axis=0) - reach, self.points.max(axis=0) + reach, shape)
+        near = np.zeros(window_size(window), bool)
         ends = self.points[1:] if len(self.points) > 1 else self.points
         for first, last in zip(self.points, ends, strict=False):
-            part = framed(np.minimum(first, last) - reach, np.maximum(first, last) + reach, shape)
+            part = window_around(np.minimum(first, last) - reach, np.maximum(first, last) + reach, shape)
             own = tuple(slice(p.start - w.start, p.stop - w.start) for p, w in zip(part, window, strict=True))
-            near[own] |= _close(part, first, last, reach)
+            near[own] |= _near_segment(part, first, last, reach)
         return window, near
 
 
-def _close(window: Window, first: Points, last: Points, reach: float) -> Mask:
+def _near_segment(window: Window, first: Points, last: Points, reach: float) -> Mask:
     """Which centres lie no farther from a stretch than that."""
     y, x = (np.arange(part.start, part.stop) + 0.5 for part in window)
     dx, dy = x[None, :] - first[0], y[:, None] - first[1]
     run = last - first
     length = float(run @ run)
     near = np.empty((len(y), len(x)), bool)
-    for rows in _few_rows(near):
+    for rows in _row_blocks(near):
         along = np.clip((dx * run[0] + dy[rows] * run[1]) / length, 0, 1) if length else np.zeros((1, 1))
         near[rows] = (dx - along * run[0]) ** 2 + (dy[rows] - along * run[1]) ** 2 <= reach**2
     return near
 
 
-def _few_rows(mask: Mask) -> Iterator[slice]:
+def _row_blocks(mask: Mask) -> Iterator[slice]:
     """A million pixels at a time: with 64 bits each, a large image would not fit into memory."""
     step = max(1, (1 << 20) // max(1, mask.shape[1]))
     return (slice(start, start + step) for start in range(0, len(mask), step))
@@ -157,7 +157,7 @@ def _few_rows(mask: Mask) -> Iterator[slice]:
 
 def box(x: float, y: float, width: float, height: float, turned: float = 0.0, about: str = "centre") -> Polygon:
     """A rectangle from its upper left corner, turned (degrees, from x to y) about its centre or that corner."""
-    finite(x, y, width, height, turned)
+    check_finite(x, y, width, height, turned)
     corners = np.array([(0, 0), (width, 0), (width, height), (0, height)], np.float64)
     fixed = np.array([width / 2, height / 2]) if about == "centre" else np.zeros(2)
     c, s = math.cos(math.radians(turned)), math.sin(math.radians(turned))
@@ -165,7 +165,7 @@ def box(x: float, y: float, width: float, height: float, turned: float = 0.0, ab
     return Polygon.of([moved + np.array([x, y])])
 
 
-def framed(low: Points, high: Points, shape: tuple[int, ...]) -> Window:
+def window_around(low: Points, high: Points, shape: tuple[int, ...]) -> Window:
     """The pixels around what lies between two points (x, y), inside the image."""
     height, width = shape
     left, top = np.floor(np.clip(low, 0, (width, height))).astype(int).tolist()
@@ -173,7 +173,7 @@ def framed(low: Points, high: Points, shape: tuple[int, ...]) -> Window:
     return slice(top, max(top, bottom)), slice(left, max(left, right))
 
 
-def sizes(window: Window) -> tuple[int, int]:
+def window_size(window: Window) -> tuple[int, int]:
     height, width = (part.stop - part.start for part in window)
     return height, width
 
@@ -184,26 +184,26 @@ def _overlap(first: int, length: int, size: int) -> tuple[slice, slice]:
     return slice(start, stop), slice(start - first, stop - first)
 
 
-def finite(*numbers: float) -> None:
+def check_finite(*numbers: float) -> None:
     """Refuse what is no place on any image."""
     for number in numbers:
         if not abs(number) <= LARGEST:
             raise InputError(f"it has the coordinate {number:g}; draw it again")
 
 
-def _short_enough(rings: Sequence[Points]) -> None:
+def _check_length(rings: Sequence[Points]) -> None:
     length = sum(float(np.abs(np.roll(ring, -1, axis=0) - ring).max(axis=1).sum()) for ring in rings)
     if length > LONGEST:
         raise InputError(f"its outline is {length:.0f} pixels long, more than {LONGEST}; simplify the outline")
 
 
-def few_enough(points: int) -> None:
+def check_point_count(points: int) -> None:
     if points > MOST_POINTS:
         raise InputError(f"it has {points} points, more than {MOST_POINTS}; simplify the outline")
 
 
 @dataclass(frozen=True, eq=False)
-class WholeRuns:
+class RunLengthMask:
     """So many pixels out, so many in, and so on, along the rows or the columns of the image.
 
     They become pixels when they are drawn, and no more than the rows or columns that hold some.
@@ -213,7 +213,7 @@ class WholeRuns:
     by_column: bool = False
 
     @classmethod
-    def of(cls, lengths: ArrayLike, shape: tuple[int, ...], by_column: bool = False) -> WholeRuns:
+    def of(cls, lengths: ArrayLike, shape: tuple[int, ...], by_column: bool = False) -> RunLengthMask:
         """Once it is sure that they are as many pixels as the image has."""
         runs, size = np.asarray(lengths, np.int64), int(np.prod(shape, dtype=np.int64))
         if runs.ndim != 1:
@@ -241,7 +241,7 @@ class WholeRuns:
 
 
 @dataclass(frozen=True, eq=False)
-class United:
+class UnitedOutline:
     """Several outlines, whatever lies in one of them."""
 
     parts: tuple[Outline, ...]

@@ -37,6 +37,12 @@ _OPTIONS = {
 """The options of a format beside ``consensus``; other annotation tools have ``mark_disputed``."""
 _DEFAULTS = {field.name: field.default for kind in (TrainingOptions, ToolOptions) for field in fields(kind)}
 _DEFAULTS |= {"id": 501, "name": "Manytruths"}
+_USED = {
+    "reference": "they have the label of {}",
+    "ignore": "they are ignored",
+    "soft": "they have the probability of {}",
+    "replicate": "they have every rater's label, one after the other",
+}
 
 
 def export(
@@ -247,14 +253,6 @@ def _notes(study: Study, plan: TrainingSet, counts: Mapping[str, CaseCounts], mo
     changed = [item.case for item in plan.cases if item.name != "__".join(filter(None, (item.case, item.rater)))]
     if changed:
         yield f"names that not every program takes were changed, such as {changed[0]!r}; cases.csv says which is which"
-
-
-_USED = {
-    "reference": "they have the label of {}",
-    "ignore": "they are ignored",
-    "soft": "they have the probability of {}",
-    "replicate": "they have every rater's label, one after the other",
-}
 
 
 def _lines(study: Study, plan: TrainingSet, share: float) -> tuple[str, ...]:

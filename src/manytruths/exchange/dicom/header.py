@@ -14,7 +14,7 @@ from typing import IO, Any, NoReturn
 from ...core.errors import FormatError, ManytruthsError
 from ...io.opening import needs
 from ...io.quiet import quiet
-from ..documents import PIECE, about
+from ..documents import PIECE, error_context
 
 LARGEST_HEADER = 1 << 24
 """Bytes of a header that are looked at, without its frames."""
@@ -39,7 +39,7 @@ _UNDEFINED = 0xFFFFFFFF
 @contextmanager
 def dicom_errors(where: object) -> Iterator[None]:
     """Whatever pydicom raises on bad bytes is one of our errors, and says where; its warnings are dropped."""
-    with about(where), quiet:
+    with error_context(where), quiet:
         try:
             yield
         except (ManytruthsError, MemoryError, RecursionError):
@@ -53,7 +53,7 @@ def dicom_errors(where: object) -> Iterator[None]:
 
 def is_dicom(path: Path) -> bool:
     """Whether it starts as DICOM files do."""
-    with about(path), open(path, "rb") as stream:
+    with error_context(path), open(path, "rb") as stream:
         return stream.read(_PREAMBLE)[128:] == b"DICM"
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ...core.errors import FormatError, GridError
 from ...io import Grid
 from ..readings import ImportOptions, Mark, Reading, Status
-from ..sources import Source, sources
+from ..sources import Source, find_sources
 from .geometry import (
     GEOMETRY_TAGS,
     GROUPS,
@@ -64,6 +64,9 @@ SEGMENT_TAGS = (
     "DimensionOrganizationType",
 )
 _RANK = re.compile(r"rank (\d{1,6})")
+TOOL = "DICOM SEG"
+_MINE = ("SOPClassUID", "SOPInstanceUID", "SeriesInstanceUID", "SeriesNumber", "SeriesDescription")
+_DIRECTORY = "1.2.840.10008.1.3.10"
 
 
 @dataclass(frozen=True)
@@ -234,16 +237,24 @@ def _start_time(dataset: Any) -> str:
     return f"{day}T{time[:2]}:{time[2:4]}:{time[4:6]}" if re.match(r"\d{6}", time) else day
 
 
-TOOL = "DICOM SEG"
-_MINE = ("SOPClassUID", "SOPInstanceUID", "SeriesInstanceUID", "SeriesNumber", "SeriesDescription")
-_DIRECTORY = "1.2.840.10008.1.3.10"
+def read_dicom_seg(paths: Sequence[Path | str] | Path | str, options: ImportOptions | None = None) -> list[Reading]:
+    """Read DICOM segmentations: one reading for every segmentation among the files.
 
+    The rater is, in this order, the one of the path (``RATER=PATH``, ``{rater}``), the content's creator, the first
+    operator, the description of the series, or the name of the file. Files of the series that was marked may be among
+    the paths.
 
-def read_dicom_seg(paths: Sequence[Path | str] | Path | str, choices: ImportOptions | None = None) -> list[Reading]:
-    """One read for each segmentation among the files.
+    Parameters
+    ----------
+    paths : sequence of str or Path
+        DICOM files, folders of them, ``RATER=PATH``, or templates such as ``segs/{rater}/{case}.dcm``.
+    options : ImportOptions, optional
+        What the files leave open.
 
-    The rater is, in this order, as the path says (``NAME=path``, ``{rater}``), the content's creator, the first
-    operator, the description of the series, or the file's name.
+    Returns
+    -------
+    list of Reading
+        One for every segmentation.
     """
     given = [paths] if isinstance(paths, Path | str) else list(paths)
     segmentations, series = sort_files(given)
@@ -260,7 +271,7 @@ def sort_files(given: Sequence[Path | str]) -> tuple[list[Segmentation], dict[st
     folders = {path for path in map(_folder, map(str, given)) if path}
     segmentations: list[Segmentation] = []
     series: dict[str, Series] = {}
-    for source in sources(given, ("",)):
+    for source in find_sources(given, ("",)):
         if is_dicom(source.path):
             _sort_file(source, segmentations, series)
         elif not folders.intersection(source.path.parents):
