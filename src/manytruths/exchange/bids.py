@@ -262,7 +262,7 @@ def _file(source: Source, datasets: dict[Path, Dataset], options: ImportOptions)
     path = source.path
     name = parse_name(path.name)
     if name is None or next(iter(name.entities), "") != "sub" or not path.name.endswith(READABLE):
-        raise FormatError("is no name of BIDS (sub-01_desc-rater1_mask.nii.gz, letters and digits); rename it")
+        raise FormatError("is not a BIDS name (sub-01_desc-rater1_mask.nii.gz, letters and digits); rename it")
     root = root_of(path.absolute())
     dataset = datasets.setdefault(root, Dataset(root))
     fields = read_sidecar(dataset, path.absolute(), name)

@@ -141,7 +141,7 @@ def _document(path: Path, options: ImportOptions) -> Document:
             start = stream.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
         if start == b"[":
             raise FormatError(
-                "is a list, as COCO's results are (and Label Studio's exports: import labelstudio); wanted is a file "
+                "is a list, as COCO's results are (and Label Studio's exports: import labelstudio); expected a file "
                 "with images, categories and annotations"
             )
     document: Any = read_json(path, _kind(options.rater_field))

@@ -129,7 +129,7 @@ def _whole_number(shape: Element, name: str, default: str | None = None) -> int:
     except ValueError:
         number = LARGEST_WHOLE
     if abs(number) >= LARGEST_WHOLE:
-        raise FormatError(f"its {name} is {text[:40]!r}, which is no whole number; export it again")
+        raise FormatError(f"its {name} is {text[:40]!r}, which is not a whole number; export it again")
     return number
 
 
@@ -141,7 +141,7 @@ def _number(shape: Element, name: str, default: str | None = None) -> float:
     try:
         return float(text)
     except ValueError:
-        raise FormatError(f"its {name} is {text[:40]!r}, which is no number; export it again") from None
+        raise FormatError(f"its {name} is {text[:40]!r}, which is not a number; export it again") from None
 
 
 def _points(shape: Element) -> NDArray[np.float64]:
@@ -153,7 +153,7 @@ def _points(shape: Element) -> NDArray[np.float64]:
     try:
         numbers = list(map(float, text.replace(";", ",").split(",")))
     except ValueError as error:
-        raise FormatError(f"one of its points is no number ({str(error)[:80]}); export it again") from None
+        raise FormatError(f"one of its points is not a number ({str(error)[:80]}); export it again") from None
     return np.array(numbers, np.float64).reshape(-1, 2)
 
 
@@ -209,7 +209,7 @@ def _parse_runs(text: str, size: int) -> NDArray[np.int32]:
     try:
         runs = list(map(int, text.split(",")))
     except ValueError:
-        raise FormatError("its run lengths are no whole numbers; export it again") from None
+        raise FormatError("its run lengths are not whole numbers; export it again") from None
     if min(runs) < 0 or max(runs) > size:
         raise FormatError(f"it has a run of {min(min(runs), 0) or max(runs)} pixels; export it again")
     return np.array(runs, np.int32)
@@ -364,7 +364,7 @@ def _read_export(source: Source, options: ImportOptions) -> _Export:
 
 def _check_element(element: Element) -> None:
     if element.name == "track":
-        raise FormatError("holds tracks, as 'CVAT for video' has them; export it as 'CVAT for images 1.1'")
+        raise FormatError("holds tracks of 'CVAT for video'; export it as 'CVAT for images 1.1'")
     if not element.text.strip().startswith("1."):
         raise FormatError(f"is of version {element.text.strip()[:20]!r}; export it as 'CVAT for images 1.1'")
 

@@ -95,14 +95,16 @@ def _check(reads: Sequence[Reading], rank: str) -> None:
         words += [word for mark in read.marks for word in (mark.label, *mark.attributes, *mark.attributes.values())]
         for word in words:
             if _UNWRITABLE.search(word):
-                raise InputError(f"{name!r}: {word[:80]!r} holds signs that no XML file can; rename it")
+                raise InputError(f"{name!r}: {word[:80]!r} holds characters that XML cannot hold; rename it")
 
 
 def _check_mark(mark: Mark, image: str, rank: str) -> None:
     if not mark.label.strip():
         raise InputError(f"{image!r}: holds a mark without a label; give it one")
     if any(_same(name, rank) for name in mark.attributes):
-        raise InputError(f"{image!r}: a mark has an attribute {rank!r} that is no rank; choose another name with rank=")
+        raise InputError(
+            f"{image!r}: a mark has an attribute {rank!r} that is not a rank; choose another name with rank="
+        )
 
 
 def _same(name: str, other: str) -> bool:

@@ -110,9 +110,7 @@ def _read_archived(path: Path) -> bytes:
     with _open_archive(path) as archive:
         inside = [member for member in archive.infolist() if member.filename.lower().endswith(".json")]
         if len(inside) != 1:
-            raise FormatError(
-                f"holds {len(inside)} files that end in .json, wanted is one; unpack it and name the file"
-            )
+            raise FormatError(f"holds {len(inside)} files that end in .json, expected one; unpack it and name the file")
         _check_compression(inside[0])
         with archive.open(inside[0]) as member:
             return _Bounded(member, LARGEST_TEXT).read()
@@ -178,7 +176,7 @@ def read_elements(stream: Stream, wanted: set[str], root: str) -> Iterator[Eleme
 
 
 def _refuse(*_: Any) -> None:
-    raise FormatError("it declares a document type or entities, which no export has; export it again")
+    raise FormatError("it declares a document type or entities, which exports do not have; export it again")
 
 
 class _Builder:
@@ -234,7 +232,7 @@ def open_archive_or_file(path: Path, name: str) -> Iterator[tuple[Stream, zipfil
     with _open_archive(path) as archive:
         inside = [member for member in archive.infolist() if PurePosixPath(member.filename).name == name]
         if len(inside) != 1:
-            raise FormatError(f"holds {len(inside)} files called {name}, wanted is one; unpack it and name the file")
+            raise FormatError(f"holds {len(inside)} files called {name}, expected one; unpack it and name the file")
         _check_compression(inside[0])
         with archive.open(inside[0]) as member:
             yield _Bounded(member, LARGEST_XML), archive
@@ -259,7 +257,7 @@ def _open_archive(path: Path) -> zipfile.ZipFile:
 def _check_compression(member: zipfile.ZipInfo) -> None:
     """Other methods unpack without a bound, a whole block at a time."""
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise FormatError("is packed in a way that no tool uses; unpack it, or export it again")
+        raise FormatError("is compressed by an unsupported method; unpack it, or export it again")
 
 
 class _Bounded:
@@ -272,7 +270,7 @@ class _Bounded:
         data = self.stream.read(self.left + 1 if size < 0 else min(size, self.left + 1))
         self.left -= len(data)
         if self.left < 0:
-            raise FormatError("unpacks to more than any honest file; export it again")
+            raise FormatError("unpacks to more than an export can hold; export it again")
         return data
 
 
@@ -302,5 +300,8 @@ def image_grid(width: Any, height: Any, spacing: tuple[float, float] | None = No
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"the size of the image is {width!r} × {height!r}; export it again with sizes") from None
     if not all(1 <= side <= LARGEST_SIDE for side in sides) or math.prod(sides) > LARGEST_IMAGE:
-        raise InputError(f"the size of the image is {sides[1]} × {sides[0]}; that is no image that outlines are for")
+        raise InputError(
+            f"the size of the image is {sides[1]} × {sides[0]}, so it cannot be imported: "
+            f"a side may have 1 to {LARGEST_SIDE} pixels"
+        )
     return Grid((sides[0], sides[1]), spacing)

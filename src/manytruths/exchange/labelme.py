@@ -199,7 +199,7 @@ def _circle(points: NDArray[np.float64], options: ImportOptions) -> Outline:
 
 def _check_two_points(points: NDArray[np.float64]) -> None:
     if len(points) != 2:
-        raise InputError(f"has {len(points)} points, wanted are two; draw it again")
+        raise InputError(f"has {len(points)} points, expected two; draw it again")
     check_finite(*points.ravel().tolist())
 
 
@@ -224,12 +224,12 @@ def _mask(shape: Shape, grid: Grid) -> Outline:
     size_in_png = int.from_bytes(png[SIZE_AT + 4 : SIZE_AT + 8]), int.from_bytes(png[SIZE_AT : SIZE_AT + 4])
     if not png.startswith(PNG) or size_in_png != size:
         raise FormatError(
-            f"its mask is no PNG picture of {size[1]} × {size[0]} pixels, as its points say; draw it again"
+            f"its mask is not a PNG picture of {size[1]} × {size[0]} pixels, as its points say; draw it again"
         )
     if png[COLOURS_AT - 1] > 8:
-        raise FormatError(f"its mask has {png[COLOURS_AT - 1]} bits a pixel, wanted are 8 at most; draw it again")
+        raise FormatError(f"its mask has {png[COLOURS_AT - 1]} bits a pixel, expected 8 at most; draw it again")
     if (mode := _COLOURED.get(png[COLOURS_AT])) is not None:
-        raise FormatError(f"its mask is an {mode} picture, wanted is grey; draw it again")
+        raise FormatError(f"its mask is an {mode} picture, expected grey; draw it again")
     _decode_png(png)
     return Packed(top, left, png)
 
@@ -241,7 +241,7 @@ def _decode_png(png: bytes) -> Mask:
     except Exception as error:  # libraries raise what they like on bad bytes
         raise FormatError(f"its mask is damaged ({' '.join(str(error).split())[:80]}); draw it again") from None
     if values.ndim != 2:
-        raise FormatError(f"its mask is an {mode} picture, wanted is grey; draw it again")
+        raise FormatError(f"its mask is an {mode} picture, expected grey; draw it again")
     return np.asarray(values != 0)
 
 

@@ -217,7 +217,7 @@ class RunLengthMask:
         """Once it is sure that they are as many pixels as the image has."""
         runs, size = np.asarray(lengths, np.int64), int(np.prod(shape, dtype=np.int64))
         if runs.ndim != 1:
-            raise FormatError("its run lengths are no list of whole numbers; export it again")
+            raise FormatError("its run lengths are not a list of whole numbers; export it again")
         if runs.size and (runs.min() < 0 or runs.max() > size):
             raise FormatError(f"it has a run of {min(int(runs.min()), 0) or int(runs.max())} pixels; export it again")
         if (total := int(runs.sum())) != size:

@@ -118,7 +118,7 @@ def _name_raters_and_cases(reads: list[Reading], raters: Mapping[str, str]) -> l
     new = {old: raters.get(old, old).strip() for old in {read.rater for read in reads}}
     for old, name in new.items():
         if not name or name in (".", "..") or set(name) & set("/\\\0"):
-            raise StudyError(f"a rater is called {old!r}, which cannot be a folder; rename him with --raters OLD=NEW")
+            raise StudyError(f"a rater is called {old!r}, which cannot be a folder; rename them with --raters OLD=NEW")
     # the parent's name may carry a session
     return [
         replace(read, case=read.case or cases[read.image], rater=new[read.rater], based_on=_parent(read, new))
@@ -158,7 +158,7 @@ def _parts(image: str) -> tuple[str, ...]:
         raise FormatError(f"an image is called {image!r}, which leads out of its folder; rename it in the tool")
     pieces = [piece for piece in pieces if not piece.endswith(":")]
     if not pieces:
-        raise FormatError(f"an image is called {image!r}, which is no name; rename it in the tool")
+        raise FormatError(f"an image is called {image!r}, which is not a name; rename it in the tool")
     name = pieces[-1]
     lower = name.lower()
     double = next((e for e in (".nii.gz", ".seg.nrrd", ".ome.tif", ".ome.tiff") if lower.endswith(e)), "")
@@ -308,6 +308,6 @@ def _check_left_out(reads: list[Reading], skip: Sequence[str]) -> dict[tuple[str
         kinds = sorted({kind for *_, kind in refused})
         lines = " or draw lines so many pixels wide with --widen" if "polyline" in kinds else ""
         raise InputError(
-            f"shapes that are no areas: {described}{more}; leave them out with --skip {','.join(kinds)}{lines}"
+            f"shapes that are not areas: {described}{more}; leave them out with --skip {','.join(kinds)}{lines}"
         )
     return dict(counts)

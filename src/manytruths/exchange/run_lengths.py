@@ -28,7 +28,7 @@ def fill_runs(lengths: ArrayLike, size: int) -> NDArray[np.bool_]:
     """(size) pixels: so many out, so many in, and so on; they must be just as many as there are."""
     runs = np.asarray(lengths)
     if runs.ndim != 1 or (runs.size and runs.dtype.kind not in "iu"):
-        raise FormatError("its run lengths are no whole numbers; export it again")
+        raise FormatError("its run lengths are not whole numbers; export it again")
     runs = runs.astype(np.int64)
     if (runs < 0).any() or (runs > size).any() or int(runs.sum()) != size:
         raise FormatError(f"its run lengths hold {int(runs.sum())} pixels, and the mask has {size}; export it again")
@@ -51,7 +51,7 @@ def decode_counts(text: str | bytes, most: int) -> Lengths:
     data = text.encode("ascii", "strict") if isinstance(text, str) else text
     signs = np.frombuffer(data, np.uint8).astype(np.int64) - 48
     if signs.size and (signs.min() < 0 or signs.max() > 63):
-        raise FormatError("its packed run lengths hold signs that are none; export it again")
+        raise FormatError("its packed run lengths hold invalid characters; export it again")
     if signs.size and signs[-1] & 32:
         raise FormatError("its packed run lengths end too early; export it again")
     last = np.flatnonzero((signs & 32) == 0)

@@ -119,13 +119,15 @@ def _volume(path: Path, fields: Any, start: int) -> Volume:
         raise FormatError("its voxels lie in another file, or behind bytes to skip; save it as one .seg.nrrd")
     sizes = [int(size) for size in fields["sizes"]]
     if len(sizes) not in (3, 4) or fields["dimension"] != len(sizes):
-        raise FormatError(f"has {len(sizes)} axes, wanted are 3, or 4 with the layers first; export it from Slicer")
+        raise FormatError(f"has {len(sizes)} axes, expected 3, or 4 with the layers first; export it from Slicer")
     packed = str(fields["encoding"]).lower()
     if packed not in ("raw", "gzip", "gz"):
-        raise FormatError(f"its voxels are stored as {packed}, wanted is gzip or raw; save it from Slicer again")
+        raise FormatError(f"its voxels are stored as {packed}, expected gzip or raw; save it from Slicer again")
     layers = sizes[0] if len(sizes) == 4 else 1
     if len(sizes) == 4 and not _layers_first(fields):
-        raise FormatError("its first axis are no layers (kinds: list domain domain domain); export it from Slicer")
+        raise FormatError(
+            "its first axis does not hold layers (kinds: list domain domain domain); export it from Slicer"
+        )
     return Volume(path, tuple(sizes[-3:]), _type(fields), layers, before=start, packed=packed != "raw")
 
 
@@ -340,7 +342,7 @@ def _place(fields: Mapping[str, str], number: int, header: Header) -> tuple[int,
     if not 0 <= layer < header.volume.layers:
         raise FormatError(f"is in layer {layer}, and there are {header.volume.layers}; save it from Slicer again")
     if value is not None and value < 1:
-        raise FormatError(f"has the label {value}, wanted is 1 or more; save it from Slicer again")
+        raise FormatError(f"has the label {value}, expected 1 or more; save it from Slicer again")
     return layer, value
 
 

@@ -56,7 +56,7 @@ class Volume:
     def __post_init__(self) -> None:
         size = "×".join(map(str, self.shape)) + (f" in {self.layers} layers" if self.layers > 1 else "")
         if len(self.shape) not in (2, 3) or min(self.shape) < 1 or not 1 <= self.layers <= MOST_LAYERS:
-            raise FormatError(f"its size is {size}, which is no volume; export it again")
+            raise FormatError(f"its size is {size}, which is not a volume; export it again")
         if (
             math.prod(self.shape) > LARGEST_VOLUME
             or self._slice > LARGEST_SLICE

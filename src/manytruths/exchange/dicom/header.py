@@ -86,11 +86,11 @@ class BoundedFile:
         wanted = room if size is None or size < 0 else min(size, room)
         self.left -= wanted
         if self.left < 0:
-            self.refuse("its header is longer than any honest one; export it again")
+            self.refuse("its header is too long; export it again")
         data = self.stream.read(wanted)
         self.items -= data.count(_ITEM)
         if self.items < 0:
-            self.refuse("its header holds more items than any honest one; export it again")
+            self.refuse("its header holds too many items; export it again")
         return data
 
     def refuse(self, why: str) -> NoReturn:

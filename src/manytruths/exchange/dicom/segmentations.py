@@ -108,7 +108,7 @@ def parse_segmentation(source: Source, header: Header) -> Segmentation:
     """A file by its header, once it is sure that all that it names is there."""
     dataset = header.dataset
     if str(dataset.get("DimensionOrganizationType", "")).startswith("TILED"):
-        raise FormatError("is of tiles of a slide, which has no stack; export it as an image")
+        raise FormatError("holds tiles of a slide, not a stack of slices; export it as an image")
     planes = planes_of(dataset, header.frames)
     shared = frame_of(first_item(dataset, "SharedFunctionalGroupsSequence"))
     frames = _frames(dataset, header.frames)
@@ -163,7 +163,11 @@ def _segments_of_frames(frames: Sequence[Frame], shared: Frame, segments: tuple[
     numbers = [shared.segment if frame.segment is None else frame.segment for frame in frames]
     for k, number in enumerate(numbers):
         if number not in known:
-            what = "does not say of which segment it is" if number is None else f"is of segment {number}, which is none"
+            what = (
+                "does not say of which segment it is"
+                if number is None
+                else f"is of segment {number}, which is not described"
+            )
             raise FormatError(f"frame {k + 1} {what}; export it again")
     return np.array(numbers, np.int64)
 
@@ -174,7 +178,7 @@ def _pixels(dataset: Any, data: PixelData | None, frames: int) -> Pixels:
     bits = whole_number(dataset.get("BitsAllocated"), "BitsAllocated")
     colours = whole_number(dataset.get("SamplesPerPixel", 1), "SamplesPerPixel")
     if bits not in (1, 8, 16) or colours != 1:
-        raise FormatError(f"has {colours} × {bits} bits a pixel, wanted are 1, 8 or 16; export it again")
+        raise FormatError(f"has {colours} × {bits} bits a pixel, expected 1, 8 or 16; export it again")
     rows, columns = (whole_number(dataset.get(name), name) for name in ("Rows", "Columns"))
     pixels = Pixels(data, rows, columns, frames, bits)
     pixels.check()
@@ -275,7 +279,7 @@ def sort_files(given: Sequence[Path | str]) -> tuple[list[Segmentation], dict[st
         if is_dicom(source.path):
             _sort_file(source, segmentations, series)
         elif not folders.intersection(source.path.parents):
-            raise FormatError(f"{source.path}: is no DICOM file; export it again, or name the folder that it is in")
+            raise FormatError(f"{source.path}: is not a DICOM file; export it again, or name the folder that it is in")
     return segmentations, series
 
 

@@ -111,9 +111,11 @@ def _check(read: Reading, path: Path) -> None:
         raise InputError(f"{path}: {read.rater} has not read {read.image}, so there is nothing to write")
     for name in (read.rater, *(mark.label for mark in read.marks)):
         if not name or name != name.strip() or len(name) > LONGEST - 1 or not name.isprintable() or "\\" in name:
-            raise LabelError(f"the name {name!r} is none in DICOM: up to {LONGEST - 1} signs without \\; rename it")
+            raise LabelError(f"the name {name!r} is not valid in DICOM: use up to {LONGEST - 1} characters without \\")
     if set(read.rater) & set("^="):
-        raise LabelError(f"the rater's name {read.rater!r} holds ^ or =, which part names in DICOM; rename the rater")
+        raise LabelError(
+            f"the rater's name {read.rater!r} holds ^ or =, which separate parts of names in DICOM; rename the rater"
+        )
 
 
 # -- the series -------------------------------------------------------------------------------------------
