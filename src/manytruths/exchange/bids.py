@@ -48,6 +48,190 @@ _CASE = re.compile(
 )
 
 
+# -- reading ------------------------------------------------------------------------------------------
+
+
+def read_bids(paths: Sequence[Path | str] | Path | str, options: ImportOptions | None = None) -> list[Reading]:
+    """Read masks of BIDS derivatives: one reading for every rater of a case.
+
+    The rater is the entity ``desc`` (``desc-rater1``), or the entity or sidecar field that ``options.rater_field``
+    names, or without either the folder of the dataset. The case is the rest of the name without ``label``; ``ses`` is
+    a visit of the patient, not a rater's second reading. A ``mask`` is of the structure ``label``, else of its
+    sidecar's ``Type``, else of ``mask``. Labels of a ``dseg`` have the names of the nearest table ``dseg.tsv``, or
+    their numbers without a table; labels that the table does not name are counted as ``unnamed-values``. A reading
+    without any marked voxel is ``empty``. Probabilities (``probseg``) are left out and counted where the rater has
+    masks of the case, and refused otherwise.
+
+    Parameters
+    ----------
+    paths : sequence of str or Path
+        Files ``…_mask.nii.gz`` and ``…_dseg.nii.gz``, folders of them, ``RATER=PATH``, or templates such as
+        ``…/sub-{case}_desc-{rater}_mask.nii.gz``.
+    options : ImportOptions, optional
+        What the files leave open.
+
+    Returns
+    -------
+    list of Reading
+        One for every rater of a case.
+    """
+    options = options or ImportOptions()
+    datasets: dict[Path, Dataset] = {}
+    groups: dict[ReadingKey, list[_File]] = {}
+    for source in find_sources(paths, READABLE):
+        with file_errors(source.path):
+            file = _file(source, datasets, options)
+        groups.setdefault(file.key, []).append(file)
+    reads = [_read(files, options) for files in groups.values()]
+    return [replace(read, based_on=_parent(read, groups, options)) for read in reads]
+
+
+@dataclass(frozen=True, eq=False)
+class _File:
+    """A file and all that its name, its place and its sidecar say."""
+
+    path: Path
+    name: Name
+    sidecar: Mapping[str, Any]
+    own: Mapping[str, str]
+    """What :func:`write_bids` said in the sidecar."""
+    key: ReadingKey
+    """Case, rater, session."""
+    fields: Mapping[str, str]
+    dataset: Dataset
+
+
+def _file(source: Source, datasets: dict[Path, Dataset], options: ImportOptions) -> _File:
+    path = source.path
+    name = parse_name(path.name)
+    if name is None or next(iter(name.entities), "") != "sub" or not path.name.endswith(READABLE):
+        raise FormatError("is not a BIDS name (sub-01_desc-rater1_mask.nii.gz, letters and digits); rename it")
+    root = root_of(path.absolute())
+    dataset = datasets.setdefault(root, Dataset(root))
+    fields = read_sidecar(dataset, path.absolute(), name)
+    own_fields = fields.get(OWN)
+    own = {str(k): v for k, v in own_fields.items() if isinstance(v, str)} if isinstance(own_fields, dict) else {}
+    rater = source.fields.get("rater") or own.get("Rater") or _rater(name, fields, dataset, options)
+    case = source.fields.get("case") or own.get("Case") or name.without("label", options.rater_field or "desc", "desc")
+    session = source.fields.get("session") or own.get("Session", "")
+    return _File(path, name, fields, own, (case, rater, session), source.fields, dataset)
+
+
+def _rater(name: Name, fields: Mapping[str, Any], dataset: Dataset, options: ImportOptions) -> str:
+    if options.rater_field is None:
+        return name.entities.get("desc") or dataset.root.name
+    value = fields.get(options.rater_field)
+    rater = name.entities.get(options.rater_field) or (value.strip() if isinstance(value, str) else "")
+    if not rater:
+        raise FormatError(f"neither its name nor its sidecar holds {options.rater_field!r}; name another field")
+    return rater
+
+
+def _parent(read: Reading, groups: Mapping[ReadingKey, list[_File]], options: ImportOptions) -> str:
+    """The one other rater of the case whose mask a sidecar says that this one was made of."""
+    files = groups[read.case, read.rater, read.session]
+    own = next((file.own["BasedOn"] for file in files if "BasedOn" in file.own), "")
+    made_of = [parse_name(source.rpartition("/")[2]) for file in files for source in sources_of(file.sidecar)]
+    masks = [name for name in made_of if name and name.suffix in ("mask", "dseg")]
+    subject, entity = files[0].name.entities["sub"], options.rater_field or "desc"
+    raters = {name.entities.get(entity, "") for name in masks if name.entities.get("sub") == subject}
+    known = {rater for rater in raters if rater != read.rater and (read.case, rater, "") in groups}
+    return own or (known.pop() if len(known) == 1 else "")
+
+
+def _read(files: Sequence[_File], options: ImportOptions) -> Reading:
+    first = files[0]
+    case, rater, session = first.key
+    drawn = [file for file in files if file.name.suffix != "probseg"]
+    if not drawn:
+        raise FormatError(f"{first.path}: holds probabilities, and {rater} has no mask of {case}; threshold it")
+    marks: list[Mark] = []
+    left_out = Counter({"probseg": len(files) - len(drawn)})
+    grids: list[Grid] = []
+    for file in drawn:
+        with file_errors(file.path):
+            volume, grid = read_nifti_volume(file.path)
+            grids.append(grid)
+            if different := grid.difference(grids[0]):
+                raise GridError(f"{different}, as {drawn[0].path.name} has; put both on one grid")
+            file_marks, strange = _marks(file, volume, scan_volume(volume), options)
+            _check_once(file_marks, marks, drawn[0].path)
+        marks += file_marks
+        left_out["unnamed-values"] += strange
+    blank = all(isinstance(mark.outline, EmptyOutline) for mark in marks) and not left_out["unnamed-values"]
+    image = find_image(drawn[0].dataset, drawn[0].path.absolute(), drawn[0].name, drawn[0].sidecar, grids[0])
+    return Reading(
+        image=f"{case}.nii.gz",
+        rater=rater,
+        grid=grids[0],
+        marks=() if blank else tuple(marks),
+        session=session,
+        status=_status(first.own.get("Status", ""), blank, options),
+        tool="BIDS",
+        subject=first.fields.get("subject") or first.own.get("Subject") or first.name.entities["sub"],
+        case=case,
+        picture=None if image is None else Stored(image),
+        left_out={kind: count for kind, count in left_out.items() if count},
+        source=str(first.path),
+    )
+
+
+def _status(status: str, blank: bool, options: ImportOptions) -> Status:
+    if status == "unfinished":
+        return "unfinished"
+    return "done" if not blank else "empty" if status == "empty" else options.blank
+
+
+def _check_once(marks: Sequence[Mark], others: Sequence[Mark], path: Path) -> None:
+    known = {(mark.label, mark.rank) for mark in others}
+    for mark in marks:
+        if (mark.label, mark.rank) in known:
+            raise LabelError(f"marks {mark.label!r}, which {path.name} marks, too; leave one of them out")
+
+
+def _marks(file: _File, volume: Volume, contents: VolumeContents, options: ImportOptions) -> tuple[list[Mark], int]:
+    """What a file marks, and how many of its labels have no name."""
+    values = contents.values[0]
+    attributes = {
+        word: str(file.sidecar[word]) for word in SAID if isinstance(file.sidecar.get(word), str | bool | int)
+    }
+    if file.name.suffix == "mask":
+        if len(values) > 1:
+            shown = ", ".join(map(str, values[:5]))
+            raise LabelError(f"is called a mask and holds the labels {shown}; call it …_dseg.nii.gz")
+        return [
+            Mark(_structure(file), _outline(volume, contents, None), rank=_rank(file, options), attributes=attributes)
+        ], 0
+    names = read_label_names(file.dataset, file.path.absolute(), file.name)
+    known = {value: str(value) for value in values} if names is None else names
+    marks = [
+        Mark(name, _outline(volume, contents, value), attributes=attributes)
+        for value, name in known.items()
+        if value > 0
+    ]
+    return marks, sum(value not in known for value in values)
+
+
+def _structure(file: _File) -> str:
+    kind = file.sidecar.get("Type")
+    named = file.fields.get("label") or file.own.get("Structure") or file.name.entities.get("label")
+    return named or (kind.strip() if isinstance(kind, str) else "") or "mask"
+
+
+def _rank(file: _File, options: ImportOptions) -> int | None:
+    with error_context("its sidecar"):
+        value = file.own.get("Rank") or file.sidecar.get(options.rank, "")
+        return int(value) if isinstance(value, str | int) and str(value).isdecimal() and len(str(value)) < 10 else None
+
+
+def _outline(volume: Volume, contents: VolumeContents, value: int | None) -> Outline:
+    there = bool(contents.values[0]) if value is None else value in contents.values[0]
+    return LabelledVoxels(volume, contents.box, value) if contents.box is not None and there else EmptyOutline()
+
+
+# -- names and sidecars -------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Name:
     """A file's name in its parts."""
@@ -159,7 +343,7 @@ def _table_rows(rows: Iterator[dict[str | Any, str | Any]]) -> Iterator[tuple[in
             yield label, (row["name"] or "").strip() or str(label)
 
 
-# -- the image that was drawn on ---------------------------------------------------------------------
+# -- the image that was marked ------------------------------------------------------------------------
 
 
 def find_image(dataset: Dataset, path: Path, name: Name, sidecar: Mapping[str, Any], grid: Grid) -> Path | None:
@@ -208,185 +392,7 @@ def sources_of(sidecar: Mapping[str, Any]) -> list[str]:
     return [source.rpartition(":")[2] for source in sources]
 
 
-def read_bids(paths: Sequence[Path | str] | Path | str, options: ImportOptions | None = None) -> list[Reading]:
-    """Read masks of BIDS derivatives: one reading for every rater of a case.
-
-    The rater is the entity ``desc`` (``desc-rater1``), or the entity or sidecar field that ``options.rater_field``
-    names, or without either the folder of the dataset. The case is the rest of the name without ``label``; ``ses`` is
-    a visit of the patient, not a rater's second reading. A ``mask`` is of the structure ``label``, else of its
-    sidecar's ``Type``, else of ``mask``. Labels of a ``dseg`` have the names of the nearest table ``dseg.tsv``, or
-    their numbers without a table; labels that the table does not name are counted as ``unnamed-values``. A reading
-    without any marked voxel is ``empty``. Probabilities (``probseg``) are left out and counted where the rater has
-    masks of the case, and refused otherwise.
-
-    Parameters
-    ----------
-    paths : sequence of str or Path
-        Files ``…_mask.nii.gz`` and ``…_dseg.nii.gz``, folders of them, ``RATER=PATH``, or templates such as
-        ``…/sub-{case}_desc-{rater}_mask.nii.gz``.
-    options : ImportOptions, optional
-        What the files leave open.
-
-    Returns
-    -------
-    list of Reading
-        One for every rater of a case.
-    """
-    options = options or ImportOptions()
-    datasets: dict[Path, Dataset] = {}
-    groups: dict[ReadingKey, list[_File]] = {}
-    for source in find_sources(paths, READABLE):
-        with file_errors(source.path):
-            file = _file(source, datasets, options)
-        groups.setdefault(file.key, []).append(file)
-    reads = [_read(files, options) for files in groups.values()]
-    return [replace(read, based_on=_parent(read, groups, options)) for read in reads]
-
-
-@dataclass(frozen=True, eq=False)
-class _File:
-    """A file and all that its name, its place and its sidecar say."""
-
-    path: Path
-    name: Name
-    sidecar: Mapping[str, Any]
-    own: Mapping[str, str]
-    """What :func:`write_bids` said in the sidecar."""
-    key: ReadingKey
-    """Case, rater, session."""
-    fields: Mapping[str, str]
-    dataset: Dataset
-
-
-def _file(source: Source, datasets: dict[Path, Dataset], options: ImportOptions) -> _File:
-    path = source.path
-    name = parse_name(path.name)
-    if name is None or next(iter(name.entities), "") != "sub" or not path.name.endswith(READABLE):
-        raise FormatError("is not a BIDS name (sub-01_desc-rater1_mask.nii.gz, letters and digits); rename it")
-    root = root_of(path.absolute())
-    dataset = datasets.setdefault(root, Dataset(root))
-    fields = read_sidecar(dataset, path.absolute(), name)
-    own_fields = fields.get(OWN)
-    own = {str(k): v for k, v in own_fields.items() if isinstance(v, str)} if isinstance(own_fields, dict) else {}
-    rater = source.fields.get("rater") or own.get("Rater") or _rater(name, fields, dataset, options)
-    case = source.fields.get("case") or own.get("Case") or name.without("label", options.rater_field or "desc", "desc")
-    session = source.fields.get("session") or own.get("Session", "")
-    return _File(path, name, fields, own, (case, rater, session), source.fields, dataset)
-
-
-def _rater(name: Name, fields: Mapping[str, Any], dataset: Dataset, options: ImportOptions) -> str:
-    if options.rater_field is None:
-        return name.entities.get("desc") or dataset.root.name
-    value = fields.get(options.rater_field)
-    rater = name.entities.get(options.rater_field) or (value.strip() if isinstance(value, str) else "")
-    if not rater:
-        raise FormatError(f"neither its name nor its sidecar holds {options.rater_field!r}; name another field")
-    return rater
-
-
-def _parent(read: Reading, groups: Mapping[ReadingKey, list[_File]], options: ImportOptions) -> str:
-    """The one other rater of the case whose mask a sidecar says that this one was made of."""
-    files = groups[read.case, read.rater, read.session]
-    own = next((file.own["BasedOn"] for file in files if "BasedOn" in file.own), "")
-    made_of = [parse_name(source.rpartition("/")[2]) for file in files for source in sources_of(file.sidecar)]
-    masks = [name for name in made_of if name and name.suffix in ("mask", "dseg")]
-    subject, entity = files[0].name.entities["sub"], options.rater_field or "desc"
-    raters = {name.entities.get(entity, "") for name in masks if name.entities.get("sub") == subject}
-    known = {rater for rater in raters if rater != read.rater and (read.case, rater, "") in groups}
-    return own or (known.pop() if len(known) == 1 else "")
-
-
-# -- voxels ------------------------------------------------------------------------------------------
-
-
-def _read(files: Sequence[_File], options: ImportOptions) -> Reading:
-    first = files[0]
-    case, rater, session = first.key
-    drawn = [file for file in files if file.name.suffix != "probseg"]
-    if not drawn:
-        raise FormatError(f"{first.path}: holds probabilities, and {rater} has no mask of {case}; threshold it")
-    marks: list[Mark] = []
-    left_out = Counter({"probseg": len(files) - len(drawn)})
-    grids: list[Grid] = []
-    for file in drawn:
-        with file_errors(file.path):
-            volume, grid = read_nifti_volume(file.path)
-            grids.append(grid)
-            if different := grid.difference(grids[0]):
-                raise GridError(f"{different}, as {drawn[0].path.name} has; put both on one grid")
-            file_marks, strange = _marks(file, volume, scan_volume(volume), options)
-            _check_once(file_marks, marks, drawn[0].path)
-        marks += file_marks
-        left_out["unnamed-values"] += strange
-    blank = all(isinstance(mark.outline, EmptyOutline) for mark in marks) and not left_out["unnamed-values"]
-    image = find_image(drawn[0].dataset, drawn[0].path.absolute(), drawn[0].name, drawn[0].sidecar, grids[0])
-    return Reading(
-        image=f"{case}.nii.gz",
-        rater=rater,
-        grid=grids[0],
-        marks=() if blank else tuple(marks),
-        session=session,
-        status=_status(first.own.get("Status", ""), blank, options),
-        tool="BIDS",
-        subject=first.fields.get("subject") or first.own.get("Subject") or first.name.entities["sub"],
-        case=case,
-        picture=None if image is None else Stored(image),
-        left_out={kind: count for kind, count in left_out.items() if count},
-        source=str(first.path),
-    )
-
-
-def _status(status: str, blank: bool, options: ImportOptions) -> Status:
-    if status == "unfinished":
-        return "unfinished"
-    return "done" if not blank else "empty" if status == "empty" else options.blank
-
-
-def _check_once(marks: Sequence[Mark], others: Sequence[Mark], path: Path) -> None:
-    known = {(mark.label, mark.rank) for mark in others}
-    for mark in marks:
-        if (mark.label, mark.rank) in known:
-            raise LabelError(f"marks {mark.label!r}, which {path.name} marks, too; leave one of them out")
-
-
-def _marks(file: _File, volume: Volume, contents: VolumeContents, options: ImportOptions) -> tuple[list[Mark], int]:
-    """What a file marks, and how many of its labels have no name."""
-    values = contents.values[0]
-    attributes = {
-        word: str(file.sidecar[word]) for word in SAID if isinstance(file.sidecar.get(word), str | bool | int)
-    }
-    if file.name.suffix == "mask":
-        if len(values) > 1:
-            shown = ", ".join(map(str, values[:5]))
-            raise LabelError(f"is called a mask and holds the labels {shown}; call it …_dseg.nii.gz")
-        return [
-            Mark(_structure(file), _outline(volume, contents, None), rank=_rank(file, options), attributes=attributes)
-        ], 0
-    names = read_label_names(file.dataset, file.path.absolute(), file.name)
-    known = {value: str(value) for value in values} if names is None else names
-    marks = [
-        Mark(name, _outline(volume, contents, value), attributes=attributes)
-        for value, name in known.items()
-        if value > 0
-    ]
-    return marks, sum(value not in known for value in values)
-
-
-def _structure(file: _File) -> str:
-    kind = file.sidecar.get("Type")
-    named = file.fields.get("label") or file.own.get("Structure") or file.name.entities.get("label")
-    return named or (kind.strip() if isinstance(kind, str) else "") or "mask"
-
-
-def _rank(file: _File, options: ImportOptions) -> int | None:
-    with error_context("its sidecar"):
-        value = file.own.get("Rank") or file.sidecar.get(options.rank, "")
-        return int(value) if isinstance(value, str | int) and str(value).isdecimal() and len(str(value)) < 10 else None
-
-
-def _outline(volume: Volume, contents: VolumeContents, value: int | None) -> Outline:
-    there = bool(contents.values[0]) if value is None else value in contents.values[0]
-    return LabelledVoxels(volume, contents.box, value) if contents.box is not None and there else EmptyOutline()
+# -- writing ------------------------------------------------------------------------------------------
 
 
 def write_bids(folder: Path | str, reads: Iterable[Reading]) -> None:

@@ -224,7 +224,7 @@ def _rater_field(annotations: list[Annotation], source: Source, options: ImportO
 
 def _owner(document: Document, source: Source) -> str:
     """Whose the file is, where its annotations do not say."""
-    names = {told.rater for image in document.images for told in image.reads or []}
+    names = {reading.rater for image in document.images for reading in image.reads or []}
     return source.rater(names.pop() if len(names) == 1 else "")
 
 
@@ -245,7 +245,7 @@ def _of_image(
     options: ImportOptions,
     owner: str,
 ) -> list[Reading]:
-    """The reads of an image: of those who marked something, and of those who are said to have looked."""
+    """The readings of an image: of raters who marked something, and of those listed in its ``reads``."""
     with error_context(f"image {image.file_name!r}"):
         grid = image_grid(image.width, image.height)
         known = {(source.fields.get("rater") or one.rater or owner, one.session): one for one in image.reads or []}
@@ -329,6 +329,9 @@ def _strip_bytes_literal(counts: str) -> str:
     if len(counts) > 2 and counts[0] == "b" and counts[1] in QUOTES and counts[-1] == counts[1]:
         return counts[2:-1].replace("\\\\", "\\")
     return counts
+
+
+# -- writing ------------------------------------------------------------------------------------------
 
 
 def write_coco(

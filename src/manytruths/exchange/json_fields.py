@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..core.errors import FormatError, InputError
 from ..io import atomic
 from .outlines import MOST_POINTS, Polygon, check_point_count
-from .readings import Mask, Outline, Reading, Status, Stored
+from .readings import Mask, Outline, Reading, Status, Stored, parse_rank
 
 T = TypeVar("T")
 
@@ -101,17 +101,8 @@ def split_rank(notes: Mapping[str, str], name: str) -> tuple[int | None, dict[st
         if key.strip().casefold() != name.strip().casefold():
             rest[key] = text
         elif text.strip():
-            rank = _rank(text.strip(), key)
+            rank = parse_rank(text.strip(), key)
     return rank, rest
-
-
-def _rank(text: str, name: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) > 0):
-        raise InputError(
-            f"its {name!r} is {text[:40]!r}; a rank is a whole number from 1 on: correct it in the tool, or say which "
-            "attribute holds ranks with --rank"
-        )
-    return int(text)
 
 
 def score_of(notes: Mapping[str, str]) -> dict[str, float]:

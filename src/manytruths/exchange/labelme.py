@@ -245,6 +245,9 @@ def _decode_png(png: bytes) -> Mask:
     return np.asarray(values != 0)
 
 
+# -- writing ------------------------------------------------------------------------------------------
+
+
 def write_labelme(path: Path | str, reads: Iterable[Reading], *, exact: bool = False, rank: str = "rank") -> None:
     """Write readings as LabelMe's files ``path/rater/image.json``; LabelMe looks for the image beside them.
 

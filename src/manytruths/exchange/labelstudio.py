@@ -62,6 +62,9 @@ PICTURES = (*SUFFIXES, ".webp")
 UPLOADED = re.compile("^[0-9a-f]{8}-(?=.)")
 
 
+# -- what the file holds ------------------------------------------------------------------------------
+
+
 class Result(msgspec.Struct):
     type: str
     id: int | str | None = None
@@ -115,188 +118,6 @@ class Value(msgspec.Struct):
         if None in values:
             raise FormatError(f"has no {names[values.index(None)]}; export it again")
         return values
-
-
-def grid_of(results: Iterable[Result]) -> Grid | None:
-    """The size of the image, as the results have it; None where none of them does."""
-    grid: Grid | None = None
-    for k, result in enumerate(results):
-        if result.original_width is None or result.original_height is None:
-            continue
-        with error_context(f"region {k if result.id is None else result.id}"):
-            own = image_grid(result.original_width, result.original_height)
-            if grid is not None and own.shape != grid.shape:
-                sizes = " and ".join(" × ".join(map(str, reversed(shape))) for shape in (grid.shape, own.shape))
-                raise GridError(f"its image has {sizes} pixels; draw again on one of them")
-            grid = own
-    return grid
-
-
-def marks_of(results: Sequence[Result], grid: Grid, options: ImportOptions) -> tuple[tuple[Mark, ...], dict[str, int]]:
-    """The marks, and what is no area, by kind."""
-    marks, left_out = list[Mark](), Counter[str]()
-    groups = dict[object, list[Result]]()
-    for k, result in enumerate(results):
-        groups.setdefault((k,) if result.id is None else result.id, []).append(result)
-    for number, (name, group) in enumerate(groups.items()):
-        with error_context(f"region {number if isinstance(name, tuple) else name}"):
-            region_marks, kind = _region(group, grid, options)
-            marks += region_marks
-            if kind:
-                left_out[kind] += 1
-    return tuple(marks), dict(left_out)
-
-
-def _region(group: list[Result], grid: Grid, options: ImportOptions) -> tuple[list[Mark], str]:
-    """The marks of one region, one a label; or the kind that is no area."""
-    shapes = [result for result in group if result.type not in NO_SHAPES]
-    if not shapes:
-        return [], ""
-    first = next((result for result in shapes if result.type != "labels"), shapes[0])
-    _check_upright(first)
-    kind = first.type.removesuffix("labels")
-    value = decode(first.value, Value, LONGEST_BRUSH) if kind in ("", *_AREAS) and is_given(first.value) else Value()
-    kind = kind or value.kind()
-    outline = _outline(kind, value, grid, options)
-    if outline is None:
-        return [], "polyline" if kind == "polygon" else LEFT_OUT.get(kind, kind)
-    others = [
-        decode(result.value, Value, LONGEST_BRUSH)
-        for result in shapes
-        if result is not first and is_given(result.value)
-    ]
-    names = dict.fromkeys(name for result in (value, *others) for name in result.names())
-    rank, notes = split_rank(_region_notes(group), options.rank)
-    return [Mark(name, outline, 0, rank, notes) for name in names or [first.from_name or kind]], ""
-
-
-def _check_upright(result: Result) -> None:
-    if result.image_rotation and result.image_rotation % 360:
-        raise FormatError(
-            f"was drawn while the image was turned by {result.image_rotation:g} degrees; turn it back in Label Studio, "
-            "and export it again"
-        )
-    if result.item_index:
-        raise FormatError("lies on a further page of its task; make a task of every image")
-
-
-def _region_notes(group: list[Result]) -> dict[str, str]:
-    """What was said of a region, by the name of the question."""
-    notes = dict[str, str]()
-    for result in group:
-        if result.type in SAID and is_given(result.value):
-            value = decode_any(result.value)
-            notes[result.from_name or result.type] = text_of(
-                value.get(SAID[result.type]) if isinstance(value, dict) else value
-            )
-        elif result.score is not None:
-            notes["score"] = text_of(result.score)
-    return notes
-
-
-# -- outlines ----------------------------------------------------------------------------------------
-
-
-def _outline(kind: str, value: Value, grid: Grid, options: ImportOptions) -> Outline | None:
-    if kind == "polygon" and value.closed is False:
-        return None if options.widen is None else Line.of(_pixels(value, grid), options.widen)
-    draw = _AREAS.get(kind)
-    return None if draw is None else draw(value, grid, options)
-
-
-def _pixels(value: Value, grid: Grid) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    return in_pixels(points_of(value.points), grid)
-
-
-def in_pixels(
-    points: np.ndarray[tuple[int, ...], np.dtype[np.float64]], grid: Grid
-) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    """(points, 2) in percent, as pixels."""
-    with np.errstate(over="ignore"):  # what is too far is refused with the outline
-        return np.asarray(points * np.array(grid.shape[::-1], np.float64) / 100)
-
-
-def _polygon(value: Value, grid: Grid, options: ImportOptions) -> Outline:
-    return Polygon.of([_pixels(value, grid)], options.rule)
-
-
-def _rectangle(value: Value, grid: Grid, options: ImportOptions) -> Outline:
-    x, y, width, height = value.numbers("x", "y", "width", "height")
-    (x, y), (width, height) = in_pixels(np.array([(x, y), (width, height)]), grid).tolist()
-    return Polygon.of(box(x, y, width, height, value.rotation or 0, about="corner").rings, options.rule)
-
-
-def _ellipse(value: Value, grid: Grid, options: ImportOptions) -> Outline:
-    x, y, half_width, half_height = value.numbers("x", "y", "radiusX", "radiusY")
-    (x, y), (half_width, half_height) = in_pixels(np.array([(x, y), (half_width, half_height)]), grid).tolist()
-    check_finite(value.rotation or 0)
-    return Ellipse(x, y, half_width, half_height, value.rotation or 0)
-
-
-def _brush(value: Value, grid: Grid, options: ImportOptions) -> Outline:
-    if not is_given(value.rle):
-        raise FormatError("is a brush without run lengths; submit it in Label Studio, and export it again")
-    data = bytes(decode(value.rle, list[Byte], LONGEST_BRUSH))
-    return RunLengthMask.of(decode_brush(data, grid.shape[0] * grid.shape[1]), grid.shape)
-
-
-_AREAS: dict[str, Callable[[Value, Grid, ImportOptions], Outline]] = {
-    "polygon": _polygon,
-    "rectangle": _rectangle,
-    "ellipse": _ellipse,
-    "brush": _brush,
-}
-
-
-class Sized(msgspec.Struct):
-    original_width: float
-    original_height: float
-
-
-def is_short(data: msgspec.Raw, owner: msgspec.Raw, annotation_id: msgspec.Raw) -> bool:
-    """Whether an object is an annotation in itself, and no task."""
-    return not is_given(data) and (is_given(owner) or is_given(annotation_id))
-
-
-def read_short_tasks(path: Path, task: type[T], annotation: type[Any]) -> list[T]:
-    """The same as tasks with annotations; those of one task are one again."""
-    with error_context(path):
-        data = path.read_bytes()
-        if data.count(b":") > MOST_SHORT_FIELDS:
-            raise FormatError(f"holds more than {MOST_SHORT_FIELDS} fields; export it as JSON, in parts")
-    tasks = dict[object, Any]()
-    for k, item in enumerate(read_json(path, list[dict[str, msgspec.Raw]], data)):
-        with error_context(f"{path}: annotation {k}"):
-            number = decode(item["id"], int | str) if "id" in item else f"annotation {k}"  # type: ignore[arg-type]
-            own: Any = tasks.setdefault(number, task(id=number, data=_data(item), annotations=[]))  # type: ignore[call-arg]
-            own.annotations.append(_annotation(item, annotation))
-    return list(tasks.values())
-
-
-def _data(item: dict[str, msgspec.Raw]) -> msgspec.Raw:
-    """The fields that are no values of tags."""
-    kept = {key: raw for key, raw in item.items() if key not in TIMES and bytes(memoryview(raw)[:1]) == b'"'}
-    return msgspec.Raw(msgspec.json.encode(kept))
-
-
-def _annotation(item: dict[str, msgspec.Raw], kind: type[Any]) -> Any:
-    annotation = kind(result=[one for name, raw in item.items() for one in _results(name, raw)])
-    annotation.completed_by = item.get("annotator", NOTHING)
-    annotation.created_at = decode(item["created_at"], str) if is_given(item.get("created_at", NOTHING)) else None
-    annotation.lead_time = decode(item["lead_time"], float) if is_given(item.get("lead_time", NOTHING)) else None
-    return annotation
-
-
-def _results(name: str, raw: msgspec.Raw) -> list[Result]:
-    """The values of a tag that lie on an image."""
-    if not bytes(memoryview(raw)[:64]).translate(None, b" \t\r\n").startswith(b"[{"):
-        return []
-    results = []
-    for value in decode(raw, list[msgspec.Raw], len(raw)):
-        if b'"original_width"' in bytes(value):
-            size = decode(value, Sized, len(value))
-            results.append(Result("labels", None, name, value, size.original_width, size.original_height))
-    return results
 
 
 class Prediction(msgspec.Struct):
@@ -371,6 +192,9 @@ def _objects(raw: msgspec.Raw) -> bool:
     return bytes(memoryview(raw)[:64]).translate(None, b" \t\r\n").startswith(b"[{")
 
 
+# -- files --------------------------------------------------------------------------------------------
+
+
 def read_labelstudio(paths: Sequence[Path | str] | Path | str, options: ImportOptions | None = None) -> list[Reading]:
     """Read exports of Label Studio (JSON or JSON-MIN): one reading for every annotation.
 
@@ -437,7 +261,7 @@ def _names_of_people(tasks: Sequence[Task]) -> dict[str, str]:
     return names
 
 
-# -- tasks -------------------------------------------------------------------------------------------
+# -- tasks --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -547,11 +371,11 @@ def _parent(
     name = place.rater(parent.completed_by)
     own = sorted((o.created_at or "", k) for k, o in enumerate(others) if place.rater(o.completed_by) == name)
     session = own.index((parent.created_at or "", others.index(parent))) + 1
-    # somebody's earlier reading is a session of his, numbered as they are gathered
+    # a rater's earlier reading is a session of theirs, numbered when readings are combined
     return f"{name}/{session}" if name == rater or len(own) > 1 else name
 
 
-# -- images ------------------------------------------------------------------------------------------
+# -- images -------------------------------------------------------------------------------------------
 
 
 def _fields(raw: msgspec.Raw) -> dict[str, msgspec.Raw]:
@@ -602,3 +426,191 @@ def _size(fields: dict[str, msgspec.Raw], picture: Stored | None, image: str) ->
         f"nobody marked anything on {PurePosixPath(image).name}, so that its size is not in the file; put the image "
         "beside the file, or name the folder of the images (--images)"
     )
+
+
+# -- regions ------------------------------------------------------------------------------------------
+
+
+def grid_of(results: Iterable[Result]) -> Grid | None:
+    """The size of the image, as the results have it; None where none of them does."""
+    grid: Grid | None = None
+    for k, result in enumerate(results):
+        if result.original_width is None or result.original_height is None:
+            continue
+        with error_context(f"region {k if result.id is None else result.id}"):
+            own = image_grid(result.original_width, result.original_height)
+            if grid is not None and own.shape != grid.shape:
+                sizes = " and ".join(" × ".join(map(str, reversed(shape))) for shape in (grid.shape, own.shape))
+                raise GridError(f"its image has {sizes} pixels; draw again on one of them")
+            grid = own
+    return grid
+
+
+def marks_of(results: Sequence[Result], grid: Grid, options: ImportOptions) -> tuple[tuple[Mark, ...], dict[str, int]]:
+    """The marks, and what is no area, by kind."""
+    marks, left_out = list[Mark](), Counter[str]()
+    groups = dict[object, list[Result]]()
+    for k, result in enumerate(results):
+        groups.setdefault((k,) if result.id is None else result.id, []).append(result)
+    for number, (name, group) in enumerate(groups.items()):
+        with error_context(f"region {number if isinstance(name, tuple) else name}"):
+            region_marks, kind = _region(group, grid, options)
+            marks += region_marks
+            if kind:
+                left_out[kind] += 1
+    return tuple(marks), dict(left_out)
+
+
+def _region(group: list[Result], grid: Grid, options: ImportOptions) -> tuple[list[Mark], str]:
+    """The marks of one region, one a label; or the kind that is no area."""
+    shapes = [result for result in group if result.type not in NO_SHAPES]
+    if not shapes:
+        return [], ""
+    first = next((result for result in shapes if result.type != "labels"), shapes[0])
+    _check_upright(first)
+    kind = first.type.removesuffix("labels")
+    value = decode(first.value, Value, LONGEST_BRUSH) if kind in ("", *_AREAS) and is_given(first.value) else Value()
+    kind = kind or value.kind()
+    outline = _outline(kind, value, grid, options)
+    if outline is None:
+        return [], "polyline" if kind == "polygon" else LEFT_OUT.get(kind, kind)
+    others = [
+        decode(result.value, Value, LONGEST_BRUSH)
+        for result in shapes
+        if result is not first and is_given(result.value)
+    ]
+    names = dict.fromkeys(name for result in (value, *others) for name in result.names())
+    rank, notes = split_rank(_region_notes(group), options.rank)
+    return [Mark(name, outline, 0, rank, notes) for name in names or [first.from_name or kind]], ""
+
+
+def _check_upright(result: Result) -> None:
+    if result.image_rotation and result.image_rotation % 360:
+        raise FormatError(
+            f"was drawn while the image was turned by {result.image_rotation:g} degrees; turn it back in Label Studio, "
+            "and export it again"
+        )
+    if result.item_index:
+        raise FormatError("lies on a further page of its task; make a task of every image")
+
+
+def _region_notes(group: list[Result]) -> dict[str, str]:
+    """What was said of a region, by the name of the question."""
+    notes = dict[str, str]()
+    for result in group:
+        if result.type in SAID and is_given(result.value):
+            value = decode_any(result.value)
+            notes[result.from_name or result.type] = text_of(
+                value.get(SAID[result.type]) if isinstance(value, dict) else value
+            )
+        elif result.score is not None:
+            notes["score"] = text_of(result.score)
+    return notes
+
+
+# -- outlines -----------------------------------------------------------------------------------------
+
+
+def _outline(kind: str, value: Value, grid: Grid, options: ImportOptions) -> Outline | None:
+    if kind == "polygon" and value.closed is False:
+        return None if options.widen is None else Line.of(_pixels(value, grid), options.widen)
+    draw = _AREAS.get(kind)
+    return None if draw is None else draw(value, grid, options)
+
+
+def _pixels(value: Value, grid: Grid) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    return in_pixels(points_of(value.points), grid)
+
+
+def in_pixels(
+    points: np.ndarray[tuple[int, ...], np.dtype[np.float64]], grid: Grid
+) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    """(points, 2) in percent, as pixels."""
+    with np.errstate(over="ignore"):  # what is too far is refused with the outline
+        return np.asarray(points * np.array(grid.shape[::-1], np.float64) / 100)
+
+
+def _polygon(value: Value, grid: Grid, options: ImportOptions) -> Outline:
+    return Polygon.of([_pixels(value, grid)], options.rule)
+
+
+def _rectangle(value: Value, grid: Grid, options: ImportOptions) -> Outline:
+    x, y, width, height = value.numbers("x", "y", "width", "height")
+    (x, y), (width, height) = in_pixels(np.array([(x, y), (width, height)]), grid).tolist()
+    return Polygon.of(box(x, y, width, height, value.rotation or 0, about="corner").rings, options.rule)
+
+
+def _ellipse(value: Value, grid: Grid, options: ImportOptions) -> Outline:
+    x, y, half_width, half_height = value.numbers("x", "y", "radiusX", "radiusY")
+    (x, y), (half_width, half_height) = in_pixels(np.array([(x, y), (half_width, half_height)]), grid).tolist()
+    check_finite(value.rotation or 0)
+    return Ellipse(x, y, half_width, half_height, value.rotation or 0)
+
+
+def _brush(value: Value, grid: Grid, options: ImportOptions) -> Outline:
+    if not is_given(value.rle):
+        raise FormatError("is a brush without run lengths; submit it in Label Studio, and export it again")
+    data = bytes(decode(value.rle, list[Byte], LONGEST_BRUSH))
+    return RunLengthMask.of(decode_brush(data, grid.shape[0] * grid.shape[1]), grid.shape)
+
+
+_AREAS: dict[str, Callable[[Value, Grid, ImportOptions], Outline]] = {
+    "polygon": _polygon,
+    "rectangle": _rectangle,
+    "ellipse": _ellipse,
+    "brush": _brush,
+}
+
+
+# -- the short form, JSON-MIN -------------------------------------------------------------------------
+
+
+class Sized(msgspec.Struct):
+    original_width: float
+    original_height: float
+
+
+def is_short(data: msgspec.Raw, owner: msgspec.Raw, annotation_id: msgspec.Raw) -> bool:
+    """Whether an object is an annotation in itself, and no task."""
+    return not is_given(data) and (is_given(owner) or is_given(annotation_id))
+
+
+def read_short_tasks(path: Path, task: type[T], annotation: type[Any]) -> list[T]:
+    """The same as tasks with annotations; those of one task are one again."""
+    with error_context(path):
+        data = path.read_bytes()
+        if data.count(b":") > MOST_SHORT_FIELDS:
+            raise FormatError(f"holds more than {MOST_SHORT_FIELDS} fields; export it as JSON, in parts")
+    tasks = dict[object, Any]()
+    for k, item in enumerate(read_json(path, list[dict[str, msgspec.Raw]], data)):
+        with error_context(f"{path}: annotation {k}"):
+            number = decode(item["id"], int | str) if "id" in item else f"annotation {k}"  # type: ignore[arg-type]
+            own: Any = tasks.setdefault(number, task(id=number, data=_data(item), annotations=[]))  # type: ignore[call-arg]
+            own.annotations.append(_annotation(item, annotation))
+    return list(tasks.values())
+
+
+def _data(item: dict[str, msgspec.Raw]) -> msgspec.Raw:
+    """The fields that are no values of tags."""
+    kept = {key: raw for key, raw in item.items() if key not in TIMES and bytes(memoryview(raw)[:1]) == b'"'}
+    return msgspec.Raw(msgspec.json.encode(kept))
+
+
+def _annotation(item: dict[str, msgspec.Raw], kind: type[Any]) -> Any:
+    annotation = kind(result=[one for name, raw in item.items() for one in _results(name, raw)])
+    annotation.completed_by = item.get("annotator", NOTHING)
+    annotation.created_at = decode(item["created_at"], str) if is_given(item.get("created_at", NOTHING)) else None
+    annotation.lead_time = decode(item["lead_time"], float) if is_given(item.get("lead_time", NOTHING)) else None
+    return annotation
+
+
+def _results(name: str, raw: msgspec.Raw) -> list[Result]:
+    """The values of a tag that lie on an image."""
+    if not bytes(memoryview(raw)[:64]).translate(None, b" \t\r\n").startswith(b"[{"):
+        return []
+    results = []
+    for value in decode(raw, list[msgspec.Raw], len(raw)):
+        if b'"original_width"' in bytes(value):
+            size = decode(value, Sized, len(value))
+            results.append(Result("labels", None, name, value, size.original_width, size.original_height))
+    return results

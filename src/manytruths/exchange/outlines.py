@@ -18,7 +18,7 @@ from ..shape.polygons import LARGEST, Points, Rule, rasterise, ring_of
 from .readings import Mask, Outline, Window
 
 MOST_POINTS = 100_000
-"""Of one outline: nobody draws more, and a file that says so is damaged or an attack."""
+"""Points of one outline; a file with more is damaged or malicious."""
 LONGEST = 1 << 20
 """Pixels along one outline, all its edges together: COCO's rule walks them all at once."""
 NOWHERE = slice(0, 0), slice(0, 0)
@@ -26,14 +26,35 @@ NOWHERE = slice(0, 0), slice(0, 0)
 
 @dataclass(frozen=True, eq=False)
 class Polygon:
-    """Rings, filled by the even-odd rule."""
+    """A polygon of one or more rings, filled by the even-odd rule.
+
+    Attributes
+    ----------
+    rings : tuple of ndarray
+        (points, 2) of x and y; the first pixel reaches from 0 to 1.
+    rule : {"centre", "inclusive", "coco"}
+        Which pixels it holds; see :func:`manytruths.rasterise`.
+    """
 
     rings: tuple[Points, ...]
     rule: Rule = "centre"
 
     @classmethod
     def of(cls, rings: Sequence[ArrayLike], rule: Rule = "centre") -> Polygon:
-        """Once it is sure that they are rings of finite points, and not too many."""
+        """Make a polygon after checking that its rings are finite and not too long.
+
+        Parameters
+        ----------
+        rings : sequence of array_like
+            (points, 2) of x and y.
+        rule : {"centre", "inclusive", "coco"}
+            Which pixels it holds.
+
+        Returns
+        -------
+        Polygon
+            The polygon.
+        """
         points = tuple(ring_of(ring, k) for k, ring in enumerate(rings))
         check_point_count(sum(map(len, points)))
         if rule == "coco":
@@ -41,6 +62,20 @@ class Polygon:
         return cls(points, rule)
 
     def pixels(self, shape: tuple[int, ...]) -> tuple[Window, Mask]:
+        """Find the pixels that it holds on a grid.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Size of the grid.
+
+        Returns
+        -------
+        window : tuple of slice
+            A part of the grid.
+        inside : ndarray of bool
+            Which pixels of that part are inside.
+        """
         together = np.concatenate(self.rings)
         window = window_around(together.min(axis=0), together.max(axis=0), shape)
         if self.rule == "coco":  # rounds fifths of a pixel of the image, not of a part of it
@@ -52,7 +87,17 @@ class Polygon:
 
 @dataclass(frozen=True)
 class Ellipse:
-    """A centre, two half axes, and how far it is turned: degrees, from x to y."""
+    """An ellipse.
+
+    Attributes
+    ----------
+    x, y : float
+        The centre.
+    half_width, half_height : float
+        Half axes in pixels.
+    turned : float
+        Rotation in degrees, from x to y.
+    """
 
     x: float
     y: float
@@ -66,6 +111,20 @@ class Ellipse:
             raise InputError(f"an ellipse with half axes {self.half_width:g} and {self.half_height:g}; draw it again")
 
     def pixels(self, shape: tuple[int, ...]) -> tuple[Window, Mask]:
+        """Find the pixels that it holds on a grid.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Size of the grid.
+
+        Returns
+        -------
+        window : tuple of slice
+            A part of the grid.
+        inside : ndarray of bool
+            Which pixels of that part are inside.
+        """
         c, s = math.cos(math.radians(self.turned)), math.sin(math.radians(self.turned))
         reach = np.hypot([self.half_width * c, self.half_width * s], [self.half_height * s, self.half_height * c])
         centre = np.array([self.x, self.y])
@@ -81,13 +140,35 @@ class Ellipse:
 
 @dataclass(frozen=True, eq=False)
 class Bitmap:
-    """Pixels themselves, from a corner on; those beyond the image are gone."""
+    """Pixels from a corner on; those outside the image are dropped.
+
+    Attributes
+    ----------
+    top, left : int
+        Row and column of the first pixel.
+    inside : ndarray
+        Which pixels are marked.
+    """
 
     top: int
     left: int
     inside: NDArray[Any]
 
     def pixels(self, shape: tuple[int, ...]) -> tuple[Window, Mask]:
+        """Find the pixels that it holds on a grid.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Size of the grid.
+
+        Returns
+        -------
+        window : tuple of slice
+            A part of the grid.
+        inside : ndarray of bool
+            Which pixels of that part are inside.
+        """
         window, kept = zip(
             *(
                 _overlap(first, length, size)
@@ -100,23 +181,65 @@ class Bitmap:
 
 @dataclass(frozen=True, eq=False)
 class Whole:
-    """A mask of the whole grid."""
+    """A mask of the whole grid.
+
+    Attributes
+    ----------
+    inside : ndarray
+        Which pixels or voxels are marked.
+    """
 
     inside: NDArray[Any]
 
     def pixels(self, shape: tuple[int, ...]) -> tuple[Window, Mask]:
+        """Find the pixels that it holds on a grid.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Size of the grid.
+
+        Returns
+        -------
+        window : tuple of slice
+            A part of the grid.
+        inside : ndarray of bool
+            Which pixels of that part are inside.
+        """
         return tuple(slice(0, size) for size in shape), np.asarray(self.inside, bool)
 
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """An open line, so many pixels across, with round ends."""
+    """An open line with round ends.
+
+    Attributes
+    ----------
+    points : ndarray
+        (points, 2) of x and y.
+    width : float
+        Width in pixels.
+    """
 
     points: Points
     width: float
 
     @classmethod
     def of(cls, points: ArrayLike, width: float) -> Line:
+        """Make a line after checking that its points are finite and not too many.
+
+        Parameters
+        ----------
+        points : array_like
+            (points, 2) of x and y.
+        width : float
+            Width in pixels.
+
+        Returns
+        -------
+        Line
+            The line.
+        """
         line = np.asarray(points, np.float64)
         if line.ndim != 2 or line.shape[1] != 2 or not len(line):
             raise InputError(f"a line is (points, 2) of x and y; got {line.shape}")
@@ -125,6 +248,20 @@ class Line:
         return cls(line, width)
 
     def pixels(self, shape: tuple[int, ...]) -> tuple[Window, Mask]:
+        """Find the pixels that it holds on a grid.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Size of the grid.
+
+        Returns
+        -------
+        window : tuple of slice
+            A part of the grid.
+        inside : ndarray of bool
+            Which pixels of that part are inside.
+        """
         reach = self.width / 2
         window = window_around(self.points.min(axis=0) - reach, self.points.max(axis=0) + reach, shape)
         near = np.zeros(window_size(window), bool)
@@ -156,7 +293,24 @@ def _row_blocks(mask: Mask) -> Iterator[slice]:
 
 
 def box(x: float, y: float, width: float, height: float, turned: float = 0.0, about: str = "centre") -> Polygon:
-    """A rectangle from its upper left corner, turned (degrees, from x to y) about its centre or that corner."""
+    """Make a rectangle from its upper left corner.
+
+    Parameters
+    ----------
+    x, y : float
+        The corner.
+    width, height : float
+        Size in pixels.
+    turned : float
+        Rotation in degrees, from x to y.
+    about : {"centre", "corner"}
+        What it is rotated about.
+
+    Returns
+    -------
+    Polygon
+        The rectangle.
+    """
     check_finite(x, y, width, height, turned)
     corners = np.array([(0, 0), (width, 0), (width, height), (0, height)], np.float64)
     fixed = np.array([width / 2, height / 2]) if about == "centre" else np.zeros(2)
@@ -204,9 +358,9 @@ def check_point_count(points: int) -> None:
 
 @dataclass(frozen=True, eq=False)
 class RunLengthMask:
-    """So many pixels out, so many in, and so on, along the rows or the columns of the image.
+    """Run lengths along the rows or columns of the whole image: unmarked, marked, and so on in turns.
 
-    They become pixels when they are drawn, and no more than the rows or columns that hold some.
+    They become pixels when they are drawn, and only the rows or columns that hold any.
     """
 
     lengths: NDArray[np.int32]
@@ -214,7 +368,7 @@ class RunLengthMask:
 
     @classmethod
     def of(cls, lengths: ArrayLike, shape: tuple[int, ...], by_column: bool = False) -> RunLengthMask:
-        """Once it is sure that they are as many pixels as the image has."""
+        """Make it after checking that the runs cover the image exactly."""
         runs, size = np.asarray(lengths, np.int64), int(np.prod(shape, dtype=np.int64))
         if runs.ndim != 1:
             raise FormatError("its run lengths are not a list of whole numbers; export it again")
@@ -242,7 +396,7 @@ class RunLengthMask:
 
 @dataclass(frozen=True, eq=False)
 class UnitedOutline:
-    """Several outlines, whatever lies in one of them."""
+    """The union of several outlines."""
 
     parts: tuple[Outline, ...]
 

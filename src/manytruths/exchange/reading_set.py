@@ -20,7 +20,7 @@ composed = partial(normalize, "NFC")
 BACKGROUND = "background"
 """The name of what nobody marked, in every study."""
 SHOWN = 6
-"""So many of a list are enough in a message."""
+"""Number of names that a message lists."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ def _parts(image: str) -> tuple[str, ...]:
 
 
 def _number_sessions(reads: list[Reading]) -> list[Reading]:
-    """Reads of one rater and case, in the order of their start and of the files, as sessions 1, 2, …"""
+    """Number the readings of a rater and case as sessions 1, 2, … by their start and the order of the files."""
     again = max(Counter((read.case, read.rater) for read in reads if not read.session).values(), default=0) > 1
     counts: Counter[tuple[str, str]] = Counter()
     numbered: list[Reading] = []
@@ -252,7 +252,7 @@ def _rename_labels(reads: list[Reading], names: Mapping[str, str]) -> list[Readi
 
 
 def _check_structures(reads: list[Reading], mapped: set[str]) -> tuple[str, ...]:
-    """The names of all structures; one that a single rater uses is a slip of the pen until somebody says no."""
+    """The names of all structures; a name that only one rater uses is refused as a typing error unless it is mapped."""
     used: dict[str, set[str]] = {}
     for read in reads:
         for mark in read.marks:

@@ -14,7 +14,7 @@ from typing import Literal, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import FormatError
+from ..core.errors import FormatError, InputError
 from ..io import Grid
 from ..io.location import suffix_of
 from ..shape.polygons import Rule
@@ -29,10 +29,23 @@ K = TypeVar("K", bound=Hashable)
 
 
 class Outline(Protocol):
-    """Something drawn: a polygon, an ellipse, a bitmap, a volume."""
+    """What a rater drew: a polygon, an ellipse, a bitmap, voxels of a file."""
 
     def pixels(self, shape: tuple[int, ...]) -> tuple[Window, Mask]:
-        """A part of a grid of that size, and which pixels of the part are inside."""
+        """Find the pixels that it holds on a grid.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Size of the grid.
+
+        Returns
+        -------
+        window : tuple of slice
+            A part of the grid.
+        inside : ndarray of bool
+            Which pixels of that part are inside.
+        """
         ...
 
 
@@ -62,7 +75,7 @@ class Mark:
 
 
 class NoPicture(FormatError):
-    """Images that cannot be made into a picture; what was drawn on them can be used without."""
+    """The image cannot be read; what was drawn on it can be used without."""
 
 
 class Picture(Protocol):
@@ -80,7 +93,7 @@ class Picture(Protocol):
 
 @dataclass(frozen=True)
 class Stored:
-    """A picture as it lies on the disk, or inside an archive."""
+    """A picture on the disk, or inside an archive."""
 
     path: Path
     member: str | None = None
@@ -206,3 +219,13 @@ class ImportOptions:
     rank: str = "rank"
     rater_field: str | None = None
     images: Path | None = None
+
+
+def parse_rank(text: str, name: str) -> int:
+    """Read the severity rank of an attribute."""
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) > 0):
+        raise InputError(
+            f"its {name!r} is {text[:40]!r}; a rank is a whole number from 1 on: correct it in the tool, or say which "
+            "attribute holds ranks with --rank"
+        )
+    return int(text)

@@ -62,168 +62,7 @@ _LPS = np.diag([-1.0, -1.0, 1.0, 1.0])
 _PIECE = 1 << 24
 
 
-@dataclass(frozen=True, eq=False)
-class Header:
-    """What stands before the voxels."""
-
-    volume: Volume
-    grid: Grid
-    """Of the voxels that are stored, which often are a box of the image."""
-    keys: Mapping[str, str]
-    """Whatever Slicer, or anybody, added: ``Segment0_Name`` and so on."""
-    segments: tuple[Mapping[str, str], ...]
-    """Of every segment its own: ``Name``, ``ID``, ``LabelValue``, …"""
-
-
-def read_slicer_header(path: Path) -> Header:
-    """The header alone; no voxel is read."""
-    lines, start = _lines(path)
-    keys = dict(_key(line) for line in lines if ":=" in line and not line.startswith("#"))
-    # pynrrd would drop whatever is not ASCII
-    plain = [line for line in lines if ":=" not in line]
-    fields = needs("nrrd", "medical", path).read_header(plain)
-    volume = _volume(path, fields, start)
-    return Header(volume, _grid(fields, volume), keys, _segment_fields(keys))
-
-
-def _lines(path: Path) -> tuple[list[str], int]:
-    """The lines of the header, and where the voxels start."""
-    with open(path, "rb") as stream:
-        data = stream.read(LONGEST_HEADER)
-    if not data.startswith(b"NRRD"):
-        raise FormatError(f"is not an NRRD file: it starts with {data[:12]!r}; export it from Slicer again")
-    end = re.search(rb"\r?\n\r?\n", data)
-    if end is None:
-        raise FormatError("its header does not end; export or copy it again")
-    raw = data[: end.start()]
-    try:
-        text = raw.decode("utf-8")
-    except UnicodeDecodeError:
-        text = raw.decode("latin-1")
-    return [line.rstrip("\r") for line in text.split("\n")], end.end()
-
-
-def _key(line: str) -> tuple[str, str]:
-    name, _, value = line.partition(":=")
-    return name.strip(), re.sub(r"\\(.)", lambda m: {"n": "\n"}.get(m[1], m[1]), value)
-
-
-# -- voxels ------------------------------------------------------------------------------------------
-
-
-def _volume(path: Path, fields: Any, start: int) -> Volume:
-    missing = [field for field in ("dimension", "type", "encoding", "sizes") if field not in fields]
-    if missing:
-        raise FormatError(f"its header ends without {', '.join(missing)}; export or copy it again")
-    if any(field in fields for field in _ELSEWHERE):
-        raise FormatError("its voxels lie in another file, or behind bytes to skip; save it as one .seg.nrrd")
-    sizes = [int(size) for size in fields["sizes"]]
-    if len(sizes) not in (3, 4) or fields["dimension"] != len(sizes):
-        raise FormatError(f"has {len(sizes)} axes, expected 3, or 4 with the layers first; export it from Slicer")
-    packed = str(fields["encoding"]).lower()
-    if packed not in ("raw", "gzip", "gz"):
-        raise FormatError(f"its voxels are stored as {packed}, expected gzip or raw; save it from Slicer again")
-    layers = sizes[0] if len(sizes) == 4 else 1
-    if len(sizes) == 4 and not _layers_first(fields):
-        raise FormatError(
-            "its first axis does not hold layers (kinds: list domain domain domain); export it from Slicer"
-        )
-    return Volume(path, tuple(sizes[-3:]), _type(fields), layers, before=start, packed=packed != "raw")
-
-
-def _layers_first(fields: Any) -> bool:
-    kinds = [str(kind).lower() for kind in fields.get("kinds", [])]
-    if len(kinds) == 4:
-        return kinds[0] in ("list", "vector", "none", "???") and not set(kinds[1:]) & {"list", "vector", "time"}
-    directions = fields.get("space directions")
-    return directions is not None and bool(np.isnan(np.asarray(directions, np.float64)[0]).all())
-
-
-def _type(fields: Any) -> str:
-    name = " ".join(str(fields["type"]).lower().split())
-    kind = next((kind for kind, names in _TYPES.items() if name in names), None)
-    if kind is None:
-        raise FormatError(f"its voxels are of type {name!r}; save it from Slicer as a binary labelmap")
-    order = str(fields.get("endian", "little")).lower()
-    if order not in ("little", "big") or ("endian" not in fields and kind[1] != "1"):
-        raise FormatError("its header does not say the order of bytes (endian: little); export it again")
-    return {"little": "<", "big": ">"}[order] + kind if kind[1] != "1" else "|" + kind
-
-
-def _grid(fields: Any, volume: Volume) -> Grid:
-    if "space directions" in fields:
-        directions = np.atleast_2d(np.asarray(fields["space directions"], np.float64))[-3:]
-        if directions.shape != (3, 3):
-            raise GridError("its space directions are not three of three numbers; export it from Slicer")
-        return Grid(volume.shape, affine=affine_of({**fields, "space directions": directions}).tolist())
-    spacing = fields.get("spacings")
-    return Grid(volume.shape, None if spacing is None else tuple(float(s) for s in spacing)[-3:])
-
-
-# -- segments ----------------------------------------------------------------------------------------
-
-
-def _segment_fields(keys: Mapping[str, str]) -> tuple[Mapping[str, str], ...]:
-    segments: dict[int, dict[str, str]] = {}
-    for name, value in keys.items():
-        match = _KEY.fullmatch(name)
-        if match and len(match[1]) < 8:
-            segments.setdefault(int(match[1]), {})[match[2]] = value
-    if len(segments) > MOST_SEGMENTS:
-        raise FormatError(f"names {len(segments)} segments, more than {MOST_SEGMENTS}; export it in parts")
-    return tuple({"Number": str(number), **segments[number]} for number in sorted(segments))
-
-
-def tags_of(text: str) -> dict[str, str]:
-    """Slicer's tags: ``name:value|name:value|``."""
-    pairs = (tag.partition(":") for tag in text.split("|") if tag)
-    return {name: value for name, _, value in pairs}
-
-
-# -- the image that was drawn on ---------------------------------------------------------------------
-
-
-def reference_of(keys: Mapping[str, str]) -> Grid | None:
-    """The grid of the image, where the file tells it: 16 numbers from index to mm (RAS), and 6 of where it ends."""
-    parameters = keys.get("Segmentation_ConversionParameters", "")
-    parts = (parameter.split("|") for parameter in parameters.split("&"))
-    text = next((part[1] for part in parts if len(part) > 1 and part[0].strip() == GEOMETRY), "").strip()
-    if not text.strip(";"):
-        return None
-    numbers = [float(number) for number in text.strip(";").split(";")]
-    if len(numbers) != 22 or not all(map(math.isfinite, numbers)):
-        raise GridError(f"its {GEOMETRY.lower()} are not 16 and 6 numbers; save it from Slicer again")
-    first, last = np.array(numbers[16::2]), np.array(numbers[17::2])
-    size = last - first + 1
-    if (size < 1).any():
-        return None
-    if (size % 1).any() or float(np.prod(size)) > LARGEST_VOLUME:
-        shown = "×".join(f"{n:.8g}" for n in size)
-        raise GridError(f"its {GEOMETRY.lower()} has {shown} voxels; save it from Slicer again")
-    affine = np.array(numbers[:16]).reshape(4, 4)
-    affine[:3, 3] += affine[:3, :3] @ first
-    rows = tuple(tuple(row) for row in affine.tolist())
-    return Grid(tuple(int(n) for n in size), affine=rows)
-
-
-def corner_in(grid: Grid, reference: Grid) -> tuple[int, ...] | None:
-    """Where a grid starts on another of the same lattice, in voxels; None where the lattices differ."""
-    if grid.affine is None or reference.affine is None:
-        return None
-    own, other = np.array(grid.affine), np.array(reference.affine)
-    if abs(np.linalg.det(other[:3, :3])) < 1e-12 * math.prod(reference.spacing or (1,)):
-        return None
-    moved = np.linalg.solve(other, own)
-    place = np.rint(moved[:3, 3])
-    reach = np.array(grid.shape)
-    turned = np.abs(moved[:3, :3] - np.eye(3)) @ reach
-    if not (turned + np.abs(moved[:3, 3] - place) <= CLOSE).all():
-        return None
-    return tuple(int(n) for n in _clip_to_int(place))
-
-
-def _clip_to_int(place: NDArray[np.float64]) -> NDArray[np.int64]:
-    return np.clip(place, -(2**40), 2**40).astype(np.int64)
+# -- reading ------------------------------------------------------------------------------------------
 
 
 def read_slicer(paths: Sequence[Path | str] | Path | str, options: ImportOptions | None = None) -> list[Reading]:
@@ -305,13 +144,10 @@ def _inside(box: Window, corner: tuple[int, ...], shape: tuple[int, ...]) -> boo
     return all(part.start + c >= 0 and part.stop + c <= n for part, c, n in zip(box, corner, shape, strict=True))
 
 
-# -- segments ----------------------------------------------------------------------------------------
-
-
 def _marks(
     header: Header, contents: VolumeContents, corner: tuple[int, ...], options: ImportOptions
 ) -> tuple[tuple[Mark, ...], int]:
-    """Every segment, and how many labels are nobody's."""
+    """The marks of all segments, and the number of labels that belong to no segment."""
     if not header.segments:
         values = [(layer, value) for layer, values_of_layer in enumerate(contents.values) for value in values_of_layer]
         return tuple(Mark(str(v), _outline(header, contents, corner, layer, v)) for layer, v in values), 0
@@ -364,6 +200,170 @@ def _mark(fields: Mapping[str, str], outline: Outline, options: ImportOptions) -
     return Mark(label, outline, rank=int(rank) if rank.isdecimal() and len(rank) < 10 else None, attributes=attributes)
 
 
+# -- the header of a file -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Header:
+    """What stands before the voxels."""
+
+    volume: Volume
+    grid: Grid
+    """Of the voxels that are stored, which often are a box of the image."""
+    keys: Mapping[str, str]
+    """Whatever Slicer, or anybody, added: ``Segment0_Name`` and so on."""
+    segments: tuple[Mapping[str, str], ...]
+    """Of every segment its own: ``Name``, ``ID``, ``LabelValue``, …"""
+
+
+def read_slicer_header(path: Path) -> Header:
+    """The header alone; no voxel is read."""
+    lines, start = _lines(path)
+    keys = dict(_key(line) for line in lines if ":=" in line and not line.startswith("#"))
+    # pynrrd would drop whatever is not ASCII
+    plain = [line for line in lines if ":=" not in line]
+    fields = needs("nrrd", "medical", path).read_header(plain)
+    volume = _volume(path, fields, start)
+    return Header(volume, _grid(fields, volume), keys, _segment_fields(keys))
+
+
+def _lines(path: Path) -> tuple[list[str], int]:
+    """The lines of the header, and where the voxels start."""
+    with open(path, "rb") as stream:
+        data = stream.read(LONGEST_HEADER)
+    if not data.startswith(b"NRRD"):
+        raise FormatError(f"is not an NRRD file: it starts with {data[:12]!r}; export it from Slicer again")
+    end = re.search(rb"\r?\n\r?\n", data)
+    if end is None:
+        raise FormatError("its header does not end; export or copy it again")
+    raw = data[: end.start()]
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        text = raw.decode("latin-1")
+    return [line.rstrip("\r") for line in text.split("\n")], end.end()
+
+
+def _key(line: str) -> tuple[str, str]:
+    name, _, value = line.partition(":=")
+    return name.strip(), re.sub(r"\\(.)", lambda m: {"n": "\n"}.get(m[1], m[1]), value)
+
+
+def _volume(path: Path, fields: Any, start: int) -> Volume:
+    missing = [field for field in ("dimension", "type", "encoding", "sizes") if field not in fields]
+    if missing:
+        raise FormatError(f"its header ends without {', '.join(missing)}; export or copy it again")
+    if any(field in fields for field in _ELSEWHERE):
+        raise FormatError("its voxels lie in another file, or behind bytes to skip; save it as one .seg.nrrd")
+    sizes = [int(size) for size in fields["sizes"]]
+    if len(sizes) not in (3, 4) or fields["dimension"] != len(sizes):
+        raise FormatError(f"has {len(sizes)} axes, expected 3, or 4 with the layers first; export it from Slicer")
+    packed = str(fields["encoding"]).lower()
+    if packed not in ("raw", "gzip", "gz"):
+        raise FormatError(f"its voxels are stored as {packed}, expected gzip or raw; save it from Slicer again")
+    layers = sizes[0] if len(sizes) == 4 else 1
+    if len(sizes) == 4 and not _layers_first(fields):
+        raise FormatError(
+            "its first axis does not hold layers (kinds: list domain domain domain); export it from Slicer"
+        )
+    return Volume(path, tuple(sizes[-3:]), _type(fields), layers, before=start, packed=packed != "raw")
+
+
+def _layers_first(fields: Any) -> bool:
+    kinds = [str(kind).lower() for kind in fields.get("kinds", [])]
+    if len(kinds) == 4:
+        return kinds[0] in ("list", "vector", "none", "???") and not set(kinds[1:]) & {"list", "vector", "time"}
+    directions = fields.get("space directions")
+    return directions is not None and bool(np.isnan(np.asarray(directions, np.float64)[0]).all())
+
+
+def _type(fields: Any) -> str:
+    name = " ".join(str(fields["type"]).lower().split())
+    kind = next((kind for kind, names in _TYPES.items() if name in names), None)
+    if kind is None:
+        raise FormatError(f"its voxels are of type {name!r}; save it from Slicer as a binary labelmap")
+    order = str(fields.get("endian", "little")).lower()
+    if order not in ("little", "big") or ("endian" not in fields and kind[1] != "1"):
+        raise FormatError("its header does not say the order of bytes (endian: little); export it again")
+    return {"little": "<", "big": ">"}[order] + kind if kind[1] != "1" else "|" + kind
+
+
+def _grid(fields: Any, volume: Volume) -> Grid:
+    if "space directions" in fields:
+        directions = np.atleast_2d(np.asarray(fields["space directions"], np.float64))[-3:]
+        if directions.shape != (3, 3):
+            raise GridError("its space directions are not three of three numbers; export it from Slicer")
+        return Grid(volume.shape, affine=affine_of({**fields, "space directions": directions}).tolist())
+    spacing = fields.get("spacings")
+    return Grid(volume.shape, None if spacing is None else tuple(float(s) for s in spacing)[-3:])
+
+
+def _segment_fields(keys: Mapping[str, str]) -> tuple[Mapping[str, str], ...]:
+    segments: dict[int, dict[str, str]] = {}
+    for name, value in keys.items():
+        match = _KEY.fullmatch(name)
+        if match and len(match[1]) < 8:
+            segments.setdefault(int(match[1]), {})[match[2]] = value
+    if len(segments) > MOST_SEGMENTS:
+        raise FormatError(f"names {len(segments)} segments, more than {MOST_SEGMENTS}; export it in parts")
+    return tuple({"Number": str(number), **segments[number]} for number in sorted(segments))
+
+
+def tags_of(text: str) -> dict[str, str]:
+    """Slicer's tags: ``name:value|name:value|``."""
+    pairs = (tag.partition(":") for tag in text.split("|") if tag)
+    return {name: value for name, _, value in pairs}
+
+
+# -- the grid of the image ----------------------------------------------------------------------------
+
+
+def reference_of(keys: Mapping[str, str]) -> Grid | None:
+    """The grid of the image, where the file tells it: 16 numbers from index to mm (RAS), and 6 of where it ends."""
+    parameters = keys.get("Segmentation_ConversionParameters", "")
+    parts = (parameter.split("|") for parameter in parameters.split("&"))
+    text = next((part[1] for part in parts if len(part) > 1 and part[0].strip() == GEOMETRY), "").strip()
+    if not text.strip(";"):
+        return None
+    numbers = [float(number) for number in text.strip(";").split(";")]
+    if len(numbers) != 22 or not all(map(math.isfinite, numbers)):
+        raise GridError(f"its {GEOMETRY.lower()} are not 16 and 6 numbers; save it from Slicer again")
+    first, last = np.array(numbers[16::2]), np.array(numbers[17::2])
+    size = last - first + 1
+    if (size < 1).any():
+        return None
+    if (size % 1).any() or float(np.prod(size)) > LARGEST_VOLUME:
+        shown = "×".join(f"{n:.8g}" for n in size)
+        raise GridError(f"its {GEOMETRY.lower()} has {shown} voxels; save it from Slicer again")
+    affine = np.array(numbers[:16]).reshape(4, 4)
+    affine[:3, 3] += affine[:3, :3] @ first
+    rows = tuple(tuple(row) for row in affine.tolist())
+    return Grid(tuple(int(n) for n in size), affine=rows)
+
+
+def corner_in(grid: Grid, reference: Grid) -> tuple[int, ...] | None:
+    """Where a grid starts on another of the same lattice, in voxels; None where the lattices differ."""
+    if grid.affine is None or reference.affine is None:
+        return None
+    own, other = np.array(grid.affine), np.array(reference.affine)
+    if abs(np.linalg.det(other[:3, :3])) < 1e-12 * math.prod(reference.spacing or (1,)):
+        return None
+    moved = np.linalg.solve(other, own)
+    place = np.rint(moved[:3, 3])
+    reach = np.array(grid.shape)
+    turned = np.abs(moved[:3, :3] - np.eye(3)) @ reach
+    if not (turned + np.abs(moved[:3, 3] - place) <= CLOSE).all():
+        return None
+    return tuple(int(n) for n in _clip_to_int(place))
+
+
+def _clip_to_int(place: NDArray[np.float64]) -> NDArray[np.int64]:
+    return np.clip(place, -(2**40), 2**40).astype(np.int64)
+
+
+# -- writing ------------------------------------------------------------------------------------------
+
+
 def write_slicer(path: Path | str, read: Reading) -> None:
     """Write a reading as a segmentation that 3D Slicer opens.
 
@@ -392,9 +392,6 @@ def _check_labels(read: Reading) -> None:
     for mark in read.marks:
         if not mark.label.isprintable() or mark.label != mark.label.strip() or not mark.label:
             raise LabelError(f"a structure is called {mark.label!r}, which Slicer cannot show; rename it")
-
-
-# -- layers ------------------------------------------------------------------------------------------
 
 
 def _layers(segments: Mapping[SegmentKey, Mask]) -> list[int]:
@@ -429,9 +426,6 @@ def _box(mask: Mask) -> tuple[slice, ...]:
     lines = [mask.any(axis=tuple(other for other in axes if other != axis)) for axis in axes]
     ends = [np.flatnonzero(line) for line in lines]
     return tuple(slice(int(e[0]), int(e[-1]) + 1) if e.size else slice(0, 0) for e in ends)
-
-
-# -- the file ----------------------------------------------------------------------------------------
 
 
 def _header(read: Reading, segments: Mapping[SegmentKey, Mask], layers: list[int]) -> bytes:

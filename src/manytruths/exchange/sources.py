@@ -36,9 +36,9 @@ class Source:
 def rater_from_path(path: Path) -> str:
     """What a file is called, or its folder where every export is called the same.
 
-    >>> named_after(Path("exports/anna/annotations.xml"))
+    >>> rater_from_path(Path("exports/anna/annotations.xml"))
     'anna'
-    >>> named_after(Path("task_lesions anna_annotations_2025_07_31_09_54_02_cvat for images 1.1.zip"))
+    >>> rater_from_path(Path("task_lesions anna_annotations_2025_07_31_09_54_02_cvat for images 1.1.zip"))
     'lesions anna'
     """
     usual = CVAT.fullmatch(path.name)
@@ -78,7 +78,7 @@ def _expand_path(text: str, endings: tuple[str, ...]) -> list[Source]:
 
 
 def _refuse(error: OSError) -> None:
-    """What lies in a folder that is closed would be left out without a word."""
+    """Refuse folders that cannot be listed, instead of silently skipping their files."""
     raise FormatError(f"{error.filename}: cannot be listed: {error.strerror}; check its rights") from None
 
 

@@ -26,7 +26,7 @@ LONGEST = 120
 
 _OTHER = re.compile(r"[^A-Za-z0-9._-]|^[.-]")
 USUAL = 5
-"""Folds where nobody asks for another number."""
+"""Default number of folds."""
 Disputed = Literal["reference", "ignore", "soft", "replicate"]
 """What becomes of pixels on which raters disagree."""
 

@@ -1,4 +1,4 @@
-"""One read as files: its masks, and its ranks."""
+"""Draw a reading: write its masks, and its rank map."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HELD = 1 << 27
 
 @dataclass(frozen=True)
 class Drawn:
-    """What became of a read."""
+    """What was drawn of a reading."""
 
     checksum: str
     marked: int

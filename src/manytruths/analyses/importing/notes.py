@@ -66,7 +66,7 @@ def _read_by_one(readings: ReadingSet) -> Iterator[str]:
 
 
 def models_of(readings: ReadingSet) -> dict[str, list[str]]:
-    """By name, the cases in which somebody's read started from a model's."""
+    """The models that readings started from, with their cases."""
     parents = {(read.case, read.based_on) for read in readings.reads if read.based_on}
     by: dict[str, list[str]] = {}
     for read in readings.reads:

@@ -73,7 +73,7 @@ class PixelData:
 
 
 class BoundedFile:
-    """A file that gives out no more than it has, and no more than an honest header needs."""
+    """A file that never returns more bytes than it holds, nor more than a valid header needs."""
 
     def __init__(self, stream: IO[bytes], most: int = LARGEST_HEADER, items: int = MOST_ITEMS) -> None:
         self.stream, self.left, self.items, self.refused = stream, most, items, ""
@@ -107,7 +107,7 @@ class BoundedFile:
 
 @contextmanager
 def open_dataset(path: Path) -> Iterator[tuple[IO[bytes], str]]:
-    """The file at the start of its data, and its transfer syntax; a deflated one is inflated, if it is honest."""
+    """The file at the start of its data, and its transfer syntax; a deflated file is inflated within bounds."""
     with open(path, "rb") as stream:
         syntax = _read_syntax(stream)
         if syntax == BIG_ENDIAN:
