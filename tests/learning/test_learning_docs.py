@@ -10,7 +10,6 @@ from statistics import median
 import pytest
 
 from manytruths.cli import status
-from manytruths.cli.app import app
 
 ROOT = Path(__file__).parents[2]
 HOME = ROOT / "docs" / "learning"

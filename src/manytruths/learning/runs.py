@@ -190,7 +190,7 @@ def _run_in_parallel(bench: Bench, runs: Sequence[Run], device: torch.device, at
     shared = (bench, str(device), sender, stop)
     with _forward_ticks(receiver, sender, tick), ProcessPoolExecutor(at_once, context, _prepare, shared) as pool:
         try:
-            with held():
+            with hold_signals():
                 futures = [pool.submit(_run_in_process, run) for run in runs]
                 # a pool only notices the death of processes that existed when it last woke up
                 pool.submit(_do_nothing)
