@@ -31,6 +31,7 @@ lint: .venv/tested
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.docstrings
 
 bench: .venv/tested
 	$(BIN)/python -m benchmarks

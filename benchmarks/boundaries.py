@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from manytruths.evaluation.boundaries import boundary_scores
-from manytruths.shape.matching import match_boundaries
-from manytruths.shape.thinning import boundary_of, thin
+from manytruths.shape.boundaries import find_boundaries, match_boundaries, thin
 
 from .measuring import Result, at_most, best
 
@@ -30,7 +29,7 @@ def partitions(count: int, truths: int, seed: int = 0) -> tuple[NDArray[np.bool_
     rng = np.random.default_rng(seed)
     points = rng.random((count, 2)) * SHAPE
     moved = [points + rng.normal(0, 2.5, points.shape) for _ in range(truths)]
-    return boundary_of(cells(points)), [boundary_of(cells(p)) for p in moved]
+    return find_boundaries(cells(points)), [find_boundaries(cells(p)) for p in moved]
 
 
 def exact(found: NDArray[np.bool_], wanted: NDArray[np.bool_], tolerance: float) -> tuple[int, float]:

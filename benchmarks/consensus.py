@@ -39,7 +39,7 @@ def against_itk(job: str, masks: Masks, wanted: float, copies: float | None = No
     import SimpleITK as sitk
 
     def ours() -> tuple[mt.Staple, NDArray[Any]]:
-        found = mt.staple(mt.tally(masks), like="itk", most=100_000)
+        found = mt.staple(mt.tally(masks), like="itk", max_iter=100_000)
         return found, mt.paint(found.probability, masks)
 
     images = [sitk.GetImageFromArray(m) for m in masks]

@@ -26,8 +26,7 @@ if not __package__:
 
 import manytruths as mt
 from benchmarks.measuring import Result, at_least, at_most
-from manytruths.learning.extended_dice import ExtendedDiceLoss
-from manytruths.learning.staple import BatchStaple, staple
+from manytruths.learning import BatchStaple, ExtendedDiceLoss, batch_staple
 
 IMAGES, RATERS, SIZE = 16, 5, 512
 SHAPE = f"({IMAGES}, {RATERS}, {SIZE}, {SIZE})"
@@ -155,7 +154,7 @@ def one_by_one(marks: np.ndarray) -> np.ndarray:
 
 def staples(device: str = "cpu") -> Iterator[Result]:
     """STAPLE of a batch, with EM here and there."""
-    module = importlib.import_module("manytruths.learning.staple")
+    module = importlib.import_module("manytruths.learning.batch_staple")
     speed, marks = copied(device), ragged(IMAGES, RATERS, SIZE)
     there, bytes_there = marks.to(device), marks.numpy().view(np.uint8)
     wanted = one_by_one(bytes_there)
@@ -163,7 +162,7 @@ def staples(device: str = "cpu") -> Iterator[Result]:
     def run(values: Tensor, where: str = "cpu") -> BatchStaple:
         usual, module.EM = module.EM, where
         try:
-            return staple(values)
+            return batch_staple(values)
         finally:
             module.EM = usual
 

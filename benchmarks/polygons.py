@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from manytruths.shape.polygons import rasterise
+from manytruths.shape.polygons import rasterise_polygon
 
 from .measuring import Result, at_most, side_by_side
 
@@ -37,7 +37,7 @@ def against_rasterio() -> Iterator[Result]:
         closed = [{"type": "Polygon", "coordinates": [[*ring.tolist(), ring[0].tolist()]]} for ring in rings]
 
         def ours(rings: list[Ring] = rings) -> list[NDArray[np.bool_]]:
-            return [rasterise([ring], (SIDE, SIDE)) for ring in rings]
+            return [rasterise_polygon([ring], (SIDE, SIDE)) for ring in rings]
 
         def theirs(closed: list[dict[str, object]] = closed) -> list[NDArray[np.uint8]]:
             return [rasterize([(one, 1)], (SIDE, SIDE), dtype=np.uint8) for one in closed]

@@ -10,11 +10,11 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from manytruths.analyses.reliability.intervals import beyond_chance
-from manytruths.analyses.reliability.verb import Reliability, ReliabilitySettings, reliability
+from manytruths.analyses.reliability.reliability import Reliability, ReliabilitySettings, compute_reliability
 from manytruths.inference.intervals import draw_subjects
-from manytruths.io.ratings import read_ratings
 from manytruths.ratings import Ratings, genuineness
 from manytruths.ratings.rasch import Rasch, rasch
+from manytruths.ratings.tables import read_ratings
 
 from .measuring import Result, at_least, at_most, best, peak
 
@@ -85,7 +85,7 @@ def checked(found: Reliability) -> None:
 def analysed(ratings: Ratings, resamples: int) -> Reliability:
     # the draws of an earlier run are not to be had for nothing
     draw_subjects.cache_clear()
-    return reliability(ratings, ReliabilitySettings(resamples=resamples))
+    return compute_reliability(ratings, ReliabilitySettings(resamples=resamples))
 
 
 def everything() -> Iterator[Result]:
@@ -95,7 +95,7 @@ def everything() -> Iterator[Result]:
         rated(path)
 
         def read() -> Ratings:
-            return read_ratings(path, levels=5)
+            return read_ratings(path, confidence_levels=5)
 
         ratings = read()
 
@@ -112,7 +112,7 @@ def bootstrap() -> Iterator[Result]:
 
     with TemporaryDirectory() as folder:
         rated(Path(folder) / "ratings.csv")
-        ratings = read_ratings(Path(folder) / "ratings.csv", levels=5)
+        ratings = read_ratings(Path(folder) / "ratings.csv", confidence_levels=5)
     whole = best(lambda: analysed(ratings, 2000), 2)
     yield at_most("reliability, 10,000 × 13, with 2,000 resamples", "", whole, 20, unit="s")
     yield at_most("  its memory", "", peak(lambda: analysed(ratings, 2000)), 500, unit="MB")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from manytruths.shape import surface, surface_distances
+from manytruths.shape import extract_surface, surface_distances
 
 from .measuring import Result, at_least, at_most, best, peak, side_by_side
 
@@ -66,7 +66,7 @@ def volumes() -> Iterator[Result]:
     yield from against_peer("surface distances, 192³, two blobs", masks, (1, 1, 1), 3, 5)
     yield at_most("  its memory", "", peak(lambda: by_us(*masks, (1, 1, 1))), 60, unit="MB")
     yield from against_peer("  the same, 3 × 0.7 × 0.8 mm", masks, (3, 0.7, 0.8), 3, 5)
-    made = [surface(mask) for mask in masks]
+    made = [extract_surface(mask) for mask in masks]
     time = best(lambda: surface_distances(*made)) / best(lambda: surface_distances(*masks))
     yield at_most("  with the surfaces made before", "from the masks", time, 0.95)
     small = bumpy((192, 192, 192), (96, 96, 96), (20, 20, 20), 2)

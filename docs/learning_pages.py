@@ -16,8 +16,8 @@ from PIL import Image
 
 import manytruths as mt
 from manytruths.charts import contour_overlay
-from manytruths.charts.dotted import dotted
-from manytruths.charts.svg import figure
+from manytruths.charts.bars import dot_chart
+from manytruths.charts.svg import format_number
 
 HERE = Path(__file__).parent / "learning"
 STUDIES = {"echo": "Contrast-echo phantom", "chase": "CHASE_DB1"}
@@ -86,7 +86,7 @@ def _apart(study: str, network: str, own: str) -> str:
     if own == NAMES[OURS]:
         return ""
     value, low, high = found(study, "differences", network, own)
-    return f"{figure(value, 3)} ({figure(low, 3)} to {figure(high, 3)})"
+    return f"{format_number(value, 3)} ({format_number(low, 3)} to {format_number(high, 3)})"
 
 
 def _second(study: str, network: str, statistic: str) -> list[list[str]]:
@@ -126,7 +126,7 @@ def extended_dice_chart(study: str) -> str:
         title: {words: found(study, "strategies", n, strategy(title)) for n, words in NETWORKS.items()}
         for title in titles
     }
-    return dotted(drawn, "extended Dice, mean over subjects and seeds", STUDIES[study])
+    return dot_chart(drawn, "extended Dice, mean over subjects and seeds", STUDIES[study])
 
 
 def echo_strip() -> Image.Image:

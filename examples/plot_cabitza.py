@@ -12,7 +12,7 @@ alpha, σ, ρ and wrong majorities. One of them does not come out, and the page 
 import numpy as np
 
 import manytruths as mt
-from manytruths.charts.panel_charts import panel_chart
+from manytruths.charts.panels import panel_chart
 from manytruths.charts.reliability import roc_space
 
 CASES, RATERS, RUNS = 417, 13, 200
@@ -38,7 +38,7 @@ def simulated():
 
 study = simulated()
 print(study)
-print(mt.competence(study, "reference"))
+print(mt.rater_accuracy(study, "reference"))
 print(mt.majorities(study))
 
 # %%
@@ -60,7 +60,7 @@ roc = roc_space(points, "Thirteen simulated raters", positive="abnormal")
 def measured(ratings):
     """All numbers of one study."""
     table, won = ratings.tally(), mt.majorities(ratings)
-    by = {source: mt.competence(ratings, source).accuracy for source in ("reference", "majority")}
+    by = {source: mt.rater_accuracy(ratings, source).accuracy for source in ("reference", "majority")}
     model = {source: mt.rasch(ratings, source).accuracy for source in by}
     known = (ratings.codes == ratings.reference[:, None]).astype(float)  # 1 where a rating is right
     return {
@@ -136,7 +136,7 @@ curves = {
 chart = panel_chart(curves, "Majorities of raters who are right in 81% of the cases")
 by_agreement = mt.nomogram(13, agreement=po)
 print(f"by the nomogram: each right in {by_agreement.rater_accuracy:.2f}, "
-      f"the majority in {by_agreement.truth_accuracy:.4f}")  # fmt: skip
+      f"the majority in {by_agreement.majority_accuracy:.4f}")  # fmt: skip
 
 # %%
 # The number that does not come out

@@ -57,7 +57,7 @@ made = {
     "staple, marked": mt.staple(table, prior="marked"),
     "staple": mt.staple(table),
     "simple": mt.simple(table),
-    "excl": mt.excluded_vote(table, 0.5),
+    "excl": mt.vote_without_outliers(table, 0.5),
 }
 every = mt.reference_standards(table, made)
 print(f"{len(every)} truths of {table.items:,} pixels, {len(table.counts):,} patterns")

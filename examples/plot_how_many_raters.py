@@ -10,8 +10,7 @@ does the same in Python, from assumptions, from a pilot of ratings, and from a p
 import numpy as np
 
 import manytruths as mt
-from manytruths.charts.nomograms import Way, nomogram_chart
-from manytruths.charts.panel_charts import panel_chart
+from manytruths.charts.panels import Way, nomogram_chart, panel_chart
 
 # %%
 # If errors were independent
@@ -19,9 +18,9 @@ from manytruths.charts.panel_charts import panel_chart
 # Raters who are right in 85% of the cases, a truth that is to be right in 95%: five are needed.
 
 needed = mt.raters_needed(0.95, 0.85)
-print(f"{needed.raters} raters reach {needed.reached:.3f}; three {mt.majority_accuracy(3, 0.85):.3f}")
+print(f"{needed.n_raters} raters reach {needed.reached:.3f}; three {mt.majority_accuracy(3, 0.85):.3f}")
 print(f"a fourth rater adds nothing, as ties are guessed: {mt.majority_accuracy(4, 0.85):.3f}")
-shares = ", ".join(f"{k} raters {mt.slim_share(k, 0.85):.0%}" for k in (3, 5, 7))
+shares = ", ".join(f"{k} raters {mt.slim_majority_share(k, 0.85):.0%}" for k in (3, 5, 7))
 print(f"cases that one vote decides: {shares}")
 
 # %%
@@ -54,7 +53,7 @@ right = random.random(logit.shape) < 1 / (1 + np.exp(-logit))
 every = mt.Ratings.of(np.where(right, truth[:, None], 1 - truth[:, None]), reference=truth)
 pilot = every.select(cases=range(100), raters=every.raters[:4])
 
-plan = mt.plan_from_ratings(pilot)
+plan = mt.plan_from_pilot(pilot)
 print(f"accuracy of a rater {plan.accuracy}, correlation {plan.correlation}")
 print(f"raters to take {plan.best.value:.0f} ({plan.best.low:.0f} to {plan.best.high:.0f}): {plan.rule}")
 later = mt.majorities(every)
@@ -64,8 +63,8 @@ print(f"13 raters, as the pilot has it: {plan.panels[12].accuracy}; as it came: 
 # Four raters and 100 cases are enough to see that ten more raters would not help. The interval is over cases; that
 # other raters may be better or worse than these four is not in it.
 
-odd = [panel for panel in plan.panels if panel.raters % 2]
-ks = [panel.raters for panel in odd]
+odd = [panel for panel in plan.panels if panel.n_raters % 2]
+ks = [panel.n_raters for panel in odd]
 fitted = {"fitted to the pilot": (ks, [panel.accuracy.value for panel in odd])}
 fitted["independent"] = (ks, [mt.majority_accuracy(k, plan.accuracy.value) for k in ks])
 band = {"fitted to the pilot": ([panel.accuracy.low for panel in odd], [panel.accuracy.high for panel in odd])}
@@ -77,7 +76,7 @@ by_pilot = panel_chart(fitted, "Panels, by a pilot of four raters", bands=band, 
 # Without a reference, "right" is what most raters would say. An error that most of them share cannot be seen then: the
 # numbers say how stable the majority is, not how true.
 
-blind = mt.plan_from_ratings(pilot, source="panel")
+blind = mt.plan_from_pilot(pilot, source="panel")
 print(f"as most raters would say, of 13: {blind.panels[12].accuracy}")
 
 # %%
@@ -98,7 +97,7 @@ lesions = mt.pool_lesions(by_case, simulated.subjects)
 print(lesions)
 print(f"one rater having found a lesion, another has in {mt.positive_agreement(lesions.tally):.2f}")
 print(f"Dice of two who found it {lesions.delineation:.2f}")
-found = mt.plan_from_ratings(lesions.ratings)
+found = mt.plan_from_pilot(lesions.ratings)
 print(f"raters to take {found.best.value:.0f} ({found.best.low:.0f} to {found.best.high:.0f}), "
       f"whose majority says what most would in {found.panels[int(found.best.value) - 1].accuracy}")  # fmt: skip
 
@@ -113,16 +112,16 @@ print(f"raters to take {found.best.value:.0f} ({found.best.low:.0f} to {found.be
 # actual accuracy.
 
 way = mt.nomogram(3, agreement=0.8, reported=0.95)
-print(f"each rater is right in {way.rater_accuracy:.3f}, their majority in {way.truth_accuracy:.3f}")
+print(f"each rater is right in {way.rater_accuracy:.3f}, their majority in {way.majority_accuracy:.3f}")
 print(f"the algorithm in {way.product:.3f} as the paper has it; {way.independent:.3f} where errors are independent; "
       f"{way.low:.3f} to {way.high:.3f} in any event")  # fmt: skip
-back = mt.nomogram_for(3, 0.9, reported=0.95)
-print(f"to be right in 0.9, the truth must be in {back.truth_accuracy:.3f}: an agreement of {back.agreement:.3f}")
+back = mt.nomogram_for_accuracy(3, 0.9, reported=0.95)
+print(f"to be right in 0.9, the truth must be in {back.majority_accuracy:.3f}: an agreement of {back.agreement:.3f}")
 
 accuracies = np.linspace(0.5, 1, 201)
 agreed = [mt.nomogram(1, rater_accuracy=a).agreement for a in accuracies]
 panels = {k: (agreed, [mt.majority_accuracy(k, a) for a in accuracies]) for k in (1, 3, 5, 9, 15)}
-through = Way(way.agreement, way.truth_accuracy, way.product, way.independent, way.low, way.high)
+through = Way(way.agreement, way.majority_accuracy, way.product, way.independent, way.low, way.high)
 title = "From agreement to actual accuracy, three raters"
 nomogram = nomogram_chart(
     panels, (0.85, 0.9, 0.95), "agreement of two raters, Po", title, raters=3, x=0.95, way=through
@@ -134,7 +133,7 @@ nomogram = nomogram_chart(
 
 agreement = mt.percent_agreement(every.tally())
 flattered = mt.nomogram(13, agreement=agreement)
-print(f"agreement {agreement:.3f}, so the majority is right in {flattered.truth_accuracy:.4f}; "
+print(f"agreement {agreement:.3f}, so the majority is right in {flattered.majority_accuracy:.4f}; "
       f"it is right in {1 - later.wrong_share:.3f}")  # fmt: skip
 
 # %%
@@ -143,5 +142,5 @@ print(f"agreement {agreement:.3f}, so the majority is right in {flattered.truth_
 # For an interval of Fleiss' kappa that is 0.2 wide, where a kappa of 0.6 is expected and three cases in ten are marked.
 # The fewest ratings come with three raters; more raters save cases.
 
-for one in mt.cases_for_width(0.2, kappa=0.6, prevalence=0.3, raters=range(2, 7)):
-    print(f"{one.raters} raters: {one.cases} cases, {one.ratings} ratings")
+for one in mt.cases_for_kappa_width(0.2, kappa=0.6, prevalence=0.3, n_raters=range(2, 7)):
+    print(f"{one.n_raters} raters: {one.n_cases} cases, {one.n_ratings} ratings")

@@ -24,7 +24,7 @@ from scipy import ndimage
 import manytruths as mt
 from manytruths.charts import contour_overlay, heat_overlay
 from manytruths.cli import status
-from manytruths.exchange import Bitmap, Mark, Read, read_cvat, write_cvat
+from manytruths.exchange import Bitmap, Mark, Reading, read_cvat, write_cvat
 
 
 def marks(drawn):
@@ -46,7 +46,7 @@ for rater in "ABC":
     for case in simulated:
         if (rater, "1") in case.readings:
             found = tuple(marks(case.readings[rater, "1"]))
-            reads.append(Read(f"{case.name}.png", rater, mt.Grid(case.image.shape[:2]), found))
+            reads.append(Reading(f"{case.name}.png", rater, mt.Grid(case.image.shape[:2]), found))
     write_cvat(folder / f"exports/{rater}.xml", reads)
 
 # %%

@@ -13,7 +13,7 @@ import numpy as np
 import manytruths as mt
 from manytruths.charts import lines
 from manytruths.ratings import Ratings, sigma
-from manytruths.ratings.masks import ratings_of
+from manytruths.ratings.masks import ratings_from_tally
 
 COLUMNS = {
     "agreement": mt.percent_agreement,
@@ -117,7 +117,7 @@ stray = empty.copy()
 stray[3, 7] = 1
 whole = mt.tally({"A": empty, "B": stray})
 for region, table in (("whole image", whole), ("what anybody marked", whole.restrict("union"))):
-    print(f"{region:22} kappa {mt.fleiss_kappa(table):7.3f}   σ {sigma(ratings_of(table)).value:.3f}")
+    print(f"{region:22} kappa {mt.fleiss_kappa(table):7.3f}   σ {sigma(ratings_from_tally(table)).value:.3f}")
 
 # %%
 # Both are right in their way. Of 250 pixels the two agree about 249, which is σ; of what anybody marked they agree

@@ -54,7 +54,7 @@ for number, ratings in studies.items():
 
 def measured(ratings):
     """All numbers of one treatment."""
-    table, reference = ratings.tally(), mt.competence(ratings, "reference").accuracy
+    table, reference = ratings.tally(), mt.rater_accuracy(ratings, "reference").accuracy
     known = (ratings.codes == ratings.reference[:, None]).astype(float)
     return {
         "mean accuracy of a rater": reference.mean(),
@@ -63,7 +63,7 @@ def measured(ratings):
         "Fleiss' kappa": mt.fleiss_kappa(table),
         "σ": mt.sigma(ratings).value,
         "ρ, accuracy by the reference": mt.rho(ratings, reference).value,
-        "ρ, accuracy by the others": mt.rho(ratings, mt.competence(ratings).accuracy).value,
+        "ρ, accuracy by the others": mt.rho(ratings, mt.rater_accuracy(ratings).accuracy).value,
         "ρ, Rasch by the reference": mt.rho(ratings, mt.rasch(ratings).accuracy).value,
         "ρ with every error known": mt.rho(ratings, known).value,
     }
@@ -143,7 +143,7 @@ def area(values, bad):
 for number, ratings in studies.items():
     won = mt.majorities(ratings)
     share = (ratings.votes * (ratings.votes - 1)).sum(axis=1) / 20
-    weighted = mt.rho(ratings, mt.competence(ratings).accuracy).by_case
+    weighted = mt.rho(ratings, mt.rater_accuracy(ratings).accuracy).by_case
     print(f"treatment {number}, {won.count('wrong'):2} wrong majorities: agreement {area(share, won.wrong):.2f}, "
           f"σ {area(sigmas[number], won.wrong):.2f}, ρ {area(weighted, won.wrong):.2f}")  # fmt: skip
 
@@ -157,7 +157,7 @@ for number, ratings in studies.items():
 #
 # And one rater should make us careful:
 
-accuracy = mt.competence(first, "reference").accuracy
+accuracy = mt.rater_accuracy(first, "reference").accuracy
 by_rater = mt.sigma(first).by_rater
 print(f"{'rater':8}{'accuracy':>10}{'confidence':>12}{'σ':>8}")
 for i, rater in enumerate(first.raters):

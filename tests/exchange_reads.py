@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from manytruths.exchange.outlines import Bitmap, Polygon
-from manytruths.exchange.reads import Mark, Read
-from manytruths.io import Grid
+from manytruths.exchange.readings import Mark, Reading
+from manytruths.shape.grid import Grid
 
 
 def square(x, y, side, label="lesion", **more):
@@ -20,4 +20,4 @@ def bits(mask, label="lesion", top=0, left=0, **more):
 
 def read(image="p01.png", rater="anna", marks=(), shape=(20, 30), **more):
     status = more.pop("status", "done" if marks else "empty")
-    return Read(image, rater, Grid(shape), tuple(marks), status=status, source=f"{rater}.xml", **more)
+    return Reading(image, rater, Grid(shape), tuple(marks), status=status, source=f"{rater}.xml", **more)

@@ -14,10 +14,9 @@ import pytest
 from hypothesis import strategies as st
 
 from manytruths.core.errors import InputError, ManytruthsError
-from manytruths.exchange.outlines import Bitmap, Ellipse, Polygon, Whole
-from manytruths.exchange.reads import Mark, Read
-from manytruths.exchange.whole_runs import United
-from manytruths.io import Grid
+from manytruths.exchange.outlines import Bitmap, Ellipse, Polygon, United, Whole
+from manytruths.exchange.readings import Mark, Reading
+from manytruths.shape.grid import Grid
 
 SHAPE = (17, 23)
 HOSTILE = (None, True, -1, 0, 0.5, 1e308, -1e308, 2**32, 2**70, "", "x", "é", "nan", [], {}, [[]], [None], {"a": {}})
@@ -48,7 +47,7 @@ def panels(draw, statuses=("done", "empty", "unfinished")):
             status = draw(st.sampled_from([None, *statuses]))
             own = draw(st.lists(marks, min_size=1, max_size=3)) if status in ("done", "unfinished") else []
             if status:
-                found.append(Read(image, rater, Grid(SHAPE), tuple(own), status=status))
+                found.append(Reading(image, rater, Grid(SHAPE), tuple(own), status=status))
     return found
 
 
@@ -97,11 +96,11 @@ LIMITED = """
 import sys
 from manytruths.core.errors import InputError
 from manytruths.exchange import {reader} as reader
-from manytruths.exchange.reads import Read
+from manytruths.exchange.readings import Reading
 try:
     reads = reader(sys.argv[1])
     first = reads[0]
-    few = Read(first.image, first.rater, first.grid, first.marks[:2])
+    few = Reading(first.image, first.rater, first.grid, first.marks[:2])
     print(len(first.marks), sum(mask.sum() for mask in few.structures().values()))
 except InputError as error:
     print(error)

@@ -10,8 +10,8 @@ import nibabel
 import numpy as np
 
 from manytruths.exchange.outlines import Whole
-from manytruths.exchange.reads import Mark, Read
-from manytruths.io import Grid
+from manytruths.exchange.readings import Mark, Reading
+from manytruths.shape.grid import Grid
 
 TYPES = {"u1": "unsigned char", "i2": "short", "u2": "unsigned short", "f4": "float", "f8": "double", "i4": "int"}
 AFFINE = ((0.5, 0.0, 0.0, -20.0), (0.0, 0.0, -2.0, 30.0), (0.0, 0.75, 0.0, 5.0), (0.0, 0.0, 0.0, 1.0))
@@ -97,7 +97,7 @@ def nifti(path: Path, voxels: np.ndarray, affine: object = AFFINE) -> Path:
 
 def read_of(
     masks: Mapping[str, np.ndarray], grid: Grid = IMAGE, ranks: Mapping[str, int] | None = None, **more: object
-) -> Read:
+) -> Reading:
     """A rater's structures on a volume."""
     marks = tuple(Mark(name, Whole(mask), rank=(ranks or {}).get(name)) for name, mask in masks.items())
-    return Read(**{"image": "p01.nii.gz", "rater": "A", "grid": grid, "marks": marks, **more})  # type: ignore[arg-type]
+    return Reading(**{"image": "p01.nii.gz", "rater": "A", "grid": grid, "marks": marks, **more})  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The verb ``demo``: a simulated study, analysed, reported, and compared with the truth that a simulation knows."""
+"""The command ``demo``: a simulated study, analysed, reported, and compared with its known truth."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .core.tallies import pool
 from .core.tally import Tally
 from .fusion import staple, vote
 from .io import write_csv, write_map, write_picture, write_text
-from .io.replacing import RUN, replacing
+from .io.results import RUN, replacing
 from .raters import rater_performance, rater_tendency
 from .reporting.findings import Findings, ReportPlan, compute_findings
 from .reporting.report import render_page, write_tables
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 TRUTH = "truth"
+SMALLEST = 64
+"""Pixels along a side of an image."""
 OURS = ("study", "known", "contours", "report.html", "report_files", "agree/truth.csv", RUN)
 """What a demo writes beside the folders of results, which list their files themselves."""
 
@@ -52,19 +54,19 @@ raters = "raters.csv"
 
 @dataclass(frozen=True)
 class Demo:
-    """What the demo made and found."""
+    """The simulated study of a demo and its results."""
 
     folder: Path
-    found: Agreement
+    agreement: Agreement
     raters: tuple[SimulatedRater, ...]
     truth: Table
     evaluation: Evaluation
     program: str = "manytruths"
-    """How the command was called: one that is not on the path needs its folder."""
+    """How the command is called: with its folder, if that is not on the path."""
 
     def print(self, console: Console) -> None:
-        """The analysis, and how close it came to the truth."""
-        print_agreement(self.found, console)
+        """Print the analysis, and how close it came to the truth."""
+        print_agreement(self.agreement, console)
         console.print()
         for part in (_consensus_grid(self.truth), _rater_grid(self)):
             console.print(part)
@@ -88,25 +90,48 @@ class Demo:
 def demo(
     folder: Path, *, cases: int = 24, size: int = 256, seed: int = 0, jobs: int = 1, progress: Progress | None = None
 ) -> Demo:
-    """Simulate, analyse, compare."""
-    if size < 64:
-        raise CallError(f"size is at least 64 pixels, so that a lesion has room; got {size}")
+    """Simulate a study, analyse it and compare the estimates with the truth.
+
+    All arguments are checked before a file is touched.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the study and the results are written; a demo that is there is replaced.
+    cases : int
+        Number of images.
+    size : int
+        Pixels along each side of an image, 64 or more.
+    seed : int
+        Seed of the simulation and of resampling.
+    jobs : int
+        Number of worker processes.
+    progress : callable, optional
+        Called with the number of cases done and of all cases.
+
+    Returns
+    -------
+    Demo
+        The simulated raters, and the results.
+    """
+    if size < SMALLEST:
+        raise CallError(f"size is {size}; a lesion needs images of {SMALLEST} pixels or more along a side")
     settings = Settings(seed=seed, jobs=jobs)
     simulated = simulate_study(cases, size, seed)
     _refuse_others(folder)
     run: dict[str, Any] = {"jobs": jobs}
     with replacing(folder, ours=OURS, run=run) as (stage,):
         _write_tables(simulated, stage / "study")
-        for one in simulated:
-            _write_case(one, stage)
-        found = _reported(stage, settings, progress)
-        # the page says where the study lies: it will have moved when somebody reads that
-        write_text(stage / "report.html", render_page(found).replace(escape(str(stage)), escape(str(folder))))
-        run["seconds_by_step"] = found.seconds
+        for case in simulated:
+            _write_case(case, stage)
+        findings = _report(stage, settings, progress)
+        # the page names the folder of the study, which moves to its place when all is written
+        write_text(stage / "report.html", render_page(findings).replace(escape(str(stage)), escape(str(folder))))
+        run["seconds_by_step"] = findings.seconds
         truth = truth_table(stage, jobs)
         truth.write(stage / "agree")
-    assert found.evaluation is not None
-    return Demo(folder, found.agreement, simulated.raters, truth, found.evaluation)
+    assert findings.evaluation is not None
+    return Demo(folder, findings.agreement, simulated.raters, truth, findings.evaluation)
 
 
 def _refuse_others(folder: Path) -> None:
@@ -117,17 +142,17 @@ def _refuse_others(folder: Path) -> None:
         raise InputError(f"{folder}: holds {', '.join(there)} of something else; choose another folder with --out")
 
 
-def _reported(folder: Path, settings: Settings, progress: Progress | None) -> Findings:
-    """Everything in one pass: the algorithms are judged by raters and consensus, and by the truth as well."""
+def _report(folder: Path, settings: Settings, progress: Progress | None) -> Findings:
+    """Analyse everything in one pass; algorithms are evaluated against raters, consensus and the truth."""
     study = Study.open(
         folder / "study",
         predictions=str(folder / "study" / "predictions" / "{algorithm}" / "{case}.png"),
         references=str(folder / "known" / "{reference}" / "{case}.png"),
     )
     plan = ReportPlan(maps=MapOptions(folder / "agree" / "heatmaps"), title="The demo: a simulated study")
-    found = compute_findings(study, plan, folder / "report_files", settings=settings, progress=progress)
-    write_tables(found, folder, pictures=True)
-    return found
+    findings = compute_findings(study, plan, folder / "report_files", settings=settings, progress=progress)
+    write_tables(findings, folder, pictures=True)
+    return findings
 
 
 def _write_case(case: SimulatedCase, folder: Path) -> None:
@@ -162,7 +187,7 @@ def _write_tables(simulated: SimulatedStudy, study: Path) -> None:
 
 
 def truth_table(folder: Path, jobs: int) -> Table:
-    """Estimates beside what they estimate: consensus against truth, raters' rates and sizes."""
+    """Estimates beside the true values: consensus against truth, raters' rates and areas."""
     study = Study.open(folder / "study", predictions=str(folder / "known" / "{algorithm}" / "{case}.png"))
     whole = pool(study.tally(jobs=jobs))
     table = Table(TRUTH, ("rater", "source"))
@@ -194,7 +219,7 @@ def _consensus_rows(whole: Tally) -> list[Row]:
 
 
 def _true_areas(whole: Tally) -> list[float]:
-    """Each rater's area over the true one, over the items he rated."""
+    """Each rater's area relative to the true one, over the pixels that they rated."""
     tables = [whole.pair(whole.columns[i], TRUTH) for i in whole.raters]
     pairs = [t.restrict((t.patterns != 255).all(axis=1)) for t in tables]
     areas = [[int(t.counts[t.patterns[:, k] == 1].sum()) for k in (0, 1)] for t in pairs]
@@ -208,12 +233,12 @@ def _consensus_grid(table: Table) -> Any:
     return grid("How close did the consensus come to the truth?", ["", "Dice to the truth"], rows)
 
 
-def _rater_grid(shown: Demo) -> Any:
+def _rater_grid(result: Demo) -> Any:
     rows = []
-    for rater in shown.raters:
+    for rater in result.raters:
 
         def value(statistic: str, source: str, name: str = rater.name) -> str:
-            return number(shown.truth.find(statistic, rater=name, source=source).value, 2)
+            return number(result.truth.find(statistic, rater=name, source=source).value, 2)
 
         sizes = [value("relative_area", "against_others"), value("relative_area", TRUTH), f"{rater.bias:+.1f}"]
         rates = [value("sensitivity", s) for s in ("against_others", "staple", TRUTH)]
@@ -222,17 +247,20 @@ def _rater_grid(shown: Demo) -> Any:
     return grid("How close did the estimates of the raters come?", header, rows)
 
 
-def _sentences(shown: Demo) -> Iterator[str]:
+def _sentences(result: Demo) -> Iterator[str]:
     """What the tables mean, in words."""
-    assert shown.found.raters is not None
-    reached = {str(row["source"]): row.value for row in shown.truth.all("dice", "pooled") if not row["rater"]}
+    assert result.agreement.raters is not None
+    reached = {str(row["source"]): row.value for row in result.truth.all("dice", "pooled") if not row["rater"]}
     if reached["staple"] < reached["vote:0.5"]:
         yield (
-            "STAPLE fits its rates to whole images, nearly all background, and so leans to whoever marks most: "
-            "a plain vote can come closer."
+            "STAPLE fits its rates to whole images, which are nearly all background, and so favours raters who mark "
+            "more: a plain vote can come closer."
         )
-    careless = max(shown.raters, key=lambda r: r.jitter + r.miss + r.false_alarm)
-    found = shown.found.raters.differences.outliers
-    others = ", ".join(found) or "nobody"
-    ending = "was found to stand out." if careless.name in found else f"was not found: {others} stood out."
-    yield f"{careless.name} was simulated careless and {ending}"
+    careless = max(result.raters, key=lambda r: r.jitter + r.miss + r.false_alarm)
+    outliers = result.agreement.raters.differences.outliers
+    ending = (
+        "was detected as an outlier."
+        if careless.name in outliers
+        else f"was not detected; outliers: {', '.join(outliers) or 'none'}."
+    )
+    yield f"{careless.name} was simulated as careless and {ending}"

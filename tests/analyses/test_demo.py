@@ -7,7 +7,7 @@ import csv
 import pytest
 
 from manytruths.cli import status
-from manytruths.demo import demo
+from manytruths.demo import STUDY_TOML, demo
 
 
 @pytest.fixture(scope="module")
@@ -32,14 +32,14 @@ def test_estimates_come_close_to_the_truth(shown):
     true = {(r["rater"], r["statistic"]): float(r["value"]) for r in rows if r["source"] == "truth" and r["rater"]}
     assert true["C", "relative_area"] < 0.9 < 1.1 < true["E", "relative_area"]
     assert min("ABCDE", key=lambda r: true[r, "dice"]) == "D"
-    assert shown.found.raters.differences.outliers == ("D",)
+    assert shown.agreement.raters.differences.outliers == ("D",)
 
 
 @pytest.mark.slow
 def test_a_second_demo_in_the_same_folder_is_a_new_one(tmp_path):
     demo(tmp_path, cases=11, size=64, seed=3)
     again = demo(tmp_path, cases=10, size=64)
-    assert len(again.found.study) == 10
+    assert len(again.agreement.study) == 10
     assert not list(tmp_path.rglob("p11*"))
 
 
@@ -51,7 +51,22 @@ def test_what_is_not_ours_stays(tmp_path, capsys):
     assert (tmp_path / "study/mine.png").read_text() == "precious"
 
 
-def test_wrong_calls(capsys):
-    assert status(["demo", "--cases", "0"]) == 2
-    assert status(["demo", "--size", "10"]) == 2
-    assert "at least 64" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--cases", "0"), "cases is 0; it must be 1 or more"),
+        (("--size", "10"), "64 pixels or more"),
+        (("--seed", "-1"), "seed is at least 0"),
+        (("--jobs", "0"), "jobs is at least 1"),
+    ],
+)
+def test_a_wrong_argument_leaves_an_earlier_demo_alone(arguments, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    study = tmp_path / "manytruths-demo/study"
+    study.mkdir(parents=True)
+    (study / "study.toml").write_text(STUDY_TOML)
+    (study / "cases.csv").write_text("case\n")
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    assert status(["demo", *arguments]) == 2
+    assert message in capsys.readouterr().err
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before

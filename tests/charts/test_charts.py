@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import itertools
 import math
+import pickle
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from scipy.cluster.hierarchy import linkage
 
-from manytruths.charts import bars, curve, dendrogram, matrix, strip
-from manytruths.charts.svg import LETTER, Axis, figure, shorten
+from manytruths.charts import Chart, bars, curve, dendrogram, matrix, strip
+from manytruths.charts.svg import LETTER, Axis, format_number, shorten
 from manytruths.core.errors import CallError
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -100,7 +101,7 @@ def test_matrix_of_thirteen() -> None:
     root = read(matrix(values, NAMES, "kappa", low=-1))
     assert all(name in words(root) for name in NAMES)
     shown = words(root).split("\n")
-    assert figure(values[4, 7]) in shown
+    assert format_number(values[4, 7]) in shown
     assert shown.count("–") == 1
     assert f"{NAMES[2]}, {NAMES[5]}: undefined" in shown
     assert_tidy(root)
@@ -164,9 +165,19 @@ def test_odd_signs_stay_valid() -> None:
 
 
 def test_numbers_for_people() -> None:
-    assert figure(-0.004) == "0.00"
-    assert figure(-0.12) == "−0.12"
-    assert figure(math.inf) == "–"
+    assert format_number(-0.004) == "0.00"
+    assert format_number(-0.12) == "−0.12"
+    assert format_number(math.inf) == "–"
     assert shorten("twelve chars") == "twelve chars"
     assert shorten("a name far too long") == "a name far to…"
     assert [text for _, text in Axis.over([0.03, 0.97], 0, 1).ticks] == ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]
+
+
+def test_a_chart_is_svg_text_that_a_notebook_shows(tmp_path):
+    chart = bars({"A": 1.0}, "x", "Bars")
+    assert isinstance(chart, str)
+    assert isinstance(chart, Chart)
+    assert chart._repr_svg_() == chart._repr_html_() == chart
+    chart.save(tmp_path / "bars.svg")
+    assert (tmp_path / "bars.svg").read_text(encoding="utf-8") == chart
+    assert pickle.loads(pickle.dumps(chart)) == chart

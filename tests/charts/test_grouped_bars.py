@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from manytruths.charts.grouped_bars import grouped_bars
+from manytruths.charts.bars import grouped_bars
 from manytruths.core.errors import CallError
 
 GROUPS = {

@@ -9,9 +9,8 @@ import pytest
 from test_charts import SVG, assert_tidy, read, words
 
 from manytruths.charts.closeups import LIGHT, closeup
-from manytruths.charts.contours import contour_slices
-from manytruths.charts.frames import frame_chart
-from manytruths.charts.rocs import LEFT, SIDE, distinct, lines, strokes
+from manytruths.charts.curves import LEFT, SIDE, distinct_names, frame_chart, line_chart, line_styles
+from manytruths.charts.overlays import contour_slices
 from manytruths.core.errors import CallError
 
 TOP = 44.0
@@ -32,7 +31,7 @@ def routes(chart: str) -> list[list[tuple[float, float]]]:
 def test_few_and_many(count: int) -> None:
     names = ["dice", "A & <B>", *(LONG.format(i) for i in range(count))][:count]
     curves = {name: roc(i) for i, name in enumerate(names)}
-    chart = lines(curves, "fall-out", "sensitivity", "ROC", notes=dict.fromkeys(names, "0.94 (0.90–0.97)"))
+    chart = line_chart(curves, "fall-out", "sensitivity", "ROC", notes=dict.fromkeys(names, "0.94 (0.90–0.97)"))
     root = read(chart)
     assert_tidy(root)
     assert all(name in words(root) for name in names), "long ones under the pointer"
@@ -42,31 +41,31 @@ def test_few_and_many(count: int) -> None:
 
 def test_lines_can_be_told_apart() -> None:
     for colours in (7, 6, 3):
-        chosen = strokes(
+        chosen = line_styles(
             colours * 4, ["#000000", "#111111", "#222222", "#333333", "#444444", "#555555", "#666666"][:colours]
         )
         assert len({(s.colour, s.dashes) for s in chosen}) == colours * 4
-    chart = lines({str(i): roc(i) for i in range(28)}, "x", "y", "")
+    chart = line_chart({str(i): roc(i) for i in range(28)}, "x", "y", "")
     kinds = [(e.get("stroke"), e.get("stroke-dasharray")) for e in read(chart).iter(f"{SVG}polyline")]
     assert len(set(kinds)) == 28
 
 
 def test_names_that_differ_late_are_shown_where_they_do() -> None:
-    shown = distinct([LONG.format(i) for i in range(12)])
+    shown = distinct_names([LONG.format(i) for i in range(12)])
     assert len(set(shown.values())) == 12
     assert all(len(text) <= 30 for text in shown.values())
-    assert distinct(["short"]) == {"short": "short"}
+    assert distinct_names(["short"]) == {"short": "short"}
 
 
 def test_lines_lie_where_they_belong() -> None:
-    (route,) = routes(lines({"a": ([0, 0.5, 1], [0, 0.25, 1])}, "x", "y", ""))
+    (route,) = routes(line_chart({"a": ([0, 0.5, 1], [0, 0.25, 1])}, "x", "y", ""))
     assert route == [(LEFT, TOP + SIDE), (LEFT + SIDE / 2, TOP + 0.75 * SIDE), (LEFT + SIDE, TOP)]
-    (route,) = routes(lines({"a": ([0, 0.5, 1], [0, 0.25, 1])}, "x", "y", "", step=True))
+    (route,) = routes(line_chart({"a": ([0, 0.5, 1], [0, 0.25, 1])}, "x", "y", "", step=True))
     assert route == [
         (LEFT, TOP + SIDE), (LEFT + SIDE / 2, TOP + SIDE), (LEFT + SIDE / 2, TOP + 0.75 * SIDE),
         (LEFT + SIDE, TOP + 0.75 * SIDE), (LEFT + SIDE, TOP),
     ]  # fmt: skip
-    (route,) = routes(lines({"a": ([0, 10], [0, 50])}, "x", "y", ""))
+    (route,) = routes(line_chart({"a": ([0, 10], [0, 50])}, "x", "y", ""))
     assert route[-1] == (LEFT + SIDE, TOP), "axes grow with what lies beyond"
 
 
@@ -74,25 +73,25 @@ def test_gaps_bands_and_points() -> None:
     curve = np.arange(6) / 5, [0.1, 0.2, math.nan, 0.4, 0.5, 0.6]
     band = np.array([0.0, 0.1, math.nan, 0.3, 0.4, 0.5]), np.array([0.2, 0.3, math.nan, 0.5, 0.6, 0.7])
     points = {"A": (0.2, 0.8), "B": (0.21, 0.8), "C": (0.22, 0.8), "D": (0.2, 0.81), "gone": (math.nan, 0.5)}
-    chart = lines({"a": curve}, "x", "y", "", bands={"a": band}, points=points, diagonal=True)
+    chart = line_chart({"a": curve}, "x", "y", "", bands={"a": band}, points=points, diagonal=True)
     root = read(chart)
     assert [len(route) for route in routes(chart)] == [2, 3]
     assert len(list(root.iter(f"{SVG}polygon"))) == 2
     assert len(list(root.iter(f"{SVG}circle"))) == 4
     assert_tidy(root)
-    empty = read(lines({"a": ([math.nan], [math.nan]), "b": roc(1)}, "x", "y", ""))
+    empty = read(line_chart({"a": ([math.nan], [math.nan]), "b": roc(1)}, "x", "y", ""))
     assert len(list(empty.iter(f"{SVG}path"))) == 1, "crossed out in the legend"
-    lone = read(lines({"a": ([0.5], [0.5])}, "x", "y", ""))
+    lone = read(line_chart({"a": ([0.5], [0.5])}, "x", "y", ""))
     assert len(list(lone.iter(f"{SVG}circle"))) == 1
 
 
 def test_calls_that_are_none() -> None:
     with pytest.raises(CallError, match="empty"):
-        lines({}, "x", "y", "")
+        line_chart({}, "x", "y", "")
     with pytest.raises(CallError, match="go in pairs"):
-        lines({"a": ([0, 1], [0])}, "x", "y", "")
+        line_chart({"a": ([0, 1], [0])}, "x", "y", "")
     with pytest.raises(CallError, match="go in pairs"):
-        lines({"a": ([0, 1], [0, 1])}, "x", "y", "", bands={"a": ([0], [0])})
+        line_chart({"a": ([0, 1], [0, 1])}, "x", "y", "", bands={"a": ([0], [0])})
     with pytest.raises(CallError, match="one value a frame"):
         frame_chart(["f1", "f2"], {"A": [1, 2]}, {}, [1], "")
 
@@ -172,7 +171,7 @@ def test_a_closeup_has_dashes_and_a_scale_bar(image: np.ndarray | None) -> None:
 def test_faint_curves() -> None:
     curves = {"unet": roc(3), **{f"rater {i}": roc(i / 9) for i in range(13)}, "vnet": roc(2)}
     faint = [name for name in curves if name.startswith("rater")]
-    chart = lines(curves, "x", "y", "", faint=faint, faint_name="raters", notes={"unet": "0.9", "rater 3": "0.7"})
+    chart = line_chart(curves, "x", "y", "", faint=faint, faint_name="raters", notes={"unet": "0.9", "rater 3": "0.7"})
     root = read(chart)
     assert_tidy(root)
     drawn = [(e.get("stroke"), e.get("stroke-width")) for e in root.iter(f"{SVG}polyline")]
@@ -182,8 +181,8 @@ def test_faint_curves() -> None:
     assert "raters (13)" in words(root)
     assert "0.7" not in words(root).replace("0.75", ""), "together they have no note"
     assert [f"rater {i}" in words(root) for i in range(13)] == [True] * 13, "under the pointer"
-    few = read(lines({k: curves[k] for k in ("unet", *faint[:3])}, "x", "y", "", faint=faint))
+    few = read(line_chart({k: curves[k] for k in ("unet", *faint[:3])}, "x", "y", "", faint=faint))
     assert "(3)" not in words(few), "three or fewer are named"
     assert "rater 2" in ["".join(e.itertext()) for e in few.iter(f"{SVG}text")]
-    plain = lines({"unet": roc(3), "vnet": roc(2)}, "x", "y", "")
+    plain = line_chart({"unet": roc(3), "vnet": roc(2)}, "x", "y", "")
     assert [e.get("stroke") for e in read(plain).iter(f"{SVG}polyline")] == [c for c, _ in drawn[13:]], "as without"

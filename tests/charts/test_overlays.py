@@ -9,9 +9,16 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from manytruths.charts import best_slice, colour, contour_overlay, heat_overlay, montage, rater_colours, steps
-from manytruths.charts.lettering import fit, printable, width
-from manytruths.charts.scaling import NEUTRAL, Scale, background
+from manytruths.charts import (
+    best_slice,
+    colour_map,
+    contour_overlay,
+    count_colours,
+    heat_overlay,
+    montage,
+    rater_colours,
+)
+from manytruths.charts.canvas import NEUTRAL, Scale, background, fit_text, printable, text_width
 from manytruths.core.errors import CallError, GridError
 
 
@@ -26,19 +33,19 @@ def find(picture: Image.Image, panel: NDArray[np.uint8]) -> tuple[int, int]:
 
 
 def test_colours_get_lighter_all_the_way() -> None:
-    light = colour(np.linspace(0, 1, 200)) @ np.array([0.299, 0.587, 0.114])
+    light = colour_map(np.linspace(0, 1, 200)) @ np.array([0.299, 0.587, 0.114])
     assert (np.diff(light) >= -0.6).all()
     assert light[-1] - light[0] > 120
-    assert colour(np.nan).tolist() == [150, 150, 150]
-    assert colour(np.zeros((4, 5))).shape == (4, 5, 3)
-    assert colour([-1, 2]).tolist() == colour([0, 1]).tolist()
+    assert colour_map(np.nan).tolist() == [150, 150, 150]
+    assert colour_map(np.zeros((4, 5))).shape == (4, 5, 3)
+    assert colour_map([-1, 2]).tolist() == colour_map([0, 1]).tolist()
 
 
 def test_colours_of_raters_differ() -> None:
     assert len(set(rater_colours(21))) == 21
     assert len(rater_colours(50)) == 50
-    assert len({tuple(c) for c in steps(13).tolist()}) == 13
-    assert steps(1).tolist() == [colour(1).tolist()]
+    assert len({tuple(c) for c in count_colours(13).tolist()}) == 13
+    assert count_colours(1).tolist() == [colour_map(1).tolist()]
 
 
 def test_grey_is_untouched_where_nothing_is_marked() -> None:
@@ -59,7 +66,7 @@ def test_colour_bar_has_the_colours_of_the_heat(most: int) -> None:
     pixels = np.array(heat_overlay(None, heat, most=most, opacity=1.0))
     row, column = find(heat_overlay(None, np.zeros_like(heat), most=most), np.full((400, 500, 3), NEUTRAL, np.uint8))
     drawn = pixels[row : row + most, column]
-    assert (drawn == steps(most)).all()
+    assert (drawn == count_colours(most)).all()
     bar = pixels[:, column + 500 + 16]
     heights = [np.flatnonzero((bar == paint).all(axis=1)).mean() for paint in drawn]
     assert (np.diff(heights) < 0).all(), "1 belongs at the bottom"
@@ -71,7 +78,7 @@ def test_continuous_bar_and_heat() -> None:
     heat[1, 0] = np.nan
     pixels = np.array(heat_overlay(None, heat, most=23, discrete=False, opacity=1.0))
     row, column = find(heat_overlay(None, np.zeros_like(heat), most=23), np.full((400, 400, 3), NEUTRAL, np.uint8))
-    assert pixels[row, column : column + 2].tolist() == [colour(0.5).tolist(), colour(1.0).tolist()]
+    assert pixels[row, column : column + 2].tolist() == [colour_map(0.5).tolist(), colour_map(1.0).tolist()]
     assert pixels[row + 1, column].tolist() == [NEUTRAL] * 3
 
 
@@ -172,9 +179,9 @@ def test_montage(shape: tuple[int, int, int], marked: bool) -> None:
 
 def test_signs_the_font_lacks_are_spelt() -> None:
     assert printable("José – κ ≥ 0.6\n次") == "Jose - kappa >= 0.6 ?"
-    assert fit("short", 14, 500) == "short"
-    assert fit("a long title", 14, 60).endswith("…")
-    assert width(fit("a long title", 14, 60), 14) <= 60
+    assert fit_text("short", 14, 500) == "short"
+    assert fit_text("a long title", 14, 60).endswith("…")
+    assert text_width(fit_text("a long title", 14, 60), 14) <= 60
 
 
 def test_wrong_calls_say_why() -> None:
@@ -194,4 +201,4 @@ def test_wrong_calls_say_why() -> None:
     with pytest.raises(GridError, match="2×2×3"):
         montage(np.zeros((2, 2, 3)), np.zeros((2, 2, 2)), most=3)
     with pytest.raises(CallError, match="1 or more"):
-        steps(0)
+        count_colours(0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from manytruths.charts import rater_colours, sorted_masks
-from manytruths.charts.lettering import sheet
+from manytruths.charts.canvas import blank_page
 from manytruths.core.errors import CallError
 
 MASKS = {"A": np.eye(40, dtype=bool), "B": np.ones((40, 40), bool), "C": np.zeros((40, 40), bool)}
@@ -31,7 +31,7 @@ def test_what_has_no_score_is_left_out():
     colour = dict(zip(MASKS, rater_colours(3), strict=True))["B"]
     picture = sorted_masks(None, MASKS, {"f": {"A": 0.9, "B": np.nan, "C": 0.1}, "pv": {"A": 0.1}}, title="p01")
     assert not len(columns_of(picture, colour))
-    assert picture.size > sheet(10, 10).size
+    assert picture.size > blank_page(10, 10).size
 
 
 def test_volumes_show_the_slice_with_most_marks():

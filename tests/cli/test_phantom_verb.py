@@ -138,6 +138,17 @@ def test_wrong_calls(arguments, said, tmp_path, capsys):
     assert not (tmp_path / "echo").exists(), "nothing is begun"
 
 
+@pytest.mark.parametrize(
+    "arguments", [("--subjects", 0), ("--frames", 0), ("--size", 10), ("--seed", -1), ("--jobs", 0)]
+)
+def test_a_wrong_argument_leaves_an_earlier_phantom_alone(arguments, tmp_path, capsys):
+    folder = tmp_path / "echo"
+    write_echo(folder, simulate_echo(1, 1, 64))
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    assert run(capsys, "phantom", "echo", "--to", folder, *arguments).status == 2
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == before
+
+
 def test_kind_and_folder_must_be_told(tmp_path):
     assert command("phantom", "echo").status == 2
     assert command("phantom", "liver", "--to", tmp_path / "x").status == 2

@@ -195,7 +195,7 @@ def test_text_that_is_something_else() -> None:
     threshold = fit_complexity_threshold([0.1, 0.3], [False, True]).to_json()
     with pytest.raises(InputError, match="got threshold classifier"):
         GroupClassifier.from_json(threshold)
-    with pytest.raises(InputError, match="no JSON"):
+    with pytest.raises(InputError, match="not JSON"):
         ThresholdClassifier.from_json("threshold = 1")
     with pytest.raises(InputError, match="got list"):
         ThresholdClassifier.from_json("[1]")

@@ -48,7 +48,7 @@ def bad(value):
         (FINE, {"predictions": [FINE]}, CallError, ["algorithms come by name", "list"]),
         (FINE, {"predictions": {"unet": np.zeros((3, 3))}}, GridError, ["unet's mask is 3×3"]),
         (FINE, {"predictions": {"unet": bad(0.5)}}, LabelError, ["unet:", "0.5"]),
-        (FINE, {"predictions": {"unet": FINE}, "region": "modified_background"}, CallError, ["band", "mask region"]),
+        (FINE, {"predictions": {"unet": FINE}, "region": "modified_background"}, CallError, ["band", "as a mask"]),
         (FINE, {"unit": (0, "mm²")}, CallError, ["positive", "0 mm²"]),
         (FINE, {"labels": [0, 0.5, 1]}, LabelError, ["whole numbers", "0.5"]),
         (FINE, {"labels": [-1, 0, 1]}, LabelError, ["non-negative", "-1"]),

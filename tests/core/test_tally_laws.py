@@ -226,7 +226,7 @@ def test_one_value_under_two_names_does_not_add():
 
 def test_refusals():
     table = mt.tally({"A": [1, 0], "B": [1, 1]})
-    with pytest.raises(CallError, match="no table"):
+    with pytest.raises(CallError, match="no tally"):
         mt.pool([])
     with pytest.raises(CallError, match="no column 'C'; there are A, B"):
         table.project(["A", "C"])

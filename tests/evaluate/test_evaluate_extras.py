@@ -117,7 +117,7 @@ def test_boundaries_of_regions(study, tmp_path):
     for i in range(12):
         path = study / "masks/B" / f"f{i:02d}.png"
         truth, own = (np.asarray(Image.open(p)) > 0 for p in (path, study / "pred/net" / path.name))
-        scores = mt.boundary_scores(mt.boundary_of(own), mt.boundary_of(truth), share=0.02).counts
+        scores = mt.boundary_scores(mt.find_boundaries(own), mt.find_boundaries(truth), share=0.02).counts
         counts += [int(c[0]) for c in (scores.found, scores.found_matched, scores.wanted, scores.wanted_matched)]
     wanted = {"boundary_precision": divide(counts[1], counts[0]), "boundary_recall": divide(counts[3], counts[2])}
     for name, value in wanted.items():

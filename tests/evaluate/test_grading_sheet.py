@@ -25,9 +25,9 @@ from manytruths.analyses.evaluate.grading import (
 )
 from manytruths.analyses.summaries import Settings
 from manytruths.core.errors import CallError, InputError
+from manytruths.evaluation.grade_sheets import read_grades
 from manytruths.evaluation.grading import Grade, GradeScale, draw_cases, make_tickets
-from manytruths.io.grades import read_grades
-from manytruths.io.replacing import replacing
+from manytruths.io.results import replacing
 from manytruths.study import Study
 from study_folders import disc, files, pixels, table, untidy, write_png, write_study
 

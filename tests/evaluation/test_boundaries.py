@@ -20,8 +20,7 @@ from manytruths.evaluation.boundaries import (
     boundary_scores,
     pool_boundary_scores,
 )
-from manytruths.shape.matching import match_boundaries
-from manytruths.shape.thinning import boundary_of, thin
+from manytruths.shape.boundaries import find_boundaries, match_boundaries, thin
 
 Mask = NDArray[np.bool_]
 maps = arrays(np.bool_, (9, 11))
@@ -32,8 +31,8 @@ def one_by_one(prediction: Mask, truths: list[Mask], tolerance: float) -> tuple[
     """Every truth matched by itself, the matched pixels gathered on maps."""
     found = thin(prediction)
     matches = [match_boundaries(found, thin(truth), tolerance) for truth in truths]
-    right = np.logical_or.reduce([match.found_map for match in matches])
-    return int(found.sum()), int(right.sum()), sum(m.wanted for m in matches), sum(m.pairs for m in matches)
+    right = np.logical_or.reduce([match.prediction_map for match in matches])
+    return int(found.sum()), int(right.sum()), sum(m.n_reference for m in matches), sum(m.pairs for m in matches)
 
 
 def counts_of(scores: BoundaryCurve) -> list[list[int]]:
@@ -105,7 +104,7 @@ def test_thick_lines_are_thinned_unless_told_otherwise() -> None:
 def test_regions_by_their_boundaries() -> None:
     disc = np.hypot(*np.mgrid[-30:31, -30:31]) < 20
     larger = np.hypot(*np.mgrid[-30:31, -30:31]) < 22
-    scores = boundary_scores(boundary_of(larger), [boundary_of(disc)], tolerance=3)
+    scores = boundary_scores(find_boundaries(larger), [find_boundaries(disc)], tolerance=3)
     assert scores.best.recall == 1
     assert 0.85 < scores.best.precision < 1
 
@@ -175,11 +174,11 @@ def test_errors() -> None:
     line, grey = np.eye(5, dtype=bool), np.arange(25.0).reshape(5, 5)
     with pytest.raises(CallError, match="2-D only"):
         boundary_scores(np.zeros((3, 5, 5)), line)
-    with pytest.raises(CallError, match=r"truth B has shape \(3, 5, 5\).*2-D only"):
+    with pytest.raises(CallError, match=r"reference B has shape \(3, 5, 5\).*2-D only"):
         boundary_scores(line, {"A": line, "B": np.zeros((3, 5, 5))})
-    with pytest.raises(GridError, match=r"truth 2 is \(4, 5\) but the prediction is \(5, 5\)"):
+    with pytest.raises(GridError, match=r"reference 2 is \(4, 5\) but the prediction is \(5, 5\)"):
         boundary_scores(line, [line, line[:4]])
-    with pytest.raises(LabelError, match="truth A has values"):
+    with pytest.raises(LabelError, match="reference A has values"):
         boundary_scores(line, {"A": grey})
     with pytest.raises(CallError, match="tolerance is a finite number above 0"):
         boundary_scores(line, line, tolerance=0)
@@ -194,7 +193,7 @@ def test_errors() -> None:
     for wrong in ([], [np.nan]):
         with pytest.raises(CallError, match="one or more finite numbers"):
             boundary_scores(grey, line, thresholds=wrong)
-    with pytest.raises(CallError, match="there is no truth"):
+    with pytest.raises(CallError, match="truths is empty"):
         boundary_scores(line, [])
     with pytest.raises(CallError, match="at least one image"):
         pool_boundary_scores([])

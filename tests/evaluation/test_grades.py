@@ -12,9 +12,9 @@ from sklearn.metrics import cohen_kappa_score, roc_auc_score, roc_curve
 
 from manytruths.core.errors import CallError, FormatError
 from manytruths.core.undefined import Undefined, code, reason
+from manytruths.evaluation.grade_sheets import read_grades
 from manytruths.evaluation.grading import NONE_WITHIN, Grade, GradeScale, grade_counts, grader_agreement, metric_roc
 from manytruths.evaluation.ranking.standings import draw_subjects
-from manytruths.io.grades import read_grades
 
 TABLE_4 = {
     "Consensus": (25, 11, 56, 58),

@@ -179,7 +179,7 @@ def test_truths_that_cannot_be() -> None:
         reference_standards(table, {"other": mt.vote(mt.tally({"X": [0, 1]}))})
     with pytest.raises(CallError, match="are not in the table"):
         reference_standards(mt.tally({"A": [0, 2]}), {"other": mt.vote(mt.tally({"A": [0, 1]}))})
-    with pytest.raises(CallError, match="there is no truth"):
+    with pytest.raises(CallError, match="there is no reference standard"):
         reference_standards(table, raters=False)
     slots = mt.tally(list(masks.values()), raters="exchangeable")
     assert reference_standards(slots, levels=True).names == ("votes>=1", "votes>=2", "votes>=3")
@@ -287,7 +287,7 @@ def test_counts_that_do_not_add() -> None:
         _ = one + other
     with pytest.raises(CallError, match="no counts"):
         add_counts([])
-    with pytest.raises(CallError, match="no truth 'R9'"):
+    with pytest.raises(CallError, match="no reference standard 'R9'"):
         one.curve("R9")
 
 

@@ -48,7 +48,7 @@ def test_bounds_are_not_always_bounds() -> None:
     alone = found.bounds()[0]
     assert isinstance(alone.loose, Undefined)
     assert (alone.below, alone.above, alone.smallest) == ((), (), 0.4)
-    with pytest.raises(CallError, match="no truth 'all'"):
+    with pytest.raises(CallError, match="no reference standard 'all'"):
         found.bounds("all")
 
 
@@ -75,5 +75,5 @@ def test_without_any_score() -> None:
         found.of("A")
     with pytest.raises(CallError, match="is not there"):
         found.of("Z")
-    with pytest.raises(CallError, match="2 algorithms × 1 truths; got shape"):
+    with pytest.raises(CallError, match="2 algorithms × 1 reference standards; got shape"):
         rank_by_reference([[1.0, 2.0]], NAMES[:2], ["A"])

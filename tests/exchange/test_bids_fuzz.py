@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from manytruths.core.errors import ManytruthsError
-from manytruths.exchange.bids.reading import read_bids
+from manytruths.exchange.bids import read_bids
 from mutations import mutated
 from segmentations import IMAGE, nifti
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from manytruths.core.errors import InputError
-from manytruths.exchange.bids.reading import read_bids
+from manytruths.exchange.bids import read_bids
 from segmentations import AFFINE, IMAGE, moved, nifti
 
 

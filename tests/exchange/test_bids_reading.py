@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from manytruths.core.errors import InputError
-from manytruths.exchange.bids.reading import read_bids
-from manytruths.exchange.gathering import gathered
-from manytruths.exchange.reads import Choices, Read
+from manytruths.exchange.bids import read_bids
+from manytruths.exchange.reading_set import combine_readings
+from manytruths.exchange.readings import ImportOptions, Reading
 from segmentations import AFFINE, IMAGE, moved, nifti
 
 
@@ -24,7 +24,7 @@ def box(*planes: int, kind: str = "u1", value: int = 1) -> np.ndarray:
     return voxels
 
 
-def by_name(reads: list[Read]) -> dict[tuple[str, str], Read]:
+def by_name(reads: list[Reading]) -> dict[tuple[str, str], Reading]:
     return {(read.case, read.rater): read for read in reads}
 
 
@@ -45,7 +45,7 @@ def test_raters_structures_visits_and_subjects(tmp_path: Path) -> None:
     assert np.array_equal(masks["lesion"], box(4) == 1)
     assert np.array_equal(masks["oedema"], box(4, 7) == 1)
     assert found["sub-02_run-1", "rater1"].structures()["lesion"].sum() == 56
-    assert gathered(found.values()).structures == ("lesion", "oedema")
+    assert combine_readings(found.values()).structures == ("lesion", "oedema")
 
 
 def test_labels_have_the_names_of_the_nearest_table(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_mask_of_zeros_is_empty(tmp_path: Path) -> None:
     path = nifti(tmp_path / "sub-01" / "anat" / "sub-01_label-lesion_desc-A_mask.nii.gz", box())
     [read] = read_bids(path)
     assert (read.status, read.marks) == ("empty", ())
-    [read] = read_bids(path, Choices(blank="unread"))
+    [read] = read_bids(path, ImportOptions(blank="unread"))
     assert read.status == "unread"
     nifti(tmp_path / "sub-01" / "anat" / "sub-01_label-oedema_desc-A_mask.nii.gz", box(3))
     [read] = read_bids(tmp_path)
@@ -85,15 +85,15 @@ def test_the_rater_may_be_another_entity_a_field_or_the_folder(tmp_path: Path) -
     anat = tmp_path / "reader-7" / "sub-01" / "anat"
     nifti(anat / "sub-01_rec-B_desc-x_mask.nii.gz", box(3))
     (anat / "sub-01_rec-B_desc-x_mask.json").write_text('{"Annotator": "Dr. Who", "Type": "Lesion", "Manual": true}')
-    [read] = read_bids(tmp_path, Choices(rater_field="rec"))
+    [read] = read_bids(tmp_path, ImportOptions(rater_field="rec"))
     assert (read.rater, read.case) == ("B", "sub-01")
-    [read] = read_bids(tmp_path, Choices(rater_field="Annotator"))
+    [read] = read_bids(tmp_path, ImportOptions(rater_field="Annotator"))
     assert (read.rater, read.case) == ("Dr. Who", "sub-01_rec-B")
     [read] = read_bids(tmp_path)
     assert (read.rater, read.case, read.marks[0].label) == ("x", "sub-01_rec-B", "Lesion")
     assert read.marks[0].attributes == {"Annotator": "Dr. Who", "Manual": "True"}
     with pytest.raises(InputError, match="neither its name nor its sidecar"):
-        read_bids(tmp_path, Choices(rater_field="acq"))
+        read_bids(tmp_path, ImportOptions(rater_field="acq"))
     nifti(tmp_path / "reader-8" / "sub-01" / "anat" / "sub-01_mask.nii.gz", box(3))
     [read] = read_bids(tmp_path / "reader-8")
     assert (read.rater, read.marks[0].label) == ("reader-8", "mask")

@@ -10,11 +10,10 @@ import pytest
 
 from data_folder import data
 from manytruths.core.errors import InputError
-from manytruths.exchange.coco.reading import read_coco
-from manytruths.exchange.coco.writing import write_coco
+from manytruths.exchange.coco import read_coco, write_coco
 from manytruths.exchange.outlines import Polygon
-from manytruths.exchange.reads import Mark, Read
-from manytruths.io import Grid
+from manytruths.exchange.readings import Mark, Reading
+from manytruths.shape.grid import Grid
 
 
 def table(name):
@@ -39,7 +38,8 @@ def crowd():
             unusable += 1
     assert unusable == 2
     return [
-        Read(f"{image}.jpg", worker, Grid(sizes[image]), tuple(own)) for (worker, image), own in sorted(marks.items())
+        Reading(f"{image}.jpg", worker, Grid(sizes[image]), tuple(own))
+        for (worker, image), own in sorted(marks.items())
     ]
 
 

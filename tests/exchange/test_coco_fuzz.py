@@ -9,9 +9,8 @@ import pytest
 
 from exchange_reads import bits, read, square
 from json_exports import grafted, survives
-from manytruths.exchange.coco.reading import read_coco
-from manytruths.exchange.coco.writing import write_coco
-from manytruths.exchange.reads import Choices
+from manytruths.exchange.coco import read_coco, write_coco
+from manytruths.exchange.readings import ImportOptions
 from mutations import mutated
 
 
@@ -30,7 +29,7 @@ def honest(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "choices", [Choices(), Choices(rule="coco"), Choices(rule="inclusive", rater_field="annotator")]
+    "choices", [ImportOptions(), ImportOptions(rule="coco"), ImportOptions(rule="inclusive", rater_field="annotator")]
 )
 def test_damaged_bytes(tmp_path, honest, choices):
     data, path = json.dumps(honest).encode(), tmp_path / "a.json"
@@ -48,5 +47,5 @@ def test_damaged_trees(tmp_path, honest):
     path, used = tmp_path / "a.json", 0
     for seed in range(1000):
         path.write_bytes(grafted(honest, seed))
-        used += survives(read_coco, path, Choices(widen=2.0))
+        used += survives(read_coco, path, ImportOptions(widen=2.0))
     assert 50 < used < 950

@@ -9,9 +9,9 @@ from test_coco_reading import annotation, document, written
 
 from json_exports import memory, refused
 from manytruths.core.errors import InputError
-from manytruths.exchange.coco.reading import MOST_ANNOTATIONS, read_coco
-from manytruths.exchange.gathering import gathered
-from manytruths.exchange.reads import Choices
+from manytruths.exchange.coco import MOST_ANNOTATIONS, read_coco
+from manytruths.exchange.reading_set import combine_readings
+from manytruths.exchange.readings import ImportOptions
 
 
 def packed(counts, size=(12, 20)):
@@ -96,13 +96,13 @@ def test_names_that_lead_out(tmp_path, name):
     found["images"][0]["file_name"] = name
     (tmp_path / "a.json").write_text(json.dumps(found))
     with pytest.raises(InputError, match="an image is called"):
-        gathered(read_coco(tmp_path / "a.json"))
+        combine_readings(read_coco(tmp_path / "a.json"))
 
 
 def test_an_endless_outline_by_cocos_rule(tmp_path):
     path = written(tmp_path, annotation(segmentation=[[-9e6, 0, 9e6, 0, 0, 9e6]]))
     with pytest.raises(InputError, match="pixels long"):
-        read_coco(path, Choices(rule="coco"))
+        read_coco(path, ImportOptions(rule="coco"))
     assert read_coco(path)[0].structures()["lesion"].sum() == 240
 
 

@@ -11,10 +11,10 @@ from pycocotools import mask as peer
 
 from json_exports import refused
 from manytruths.core.errors import CallError, InputError
-from manytruths.exchange.coco.reading import read_coco
-from manytruths.exchange.gathering import gathered
-from manytruths.exchange.reads import Choices
-from manytruths.exchange.whole_runs import United, WholeRuns
+from manytruths.exchange.coco import read_coco
+from manytruths.exchange.outlines import United, WholeRuns
+from manytruths.exchange.reading_set import combine_readings
+from manytruths.exchange.readings import ImportOptions
 
 SQUARE = [[2, 2, 8, 2, 8, 6, 2, 6]]
 RNG = np.random.default_rng(3)
@@ -53,7 +53,7 @@ def test_a_file_is_one_raters(tmp_path):
 
 
 def test_an_image_without_annotations_may_be_unread(tmp_path):
-    found = read_coco(written(tmp_path, annotation()), Choices(blank="unread"))
+    found = read_coco(written(tmp_path, annotation()), ImportOptions(blank="unread"))
     assert [one.status for one in found] == ["done", "unread"]
 
 
@@ -71,9 +71,9 @@ def test_an_annotator_field(tmp_path, field):
 
 def test_an_annotator_field_of_the_callers_choice(tmp_path):
     path = written(tmp_path, annotation(**{"drawn by": {"email": "a@b.org", "id": 3}}))
-    assert [one.rater for one in read_coco(path, Choices(rater_field="drawn by"))] == ["a@b.org"]
+    assert [one.rater for one in read_coco(path, ImportOptions(rater_field="drawn by"))] == ["a@b.org"]
     with pytest.raises(InputError, match="does not say whose it is"):
-        read_coco(path, Choices(rater_field="painted by"))
+        read_coco(path, ImportOptions(rater_field="painted by"))
 
 
 def test_an_annotator_field_that_some_lack(tmp_path):
@@ -135,7 +135,7 @@ def test_cocos_own_rule(tmp_path):
     ring = [2.4, 2.6, 9.1, 3.3, 7.7, 9.9]
     path = written(tmp_path, annotation(segmentation=[ring]))
     wanted = peer.decode(peer.merge(peer.frPyObjects([ring], 12, 20))).astype(bool)
-    assert (read_coco(path, Choices(rule="coco"))[0].structures()["lesion"] == wanted).all()
+    assert (read_coco(path, ImportOptions(rule="coco"))[0].structures()["lesion"] == wanted).all()
     assert (read_coco(path)[0].structures()["lesion"] != wanted).any()
 
 
@@ -156,8 +156,8 @@ def test_what_is_no_area_is_counted(tmp_path):
     assert first.left_out == {"bbox": 3, "keypoints": 1}
     assert len(first.marks) == 2
     with pytest.raises(InputError, match="3 bbox"):
-        gathered([first])
-    assert gathered([first], skip=["bbox", "keypoints"]).left_out["p01", "anna", "bbox"] == 3
+        combine_readings([first])
+    assert combine_readings([first], skip=["bbox", "keypoints"]).left_out["p01", "anna", "bbox"] == 3
 
 
 def test_ranks_attributes_scores_and_crowds(tmp_path):
@@ -168,14 +168,14 @@ def test_ranks_attributes_scores_and_crowds(tmp_path):
         "sure": "false", "note": "größer", "occluded": "true", "score": "0.5", "iscrowd": "1"
     }  # fmt: skip
     path = written(tmp_path, annotation(attributes={"severity": "3", "rank": "x"}))
-    assert read_coco(path, Choices(rank="severity"))[0].marks[0].rank == 3
+    assert read_coco(path, ImportOptions(rank="severity"))[0].marks[0].rank == 3
     refused(read_coco, path, "annotation 1", "its 'rank' is 'x'")
 
 
 def test_names_count_and_not_numbers(tmp_path):
     one = written(tmp_path, annotation(category=1), name="anna.json", categories=["lesion", "vessel"])
     other = written(tmp_path, annotation(category=2), name="eva.json", categories=["vessel", "lesion"])
-    assert gathered(read_coco([one, other])).structures == ("lesion",)
+    assert combine_readings(read_coco([one, other])).structures == ("lesion",)
 
 
 def test_pictures_beside_the_file(tmp_path):
@@ -199,4 +199,4 @@ def test_a_results_file(tmp_path):
 
 def test_a_field_of_cocos_own_names_nobody(tmp_path):
     with pytest.raises(CallError, match="'image_id' is COCO's own"):
-        read_coco(written(tmp_path, annotation()), Choices(rater_field="image_id"))
+        read_coco(written(tmp_path, annotation()), ImportOptions(rater_field="image_id"))

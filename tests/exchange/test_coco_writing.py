@@ -16,11 +16,10 @@ from pycocotools.coco import COCO
 from exchange_reads import bits, read, square
 from json_exports import SHAPE, come_back, marks, panels
 from manytruths.core.errors import GridError, InputError
-from manytruths.exchange.coco.reading import read_coco
-from manytruths.exchange.coco.writing import write_coco
+from manytruths.exchange.coco import read_coco, write_coco
 from manytruths.exchange.outlines import Polygon
-from manytruths.exchange.reads import Choices, Mark, Read
-from manytruths.io import Grid
+from manytruths.exchange.readings import ImportOptions, Mark, Reading
+from manytruths.shape.grid import Grid
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
 again = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -53,13 +52,13 @@ def test_everything_comes_back(tmp_path, reads, exact):
 @given(st.lists(marks, min_size=1, max_size=4), st.booleans())
 def test_pycocotools_sees_the_same_pixels(tmp_path, found, exact):
     """Run lengths always; polygons where they were written for its rule."""
-    reads = [Read("p01.png", "anna", Grid(SHAPE), tuple(found))]
+    reads = [Reading("p01.png", "anna", Grid(SHAPE), tuple(found))]
     write_coco(tmp_path / "a.json", reads, exact=exact, rule="coco")
     theirs = as_pycocotools_has_it(tmp_path / "a.json")
     mine = reads[0].structures()
     assert {label for *_, label in theirs} == mine.keys()
     assert all((theirs["p01.png", None, label] == mine[label]).all() for label in mine)
-    come_back(reads, read_coco(tmp_path / "a.json", Choices(rule="coco")))
+    come_back(reads, read_coco(tmp_path / "a.json", ImportOptions(rule="coco")))
 
 
 @given(st.lists(st.tuples(st.integers(0, 2300), st.integers(0, 1700)), min_size=3, max_size=8))

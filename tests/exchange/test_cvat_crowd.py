@@ -10,11 +10,11 @@ import pytest
 
 from data_folder import data
 from manytruths.core.errors import InputError
-from manytruths.exchange.cvat.reading import read_cvat
-from manytruths.exchange.cvat.writing import write_cvat
+from manytruths.exchange.cvat import read_cvat
+from manytruths.exchange.cvat_writer import write_cvat
 from manytruths.exchange.outlines import Polygon
-from manytruths.exchange.reads import Mark, Read
-from manytruths.io import Grid
+from manytruths.exchange.readings import Mark, Reading
+from manytruths.shape.grid import Grid
 
 
 def table(name: str) -> list[dict[str, str]]:
@@ -22,7 +22,7 @@ def table(name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def crowd() -> tuple[list[Read], int]:
+def crowd() -> tuple[list[Reading], int]:
     """One read for each worker and image that he drew on, and how many outlines were none."""
     images = {row["id"]: row["filename"] for row in table("image.csv")}
     sizes = {row["filename"]: (int(row["height"]), int(row["width"])) for row in table("image_sizes.csv")}
@@ -41,7 +41,7 @@ def crowd() -> tuple[list[Read], int]:
             Mark(name, outline, attributes={"object": thing["id"]})
         )
     reads = [
-        Read(f"{image}.jpg", f"worker-{worker}", Grid(sizes[image]), tuple(own))
+        Reading(f"{image}.jpg", f"worker-{worker}", Grid(sizes[image]), tuple(own))
         for (worker, image), own in sorted(marks.items())
     ]
     return reads, unusable

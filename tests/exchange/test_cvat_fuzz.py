@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from manytruths.core.errors import ManytruthsError
-from manytruths.exchange.cvat.reading import read_cvat
-from manytruths.exchange.cvat.writing import write_cvat
+from manytruths.exchange.cvat import read_cvat
+from manytruths.exchange.cvat_writer import write_cvat
 from manytruths.exchange.outlines import Bitmap, Polygon
-from manytruths.exchange.reads import Choices, Mark, Read
-from manytruths.io import Grid
+from manytruths.exchange.readings import ImportOptions, Mark, Reading
+from manytruths.shape.grid import Grid
 from mutations import HOSTILE, mutated
 
 MORE = """<box label="b" occluded="1" source="auto"
@@ -33,13 +33,13 @@ def honest(folder: Path) -> bytes:
         Mark("a", Polygon.of([[(1, 1), (17.5, 3), (9, 14.25)]]), 1, 2, {"sure": "no"}),
         Mark("b", Bitmap(3, 4, ragged), 2, 3, {"occluded": "1"}),
     )
-    reads = [Read(f"p{k}.png", "anna", Grid((16, 20)), marks, started="2024-01-01 10:00") for k in range(2)]
+    reads = [Reading(f"p{k}.png", "anna", Grid((16, 20)), marks, started="2024-01-01 10:00") for k in range(2)]
     write_cvat(folder / "honest.xml", reads)
     whole = (folder / "honest.xml").read_text("utf-8")
     return whole.replace("  </image>\n</annotations>", MORE).encode()
 
 
-def survives(path: Path, choices: Choices) -> bool:
+def survives(path: Path, choices: ImportOptions) -> bool:
     """Whether it could be used."""
     said = ""
     try:
@@ -73,7 +73,9 @@ def grafted(root: ElementTree.Element, seed: int) -> ElementTree.Element:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("choices", [Choices(), Choices(rule="inclusive", widen=2.0), Choices(rule="coco")])
+@pytest.mark.parametrize(
+    "choices", [ImportOptions(), ImportOptions(rule="inclusive", widen=2.0), ImportOptions(rule="coco")]
+)
 def test_damaged_bytes(tmp_path, choices):
     data, path = honest(tmp_path), tmp_path / "a.xml"
     path.write_bytes(data)
@@ -91,7 +93,7 @@ def test_damaged_trees(tmp_path):
     used = 0
     for seed in range(1000):
         path.write_bytes(ElementTree.tostring(grafted(root, seed), "utf-8"))
-        used += survives(path, Choices(widen=1.5))
+        used += survives(path, ImportOptions(widen=1.5))
     assert 50 < used < 950
 
 
@@ -105,7 +107,7 @@ def test_damaged_archives(tmp_path, method):
     data = path.read_bytes()
     for seed in range(600):
         path.write_bytes(mutated(data, seed))
-        survives(path, Choices())
+        survives(path, ImportOptions())
 
 
 def test_the_same_seed_damages_the_same():

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from manytruths.core.errors import InputError
-from manytruths.exchange import opening
-from manytruths.exchange.cvat.reading import read_cvat
+from manytruths.exchange import documents
+from manytruths.exchange.cvat import read_cvat
 from manytruths.exchange.outlines import Ellipse, Line, Polygon
-from manytruths.exchange.reads import Mark, Read
-from manytruths.io import Grid
+from manytruths.exchange.readings import Mark, Reading
 from manytruths.shape import polygons
+from manytruths.shape.grid import Grid
 
 HEAD = '<?xml version="1.0" encoding="utf-8"?>\n'
 
@@ -189,7 +189,7 @@ BOUNDED = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
 from manytruths.core.errors import InputError
-from manytruths.exchange.cvat.reading import read_cvat
+from manytruths.exchange.cvat import read_cvat
 try:
     read_cvat(sys.argv[1])
 except InputError as error:
@@ -253,7 +253,7 @@ def test_run_lengths_of_60_megabytes(tmp_path):
 
 
 def test_a_zip_that_lies_about_its_size(tmp_path, monkeypatch):
-    monkeypatch.setattr(opening, "LARGEST_XML", 1000)
+    monkeypatch.setattr(documents, "LARGEST_XML", 1000)
     path = tmp_path / "a.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("annotations.xml", "<annotations>" + " " * 5000)
@@ -308,7 +308,7 @@ def test_lines_band_by_band():
     """The distance to a stretch, whatever rows are held together."""
     _, near = Line.of([(100, 100), (397, 2096)], 40).pixels((2200, 700))
     assert abs(near.sum() - (np.hypot(297, 1996) * 40 + np.pi * 400)) < 100
-    whole = Read("", "", Grid((2200, 700)), (Mark("a", Line.of([(100, 100), (397, 2096)], 40)),)).structures()["a"]
+    whole = Reading("", "", Grid((2200, 700)), (Mark("a", Line.of([(100, 100), (397, 2096)], 40)),)).structures()["a"]
     rows, columns = np.nonzero(whole)
     x, y = columns + 0.5 - 100, rows + 0.5 - 100
     along = np.clip((x * 297 + y * 1996) / (297**2 + 1996**2), 0, 1)

@@ -12,9 +12,9 @@ import pytest
 from pycocotools import mask as coco
 
 from manytruths.core.errors import CallError, InputError, LabelError
-from manytruths.exchange.cvat.reading import read_cvat
-from manytruths.exchange.gathering import gathered
-from manytruths.exchange.reads import Choices, Read, Stored
+from manytruths.exchange.cvat import read_cvat
+from manytruths.exchange.reading_set import combine_readings
+from manytruths.exchange.readings import ImportOptions, Reading, Stored
 
 LABELS = """<labels><label><name>lesion</name><color>#ff0000</color><type>any</type><attributes><attribute>
 <name>rank</name><mutable>False</mutable><input_type>number</input_type><default_value></default_value>
@@ -42,12 +42,12 @@ def export(path: Path, *parts: str) -> Path:
     return path
 
 
-def one(path: Path, *shapes: str, choices: Choices | None = None, size: tuple[int, int] = (20, 16)) -> Read:
+def one(path: Path, *shapes: str, choices: ImportOptions | None = None, size: tuple[int, int] = (20, 16)) -> Reading:
     (read,) = read_cvat(export(path / "one.xml", meta(assignee="anna"), image("".join(shapes), size=size)), choices)
     return read
 
 
-def drawn(read: Read, label: str = "lesion") -> np.ndarray:
+def drawn(read: Reading, label: str = "lesion") -> np.ndarray:
     return read.structures()[label]
 
 
@@ -179,7 +179,7 @@ def test_a_rank_may_be_missing(tmp_path, text):
 
 def test_another_attribute_may_hold_the_rank(tmp_path):
     said = '<attribute name="rank">B</attribute><attribute name="Schwere"> 2 </attribute>'
-    (mark,) = one(tmp_path, BOX.format(said), choices=Choices(rank="schwere")).marks
+    (mark,) = one(tmp_path, BOX.format(said), choices=ImportOptions(rank="schwere")).marks
     assert (mark.rank, dict(mark.attributes)) == (2, {"rank": "B"})
     with pytest.raises(InputError, match="two attributes 'rank'"):
         one(tmp_path, BOX.format('<attribute name="rank">1</attribute><attribute name="RANK">2</attribute>'))
@@ -206,8 +206,8 @@ def test_what_is_no_area_is_counted(tmp_path):
     assert read.left_out == {"polyline": 2, "points": 1, "cuboid": 1, "skeleton": 1, "tag": 1, "hologram": 1}
     assert (read.marks, read.status) == ((), "empty")
     with pytest.raises(InputError, match=r"case p01, rater anna: 2 polyline; .*1 hologram"):
-        gathered([read])
-    wide = one(tmp_path, *shapes, choices=Choices(widen=3))
+        combine_readings([read])
+    wide = one(tmp_path, *shapes, choices=ImportOptions(widen=3))
     assert wide.left_out == {"points": 1, "cuboid": 1, "skeleton": 1, "tag": 1, "hologram": 1}
     near = centres((20, 16), lambda x, y: math.hypot(x - min(max(x, 1), 18), y - 8.5) <= 1.5)
     assert (drawn(wide, "l") == near).all()
@@ -216,13 +216,13 @@ def test_what_is_no_area_is_counted(tmp_path):
 def test_empty_against_unread(tmp_path):
     path = export(tmp_path / "a.xml", meta(assignee="anna"), image(), image('<tag label="x"></tag>', "p02.png", 1))
     assert [r.status for r in read_cvat(path)] == ["empty", "empty"]
-    assert [r.status for r in read_cvat(path, Choices(blank="unread"))] == ["unread", "empty"]
+    assert [r.status for r in read_cvat(path, ImportOptions(blank="unread"))] == ["unread", "empty"]
 
 
 def test_an_outline_through_centres(tmp_path):
     shape = '<polygon label="lesion" points="2.5,2.5;6.5,2.5;6.5,5.5;2.5,5.5"></polygon>'
     assert drawn(one(tmp_path, shape)).sum() == 12
-    assert drawn(one(tmp_path, shape, choices=Choices(rule="inclusive"))).sum() == 20
+    assert drawn(one(tmp_path, shape, choices=ImportOptions(rule="inclusive"))).sum() == 20
 
 
 # -- whose it is -------------------------------------------------------------------------------------
@@ -263,7 +263,7 @@ def test_replicas_of_one_job_are_told_apart(tmp_path, told):
     alone = [replica(tmp_path, 43, told=told), replica(tmp_path, 44, told=told)]
     other = replica(tmp_path, 45, "ben", told=told)
     assert raters(*same, *alone, other) == ["anna-job-41", "anna-job-42", "job-43", "job-44", "ben"]
-    gathered(read_cvat([*same, *alone, other]))
+    combine_readings(read_cvat([*same, *alone, other]))
     assert raters(same[0], other) == ["anna", "ben"]
     assert raters(f"first={same[0]}", f"second={same[1]}") == ["first", "second"]
 
@@ -298,7 +298,7 @@ def test_a_project_says_whose_each_task_is(tmp_path):
 def test_images_of_one_name_in_two_subsets_are_two_cases(tmp_path):
     shapes = [image(number=k, more=f'subset="{s}" task_id="1"') for k, s in enumerate(("Train", "Test"))]
     reads = read_cvat(export(tmp_path / "a.xml", project({1: "anna"}), *shapes))
-    assert gathered(reads).cases == ("Test_p01", "Train_p01")
+    assert combine_readings(reads).cases == ("Test_p01", "Train_p01")
 
 
 def test_where_all_came_from_a_model_it_is_said(tmp_path):

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from manytruths.core.errors import CallError, InputError
-from manytruths.exchange.cvat.reading import read_cvat
-from manytruths.exchange.cvat.writing import write_cvat
+from manytruths.exchange.cvat import read_cvat
+from manytruths.exchange.cvat_writer import write_cvat
 from manytruths.exchange.outlines import Bitmap, Ellipse, Line, Polygon, Whole, box
-from manytruths.exchange.reads import Choices, Mark, Outline, Read
-from manytruths.io import Grid
+from manytruths.exchange.readings import ImportOptions, Mark, Outline, Reading
+from manytruths.shape.grid import Grid
 
 SIZE = 13, 17
 
@@ -92,14 +92,16 @@ def drawings(places: st.SearchStrategy[float]) -> st.SearchStrategy[list[list[Ma
     return st.lists(st.lists(marks, max_size=4), min_size=1, max_size=3)
 
 
-def reads_of(drawn: list[list[Mark]], rater: str = "Ända <1>", **more: str) -> list[Read]:
+def reads_of(drawn: list[list[Mark]], rater: str = "Ända <1>", **more: str) -> list[Reading]:
     return [
-        Read(f"d/p{k} ü.png", rater, Grid(SIZE), tuple(marks), status="done" if marks else "empty", tool="CVAT", **more)
+        Reading(
+            f"d/p{k} ü.png", rater, Grid(SIZE), tuple(marks), status="done" if marks else "empty", tool="CVAT", **more
+        )
         for k, marks in enumerate(drawn)
     ]
 
 
-def same(one: Read, other: Read) -> bool:
+def same(one: Reading, other: Reading) -> bool:
     assert (one.image, one.rater, one.status, one.grid, one.tool) == (
         other.image,
         other.rater,
@@ -116,7 +118,7 @@ def same(one: Read, other: Read) -> bool:
             dict(theirs.attributes),
         )
         for shown in ((mine, theirs), (theirs, mine)):
-            whole = [Read("", "", Grid(SIZE), (mark,)).structures()[mark.label] for mark in shown]
+            whole = [Reading("", "", Grid(SIZE), (mark,)).structures()[mark.label] for mark in shown]
             assert (whole[0] == whole[1]).all()
     return True
 
@@ -155,7 +157,7 @@ def test_polygons_stay_polygons_to_the_last_digit(tmp_path):
 def test_a_rule_that_cvat_does_not_have_becomes_a_mask(tmp_path):
     square = [(2.5, 2.5), (6.5, 2.5), (6.5, 5.5), (2.5, 5.5)]
     write_cvat(tmp_path / "a.xml", reads_of([[Mark("a", Polygon.of([square], "inclusive"))]]))
-    (read,) = read_cvat(tmp_path / "a.xml", Choices(rule="coco"))
+    (read,) = read_cvat(tmp_path / "a.xml", ImportOptions(rule="coco"))
     assert read.structures()["a"].sum() == 20
 
 
@@ -207,7 +209,7 @@ def test_an_archive_holds_one_file_and_is_always_the_same(tmp_path):
 def test_the_source_comes_back(tmp_path):
     shapes = (Mark("a", box(1, 1, 3, 3)),)
     for tool, back in {"CVAT": "CVAT", "CVAT, auto": "CVAT, auto", "manytruths": "CVAT, file"}.items():
-        write_cvat(tmp_path / "a.xml", [Read("p.png", "anna", Grid(SIZE), shapes, tool=tool)])
+        write_cvat(tmp_path / "a.xml", [Reading("p.png", "anna", Grid(SIZE), shapes, tool=tool)])
         assert read_cvat(tmp_path / "a.xml")[0].tool == back
 
 
@@ -235,7 +237,7 @@ def test_unread_images_are_left_out_and_empty_ones_are_not(tmp_path):
     mark = Mark("a", box(1, 1, 3, 3))
     rows = {"done": (mark,), "empty": (), "unread": (), "unfinished": (), "begun": (mark,)}
     reads = [
-        Read(name, "anna", Grid(SIZE), marks, status="unfinished" if name == "begun" else name)
+        Reading(name, "anna", Grid(SIZE), marks, status="unfinished" if name == "begun" else name)
         for name, marks in rows.items()
     ]
     write_cvat(tmp_path / "a.xml", reads)
@@ -254,16 +256,16 @@ MARK = Mark("a", box(1, 1, 3, 3))
 @pytest.mark.parametrize(
     ("reads", "said"),
     [
-        ([Read("p.png", "anna", Grid((3, 4, 5)), (MARK,))], "has 3 axes"),
-        ([Read("p.png", "anna", Grid(SIZE), (MARK,))] * 2, "is there twice for anna"),
-        ([Read("p.png", "anna", Grid(SIZE), (Mark("a\x01", MARK.outline),))], "no XML file can"),
-        ([Read("p.png", "anna", Grid(SIZE), (Mark("a\ud800", MARK.outline),))], "no XML file can"),
-        ([Read("p.png", "anna", Grid(SIZE), (Mark(" ", MARK.outline),))], "without a label"),
-        ([Read("p.png", "anna", Grid(SIZE), (Mark("a", MARK.outline, attributes={"Rank": "x"}),))], "is no rank"),
+        ([Reading("p.png", "anna", Grid((3, 4, 5)), (MARK,))], "has 3 axes"),
+        ([Reading("p.png", "anna", Grid(SIZE), (MARK,))] * 2, "is there twice for anna"),
+        ([Reading("p.png", "anna", Grid(SIZE), (Mark("a\x01", MARK.outline),))], "no XML file can"),
+        ([Reading("p.png", "anna", Grid(SIZE), (Mark("a\ud800", MARK.outline),))], "no XML file can"),
+        ([Reading("p.png", "anna", Grid(SIZE), (Mark(" ", MARK.outline),))], "without a label"),
+        ([Reading("p.png", "anna", Grid(SIZE), (Mark("a", MARK.outline, attributes={"Rank": "x"}),))], "is no rank"),
     ],
 )
 def test_what_cvat_cannot_hold_is_refused_before_anything_is_written(tmp_path, reads, said):
-    good = Read("p.png", "aaron", Grid(SIZE), (MARK,))
+    good = Reading("p.png", "aaron", Grid(SIZE), (MARK,))
     with pytest.raises(InputError, match=said):
         write_cvat(tmp_path / "out", [good, *reads])
     assert not list(tmp_path.iterdir())
@@ -272,5 +274,5 @@ def test_what_cvat_cannot_hold_is_refused_before_anything_is_written(tmp_path, r
 def test_ranks_under_another_name(tmp_path):
     mark = Mark("a", MARK.outline, rank=3, attributes={"rank": "captain"})
     write_cvat(tmp_path / "a.xml", reads_of([[mark]]), rank="severity")
-    (read,) = read_cvat(tmp_path / "a.xml", Choices(rank="Severity"))
+    (read,) = read_cvat(tmp_path / "a.xml", ImportOptions(rank="Severity"))
     assert (read.marks[0].rank, dict(read.marks[0].attributes)) == (3, {"rank": "captain"})

@@ -10,7 +10,7 @@ import pytest
 
 from dicom_files import images, masks, segmentation, series_folder
 from manytruths.core.errors import ManytruthsError
-from manytruths.exchange.dicom.reading import read_dicom_seg
+from manytruths.exchange.dicom.segmentations import read_dicom_seg
 from mutations import mutated
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("default")]

@@ -12,8 +12,8 @@ import pytest
 
 from dicom_files import image, images, masks, segmentation, series_folder
 from manytruths.core.errors import FormatError, InputError
-from manytruths.exchange.dicom import opening as dicom_opening
-from manytruths.exchange.dicom.reading import read_dicom_seg
+from manytruths.exchange.dicom import header as dicom_header
+from manytruths.exchange.dicom.segmentations import read_dicom_seg
 
 pytestmark = pytest.mark.filterwarnings("default")
 MOST = 1 << 30
@@ -215,19 +215,19 @@ def test_a_header_of_a_million_items(made, tmp_path):
 
 
 def test_frames_without_end(made, tmp_path, monkeypatch):
-    monkeypatch.setattr(dicom_opening, "MOST_FRAMES", 9)
+    monkeypatch.setattr(dicom_header, "MOST_FRAMES", 9)
     made.save_as(tmp_path / "a.dcm")
     refused(tmp_path / "a.dcm", "has more than 9 frames")
-    monkeypatch.setattr(dicom_opening, "MOST_FRAMES", 10)
+    monkeypatch.setattr(dicom_header, "MOST_FRAMES", 10)
     refused(tmp_path / "a.dcm", "has more than 10 frames")
-    monkeypatch.setattr(dicom_opening, "MOST_FRAMES", 11)
+    monkeypatch.setattr(dicom_header, "MOST_FRAMES", 11)
     assert len(read_dicom_seg(tmp_path / "a.dcm")) == 1
-    monkeypatch.setattr(dicom_opening, "LARGEST_ITEM", 100)
+    monkeypatch.setattr(dicom_header, "LARGEST_ITEM", 100)
     refused(tmp_path / "a.dcm", "longer than any honest one")
 
 
 def test_a_header_of_a_gigabyte_is_not_read(made, tmp_path, monkeypatch):
-    monkeypatch.setattr(dicom_opening.Bounded.__init__, "__defaults__", (1 << 16, 1000))
+    monkeypatch.setattr(dicom_header.BoundedFile.__init__, "__defaults__", (1 << 16, 1000))
     made.add_new((0x0008, 0x1115), "SQ", [])
     made.ContentCreatorName = "a" * (1 << 17)
     made.save_as(tmp_path / "a.dcm")

@@ -17,7 +17,7 @@ from test_dicom_seg import hd_enhanced
 from dicom_files import COLUMNS, ROWS, SLICES, image, images, masks, segmentation, series_folder
 from manytruths.core.errors import InputError
 from manytruths.exchange import read_dicom_seg
-from manytruths.exchange.reads import NoPicture
+from manytruths.exchange.readings import NoPicture
 from manytruths.io import probe, read_image
 from mutations import mutated
 

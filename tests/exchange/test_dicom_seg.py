@@ -16,11 +16,10 @@ from PIL import Image
 
 from dicom_files import COLUMNS, OBLIQUE, ROWS, SLICES, SPACING, STEP, image, images, masks, segmentation, series_folder
 from manytruths.core.errors import FormatError, GridError
-from manytruths.exchange.dicom.frames import unpacked_bytes
-from manytruths.exchange.dicom.reading import read_dicom_seg
-from manytruths.exchange.dicom.segments import person
-from manytruths.exchange.gathering import gathered
-from manytruths.io.aligning import align
+from manytruths.exchange.dicom.pixels import decode_rle
+from manytruths.exchange.dicom.segmentations import person_name, read_dicom_seg
+from manytruths.exchange.reading_set import combine_readings
+from manytruths.shape.alignment import align
 
 pytestmark = pytest.mark.filterwarnings("default")
 """highdicom and pydicom warn of their own; what the readers do is looked at in test_nothing_is_said."""
@@ -255,7 +254,7 @@ def test_bits_are_those_of_pydicom_also_where_frames_end_within_a_byte(tmp_path,
     for number, mark in enumerate(read.marks):
         np.testing.assert_array_equal(read.structures()[mark.label], volume(pixels, number))
     raw = pydicom.dcmread(path)
-    for number, frame in read.marks[0].outline.pixels_of.decoded(range(raw.NumberOfFrames)):
+    for number, frame in read.marks[0].outline.pixels_of.decode(range(raw.NumberOfFrames)):
         np.testing.assert_array_equal(frame, raw.pixel_array[number])
 
 
@@ -330,7 +329,7 @@ def test_run_lengths_are_pydicoms():
                 number_of_frames=1,
             )
         )  # fmt: skip
-        assert unpacked_bytes(packed, array.nbytes, array.itemsize) == array.tobytes()
+        assert decode_rle(packed, array.nbytes, array.itemsize) == array.tobytes()
 
 
 def test_fractions_are_refused(ct, tmp_path):
@@ -372,8 +371,8 @@ def test_raters_are_named_by_the_path_the_creator_the_operator_the_series_or_the
     ],
 )
 def test_people_are_called_as_one_says_it(written, said):
-    assert person(written) == said
-    assert person(None if written is None else pydicom.valuerep.PersonName(written)) == said
+    assert person_name(written) == said
+    assert person_name(None if written is None else pydicom.valuerep.PersonName(written)) == said
 
 
 @pytest.mark.parametrize("charset", ["ISO_IR 100", "ISO_IR 192"])
@@ -396,7 +395,7 @@ def test_cases_are_patients_and_more_where_a_patient_has_several_series(tmp_path
         (name, rater) for name in ("p_1_20260131_3", "p_1_20260131_4", "p_2") for rater in "AB"
     ]
     assert {read.subject for read in reads} == {"p.1", "p/2"}
-    assert gathered(reads).cases == ("p_1_20260131_3", "p_1_20260131_4", "p_2")
+    assert combine_readings(reads).cases == ("p_1_20260131_3", "p_1_20260131_4", "p_2")
 
 
 def images_of(folder):

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from dicom_files import COLUMNS, ROWS, SLICES, image, images, masks, segmentation, series_folder, uid
 from manytruths.core.errors import GridError, InputError, LabelError
-from manytruths.exchange.dicom.reading import read_dicom_seg
-from manytruths.exchange.dicom.writing import dicom_sources, write_dicom_seg
+from manytruths.exchange.dicom.segmentations import read_dicom_seg
+from manytruths.exchange.dicom.writing import find_series, write_dicom_seg
 from manytruths.exchange.outlines import Whole
-from manytruths.exchange.reads import Mark, Read
-from manytruths.io import Grid
+from manytruths.exchange.readings import Mark, Reading
+from manytruths.shape.grid import Grid
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -39,7 +39,7 @@ def grid(ct, tmp_path_factory):
 def read_of(grid, masks, rater="Ann", **more):
     """By (name, rank): a mask."""
     marks = tuple(Mark(name, Whole(mask), k, rank) for k, ((name, rank), mask) in enumerate(masks.items()))
-    return Read("p01", rater, grid, marks, **more)
+    return Reading("p01", rater, grid, marks, **more)
 
 
 def blobs(seed, count=2):
@@ -156,7 +156,7 @@ def test_masks_on_a_turned_and_cropped_grid_are_put_onto_the_series(ct, grid, tm
 def test_of_several_series_that_of_the_subject_is_taken(grid, tmp_path):
     for patient in ("p01", "p02"):
         series_folder(tmp_path / "all" / patient, patient=patient)
-    sources = dicom_sources(tmp_path / "all")
+    sources = find_series(tmp_path / "all")
     read = read_of(grid, blobs(0))
     for patient in ("p01", "p02"):
         write_dicom_seg(tmp_path / "a.dcm", replace(read, subject=patient), sources)
@@ -193,7 +193,7 @@ def test_an_image_without_a_place(tmp_path):
     made.SOPClassUID = made.file_meta.MediaStorageSOPClassUID = pydicom.uid.SecondaryCaptureImageStorage
     made.save_as(tmp_path / "i.dcm", enforce_file_format=True)
     mask = np.random.default_rng(0).random((ROWS, COLUMNS)) < 0.5
-    flat = Read(
+    flat = Reading(
         "p01", "Ann", Grid((ROWS, COLUMNS)), (Mark("spot", Whole(mask)), Mark("edge", Whole(mask ^ mask[::-1])))
     )
     write_dicom_seg(tmp_path / "a.dcm", flat, tmp_path / "i.dcm")

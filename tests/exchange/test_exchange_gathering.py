@@ -4,7 +4,7 @@ import pytest
 
 from exchange_reads import read, square
 from manytruths.core.errors import FormatError, GridError, InputError, LabelError, StudyError
-from manytruths.exchange.gathering import case_names, gathered
+from manytruths.exchange.reading_set import case_names, combine_readings
 
 A, B = square(2, 2, 5), square(3, 3, 5)
 
@@ -34,31 +34,31 @@ def test_names_that_lead_out_of_the_folder(image):
 
 
 def test_what_fits_together():
-    found = gathered([read(marks=[A]), read(rater="ben", marks=[B]), read("p02.png")])
+    found = combine_readings([read(marks=[A]), read(rater="ben", marks=[B]), read("p02.png")])
     assert (found.cases, found.raters, found.structures) == (("p01", "p02"), ("anna", "ben"), ("lesion",))
 
 
 def test_a_rater_who_reads_a_case_twice():
     twice = [read(marks=[A], started="2024-02-01"), read(marks=[B], started="2024-01-01"), read(rater="ben", marks=[A])]
     with pytest.raises(StudyError, match=r"rater anna read case p01 twice in anna\.xml; name the raters apart"):
-        gathered(twice)
-    found = gathered(twice, sessions=True)
+        combine_readings(twice)
+    found = combine_readings(twice, sessions=True)
     by = {(one.rater, one.session): one.started for one in found.reads}
     assert by == {("anna", "1"): "2024-01-01", ("anna", "2"): "2024-02-01", ("ben", "1"): ""}
 
 
 def test_sizes_that_differ():
     with pytest.raises(GridError, match=r"case p01: its image has 31 × 20 pixels in ben.xml and 30 × 20 in anna.xml"):
-        gathered([read(), read(rater="ben", shape=(20, 31))])
+        combine_readings([read(), read(rater="ben", shape=(20, 31))])
 
 
 def test_a_name_that_one_rater_alone_uses():
     other = square(1, 1, 4, "Lesoin")
     reads = [read(marks=[A]), read(rater="ben", marks=[B, other]), read(rater="eva", marks=[A])]
     with pytest.raises(LabelError, match=r"alone uses: 'Lesoin' \(ben; 'lesion'\?\); .*--names Lesoin=lesion"):
-        gathered(reads)
-    assert gathered(reads, names={"Lesoin": "lesion"}).structures == ("lesion",)
-    assert gathered(reads, names={"Lesoin": "Lesoin"}).structures == ("Lesoin", "lesion")
+        combine_readings(reads)
+    assert combine_readings(reads, rename_label={"Lesoin": "lesion"}).structures == ("lesion",)
+    assert combine_readings(reads, rename_label={"Lesoin": "Lesoin"}).structures == ("Lesoin", "lesion")
 
 
 def test_every_lonely_name_is_listed_with_whose_it_is():
@@ -69,48 +69,50 @@ def test_every_lonely_name_is_listed_with_whose_it_is():
     with pytest.raises(
         LabelError, match=r"'Tumor' \(anna; 'tumour'\?\), 'gland' \(anna\), 'tumour' \(ben; 'Tumor'\?\)"
     ):
-        gathered(reads)
+        combine_readings(reads)
 
 
 def test_one_rater_may_use_any_name():
-    assert gathered([read(marks=[A]), read(rater="ben")]).structures == ("lesion",)
+    assert combine_readings([read(marks=[A]), read(rater="ben")]).structures == ("lesion",)
 
 
 def test_names_that_are_not_there():
     with pytest.raises(LabelError, match="there is no structure 'leison' to rename; did you mean 'lesion'"):
-        gathered([read(marks=[A])], names={"leison": "lesion"})
+        combine_readings([read(marks=[A])], rename_label={"leison": "lesion"})
     with pytest.raises(StudyError, match="there is no rater 'ana' to rename; raters are anna"):
-        gathered([read(marks=[A])], raters={"ana": "Anna"})
+        combine_readings([read(marks=[A])], rename_rater={"ana": "Anna"})
 
 
 def test_raters_are_renamed_and_so_are_parents():
-    found = gathered([read(marks=[A]), read(rater="ben", marks=[A], based_on="anna")], raters={"anna": "Dr. A"})
+    found = combine_readings(
+        [read(marks=[A]), read(rater="ben", marks=[A], based_on="anna")], rename_rater={"anna": "Dr. A"}
+    )
     assert [(one.rater, one.based_on) for one in found.reads] == [("Dr. A", ""), ("ben", "Dr. A")]
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "a\\b", "a\0"])
 def test_raters_who_cannot_be_folders(name):
     with pytest.raises(StudyError, match="cannot be a folder"):
-        gathered([read(rater=name, marks=[A])])
+        combine_readings([read(rater=name, marks=[A])])
 
 
 def test_parents_that_are_not_there():
     with pytest.raises(StudyError, match="case p01: the read of ben is based on 'model', of which there is no read"):
-        gathered([read(marks=[A]), read(rater="ben", marks=[A], based_on="model")])
+        combine_readings([read(marks=[A]), read(rater="ben", marks=[A], based_on="model")])
 
 
 def test_reads_that_are_based_on_each_other():
     reads = [read(rater=who, marks=[A], based_on=on) for who, on in (("anna", "ben"), ("ben", "eva"), ("eva", "anna"))]
     with pytest.raises(StudyError, match=r"based on each other \(anna → ben → eva → anna\)"):
-        gathered(reads)
+        combine_readings(reads)
 
 
 def test_a_parent_who_read_it_twice():
     reads = [read(marks=[A], started="1"), read(marks=[A], started="2"), read(rater="ben", marks=[A], based_on="anna")]
     with pytest.raises(StudyError, match="based on 'anna', who read it more than once"):
-        gathered(reads, sessions=True)
+        combine_readings(reads, sessions=True)
     reads[2] = read(rater="ben", marks=[A], based_on="anna/2")
-    assert [one.session for one in gathered(reads, sessions=True).reads].count("1") == 2
+    assert [one.session for one in combine_readings(reads, sessions=True).reads].count("1") == 2
 
 
 def test_names_are_the_same_where_they_look_the_same():
@@ -119,7 +121,7 @@ def test_names_are_the_same_where_they_look_the_same():
     reads = [read(f"{composed}.png", "anna", [square(2, 2, 5, composed)])]
     reads += [read(f"{apart} .png", "ben", [square(2, 2, 5, f"{apart} ")], based_on=f"bj{apart}")]
     reads += [read(f"{apart}.png", f"bj{composed}", [square(2, 2, 5, apart)])]
-    found = gathered(reads, names={apart: "size"})
+    found = combine_readings(reads, rename_label={apart: "size"})
     assert (found.cases, found.structures) == ((composed,), ("size",))
 
 
@@ -127,10 +129,10 @@ def test_shapes_that_are_no_areas_are_counted_and_named():
     reads = [read(marks=[A], left_out={"points": 3, "polyline": 1}), read("p02.png", left_out={"points": 1})]
     told = r"case p01, rater anna: 3 points; case p01, rater anna: 1 polyline; .*--skip points,polyline or .*--widen"
     with pytest.raises(InputError, match=told):
-        gathered(reads)
+        combine_readings(reads)
     with pytest.raises(InputError, match=r"1 polyline; leave"):
-        gathered(reads, skip=["points"])
-    found = gathered(reads, skip=["points", "polyline"])
+        combine_readings(reads, skip=["points"])
+    found = combine_readings(reads, skip=["points", "polyline"])
     assert found.left_out == {
         ("p01", "anna", "points"): 3,
         ("p01", "anna", "polyline"): 1,
@@ -140,13 +142,13 @@ def test_shapes_that_are_no_areas_are_counted_and_named():
 
 def test_nothing_at_all():
     with pytest.raises(StudyError, match="no image at all"):
-        gathered([])
+        combine_readings([])
 
 
 def test_a_long_line_of_edits_takes_no_time():
     names = [f"r{k}" for k in range(2000)]
     reads = [read(rater=name, marks=[A], based_on=before) for name, before in zip(names, ["", *names], strict=False)]
-    assert len(gathered(reads).reads) == 2000
+    assert len(combine_readings(reads).reads) == 2000
     reads[0] = read(rater="r0", marks=[A], based_on="r1999")
     with pytest.raises(StudyError, match="based on each other"):
-        gathered(reads)
+        combine_readings(reads)

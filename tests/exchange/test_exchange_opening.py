@@ -7,9 +7,9 @@ import zipfile
 import pytest
 
 from manytruths.core.errors import CallError, FormatError, InputError
-from manytruths.exchange import opening
-from manytruths.exchange.opening import about, archive_or_file, copy_picture, elements, image_grid, json_of
-from manytruths.exchange.reads import Stored
+from manytruths.exchange import documents
+from manytruths.exchange.documents import about, archive_or_file, copy_picture, elements, image_grid, json_of
+from manytruths.exchange.readings import Stored
 from manytruths.exchange.sources import sources
 
 BOMB = (
@@ -55,7 +55,7 @@ def test_large_files_are_read_piece_by_piece():
 
 
 def test_archives_that_unpack_to_more_than_they_should(tmp_path, monkeypatch):
-    monkeypatch.setattr(opening, "LARGEST_XML", 1 << 20)
+    monkeypatch.setattr(documents, "LARGEST_XML", 1 << 20)
     path = tmp_path / "bomb.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("annotations.xml", b"<annotations>" + b" " * (2 << 20))
@@ -85,7 +85,7 @@ def test_json(tmp_path, monkeypatch):
         path.write_text(text)
         with pytest.raises(FormatError, match=r"a\.json"):
             json_of(path, dict)
-    monkeypatch.setattr(opening, "LARGEST_TEXT", 10)
+    monkeypatch.setattr(documents, "LARGEST_TEXT", 10)
     path.write_text('{"a": [1, 2, 3, 4]}')
     with pytest.raises(FormatError, match="export it in parts"):
         json_of(path, dict)
@@ -145,7 +145,7 @@ def test_archives_with_too_long_a_list(count, tmp_path, monkeypatch):
     with archive_or_file(path, "annotations.xml") as (stream, found):
         assert stream.read() == b"<annotations/>"
         assert len(found.namelist()) == count + 1
-    monkeypatch.setattr(opening, "LARGEST_LIST", 50 * count)
+    monkeypatch.setattr(documents, "LARGEST_LIST", 50 * count)
     with pytest.raises(FormatError, match="lists what it holds in"), archive_or_file(path, "annotations.xml"):
         pass
     with pytest.raises(FormatError, match="lists what it holds in"):

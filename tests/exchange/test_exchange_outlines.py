@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from manytruths.core.errors import InputError
 from manytruths.exchange.outlines import MOST_POINTS, Bitmap, Ellipse, Line, Polygon, Whole, box
-from manytruths.shape.polygons import rasterise
+from manytruths.shape.polygons import rasterise_polygon
 
 SHAPE = (17, 23)
 
@@ -34,13 +34,13 @@ points = st.tuples(places, places)
     st.lists(st.lists(points, min_size=3, max_size=7), min_size=1, max_size=3), st.sampled_from(["centre", "inclusive"])
 )
 def test_a_polygon_in_its_window_is_the_polygon(rings, rule):
-    assert (drawn(Polygon.of(rings, rule)) == rasterise(rings, SHAPE, rule)).all()
+    assert (drawn(Polygon.of(rings, rule)) == rasterise_polygon(rings, SHAPE, rule)).all()
 
 
 @given(st.lists(points, min_size=3, max_size=7))
 def test_a_polygon_by_cocos_rule(ring):
     ring = [(max(0, x), max(0, y)) for x, y in ring]
-    assert (drawn(Polygon.of([ring], "coco")) == rasterise([ring], SHAPE, "coco")).all()
+    assert (drawn(Polygon.of([ring], "coco")) == rasterise_polygon([ring], SHAPE, "coco")).all()
 
 
 @given(points, st.floats(0.3, 15), st.floats(0.3, 15), st.floats(-400, 400))

@@ -14,9 +14,9 @@ from PIL import Image
 
 from json_exports import grafted, refused, survives
 from manytruths.core.errors import InputError
-from manytruths.exchange.gathering import gathered
-from manytruths.exchange.labelme.reading import read_labelme
-from manytruths.exchange.reads import Choices
+from manytruths.exchange.labelme import read_labelme
+from manytruths.exchange.reading_set import combine_readings
+from manytruths.exchange.readings import ImportOptions
 from mutations import mutated
 
 
@@ -77,7 +77,7 @@ def test_raters_are_folders_or_what_the_template_says(tmp_path):
     }  # fmt: skip
     found = read_labelme(tmp_path / "{rater}" / "{case}.json")
     assert {(one.rater, one.case) for one in found} == {("anna", "p01"), ("björn", "p01"), ("björn", "p02")}
-    assert gathered(read_labelme([f"eva={tmp_path / 'anna'}", tmp_path / "björn"])).raters == ("björn", "eva")
+    assert combine_readings(read_labelme([f"eva={tmp_path / 'anna'}", tmp_path / "björn"])).raters == ("björn", "eva")
 
 
 def test_without_shapes_it_is_empty(tmp_path):
@@ -92,7 +92,7 @@ def test_what_is_no_area_is_counted(tmp_path):
     path = written(tmp_path, *shapes)
     (found,) = read_labelme(path)
     assert (found.left_out, found.status) == ({"polyline": 2, "points": 2}, "done")
-    (wide,) = read_labelme(path, Choices(widen=2.0))
+    (wide,) = read_labelme(path, ImportOptions(widen=2.0))
     assert (len(wide.marks), wide.left_out) == (2, {"points": 2})
 
 
@@ -103,7 +103,7 @@ def test_ranks_flags_groups_and_descriptions(tmp_path):
     mark = read_labelme(path)[0].marks[0]
     assert mark.rank == 2
     assert dict(mark.attributes) == {"group_id": "3", "description": "größer", "sure": "true"}
-    assert read_labelme(path, Choices(rank="severity"))[0].marks[0].rank == 4
+    assert read_labelme(path, ImportOptions(rank="severity"))[0].marks[0].rank == 4
 
 
 def test_sizes_from_the_picture(tmp_path):
@@ -188,7 +188,7 @@ def test_what_is_no_json(tmp_path, data):
 
 def test_a_name_that_is_none(tmp_path):
     with pytest.raises(InputError, match="no name"):
-        gathered(read_labelme(written(tmp_path, imagePath="/")))
+        combine_readings(read_labelme(written(tmp_path, imagePath="/")))
 
 
 def honest():
@@ -204,7 +204,7 @@ def honest():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("choices", [Choices(), Choices(rule="coco", widen=2.0)])
+@pytest.mark.parametrize("choices", [ImportOptions(), ImportOptions(rule="coco", widen=2.0)])
 def test_damaged_bytes(tmp_path, choices):
     data, path, used = json.dumps(honest()).encode(), tmp_path / "a.json", 0
     for seed in range(600):
@@ -218,5 +218,5 @@ def test_damaged_trees(tmp_path):
     tree, path, used = honest(), tmp_path / "a.json", 0
     for seed in range(1000):
         path.write_bytes(grafted(tree, seed))
-        used += survives(read_labelme, path, Choices(widen=2.0))
+        used += survives(read_labelme, path, ImportOptions(widen=2.0))
     assert 50 < used < 950

@@ -18,15 +18,12 @@ from PIL import Image
 from exchange_reads import bits, read, square
 from json_exports import come_back, panels
 from manytruths.core.errors import CallError, InputError
-from manytruths.exchange.coco.reading import read_coco
-from manytruths.exchange.coco.writing import write_coco
-from manytruths.exchange.labelme.reading import read_labelme
-from manytruths.exchange.labelme.writing import write_labelme
-from manytruths.exchange.labelstudio.reading import read_labelstudio
-from manytruths.exchange.labelstudio.writing import write_labelstudio
-from manytruths.exchange.outlines import Polygon
-from manytruths.exchange.reads import Mark
-from manytruths.exchange.whole_runs import United
+from manytruths.exchange.coco import read_coco, write_coco
+from manytruths.exchange.labelme import read_labelme, write_labelme
+from manytruths.exchange.labelstudio import read_labelstudio
+from manytruths.exchange.labelstudio_writer import write_labelstudio
+from manytruths.exchange.outlines import Polygon, United
+from manytruths.exchange.readings import Mark
 
 again = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manytruths.core.errors import FormatError
-from manytruths.exchange.labelstudio.brush import SIZES, brush_bytes, brush_runs
-from manytruths.exchange.run_lengths import filled
+from manytruths.exchange.run_lengths import SIZES, brush_bytes, brush_runs, filled
 
 
 class Bits:

@@ -9,9 +9,9 @@ import pytest
 from test_labelstudio_reading import annotation, polygon, result, task
 
 from json_exports import grafted, survives
-from manytruths.exchange.labelstudio.brush import brush_bytes
-from manytruths.exchange.labelstudio.reading import read_labelstudio
-from manytruths.exchange.reads import Choices
+from manytruths.exchange.labelstudio import read_labelstudio
+from manytruths.exchange.readings import ImportOptions
+from manytruths.exchange.run_lengths import brush_bytes
 from mutations import mutated
 
 
@@ -46,7 +46,7 @@ def short():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [honest, short])
-@pytest.mark.parametrize("choices", [Choices(), Choices(rule="coco", widen=2.0)])
+@pytest.mark.parametrize("choices", [ImportOptions(), ImportOptions(rule="coco", widen=2.0)])
 def test_damaged_bytes(tmp_path, make, choices):
     data, path = json.dumps(make()).encode(), tmp_path / "a.json"
     path.write_bytes(data)
@@ -64,5 +64,5 @@ def test_damaged_trees(tmp_path, make):
     tree, path, used = make(), tmp_path / "a.json", 0
     for seed in range(1000):
         path.write_bytes(grafted(tree, seed))
-        used += survives(read_labelstudio, path, Choices(widen=2.0))
+        used += survives(read_labelstudio, path, ImportOptions(widen=2.0))
     assert 50 < used < 950

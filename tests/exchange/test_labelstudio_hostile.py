@@ -10,9 +10,9 @@ from test_labelstudio_reading import annotation, export, polygon, result, task
 
 from json_exports import memory, refused
 from manytruths.core.errors import InputError
-from manytruths.exchange.gathering import gathered
-from manytruths.exchange.labelstudio.brush import brush_bytes
-from manytruths.exchange.labelstudio.reading import read_labelstudio
+from manytruths.exchange.labelstudio import read_labelstudio
+from manytruths.exchange.reading_set import combine_readings
+from manytruths.exchange.run_lengths import brush_bytes
 
 BRUSH = list(brush_bytes(np.eye(20, 40, dtype=bool)))
 
@@ -98,7 +98,7 @@ def test_names_that_lead_out(tmp_path, name):
     assert reads[0].picture is None
     if "%00" not in name:
         with pytest.raises(InputError, match="an image is called"):
-            gathered(reads)
+            combine_readings(reads)
 
 
 HEAD = b'[{"id":1,"data":{"image":"a.png"},"annotations":[{"result":['

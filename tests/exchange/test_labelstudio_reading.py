@@ -11,10 +11,10 @@ from PIL import Image
 
 from json_exports import refused
 from manytruths.core.errors import InputError, StudyError
-from manytruths.exchange.gathering import gathered
-from manytruths.exchange.labelstudio.brush import brush_bytes
-from manytruths.exchange.labelstudio.reading import read_labelstudio
-from manytruths.exchange.reads import Choices
+from manytruths.exchange.labelstudio import read_labelstudio
+from manytruths.exchange.reading_set import combine_readings
+from manytruths.exchange.readings import ImportOptions
+from manytruths.exchange.run_lengths import brush_bytes
 
 WIDTH, HEIGHT = 40, 20
 
@@ -158,8 +158,8 @@ def test_what_is_no_area_is_counted(tmp_path):
     assert found.left_out == {"points": 2, "polyline": 2, "bitmask": 1}
     assert len(found.marks) == 1
     with pytest.raises(InputError, match="2 points"):
-        gathered([found])
-    wide = read_one(tmp_path, *results[:4], choices=Choices(widen=3))
+        combine_readings([found])
+    wide = read_one(tmp_path, *results[:4], choices=ImportOptions(widen=3))
     assert (len(wide.marks), wide.left_out) == (2, {"points": 2})
 
 
@@ -219,8 +219,8 @@ def test_the_same_rater_twice(tmp_path):
     second = annotation(polygon(), created_at="2024-01-01", id=12)
     found = read_labelstudio(export(tmp_path, task(first, second)))
     with pytest.raises(StudyError, match="twice"):
-        gathered(found)
-    assert [one.session for one in gathered(found, sessions=True).reads] == ["1", "2"]
+        combine_readings(found)
+    assert [one.session for one in combine_readings(found, sessions=True).reads] == ["1", "2"]
 
 
 def test_ground_truth_is_an_attribute(tmp_path):
@@ -246,13 +246,13 @@ def test_what_an_annotation_started_from(tmp_path):
     assert [(one.rater, one.based_on) for one in found] == [
         ("a", "unet"), ("b", "a"), ("b", "b/1"), ("unet", "")
     ]  # fmt: skip
-    assert len(gathered(found, sessions=True).reads) == 4
+    assert len(combine_readings(found, sessions=True).reads) == 4
 
 
 def test_a_parent_that_is_not_in_the_file(tmp_path):
     path = export(tmp_path, task(annotation(polygon(), parent_prediction=5), predictions=[5]))
     with pytest.raises(StudyError, match="based on 'prediction 5'"):
-        gathered(read_labelstudio(path))
+        combine_readings(read_labelstudio(path))
 
 
 def test_a_parent_inside_the_annotation(tmp_path):
@@ -302,7 +302,7 @@ def test_the_size_of_an_image_without_marks(tmp_path):
     path = export(tmp_path, task(annotation(by="a"), annotation(polygon(), by="b")), alone)
     refused(read_labelstudio, path, "task 2", "p02.png", "--images")
     Image.new("L", (7, 5)).save(tmp_path / "other" / "p02.png")
-    assert [one.grid.shape for one in read_labelstudio(path, Choices(images=tmp_path / "other"))][-1] == (5, 7)
+    assert [one.grid.shape for one in read_labelstudio(path, ImportOptions(images=tmp_path / "other"))][-1] == (5, 7)
     refused(read_labelstudio, path, "--images")
     (tmp_path / "other" / "p02.png").rename(tmp_path / "p02.png")
     found = read_labelstudio(path)

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from exchange_reads import bits, read, square
 from json_exports import come_back, panels
 from manytruths.core.errors import CallError, InputError
-from manytruths.exchange.labelstudio.reading import read_labelstudio
-from manytruths.exchange.labelstudio.writing import labelstudio_configuration, write_labelstudio
+from manytruths.exchange.labelstudio import read_labelstudio
+from manytruths.exchange.labelstudio_writer import labelstudio_configuration, write_labelstudio
 from manytruths.exchange.outlines import Polygon
-from manytruths.exchange.reads import Mark
+from manytruths.exchange.readings import Mark
 
 again = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from manytruths.core.errors import InputError, ManytruthsError
-from manytruths.exchange.slicer.reading import read_slicer
+from manytruths.exchange.slicer import read_slicer
 from segmentations import IMAGE, layered, seg_nrrd, segment
 
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import slicerio
 
-from manytruths.exchange.reads import Choices
-from manytruths.exchange.slicer.reading import read_slicer
+from manytruths.exchange.readings import ImportOptions
+from manytruths.exchange.slicer import read_slicer
 from segmentations import AFFINE, IMAGE, geometry, moved, seg_nrrd, segment
 
 REAL = Path(slicerio.__file__).parent / "data"
@@ -142,7 +142,7 @@ def test_nothing_marked_is_empty_and_a_lone_voxel_is_no_grid(tmp_path: Path) -> 
     some = seg_nrrd(tmp_path / "some.seg.nrrd", blank(), segment(0, "lesion", 1, 0) | told)
     for read in read_slicer([none, some]):
         assert (read.status, read.marks, read.grid.shape) == ("empty", (), IMAGE.shape)
-    assert {read.status for read in read_slicer(tmp_path, Choices(blank="unread"))} == {"unread"}
+    assert {read.status for read in read_slicer(tmp_path, ImportOptions(blank="unread"))} == {"unread"}
 
 
 def test_a_segment_without_voxels_is_known_by_name(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_a_rank_is_a_tag(tmp_path: Path) -> None:
     voxels = blank()
     voxels[3] = 1
     keys = segment(0, "lesion", 1, 0, Tags="Segmentation.Status:completed|severity:2|")
-    [read] = read_slicer(seg_nrrd(tmp_path / "p01.seg.nrrd", voxels, keys), Choices(rank="severity"))
+    [read] = read_slicer(seg_nrrd(tmp_path / "p01.seg.nrrd", voxels, keys), ImportOptions(rank="severity"))
     assert (read.marks[0].rank, read.marks[0].attributes["status"]) == (2, "completed")
 
 

@@ -296,12 +296,10 @@ def test_notes_say_what_cannot_be_learnt(capsys, tmp_path):
 
 
 def test_from_python(tmp_path):
-    from manytruths.analyses.export.verb import export_nnunet
-
     study = write_cases(tmp_path, cases=2)
     masks, _, images = template(tmp_path)
-    done = export_nnunet(mt.Study.open(masks, images=images), tmp_path / "raw", number=7, name="Seven")
+    done = mt.export(mt.Study.open(masks, images=images), "nnunet", to=tmp_path / "raw", id=7, name="Seven")
     assert done.folder == tmp_path / "raw/Dataset007_Seven"
     expected = np.mean([[naive_settled(m, 9) == 9] for m in study.values()])
-    assert done.disputed == pytest.approx(expected)
+    assert done.summary()["disputed_share"] == pytest.approx(expected)
     assert all((done.folder / path).is_file() for path in done.files)

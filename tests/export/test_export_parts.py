@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from manytruths.analyses.export.folds import folds_of
-from manytruths.analyses.export.names import plain_names
-from manytruths.analyses.export.numbering import Numbering
-from manytruths.analyses.export.plan import ExportPlan
+from manytruths.analyses.export.targets import Numbering
+from manytruths.analyses.export.training_set import TrainingOptions, folds_of, plain_names
 from manytruths.core.errors import CallError, LabelError
 from manytruths.core.labels import Labels
 
@@ -81,8 +79,8 @@ def test_too_many_labels_are_refused():
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"reference": "vote:0.5,staple"}, "one method"),
-        ({"reference": "stapel"}, "did you mean 'staple'"),
+        ({"consensus": "vote:0.5,staple"}, "one method"),
+        ({"consensus": "stapel"}, "did you mean 'staple'"),
         ({"folds": 1}, "at least 2"),
         ({"seed": -1}, "at least 0"),
         ({"disputed": "maybe"}, "one of reference, ignore, soft, replicate"),
@@ -91,7 +89,7 @@ def test_too_many_labels_are_refused():
 )
 def test_plans_that_have_no_answer(wrong, said):
     with pytest.raises(CallError, match=said):
-        ExportPlan(**wrong)
+        TrainingOptions(**wrong)
 
 
 def test_numbers_of_a_mask():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import manytruths as mt
 from study_folders import disc, files, pixels, run, table, volume, write_nifti, write_npy, write_nrrd, write_png
 
 AFFINE = np.array([[0, -0.7, 0, 10], [0.5, 0, 0, -3], [0, 0, 2.5, 7], [0, 0, 0, 1]])
@@ -82,15 +83,10 @@ def test_other_formats(suffix, kept, capsys, tmp_path):
 
 
 def test_arrays_in_memory(tmp_path):
-    from manytruths.analyses.fuse.fusing import FusePlan
-    from manytruths.analyses.fuse.verb import fuse as run_fuse
-    from manytruths.analyses.fuse.verb import write
-    from manytruths.study import Study
-
-    study = Study.from_arrays({"p1": {r: disc(x=x) for r, x in SPREAD.items()}})
-    found = run_fuse(study, FusePlan(("vote:0.5", "staple"), {}, tmp_path))
-    write(found, tmp_path)
-    assert (np.load(tmp_path / "consensus/vote-0.5/p1.npy") == (sum(disc(x=x) for x in SPREAD.values()) >= 2)).all()
+    study = mt.Study.from_arrays({"p1": {r: disc(x=x) for r, x in SPREAD.items()}})
+    mt.fuse(study, consensus="vote:0.5,staple", out=tmp_path, resamples=20)
+    marked = sum(disc(x=x) for x in SPREAD.values()) >= 2
+    assert (np.load(tmp_path / "fuse/consensus/vote-0.5/p1.npy") == marked).all()
 
 
 def test_names_that_need_care(capsys, tmp_path):

@@ -211,7 +211,7 @@ def test_staple_options_arrive(capsys, tmp_path):
     for options, named in (
         (("--prior", "0.3"), {"prior": 0.3}),
         (("--prior", "marked"), {"prior": "marked"}),
-        (("--consensus-items", "leave_out"), {"consensus_items": "leave_out"}),
+        (("--consensus-items", "leave_out"), {"unanimous": "exclude"}),
         (("--map-prior", "5,1.5"), {"map_prior": (5, 1.5)}),
     ):
         out = fused(capsys, template, tmp_path / "out", "staple", *options)

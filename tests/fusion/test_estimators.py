@@ -19,19 +19,19 @@ from manytruths.core.undefined import reason
 from manytruths.fusion import (
     Consensus,
     acceptable_region,
+    consensus_methods,
     cooke_weights,
-    excluded_vote,
     inner_outer_ratio,
     inner_region,
-    methods,
     outer_region,
     plurality,
     register,
     simple,
     staple,
     vote,
+    vote_without_outliers,
 )
-from manytruths.fusion.excluded import outlying
+from manytruths.fusion.vote import find_outliers
 from manytruths.raters import rater_differences
 
 VOID = 9
@@ -91,9 +91,9 @@ def test_simple_without_marks_or_with_one_rater() -> None:
     assert "one rater" in alone.note
 
 
-@pytest.mark.parametrize("options", [{"alpha": 0}, {"score": "kappa"}, {"most": 0}])
+@pytest.mark.parametrize("options", [{"alpha": 0}, {"score": "kappa"}, {"max_iter": 0}])
 def test_simple_wrong_calls(options: dict[str, object]) -> None:
-    with pytest.raises(CallError, match="simple wants"):
+    with pytest.raises(CallError, match="alpha is above 0, score"):
         simple(mt.tally([[0, 1]]), **options)  # type: ignore[arg-type]
 
 
@@ -103,12 +103,12 @@ def test_simple_wrong_calls(options: dict[str, object]) -> None:
 @given(gappy)
 def test_outliers_are_those_of_the_raters_room(masks: np.ndarray) -> None:
     table = mt.tally(masks, void=VOID, labels=[0, 1])
-    assert outlying(table) == rater_differences(table).outliers
+    assert find_outliers(table) == rater_differences(table).outliers
 
 
 def test_excluded_vote_is_the_vote_of_the_others() -> None:
     masks = dict(zip("ABCD", (np.random.default_rng(0).random((4, 50)) < 0.4).astype(int), strict=True))
-    found = excluded_vote(mt.tally(masks), 0.5, ["B"])
+    found = vote_without_outliers(mt.tally(masks), 0.5, ["B"])
     rest = {name: mask for name, mask in masks.items() if name != "B"}
     assert (mt.paint(found.hard, masks) == mt.paint(vote(mt.tally(rest)).hard, rest)).all()
     assert (found.method, found.excluded, found.raters) == ("excl:0.5", ("B",), ("A", "C", "D"))
@@ -116,15 +116,15 @@ def test_excluded_vote_is_the_vote_of_the_others() -> None:
 
 def test_one_rater_left_and_none() -> None:
     table = mt.tally({"A": [1, VOID, 0], "B": [0, 1, 1]}, void=VOID)
-    found = excluded_vote(table, 0.5, ["B"])
+    found = vote_without_outliers(table, 0.5, ["B"])
     assert "only A is left" in found.note
     assert "1 items were rated by nobody who is left" in found.note
     assert np.isfinite(found.probability).all()
     for wrong in (["A", "B"], ["C"]):
         with pytest.raises(CallError, match="leaves one"):
-            excluded_vote(table, 0.5, wrong)
+            vote_without_outliers(table, 0.5, wrong)
     with pytest.raises(CallError, match="exchangeable"):
-        excluded_vote(mt.tally([[1, 0], [1, 1]], raters="exchangeable"))
+        vote_without_outliers(mt.tally([[1, 0], [1, 1]], raters="exchangeable"))
 
 
 # -- Cooke's weights --------------------------------------------------------------------------------
@@ -240,7 +240,7 @@ def test_staple_says_what_is_odd(masks: dict[str, list[int]], words: str) -> Non
 
 
 def test_staple_says_that_it_did_not_converge() -> None:
-    found = staple(mt.tally({"A": [1, 1, 0, 0], "B": [1, 0, 0, 0], "C": [1, 1, 0, 1]}), most=3)
+    found = staple(mt.tally({"A": [1, 1, 0, 0], "B": [1, 0, 0, 0], "C": [1, 1, 0, 1]}), max_iter=3)
     assert found.ended == "stopped"
     assert "not converged: after 3 iterations" in found.note
 
@@ -282,7 +282,7 @@ def test_rooms_can_register(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(registry, "_REGISTER", dict(registry._REGISTER))
     register("lowest", lambda table, share=0.1: vote(table, share), argument="share", example="lowest:0.1")
-    assert "lowest:0.1" in methods()
+    assert "lowest:0.1" in consensus_methods()
     assert consensus(mt.tally([[1, 0], [0, 0]]), "lowest:0.3").method == "vote:0.3"
     assert sorted(room.__all__) == room.__all__
 

@@ -64,7 +64,7 @@ def test_rankings_of_table_2(table: Tally, region: str) -> None:
 
 
 def test_rates_of_staple_are_the_soft_ones(table: Tally) -> None:
-    found = staple(table, tolerance=1e-12, most=100_000)
+    found = staple(table, tol=1e-12, max_iter=100_000)
     assert soft_sensitivity(table, found) == pytest.approx(found.sensitivity, abs=1e-9)
     assert soft_specificity(table, found.probability) == pytest.approx(found.specificity, abs=1e-9)
 

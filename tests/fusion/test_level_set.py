@@ -13,8 +13,7 @@ from scipy import ndimage
 import manytruths as mt
 from data_folder import data
 from manytruths.core.errors import CallError, GridError, InputError
-from manytruths.fusion.level_set import LevelSet, lsml, lsmlp
-from manytruths.fusion.level_set_scene import Scene
+from manytruths.fusion.level_set import LevelSet, Scene, lsml, lsmlp
 from manytruths.shape.narrow_band import FAR, Contour, outline_length
 
 VOID = 9
@@ -68,7 +67,7 @@ def test_the_prior_keeps_detail_that_raters_draw() -> None:
     rng = np.random.default_rng(0)
     masks = [star ^ (rng.random(star.shape) < 0.05) for _ in range(3)]
     assert dice(lsmlp(masks, 8).hard, star) > dice(lsml(masks, 8).hard, star)
-    assert lsmlp(masks, 8).price < 8
+    assert lsmlp(masks, 8).penalty < 8
     assert lsmlp(masks, leeway=1e6).hard.tolist() == lsml(masks).hard.tolist()
 
 
@@ -276,8 +275,8 @@ CORNERS = [np.roll(np.pad(np.ones((3, 3), int), ((0, 9), (0, 9))), shift, (0, 1)
         ([BLOCK, BLOCK], {"region": "union"}, "everything marked", "no item is background"),
         ([BLOCK, BLOCK, FULL], {"region": BLOCK}, "everything marked", "no item is background"),
         ([BLOCK, EMPTY], {"region": "union"}, "no contour", "larger region"),
-        ([BLOCK, BLOCK, BLOCK], {"length": 1e6}, "vanished", "smaller length"),
-        ([BLOCK, np.roll(BLOCK, 3, 0), np.roll(BLOCK, 3, 1)], {"most": 1}, "stopped", "most="),
+        ([BLOCK, BLOCK, BLOCK], {"length_penalty": 1e6}, "vanished", "smaller length_penalty"),
+        ([BLOCK, np.roll(BLOCK, 3, 0), np.roll(BLOCK, 3, 1)], {"max_iter": 1}, "stopped", "max_iter="),
         ([FULL * VOID, FULL * VOID], {"void": VOID}, "nothing marked", "nobody rated"),
         (np.zeros((2, 0, 5), int), {}, "nothing marked", "nobody rated"),
         ([BLOCK, BLOCK, FULL], {"prior": "marked"}, "converged", "3 marked everything"),
@@ -289,18 +288,18 @@ def test_bad_input_is_defined_and_says_so(method: object, masks: list, options: 
     assert found.hard.shape == found.probability.shape == np.shape(masks[0])
     assert np.isfinite(found.probability).all()
     assert np.isfinite(found.energy).all()
-    assert np.isfinite(found.price)
+    assert np.isfinite(found.penalty)
 
 
 @pytest.mark.parametrize(
     ("options", "error", "match"),
     [
-        ({"length": -1}, CallError, "length"),
-        ({"length": np.nan}, CallError, "length"),
+        ({"length_penalty": -1}, CallError, "length_penalty"),
+        ({"length_penalty": np.nan}, CallError, "length_penalty"),
         ({"prior": 1}, CallError, "prior"),
         ({"prior": "estimated"}, CallError, "prior"),
-        ({"most": 0}, CallError, "most"),
-        ({"tolerance": -1}, CallError, "tolerance"),
+        ({"max_iter": 0}, CallError, "max_iter"),
+        ({"tol": -1}, CallError, "tol"),
         ({"spacing": (1, 0)}, CallError, "spacing"),
         ({"spacing": (1, 1, 1)}, CallError, "spacing"),
         ({"region": "modified_background"}, CallError, "give a mask"),
@@ -325,7 +324,7 @@ def test_more_labels_and_no_leeway() -> None:
 @settings(max_examples=60)
 def test_always_defined(masks: np.ndarray, price: float) -> None:
     for method in (lsml, lsmlp):
-        found = method(masks, price, void=VOID, most=60)
+        found = method(masks, price, void=VOID, max_iter=60)
         assert ((found.probability >= 0) & (found.probability <= 1)).all()
         assert (found.probability[found.hard] >= 0.5).all()
         assert (found.probability[~found.hard] <= 0.5).all()

@@ -80,7 +80,7 @@ def test_same_as_pixel_by_pixel(steps: int, share_void: float) -> None:
     masks = np.array([m.ravel()[:300] for m in noise(steps, 4)])
     masks[rng.random(masks.shape) < share_void] = VOID
     table = mt.tally(masks, void=VOID)
-    found = staple(table, 0.2, tolerance=0, most=steps)
+    found = staple(table, 0.2, tol=0, max_iter=steps)
     w, p, q = by_pixel(masks, 0.2, steps)
     assert mt.paint(found.probability, masks, table, void=VOID) == pytest.approx(w, abs=1e-12)
     assert found.sensitivity == pytest.approx(p, abs=1e-12)
@@ -102,7 +102,7 @@ def test_finds_the_rates_that_made_the_masks() -> None:
 @given(gappy, st.sampled_from(["prevalence", "estimated", 0.1]))
 @settings(deadline=None)
 def test_never_nan_and_likelihood_rises(masks: np.ndarray, prior: object) -> None:
-    found = staple(mt.tally(masks, void=VOID, labels=[0, 1]), prior, most=60)  # type: ignore[arg-type]
+    found = staple(mt.tally(masks, void=VOID, labels=[0, 1]), prior, max_iter=60)  # type: ignore[arg-type]
     assert ((found.probability >= 0) & (found.probability <= 1)).all()
     assert np.isfinite(found.log_likelihood).all()
     assert (np.diff(found.log_likelihood) > -1e-9).all()
@@ -111,8 +111,8 @@ def test_never_nan_and_likelihood_rises(masks: np.ndarray, prior: object) -> Non
 @given(stacks, st.permutations(range(4)))
 @settings(deadline=None)
 def test_permuting_raters_permutes_rates(masks: np.ndarray, order: list[int]) -> None:
-    one = staple(mt.tally({str(j): masks[j] for j in range(4)}, labels=[0, 1]), most=10, tolerance=0)
-    two = staple(mt.tally({str(j): masks[j] for j in order}, labels=[0, 1]), most=10, tolerance=0)
+    one = staple(mt.tally({str(j): masks[j] for j in range(4)}, labels=[0, 1]), max_iter=10, tol=0)
+    two = staple(mt.tally({str(j): masks[j] for j in order}, labels=[0, 1]), max_iter=10, tol=0)
     assert [two.raters.index(str(j)) for j in order] == [0, 1, 2, 3]
     assert two.sensitivity == pytest.approx(one.sensitivity[order], nan_ok=True, abs=1e-9)
     assert two.specificity == pytest.approx(one.specificity[order], nan_ok=True, abs=1e-9)
@@ -122,7 +122,7 @@ def test_permuting_raters_permutes_rates(masks: np.ndarray, order: list[int]) ->
 @settings(deadline=None)
 def test_duplicated_rater_counts_twice(masks: np.ndarray, which: int) -> None:
     """The copy has the rates of the original, and W is that of his factor squared."""
-    found = staple(mt.tally([*masks, masks[which]], labels=[0, 1]), 0.2, most=10, tolerance=0)
+    found = staple(mt.tally([*masks, masks[which]], labels=[0, 1]), 0.2, max_iter=10, tol=0)
     assert found.sensitivity[4] == pytest.approx(found.sensitivity[which], nan_ok=True, abs=1e-12)
     assert found.specificity[4] == pytest.approx(found.specificity[which], nan_ok=True, abs=1e-12)
 
@@ -145,8 +145,8 @@ def test_tiles_change_nothing() -> None:
 @given(stacks)
 @settings(deadline=None)
 def test_swapping_labels_swaps_the_rates(masks: np.ndarray) -> None:
-    one = staple(mt.tally(masks, labels=[0, 1]), 0.3, most=10, tolerance=0)
-    two = staple(mt.tally(1 - masks, labels=[0, 1]), 0.7, most=10, tolerance=0)
+    one = staple(mt.tally(masks, labels=[0, 1]), 0.3, max_iter=10, tol=0)
+    two = staple(mt.tally(1 - masks, labels=[0, 1]), 0.7, max_iter=10, tol=0)
     assert two.specificity == pytest.approx(one.sensitivity, nan_ok=True, abs=1e-9)
     assert two.sensitivity == pytest.approx(one.specificity, nan_ok=True, abs=1e-9)
     assert two.probability[::-1] == pytest.approx(1 - one.probability, abs=1e-9)
@@ -156,8 +156,8 @@ def test_swapping_labels_swaps_the_rates(masks: np.ndarray) -> None:
 @settings(deadline=None)
 def test_absent_rater_is_as_if_left_out(masks: np.ndarray, prior: object) -> None:
     here = {"A": masks[0], "B": masks[1], "D": masks[3]}
-    alone = staple(mt.tally(here, labels=[0, 1]), prior, most=30)  # type: ignore[arg-type]
-    beside = staple(mt.tally({**here, "C": None}, labels=[0, 1]), prior, most=30)  # type: ignore[arg-type]
+    alone = staple(mt.tally(here, labels=[0, 1]), prior, max_iter=30)  # type: ignore[arg-type]
+    beside = staple(mt.tally({**here, "C": None}, labels=[0, 1]), prior, max_iter=30)  # type: ignore[arg-type]
     assert beside.probability == pytest.approx(alone.probability, abs=1e-12)
     assert beside.sensitivity[:3] == pytest.approx(alone.sensitivity, nan_ok=True, abs=1e-12)
     assert np.isnan([beside.sensitivity[3], beside.specificity[3]]).all()
@@ -238,7 +238,7 @@ def test_only_raters_decide() -> None:
 
 def test_calls_without_an_answer() -> None:
     table = mt.tally({"A": [1, 1, 0], "B": [0, 1, 0]})
-    for wrong in ({"prior": 0.0}, {"prior": 1.0}, {"prior": "mean"}, {"like": "matlab"}, {"most": 0}):
+    for wrong in ({"prior": 0.0}, {"prior": 1.0}, {"prior": "mean"}, {"like": "matlab"}, {"max_iter": 0}):
         with pytest.raises(CallError):
             staple(table, **wrong)  # type: ignore[arg-type]
     with pytest.raises(CallError, match="'prevalence'"):

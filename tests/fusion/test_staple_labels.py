@@ -91,7 +91,7 @@ def test_never_nan_and_likelihood_never_falls(masks: np.ndarray, prior: object) 
     table = mt.tally(masks, void=VOID, labels=[0, 1, 2])
     if prior == "marked" and table.marked[table.rated > 0].all():
         return
-    found = staple(table, prior, most=60)  # type: ignore[arg-type]
+    found = staple(table, prior, max_iter=60)  # type: ignore[arg-type]
     assert np.asarray(found.probability).sum(axis=1) == pytest.approx(1)
     assert (np.diff(found.log_likelihood) > -1e-9).all()
     assert np.isfinite(found.log_likelihood).all()
@@ -100,16 +100,16 @@ def test_never_nan_and_likelihood_never_falls(masks: np.ndarray, prior: object) 
 
 @given(stacks, st.permutations(range(4)))
 def test_permuting_raters_permutes_matrices(masks: np.ndarray, order: list[int]) -> None:
-    one = staple(mt.tally(masks, labels=[0, 1, 2, 5]), most=6, tolerance=0)
-    two = staple(mt.tally(masks[order], labels=[0, 1, 2, 5]), most=6, tolerance=0)
+    one = staple(mt.tally(masks, labels=[0, 1, 2, 5]), max_iter=6, tol=0)
+    two = staple(mt.tally(masks[order], labels=[0, 1, 2, 5]), max_iter=6, tol=0)
     assert two.confusion == pytest.approx(one.confusion[order], nan_ok=True, abs=1e-9)
 
 
 @given(stacks)
 def test_renaming_labels_renames_results(masks: np.ndarray) -> None:
     renamed = np.array([2, 0, 1, 9, 9, 3], np.uint8)
-    one = staple(mt.tally(masks, labels=[0, 1, 2, 5]), most=6, tolerance=0)
-    two = staple(mt.tally(renamed[masks], labels=[0, 1, 2, 3]), most=6, tolerance=0)
+    one = staple(mt.tally(masks, labels=[0, 1, 2, 5]), max_iter=6, tol=0)
+    two = staple(mt.tally(renamed[masks], labels=[0, 1, 2, 3]), max_iter=6, tol=0)
     order = [1, 2, 0, 3]  # where 0, 1, 2, 3 came from, as positions in 0, 1, 2, 5
     assert two.confusion == pytest.approx(one.confusion[:, order][:, :, order], nan_ok=True, abs=1e-9)
 

@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 import manytruths as mt
 from manytruths.core.errors import CallError, GridError
 from manytruths.fusion import potts, staple, staple_map
-from manytruths.fusion.potts import potts_bound
+from manytruths.fusion.staple_map import potts_bound
 
 VOID = 9
 stacks = arrays(np.uint8, (3, 6, 7), elements=st.sampled_from([0, 0, 1]))
@@ -36,8 +36,8 @@ def dice(a: np.ndarray, b: np.ndarray) -> float:
 
 @given(stacks)
 def test_constant_map_is_a_number(masks: np.ndarray) -> None:
-    number = staple(mt.tally(masks, labels=[0, 1]), 0.3, most=30)
-    found = staple_map(masks, np.full((6, 7), 0.3), labels=[0, 1], most=30)
+    number = staple(mt.tally(masks, labels=[0, 1]), 0.3, max_iter=30)
+    found = staple_map(masks, np.full((6, 7), 0.3), labels=[0, 1], max_iter=30)
     if number.iterations:
         assert found.log_likelihood == pytest.approx(number.log_likelihood)
         assert found.prior == pytest.approx(0.3)
@@ -48,7 +48,7 @@ def test_constant_map_is_a_number(masks: np.ndarray) -> None:
 def test_map_pixel_by_pixel() -> None:
     _, masks = noisy(0, side=12)
     prior = np.random.default_rng(1).uniform(0.1, 0.9, (12, 12))
-    found = staple_map(masks, prior, most=5, tolerance=0)
+    found = staple_map(masks, prior, max_iter=5, tol=0)
     w = masks.mean(axis=0)
     for _ in range(5):
         p = [(w * m).sum() / w.sum() for m in masks]
@@ -81,8 +81,8 @@ def test_map_of_many_labels() -> None:
     rng = np.random.default_rng(0)
     masks = rng.integers(0, 3, (3, 8, 8))
     prior = np.broadcast_to([0.5, 0.3, 0.2], (8, 8, 3))
-    number = staple(mt.tally(masks), (0.5, 0.3, 0.2), most=20)
-    found = staple_map(masks, prior, most=20)
+    number = staple(mt.tally(masks), (0.5, 0.3, 0.2), max_iter=20)
+    found = staple_map(masks, prior, max_iter=20)
     assert found.probability.shape == (8, 8, 3)
     assert found.confusion == pytest.approx(number.confusion, abs=1e-9)
     assert (found.values == mt.paint(number.values, masks)).all()
@@ -91,7 +91,7 @@ def test_map_of_many_labels() -> None:
 def test_without_map_or_smoothing_it_is_staple() -> None:
     _, masks = noisy(3)
     masks[0, :5] = VOID
-    for options in ({}, {"consensus_items": "leave_out"}, {"map_prior": (5, 1)}):
+    for options in ({}, {"unanimous": "exclude"}, {"map_prior": (5, 1)}):
         plain = staple(mt.tally(masks, void=VOID), **options)
         found = staple_map(masks, void=VOID, **options)
         assert found.probability == pytest.approx(mt.paint(plain.probability, masks, void=VOID), abs=1e-9)
@@ -149,7 +149,7 @@ def test_smoothing_0_changes_nothing() -> None:
 def test_bound_never_falls_and_stays_below_the_partition_function(seed: int, beta: float, labels: int) -> None:
     """All maps of 2 × 3 items, one by one."""
     log_weight = np.random.default_rng(seed).normal(size=(2, 3, labels))
-    bounds = [potts_bound(log_weight, potts(log_weight, beta, most=n, tolerance=0).weight, beta) for n in range(8)]
+    bounds = [potts_bound(log_weight, potts(log_weight, beta, max_iter=n, tol=0).weight, beta) for n in range(8)]
     assert (np.diff(bounds) > -1e-9).all()
     pairs = [((y, x), (y, x + 1)) for y in range(2) for x in range(2)] + [((0, x), (1, x)) for x in range(3)]
     total = []
@@ -163,7 +163,7 @@ def test_bound_never_falls_and_stays_below_the_partition_function(seed: int, bet
 def test_mean_field_is_at_rest() -> None:
     """Every item has the weight that its neighbours want, along each axis and at the edges."""
     log_weight, beta = np.random.default_rng(3).normal(size=(3, 4, 5, 2)), 0.4
-    weight = potts(log_weight, beta, tolerance=1e-12).weight
+    weight = potts(log_weight, beta, tol=1e-12).weight
     for where in np.ndindex(3, 4, 5):
         wanted = log_weight[where].copy()
         for axis, step in product(range(3), (-1, 1)):
@@ -175,7 +175,7 @@ def test_mean_field_is_at_rest() -> None:
 
 
 def test_smoothing_that_does_not_end_says_so() -> None:
-    assert potts(np.broadcast_to([0, 1e-9], (4, 4, 2)), 3.0, tolerance=0, most=2).ended == "stopped"
+    assert potts(np.broadcast_to([0, 1e-9], (4, 4, 2)), 3.0, tol=0, max_iter=2).ended == "stopped"
 
 
 def test_smoothing_helps_where_errors_are_scattered() -> None:

@@ -39,14 +39,14 @@ def test_priors_are_what_they_are_called() -> None:
 
 
 def test_estimated_prior_is_the_mean_of_w() -> None:
-    found = staple(mt.tally(simulated(0)), "estimated", tolerance=1e-12, most=10_000)
+    found = staple(mt.tally(simulated(0)), "estimated", tol=1e-12, max_iter=10_000)
     assert found.tally is not None
     assert found.prior == pytest.approx(found.tally.counts @ found.probability / found.tally.items, abs=1e-9)
 
 
 @given(stacks)
 def test_beta_priors_keep_rates_off_the_edge_and_the_posterior_never_falls(masks: np.ndarray) -> None:
-    found = staple(mt.tally(masks, labels=[0, 1]), 0.3, map_prior=(5, 1.5), most=60)
+    found = staple(mt.tally(masks, labels=[0, 1]), 0.3, map_prior=(5, 1.5), max_iter=60)
     if found.iterations:
         assert ((found.sensitivity > 0) & (found.sensitivity < 1)).all()
         assert ((found.specificity > 0) & (found.specificity < 1)).all()
@@ -56,7 +56,7 @@ def test_beta_priors_keep_rates_off_the_edge_and_the_posterior_never_falls(masks
 def test_beta_prior_is_so_many_items_more() -> None:
     """With W known, Beta(a, b) adds a − 1 hits and b − 1 misses: one step from a consensus of copies."""
     masks = {"A": [1, 1, 0, 0], "B": [1, 1, 0, 0]}
-    found = staple(mt.tally(masks), 0.5, map_prior=(3, 2, 5, 2), most=1)
+    found = staple(mt.tally(masks), 0.5, map_prior=(3, 2, 5, 2), max_iter=1)
     assert found.sensitivity == pytest.approx([(2 + 2) / (2 + 3)] * 2)
     assert found.specificity == pytest.approx([(2 + 4) / (2 + 5)] * 2)
     assert staple(mt.tally(masks), 0.5, map_prior=(1, 1)).sensitivity.tolist() == [1, 1]
@@ -76,7 +76,7 @@ def test_strong_prior_wins_over_the_label_switch() -> None:
 def test_consensus_items_left_out_are_what_raters_say() -> None:
     masks = simulated(2, 600)
     table = mt.tally(masks)
-    found = staple(table, consensus_items="leave_out")
+    found = staple(table, unanimous="exclude")
     agreed = (table.marked == 0) | (table.marked == 4)
     assert (found.probability[agreed] == (table.marked[agreed] == 4)).all()
     rest = staple(table.restrict(~agreed))
@@ -86,7 +86,7 @@ def test_consensus_items_left_out_are_what_raters_say() -> None:
 
 
 def test_consensus_items_left_out_until_none_is_left() -> None:
-    found = staple(mt.tally({"A": [1, 1, 0], "B": [1, 1, 0]}), consensus_items="leave_out")
+    found = staple(mt.tally({"A": [1, 1, 0], "B": [1, 1, 0]}), unanimous="exclude")
     assert (found.ended, found.hard.tolist(), found.probability.tolist()) == ("all agree", [False, True], [0, 1])
     assert np.isnan(found.sensitivity).all()
     assert "cannot be told" in found.note
@@ -99,7 +99,7 @@ def test_consensus_items_left_out_until_none_is_left() -> None:
 def test_standard_errors_are_those_of_numeric_derivatives(beta: tuple[int, int]) -> None:
     masks = simulated(3, 800)
     table = mt.tally(masks)
-    found = staple(table, "estimated", map_prior=beta, tolerance=1e-12, most=100_000)
+    found = staple(table, "estimated", map_prior=beta, tol=1e-12, max_iter=100_000)
     rows, counts = table.patterns.astype(float), table.counts
 
     def likelihood(x: np.ndarray) -> float:
@@ -136,7 +136,7 @@ def test_standard_errors_that_cannot_be() -> None:
 def test_intervals_cover_the_rates_that_made_the_items() -> None:
     within = []
     for seed in range(400):
-        found = staple(mt.tally(simulated(seed)), "estimated", tolerance=1e-9, most=5000)
+        found = staple(mt.tally(simulated(seed)), "estimated", tol=1e-9, max_iter=5000)
         errors = found.standard_errors()
         near = [abs(found.sensitivity - P) / errors.sensitivity, abs(found.specificity - Q) / errors.specificity]
         within.append([*(np.concatenate(near) < 1.96), abs(found.prior - 0.35) / errors.prior[1] < 1.96])
@@ -155,9 +155,9 @@ def test_intervals_cover_the_rates_that_made_the_items() -> None:
         {},
         {"like": "itk"},
         {"prior": "estimated"},
-        {"consensus_items": "leave_out"},
+        {"unanimous": "exclude"},
         {"map_prior": (5, 1.5)},
-        {"most": 3},
+        {"max_iter": 3},
     ],
 )
 def test_each_table_is_fitted_as_if_alone(options: dict[str, object]) -> None:
@@ -181,7 +181,7 @@ def test_each_table_is_fitted_as_if_alone(options: dict[str, object]) -> None:
 
 def test_each_of_tables_without_anything_to_fit() -> None:
     tables = [mt.tally(np.array([[1, 0, 0]] * 3)), mt.tally(np.array([[1, 1, 0]] * 3))]
-    found = staple_each(tables, consensus_items="leave_out")
+    found = staple_each(tables, unanimous="exclude")
     assert [f.ended for f in found.values()] == ["all agree"] * 2
     assert staple_each([]) == {}
 
@@ -208,10 +208,10 @@ def test_lidc_nodules_are_those_of_simpleitk() -> None:
     [
         ({"map_prior": (0.5, 1)}, "at least 1"),
         ({"map_prior": (1, 2, 3)}, "a_p"),
-        ({"consensus_items": "drop"}, "leave_out"),
+        ({"unanimous": "drop"}, "exclude"),
         ({"prior": (0.2, 0.2)}, "sum 1"),
         ({"like": "itk", "map_prior": (2, 2)}, "map_prior"),
-        ({"like": "itk", "consensus_items": "leave_out"}, "keeps consensus items"),
+        ({"like": "itk", "unanimous": "exclude"}, "keeps unanimous items"),
     ],
 )
 def test_wrong_options(options: dict[str, object], words: str) -> None:

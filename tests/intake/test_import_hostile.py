@@ -11,12 +11,11 @@ import pytest
 
 import manytruths as mt
 from exchange_reads import read, square
-from manytruths.analyses.intake.verb import IntakePlan, write_study
 from manytruths.cli import status
 from manytruths.core.errors import InputError, StudyError, one_line
 from manytruths.exchange import write_cvat
-from manytruths.exchange.gathering import gathered
-from manytruths.io.replacing import alone
+from manytruths.exchange.reading_set import combine_readings
+from manytruths.io.results import lock_folder
 
 NAMES = [
     "a\nb",
@@ -47,7 +46,7 @@ def test_whatever_raters_cases_and_sessions_are_called_the_study_opens(name, tmp
         for rater in (name, "ben")
         for session in ("1", name)
     ]
-    write_study(gathered(reads), tmp_path / "s")
+    mt.import_study(combine_readings(reads), to=tmp_path / "s")
     study = mt.Study.open(tmp_path / "s")
     assert len(study) == 2
     assert {len(case.read().masks) for case in study} == {4}
@@ -57,7 +56,7 @@ def test_parents_are_called_as_their_files(tmp_path):
     first = read("p.png", ".anna", [square(3, 4, 9)], (20, 30))
     second = read("p.png", "ben", [square(3, 4, 8)], (20, 30), based_on=".anna")
     third = read("p.png", "eva", [square(3, 5, 8)], (20, 30))
-    write_study(gathered([first, second, third]), tmp_path / "s")
+    mt.import_study(combine_readings([first, second, third]), to=tmp_path / "s")
     with (tmp_path / "s" / "reads.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert {row["based_on"] for row in rows} - {""} <= {row["rater"] for row in rows}
@@ -70,10 +69,10 @@ def test_names_that_would_be_one_file_are_refused(tmp_path):
     for one, other in ((".a", safe_name(".a")), ("Anna", "anna"), ("a\u2028b", "a\u2029b")):
         reads = [read("p.png", rater, [square(3, 4, 9)], (20, 30)) for rater in (one, other)]
         with pytest.raises(StudyError, match="would be one file"):
-            write_study(gathered(reads), tmp_path / "s")
+            mt.import_study(combine_readings(reads), to=tmp_path / "s")
     reads = [read("p.png", "anna", [square(3, 4, 9)], (20, 30), session=session) for session in ("", "1")]
     with pytest.raises(StudyError, match="2 times in session 1"):
-        write_study(gathered(reads), tmp_path / "s")
+        mt.import_study(combine_readings(reads), to=tmp_path / "s")
     assert not (tmp_path / "s").exists()
 
 
@@ -92,7 +91,7 @@ def test_a_message_is_one_line_whatever_it_names(tmp_path, capsys):
 def test_a_label_of_a_plane_beyond_the_first_comes_back(tmp_path):
     name = "l\U0010ffff\U000e0001"
     reads = [read("p.png", rater, [square(3, 4, 9, name)], (20, 30)) for rater in ("anna", "ben")]
-    write_study(gathered(reads), tmp_path / "s")
+    mt.import_study(combine_readings(reads), to=tmp_path / "s")
     assert tomllib.loads((tmp_path / "s" / "study.toml").read_text(encoding="utf-8"))["labels"] == {"1": name}
     assert len(mt.Study.open(tmp_path / "s")) == 1
 
@@ -108,19 +107,19 @@ def test_the_folder_that_one_is_in(tmp_path, monkeypatch, capsys):
 
 
 def test_images_that_somebody_put_there_outlive_a_second_import(tmp_path):
-    reads = gathered([read("p.png", "anna", [square(3, 4, 9)], (20, 30))])
-    write_study(reads, tmp_path / "s")
+    reads = combine_readings([read("p.png", "anna", [square(3, 4, 9)], (20, 30))])
+    mt.import_study(reads, to=tmp_path / "s")
     own = tmp_path / "s" / "images" / "p.png"
     own.parent.mkdir()
     own.write_bytes(b"mine")
-    write_study(reads, tmp_path / "s", IntakePlan(replace=True))
+    mt.import_study(reads, to=tmp_path / "s", replace=True)
     assert own.read_bytes() == b"mine"
 
 
 def test_more_reads_than_anybody_has_are_refused(tmp_path):
     reads = [read(f"{k}.png", f"r{k}", [square(1, 1, 3)], (6, 6)) for k in range(1100)]
     with pytest.raises(StudyError, match="1100 cases of 1100 raters are more than"):
-        write_study(gathered(reads), tmp_path / "s")
+        mt.import_study(combine_readings(reads), to=tmp_path / "s")
     assert not (tmp_path / "s").exists()
 
 
@@ -141,11 +140,11 @@ def test_a_coloured_mask_is_refused_before_it_is_unpacked(tmp_path, capsys):
 
 
 def test_two_imports_into_one_folder_do_not_take_each_others_files(tmp_path):
-    reads = gathered([read("p.png", "anna", [square(3, 4, 9)], (20, 30))])
-    with alone(tmp_path / "s"):
+    reads = combine_readings([read("p.png", "anna", [square(3, 4, 9)], (20, 30))])
+    with lock_folder(tmp_path / "s"):
         with pytest.raises(InputError, match="another run writes there right now"):
-            write_study(reads, tmp_path / "s")
-        write_study(reads, tmp_path / "t")
+            mt.import_study(reads, to=tmp_path / "s")
+        mt.import_study(reads, to=tmp_path / "t")
     assert not (tmp_path / "s").exists()
-    write_study(reads, tmp_path / "s")
+    mt.import_study(reads, to=tmp_path / "s")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["s", "t"]

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 import manytruths as mt
 from exchange_reads import read, square
-from manytruths.analyses.intake.layout import on_disk
-from manytruths.analyses.intake.verb import write_study
+from manytruths.analyses.importing.layout import on_disk
 from manytruths.core.errors import InputError
 from manytruths.exchange import write_cvat
-from manytruths.exchange.gathering import composed, gathered
+from manytruths.exchange.reading_set import combine_readings, composed
 from rights import obedient
 from study_folders import run, volume, write_nifti
 
@@ -40,8 +39,8 @@ def test_what_is_written_can_be_opened(rater, other, case, second, structure, an
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "s"
         try:
-            found = gathered(reads)
-            write_study(found, home)
+            found = combine_readings(reads)
+            mt.import_study(found, to=home)
         except InputError:
             assert not home.exists()
             return

@@ -11,7 +11,7 @@ from exchange_reads import bits, read, square
 from manytruths.cli import status
 from manytruths.exchange import (
     Mark,
-    Read,
+    Reading,
     Whole,
     read_bids,
     read_coco,
@@ -26,7 +26,7 @@ from manytruths.exchange import (
     write_labelstudio,
     write_slicer,
 )
-from manytruths.io import Grid
+from manytruths.shape.grid import Grid
 from study_folders import write_study
 
 RATERS = ("anna", "ben", "Zoë")
@@ -56,7 +56,7 @@ def volume_reads():
         for rater in ("anna", "ben", "eva"):
             own = common ^ (rng.random(grid.shape) < 0.1)
             marks = (Mark("nodule", Whole(own)), Mark("cyst", Whole(own & (rng.random(grid.shape) < 0.4))))
-            found.append(Read(case, rater, grid, marks, subject=case[4:]))
+            found.append(Reading(case, rater, grid, marks, subject=case[4:]))
     return found
 
 
@@ -87,14 +87,14 @@ def drawn(study):
 
 
 def wanted(reads, names):
-    from manytruths.shape.overlaps import smaller_out_of_larger
+    from manytruths.shape.regions import combine_labels
 
     found = {}
     for one in reads:
         parts = one.structures()
         stack = [parts.get(name, np.zeros(one.grid.shape, bool)) for name in names]
         case = one.case or one.image.removesuffix(".png")
-        found[case, one.rater] = smaller_out_of_larger(stack, range(1, len(names) + 1))
+        found[case, one.rater] = combine_labels(stack, range(1, len(names) + 1))
     return found
 
 

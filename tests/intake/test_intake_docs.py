@@ -10,7 +10,7 @@ import manytruths as mt
 from exchange_reads import read, square
 from manytruths.cli import status
 from manytruths.core.errors import LabelError
-from manytruths.exchange import gathered, write_cvat, write_labelstudio
+from manytruths.exchange import combine_readings, write_cvat, write_labelstudio
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "intake.md").read_text(encoding="utf-8")
@@ -44,6 +44,14 @@ def test_the_program_of_the_page(tmp_path, monkeypatch, capsys):
     assert known["mask"].sum() == 81
 
 
+def test_the_command_as_a_function(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    exports(tmp_path, ".xml")
+    code = next(block for block in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL) if "first-study" in block)
+    exec(compile(code, "intake.md", "exec"), {})
+    assert capsys.readouterr().out == "('anna', 'ben') Counter({'done': 6})\n"
+
+
 def test_two_tools_in_one_study(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "cvat").mkdir()
@@ -61,5 +69,5 @@ def test_the_message_of_the_page():
     told = next(line for line in PAGE.splitlines() if line.startswith("manytruths: structures"))
     reads = [read(marks=[square(1, 1, 3)]), read(rater="ben", marks=[square(1, 1, 3), square(5, 5, 3, "Lesoin")])]
     with pytest.raises(LabelError) as error:
-        gathered(reads)
+        combine_readings(reads)
     assert f"manytruths: {error.value}" == told

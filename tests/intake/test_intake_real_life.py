@@ -12,7 +12,7 @@ from exchange_reads import read, square
 from manytruths.cli import status
 from manytruths.core.errors import FormatError, StudyError
 from manytruths.exchange import (
-    gathered,
+    combine_readings,
     read_coco,
     read_cvat,
     read_labelstudio,
@@ -72,16 +72,16 @@ def test_an_export_of_ours_is_read_as_a_folder(tmp_path):
 def test_the_digits_that_label_studio_puts_before_names(tmp_path):
     images = ["/data/upload/1/3f2a91c0-p01.png", "/data/upload/1/00aa11bb-p02.png", "11112222-p02.png"]
     write_labelstudio(tmp_path / "t.json", [read(name, marks=[square(2, 2, 5)]) for name in images], kind="annotations")
-    cases = gathered(read_labelstudio(tmp_path / "t.json")).cases
+    cases = combine_readings(read_labelstudio(tmp_path / "t.json")).cases
     assert sorted(cases) == ["00aa11bb-p02", "11112222-p02", "p01"]
 
 
 def test_an_image_that_is_called_differently_in_two_files():
     reads = [read("p01.png", "anna", [square(2, 2, 5)]), read("p01_png.rf.3f2a.jpg", "ben", [square(2, 2, 5)])]
-    assert len(gathered(reads).cases) == 2
-    assert gathered(reads, cases={"p01_png.rf.3f2a": "p01"}).cases == ("p01",)
+    assert len(combine_readings(reads).cases) == 2
+    assert combine_readings(reads, rename_case={"p01_png.rf.3f2a": "p01"}).cases == ("p01",)
     with pytest.raises(StudyError, match="there is no case 'p1' to rename; did you mean 'p01'"):
-        gathered(reads, cases={"p1": "p01"})
+        combine_readings(reads, rename_case={"p1": "p01"})
 
 
 @pytest.fixture

@@ -10,11 +10,12 @@ from PIL import Image
 
 import manytruths as mt
 from exchange_reads import bits, read, square
-from manytruths.analyses.intake.verb import READS, IntakePlan, write_study
+from manytruths.analyses.importing.import_study import READS
 from manytruths.core.errors import GridError, InputError, StudyError
-from manytruths.exchange.gathering import gathered
-from manytruths.exchange.reads import Stored
-from manytruths.io import Grid, read_mask
+from manytruths.exchange.reading_set import combine_readings
+from manytruths.exchange.readings import Stored
+from manytruths.io import read_mask
+from manytruths.shape.grid import Grid
 
 
 def rows(path):
@@ -33,7 +34,7 @@ def three_raters():
 
 
 def test_a_study_of_one_structure(tmp_path):
-    write_study(gathered(three_raters()), tmp_path / "s")
+    mt.import_study(combine_readings(three_raters()), to=tmp_path / "s")
     study = mt.Study.open(tmp_path / "s" / "study.toml")
     assert study.rater_names == ("Zoë", "anna", "ben")
     assert {c.name: sorted(str(k) for k in c.masks) for c in study} == {"p01": ["Zoë", "anna", "ben"], "p02": ["anna"]}
@@ -45,7 +46,7 @@ def test_a_study_of_one_structure(tmp_path):
 
 
 def test_the_register_tells_empty_from_unread(tmp_path):
-    made = write_study(gathered(three_raters()), tmp_path / "s")
+    made = mt.import_study(combine_readings(three_raters()), to=tmp_path / "s")
     table = {(r["case"], r["rater"]): r for r in rows(tmp_path / "s" / "reads.csv")}
     assert list(next(iter(table.values()))) == list(READS)
     statuses = {key: row["status"] for key, row in table.items()}
@@ -61,7 +62,7 @@ def test_the_register_tells_empty_from_unread(tmp_path):
 
 
 def test_unfinished_reads_are_kept_on_request(tmp_path):
-    write_study(gathered(three_raters()), tmp_path / "s", IntakePlan(unfinished=True))
+    mt.import_study(combine_readings(three_raters()), to=tmp_path / "s", unfinished="keep")
     assert {c.name for c in mt.Study.open(tmp_path / "s")["p02"].masks} == {"anna", "ben"}
 
 
@@ -72,7 +73,7 @@ def nested():
 
 
 def test_overlapping_structures_are_kept_whole(tmp_path):
-    write_study(gathered(nested()), tmp_path / "s")
+    mt.import_study(combine_readings(nested()), to=tmp_path / "s")
     home = tmp_path / "s" / "masks" / "anna"
     whole = {name: read_mask(home / name / "p01.png").array for name in ("clustered", "calcified")}
     assert (whole["clustered"].sum(), whole["calcified"].sum()) == (144, 16)
@@ -81,20 +82,20 @@ def test_overlapping_structures_are_kept_whole(tmp_path):
 
 
 def test_overlapping_structures_by_height(tmp_path):
-    write_study(gathered(nested()), tmp_path / "s", IntakePlan(overlap="z"))
+    mt.import_study(combine_readings(nested()), to=tmp_path / "s", overlap="z")
     home = tmp_path / "s" / "masks" / "anna"
     assert read_mask(home / "clustered" / "p01.png").array.sum() == 144
     assert read_mask(home / "calcified" / "p01.png").array.sum() == 0
 
 
 def test_overlapping_structures_united(tmp_path):
-    write_study(gathered(nested()), tmp_path / "s", IntakePlan(overlap="union"))
+    mt.import_study(combine_readings(nested()), to=tmp_path / "s", overlap="union")
     assert mt.Study.open(tmp_path / "s").options.foreground == "any"
 
 
 def test_ranks_come_through(tmp_path):
     reads = [read(rater=r, marks=[square(2, 2, 12, rank=3), square(4, 4, 4, rank=1)]) for r in ("anna", "ben")]
-    write_study(gathered(reads), tmp_path / "s")
+    mt.import_study(combine_readings(reads), to=tmp_path / "s")
     study = mt.Study.open(tmp_path / "s")
     ranks = read_mask(tmp_path / "s" / "ranks" / "anna" / "p01.png").array
     assert (ranks[5, 5], ranks[3, 3], ranks[0, 0]) == (1, 3, 0)
@@ -104,9 +105,9 @@ def test_ranks_come_through(tmp_path):
 def test_ranks_that_some_marks_lack(tmp_path):
     reads = [read(marks=[square(2, 2, 12, rank=3), square(4, 4, 4)]), read(rater="ben")]
     with pytest.raises(InputError, match=r"anna\.xml: case p01, rater anna: a lesion has no rank, .*--no-ranks"):
-        write_study(gathered(reads), tmp_path / "s")
+        mt.import_study(combine_readings(reads), to=tmp_path / "s")
     assert not (tmp_path / "s").exists()
-    write_study(gathered(reads), tmp_path / "s", IntakePlan(ranks=False))
+    mt.import_study(combine_readings(reads), to=tmp_path / "s", rank_maps=False)
     assert not (tmp_path / "s" / "ranks").exists()
 
 
@@ -115,7 +116,7 @@ def test_sessions(tmp_path):
         read(marks=[square(k, 2, 6)], rater=r, session=s)
         for k, (r, s) in enumerate([("anna", "a"), ("anna", "b"), ("ben", "")])
     ]
-    write_study(gathered(reads), tmp_path / "s")
+    mt.import_study(combine_readings(reads), to=tmp_path / "s")
     found = [(column.name, column.session) for column in mt.Study.open(tmp_path / "s").columns]
     assert found == [("anna", "a"), ("anna", "b"), ("ben", "1")]
 
@@ -127,7 +128,7 @@ def test_images_come_along(tmp_path):
     reads = [read("p01.png", r, [square(2, 2, 6)], picture=Stored(tmp_path / "p01.png")) for r in ("anna", "ben")] + [
         read("p02.png", "anna", [square(2, 2, 6)], picture=Stored(tmp_path / "x.zip", "images/p02.png"))
     ]
-    write_study(gathered(reads), tmp_path / "s")
+    mt.import_study(combine_readings(reads), to=tmp_path / "s")
     study = mt.Study.open(tmp_path / "s")
     assert [case.picture().shape for case in study] == [(20, 30), (20, 30)]
 
@@ -136,7 +137,7 @@ def test_an_image_size_that_lies(tmp_path):
     Image.fromarray(np.zeros((20, 31), np.uint8)).save(tmp_path / "p01.png")
     reads = [read("p01.png", "anna", [square(2, 2, 6)], picture=Stored(tmp_path / "p01.png")), read(rater="ben")]
     with pytest.raises(GridError, match=r"case p01: anna\.xml says that its image has 30 × 20 pixels, .* 31 × 20"):
-        write_study(gathered(reads), tmp_path / "s")
+        mt.import_study(combine_readings(reads), to=tmp_path / "s")
     assert not (tmp_path / "s").exists()
     assert [p.name for p in tmp_path.iterdir()] == ["p01.png"]
 
@@ -144,7 +145,7 @@ def test_an_image_size_that_lies(tmp_path):
 def test_names_of_every_kind(tmp_path):
     odd = 'Ödem "{x}" [1]'
     reads = [read(f"fall {odd}.png", r, [square(2, 2, 6, odd), square(1, 1, 3, "b c")]) for r in ("Ann é", "{ben}")]
-    write_study(gathered(reads), tmp_path / "s {a}")
+    mt.import_study(combine_readings(reads), to=tmp_path / "s {a}")
     study = mt.Study.open(tmp_path / "s {a}")
     assert study.rater_names == ("Ann é", "{ben}")
     assert [c.name for c in study] == [f"fall {odd}"]
@@ -155,7 +156,7 @@ def test_names_of_every_kind(tmp_path):
 def test_raters_whose_names_are_no_files(tmp_path):
     reads = [read("p01.png", rater, [square(2, 2, 6)]) for rater in (".anna", "b\ten", "x" * 300)]
     reads[1] = replace(reads[1], based_on=".anna")
-    write_study(gathered(reads), tmp_path / "s")
+    mt.import_study(combine_readings(reads), to=tmp_path / "s")
     (case,) = mt.Study.open(tmp_path / "s")
     assert (len(case.masks), len(case.edits)) == (2, 1)
 
@@ -164,9 +165,9 @@ def test_raters_whose_names_are_no_files(tmp_path):
 def test_marks_that_do_not_fit_into_memory_together(tmp_path, monkeypatch, overlap):
     marks = [square(k, k, 9, "ab"[k % 2], rank=k + 1, order=-k) for k in range(6)]
     reads = [read("p01.png", "anna", marks), read("p01.png", "ben", marks)]
-    rows = [write_study(gathered(reads), tmp_path / "held", IntakePlan(overlap)).rows]
-    monkeypatch.setattr("manytruths.analyses.intake.drawing.HELD", 100)
-    rows += [write_study(gathered(reads), tmp_path / "drawn", IntakePlan(overlap)).rows]
+    rows = [mt.import_study(combine_readings(reads), to=tmp_path / "held", overlap=overlap).tables["reads"].records()]
+    monkeypatch.setattr("manytruths.analyses.importing.masks.HELD", 100)
+    rows += [mt.import_study(combine_readings(reads), to=tmp_path / "drawn", overlap=overlap).tables["reads"].records()]
     assert rows[0] == rows[1]
     ranks = [(tmp_path / name / "ranks" / "anna" / "p01.png").read_bytes() for name in ("held", "drawn")]
     assert ranks[0] == ranks[1]
@@ -175,27 +176,27 @@ def test_marks_that_do_not_fit_into_memory_together(tmp_path, monkeypatch, overl
 def test_names_that_differ_in_capitals_alone(tmp_path):
     reads = [read(rater="anna", marks=[square(1, 1, 3)]), read(rater="Anna", marks=[square(1, 1, 3)])]
     with pytest.raises(StudyError, match="would be one file on many disks"):
-        write_study(gathered(reads), tmp_path / "s")
+        mt.import_study(combine_readings(reads), to=tmp_path / "s")
 
 
 def test_a_folder_that_holds_something(tmp_path):
-    found = gathered(three_raters())
+    found = combine_readings(three_raters())
     home = tmp_path / "s"
     home.mkdir()
     (home / "thesis.tex").touch()
     with pytest.raises(InputError, match=r"holds thesis\.tex; choose an empty"):
-        write_study(found, home, IntakePlan(replace=True))
+        mt.import_study(found, to=home, replace=True)
     (home / "thesis.tex").unlink()
-    write_study(found, home)
+    mt.import_study(found, to=home)
     (home / "thesis.tex").touch()
     with pytest.raises(InputError, match="holds an earlier import; put this one in its place with --replace"):
-        write_study(found, home)
-    write_study(gathered(nested()), home, IntakePlan(replace=True))
+        mt.import_study(found, to=home)
+    mt.import_study(combine_readings(nested()), to=home, replace=True)
     assert mt.Study.open(home).rater_names == ("anna", "ben")
     assert sorted(p.name for p in home.iterdir()) == ["images.csv", "masks", "reads.csv", "study.toml", "thesis.tex"]
     (tmp_path / "f").touch()
     with pytest.raises(InputError, match="is a file"):
-        write_study(found, tmp_path / "f")
+        mt.import_study(found, to=tmp_path / "f")
 
 
 def test_volumes(tmp_path):
@@ -203,11 +204,11 @@ def test_volumes(tmp_path):
     volume[2:4, 3:5, 1] = True
     affine = ((-0.5, 0, 0, 10), (0, -0.5, 0, 20), (0, 0, 3.0, -7), (0, 0, 0, 1))
     from manytruths.exchange.outlines import Whole
-    from manytruths.exchange.reads import Mark, Read
+    from manytruths.exchange.readings import Mark, Reading
 
     grid = Grid(volume.shape, None, affine)
-    reads = [Read("p1", r, grid, (Mark("nodule", Whole(volume)),), subject="s1") for r in ("anna", "ben")]
-    write_study(gathered(reads), tmp_path / "s")
+    reads = [Reading("p1", r, grid, (Mark("nodule", Whole(volume)),), subject="s1") for r in ("anna", "ben")]
+    mt.import_study(combine_readings(reads), to=tmp_path / "s")
     study = mt.Study.open(tmp_path / "s")
     reading = study["p1"].read()
     assert (np.asarray(next(iter(reading.masks.values()))) == volume).all()
@@ -216,9 +217,9 @@ def test_volumes(tmp_path):
 
 
 def test_pixels_do_not_depend_on_the_number_of_processes(tmp_path):
-    found = gathered(three_raters())
+    found = combine_readings(three_raters())
     for jobs in (1, 2):
-        write_study(found, tmp_path / str(jobs), jobs=jobs)
+        mt.import_study(found, to=tmp_path / str(jobs), jobs=jobs)
     one, two = (
         {p.relative_to(tmp_path / n): p.read_bytes() for p in (tmp_path / n).rglob("*") if p.is_file()} for n in "12"
     )
@@ -227,7 +228,7 @@ def test_pixels_do_not_depend_on_the_number_of_processes(tmp_path):
 
 def test_what_is_worth_knowing(tmp_path):
     same = [read(rater=r, marks=[square(2, 2, 6), square(40, 40, 3)]) for r in ("anna", "ben")]
-    notes = write_study(gathered([*same, read(rater="eva")]), tmp_path / "s").notes
+    notes = mt.import_study(combine_readings([*same, read(rater="eva")]), to=tmp_path / "s").notes
     assert any("2 marks hold no pixel's centre" in note for note in notes)
     assert any("no mark of eva in p01: counted as read and found empty" in note for note in notes)
     assert any("anna and ben have identical masks in 1 of the cases" in note and "based_on" in note for note in notes)
@@ -235,4 +236,4 @@ def test_what_is_worth_knowing(tmp_path):
 
 def test_nobody_finished(tmp_path):
     with pytest.raises(StudyError, match="--unfinished keep"):
-        write_study(gathered([read(marks=[bits([[1]])], status="unfinished")]), tmp_path / "s")
+        mt.import_study(combine_readings([read(marks=[bits([[1]])], status="unfinished")]), to=tmp_path / "s")

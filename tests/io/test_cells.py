@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 import manytruths as mt
 from exchange_reads import read, square
-from manytruths.analyses.intake.verb import write_study as write_import
 from manytruths.core.csv_text import escape_cell, unescape_cell
-from manytruths.exchange.gathering import gathered
+from manytruths.exchange.reading_set import combine_readings
 from manytruths.io import write_csv
 from manytruths.io.tables import read_rows
 from study_folders import command, disc, write_png, write_study
@@ -34,6 +33,7 @@ def test_every_text_comes_back(text):
 @example(["-1.2.3"])
 @example(["-info"])
 @given(st.lists(st.text(alphabet="=+-@'\t1a.e,\"\n ", max_size=6), min_size=1, max_size=4))
+@example(["-1,"])
 def test_every_row_comes_back(tmp_path_factory, cells):
     path = tmp_path_factory.getbasetemp() / "rows.csv"
     write_csv(path, [cells], [str(k) for k in range(len(cells))])
@@ -80,8 +80,10 @@ def test_tables_of_commands(tmp_path, verb):
 
 
 def test_an_import_is_opened_with_its_names(tmp_path):
-    found = gathered([read(f"{case}.png", rater, [square(3, 4, 9)], (20, 30)) for case in NAMES for rater in NAMES])
-    write_import(found, tmp_path / "study")
+    found = combine_readings(
+        [read(f"{case}.png", rater, [square(3, 4, 9)], (20, 30)) for case in NAMES for rater in NAMES]
+    )
+    mt.import_study(found, to=tmp_path / "study")
     assert not list(computed(tmp_path / "study"))
     study = mt.Study.open(tmp_path / "study")
     assert set(study.rater_names) == {case.name for case in study} == set(NAMES)

@@ -145,7 +145,7 @@ def test_a_strip_that_unpacks_to_much_more_than_its_pixels(tmp_path):
     data[tags[279] : tags[279] + 4] = struct.pack("<I", len(bomb))
     data[tags[259] : tags[259] + 2] = struct.pack("<H", 8)
     path.write_bytes(data)
-    with pytest.raises(FormatError, match=f"deflated pixels at byte {at} are cut, or go on behind the last one"):
+    with pytest.raises(FormatError, match=f"deflated pixels at byte {at} are cut, or go on after the last one"):
         read_mask(path)
 
 

@@ -134,7 +134,7 @@ def test_unknown_suffix(tmp_path, name):
 
 def test_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "m.png")
-    with pytest.raises(FormatError, match="no regular file"):
+    with pytest.raises(FormatError, match="not a regular file"):
         read_mask(tmp_path / "m.png")
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manytruths.core.errors import GridError
-from manytruths.io import Grid
+from manytruths.shape.grid import Grid
 
 
 def affine(spacing=(1.0, 2.0, 3.0), origin=(0.0, 0.0, 0.0), rotation=None):

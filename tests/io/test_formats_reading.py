@@ -14,7 +14,7 @@ from PIL import Image
 
 from manytruths.core.errors import FormatError, GridError, LabelError
 from manytruths.io import Location, looks_compressed, probe, read_image, read_mask
-from manytruths.io.opening import MAX_ITEMS
+from manytruths.shape.grid import MAX_ITEMS
 
 FLAT = np.arange(35, dtype=np.uint8).reshape(5, 7) % 4
 VOLUME = (np.arange(4 * 5 * 6, dtype=np.uint8).reshape(4, 5, 6)) % 3
@@ -228,7 +228,7 @@ def test_colour_arrays_are_images(tmp_path):
 @pytest.mark.parametrize("array", [np.array([{}]), np.array(["a"]), np.zeros((2, 2), complex)])
 def test_arrays_of_other_things(tmp_path, array):
     np.save(tmp_path / "m.npy", array, allow_pickle=True)
-    with pytest.raises(FormatError, match="wanted are integers"):
+    with pytest.raises(FormatError, match="integers, booleans or floats are needed"):
         read_mask(tmp_path / "m.npy")
 
 
@@ -248,7 +248,7 @@ def test_values_that_are_no_labels(tmp_path, bad):
     nib.save(nib.Nifti1Image(array[..., None], None), tmp_path / "m.nii.gz")
     for name in ("m.npy", "m.nii.gz"):
         with pytest.raises(
-            LabelError, match=f"{name}: 1 values are no labels, such as {f'{bad:.6g}'.replace('+', '.')}"
+            LabelError, match=f"{name}: 1 values are not labels, such as {f'{bad:.6g}'.replace('+', '.')}"
         ):
             read_mask(tmp_path / name)
 

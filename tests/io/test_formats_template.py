@@ -133,7 +133,7 @@ def test_archives_are_folders_and_brackets_are_indices(tmp_path):
     assert fields(Template(tmp_path / "m.npz/{case}")) == [("p1",), ("p2",), ("p10",)]
     with pytest.raises(StudyError, match=r"no array like 'x\{case\}', but p1"):
         Template(tmp_path / "m.npz/x{case}").find()
-    with pytest.raises(StudyError, match="is no index"):
+    with pytest.raises(StudyError, match="is not an index"):
         template.fill(case="p1", rater="A")
 
 

@@ -19,7 +19,6 @@ from PIL import Image
 from manytruths.core.errors import CallError, InputError
 from manytruths.core.undefined import Undefined
 from manytruths.io import (
-    Grid,
     atomic,
     probe,
     read_image,
@@ -31,6 +30,7 @@ from manytruths.io import (
     write_picture,
     write_text,
 )
+from manytruths.shape.grid import Grid
 
 AFFINE = ((-0.7, 0.0, 0.0, 12.5), (0.0, 0.7, 0.0, -40.0), (0.0, 0.0, 2.5, 7.0), (0.0, 0.0, 0.0, 1.0))
 

@@ -1,4 +1,4 @@
-"""What is no regular file is refused in one line without being opened; NRRD headers do not lead out of their folder."""
+"""What is not a regular file is refused without being opened; NRRD headers do not lead out of their folder."""
 
 import os
 import socket
@@ -24,9 +24,9 @@ def server(path):
 
 
 OTHERS = {
-    "is no regular file but a pipe": pipe,
-    "is no regular file but a socket": server,
-    "is no regular file but a device": lambda path: path.symlink_to("/dev/zero"),
+    "is not a regular file but a pipe": pipe,
+    "is not a regular file but a socket": server,
+    "is not a regular file but a device": lambda path: path.symlink_to("/dev/zero"),
     "is a folder": lambda path: path.mkdir(),
     "there is no such file": lambda path: path.symlink_to("nowhere.png"),
     "is empty": lambda path: path.symlink_to("/proc/version"),
@@ -77,7 +77,7 @@ def test_data_in_a_pipe_or_nowhere(tmp_path):
     with pytest.raises(FormatError, match=r"its data file .*m\.raw: there is no such file"):
         read_mask(tmp_path / "m.nrrd")
     os.mkfifo(tmp_path / "m.raw")
-    with pytest.raises(FormatError, match=r"its data file .*m\.raw: is no regular file but a pipe"):
+    with pytest.raises(FormatError, match=r"its data file .*m\.raw: is not a regular file but a pipe"):
         read_mask(tmp_path / "m.nrrd")
 
 

@@ -12,8 +12,7 @@ import pytest
 
 from manytruths.core.errors import InputError
 from manytruths.io import write_text
-from manytruths.io.replacing import alone, replacing, take_over
-from manytruths.io.results import write_summary
+from manytruths.io.results import link_or_copy, lock_folder, replacing, write_summary
 from rights import obedient
 
 
@@ -167,7 +166,7 @@ def test_two_runs_into_one_folder(tmp_path):
         first()
         os._exit(0)
     os.read(ready[0], 1)
-    for work in (lambda: write(tmp_path / "agree", "second"), lambda: alone(tmp_path / "agree").__enter__()):
+    for work in (lambda: write(tmp_path / "agree", "second"), lambda: lock_folder(tmp_path / "agree").__enter__()):
         with pytest.raises(InputError, match="another run writes there right now"):
             work()
     os.write(go[1], b"x")
@@ -320,7 +319,7 @@ def test_the_folder_one_stands_in_stays_itself(tmp_path, monkeypatch):
 def test_a_file_taken_over_keeps_its_time_and_is_no_link(tmp_path):
     (tmp_path / "a").write_text("x")
     os.utime(tmp_path / "a", (1, 1))
-    take_over(tmp_path / "a", tmp_path / "b/c")
+    link_or_copy(tmp_path / "a", tmp_path / "b/c")
     (tmp_path / "a").unlink()
     assert (tmp_path / "b/c").read_text() == "x"
     assert (tmp_path / "b/c").stat().st_mtime == 1

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from manytruths.io.results import listed, remove_inside, write_summary
+from manytruths.io.results import listed_files, remove_inside, write_summary
 
 
 def test_what_only_the_run_before_wrote_goes(tmp_path):
@@ -52,7 +52,7 @@ def test_a_broken_summary_is_replaced(tmp_path):
 @pytest.mark.parametrize("text", ["", "[]", '{"files": 3}', '{"files": ["a/../../b", "/c", "d"]}'])
 def test_names_that_lead_out_of_the_folder_are_not_listed(tmp_path, text):
     (tmp_path / "summary.json").write_text(text)
-    assert listed(tmp_path) == (["d"] if '"d"' in text else [])
+    assert listed_files(tmp_path) == (["d"] if '"d"' in text else [])
 
 
 def test_a_file_that_is_gone_is_no_loss(tmp_path):

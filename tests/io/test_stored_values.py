@@ -12,7 +12,7 @@ from PIL import Image
 import manytruths as mt
 from manytruths.core.errors import FormatError
 from manytruths.io import read_image, read_mask
-from manytruths.io.reading import read_response
+from manytruths.io.images import read_probability
 from png_files import chunk, png
 from tiff_files import tiff
 
@@ -47,7 +47,7 @@ def test_tiff_of_every_depth(tmp_path, bits, photometric, fill_order, deflate):
     check_tiff(path, stored)
     shown = full(stored, bits)
     np.testing.assert_array_equal(read_image(path).array, shown if photometric == BLACK_IS_ZERO else ~shown)
-    np.testing.assert_array_equal(read_response(path).array, shown)
+    np.testing.assert_array_equal(read_probability(path).array, shown)
 
 
 @pytest.mark.parametrize("fill_order", [1, 2])
@@ -107,7 +107,7 @@ def test_grey_of_12_bits_and_fractions_are_shown_the_right_way(tmp_path):
     stored = np.array([[0.25, 0.5], [0.5, 1]], np.float32)
     tifffile.imwrite(tmp_path / "m.tif", stored, photometric="miniswhite")
     np.testing.assert_allclose(read_image(tmp_path / "m.tif").array, 1.25 - stored)
-    np.testing.assert_array_equal(read_response(tmp_path / "m.tif").array, stored)
+    np.testing.assert_array_equal(read_probability(tmp_path / "m.tif").array, stored)
     (tmp_path / "m.tif").write_bytes(tiff(np.array([[0, 4095], [1, 7]]), 12, WHITE_IS_ZERO))
     assert read_mask(tmp_path / "m.tif").array.tolist() == [[0, 4095], [1, 7]]
     assert read_image(tmp_path / "m.tif").array.tolist() == [[4095, 0], [4094, 4088]]
@@ -116,7 +116,7 @@ def test_grey_of_12_bits_and_fractions_are_shown_the_right_way(tmp_path):
 def test_a_second_channel_is_not_passed_over(tmp_path):
     two = np.stack([values(8), values(8)], axis=2)
     tifffile.imwrite(tmp_path / "m.tif", two, photometric="minisblack", extrasamples=["unspecified"])
-    with pytest.raises(FormatError, match=r"m\.tif: has 2 channels, not one: it is no mask; save one of them"):
+    with pytest.raises(FormatError, match=r"m\.tif: has 2 channels, but a mask has one; save one of them"):
         read_mask(tmp_path / "m.tif")
 
 

@@ -9,11 +9,11 @@ import pytest
 
 import manytruths as mt
 from manytruths.core.errors import FormatError, StudyError
+from manytruths.evaluation.grade_sheets import read_grades
 from manytruths.evaluation.grading import GradeScale
-from manytruths.io.grades import read_grades
-from manytruths.io.ratings import read_ratings
-from manytruths.io.scores import read_scores
-from manytruths.io.tables import load, read_table, read_toml
+from manytruths.evaluation.ranking.score_tables import read_scores
+from manytruths.io.tables import read_table, read_tally, read_toml
+from manytruths.ratings.tables import read_ratings
 from study_folders import command, run, write_study
 
 
@@ -86,7 +86,7 @@ def test_other_encodings(tmp_path, kind, encoding):
 
 
 def test_nul_signs(tmp_path, kind):
-    assert "line 3: holds a NUL sign" in refused(kind, written(tmp_path, kind, "p1", "p\x002"))
+    assert "line 3: holds a NUL character" in refused(kind, written(tmp_path, kind, "p1", "p\x002"))
 
 
 @pytest.mark.parametrize("sign", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u202e"])
@@ -114,14 +114,14 @@ def toml(path):
     return read_toml(path)
 
 
-OPENERS = [*(reader for reader, *_ in READERS.values()), toml, load]
+OPENERS = [*(reader for reader, *_ in READERS.values()), toml, read_tally]
 
 
 @pytest.mark.parametrize("opened", OPENERS)
 def test_pipes_and_devices_are_not_opened(tmp_path, opened):
     os.mkfifo(tmp_path / "pipe.csv")
     for path in (tmp_path / "pipe.csv", "/dev/null", "/dev/zero", "/dev/stdin"):
-        with pytest.raises(FormatError, match=r"is no regular file but a \w+; copy its content into one"):
+        with pytest.raises(FormatError, match=r"is not a regular file but a \w+; copy its content into one"):
             opened(path)
     with pytest.raises(FormatError, match="is a folder, not a file"):
         opened(tmp_path)

@@ -9,7 +9,7 @@ from statistics import median
 
 import pytest
 
-from manytruths.cli import app, status
+from manytruths.cli import commands, status
 
 ROOT = Path(__file__).parents[2]
 HOME = ROOT / "docs" / "learning"
@@ -35,7 +35,7 @@ def test_the_python_of_the_page_runs_and_prints_what_it_says(tmp_path, monkeypat
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_of_the_page_can_be_called(command):
-    app.parse_args(shlex.split(command), exit_on_error=False, print_error=False)
+    commands.parse_args(shlex.split(command), exit_on_error=False, print_error=False)
 
 
 def test_there_are_commands():

@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import manytruths as mt
 from batches import DEVICES, batches, drawn, everywhere, masks
 from manytruths.core.errors import CallError
-from manytruths.learning.extended_dice import ExtendedDiceLoss
+from manytruths.learning import ExtendedDiceLoss
 
 SURE = 200.0
 
@@ -157,11 +157,11 @@ def test_halves_are_summed_in_32_bits(kind, device):
 def test_labels_are_looked_at():
     target, logits = drawn((2, 4, 4), 3), torch.zeros(2, 1, 4, 4)
     target[1, 2, 0, 3] = 2
-    with pytest.raises(CallError, match=r"image 1, rater 2: the annotation is 2 at \(0, 3\); labels are 0 to 1"):
+    with pytest.raises(CallError, match=r"image 1, rater 2: the annotation at \(0, 3\) is 2, but labels are 0 to 1"):
         ExtendedDiceLoss()(logits, target)
-    with pytest.raises(ValueError, match=r"is 0\.5 at"):
+    with pytest.raises(ValueError, match=r"is 0\.5, but"):
         ExtendedDiceLoss()(logits, torch.full((2, 3, 4, 4), 0.5))
-    with pytest.raises(CallError, match="is nan at"):
+    with pytest.raises(CallError, match="is nan, but"):
         ExtendedDiceLoss()(logits, torch.full((2, 3, 4, 4), torch.nan))
     absent = torch.ones(2, 3, 4, 4, dtype=torch.bool)
     absent[1, 2, 0, 3] = False

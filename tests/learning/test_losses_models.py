@@ -8,9 +8,7 @@ from torch.nn import functional
 
 from batches import drawn
 from manytruths.core.errors import CallError
-from manytruths.learning.confusion import ConfusionMatrixLoss
-from manytruths.learning.cross_entropy import AverageCrossEntropy
-from manytruths.learning.individuals import ConsensusIndividualsLoss
+from manytruths.learning import AverageCrossEntropy, ConfusionMatrixLoss, ConsensusIndividualsLoss
 
 
 def by_pixel(loss, logits, target):
@@ -127,14 +125,14 @@ def test_the_head_of_an_absent_rater_learns_nothing():
 
 def test_models_of_another_panel_are_refused():
     target = drawn((2, 6, 5), 3)
-    with pytest.raises(CallError, match="those of 2 raters and 2 labels, and this batch has 3 raters"):
+    with pytest.raises(CallError, match="built for 2 raters and 2 labels, but this batch has 3 raters"):
         ConfusionMatrixLoss(2)(torch.zeros(2, 1, 6, 5), target)
     with pytest.raises(CallError, match=r"logits of 4 or 8 channels .* got \(2, 5, 6, 5\)"):
         ConsensusIndividualsLoss(3)(torch.zeros(2, 5, 6, 5), target)
     for make in (ConfusionMatrixLoss, ConsensusIndividualsLoss):
-        with pytest.raises(CallError, match="at least one rater"):
+        with pytest.raises(CallError, match="raters must be 1 or more"):
             make(0)
-    with pytest.raises(CallError, match="start is above 1/2"):
+    with pytest.raises(CallError, match="start must be above 1/2"):
         ConfusionMatrixLoss(2, start=0.5)
-    with pytest.raises(CallError, match="reduction is 'mean', 'sum'; got 'none'"):
+    with pytest.raises(CallError, match="reduction must be one of 'mean', 'sum'; got 'none'"):
         ConfusionMatrixLoss(2, reduction="none")

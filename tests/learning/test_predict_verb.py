@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from manytruths.learning.trained import Trained
-from manytruths.learning.training import train
+from manytruths.learning import TrainedNetwork, train
 from study_folders import pixels, run, untidy, write_npy, write_png
 from training_folders import small_plan, write_training
 
@@ -40,7 +39,7 @@ def test_odd_names_and_jpeg(home, tmp_path, capsys, name):
     Image.fromarray(image).save(tmp_path / "images" / f"{name}.jpg", quality=95)
     done = run(capsys, "predict", network(home), f"{tmp_path}/images/{{case}}.jpg", "--out", tmp_path / "o", "-q")
     assert (done.status, done.out, done.err) == (0, "", "")
-    expected = Trained.load(network(home)).predict(image)
+    expected = TrainedNetwork.load(network(home)).predict(image)
     assert (pixels(tmp_path / "o" / "predict" / f"{name}.png") == expected).mean() > 0.98
 
 
@@ -90,10 +89,10 @@ def wrong_images(tmp_path):
 @pytest.mark.parametrize(
     ("template", "status", "said"),
     [
-        ("colour/{case}.png", 1, "case a: the image is in colour, and the network was trained on images grey"),
-        ("deep/{case}.png", 1, "case a: the image is of uint16, and the network was trained on bytes"),
-        ("volume/{case}.npy", 1, "is a volume, and the network looks at planes"),
-        ("twice/{session}/{case}.png", 1, "has several images of case a"),
+        ("colour/{case}.png", 1, "case a: this is a colour image, but the network was trained on grey images"),
+        ("deep/{case}.png", 1, "case a: the image is uint16, but the network was trained on 8-bit images"),
+        ("volume/{case}.npy", 1, "is a volume, but the network takes 2D images"),
+        ("twice/{session}/{case}.png", 1, "matches several images of case a"),
         ("text/{case}.png", 1, "case a: "),
         ("colour/a.png", 1, "has no {case}"),
         ("nothing/{case}.png", 1, "matches nothing"),
@@ -112,7 +111,7 @@ def test_images_that_cannot_be_used_are_an_error_in_a_line(home, tmp_path, capsy
     [
         (["--suffix", ".jpg"], 2, "maps are written as"),
         (["--suffix", "png"], 2, "change the ending"),
-        (["--device", "abacus"], 2, "device is auto, cpu, cuda or one of several, as cuda:1; got 'abacus'"),
+        (["--device", "abacus"], 2, "device must be auto, cpu, cuda, or one of several GPUs as cuda:1; got 'abacus'"),
     ],
 )
 def test_calls_that_make_no_sense(home, tmp_path, capsys, more, status, said):
@@ -125,8 +124,8 @@ def test_a_network_that_is_not_there_or_none(home, tmp_path, capsys):
     images = f"{home}/images/{{case}}.png"
     done = run(capsys, "predict", tmp_path / "network.pt", images, "--out", tmp_path)
     assert done.status == 1
-    assert "network.pt: is not there; give the network.pt that train wrote" in done.line
+    assert "network.pt: does not exist; give a network.pt that train wrote" in done.line
     done = run(capsys, "predict", home / "images" / "s01-f1.png", images, "--out", tmp_path)
     assert done.status == 1
-    assert "is no file of tensors" in done.line
+    assert "is damaged or not a PyTorch file" in done.line
     assert run(capsys, "predict", tmp_path / "network.pt").status == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 
 import numpy as np
 import pytest
@@ -12,15 +13,18 @@ from hypothesis import given, settings
 import manytruths as mt
 from batches import DEVICES, batches, drawn, everywhere, painted, tally
 from manytruths.core.errors import CallError
-from manytruths.learning import pattern_codes, table_em
-from manytruths.learning.pattern_codes import coded
-from manytruths.learning.staple import staple
+from manytruths.learning import batch_staple, staple_em
+from manytruths.learning.batch_staple import code_pixels
 
 
 def same(target, present=None, labels=2, **options):
     """Every image as the library has it."""
-    found = staple(target, present, labels, **options)
+    found = batch_staple(target, present, labels, **options)
     target, present = target.cpu(), None if present is None else present.cpu()
+    known = inspect.signature(mt.staple).parameters
+    options = {
+        name if name in known else {"tol": "tolerance", "max_iter": "most"}[name]: options[name] for name in options
+    }
     for n in range(len(target)):
         wanted = mt.staple(tally(target, present, labels, n), **options)
         chance = found.probability[n] if labels == 2 else found.probability[n].movedim(0, -1)
@@ -54,7 +58,7 @@ def test_an_estimated_prior_as_in_the_library(batch):
 @pytest.mark.parametrize("shape", [(5, 40, 30), (3, 12, 10, 8)])
 @pytest.mark.parametrize("where", ["kernel", "cpu", "device"])
 def test_images_that_end_at_iterations_of_their_own(device, labels, shape, where, monkeypatch):
-    monkeypatch.setattr(importlib.import_module("manytruths.learning.staple"), "EM", where)
+    monkeypatch.setattr(importlib.import_module("manytruths.learning.batch_staple"), "EM", where)
     target = drawn(shape, 5, labels).to(device)
     found = same(target, labels=labels)
     assert len(found.iterations.unique()) > 1, "they should differ, or nothing was tested"
@@ -68,14 +72,14 @@ def test_priors(prior):
 
 def test_more_iterations_than_are_looked_at_together():
     target = drawn((4, 30, 30), 3, seed=2)
-    assert int(same(target, tolerance=1e-12).iterations.max()) > 2 * table_em.TOGETHER
+    assert int(same(target, tol=1e-12).iterations.max()) > 2 * staple_em.STEPS_PER_CHECK
 
 
-@pytest.mark.parametrize("most", [1, 5, table_em.TOGETHER, table_em.TOGETHER + 1])
-def test_stopped(most):
-    found = same(drawn((3, 30, 30), 3), most=most, tolerance=0)
+@pytest.mark.parametrize("max_iter", [1, 5, staple_em.STEPS_PER_CHECK, staple_em.STEPS_PER_CHECK + 1])
+def test_stopped(max_iter):
+    found = same(drawn((3, 30, 30), 3), max_iter=max_iter, tol=0)
     assert not found.converged.any()
-    assert (found.iterations == most).all()
+    assert (found.iterations == max_iter).all()
 
 
 def test_nothing_or_everything_marked():
@@ -92,9 +96,9 @@ def test_nothing_or_everything_marked():
 def test_what_an_absent_rater_holds_does_not_matter():
     target, present = drawn((2, 10, 10), 4), torch.tensor([[True, True, True, False], [True, False, True, True]])
     other = torch.where(everywhere(target, present), target, 200)
-    assert torch.equal(staple(target, present).probability, staple(other, present).probability)
-    by_pixel = staple(other, everywhere(target, present))
-    assert torch.allclose(staple(target, present).probability, by_pixel.probability, atol=1e-7)
+    assert torch.equal(batch_staple(target, present).probability, batch_staple(other, present).probability)
+    by_pixel = batch_staple(other, everywhere(target, present))
+    assert torch.allclose(batch_staple(target, present).probability, by_pixel.probability, atol=1e-7)
 
 
 @pytest.mark.parametrize("raters", [17, 70])
@@ -105,11 +109,11 @@ def test_more_codes_than_are_listed(raters):
 @given(batches(raters=(2, 4), presence=(None, "pixel")))
 def test_codes_that_are_found_count_as_those_that_are_listed(batch):
     target, present, labels = batch
-    listed = coded(target, present, labels)
+    listed = code_pixels(target, present, labels)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pattern_codes, "MOST_CODES", 0)
-        patch.setattr(pattern_codes, "LARGEST", 20)
-        found = coded(target, present, labels)
+        patch.setattr(batch_staple, "MAX_CODES", 0)
+        patch.setattr(batch_staple, "MAX_CODE", 20)
+        found = code_pixels(target, present, labels)
     rows = [listed.rows[listed.place.long() % len(listed.rows)], found.rows[found.place.long() % len(found.rows)]]
     assert torch.equal(*rows)
     kept = listed.counts.any(dim=0)
@@ -120,11 +124,11 @@ def test_codes_that_are_found_count_as_those_that_are_listed(batch):
 
 def test_wrong_calls():
     target = drawn((2, 5, 5), 3)
-    for options in ({"labels": 1}, {"most": 0}, {"prior": "guessed"}, {"prior": 1.0}, {"prior": (0.5, 0.2)}):
+    for options in ({"labels": 1}, {"max_iter": 0}, {"prior": "guessed"}, {"prior": 1.0}, {"prior": (0.5, 0.2)}):
         with pytest.raises(CallError):
-            staple(target, **options)
-    with pytest.raises(CallError, match="image 0, rater 0: the annotation is 2"):
-        staple(drawn((1, 9, 9), 3, labels=3))
+            batch_staple(target, **options)
+    with pytest.raises(CallError, match=r"image 0, rater 0: the annotation at .* is 2,"):
+        batch_staple(drawn((1, 9, 9), 3, labels=3))
     target[1, 0] = 1
     with pytest.raises(CallError, match="image 1: every pixel is marked"):
-        staple(target, prior="marked")
+        batch_staple(target, prior="marked")

@@ -10,13 +10,12 @@ import pytest
 import torch
 
 from manytruths.core.errors import CallError, InputError
-from manytruths.learning import Augmentation, Schedule
+from manytruths.learning import Augmentation, Schedule, TrainedNetwork, train
 from manytruths.learning.fitting import CHECKPOINT, LOG, State, fit
 from manytruths.learning.frames import read_frames
 from manytruths.learning.runs import NETWORK
-from manytruths.learning.strategies import strategies
-from manytruths.learning.trained import Recipe, Trained, save
-from manytruths.learning.training import train
+from manytruths.learning.strategies import find_strategies
+from manytruths.learning.trained_network import Recipe, save
 from study_folders import pixels
 from training_folders import small_plan, write_training
 
@@ -35,7 +34,7 @@ def frames(folder):
 
 def fitted(frames, where, name="majority", seed=0, network="unet", tick=lambda: None, key="k", **schedule):
     frames, scaling = frames
-    strategy = next(s for s in strategies(["all"], frames.raters) if s.name == name)
+    strategy = next(s for s in find_strategies(["all"], frames.raters) if s.name == name)
     plan = small_plan(**{"every": 0, "augmentation": Augmentation(), **schedule}).schedule
     recipe = Recipe(
         network, 1, plan.width, strategy.outputs(3, 2), (0, 1), ("background", "1"), None, scaling, *frames.moments(),
@@ -44,7 +43,7 @@ def fitted(frames, where, name="majority", seed=0, network="unet", tick=lambda: 
     return fit(strategy, recipe, frames, plan, where, CPU, key=key, tick=tick)
 
 
-def same(one: Trained, other: Trained) -> bool:
+def same(one: TrainedNetwork, other: TrainedNetwork) -> bool:
     states = one.net.state_dict(), other.net.state_dict()
     return all(torch.equal(states[0][name], states[1][name]) for name in states[0])
 
@@ -172,8 +171,8 @@ def test_a_loss_that_is_not_finite_stops_and_keeps_the_checkpoint(tmp_path, fram
     with pytest.raises(InputError) as caught:
         fitted(frames, tmp_path, seed=3, epochs=3, learning_rate=1e30)
     said = str(caught.value)
-    assert said.startswith("unet, majority, seed 3: the loss is nan in epoch 1, step 2, with the cases s0")
-    assert "there is no checkpoint before it" in said
+    assert said.startswith("unet, majority, seed 3: the loss is nan in epoch 1, step 2, for the cases s0")
+    assert "there is no earlier checkpoint" in said
     assert "\n" not in said
     with pytest.raises(Killed):
         fitted(frames, tmp_path, epochs=4, tick=killed_after(2))
@@ -182,7 +181,9 @@ def test_a_loss_that_is_not_finite_stops_and_keeps_the_checkpoint(tmp_path, fram
     broken["net"]["head.bias"][:] = torch.nan
     save(tmp_path / CHECKPOINT, broken)
     before = (tmp_path / CHECKPOINT).read_bytes()
-    with pytest.raises(InputError, match=f"the loss is nan in epoch 3, step 1, .*is kept in {tmp_path / CHECKPOINT}"):
+    with pytest.raises(
+        InputError, match=f"the loss is nan in epoch 3, step 1, .*the last checkpoint is {tmp_path / CHECKPOINT}"
+    ):
         fitted(frames, tmp_path, epochs=4)
     assert (tmp_path / CHECKPOINT).read_bytes() == before
 
@@ -190,7 +191,7 @@ def test_a_loss_that_is_not_finite_stops_and_keeps_the_checkpoint(tmp_path, fram
 def test_a_network_that_gives_nothing_finite_is_not_judged(tmp_path, folder):
     """With one step in all, the loss is seen before the step that ruins the weights."""
     plan = small_plan(epochs=1, batch=12, learning_rate=1e36)
-    with pytest.raises(InputError, match=r"unet, majority, seed 0: what it gives for case .* is not finite; lower"):
+    with pytest.raises(InputError, match=r"unet, majority, seed 0: the prediction of case .* is not finite; lower"):
         train(folder.open(), plan, tmp_path)
     assert not list(tmp_path.rglob("run.json"))
 
@@ -214,7 +215,7 @@ def test_a_checkpoint_in_bfloat16_and_a_finished_network_go_together(tmp_path, f
     trained = fitted(frames, tmp_path, precision="bfloat16", epochs=2)
     assert {value.dtype for value in trained.net.parameters()} == {torch.float32}
     trained.save(tmp_path / NETWORK)
-    assert same(trained, Trained.load(tmp_path / NETWORK))
+    assert same(trained, TrainedNetwork.load(tmp_path / NETWORK))
 
 
 def test_state_is_a_value_of_its_own(tmp_path):

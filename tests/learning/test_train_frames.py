@@ -8,8 +8,8 @@ import torch
 
 from manytruths.core.errors import InputError
 from manytruths.core.labels import VOID
+from manytruths.learning import train
 from manytruths.learning.frames import read_frames
-from manytruths.learning.training import train
 from manytruths.study import Study
 from study_folders import disc, pixels, write_npy, write_png
 from training_folders import small_plan, write_training
@@ -158,7 +158,7 @@ def test_a_rater_absent_from_all_that_is_trained_on_is_named(tmp_path):
         (tmp_path / "masks" / "C" / f"{case}.png").unlink()
     (tmp_path / "split.csv").write_text("case,part\ns01-f1,train\ns02-f1,train\ns03-f1,test\ns04-f1,test\n")
     plan = small_plan(split=tmp_path / "split.csv", strategies=("single",))
-    with pytest.raises(InputError, match="rater C alone: nobody whom it learns from rated any of the cases"):
+    with pytest.raises(InputError, match="rater C alone: none of the training cases was rated by the raters"):
         train(folder.open(), plan, tmp_path / "o")
     others = small_plan(split=tmp_path / "split.csv", strategies=("average", "individuals", "staple", "confusion"))
     assert len(train(folder.open(), others, tmp_path / "o").runs) == 4
@@ -177,8 +177,8 @@ def test_all_strategies_learn_from_raters_who_are_sometimes_absent(tmp_path):
 @pytest.mark.parametrize(
     ("image", "said"),
     [
-        (np.zeros((16, 15), np.uint8), "case s01-f1: its image cannot be used: it is 16×15, unlike the masks"),
-        (np.zeros((16, 16, 3), np.uint8), "case s02-f1 has a grey image, case s01-f1 one in colour"),
+        (np.zeros((16, 15), np.uint8), "case s01-f1: the image cannot be used: it is 16×15, unlike the masks"),
+        (np.zeros((16, 16, 3), np.uint8), "case s02-f1 has a grey image, but case s01-f1 has a colour image"),
     ],
 )
 def test_images_that_cannot_be_used_are_named(tmp_path, image, said):
@@ -198,8 +198,8 @@ def test_missing_images_volumes_exchangeable_raters_and_nan(tmp_path):
         write_npy(tmp_path / "floats" / f"{name}.npy", np.full((16, 16), np.nan if "2" in name else 1, np.float32))
         write_npy(tmp_path / "solid" / "A" / f"{name}.npy", np.zeros((3, 16, 16), np.uint8))
         write_npy(tmp_path / "solid" / "B" / f"{name}.npy", np.zeros((3, 16, 16), np.uint8))
-    with pytest.raises(InputError, match="case s02-f1: its image holds values that are not finite"):
+    with pytest.raises(InputError, match="case s02-f1: the image has values that are not finite"):
         read_frames(folder.open(images=f"{tmp_path}/floats/{{case}}.npy"), None)
     solid = Study.open(f"{tmp_path}/solid/{{rater}}/{{case}}.npy", images=f"{tmp_path}/floats/{{case}}.npy")
-    with pytest.raises(InputError, match="case s01-f1: its masks are volumes"):
+    with pytest.raises(InputError, match="case s01-f1: the masks are volumes"):
         read_frames(solid, None)

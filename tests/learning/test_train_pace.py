@@ -12,7 +12,7 @@ from manytruths.learning import Schedule
 from manytruths.learning.fitting import CHECKPOINT, CONFUSION, LOG, fit
 from manytruths.learning.frames import read_frames
 from manytruths.learning.strategies import KNOWN
-from manytruths.learning.trained import Recipe
+from manytruths.learning.trained_network import Recipe
 from training_folders import small_plan, write_training
 
 CPU = torch.device("cpu")

@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from manytruths.core.errors import CallError, InputError
-from manytruths.learning.training import TrainPlan, train
+from manytruths.learning import TrainPlan, train
 from study_folders import MANYTRUTHS, files, pixels, untidy
 from training_folders import SMALL, small_plan, write_training
 
@@ -96,18 +96,20 @@ def test_runs_of_other_data_are_no_runs_even_where_settings_are_gone(tmp_path, f
 def test_a_folder_of_other_runs_is_refused(tmp_path, folder, changes, said):
     train(folder.open(), small_plan(), tmp_path)
     before = {path: path.read_bytes() for path in files(tmp_path)}
-    with pytest.raises(InputError, match=f"holds runs that were made otherwise .*{said}.*; choose another --out"):
+    with pytest.raises(
+        InputError, match=f"contains runs made with other data or settings .*{said}.*; choose another --out"
+    ):
         train(folder.open(), small_plan(**changes), tmp_path)
     assert {path: path.read_bytes() for path in files(tmp_path)} == before
 
 
 def test_other_masks_and_damaged_settings_are_refused(tmp_path, folder):
     train(folder.open(), small_plan(), tmp_path)
-    with pytest.raises(InputError, match=r"otherwise \(other images, masks or labels\)"):
+    with pytest.raises(InputError, match=r"settings \(other images, masks or labels\)"):
         train(folder.open(exclude={"A": ["s01-f1"]}), small_plan(), tmp_path)
     for damage in ("{", "[]"):
         (tmp_path / "settings.json").write_text(damage)
-        with pytest.raises(InputError, match="made otherwise"):
+        with pytest.raises(InputError, match="made with other data or settings"):
             train(folder.open(), small_plan(), tmp_path)
 
 
@@ -137,14 +139,14 @@ def test_an_error_of_a_run_beside_others_is_said_and_the_rest_is_kept(tmp_path, 
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"networks": ("unet", "vnet")}, "no network 'vnet'; there are unet, deeplab"),
-        ({"networks": ("unet", "unet")}, "each named once; got unet, unet"),
-        ({"seeds": (1, 1)}, "each named once; got 1, 1"),
+        ({"networks": ("unet", "vnet")}, "there is no network 'vnet'; use unet or deeplab"),
+        ({"networks": ("unet", "unet")}, "each seed once; got unet, unet"),
+        ({"seeds": (1, 1)}, "each seed once; got 1, 1"),
         ({"seeds": ()}, "nothing to train"),
         ({"strategies": ()}, "nothing to train"),
         ({"size": 15}, "16 pixels or more; got 15"),
-        ({"at_once": 0}, "at_once is 1 or more; got 0"),
-        ({"folds": 2, "split": "split.csv"}, "give one of --folds and --split"),
+        ({"at_once": 0}, "at_once must be 1 or more; got 0"),
+        ({"folds": 2, "split": "split.csv"}, "give either --folds or --split"),
     ],
     ids=str,
 )
@@ -230,7 +232,7 @@ def test_a_process_that_is_killed_is_said_in_a_line(tmp_path, folder):
     _, err = process.communicate(timeout=30)
     assert process.returncode == 1
     assert err.count("\n") == 1
-    assert "a process that trained was killed, probably for memory; use a smaller --at-once" in err
+    assert "a training process was killed, probably because memory ran out; use a smaller --at-once" in err
 
 
 LIMITED = """

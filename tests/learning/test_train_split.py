@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from manytruths.core.errors import CallError, FormatError, InputError
-from manytruths.learning.splitting import folds_by_subject, read_split, split_by_subject
+from manytruths.learning.training import folds_by_subject, read_split, split_by_subject
 from training_folders import write_training
 
 
@@ -60,7 +60,7 @@ def test_folds_out_of_range_are_refused(study, folds):
 
 def test_one_subject_cannot_be_split(tmp_path):
     study = write_training(tmp_path, subjects=1, frames=3, size=16).open()
-    with pytest.raises(InputError, match="one subject, s01: nobody is left to test on"):
+    with pytest.raises(InputError, match="one subject, s01, so none is left to test on"):
         split_by_subject(study)
 
 
@@ -79,9 +79,9 @@ def test_a_split_is_read_as_it_stands(tmp_path, study):
     ("changes", "said"),
     [
         ({"s01-f2": "test"}, "subject s01 is in both train and test"),
-        ({"s01-f2": "validation"}, "case s01-f2 has no part train or test, but 'validation'"),
-        ({"s01-f2": ""}, "case s01-f2 has no part train or test, but ''"),
-        ({f"s03-f{k}": "train" for k in (1, 2, 3)}, "no case is in test"),
+        ({"s01-f2": "validation"}, "the part of case s01-f2 must be train or test; got 'validation'"),
+        ({"s01-f2": ""}, "the part of case s01-f2 must be train or test; got ''"),
+        ({f"s03-f{k}": "train" for k in (1, 2, 3)}, "no case has the part test"),
     ],
 )
 def test_a_split_that_cannot_be_used_says_why(tmp_path, study, changes, said):

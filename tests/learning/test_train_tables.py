@@ -14,10 +14,9 @@ import pytest
 from manytruths.analyses.summaries import Settings
 from manytruths.cli import status
 from manytruths.inference.intervals import draw_subjects
-from manytruths.learning.comparing import Draws, drawn_seeds
-from manytruths.learning.printing import fitting, told
-from manytruths.learning.tables import Compared, claims, compare, write
-from manytruths.learning.training import train
+from manytruths.learning import train
+from manytruths.learning.results import Comparison, compare, rank_extended_dice, rank_sentences, split_columns, write
+from manytruths.learning.scores import Draws, draw_seeds
 from study_folders import table
 from training_folders import small_plan, write_training
 
@@ -98,7 +97,7 @@ def test_every_spread_is_that_of_all_images_and_seeds(done):
 
 def bootstrap(values, seed=5):
     """A plain loop, with the same draws."""
-    people, seeds = draw_subjects(len(values), RESAMPLES, seed), drawn_seeds(values.shape[1], RESAMPLES, seed)
+    people, seeds = draw_subjects(len(values), RESAMPLES, seed), draw_seeds(values.shape[1], RESAMPLES, seed)
     drawn = []
     for w, v in zip(people, seeds, strict=True):
         total = count = 0.0
@@ -173,7 +172,7 @@ def test_the_tables_of_the_paper_hold_means_with_intervals(done):
 
 
 def test_claims_count_who_is_better(done):
-    found = claims(done.compared, "unet")
+    found = rank_extended_dice(done.compared, "unet")
     assert len(found) == len(KEYS) + 1
     lines = [line.strategy for line in done.compared.lines["unet"]]
     for claim in found:
@@ -196,17 +195,19 @@ def test_ties_share_a_place(done, tmp_path):
             dict.fromkeys(one.by_subject, next(iter(one.by_subject.values()))),
         ) for one in found.scores
     ]  # fmt: skip
-    level: Compared = compare(found.__class__(**{**vars(found), "scores": tuple(same)}))
-    assert {claim["place"] for claim in claims(level, "unet")} == {1}
-    assert {claim["difference"] for claim in claims(level, "unet")} == {0}
-    assert told(level, "unet")[0].startswith("extended Dice: the extended Dice loss is first, level with 2; minus ")
+    level: Comparison = compare(found.__class__(**{**vars(found), "scores": tuple(same)}))
+    assert {claim["place"] for claim in rank_extended_dice(level, "unet")} == {1}
+    assert {claim["difference"] for claim in rank_extended_dice(level, "unet")} == {0}
+    assert rank_sentences(level, "unet")[0].startswith(
+        "extended Dice: the extended Dice loss ranks first, tied with 2; difference to "
+    )
 
 
 def test_columns_are_dealt_to_tables_that_fit():
     header = ["strategy", *(f"rater{k}" for k in range(9))]
     body = [["consensus and individuals", *(["0.955"] * 9)]]
     for width in (40, 80, 120):
-        tables = fitting(header, body, width)
+        tables = split_columns(header, body, width)
         assert [k for one in tables for k in one[1:]] == list(range(1, 10))
         assert all(one[0] == 0 and 28 + 9 * (len(one) - 1) <= width for one in tables)
-    assert len(fitting(header, body, 10)) == 9
+    assert len(split_columns(header, body, 10)) == 9

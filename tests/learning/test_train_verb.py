@@ -98,22 +98,22 @@ def test_several_labels_have_lines_of_their_own(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("more", "code", "said"),
     [
-        (["--strategies", "guess"], 2, "no strategy 'guess'; there are single, inner"),
+        (["--strategies", "guess"], 2, "there is no strategy 'guess'; use all, or some of single, inner"),
         (["--strategies", ""], 2, "nothing to train"),
-        (["--networks", "vnet"], 2, "no network 'vnet'; there are unet, deeplab"),
-        (["--networks", "unet,unet"], 2, "each named once"),
+        (["--networks", "vnet"], 2, "there is no network 'vnet'; use unet or deeplab"),
+        (["--networks", "unet,unet"], 2, "each seed once"),
         (["--seeds", "0"], 2, "--seeds is a number"),
         (["--seeds", "1,1"], 2, "--seeds is a number"),
         (["--seeds", "2,-1"], 2, "--seeds is a number"),
-        (["--size", "8"], 2, "size is 16 pixels or more; got 8"),
-        (["--epochs", "0"], 2, "epochs is 1 or more; got 0"),
-        (["--learning-rate", "0"], 2, "the learning rate is above 0"),
-        (["--at-once", "0"], 2, "at_once is 1 or more"),
-        (["--device", "abacus"], 2, "device is auto, cpu, cuda or one of several, as cuda:1; got 'abacus'"),
-        (["--device", "meta"], 2, "device is auto, cpu, cuda or one of several, as cuda:1; got 'meta'"),
+        (["--size", "8"], 2, "size must be 16 pixels or more; got 8"),
+        (["--epochs", "0"], 2, "epochs must be 1 or more; got 0"),
+        (["--learning-rate", "0"], 2, "learning_rate must be above 0"),
+        (["--at-once", "0"], 2, "at_once must be 1 or more"),
+        (["--device", "abacus"], 2, "device must be auto, cpu, cuda, or one of several GPUs as cuda:1; got 'abacus'"),
+        (["--device", "meta"], 2, "device must be auto, cpu, cuda, or one of several GPUs as cuda:1; got 'meta'"),
         (["--test", "1"], 2, "above 0 and below 1; got 1.0"),
         (["--folds", "5"], 2, "from 2 to the number of subjects, 4; got 5"),
-        (["--folds", "2", "--split", "x.csv"], 2, "give one of --folds and --split"),
+        (["--folds", "2", "--split", "x.csv"], 2, "give either --folds or --split"),
         (["--split", "/nowhere.csv"], 1, "/nowhere.csv: there is no such file"),
         (["--learning-rate", "1e30"], 1, "unet, majority, seed 0: the loss is nan in epoch"),
     ],
@@ -135,7 +135,7 @@ def test_calls_that_make_no_sense_are_an_error_in_a_line(tmp_path, folder, capsy
 def test_a_gpu_that_is_not_there(tmp_path, folder, capsys):
     done = run(capsys, "train", *folder.arguments, *SMALL, "--device", "cuda", "--out", tmp_path / "o")
     assert done.status == 2
-    assert "PyTorch sees no GPU here; use --device cpu" in done.line
+    assert "PyTorch finds no GPU; use --device cpu" in done.line
     assert not (tmp_path / "o").exists()
 
 
@@ -168,10 +168,15 @@ def unchanged(folder):
     ("change", "template", "more", "said"),
     [
         (unchanged, "masks/{rater}/{case}.png", [], "2 of 2 cases have no image: s01-f1, s02-f1; give --images"),
-        (volumes, "solid/{rater}/{case}.npy", ["--images"], "case s01-f1: its masks are volumes"),
-        (smaller, "masks/{rater}/{case}.png", ["--images"], "case s02-f1: its image cannot be used: it is 16×15"),
-        (coloured, "masks/{rater}/{case}.png", ["--images"], "case s01-f1 has a grey image, case s02-f1 one in colour"),
-        (broken, "masks/{rater}/{case}.png", ["--images"], "case s02-f1: its image cannot be used"),
+        (volumes, "solid/{rater}/{case}.npy", ["--images"], "case s01-f1: the masks are volumes"),
+        (smaller, "masks/{rater}/{case}.png", ["--images"], "case s02-f1: the image cannot be used: it is 16×15"),
+        (
+            coloured,
+            "masks/{rater}/{case}.png",
+            ["--images"],
+            "case s01-f1 has a grey image, but case s02-f1 has a colour image",
+        ),
+        (broken, "masks/{rater}/{case}.png", ["--images"], "case s02-f1: the image cannot be used"),
         (lost, "masks/{rater}/{case}.png", ["--images"], "s02-f1"),
         (unchanged, "masks/{rater}/{case}.png", ["--images", "--raters", "exchangeable"], "raters are exchangeable"),
     ],
@@ -191,4 +196,4 @@ def test_one_subject_is_not_enough(tmp_path, capsys):
     folder = write_training(tmp_path, subjects=1, frames=3, size=16)
     done = run(capsys, "train", *folder.arguments, *SMALL, "--out", tmp_path / "o")
     assert done.status == 1
-    assert "there is one subject, s01: nobody is left to test on; add subjects" in done.line
+    assert "there is only one subject, s01, so none is left to test on; add subjects" in done.line

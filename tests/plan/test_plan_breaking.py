@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from manytruths.cli import status
-from manytruths.ratings import Ratings, majority_accuracy, nomogram, nomogram_for, plan_from_ratings
-from manytruths.ratings.planning.pilot import Rule
+from manytruths.ratings import Ratings, majority_accuracy, nomogram, nomogram_for_accuracy, plan_from_pilot
+from manytruths.ratings.planning.pilot import PilotRule
 from study_folders import write_study
 
 
@@ -35,11 +35,14 @@ def ask(tmp_path, capsys):
         (("--rater-accuracy", 0.85, "--rater-std", -1), "is from 0 to 0.5; got -1"),
         (("--rater-accuracy", 0.85, "--cut", 0), "--cut says how to read a pilot"),
         (("--pilot", "masks/{rater}/{case}.png", "--cut", 0), "--cut says how to read a table; the pilot"),
-        (("--pilot", "masks/{rater}/{case}.png", "--reference", "truth"), "--reference says how to read a table"),
+        (
+            ("--pilot", "masks/{rater}/{case}.png", "--reference", "truth"),
+            "--reference-column says how to read a table",
+        ),
         (("--raters", 3), "nothing is asked"),
         (("--rater-accuracy", 0.85, "--wanted", 0.9, "--labels", 100_000), "labels is at most 255; got 100,000"),
         (("--rater-accuracy", 0.85, "--raters", 10**9), "raters is at most 999; got 1000000000"),
-        (("--rater-accuracy", 0.85, "--most", 10**6), "most, the largest panel to compute, is from 3 to 99"),
+        (("--rater-accuracy", 0.85, "--most", 10**6), "max_raters, the largest panel to compute, is from 3 to 99"),
         (("--rater-accuracy", ",".join(["0.8"] * 5000)), "rater_accuracy is of at most 999 raters; got 5,000"),
         (
             ("--kappa", 0.6, "--prevalence", 0.3, "--cases", 10**12),
@@ -90,14 +93,14 @@ def test_a_pilot_may_have_confidence_on_any_scale(ask, tmp_path, confidence):
 def test_raters_beside_a_pilot_alone_lead_nowhere(ask, tmp_path):
     code, _, err = ask("--pilot", pilot(tmp_path / "r.csv"), "--raters", 5)
     assert code == 2
-    assert "--raters needs --rater-accuracy, --agreement, --rho or --kappa beside it" in err
+    assert "--n-raters needs --rater-accuracy, --agreement, --rho or --kappa beside it" in err
     assert ask("--pilot", tmp_path / "r.csv", "--raters", 5, "--rater-accuracy", 0.8)[0] == 0
 
 
 def test_the_largest_panel_says_that_it_is_the_largest(ask, tmp_path):
     code, out, _ = ask("--pilot", pilot(tmp_path / "r.csv"), "--gain", 1e-9, "--most", 7)
     assert code == 0
-    assert "No larger panel was computed, and one may be worth more: raise --most, 7 so far." in out
+    assert "No larger panel was computed, and one may be worth more: raise --max-raters, 7 so far." in out
     assert "No larger panel" not in ask("--pilot", tmp_path / "r.csv")[1]
 
 
@@ -147,12 +150,12 @@ def test_thousands_are_grouped(ask):
         ({"gain": 0.0}, "gain lies between 0 and 1; got 0"),
         ({"level": 1.0}, "level lies between 0 and 1; got 1"),
         ({"cost_rater": float("nan"), "cost_error": 1.0}, "cost_rater is not negative; got nan"),
-        ({"most": 2}, "panels of three to 99; got 2"),
+        ({"max_raters": 2}, "panels of three to 99; got 2"),
     ],
 )
 def test_a_rule_says_what_is_wrong_with_it(options, told):
     with pytest.raises(Exception, match=told):
-        Rule(**options)
+        PilotRule(**options)
 
 
 def test_cost_is_that_of_the_rule():
@@ -160,10 +163,10 @@ def test_cost_is_that_of_the_rule():
     truth = rng.integers(2, size=200)
     right = rng.random((200, 5)) < 0.8
     ratings = Ratings.of(np.where(right, truth[:, None], 1 - truth[:, None]), reference=truth.tolist())
-    found = plan_from_ratings(ratings, Rule(cost_rater=1, cost_error=30, resamples=20))
-    costs = {p.raters: p.raters + 30 * (1 - p.accuracy.value) for p in found.panels if p.raters % 2}
+    found = plan_from_pilot(ratings, cost_rater=1, cost_error=30, resamples=20)
+    costs = {p.n_raters: p.n_raters + 30 * (1 - p.accuracy.value) for p in found.panels if p.n_raters % 2}
     assert found.best.value == min(costs, key=costs.get)
-    assert [p.cost for p in found.panels if p.raters % 2] == pytest.approx(list(costs.values()))
+    assert [p.cost for p in found.panels if p.n_raters % 2] == pytest.approx(list(costs.values()))
 
 
 def test_plurality_by_every_outcome():
@@ -176,13 +179,13 @@ def test_plurality_by_every_outcome():
         return total
 
     for k, a, labels in ((2, 0.3, 3), (5, 0.6, 4), (6, 0.4, 3)):
-        assert majority_accuracy(k, a, labels=labels) == pytest.approx(naive(k, a, labels), abs=1e-12)
+        assert majority_accuracy(k, a, n_labels=labels) == pytest.approx(naive(k, a, labels), abs=1e-12)
 
 
 def test_nomogram_numbers_and_both_ways():
     assert majority_accuracy(3, 0.85) == pytest.approx(0.93925)
-    assert nomogram(1, truth_accuracy=0.85, reported=0.98).product == pytest.approx(0.833)
+    assert nomogram(1, majority_accuracy=0.85, reported=0.98).product == pytest.approx(0.833)
     forth = nomogram(5, agreement=0.7, reported=0.9)
     for formula in ("product", "independent"):
-        back = nomogram_for(5, getattr(forth, formula), reported=0.9, formula=formula)
+        back = nomogram_for_accuracy(5, getattr(forth, formula), reported=0.9, formula=formula)
         assert (back.agreement, back.rho) == pytest.approx((0.7, forth.rho))

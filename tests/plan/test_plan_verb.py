@@ -10,11 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import manytruths as mt
 from data_folder import data
-from manytruths.analyses.plan.topics import Wish
-from manytruths.analyses.plan.verb import plan as run
-from manytruths.cli import app, status
-from manytruths.cli.plan_verb import plan as verb
+from manytruths.cli import status
 from manytruths.core.errors import CallError
 from manytruths.ratings import Ratings
 from study_folders import table
@@ -23,14 +21,6 @@ HEADER = [
     "scope", "case", "group", "label", "region", "topic", "raters", "rater_accuracy", "rater",
     "statistic", "value", "low", "high", "n", "n_undefined", "reason", "code",
 ]  # fmt: skip
-
-
-@pytest.fixture(autouse=True)
-def _registered():
-    try:
-        app["plan"]
-    except KeyError:
-        app.command(verb)
 
 
 @pytest.fixture
@@ -220,8 +210,8 @@ def test_quiet_and_without_pictures(ask):
 
 def test_from_python():
     ratings = Ratings.of({"A": [1, 0, 1, 1, 0] * 4, "B": [1, 0, 0, 1, 0] * 4, "C": [1, 1, 1, 1, 0] * 4})
-    found = run(Wish(wanted=0.95, rater_accuracy=(0.85,), resamples=20), ratings)
+    found = mt.plan(wanted=0.95, rater_accuracy=0.85, resamples=20, pilot=ratings)
     assert [topic.name for topic in found.topics] == ["majority", "pilot"]
     assert len(found.sentences) >= 3
     with pytest.raises(CallError, match="nothing is asked"):
-        run(Wish())
+        mt.plan()

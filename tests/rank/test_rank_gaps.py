@@ -305,7 +305,7 @@ def test_names_are_found_however_they_are_written():
         table.select(algorithms=["Unet"])
     with pytest.raises(CallError, match="no algorithm 'v_net'"):
         table.select(algorithms=["v_net"])
-    with pytest.raises(CallError, match="each truth once"):
+    with pytest.raises(CallError, match="each reference standard once"):
         table.select(truths=["a", "A"])
     assert rank_scores(table, metrics=["All"], resamples=1).metrics == ("surface-dice", "HD95")
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from manytruths.core.errors import CallError, FormatError
+from manytruths.evaluation.ranking.score_tables import read_scores
 from manytruths.evaluation.ranking.scores import BOTH_EMPTY, MISSING, PRESENT, UNDEFINED
-from manytruths.io.scores import read_scores
 
 OURS = "scope,case,group,label,region,algorithm,against,statistic,value,low,high,n,n_undefined,reason,code"
 
@@ -149,7 +149,7 @@ def test_names_are_kept_as_they_are(tmp_path):
 
 def test_quoted_line_ends_do_not_shift_line_numbers(tmp_path):
     told = refused(tmp_path, 'case,algorithm,reason,dice\np1,a,"x\ny",0.5\np2,a,,bad\np3,a,,0.5\n')
-    assert "scores.csv, line 4: dice 'bad' is no number" in told
+    assert "scores.csv, line 4: dice 'bad' is not a number" in told
 
 
 HEAD = "case,algorithm,dice\n"
@@ -171,8 +171,8 @@ HEAD = "case,algorithm,dice\n"
         (HEAD + "p,a,0,5\n", "line 2: has 4 cells, the header 3; write decimals with a point"),
         (HEAD.replace(",", ";") + "p;a;0,5\n", "line 2: dice '0,5' has a decimal comma; write 0.5"),
         (HEAD + 'p,a,"0,85"\n', "write 0.85"),
-        (HEAD + "p,a,0.5\np,b,good\n", "line 3: dice 'good' is no number"),
-        (HEAD + "p,a,1_0\np,b,1\n", "line 2: dice '1_0' is no number"),
+        (HEAD + "p,a,0.5\np,b,good\n", "line 3: dice 'good' is not a number"),
+        (HEAD + "p,a,1_0\np,b,1\n", "line 2: dice '1_0' is not a number"),
         (HEAD + ",a,0.5\n", "line 2: the case is empty"),
         (HEAD + "p, ,0.5\n", "line 2: the algorithm is empty"),
         ("case,algorithm,metric,value\np,a,,1\n", "line 2: the metric is empty"),
@@ -180,7 +180,7 @@ HEAD = "case,algorithm,dice\n"
         (HEAD + "p,a,0.5\nq,a,0.5\np,a,0.6\n", "line 4: dice of a for case p against truth is in line 2 already"),
         ("case,subject,algorithm,dice\np,s,a,1\np,t,b,1\n", "line 3: case p is of subject 't' here and of 's' above"),
         (HEAD.encode() + b"p\xff,a,1\n", "not text in UTF-8"),
-        (HEAD + 'p,a,"' + "x" * 200_000 + '"\n', "line 2: a cell has more than 131,072 signs"),
+        (HEAD + 'p,a,"' + "x" * 200_000 + '"\n', "line 2: a cell has more than 131,072 characters"),
     ],
 )
 def test_bad_tables(tmp_path, text, told):

@@ -9,7 +9,8 @@ import xml.etree.ElementTree as ElementTree
 import numpy as np
 import pytest
 
-from manytruths.cli import app, status
+from manytruths.cli import status
+from manytruths.cli.commands import app
 from manytruths.cli.rank_verb import rank as verb
 from study_folders import run, table
 
@@ -314,7 +315,7 @@ def test_gaps_by_choice(tmp_path, capsys):
     [
         (["--metric", "loss"], "no metric 'loss'; there are dice, hausdorff_95"),
         (["--metric", ""], "metric"),
-        (["--truth", "gold"], "no truth 'gold'; there are A, vote:0.5"),
+        (["--truth", "gold"], "no reference standard 'gold'; there are A, vote:0.5"),
         (["--algorithm", "gold"], "no algorithm 'gold'"),
         (["--direction", "dice"], "--direction wants name=value"),
         (["--direction", "dice=up"], "'higher' or 'lower'; got 'up'"),
@@ -355,7 +356,7 @@ def test_unknown_direction(tmp_path, capsys):
     ("text", "told"),
     [
         ("case,algorithm,dice\np,a,0.5\n", "only one algorithm, a"),
-        ("case,algorithm,dice\np,a,0.5\np,b,x\np,c,0.1\n", "line 3: dice 'x' is no number"),
+        ("case,algorithm,dice\np,a,0.5\np,b,x\np,c,0.1\n", "line 3: dice 'x' is not a number"),
         ("case,algorithm,dice\np,a,0.5\np,a,0.6\n", "line 3: dice of a for case p against truth is in line 2 already"),
         ("case,algorithm,dice\np,a,0.5\nq,b,0.5\n", ""),
     ],

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from manytruths.agreement import fleiss_kappa, krippendorff_alpha, percent_agreement
 from manytruths.core.errors import CallError
 from manytruths.core.undefined import reason
-from manytruths.ratings import Ratings, chance_distribution, competence, correct, genuineness, rho, sigma
-from manytruths.ratings.concordance import near
+from manytruths.ratings import Ratings, rater_accuracy, rho, sigma
+from manytruths.ratings.concordance import both_correct_probability, chance_distribution, genuineness, label_closeness
 
 
 def test_equation_1_by_hand():
@@ -42,13 +42,13 @@ def test_equations_2_to_4_by_hand():
 
 
 def test_equation_6_by_hand():
-    assert correct(0.9, 0.8) == pytest.approx(0.72 / 0.74)
-    assert correct(0.9, 0.8, 3) == pytest.approx(0.72 / (0.72 + 0.02 / 2))
-    assert correct(0.5, 0.5) == 0.5
+    assert both_correct_probability(0.9, 0.8) == pytest.approx(0.72 / 0.74)
+    assert both_correct_probability(0.9, 0.8, 3) == pytest.approx(0.72 / (0.72 + 0.02 / 2))
+    assert both_correct_probability(0.5, 0.5) == 0.5
     # of L labels drawn at random, two who agree are right in one of L cases
     for labels in range(2, 7):
-        assert correct(1 / labels, 1 / labels, labels) == pytest.approx(1 / labels)
-    assert np.isnan(correct(1, 0))
+        assert both_correct_probability(1 / labels, 1 / labels, labels) == pytest.approx(1 / labels)
+    assert np.isnan(both_correct_probability(1, 0))
 
 
 def test_equations_7_and_8_by_hand():
@@ -69,8 +69,8 @@ def test_accuracy_of_every_rating_as_in_equation_5():
     ratings = Ratings.of([[1, 1, 1], [0, 0, 1]])
     a = 1 / (1 + np.exp(-(np.array([2.0, 1.0, 0.0]) - np.array([[-1.0], [1.0]]))))
     found = rho(ratings, a)
-    pairs = [correct(a[0, i], a[0, j]) for i, j in combinations(range(3), 2)]
-    assert found.by_case == pytest.approx([np.mean(pairs), correct(a[1, 0], a[1, 1]) / 3])
+    pairs = [both_correct_probability(a[0, i], a[0, j]) for i, j in combinations(range(3), 2)]
+    assert found.by_case == pytest.approx([np.mean(pairs), both_correct_probability(a[1, 0], a[1, 1]) / 3])
 
 
 @st.composite
@@ -301,7 +301,7 @@ def test_partial_agreement_by_hand():
     assert sigma(ordinal).value == 0
     numeric = Ratings.of([[0, 1], [1, 10]], kind="numeric")
     assert sigma(numeric, partial="linear").by_case == pytest.approx([0.9, 0.1])
-    assert near([0, 1, 2, 3], "quadratic")[0] == pytest.approx([1, 8 / 9, 5 / 9, 0])
+    assert label_closeness([0, 1, 2, 3], "quadratic")[0] == pytest.approx([1, 8 / 9, 5 / 9, 0])
 
 
 @pytest.mark.parametrize(
@@ -315,9 +315,9 @@ def test_partial_agreement_by_hand():
         (lambda r: sigma(r, {"0": 1.5, "1": -0.5}), "together 1"),
         (lambda r: rho(r, [0.9]), r"one number a rater, 2, or one a rating; got \(1,\)"),
         (lambda r: rho(r, [0.9, 1.1]), "accuracy runs from 0 to 1; got 0.9 to 1.1"),
-        (lambda r: competence(r, "reference"), "there is no reference"),
-        (lambda r: competence(r, "seniority"), "competence is by 'reference'"),
-        (lambda r: competence(r, {"1": 0.9}), "one for each of 1, 2"),
+        (lambda r: rater_accuracy(r, "reference"), "there is no reference"),
+        (lambda r: rater_accuracy(r, "seniority"), "competence is by 'reference'"),
+        (lambda r: rater_accuracy(r, {"1": 0.9}), "one for each of 1, 2"),
     ],
 )
 def test_wrong_calls(call, told):
@@ -352,7 +352,7 @@ def test_competence_against_a_loop(ratings, data):
     truth = data.draw(st.lists(st.integers(-1, len(ratings.labels) - 1), min_size=len(ratings), max_size=len(ratings)))
     ratings = replace(ratings, reference=np.array(truth, np.int16))
     for by in ("reference", "majority"):
-        found, expected = competence(ratings, by), naive_competence(ratings, by)
+        found, expected = rater_accuracy(ratings, by), naive_competence(ratings, by)
         assert found.accuracy == pytest.approx([a for a, _ in expected], nan_ok=True)
         assert found.n.tolist() == [n for _, n in expected]
 
@@ -373,7 +373,7 @@ def test_the_papers_set_up():
         ratings = Ratings.of(
             np.where(right, truth[:, None], ~truth[:, None]).astype(int), sure, reference=truth.astype(int)
         )
-        by = competence(ratings, "reference").accuracy
+        by = rater_accuracy(ratings, "reference").accuracy
         table = ratings.tally()
         found.append(
             [percent_agreement(table), krippendorff_alpha(table), sigma(ratings).value, rho(ratings, by).value]

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 import manytruths as mt
 from data_folder import data
 from manytruths.ratings import sigma
-from manytruths.ratings.findings import LesionRatings, pool_lesions
-from manytruths.ratings.lesions import lesion_ratings
-from manytruths.ratings.statistics import SigmaStatistic
+from manytruths.ratings.concordance import SigmaStatistic
+from manytruths.ratings.lesions import LesionRatings, lesion_ratings, pool_lesions
 from panels import VOID, panels
 from study_folders import disc, pixels
 
@@ -70,21 +69,21 @@ def test_lesions_are_those_of_a_flood_fill(panel, draw):
     reach, least = draw.draw(st.integers(1, axes)), draw.draw(st.integers(1, 3))
     overlap = draw.draw(st.sampled_from([None, 0.25, 0.5, 1.0]))
     found = lesion_ratings(
-        panel.masks, connectivity=reach, least=least, overlap=overlap, labels=panel.labels, void=VOID
+        panel.masks, connectivity=reach, min_size=least, overlap=overlap, labels=panel.labels, void=VOID
     )
     for label in panel.labels[1:]:
         wanted = naive(panel.masks, label, reach, least, overlap)
-        part = found.of_label(str(label))
+        part = found.select_label(str(label))
         assert len(part) == len(wanted)
-        ours = sorted(part.lesions, key=lambda lesion: lesion.place)
+        ours = sorted(part.lesions, key=lambda lesion: lesion.centroid)
         for lesion, (_, size, place, who, dice, blobs) in zip(ours, sorted(wanted, key=lambda w: w[2]), strict=True):
             assert lesion.size == size
-            assert lesion.place == pytest.approx(place)
+            assert lesion.centroid == pytest.approx(place)
             if len({w[2] for w in wanted}) < len(wanted):
                 continue  # two around the same middle: which is which is not known here
             assert lesion.found_by == tuple(n for n, f in who.items() if f)
             assert lesion.missed_by == tuple(n for n, f in who.items() if f is False)
-            assert lesion.blobs == blobs
+            assert lesion.pieces == blobs
             assert np.isnan(lesion.dice) if dice is None else lesion.dice == pytest.approx(dice)
     assert np.array_equal(found.ratings.given.sum(axis=1), [len(x.found_by) + len(x.missed_by) for x in found.lesions])
     assert np.array_equal(found.tally.items, len(found))
@@ -115,7 +114,7 @@ def test_detection_stands_beside_delineation():
     masks["A"][4:, 8:10] = 1
     found = lesion_ratings(masks, spacing=(2, 0.5))
     first, second = found.lesions
-    assert (first.size, first.extent, first.place) == (8, 8.0, (1.5, 2.5))
+    assert (first.size, first.extent, first.centroid) == (8, 8.0, (1.5, 2.5))
     assert first.found_by == ("A", "B")
     assert first.missed_by == second.missed_by[1:] == ("C",)
     assert first.dice == pytest.approx(2 * 4 / (8 + 4))
@@ -123,7 +122,7 @@ def test_detection_stands_beside_delineation():
     assert second.dice.reason == "fewer than two raters found it"
     assert found.delineation == first.dice
     assert found.ratings.codes.tolist() == [[1, 1, 0, -1], [1, 0, 0, -1]]
-    assert found.found_by().tolist() == [0, 1, 1, 0, 0]
+    assert found.count_by_finders().tolist() == [0, 1, 1, 0, 0]
     assert found.curve.share.tolist() == [1, 0.5, 0, 0]
     each = found.findings()
     assert each.alone.tolist() == [1, 0, 0, 0]
@@ -139,7 +138,7 @@ def test_a_bridge_joins_two_lesions_and_is_counted():
     assert lesion_ratings({"A": two, "B": only}).bridged == 0
     found = lesion_ratings({"A": two, "B": one, "C": only})
     assert len(found) == found.bridged == 1
-    assert found.lesions[0].blobs == (2, 1, 1)
+    assert found.lesions[0].pieces == (2, 1, 1)
     assert found.lesions[0].found_by == ("A", "B", "C")
     assert lesion_ratings({"A": two, "B": two}).bridged == 0
 
@@ -151,7 +150,7 @@ def test_a_share_may_be_asked_for():
     halves = {"A": (np.arange(30) < 16).astype(int), "B": (np.arange(30) > 14).astype(int)}
     nobody = lesion_ratings(halves, overlap=0.6)
     assert nobody.ratings.codes.tolist() == [[0, 0]]
-    assert nobody.found_by().tolist() == [1, 0, 0]
+    assert nobody.count_by_finders().tolist() == [1, 0, 0]
 
 
 def test_what_touches_by_a_corner_depends_on_connectivity():
@@ -163,7 +162,7 @@ def test_what_touches_by_a_corner_depends_on_connectivity():
 
 
 def test_specks_are_left_out_and_counted():
-    found = lesion_ratings({"A": [[1, 0, 1, 1]], "B": [[0, 0, 0, 1]]}, least=2)
+    found = lesion_ratings({"A": [[1, 0, 1, 1]], "B": [[0, 0, 0, 1]]}, min_size=2)
     assert (len(found), found.specks) == (1, 1)
 
 
@@ -175,7 +174,7 @@ def test_labels_and_regions():
         ("tumour 1", ("B",)),
         ("tumour 2", ("A", "B")),
     ]
-    assert len(found.of_label("cyst")) == 1
+    assert len(found.select_label("cyst")) == 1
     united = lesion_ratings({"A": a, "B": b}, foreground="any")
     assert [x.label for x in united.lesions] == ["any", "any"]
     cut = lesion_ratings({"A": a, "B": b}, labels=(0, 1, 2), region=[[1, 1, 0, 0, 1]])
@@ -189,7 +188,7 @@ def test_labels_and_regions():
 def test_who_marked_nothing_at_all():
     empty = lesion_ratings({"A": np.zeros((4, 4)), "B": np.zeros((4, 4))})
     assert len(empty) == 0
-    assert empty.found_by().tolist() == [0, 0, 0]
+    assert empty.count_by_finders().tolist() == [0, 0, 0]
     assert np.isnan([empty.delineation, sigma(empty.ratings).value, mt.positive_agreement(empty.tally)]).all()
     assert np.isnan(empty.findings().share).all()
     both = pool_lesions({"p1": empty, "p2": lesion_ratings({"A": [[1]], "B": [[1]]})})
@@ -201,7 +200,7 @@ def test_who_marked_nothing_at_all():
     [
         ({"connectivity": 3}, "connectivity runs from 1 .* to 2"),
         ({"connectivity": 0}, "connectivity"),
-        ({"least": 0}, "least is at least 1"),
+        ({"min_size": 0}, "min_size is at least 1"),
         ({"overlap": 0}, "overlap is a share"),
         ({"overlap": 1.5}, "overlap is a share"),
         ({"spacing": (1,)}, "spacing has one size an axis"),
@@ -267,8 +266,8 @@ def phantoms() -> tuple[LesionRatings, dict[tuple[str, int], float]]:
         found = lesion_ratings({**masks, "truth": case.truth})
         by_case[case.name] = found
         for k, lesion in enumerate(found.lesions):
-            near = [t.visibility for t in case.phantom.lesions if t.mask[tuple(np.rint(lesion.place).astype(int))]]
-            if near and lesion.blobs[-1] == 1:
+            near = [t.visibility for t in case.phantom.lesions if t.mask[tuple(np.rint(lesion.centroid).astype(int))]]
+            if near and lesion.pieces[-1] == 1:
                 visible[case.name, k] = near[0]
     return pool_lesions(by_case), visible
 
@@ -320,7 +319,7 @@ def same_as_simpleitk(masks, reach):
     largest = max(found.lesions, key=lambda x: x.size)
     wanted = [mt.dice(mt.tally([a, b], region=inside)) for a, b in combinations(masks.values(), 2)]
     assert largest.dice == pytest.approx(np.mean(wanted))
-    assert largest.place == pytest.approx(np.argwhere(inside).mean(axis=0))
+    assert largest.centroid == pytest.approx(np.argwhere(inside).mean(axis=0))
 
 
 @pytest.mark.parametrize("case", ["01L", "05R", "14L"])
@@ -342,4 +341,4 @@ def test_a_volume_of_three_raters():
 def test_discs_are_found_in_the_same_place_in_any_corner():
     for x, y in product((-8, 8), repeat=2):
         mask = disc(x=x, y=y, radius=3)
-        assert lesion_ratings([mask, mask]).lesions[0].place == pytest.approx((12 + y, 12 + x))
+        assert lesion_ratings([mask, mask]).lesions[0].centroid == pytest.approx((12 + y, 12 + x))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from manytruths.core.errors import CallError
 from manytruths.core.undefined import reason
 from manytruths.ratings import Ratings
-from manytruths.ratings.majorities import majorities, tail
+from manytruths.ratings.majorities import binomial_tail, majorities
 
 
 def votes(*counts: int, raters: int = 13) -> list[str | None]:
@@ -93,7 +93,7 @@ def test_the_tail_against_scipy(chance):
 
     for m in (1, 2, 5, 13, 60):
         for v in range(m + 1):
-            assert tail(v, m, chance) == pytest.approx(binom.sf(v - 1, m, chance), rel=1e-12)
+            assert binomial_tail(v, m, chance) == pytest.approx(binom.sf(v - 1, m, chance), rel=1e-12)
 
 
 @settings(max_examples=150, deadline=None)
@@ -111,7 +111,7 @@ def test_against_counting(rows):
 
 @pytest.mark.parametrize(
     ("options", "told"),
-    [({"level": 0.0}, "level lies between 0 and 1"), ({"against": "third"}, "against is 'half' or 'labels'")],
+    [({"alpha": 0.0}, "alpha lies between 0 and 1"), ({"against": "third"}, "against is 'half' or 'labels'")],
 )
 def test_wrong_calls(options, told):
     with pytest.raises(CallError, match=told):

@@ -14,9 +14,9 @@ import manytruths as mt
 from data_folder import data
 from manytruths.analyses.reliability.masks import Assumptions, LesionRule, mask_reliability, mask_table
 from manytruths.analyses.summaries import Settings
-from manytruths.ratings import competence, rho, sigma
-from manytruths.ratings.masks import mask_ratings, ratings_of
-from manytruths.ratings.statistics import RhoStatistic, SigmaStatistic
+from manytruths.ratings import rater_accuracy, rho, sigma
+from manytruths.ratings.concordance import RhoStatistic, SigmaStatistic
+from manytruths.ratings.masks import mask_ratings, ratings_from_tally
 from panels import VOID, panels
 from study_folders import disc
 
@@ -66,20 +66,20 @@ def marked(seen):
 @given(panels(absent=True))
 def test_a_table_says_what_its_pixels_say(panel):
     table = mt.tally(panel.masks, labels=panel.labels, void=VOID)
-    ratings = ratings_of(table)
+    ratings = ratings_from_tally(table)
     assert ratings.items.sum() == table.items
     same(sigma(ratings).value, naive(panel.masks, {}, panel.labels))
     same(sigma(ratings).value, None if np.isnan(mt.percent_agreement(table)) else mt.percent_agreement(table))
     by_rater = {name: 0.3 + 0.1 * i for i, name in enumerate(panel.masks)}
     flat = {n: np.full(m.shape, by_rater[n]) for n, m in panel.masks.items() if m is not None}
-    same(sigma(ratings_of(table, by_rater)).value, naive(panel.masks, flat, panel.labels))
+    same(sigma(ratings_from_tally(table, by_rater)).value, naive(panel.masks, flat, panel.labels))
 
 
 @given(panels(absent=True), st.data())
 def test_rho_of_a_table_is_that_of_its_pixels(panel, draw):
     accuracy = {name: draw.draw(st.floats(0.05, 0.95)) for name in panel.masks}
     table = mt.tally(panel.masks, labels=panel.labels, void=VOID)
-    found = rho(ratings_of(table), list(accuracy.values())).value
+    found = rho(ratings_from_tally(table), list(accuracy.values())).value
     same(found, naive(panel.masks, {}, panel.labels, accuracy=accuracy))
 
 
@@ -92,7 +92,7 @@ def test_maps_of_confidence_are_counted_exactly(panel, draw):
     if all(np.isnan(m).all() for m in maps.values()):
         sure = {}  # nobody was asked
     inside = draw.draw(arrays(np.bool_, shape))
-    options = {"labels": panel.labels, "void": VOID, "levels": 5}
+    options = {"labels": panel.labels, "void": VOID, "confidence_levels": 5}
     for region, keep in (
         ("whole", lambda seen: True),
         ("union", marked),
@@ -113,7 +113,7 @@ def test_a_number_and_a_constant_map_are_the_same(panel):
     one, two = (mask_ratings(panel.masks, c, labels=panel.labels) for c in (numbers, maps))
     for field in ("codes", "confidence", "items"):
         assert np.array_equal(getattr(one, field), getattr(two, field))
-    assert sigma(one).value == pytest.approx(sigma(ratings_of(table, numbers)).value, abs=1e-12)
+    assert sigma(one).value == pytest.approx(sigma(ratings_from_tally(table, numbers)).value, abs=1e-12)
 
 
 def test_many_levels_are_rounded_and_said_to_be():
@@ -133,19 +133,19 @@ def test_many_levels_are_rounded_and_said_to_be():
 def test_labels_go_by_name_and_second_readings_are_left_out():
     masks = {("A", "1"): [0, 1, 2, 2], ("A", "2"): [0, 0, 0, 0], "B": [0, 1, 1, 2]}
     labels = {1: "gland", 2: "tumour"}
-    for ratings in (ratings_of(mt.tally(masks, labels=labels)), mask_ratings(masks, 0.5, labels=labels)):
+    for ratings in (ratings_from_tally(mt.tally(masks, labels=labels)), mask_ratings(masks, 0.5, labels=labels)):
         assert ratings.raters == ("A", "B")
         assert ratings.labels == ("background", "gland", "tumour")
         assert mt.percent_agreement(ratings.tally()) == 0.75
-    assert sigma(ratings_of(mt.tally(masks))).value == 0.75
+    assert sigma(ratings_from_tally(mt.tally(masks))).value == 0.75
 
 
 def test_a_reference_column_is_the_truth():
     masks = {"A": [1, 1, 0, 0, 1], "B": [1, 0, 0, 0, 1]}
     table = mt.tally(masks, references={"biopsy": [1, 1, 1, 0, 1]})
-    found = competence(ratings_of(table, reference="biopsy"), "reference")
+    found = rater_accuracy(ratings_from_tally(table, reference="biopsy"), "reference")
     assert found.accuracy.tolist() == [0.8, 0.6]
-    wanted = rho(ratings_of(table), [0.8, 0.6]).value
+    wanted = rho(ratings_from_tally(table), [0.8, 0.6]).value
     assert RhoStatistic(reference="biopsy")(table) == pytest.approx(wanted)
     assert wanted == pytest.approx(0.8 * both_right(0.8, 0.6, 2))
 
@@ -155,7 +155,7 @@ def test_sigma_by_pattern_is_a_map():
     table = mt.tally(masks)
     votes = sum(m.astype(int) for m in masks.values())
     wanted = np.where((votes == 0) | (votes == 3), 1, 1 / 3)
-    assert np.allclose(mt.paint(sigma(ratings_of(table)).by_case, masks, table), wanted)
+    assert np.allclose(mt.paint(sigma(ratings_from_tally(table)).by_case, masks, table), wanted)
 
 
 # -- what confidence changes -----------------------------------------------------------------------
@@ -232,10 +232,10 @@ MASKS = {"A": np.array([[1, 0]]), "B": np.array([[1, 1]])}
     [
         ({"A": [[0.5, 1]]}, {}, "no confidence of B"),
         ({"A": [[5, 1]], "B": 1}, {}, r"confidence of A: got 5; it is from 0 to 1.*levels=5"),
-        ({"A": [[5, 6]], "B": 1}, {"levels": 5}, "confidence of A: got 6; it is one of the levels 0 to 5"),
-        ({"A": [[2.5, 1]], "B": 1}, {"levels": 5}, "got 2.5; it is one of the levels"),
+        ({"A": [[5, 6]], "B": 1}, {"confidence_levels": 5}, "confidence of A: got 6; it is one of the levels 0 to 5"),
+        ({"A": [[2.5, 1]], "B": 1}, {"confidence_levels": 5}, "got 2.5; it is one of the levels"),
         ({"A": [[1, 1, 1]], "B": 1}, {}, "confidence of A: the map is 1×3 but the masks are 1×2"),
-        (None, {"region": "modified_background"}, "ratings_of"),
+        (None, {"region": "modified_background"}, "ratings_from_tally"),
         (None, {"region": [[1, 1, 1]]}, "the region is 1×3"),
     ],
 )
@@ -246,9 +246,9 @@ def test_what_cannot_be_used_is_refused(confidence, options, says):
 
 def test_slots_have_no_confidence_of_their_own():
     table = mt.tally(list(MASKS.values()), raters="exchangeable")
-    assert sigma(ratings_of(table, 0.8)).value == sigma(ratings_of(mt.tally(MASKS), 0.8)).value
+    assert sigma(ratings_from_tally(table, 0.8)).value == sigma(ratings_from_tally(mt.tally(MASKS), 0.8)).value
     with pytest.raises(mt.CallError, match="exchangeable"):
-        ratings_of(table, {"1": 0.5, "2": 0.5})
+        ratings_from_tally(table, {"1": 0.5, "2": 0.5})
 
 
 # -- a study ---------------------------------------------------------------------------------------
@@ -268,13 +268,13 @@ def test_the_tables_of_a_study(tmp_path):
     pooled = found.masks.find("sigma")
     wanted = mt.confidence_interval(SigmaStatistic(sure), found.tallies, resamples=200)
     assert (pooled.value, pooled.low, pooled.high) == (wanted.value, wanted.low, wanted.high)
-    accuracy = competence(ratings_of(whole)).accuracy
-    assert found.masks.find("rho").value == pytest.approx(rho(ratings_of(whole, sure), accuracy).value)
+    accuracies = rater_accuracy(ratings_from_tally(whole)).accuracy
+    assert found.masks.find("rho").value == pytest.approx(rho(ratings_from_tally(whole, sure), accuracies).value)
     one = found.masks.find("rho", "case", case="p02", group="CIN1")
-    assert one.value == pytest.approx(rho(ratings_of(study["p02"].tally(), sure), accuracy).value)
-    assert found.masks.find("accuracy", rater="D").value == accuracy[3] == accuracy.min()
+    assert one.value == pytest.approx(rho(ratings_from_tally(study["p02"].tally(), sure), accuracies).value)
+    assert found.masks.find("accuracy", rater="D").value == accuracies[3] == accuracies.min()
     assert found.masks.find("fleiss_kappa").value == mt.fleiss_kappa(whole)
-    for path in (table.write(tmp_path) for table in found.tables):
+    for path in (table.write(tmp_path) for table in found.tables.values()):
         assert len(path.read_text().splitlines()) > 20
 
 
@@ -291,7 +291,7 @@ def test_slots_are_not_spoken_of_and_few_subjects_get_no_interval():
 
 def test_lesions_of_a_study():
     study = simulated(size=96)
-    found = mask_reliability(study, settings=QUICK, rule=LesionRule(least=3))
+    found = mask_reliability(study, settings=QUICK, rule=LesionRule(min_size=3))
     lesions = found.lesions
     assert set(lesions.ratings.subjects) <= set(study.subjects)
     assert sum(len(case.found_by) > 0 for case in lesions.lesions) == len(lesions)
@@ -302,7 +302,7 @@ def test_lesions_of_a_study():
     assert curve[0] == 1
     assert curve == sorted(curve, reverse=True)
     assert table.find("dice").value == pytest.approx(np.nanmean([one.dice for one in lesions.lesions]))
-    assert len(found.listed.all("size", "lesion")) == len(lesions)
+    assert len(found.tables["lesions"].all("size", "lesion")) == len(lesions)
     assert any("found by at least one rater" in note for note in found.notes)
     low, high = (getattr(table.find("positive_agreement"), end) for end in ("low", "high"))
     assert low < table.find("positive_agreement").value < high
@@ -324,7 +324,7 @@ def test_thirteen_raters_of_the_fissure():
     study = mt.Study.open(str(path / "raters/{rater}/{case}.png"))
     table = mt.pool(study.tally())
     union = table.restrict("union")
-    assert sigma(ratings_of(table)).value == pytest.approx(mt.percent_agreement(table), abs=1e-12)
-    assert sigma(ratings_of(union)).value == pytest.approx(mt.percent_agreement(union), abs=1e-12)
+    assert sigma(ratings_from_tally(table)).value == pytest.approx(mt.percent_agreement(table), abs=1e-12)
+    assert sigma(ratings_from_tally(union)).value == pytest.approx(mt.percent_agreement(union), abs=1e-12)
     found = mask_table(mt.Tallies({"fissure": union}), QUICK, Assumptions(0.8))
     assert found.find("sigma").value == pytest.approx(mt.percent_agreement(union) * (0.8 / 0.9) ** 2, abs=1e-12)

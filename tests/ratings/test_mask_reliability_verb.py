@@ -73,7 +73,7 @@ def test_a_plan_from_masks(masks, tmp_path, capsys):
     said = " ".join(capsys.readouterr().out.split())
     assert "every pixel that any rater marked is a rating" in said
     table = rows(tmp_path / "plan" / "plan.csv")
-    wanted = mt.plan_from_tallies(mt.Study.open(masks, foreground="any").tally(region="union"))
+    wanted = mt.plan_from_pilot(mt.Study.open(masks, foreground="any").tally(region="union"))
     best = next(float(r["value"]) for r in table if r["statistic"] == "best_raters")
     assert best == wanted.best.value
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import manytruths as mt
 from manytruths.ratings import Ratings, rho, sigma
-from manytruths.ratings.masks import mask_ratings, ratings_of
+from manytruths.ratings.masks import mask_ratings, ratings_from_tally
 
 CASES = 250
 
@@ -149,13 +149,13 @@ def test_an_image_with_one_stray_pixel_and_one_without_any():
     stray[3, 7] = 1
     table = mt.tally({"A": empty, "B": stray})
     assert mt.fleiss_kappa(table) == pytest.approx(-1 / 499)
-    assert sigma(ratings_of(table)).value == pytest.approx(0.996)
+    assert sigma(ratings_from_tally(table)).value == pytest.approx(0.996)
     assert sigma(mask_ratings({"A": empty, "B": stray})).value == pytest.approx(0.996)
     nothing = mt.tally({"A": empty, "B": empty}, labels=(0, 1))
     assert np.isnan([mt.fleiss_kappa(nothing), mt.krippendorff_alpha(nothing)]).all()
-    assert sigma(ratings_of(nothing, 0.8)).value == pytest.approx((0.8 / 0.9) ** 2)
+    assert sigma(ratings_from_tally(nothing, 0.8)).value == pytest.approx((0.8 / 0.9) ** 2)
     # and where they matter: of what anybody marked, nothing is agreed
-    assert sigma(ratings_of(table.restrict("union"))).value == 0
+    assert sigma(ratings_from_tally(table.restrict("union"))).value == 0
 
 
 def test_the_example_runs():

@@ -15,26 +15,30 @@ from scipy.stats import betabinom, binom, norm
 import manytruths as mt
 from manytruths.core.errors import CallError
 from manytruths.core.undefined import reason
-from manytruths.ratings.planning.kappa_width import cases_for_width, kappa_width
-from manytruths.ratings.planning.majority import (
-    case_accuracy,
-    majority_accuracy,
-    normal_nodes,
-    pair_correlation,
-    right_votes,
-    slim_share,
-    spread_for,
-)
+from manytruths.ratings.planning.kappa_width import cases_for_kappa_width, kappa_width
 from manytruths.ratings.planning.nomogram import (
-    accuracy_of_agreement,
-    accuracy_of_majority,
-    agreement_of,
-    majority_of,
+    accuracy_from_agreement,
+    accuracy_from_majority,
+    agreement_from_accuracy,
+    majority_from_accuracy,
     nomogram,
-    nomogram_for,
-    reported_for,
+    nomogram_for_accuracy,
+    reported_accuracy_for,
 )
-from manytruths.ratings.planning.panel_size import ceiling, drawn_votes, majority_band, odd_majorities, raters_needed
+from manytruths.ratings.planning.panels import (
+    case_accuracy,
+    ceiling,
+    correct_votes,
+    majority_accuracy,
+    majority_band,
+    normal_nodes,
+    odd_majority_accuracies,
+    pair_correlation,
+    random_panel_votes,
+    raters_needed,
+    slim_majority_share,
+    spread_for_correlation,
+)
 
 share = st.floats(0.01, 0.99)
 above = st.floats(0.51, 0.99)
@@ -57,11 +61,11 @@ def brute_majority(accuracies, labels=2):
 
 def test_the_numbers_of_the_paper():
     assert majority_accuracy(3, 0.85) == pytest.approx(0.93925, abs=1e-12)
-    assert [slim_share(k, 0.5) for k in (3, 5, 7)] == pytest.approx([0.75, 0.625, 0.546875], abs=1e-12)
-    assert round(nomogram(1, truth_accuracy=0.85, reported=0.98).product, 3) == 0.833
+    assert [slim_majority_share(k, 0.5) for k in (3, 5, 7)] == pytest.approx([0.75, 0.625, 0.546875], abs=1e-12)
+    assert round(nomogram(1, majority_accuracy=0.85, reported=0.98).product, 3) == 0.833
     # section 5: 0.95 that is to mean 0.9 wants a truth of 0.95, and ρ of about 0.7
-    back = nomogram_for(3, 0.9, reported=0.95)
-    assert round(back.truth_accuracy, 2) == 0.95
+    back = nomogram_for_accuracy(3, 0.9, reported=0.95)
+    assert round(back.majority_accuracy, 2) == 0.95
     assert round(back.rho, 1) == 0.7
 
 
@@ -76,14 +80,14 @@ def test_panels_against_every_outcome(accuracies):
 @given(st.lists(share, min_size=1, max_size=5), st.integers(3, 5))
 @settings(max_examples=25, deadline=None)
 def test_pluralities_against_every_outcome(accuracies, labels):
-    found = majority_accuracy(len(accuracies), accuracies, labels=labels)
+    found = majority_accuracy(len(accuracies), accuracies, n_labels=labels)
     assert found == pytest.approx(brute_majority(accuracies, labels), abs=1e-12)
 
 
 @given(st.integers(1, 40), share)
 def test_binomial(k, a):
-    np.testing.assert_allclose(right_votes(k, a), binom.pmf(np.arange(k + 1), k, a), atol=1e-13)
-    np.testing.assert_allclose(majority_accuracy(k, a), majority_of(k, a), atol=1e-12)
+    np.testing.assert_allclose(correct_votes(k, a), binom.pmf(np.arange(k + 1), k, a), atol=1e-13)
+    np.testing.assert_allclose(majority_accuracy(k, a), majority_from_accuracy(k, a), atol=1e-12)
 
 
 @pytest.mark.skipif(not hasattr(stats, "poisson_binom"), reason="SciPy has it from 1.15")
@@ -91,14 +95,14 @@ def test_binomial(k, a):
 def test_poisson_binomial(accuracies):
     k = len(accuracies)
     expected = stats.poisson_binom.pmf(np.arange(k + 1), accuracies)
-    np.testing.assert_allclose(right_votes(k, accuracies), expected, atol=1e-12)
+    np.testing.assert_allclose(correct_votes(k, accuracies), expected, atol=1e-12)
 
 
 @given(st.integers(1, 40), share, st.floats(0.001, 0.99))
 def test_beta_binomial(k, a, rho):
     whole = (1 - rho) / rho
     expected = betabinom.pmf(np.arange(k + 1), k, a * whole, (1 - a) * whole)
-    np.testing.assert_allclose(right_votes(k, a, correlation=rho), expected, atol=1e-9)
+    np.testing.assert_allclose(correct_votes(k, a, correlation=rho), expected, atol=1e-9)
 
 
 def test_limits_of_correlation():
@@ -157,14 +161,14 @@ def test_sums_over_the_normal(spread):
         return float(case_accuracy(panel, spread, np.array([at])).prod() * norm.pdf(at))
 
     expected = quad(both, -9, 9, points=[0], limit=400, epsabs=1e-11)[0]
-    assert right_votes(2, panel, spread=spread)[2] == pytest.approx(expected, abs=1e-8)
+    assert correct_votes(2, panel, spread=spread)[2] == pytest.approx(expected, abs=1e-8)
 
 
 def test_a_spread_for_a_correlation():
     accuracies = [0.8, 0.9, 0.85]
-    assert pair_correlation(accuracies, spread_for(accuracies, 0.25)) == pytest.approx(0.25, abs=1e-8)
+    assert pair_correlation(accuracies, spread_for_correlation(accuracies, 0.25)) == pytest.approx(0.25, abs=1e-8)
     with pytest.raises(CallError, match="mean correlation below"):
-        spread_for([0.5, 0.99], 0.9)
+        spread_for_correlation([0.5, 0.99], 0.9)
 
 
 def test_plurality_of_many_by_simulation():
@@ -174,9 +178,9 @@ def test_plurality_of_many_by_simulation():
     counts = (votes[:, :, None] == np.arange(labels)).sum(axis=1)
     level = counts == counts.max(axis=1, keepdims=True)
     expected = (level[:, 0] / level.sum(axis=1)).mean()
-    assert majority_accuracy(k, a, labels=labels) == pytest.approx(expected, abs=4 * math.sqrt(0.25 / n))
+    assert majority_accuracy(k, a, n_labels=labels) == pytest.approx(expected, abs=4 * math.sqrt(0.25 / n))
     # more labels, more ways for errors to fall apart
-    assert majority_accuracy(k, a, labels=6) > majority_accuracy(k, a, labels=5)
+    assert majority_accuracy(k, a, n_labels=6) > majority_accuracy(k, a, n_labels=5)
 
 
 # -- how many -------------------------------------------------------------------------------------
@@ -186,7 +190,7 @@ def test_plurality_of_many_by_simulation():
 @settings(deadline=None, max_examples=40)
 def test_increments_are_the_majorities(a, rho, spread):
     rho = 0.0 if spread else rho
-    found = odd_majorities(np.array([a]), rho, spread, 10)
+    found = odd_majority_accuracies(np.array([a]), rho, spread, 10)
     expected = [majority_accuracy(k, a, correlation=rho, spread=spread) for k in range(1, 20, 2)]
     np.testing.assert_allclose(found, expected, atol=1e-10)
 
@@ -195,32 +199,32 @@ def test_increments_are_the_majorities(a, rho, spread):
 @settings(deadline=None, max_examples=60)
 def test_the_smallest_panel_that_is_enough(a, wanted, rho):
     found = raters_needed(wanted, a, correlation=rho)
-    if found.raters is None:
+    if found.n_raters is None:
         assert found.reason
         assert found.ceiling <= wanted or found.reached < wanted
         assert majority_accuracy(301, a, correlation=rho) < wanted
-    elif found.raters < 400:
-        assert found.reached == pytest.approx(majority_accuracy(found.raters, a, correlation=rho), abs=1e-9)
+    elif found.n_raters < 400:
+        assert found.reached == pytest.approx(majority_accuracy(found.n_raters, a, correlation=rho), abs=1e-9)
         assert found.reached >= wanted - 1e-12
-        assert found.raters % 2 == 1
-        if found.raters > 1:
-            assert majority_accuracy(found.raters - 2, a, correlation=rho) < wanted
+        assert found.n_raters % 2 == 1
+        if found.n_raters > 1:
+            assert majority_accuracy(found.n_raters - 2, a, correlation=rho) < wanted
 
 
 def test_needed_in_plain_cases():
-    assert raters_needed(0.95, 0.85).raters == 5
-    assert raters_needed(0.93925, 0.85).raters == 3
-    assert raters_needed(0.95, 0.96).raters == 1
-    assert raters_needed(0.95, 0.51).raters == 6763
+    assert raters_needed(0.95, 0.85).n_raters == 5
+    assert raters_needed(0.93925, 0.85).n_raters == 3
+    assert raters_needed(0.95, 0.96).n_raters == 1
+    assert raters_needed(0.95, 0.51).n_raters == 6763
     assert "no more than chance" in raters_needed(0.95, 0.5).reason
     assert "no more than chance" in raters_needed(0.6, 0.3).reason
     assert "10,001" in raters_needed(0.95, 0.501).reason
     held = raters_needed(0.95, 0.85, correlation=0.3)
     assert held.ceiling == pytest.approx(1 - betabinom_share(0.85, 0.3), abs=1e-10)
     assert f"{held.ceiling:.3f}" in held.reason
-    assert raters_needed(0.95, 0.4, labels=10).raters is not None
-    found = raters_needed(0.95, 0.7, labels=4).raters
-    assert majority_accuracy(found, 0.7, labels=4) >= 0.95 > majority_accuracy(found - 1, 0.7, labels=4)
+    assert raters_needed(0.95, 0.4, n_labels=10).n_raters is not None
+    found = raters_needed(0.95, 0.7, n_labels=4).n_raters
+    assert majority_accuracy(found, 0.7, n_labels=4) >= 0.95 > majority_accuracy(found - 1, 0.7, n_labels=4)
 
 
 def betabinom_share(a, rho):
@@ -234,7 +238,7 @@ def test_ceilings_are_the_limit():
     for model in ({"correlation": 0.3}, {"spread": 1.5}):
         population = np.array([0.7, 0.9])
         top = ceiling(population, **model)
-        reached = odd_majorities(population, model.get("correlation", 0.0), model.get("spread", 0.0), 3000)[-1]
+        reached = odd_majority_accuracies(population, model.get("correlation", 0.0), model.get("spread", 0.0), 3000)[-1]
         assert reached < top == pytest.approx(reached, abs=2e-4)
     assert ceiling(0.85, spread=1.5) == pytest.approx(1 - norm.cdf(0, *_logits(0.85, 1.5)), abs=1e-9)
 
@@ -249,10 +253,10 @@ def test_raters_drawn_from_a_population():
     """The mean over all ordered draws with repetition."""
     population, spread = [0.6, 0.8, 0.95], 1.2
     panels = list(product(population, repeat=3))
-    expected = np.mean([right_votes(3, panel, spread=spread) for panel in panels], axis=0)
-    np.testing.assert_allclose(drawn_votes(3, population, spread=spread), expected, atol=1e-12)
-    independent = np.mean([right_votes(3, panel) for panel in panels], axis=0)
-    np.testing.assert_allclose(drawn_votes(3, population), independent, atol=1e-12)
+    expected = np.mean([correct_votes(3, panel, spread=spread) for panel in panels], axis=0)
+    np.testing.assert_allclose(random_panel_votes(3, population, spread=spread), expected, atol=1e-12)
+    independent = np.mean([correct_votes(3, panel) for panel in panels], axis=0)
+    np.testing.assert_allclose(random_panel_votes(3, population), independent, atol=1e-12)
 
 
 def test_the_band_of_figure_2():
@@ -275,35 +279,35 @@ def test_the_band_of_figure_2():
 @given(st.integers(1, 21), st.floats(0.5, 1), st.floats(0, 1))
 def test_the_nomogram_forth_and_back(k, a, x):
     found = nomogram(k, rater_accuracy=a, reported=x)
-    for entry in ({"agreement": found.agreement}, {"rho": found.rho}, {"truth_accuracy": found.truth_accuracy}):
+    for entry in ({"agreement": found.agreement}, {"rho": found.rho}, {"majority_accuracy": found.majority_accuracy}):
         again = nomogram(k, **entry, reported=x)
-        assert again.truth_accuracy == pytest.approx(found.truth_accuracy, abs=1e-6)
+        assert again.majority_accuracy == pytest.approx(found.majority_accuracy, abs=1e-6)
         assert again.product == pytest.approx(found.product, abs=1e-6)
     assert found.low - 1e-12 <= found.independent <= found.high + 1e-12
 
 
 @given(st.integers(1, 15), st.floats(0.6, 0.99), st.floats(0.3, 0.99), st.sampled_from(["product", "independent"]))
 def test_what_is_needed_gives_what_is_wanted(k, x, wanted, formula):
-    back = nomogram_for(k, wanted, reported=x, formula=formula)
-    if reason(back.truth_accuracy):
+    back = nomogram_for_accuracy(k, wanted, reported=x, formula=formula)
+    if reason(back.majority_accuracy):
         assert wanted > x - 1e-9 or (formula == "independent" and wanted < 1 - x + 1e-9)
         return
     assert getattr(back, formula) == pytest.approx(wanted, abs=1e-9)
     forth = nomogram(k, rater_accuracy=back.rater_accuracy, reported=x)
     assert getattr(forth, formula) == pytest.approx(wanted, abs=1e-7)
     # a truth near one half says nothing about the algorithm
-    if formula == "product" or abs(back.truth_accuracy - 0.5) > 1e-3:
-        assert reported_for(wanted, back.truth_accuracy, formula) == pytest.approx(x, abs=1e-7)
+    if formula == "product" or abs(back.majority_accuracy - 0.5) > 1e-3:
+        assert reported_accuracy_for(wanted, back.majority_accuracy, formula) == pytest.approx(x, abs=1e-7)
 
 
 @given(st.integers(1, 25), st.floats(0.02, 0.98))
 def test_inverses(k, a):
     # where the majority is all but sure, its accuracy says little about the raters'
-    g = float(majority_of(k, a))
+    g = float(majority_from_accuracy(k, a))
     if 1e-9 < g < 1 - 1e-9:
-        assert float(accuracy_of_majority(k, g)) == pytest.approx(a, abs=1e-6)
+        assert float(accuracy_from_majority(k, g)) == pytest.approx(a, abs=1e-6)
     if a >= 0.5:
-        assert accuracy_of_agreement(agreement_of(a)) == pytest.approx(a, abs=1e-7)
+        assert accuracy_from_agreement(agreement_from_accuracy(a)) == pytest.approx(a, abs=1e-7)
 
 
 def test_the_formulas_by_joint_tables():
@@ -311,10 +315,10 @@ def test_the_formulas_by_joint_tables():
     x, g = 0.9, 0.8
     both = np.linspace(max(0, x + g - 1), min(x, g), 101)
     actual = both + (1 - x - g + both)
-    found = nomogram(1, truth_accuracy=g, reported=x)
+    found = nomogram(1, majority_accuracy=g, reported=x)
     assert (found.low, found.high) == pytest.approx((actual.min(), actual.max()))
     assert found.independent == pytest.approx(x * g + (1 - x) * (1 - g))
-    assert nomogram(1, truth_accuracy=0.2, reported=0.3).low == pytest.approx(0.5)
+    assert nomogram(1, majority_accuracy=0.2, reported=0.3).low == pytest.approx(0.5)
 
 
 def test_rho_of_the_nomogram_is_that_of_ratings():
@@ -330,12 +334,12 @@ def test_rho_of_the_nomogram_is_that_of_ratings():
 
 def test_impossible_agreement_is_undefined():
     found = nomogram(3, agreement=0.4, reported=0.9)
-    assert "half" in reason(found.truth_accuracy)
+    assert "half" in reason(found.majority_accuracy)
     assert found.agreement == 0.4
     assert reason(nomogram(3, agreement=0.8).product) == "no reported accuracy was given"
-    assert "without error" in reason(nomogram_for(3, 0.96, reported=0.95).truth_accuracy)
-    assert reason(reported_for(0.9, 0.85))
-    assert reason(reported_for(0.9, 0.5, "independent"))
+    assert "without error" in reason(nomogram_for_accuracy(3, 0.96, reported=0.95).majority_accuracy)
+    assert reason(reported_accuracy_for(0.9, 0.85))
+    assert reason(reported_accuracy_for(0.9, 0.5, "independent"))
 
 
 # -- kappa's width --------------------------------------------------------------------------------
@@ -363,13 +367,13 @@ def test_the_error_is_that_of_simulated_kappas(m, kappa, p, n):
 
 
 def test_cases_for_a_width():
-    needed = cases_for_width(0.2, 0.6, 0.3)
-    assert [one.raters for one in needed] == list(range(2, 11))
+    needed = cases_for_kappa_width(0.2, 0.6, 0.3)
+    assert [one.n_raters for one in needed] == list(range(2, 11))
     for one in needed:
-        assert one.width <= 0.2 < kappa_width(one.cases - 1, one.raters, 0.6, 0.3).width
-        assert one.ratings == one.cases * one.raters
-    assert [one.cases for one in needed] == sorted((one.cases for one in needed), reverse=True)
-    assert cases_for_width(1.9, 0.6, 0.5, [5])[0].cases == 10
+        assert one.width <= 0.2 < kappa_width(one.n_cases - 1, one.n_raters, 0.6, 0.3).width
+        assert one.n_ratings == one.n_cases * one.n_raters
+    assert [one.n_cases for one in needed] == sorted((one.n_cases for one in needed), reverse=True)
+    assert cases_for_kappa_width(1.9, 0.6, 0.5, [5])[0].n_cases == 10
     assert kappa_width(100, 3, 0.6, 0.3, level=0.99).width > kappa_width(100, 3, 0.6, 0.3).width
 
 
@@ -387,8 +391,8 @@ def test_cases_for_a_width():
         (lambda: majority_accuracy(3, 0.8, correlation=0.1, spread=1), "not both"),
         (lambda: majority_accuracy(3, 0.8, correlation=-0.1), "from 0 to 1"),
         (lambda: majority_accuracy(3, 0.8, spread=99), "logits"),
-        (lambda: majority_accuracy(3, 0.8, labels=1), "two to 255 labels"),
-        (lambda: slim_share(4, 0.5), "odd"),
+        (lambda: majority_accuracy(3, 0.8, n_labels=1), "two to 255 labels"),
+        (lambda: slim_majority_share(4, 0.5), "odd"),
         (lambda: raters_needed(1, 0.9), "between 0 and 1"),
         (lambda: majority_band([101]), "1 to 100"),
         (lambda: majority_band([3], 0.8, -1), "not negative"),
@@ -396,13 +400,13 @@ def test_cases_for_a_width():
         (lambda: nomogram(3, rho=0.5, agreement=0.8), "give one of"),
         (lambda: nomogram(3, rho=1.5), "from 0 to 1"),
         (lambda: nomogram(0, rho=0.5), "one rater or more"),
-        (lambda: nomogram_for(3, 0.9, reported=0.95, formula="other"), "formula"),
+        (lambda: nomogram_for_accuracy(3, 0.9, reported=0.95, formula="other"), "formula"),
         (lambda: kappa_width(9, 3, 0.5, 0.5), "10 cases"),
         (lambda: kappa_width(50, 1, 0.5, 0.5), "two raters"),
         (lambda: kappa_width(50, 3, 1, 0.5), "below 1"),
         (lambda: kappa_width(50, 3, 0.5, 0), "prevalence"),
         (lambda: kappa_width(50, 3, 0.5, 0.5, level=1), "level"),
-        (lambda: cases_for_width(0, 0.5, 0.5), "width"),
+        (lambda: cases_for_kappa_width(0, 0.5, 0.5), "width"),
     ],
 )
 def test_wrong_calls(call, words):

@@ -15,8 +15,7 @@ from manytruths.core.errors import CallError, InputError
 from manytruths.core.undefined import Undefined
 from manytruths.ratings import Ratings, rho
 from manytruths.ratings.rasch import rasch
-from manytruths.ratings.rasch_fit import maximum
-from manytruths.ratings.rasch_likelihood import Nodes, Scores, log_likelihood, right_chance, slopes
+from manytruths.ratings.rasch_fit import Nodes, Scores, differentiate, log_likelihood, maximise, success_probability
 
 
 def ratings_of(right, weights=None, reference=True):
@@ -37,7 +36,7 @@ def simulated(ability, spread, cases, seed, missing=0.0):
     """Right and wrong as the model has it, and the true difficulties."""
     rng = np.random.default_rng(seed)
     difficulty = rng.normal(0, spread, cases)
-    right = (rng.random((cases, len(ability))) < right_chance(np.asarray(ability), difficulty)).astype(np.int16)
+    right = (rng.random((cases, len(ability))) < success_probability(np.asarray(ability), difficulty)).astype(np.int16)
     right[rng.random(right.shape) < missing] = -1
     return right, difficulty
 
@@ -95,20 +94,20 @@ def test_the_derivatives_are_those_of_the_likelihood(ability):
     ability = np.array(ability, float)
     scores = scores_of(simulated(ability, 1.5, 80, 2, missing=0.3)[0])
     point = np.append(ability, np.log(1.4))
-    found = slopes(scores, ability, 1.4)
+    found = differentiate(scores, ability, 1.4)
     assert found.value == pytest.approx(log_likelihood(scores, ability, 1.4), rel=1e-13)
     gradient = numeric(lambda p: log_likelihood(scores, p[:-1], np.exp(p[-1])), point)
     assert_allclose(found.gradient, gradient, atol=1e-6)
-    hessian = numeric(lambda p: slopes(scores, p[:-1], np.exp(p[-1])).gradient, point)
+    hessian = numeric(lambda p: differentiate(scores, p[:-1], np.exp(p[-1])).gradient, point)
     assert_allclose(found.hessian, hessian, atol=1e-6)
 
 
 def test_blocks_add_up_to_the_whole(monkeypatch):
     ability = np.array([0.0, 1, 2])
     scores = scores_of(simulated(ability, 1, 300, 3, missing=0.3)[0])
-    whole = slopes(scores, ability, 1.0)
-    monkeypatch.setattr("manytruths.ratings.rasch_likelihood.BLOCK", 100)
-    parts = slopes(scores, ability, 1.0)
+    whole = differentiate(scores, ability, 1.0)
+    monkeypatch.setattr("manytruths.ratings.rasch_fit.BLOCK", 100)
+    parts = differentiate(scores, ability, 1.0)
     assert len(list(scores.blocks(Nodes.of(ability, 1.0)))) > 3
     assert_allclose(parts.hessian, whole.hessian, rtol=1e-12)
     assert_allclose(parts.gradient, whole.gradient, atol=1e-10)
@@ -124,7 +123,7 @@ def test_the_maximum_is_the_maximum():
     def lost(point):
         spread = np.exp(point[-1])
         d = 9 * spread * at
-        chance = right_chance(point[:-1], d)[None]
+        chance = success_probability(point[:-1], d)[None]
         case = np.where(right[:, None] < 0, 1, np.where(right[:, None] == 1, chance, 1 - chance)).prod(axis=2)
         return -np.log(case @ (weight * 9 * np.exp(-0.5 * (9 * at) ** 2) / np.sqrt(2 * np.pi))).sum()
 
@@ -148,7 +147,7 @@ def girth(right):
 
 
 def test_girth_where_the_answers_are_as_expected():
-    """girth matches each rater's share of right answers, which is the maximum where the table is the model's own."""
+    """girth matches each rater's share of right answers, which is the maximise where the table is the model's own."""
     ability, spread = np.array([0.2, 1, 1.5, 2.2, 3]), 1.8
     rows = np.array(list(product([0, 1], repeat=5)))
     count = np.array([np.round(40_000 * np.exp(brute_force(row[None], ability, spread))) for row in rows], int)
@@ -210,7 +209,7 @@ def test_the_posterior_is_bayes_theorem():
         assert found.difficulty_error[i] == pytest.approx(np.sqrt(density @ d**2 - (density @ d) ** 2), abs=1e-9)
         judged = right[i] >= 0
         if judged.any():
-            p = right_chance(found.ability[judged], d)
+            p = success_probability(found.ability[judged], d)
             residual = (right[i][judged] - p) ** 2
             assert found.case_infit[i] == pytest.approx((density @ residual).sum() / (density @ (p * (1 - p))).sum())
             assert found.case_outfit[i] == pytest.approx((density @ (residual / (p * (1 - p)))).mean())
@@ -271,8 +270,8 @@ def test_who_is_always_right_gets_the_correction():
     assert "r0 was always right" in found.notes[0]
     assert "r1 was never right" in found.notes[1]
     turned = replace(scores_of(right), right=np.array([199.7, 0.3, *(right[:, 2:].sum(axis=0))]))
-    assert_allclose(slopes(turned, found.ability, found.spread).gradient, 0, atol=1e-6)
-    assert maximum(turned, 1e-8, 100).spread == pytest.approx(found.spread)
+    assert_allclose(differentiate(turned, found.ability, found.spread).gradient, 0, atol=1e-6)
+    assert maximise(turned, 1e-8, 100).spread == pytest.approx(found.spread)
     assert list(found.to_frame()["extreme"]) == [True, True, False, False]
 
 
@@ -318,7 +317,7 @@ def test_a_perfect_order_has_no_bound(rows):
 
 def test_too_few_iterations_are_told():
     right, _ = simulated([0.5, 1, 1.5], 1, 100, 13)
-    found = rasch(ratings_of(right), most=2)
+    found = rasch(ratings_of(right), max_iter=2)
     assert (found.ended, found.iterations) == ("stopped", 2)
     assert "not converged after 2 iterations" in found.notes
 
@@ -358,7 +357,7 @@ def test_accuracies_go_into_rho():
     found = rasch(ratings)
     assert found.accuracy.shape == right.shape
     assert rho(ratings, found.accuracy).value == pytest.approx(
-        rho(ratings, right_chance(np.linspace(1.5, 3, 9), truth)).value, abs=0.03
+        rho(ratings, success_probability(np.linspace(1.5, 3, 9), truth)).value, abs=0.03
     )
     frame = found.to_frame("cases")
     assert list(frame.columns) == ["difficulty", "error", "infit", "outfit"]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from data_folder import data
 from manytruths.core.errors import CallError, FormatError
-from manytruths.io.ratings import RatingsOptions, open_ratings, read_ratings
+from manytruths.ratings.tables import RatingsOptions, open_ratings, read_ratings
 
 LONG = """case,rater,label,confidence
 p1,A,ill,0.8
@@ -72,7 +72,7 @@ def test_columns_under_other_names(tmp_path):
     names = {"case": "image", "rater": "who", "label": "dx", "confidence": "sure", "subject": "patient"}
     path = tmp_path / "ratings.csv"
     path.write_text(text)
-    found = open_ratings(path, RatingsOptions(names, levels=3, reference="gt"))
+    found = open_ratings(path, RatingsOptions(names, confidence_levels=3, reference="gt"))
     ratings = found.ratings
     assert ratings.codes.tolist() == [[1, 0], [1, 1]]
     assert ratings.confidence == pytest.approx(np.array([[1, 1 / 3], [2 / 3, 1]]))
@@ -95,7 +95,7 @@ def test_columns_under_other_names(tmp_path):
 )
 def test_levels_of_confidence(tmp_path, rule, levels, texts, values):
     rows = "".join(f"p{i},A,x,{text}\np{i},B,y,{text}\n" for i, text in enumerate(texts))
-    found = written(tmp_path, "case,rater,label,confidence\n" + rows, levels=levels, rule=rule)
+    found = written(tmp_path, "case,rater,label,confidence\n" + rows, confidence_levels=levels, confidence_rule=rule)
     assert found.confidence[:, 0] == pytest.approx(values, nan_ok=True)
 
 
@@ -109,14 +109,14 @@ def test_levels_of_confidence(tmp_path, rule, levels, texts, values):
         (None, "4", "confidence '4' is not from 0 to 1; if it is a level of a scale, say of how many: --levels 5"),
         (None, "-0.1", "confidence '-0.1' is not from 0 to 1"),
         (None, "inf", "confidence 'inf' is not from 0 to 1"),
-        (None, "high", "confidence 'high' is no number; levels are named in order by --levels"),
+        (None, "high", "confidence 'high' is not a number; levels are named in order by --levels"),
     ],
 )
 def test_confidence_out_of_scale(tmp_path, levels, text, told):
     rows = f"case,rater,label,confidence\np1,A,x,1\np1,B,y,{text}\n".replace(
         "x,1", "x,low" if levels == ["low", "high"] else "x,1"
     )
-    message = refused(tmp_path, rows, levels=levels)
+    message = refused(tmp_path, rows, confidence_levels=levels)
     assert f"ratings.csv, line 3: {told}" in message
     assert message.endswith("(case p1, rater B)")
 
@@ -167,8 +167,8 @@ def test_lines_are_counted_as_an_editor_does(tmp_path):
         ("case,who,label\np1,A,x\n", {}, "has 'label' for the label but no column 'rater'"),
         ("case,A,A\np1,x,x\n", {}, "two columns have the same name among case, A, A"),
         ("case,A,\np1,x,x\n", {}, "column 3 has no name"),
-        ("case,rater,label\np1,A,x\np2,A,y\n", {}, "agreement is between two raters or more; there is A alone"),
-        ("case,A\np1,x\np2,y\n", {}, "there is A alone"),
+        ("case,rater,label\np1,A,x\np2,A,y\n", {}, "agreement needs two raters or more; there is only A"),
+        ("case,A\np1,x\np2,y\n", {}, "there is only A"),
         ("case,A,B\np1,x,y\np1,x,x\n", {}, "line 3: case p1 is in line 2 already"),
         ("case,A,B\n,x,y\n", {}, "line 2: the case is empty"),
         ("case,rater,label\np1,,x\n", {}, "line 2: the rater is empty"),
@@ -178,22 +178,22 @@ def test_lines_are_counted_as_an_editor_does(tmp_path):
         ("case,A,B\np1,x,y\n", {"columns": {"case": "image"}}, "has no column 'image' but case, A, B"),
         ("case,A,B\np1,x,y\n", {"filters": {"site": "1"}}, "has no column 'site' to filter by"),
         ("case,A,B,site\np1,x,y,1\n", {"filters": {"site": "2"}}, "no line has site=2; there are 1"),
-        ("case,A,B\np1,x,y\n", {"kind": "ordinal"}, "label 'x' is no number, so its place is not known: --labels"),
-        ("case,A,B\np1,1,y\n", {"kind": "numeric"}, "line 2: label 'y' is no number (case p1, rater B)"),
+        ("case,A,B\np1,x,y\n", {"kind": "ordinal"}, "label 'x' is not a number, so its rank is not known: --labels"),
+        ("case,A,B\np1,1,y\n", {"kind": "numeric"}, "line 2: label 'y' is not a number (case p1, rater B)"),
         ("case,A,B\np1,1,inf\n", {"kind": "numeric"}, "label 'inf' is not finite"),
         ("case,A,B\np1,1,2\n", {"kind": "numeric", "labels": ["1", "b"]}, "numeric labels are numbers"),
-        ("case,A,B\np1,x,y\n", {"levels": 5}, "--levels is of confidence, but the table has none"),
-        ("case,A,B,A confidence\np1,x,y,1\n", {"levels": 1}, "a scale has two levels or more; got 1"),
+        ("case,A,B\np1,x,y\n", {"confidence_levels": 5}, "--levels is of confidence, but the table has none"),
+        ("case,A,B,A confidence\np1,x,y,1\n", {"confidence_levels": 1}, "a scale has two levels or more; got 1"),
         ("case,A,B\np1,x,y\n", {"reference_rater": "Z"}, "no rater 'Z' to take as the reference; there are A, B"),
-        ("case,A,B\np1,x,y\n", {"reference_rater": "A"}, "there is B alone"),
+        ("case,A,B\np1,x,y\n", {"reference_rater": "A"}, "there is only B"),
         ("case,rater,label\np1,A,x\np1,B,x\n", {"raters": ["A", "Z"]}, "no rater 'Z'; there are A, B"),
         ("case,A,B,truth\np1,x,y,z\n", {"labels": ["x", "y"]}, "line 2: reference 'z' of case p1 is none of x, y"),
         ("case,rater,label,truth\np1,A,x,x\np1,B,x,y\n", {}, "line 3: the reference of case p1 is 'y' here and"),
         ("case,rater,label,subject\np1,A,x,s\np1,B,x,t\n", {}, "line 3: case p1 is of subject 't' here and of 's'"),
         ("case,A,B\np1,1,2\n", {"cut": 5}, "--cut 5 leaves nothing on one side of the ratings from 1 to 2"),
         ("case,A,B\np1,1,x\n", {"cut": 1}, "leaves nothing on one side"),
-        ("case,A,B\np1,1,2\np2,2,x\n", {"cut": 2}, "line 3: rating 'x' is no number (case p2, rater B)"),
-        ("case,A,B\np1,1,9\n", {"cut": 3, "scale": (1, 5)}, "rating '9' is beyond the scale from 1 to 5"),
+        ("case,A,B\np1,1,2\np2,2,x\n", {"cut": 2}, "line 3: rating 'x' is not a number (case p2, rater B)"),
+        ("case,A,B\np1,1,9\n", {"cut": 3, "rating_range": (1, 5)}, "rating '9' is beyond the scale from 1 to 5"),
         ("case,A,B\np1,1,2\n", {"cut": 2, "labels": ["a", "b", "c"]}, "--cut makes two labels"),
         ("case,A,B,truth\np1,1,2,4\n", {"cut": 2}, "reference '4' of case p1 is none of 0, 1"),
     ],
@@ -239,7 +239,7 @@ def test_ratings_cut_in_two(tmp_path):
     assert found.confidence[:, 0] == pytest.approx([1, 1 / 3, 0.2, 0.6, 1])
     assert found.reference is not None
     assert found.reference.tolist() == [0, 0, 1, 1, 1]
-    wider = written(tmp_path, text, cut=3, scale=(0, 10), labels=["well", "ill"])
+    wider = written(tmp_path, text, cut=3, rating_range=(0, 10), labels=["well", "ill"])
     assert wider.labels == ("well", "ill")
     assert wider.confidence[:, 0] == pytest.approx([1.5 / 2.5, 0.2, 0.5 / 7.5, 1.5 / 7.5, 2.5 / 7.5])
     real = written(tmp_path, "case,A,B\np1,0,1\np2,0.5,0.25\n", cut=0.5)
@@ -255,7 +255,7 @@ def test_the_scale_is_that_of_the_whole_file(tmp_path):
 
 def test_confidence_of_the_table_comes_before_the_distance_from_a_cut(tmp_path):
     text = "case,rater,label,confidence\np1,A,1,2\np1,B,5,4\n"
-    found = written(tmp_path, text, cut=3, levels=4)
+    found = written(tmp_path, text, cut=3, confidence_levels=4)
     assert found.confidence.tolist() == [[0.5, 1.0]]
     assert found.codes.tolist() == [[0, 1]]
 
@@ -284,7 +284,7 @@ def test_which_columns_are_raters(tmp_path):
 def test_a_second_table_of_confidence(tmp_path, layout):
     (tmp_path / "wide.csv").write_text("case,B,A\np2,3,1\np1,2,\n")
     (tmp_path / "long.csv").write_text("case,rater,confidence\np1,B,2\np2,A,1\np2,B,3\np9,A,7\n")
-    found = written(tmp_path, "case,A,B\np1,x,y\np2,x,x\n", confidence=tmp_path / f"{layout}.csv", levels=4)
+    found = written(tmp_path, "case,A,B\np1,x,y\np2,x,x\n", confidence=tmp_path / f"{layout}.csv", confidence_levels=4)
     assert found.confidence == pytest.approx(np.array([[np.nan, 0.5], [0.25, 0.75]]), nan_ok=True)
 
 
@@ -299,7 +299,7 @@ def test_a_second_table_of_confidence(tmp_path, layout):
 def test_faults_of_the_second_table(tmp_path, text, told):
     (tmp_path / "sure.csv").write_text(text)
     with pytest.raises(FormatError) as caught:
-        written(tmp_path, "case,A,B\np1,x,y\n", confidence=tmp_path / "sure.csv", levels=4)
+        written(tmp_path, "case,A,B\np1,x,y\n", confidence=tmp_path / "sure.csv", confidence_levels=4)
     assert told in str(caught.value)
 
 
@@ -325,12 +325,12 @@ def test_parquet_and_excel_are_read_as_the_same_text(tmp_path, name):
         frame.to_excel(tmp_path / name, index=False)
     else:
         frame.set_index("case").to_parquet(tmp_path / name)
-    found, text = (read_ratings(tmp_path / n, levels=5) for n in (name, "ratings.csv"))
+    found, text = (read_ratings(tmp_path / n, confidence_levels=5) for n in (name, "ratings.csv"))
     assert same(found, text)
     assert found.labels == ("1", "2", "none")
     unit = "row 2" if name.endswith("parquet") else "line 3"
     with pytest.raises(FormatError, match=f"{unit}: confidence '5' is no level from 1 to 4"):
-        read_ratings(tmp_path / name, levels=4)
+        read_ratings(tmp_path / name, confidence_levels=4)
 
 
 @pytest.mark.parametrize("name", ["ratings.parquet", "ratings.xlsx"])
@@ -368,8 +368,8 @@ def test_long_in_any_order_is_wide(tmp_path, table, data):
         out = csv.writer(stream, delimiter=";")
         out.writerow(["case", "rater", "label", "confidence"])
         out.writerows(data.draw(st.permutations(lines)))
-    wide = read_ratings(tmp_path / "wide.csv", labels=labels, levels=3)
-    long = read_ratings(tmp_path / "long.csv", labels=labels, levels=3)
+    wide = read_ratings(tmp_path / "wide.csv", labels=labels, confidence_levels=3)
+    long = read_ratings(tmp_path / "long.csv", labels=labels, confidence_levels=3)
     order = [long.cases.index(case) for case in wide.cases]
     assert same(long.select(order, wide.raters), wide)
 

@@ -16,8 +16,8 @@ import pytest
 from pyarrow import parquet
 
 from manytruths.core.errors import FormatError
-from manytruths.io.ratings import open_ratings, read_ratings
-from manytruths.io.ratings_workbook import LARGEST_REST, LARGEST_SHEET
+from manytruths.io.sheets import LARGEST_REST, LARGEST_SHEET
+from manytruths.ratings.tables import open_ratings, read_ratings
 
 
 def workbook(path, cells=()):
@@ -96,7 +96,7 @@ def test_packed_bombs(tmp_path, bounded):
                 for _ in range((size >> 20) + 1):
                     stream.write(b" " * (1 << 20))
         with pytest.raises(
-            FormatError, match=r"r\.xlsx: holds \d+ MB once it is unpacked, more than a table of ratings has"
+            FormatError, match=r"r\.xlsx: holds \d+ MB once it is decompressed, more than a table of ratings has"
         ):
             read_ratings(path)
 

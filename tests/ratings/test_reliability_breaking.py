@@ -12,14 +12,14 @@ import pytest
 import manytruths as mt
 from manytruths.analyses.reliability.intervals import beyond_chance
 from manytruths.analyses.reliability.masks import Assumptions
-from manytruths.analyses.reliability.rho_intervals import _Pieces, rho_interval
-from manytruths.analyses.reliability.verb import ReliabilitySettings, reliability
+from manytruths.analyses.reliability.reliability import ReliabilitySettings
+from manytruths.analyses.reliability.rho import _RhoParts, rho_interval
 from manytruths.cli import status
 from manytruths.core.errors import CallError
 from manytruths.core.undefined import reason
-from manytruths.io.ratings import RatingsOptions, open_ratings
-from manytruths.ratings import Ratings, competence, rho, sigma
-from manytruths.ratings.concordance import genuineness, near
+from manytruths.ratings import Ratings, rater_accuracy, rho, sigma
+from manytruths.ratings.concordance import genuineness, label_closeness
+from manytruths.ratings.tables import RatingsOptions, open_ratings
 
 
 def lines(labels=("x", "y"), cases=12, raters="ABC", separator=",", end="\n", head=("case", "rater", "label")):
@@ -166,7 +166,7 @@ def test_several_sheets_are_told(tmp_path, ask):
 def test_other_spreadsheets_are_named(ask):
     code, _, err = ask(b"PK", name="r.ods")
     assert (code, err.count("\n")) == (1, 1)
-    assert "is of LibreOffice; save it as .xlsx or .csv" in err
+    assert "is a file of LibreOffice; save it as .xlsx or .csv" in err
 
 
 def test_a_file_with_braces_in_its_name_is_a_table(ask):
@@ -179,7 +179,7 @@ def test_a_file_with_braces_in_its_name_is_a_table(ask):
         ("r.csv", ("--region", "union"), "--region is for masks"),
         ("r.csv", ("--least", "3"), "--least is for masks"),
         ("{rater}/{case}.png", ("--cut", "0"), "--cut is for a table of ratings"),
-        ("{rater}/{case}.png", ("--level-rule", "span"), "--level-rule is for a table of ratings"),
+        ("{rater}/{case}.png", ("--level-rule", "span"), "--confidence-rule is for a table of ratings"),
         ("{rater}/{case}.png", ("--kind", "ordinal"), "--kind is for a table of ratings"),
     ],
 )
@@ -219,7 +219,7 @@ def test_a_study_with_given_chance(tmp_path, capsys):
 
 def test_few_cases_that_two_rated_have_no_interval():
     table = [[0, 1, None], [1, 1, 0], *[[1, None, None]] * 20]
-    found = reliability(Ratings.of(table), ReliabilitySettings(resamples=20))
+    found = mt.reliability(Ratings.of(table), resamples=20)
     for name in ("sigma", "percent_agreement", "krippendorff_alpha", "fleiss_kappa", "gwet_ac1"):
         assert "at least 10" in reason(found.headline[name].low), name
     assert not any("Krippendorff's rule" in note for note in found.notes)
@@ -247,13 +247,13 @@ def draw(rng, cases, abilities, *, gaps=0.0, labels=2, subjects=None):
 def test_rho_of_a_draw_is_that_of_the_cases_drawn(source, partial, labels):
     rng = np.random.default_rng(labels)
     ratings = draw(rng, 60, rng.normal(2, 0.5, 5), gaps=0.2, labels=labels, subjects=2)
-    pieces = _Pieces(ratings, source, genuineness(ratings, "uniform"), near(ratings.numbers, partial))
+    pieces = _RhoParts(ratings, source, genuineness(ratings, "uniform"), label_closeness(ratings.numbers, partial))
     owners = list(dict.fromkeys(ratings.subjects))
     for _ in range(5):
         weights = rng.multinomial(30, np.full(30, 1 / 30)).astype(float)
         rows = [weights[owners.index(subject)] for subject in ratings.subjects]
         again = replace(ratings, weights=np.array(rows, np.int64))
-        naive = rho(again, competence(again, source).accuracy, "uniform", partial).value
+        naive = rho(again, rater_accuracy(again, source).accuracy, "uniform", partial).value
         assert pieces.rho(lambda part, w=weights: w[None] @ part)[0] == pytest.approx(naive, abs=1e-12)
 
 
@@ -265,8 +265,8 @@ def test_rho_of_all_cases_is_rho_where_some_cannot_be_judged():
     }  # fmt: skip
     ratings = Ratings.of(table, confidence=0.7, reference=[1, 1, 1, 0, 0, None])
     for source in ("reference", "majority"):
-        found = rho(ratings, competence(ratings, source).accuracy)
-        pieces = _Pieces(ratings, source, genuineness(ratings), near(ratings.numbers, "none"))
+        found = rho(ratings, rater_accuracy(ratings, source).accuracy)
+        pieces = _RhoParts(ratings, source, genuineness(ratings), label_closeness(ratings.numbers, "none"))
         assert pieces.rho(lambda part: part.sum(axis=0, keepdims=True))[0] == pytest.approx(found.value, abs=1e-12)
         few = rho_interval(ratings, source, found, "uniform", "none", ReliabilitySettings())
         assert "at least 10" in reason(few.low)
@@ -280,10 +280,10 @@ def test_intervals_of_rho_cover():
     settings = ReliabilitySettings(resamples=200)
     samples = [draw(rng, 60, abilities) for _ in range(150)]
     for source in ("reference", "majority"):
-        true = rho(whole, competence(whole, source).accuracy).value
+        true = rho(whole, rater_accuracy(whole, source).accuracy).value
         hits = 0
         for one in samples:
-            found = rho(one, competence(one, source).accuracy)
+            found = rho(one, rater_accuracy(one, source).accuracy)
             within = rho_interval(one, source, found, "uniform", "none", settings)
             hits += within.low <= true <= within.high
         assert hits / len(samples) > 0.89, source
@@ -291,7 +291,7 @@ def test_intervals_of_rho_cover():
 
 def test_headline_and_note_of_rho():
     rng = np.random.default_rng(0)
-    found = reliability(draw(rng, 80, rng.normal(2, 0.3, 5)), ReliabilitySettings(resamples=100))
+    found = mt.reliability(draw(rng, 80, rng.normal(2, 0.3, 5)), resamples=100)
     own = found.sources[0]
     fixed = np.random.default_rng(0).choice(own.rho.by_case, (400, 80)).mean(axis=1).std()
     within = found.headline["rho reference"]
@@ -304,10 +304,10 @@ def test_pixels_one_by_one():
     rng = np.random.default_rng(3)
     masks = {name: rng.integers(0, 3, (9, 8)) for name in "ABCD"}
     sure = {"A": 0.9, "B": 0.5, "C": 1.0, "D": 0.3}
-    by_table = mt.ratings_of(mt.tally(masks), sure)
+    by_table = mt.ratings_from_tally(mt.tally(masks), sure)
     by_pixel = Ratings.of({name: mask.ravel().tolist() for name, mask in masks.items()}, confidence=sure)
     assert sigma(by_table).value == pytest.approx(sigma(by_pixel).value, abs=1e-13)
-    both = [rho(r, competence(r).accuracy).value for r in (by_table, by_pixel)]
+    both = [rho(r, rater_accuracy(r).accuracy).value for r in (by_table, by_pixel)]
     assert both[0] == pytest.approx(both[1], abs=1e-13)
 
 
@@ -320,4 +320,4 @@ def test_long_names_stay_on_one_line(tmp_path, ask):
 
 def test_wrong_pieces_are_a_wrong_call():
     with pytest.raises(CallError, match="no reference"):
-        _Pieces(Ratings.of([[0, 1]] * 3), "reference", np.ones((3, 2)), np.eye(2))
+        _RhoParts(Ratings.of([[0, 1]] * 3), "reference", np.ones((3, 2)), np.eye(2))

@@ -19,15 +19,14 @@ import manytruths as mt
 from data_folder import data
 from manytruths.agreement import fleiss_kappa, gwet_ac1, krippendorff_alpha, percent_agreement
 from manytruths.analyses.reliability.intervals import beyond_chance, case_means, sorted_tallies
-from manytruths.analyses.reliability.verb import ReliabilitySettings, reliability
-from manytruths.cli import app, status
-from manytruths.cli.reliability_verb import reliability as verb
+from manytruths.analyses.reliability.reliability import ReliabilitySettings
+from manytruths.cli import status
 from manytruths.core.errors import CallError, InputError
 from manytruths.core.undefined import reason
 from manytruths.inference.intervals import mean_intervals, pooled_intervals
-from manytruths.io.ratings import read_ratings
-from manytruths.ratings import Ratings, competence, rho, sigma
+from manytruths.ratings import Ratings, rater_accuracy, rho, sigma
 from manytruths.ratings.rasch import rasch
+from manytruths.ratings.tables import read_ratings
 from study_folders import files, run, table, untidy, value
 
 HEAD = ["scope", "case", "group", "label", "region"]
@@ -39,14 +38,6 @@ EXTRA = {
     "confidence": ["rater", "confidence", "source"],
 }
 RATERS = ("A", "<b>&B", "[red]C", "a rater whose name is longer than the room that charts have", "E")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _registered():
-    try:
-        app["reliability"]
-    except KeyError:
-        app.command(verb)
 
 
 def write_ratings(path, cases=30, raters=RATERS, *, seed=0, gaps=True, reference=True, confidence=True):
@@ -80,7 +71,7 @@ def rated(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def ratings(rated):
-    return read_ratings(rated / "ratings.csv", levels=5, labels=["well", "ill"])
+    return read_ratings(rated / "ratings.csv", confidence_levels=5, labels=["well", "ill"])
 
 
 def rows_of(rated, name):
@@ -107,7 +98,7 @@ def test_numbers_of_the_data_set(rated, ratings):
     whole = {"source": "", "rater_a": "", "rater_b": ""}
     assert value(rows, "sigma", "pooled", **whole) == sigma(ratings).value
     for source in ("reference", "majority"):
-        expected = rho(ratings, competence(ratings, source).accuracy)
+        expected = rho(ratings, rater_accuracy(ratings, source).accuracy)
         assert value(rows, "rho", "pooled", **(whole | {"source": source})) == pytest.approx(expected.value)
         assert value(rows, "contradictions", "pooled", **(whole | {"source": source})) == expected.undefined
     model = rho(ratings, rasch(ratings).accuracy).value
@@ -144,7 +135,7 @@ def test_alpha_at_the_level_of_the_labels(kind, level):
     rng = np.random.default_rng(0)
     base = rng.integers(0, 4, 40)
     codes = np.clip(base[:, None] + rng.integers(-1, 2, (40, 3)), 0, 4)
-    found = reliability(Ratings.of(codes, kind=kind, labels=[0, 1, 2, 3, 4]), ReliabilitySettings(resamples=50))
+    found = mt.reliability(Ratings.of(codes, kind=kind, labels=[0, 1, 2, 3, 4]), resamples=50)
     alpha = found.headline["krippendorff_alpha"]
     assert alpha.value == pytest.approx(krippendorff.alpha(codes.T, level_of_measurement=level))
     assert alpha.low < alpha.value < alpha.high
@@ -176,7 +167,7 @@ def test_raters(rated, ratings):
     rows, model = rows_of(rated, "raters"), rasch(ratings)
     for i, rater in enumerate(RATERS):
         for source in ("reference", "majority"):
-            by = competence(ratings, source)
+            by = rater_accuracy(ratings, source)
             assert value(rows, "accuracy", "pooled", rater=rater, source=source) == pytest.approx(by.accuracy[i])
             row = next(r for r in rows if (r["rater"], r["source"], r["statistic"]) == (rater, source, "accuracy"))
             assert int(row["n"]) == by.n[i]
@@ -287,7 +278,7 @@ def test_given_accuracies_chance_and_partial(tmp_path, capsys):
     done = run(capsys, "reliability", path, *OPTIONS, "--accuracy", "A=0.9,B=0.8,C=0.7", "--chance", "well=0.7,ill=0.3",
                "--out", tmp_path, "--resamples", "100")  # fmt: skip
     assert done.status == 0
-    ratings = read_ratings(path, levels=5, labels=["well", "ill"])
+    ratings = read_ratings(path, confidence_levels=5, labels=["well", "ill"])
     expected = rho(ratings, [0.9, 0.8, 0.7], {"well": 0.7, "ill": 0.3})
     rows = table(tmp_path / "reliability/reliability.csv")
     assert value(rows, "rho", "pooled", source="given", rater_a="", rater_b="") == pytest.approx(expected.value)
@@ -305,7 +296,7 @@ def test_given_accuracies_chance_and_partial(tmp_path, capsys):
         ((), 1, "is not from 0 to 1; if it is a level of a scale, say of how many: --levels 5"),
         (("--levels", "sure"), 2, "--levels is a number of levels, or two names or more in order"),
         (("--levels", "5", "--labels", "ill,sick"), 1, "label 'well' is none of ill, sick"),
-        (("--levels", "5", "--raters", "A"), 1, "agreement is between two raters or more; there is A alone"),
+        (("--levels", "5", "--raters", "A"), 1, "agreement needs two raters or more; there is only A"),
         (("--levels", "5", "--raters", "A,Q"), 2, "no rater 'Q'"),
         (("--levels", "5", "--chance", "rarely"), 2, "--chance is uniform, empirical or a share for each label"),
         (("--levels", "5", "--chance", "well=0.9"), 2, "chance wants a share for each of ill, well"),
@@ -416,7 +407,7 @@ def test_sorted_ratings_have_the_same_kappas(codes, subjects):
 @pytest.mark.parametrize("kind", ["nominal", "ordinal"])
 def test_intervals_of_kappas_are_those_of_the_tables(kind, monkeypatch):
     """The quick way for cases that are subjects gives what the general one does, whatever is held at once."""
-    monkeypatch.setattr("manytruths.analyses.reliability.intervals.AT_ONCE", 7)
+    monkeypatch.setattr("manytruths.analyses.reliability.intervals.BLOCK", 7)
     rng = np.random.default_rng(2)
     codes = rng.integers(-1, 3, (60, 4)).tolist()
     ratings = Ratings.of([[None if c < 0 else c for c in row] for row in codes], kind=kind)
@@ -452,8 +443,7 @@ def test_subjects_are_drawn_with_all_their_cases():
     single = Ratings.of(half)
     double = Ratings.of(np.repeat(half, 2, axis=0), subjects=np.repeat(np.arange(20), 2).astype(str))
     loose = Ratings.of(np.repeat(half, 2, axis=0))
-    chosen = ReliabilitySettings(resamples=500)
-    one, two, three = (reliability(r, chosen).headline for r in (single, double, loose))
+    one, two, three = (mt.reliability(r, resamples=500).headline for r in (single, double, loose))
     for name in ("sigma", "percent_agreement", "fleiss_kappa", "gwet_ac1"):
         assert (two[name].value, two[name].low, two[name].high) == pytest.approx(
             (one[name].value, one[name].low, one[name].high)
@@ -492,7 +482,7 @@ def test_too_many_labels_leave_sigma(tmp_path, capsys):
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 400, (300, 3))
     codes[:, 1] = codes[:, 0]
-    found = reliability(Ratings.of(codes, kind="numeric"), ReliabilitySettings(resamples=20))
+    found = mt.reliability(Ratings.of(codes, kind="numeric"), resamples=20)
     assert found.headline["sigma"].value >= 1 / 3
     assert "fewer than 255 labels" in reason(found.headline["krippendorff_alpha"].value)
 
@@ -500,9 +490,9 @@ def test_too_many_labels_leave_sigma(tmp_path, capsys):
 def test_wrong_calls():
     ratings = Ratings.of([[0, 1], [1, 1]])
     with pytest.raises(CallError, match="ratings of patterns"):
-        reliability(replace(ratings, weights=np.array([1, 2])))
+        mt.reliability(replace(ratings, weights=np.array([1, 2])))
     with pytest.raises(InputError, match="two raters or more"):
-        reliability(ratings.select(raters=["1"]))
+        mt.reliability(ratings.select(raters=["1"]))
 
 
 def test_few_subjects_have_kappas_without_intervals():

@@ -13,10 +13,10 @@ from manytruths.analyses.agree.case import MapOptions
 from manytruths.analyses.evaluate.evaluate import compute_evaluation
 from manytruths.analyses.evaluate.marks import EvaluatePlan
 from manytruths.analyses.evaluate.rankings import scores_of
-from manytruths.analyses.fuse.fusing import FusePlan
-from manytruths.analyses.fuse.verb import fuse
-from manytruths.analyses.plan.topics import Wish
-from manytruths.analyses.plan.verb import plan
+from manytruths.analyses.fuse.case import FusePlan
+from manytruths.analyses.fuse.fuse import compute_fusion
+from manytruths.analyses.plan.plan import compute_plan
+from manytruths.analyses.plan.topics import PlanSettings
 from manytruths.analyses.rank.rank import tabulate_ranking
 from manytruths.analyses.summaries import Settings
 from manytruths.evaluation.ranking.ranking import rank_scores
@@ -45,7 +45,7 @@ def masks(cases=12, raters=3, size=12, **empty):
 def findings(study, methods=("vote:0.5",), **more) -> Findings:
     made = mt.Study.from_arrays(study, **more) if isinstance(study, dict) else study
     agreement = compute_agreement(made, settings=SETTINGS)
-    fusion = fuse(made, FusePlan(methods, {}, None), settings=SETTINGS)
+    fusion = compute_fusion(made, FusePlan(methods, {}, None), settings=SETTINGS)
     return Findings(made, SETTINGS, agreement, fusion, seconds={"agreement": 1.25})
 
 
@@ -112,8 +112,8 @@ def simulated_findings(home: Path) -> Findings:
         raters=str(home / "raters.csv"),
     )
     agreement = compute_agreement(study, settings=SETTINGS, plan=MapOptions(measured=True))
-    fusion = fuse(study, FusePlan(("vote:0.5", "staple"), {}, None), settings=SETTINGS)
+    fusion = compute_fusion(study, FusePlan(("vote:0.5", "staple"), {}, None), settings=SETTINGS)
     evaluation = compute_evaluation(study, EvaluatePlan(("vote:0.5", "staple")), settings=SETTINGS)
     ranking = tabulate_ranking(rank_scores(scores_of(evaluation.hard.parts[0]), resamples=50))
-    planned = plan(Wish(resamples=20), agreement.tallies)
+    planned = compute_plan(PlanSettings(resamples=20), agreement.tallies)
     return Findings(study, SETTINGS, agreement, fusion, evaluation, ranking, planned, files=tuple(files))

@@ -8,10 +8,10 @@ import numpy as np
 
 from manytruths.analyses.agree.agree import compute_agreement
 from manytruths.analyses.agree.case import MapOptions
-from manytruths.analyses.fuse.fusing import FusePlan
-from manytruths.analyses.fuse.verb import fuse
-from manytruths.analyses.plan.topics import Wish
-from manytruths.analyses.plan.verb import plan
+from manytruths.analyses.fuse.case import FusePlan
+from manytruths.analyses.fuse.fuse import compute_fusion
+from manytruths.analyses.plan.plan import compute_plan
+from manytruths.analyses.plan.topics import PlanSettings
 from manytruths.analyses.summaries import Settings
 from manytruths.core.errors import ManytruthsError
 from manytruths.reporting.elements import Beside, Cases, Cell, PageTable, Paragraphs, Section, plain_text
@@ -26,10 +26,10 @@ def findings(cases: Any, methods: tuple[str, ...] = METHODS, **options: Any) -> 
     """Everything but predictions, with few resamples."""
     study, settings = Study.from_arrays(cases, **options), Settings(resamples=60)
     agreement = compute_agreement(study, settings=settings, plan=MapOptions(measured=False))
-    fusion = fuse(study, FusePlan(methods, {}, None), settings=settings)
+    fusion = compute_fusion(study, FusePlan(methods, {}, None), settings=settings)
     try:
         pilot = agreement.tallies.map(lambda t: t.foreground().restrict("union"))
-        planned = plan(Wish(resamples=60), pilot)
+        planned = compute_plan(PlanSettings(resamples=60), pilot)
     except ManytruthsError:
         planned = None
     return Findings(study, settings, agreement, fusion, plan=planned)

@@ -13,11 +13,11 @@ from hypothesis.extra.numpy import array_shapes, arrays
 
 import manytruths as mt
 from manytruths.analyses.agree.case import MapOptions
-from manytruths.analyses.fuse.fusing import FusePlan, fused
-from manytruths.io import Grid
+from manytruths.analyses.fuse.case import FusePlan, estimate_case
 from manytruths.reporting.case_findings import CasePlan, analyse_case
 from manytruths.reporting.case_view import Display, ViewPlan, pack_array, view_data
 from manytruths.reporting.layers import layer_case
+from manytruths.shape.grid import Grid
 
 LARGE = ViewPlan(largest=1 << 24)
 
@@ -29,7 +29,7 @@ def rng():
 
 def seen(masks, methods=("vote:0.5", "staple"), plan=LARGE, **options):
     reading = mt.Study.from_arrays({"p1": masks}, **options)["p1"].read()
-    made = fused(reading, FusePlan(tuple(methods), {}, None))
+    made = estimate_case(reading, FusePlan(tuple(methods), {}, None))
     found = layer_case(reading, made, MapOptions())
     return reading, made, found, view_data(reading, found, plan)
 

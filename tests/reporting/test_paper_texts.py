@@ -11,8 +11,8 @@ from computed_studies import SETTINGS, STUDIES, block, findings, masks, methods,
 
 import manytruths as mt
 from manytruths.analyses.agree.agree import compute_agreement
-from manytruths.analyses.fuse.fusing import FusePlan
-from manytruths.analyses.fuse.verb import fuse
+from manytruths.analyses.fuse.case import FusePlan
+from manytruths.analyses.fuse.fuse import compute_fusion
 from manytruths.reporting.findings import Findings
 from manytruths.reporting.sections.references import REFERENCES, SOFTWARE, bibliography, cite, cite_once, cited_in
 
@@ -145,8 +145,8 @@ def test_results_are_those_of_the_tables(demo):
 
 def test_staple_options_are_told():
     study = mt.Study.from_arrays(masks())
-    options = {"staple": {"prior": "estimated", "consensus_items": "leave_out", "map_prior": (2.0, 1.5)}}
-    fusion = fuse(study, FusePlan(("staple",), options, None), settings=SETTINGS)
+    options = {"staple": {"prior": "estimated", "unanimous": "exclude", "map_prior": (2.0, 1.5)}}
+    fusion = compute_fusion(study, FusePlan(("staple",), options, None), settings=SETTINGS)
     found = Findings(study, SETTINGS, compute_agreement(study, settings=SETTINGS), fusion)
     object.__setattr__(found, "options", options)
     text = methods(found)

@@ -17,9 +17,8 @@ from manytruths.analyses.agree.agree import compute_agreement
 from manytruths.analyses.evaluate.evaluate import compute_evaluation
 from manytruths.analyses.evaluate.marks import EvaluatePlan
 from manytruths.analyses.evaluate.rankings import scores_of
-from manytruths.analyses.fuse.fusing import FusePlan
-from manytruths.analyses.fuse.verb import fuse
-from manytruths.analyses.fuse.verb import write as write_fusion
+from manytruths.analyses.fuse.case import FusePlan
+from manytruths.analyses.fuse.fuse import compute_fusion
 from manytruths.analyses.rank.rank import tabulate_ranking
 from manytruths.analyses.summaries import Settings
 from manytruths.core.errors import InputError
@@ -37,7 +36,7 @@ METHODS = ("vote:0.5", "staple")
 def findings(study: Study, methods: tuple[str, ...] = METHODS, **options: Any) -> Findings:
     """Everything that the sections on truth and algorithms are made of."""
     settings = Settings(resamples=50)
-    fusion = fuse(study, FusePlan(methods, {}, None, False), settings=settings)
+    fusion = compute_fusion(study, FusePlan(methods, {}, None, False), settings=settings)
     evaluation = ranking = None
     if study.algorithms:
         evaluation = compute_evaluation(study, EvaluatePlan(methods, **options), settings=settings)
@@ -100,7 +99,7 @@ def assert_sound(section: Section, found: Findings, folder: Path) -> None:
 
 def _numbers(found: Findings, folder: Path) -> dict[str, tuple[str, str, str]]:
     found.agreement.write_into(folder / "agree", pictures=False)
-    write_fusion(found.fusion, folder / "fuse", pictures=False)
+    found.fusion.write_into(folder / "fuse", pictures=False)
     if found.evaluation:
         found.evaluation.write_into(folder / "evaluate", pictures=False)
     if found.ranking:

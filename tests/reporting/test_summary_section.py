@@ -13,8 +13,8 @@ from manytruths.analyses.agree.agree import compute_agreement
 from manytruths.analyses.agree.case import MapOptions
 from manytruths.analyses.evaluate.evaluate import compute_evaluation
 from manytruths.analyses.evaluate.marks import EvaluatePlan
-from manytruths.analyses.fuse.fusing import FusePlan
-from manytruths.analyses.fuse.verb import fuse
+from manytruths.analyses.fuse.case import FusePlan
+from manytruths.analyses.fuse.fuse import compute_fusion
 from manytruths.analyses.rows import Table
 from manytruths.analyses.summaries import Settings
 from manytruths.io import write_map
@@ -70,7 +70,7 @@ def with_predictions(folder):
     )
     settings = Settings(resamples=60)
     agreement = compute_agreement(study, settings=settings, plan=MapOptions(measured=False))
-    fusion = fuse(study, FusePlan(METHODS, {}, None), settings=settings)
+    fusion = compute_fusion(study, FusePlan(METHODS, {}, None), settings=settings)
     judged = compute_evaluation(study, EvaluatePlan(METHODS), settings=settings)
     return Findings(study, settings, agreement, fusion, judged)
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy import optimize
 
 from manytruths.core.errors import CallError, GridError
-from manytruths.shape.assignment import largest, left_out
-from manytruths.shape.matching import BoundaryMatch, Nearby, match_boundaries, tolerance_in_pixels
+from manytruths.shape.assignment import find_spare_rows, maximum_matching
+from manytruths.shape.boundaries import BoundaryMatch, Nearby, match_boundaries, tolerance_in_pixels
 
 Mask = NDArray[np.bool_]
 TOLERANCES = st.sampled_from([0.5, 1.0, 2**0.5, 2.0, 5**0.5, 13**0.5, 5.0, 40.0])
@@ -38,11 +38,11 @@ def exact(found: Mask, wanted: Mask, tolerance: float) -> tuple[int, float]:
 
 def check(match: BoundaryMatch, found: Mask, wanted: Mask, tolerance: float) -> None:
     assert (match.distances <= tolerance).all()
-    assert len(np.unique(match.found_at, axis=0)) == len(np.unique(match.wanted_at, axis=0)) == match.pairs
-    assert not (match.found_map & ~found).any()
-    assert not (match.wanted_map & ~wanted).any()
-    assert match.found_map.sum() == match.wanted_map.sum() == match.pairs
-    assert (match.found, match.wanted) == (found.sum(), wanted.sum())
+    assert len(np.unique(match.prediction_at, axis=0)) == len(np.unique(match.reference_at, axis=0)) == match.pairs
+    assert not (match.prediction_map & ~found).any()
+    assert not (match.reference_map & ~wanted).any()
+    assert match.prediction_map.sum() == match.reference_map.sum() == match.pairs
+    assert (match.n_prediction, match.n_reference) == (found.sum(), wanted.sum())
 
 
 @settings(max_examples=300)
@@ -85,8 +85,8 @@ def test_trying_everything(seed: int) -> None:
 def test_half_a_pixel_is_the_intersection(maps: tuple[Mask, Mask]) -> None:
     found, wanted = maps
     match = match_boundaries(found, wanted, 0.5)
-    assert (match.found_map == (found & wanted)).all()
-    assert (match.wanted_map == (found & wanted)).all()
+    assert (match.prediction_map == (found & wanted)).all()
+    assert (match.reference_map == (found & wanted)).all()
 
 
 @given(pairs_of_maps, TOLERANCES)
@@ -112,8 +112,8 @@ def test_left_out_are_those_that_can_be_spared(maps: tuple[Mask, Mask], toleranc
     found, wanted = maps
     near = Nearby.of(wanted, tolerance)
     reach = near.reach(found)
-    partner = largest(reach)
-    for row, out in enumerate(left_out(reach, partner)):
+    partner = maximum_matching(reach)
+    for row, out in enumerate(find_spare_rows(reach, partner)):
         fewer = found.copy()
         fewer[tuple(reach.row_at[row])] = False
         spared = exact(fewer, wanted, tolerance)[0] == (partner >= 0).sum()
@@ -125,7 +125,7 @@ def test_long_lines_side_by_side_take_no_time() -> None:
     found, wanted = np.zeros((200, 200), bool), np.zeros((200, 200), bool)
     found[::3], wanted[1::4] = True, True
     match = match_boundaries(found, wanted, 4.0)
-    assert match.pairs == wanted.sum() == match.wanted_map.sum()
+    assert match.pairs == wanted.sum() == match.reference_map.sum()
 
 
 @pytest.mark.parametrize("seed", range(3))

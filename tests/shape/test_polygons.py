@@ -12,7 +12,7 @@ from pycocotools import mask as coco
 from rasterio.features import rasterize
 
 from manytruths.core.errors import CallError, InputError
-from manytruths.shape.polygons import rasterise
+from manytruths.shape.polygons import rasterise_polygon
 
 COORDINATES = st.one_of(
     st.floats(-8, 40, allow_nan=False, width=32),
@@ -57,12 +57,12 @@ HALF_RINGS = st.lists(st.lists(st.tuples(HALVES, HALVES), min_size=3, max_size=7
 
 @given(HALF_RINGS, st.tuples(st.integers(1, 14), st.integers(1, 14)))
 def test_the_rule_itself(rings, shape):
-    assert (rasterise(rings, shape) == naive(rings, shape)).all()
+    assert (rasterise_polygon(rings, shape) == naive(rings, shape)).all()
 
 
 @given(HALF_RINGS, st.tuples(st.integers(1, 14), st.integers(1, 14)))
 def test_inclusive_adds_the_centres_on_edges(rings, shape):
-    assert (rasterise(rings, shape, "inclusive") == naive(rings, shape) | on_an_edge(rings, shape)).all()
+    assert (rasterise_polygon(rings, shape, "inclusive") == naive(rings, shape) | on_an_edge(rings, shape)).all()
 
 
 def with_rasterio(rings, shape):
@@ -76,7 +76,7 @@ def test_as_rasterio(data, shape):
     away = COORDINATES.filter(lambda y: (2 * y) % 2 != 1)
     ring = st.lists(st.tuples(COORDINATES, away), min_size=3, max_size=12)
     rings = data.draw(st.lists(ring, min_size=1, max_size=3))
-    assert (rasterise(rings, shape) == with_rasterio(rings, shape)).all()
+    assert (rasterise_polygon(rings, shape) == with_rasterio(rings, shape)).all()
 
 
 @pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
@@ -84,7 +84,7 @@ def test_as_rasterio(data, shape):
 def test_as_pycocotools(rings, shape):
     flat = [np.asarray(ring, float).ravel().tolist() for ring in rings if len(ring) > 2]
     wanted = coco.decode(coco.merge(coco.frPyObjects(flat, *shape)))
-    assert (rasterise(rings, shape, "coco") == wanted.astype(bool)).all()
+    assert (rasterise_polygon(rings, shape, "coco") == wanted.astype(bool)).all()
 
 
 def test_large_outlines_as_rasterio():
@@ -92,14 +92,14 @@ def test_large_outlines_as_rasterio():
     for points in (7, 200):
         angle, radius = np.sort(random.uniform(0, 2 * np.pi, points)), random.uniform(100, 1400, points)
         ring = 1500 + radius[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
-        assert (rasterise([ring], (3000, 3000)) == with_rasterio([ring.tolist()], (3000, 3000))).all()
+        assert (rasterise_polygon([ring], (3000, 3000)) == with_rasterio([ring.tolist()], (3000, 3000))).all()
 
 
 def test_polygons_that_share_edges_share_no_pixel_and_leave_none():
     corners = np.array([(0.5, 0.5), (9.5, 0.5), (9.5, 8.5), (0.5, 8.5)])
     middle = np.array([4.5, 3.5])
-    parts = [rasterise([[corners[k], corners[(k + 1) % 4], middle]], (12, 12)).astype(int) for k in range(4)]
-    assert (sum(parts) == rasterise([corners], (12, 12))).all()
+    parts = [rasterise_polygon([[corners[k], corners[(k + 1) % 4], middle]], (12, 12)).astype(int) for k in range(4)]
+    assert (sum(parts) == rasterise_polygon([corners], (12, 12))).all()
 
 
 @pytest.mark.parametrize(
@@ -113,14 +113,14 @@ def test_polygons_that_share_edges_share_no_pixel_and_leave_none():
 )
 def test_what_is_no_ring(ring, said):
     with pytest.raises(InputError, match=said):
-        rasterise([ring], (4, 4))
+        rasterise_polygon([ring], (4, 4))
 
 
 def test_an_unknown_rule():
     with pytest.raises(CallError, match="rule is"):
-        rasterise([[(0, 0), (1, 0), (1, 1)]], (4, 4), "nearest")
+        rasterise_polygon([[(0, 0), (1, 0), (1, 1)]], (4, 4), "nearest")
 
 
 def test_nothing_is_nothing():
-    assert not rasterise([], (3, 3)).any()
-    assert rasterise([[(0, 0), (1, 0), (1, 1)]], (0, 5)).shape == (0, 5)
+    assert not rasterise_polygon([], (3, 3)).any()
+    assert rasterise_polygon([[(0, 0), (1, 0), (1, 1)]], (0, 5)).shape == (0, 5)

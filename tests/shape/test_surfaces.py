@@ -17,10 +17,10 @@ from scipy.spatial.distance import cdist
 from manytruths.core.errors import CallError, GridError, LabelError
 from manytruths.core.undefined import Undefined
 from manytruths.shape import (
+    extract_surface,
     hausdorff,
     mean_surface_distance,
     rater_tolerance,
-    surface,
     surface_dice,
     surface_distances,
 )
@@ -143,7 +143,7 @@ def naive(mask: np.ndarray, spacing: tuple[float, ...], definition: str) -> tupl
 def test_small_masks_as_all_pairs_of_elements(definition: str, case: tuple) -> None:
     a, b, spacing = case
     (p, s), (q, t) = (naive(mask, spacing, definition) for mask in (a, b))
-    found = surface(a, spacing, definition=definition)
+    found = extract_surface(a, spacing, definition=definition)
     np.testing.assert_allclose(found.points, p, atol=1e-12)
     np.testing.assert_allclose(found.sizes, s)
     between = cdist(p, q)
@@ -179,7 +179,7 @@ def test_laws(definition: str, case: tuple) -> None:
     assert all(x <= y for x, y in pairwise(scores))
     assert scores[-1] == 1
     assert there.dice(1) == back.dice(1)
-    assert hausdorff(a, b, spacing, percent=95, definition=definition) == there.hausdorff(95)
+    assert hausdorff(a, b, spacing, percentile=95, definition=definition) == there.hausdorff(95)
     assert mean_surface_distance(a, b, spacing, definition=definition) == there.mean()
     assert surface_dice(a, b, 1, spacing, definition=definition) == there.dice(1)
 
@@ -211,19 +211,19 @@ def test_memory_order_and_type_change_nothing(definition: str, case: tuple) -> N
 
 def test_mirrored_and_turned_surfaces_are_as_large() -> None:
     mask = BLOBS[1][0]
-    whole = surface(mask).sizes.sum()
+    whole = extract_surface(mask).sizes.sum()
     for other in (mask[::-1], mask[:, ::-1, ::-1], mask.transpose(2, 0, 1)):
-        assert surface(other).sizes.sum() == pytest.approx(whole, rel=1e-12)
+        assert extract_surface(other).sizes.sum() == pytest.approx(whole, rel=1e-12)
 
 
 @pytest.mark.parametrize("radius", [10, 25])
 def test_a_ball_and_a_box_are_about_as_large_as_they_should_be(radius: int) -> None:
     ball = sum((g - 31.5) ** 2 for g in np.ogrid[:64, :64, :64]) < radius**2
     # edges in the middle between 0 and 1 leave steps, which add some 8% to a ball
-    assert 1 < surface(ball).sizes.sum() / (4 * math.pi * radius**2) < 1.1
+    assert 1 < extract_surface(ball).sizes.sum() / (4 * math.pi * radius**2) < 1.1
     box = np.zeros((64, 64, 64), bool)
     box[: 2 * radius, : 2 * radius, : 2 * radius] = True
-    assert surface(box, (1, 2, 3)).sizes.sum() == pytest.approx(2 * (2 + 3 + 6) * (2 * radius) ** 2, rel=0.05)
+    assert extract_surface(box, (1, 2, 3)).sizes.sum() == pytest.approx(2 * (2 + 3 + 6) * (2 * radius) ** 2, rel=0.05)
 
 
 def test_a_distance_that_is_the_tolerance_but_for_rounding_is_within() -> None:
@@ -260,39 +260,39 @@ def test_nothing_marked(definition: str, shape: tuple[int, ...]) -> None:
             numbers += [one.mean(), one.percentile(95), one.within(1)]
         assert [n.reason for n in numbers] == [reason] * 10
         assert reason in repr(found)
-    assert len(surface(np.zeros((0, 5)), definition=definition)) == 0
+    assert len(extract_surface(np.zeros((0, 5)), definition=definition)) == 0
 
 
 def test_wrong_calls() -> None:
     mask = np.ones((3, 4), int)
     with pytest.raises(CallError, match="2 or 3 axes; got an array with 1"):
-        surface([1, 0])
+        extract_surface([1, 0])
     with pytest.raises(CallError, match="2 or 3 axes; got an array with 4"):
-        surface(np.ones((2, 2, 2, 2)))
-    with pytest.raises(GridError, match="one mask is 3×4 and the other 4×3"):
+        extract_surface(np.ones((2, 2, 2, 2)))
+    with pytest.raises(GridError, match="a is 3×4 and b is 4×3"):
         surface_distances(mask, mask.T)
     for spacing in ((1,), (1, 1, 1), (1, 0), (1, -1), (1, math.nan), (1, math.inf)):
         with pytest.raises(CallError, match="one positive size an axis, 2 in all"):
             hausdorff(mask, mask, spacing)
     for strange in (mask * 0.5, mask * math.nan, mask.astype(str)):
         with pytest.raises(LabelError, match="whole numbers"):
-            surface(strange)
+            extract_surface(strange)
     with pytest.raises(CallError, match="elements or pixels; got definition='voxels'"):
-        surface(mask, definition="voxels")  # type: ignore[arg-type]
+        extract_surface(mask, definition="voxels")  # type: ignore[arg-type]
     with pytest.raises(CallError, match="from 0 to 100; got 101"):
-        hausdorff(mask, mask, percent=101)
+        hausdorff(mask, mask, percentile=101)
     for tolerance in (-1, math.nan):
         with pytest.raises(CallError, match="a tolerance is a distance"):
             surface_dice(mask, mask, tolerance)
     with pytest.raises(GridError, match=r"one surface has the spacing \(1.0, 2.0\), the other \(1.0, 1.0\)"):
-        surface_distances(surface(mask, (1, 2)), mask, (1, 1))
+        surface_distances(extract_surface(mask, (1, 2)), mask, (1, 1))
     with pytest.raises(CallError, match="one surface is of elements, the other of pixels"):
-        surface_distances(surface(mask), surface(mask, definition="pixels"))
+        surface_distances(extract_surface(mask), extract_surface(mask, definition="pixels"))
 
 
 def test_surfaces_bring_their_spacing_and_definition() -> None:
     a, b = BLOBS[0]
-    made = surface(a, (2, 3), definition="pixels")
+    made = extract_surface(a, (2, 3), definition="pixels")
     plain = surface_distances(a, b, (2, 3), definition="pixels")
     assert pickle.dumps(surface_distances(made, b)) == pickle.dumps(plain)
     assert surface_distances(b, made).hausdorff() == plain.hausdorff()

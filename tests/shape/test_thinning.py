@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from manytruths.core.errors import CallError, InputError, LabelError
-from manytruths.shape.thinning import boundary_of, thin
+from manytruths.shape.boundaries import find_boundaries, thin
 
 Mask = NDArray[np.bool_]
 EIGHT = np.ones((3, 3))
@@ -85,7 +85,7 @@ def test_boundary_is_where_a_neighbour_differs(labels: NDArray[np.int8]) -> None
     height, width = labels.shape
     for y, x in np.ndindex(height, width):
         others = [(y + b, x + a) for b, a in ((0, 1), (1, 0), (1, 1)) if y + b < height and x + a < width]
-        assert boundary_of(labels)[y, x] == any(labels[y, x] != labels[place] for place in others)
+        assert find_boundaries(labels)[y, x] == any(labels[y, x] != labels[place] for place in others)
 
 
 def test_errors() -> None:
@@ -94,6 +94,6 @@ def test_errors() -> None:
     with pytest.raises(LabelError, match=r"values 0, 1, 2.*boundary_of"):
         thin([[0, 1, 2]])
     with pytest.raises(InputError, match="1 values that are not finite"):
-        boundary_of([[0.0, np.nan]])
+        find_boundaries([[0.0, np.nan]])
     with pytest.raises(CallError, match="holds"):
-        boundary_of([["a", "b"]])
+        find_boundaries([["a", "b"]])

@@ -185,5 +185,5 @@ def test_wrong_calls_say_why() -> None:
         SimulatedRater("X", jitter=-1)
     with pytest.raises(CallError, match="p01 to p03"):
         simulate_study(cases=3)["p09"]
-    with pytest.raises(CallError, match="one or more"):
+    with pytest.raises(CallError, match="cases is 0; it must be 1 or more"):
         simulate_study(cases=0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import manytruths as mt
-from manytruths.study.coding import Codes, coded
+from manytruths.study.deidentification import Codes, code_study
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def named(rng, cases=5):
 def test_numbers_stay_and_names_go(rng):
     study = named(rng)
     codes = Codes.of(study)
-    under = coded(study, codes)
+    under = code_study(study, codes)
     assert under.rater_names == ("R1", "R2", "R3")
     assert [case.name for case in under] == ["C1", "C2", "C3", "C4", "C5"]
     assert mt.fleiss_kappa(mt.pool(under.tally())) == mt.fleiss_kappa(mt.pool(study.tally()))
@@ -57,6 +57,6 @@ def test_sessions_and_what_is_known_about_raters_are_not_told(rng):
     }  # fmt: skip
     study = mt.Study.from_arrays(masks)
     study.properties = {"Dr. A": {"name": "Anna"}}
-    under = coded(study, Codes.of(study))
+    under = code_study(study, Codes.of(study))
     assert {column.session for column in under.columns} == {"1", "2"}
     assert not under.properties

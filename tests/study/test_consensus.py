@@ -13,18 +13,16 @@ import pytest
 import manytruths as mt
 from manytruths.analyses.evaluate.case_scores import count_labels
 from manytruths.analyses.evaluate.marks import CaseMarks, EvaluatePlan
-from manytruths.analyses.export.looking import survey
-from manytruths.analyses.export.plan import ExportPlan
+from manytruths.analyses.export.survey import survey_study
 from manytruths.analyses.export.targets import Targets, targets_of
-from manytruths.analyses.export.verb import export_nnunet
-from manytruths.analyses.fuse.fusing import FusePlan, fuse_case
+from manytruths.analyses.fuse.case import FusePlan, fuse_case
 from manytruths.core.columns import Column
-from manytruths.io import Location, read_mask, read_response, write_map
+from manytruths.io import Location, read_mask, read_probability, write_map
 from study_folders import disc, table, volume, write_nifti, write_png
 
 CASES = ("p1", "p2")
 RATERS = {"A": 0, "B": 1, "C": 2, "D": 4}
-METHODS = (*mt.methods(), "vote:any", "lsml:0.5")
+METHODS = (*mt.consensus_methods(), "vote:any", "lsml:0.5")
 LEVEL_SETS = ("lsml", "lsmlp", "lsml:0.5")
 VOID = 9
 
@@ -157,7 +155,7 @@ def test_fuse_writes_the_same_pixels(folder: Path, name: str, method: str) -> No
         kinds = [fused(folder, name) / kind / method.replace(":", "-") for kind in ("consensus", "probability")]
         hard, soft = (Location(next(home.glob(f"{case}.*"))) for home in kinds)
         assert np.array_equal(read_mask(hard).array, found.values)
-        assert np.array_equal(read_response(soft).array, found.probability)
+        assert np.array_equal(read_probability(soft).array, found.probability)
         assert np.array_equal(np.array(found.labels.values)[found.hard.astype(int)], found.values)
 
 
@@ -165,7 +163,7 @@ def test_fuse_writes_the_same_pixels(folder: Path, name: str, method: str) -> No
 def exported(folder: Path, name: str) -> dict[str, Targets]:
     """What ``export`` makes its masks of."""
     study = study_of(folder, name)
-    numbering = survey(study).numbering
+    numbering = survey_study(study).numbering
     return {case.name: targets_of(case.read(), numbering) for case in study}
 
 
@@ -176,20 +174,20 @@ def test_export_makes_masks_of_the_same_pixels(folder: Path, name: str, method: 
         targets = exported(folder, name)[case]
         if united:
             with pytest.raises(mt.CallError, match=f"{method} only"):
-                targets.reference(method)
+                targets.consensus(method)
             continue
-        label = targets.hard(targets.reference(method))
+        label = targets.hard(targets.consensus(method))
         values = (0, *targets.numbering.values, 0)  # what nobody rated is to be ignored
         assert np.array_equal(np.array(values)[label], found.values)
         assert (label < targets.numbering.ignore).any()
-        likely = list(targets.soft(targets.reference(method)))
+        likely = list(targets.soft(targets.consensus(method)))
         if len(likely) == 1:
             assert np.array_equal(likely[0], np.where(targets.rated, found.probability, 0))
 
 
 def test_export_writes_these_masks(folder: Path, tmp_path: Path) -> None:
     study = study_of(folder, "void")
-    export_nnunet(study, tmp_path, ExportPlan(reference="lsml"))
+    mt.export(study, "nnunet", to=tmp_path, consensus="lsml")
     home = tmp_path / "Dataset501_Manytruths"
     assert [row["value"] for row in table(home / "labels.csv")] == ["0", "1"]
     for case, found in consensus_of(folder, "void", "lsml").items():

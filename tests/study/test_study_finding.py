@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import manytruths as mt
-from manytruths.study.strangers import near, strangers
+from manytruths.study.case_names import closest_name, find_unknown_cases
 from study_folders import disc, volume, write_nifti, write_npy, write_nrrd, write_png, write_study
 
 
@@ -355,7 +355,7 @@ def test_a_file_of_another_subject_is_nobody_elses(tmp_path):
         f"{tmp_path}/masks/{{rater}}/{{subject}}/{{case}}.png", predictions=f"{tmp_path}/pred/{{subject}}/{{case}}.png"
     )
     assert [bool(case.predictions) for case in study] == [False, True, False], "s9's p1 is not s1's"
-    assert [s.case for s in strangers(study.options, [case.name for case in study])] == ["s9/p1"]
+    assert [s.case for s in find_unknown_cases(study.options, [case.name for case in study])] == ["s9/p1"]
 
 
 @pytest.mark.parametrize(
@@ -372,4 +372,4 @@ def test_a_file_of_another_subject_is_nobody_elses(tmp_path):
     ],
 )
 def test_which_case_is_meant(name, known, meant):
-    assert near(name, known) == meant
+    assert closest_name(name, known) == meant

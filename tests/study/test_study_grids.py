@@ -10,8 +10,8 @@ import pytest
 
 import manytruths as mt
 from manytruths.io import Location
-from manytruths.io.maps import _LPS
-from manytruths.study import placing
+from manytruths.io.images import _LPS
+from manytruths.study import grids
 from study_folders import files, run, table, volume, write_png
 
 AFFINE = np.diag([0.7, 0.8, 2.0, 1.0])
@@ -376,13 +376,13 @@ def test_the_report_says_so(tmp_path):
 
 def test_no_header_is_looked_at_twice_where_none_says_where_it_lies(tmp_path, monkeypatch):
     asked = []
-    monkeypatch.setattr(placing, "probe", lambda place: asked.append(place) or mt.io.probe(place))
+    monkeypatch.setattr(grids, "probe", lambda place: asked.append(place) or mt.io.probe(place))
     for rater in "AB":
         write_png(tmp_path / rater / "p1.png", volume()[:, :, 0])
     nifti(tmp_path / "images/p1.nii", volume())
     mt.Study.open(f"{tmp_path}/{{rater}}/{{case}}.png", images=f"{tmp_path}/images/{{case}}.nii").tally()
     assert asked == []
-    assert placing.target_of(mt.Study.open(alike(tmp_path))["p1"]) is not None
+    assert grids.find_target(mt.Study.open(alike(tmp_path))["p1"]) is not None
     assert {type(place) for place in asked} == {Location}
     assert len(asked) == 3
 

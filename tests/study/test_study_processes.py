@@ -16,9 +16,7 @@ import pytest
 
 from manytruths.core.errors import FormatError, InputError, TooLarge
 from manytruths.study import Study
-from manytruths.study.parallel import in_order
-from manytruths.study.processes import Elsewhere
-from manytruths.study.starting import held
+from manytruths.study.processes import Elsewhere, hold_signals, map_in_order
 
 
 class Picky(Exception):
@@ -60,14 +58,14 @@ def doing(item, folder=None):
 
 
 def squares(items, jobs=2, **options):
-    return list(in_order(partial(doing, **options), items, jobs, None))
+    return list(map_in_order(partial(doing, **options), items, jobs, None))
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 3, 50])
 @pytest.mark.parametrize("count", [0, 1, 2, 7, 100])
 def test_in_order(count, jobs):
     shown = []
-    found = list(in_order(doing, list(range(count)), jobs, lambda *at: shown.append(at)))
+    found = list(map_in_order(doing, list(range(count)), jobs, lambda *at: shown.append(at)))
     assert found == [i * i for i in range(count)]
     assert shown == [(i, count) for i in range(count + 1)]
     assert not active_children()
@@ -75,7 +73,7 @@ def test_in_order(count, jobs):
 
 def test_large_results_and_items():
     items = [np.full(1 << 20, i, np.uint8) for i in range(12)]
-    for result, item in zip(in_order(np.negative, items, 3, None), items, strict=True):
+    for result, item in zip(map_in_order(np.negative, items, 3, None), items, strict=True):
         assert (result == np.negative(item)).all()
 
 
@@ -148,7 +146,7 @@ def test_the_first_error_in_order():
 
 
 def test_who_stops_asking_leaves_nobody_behind(tmp_path):
-    found = in_order(partial(doing, folder=tmp_path), [2, *["wait"] * 8], 3, None)
+    found = map_in_order(partial(doing, folder=tmp_path), [2, *["wait"] * 8], 3, None)
     assert next(found) == 4
     for _ in range(500):
         if len(list(tmp_path.iterdir())) == 2:
@@ -162,7 +160,7 @@ def test_who_stops_asking_leaves_nobody_behind(tmp_path):
 def test_signals_wait_while_processes_are_started():
     reached = False
     try:
-        with held():
+        with hold_signals():
             os.kill(os.getpid(), signal.SIGINT)
             time.sleep(0.05)
             reached = True

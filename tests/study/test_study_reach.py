@@ -77,7 +77,8 @@ def test_a_mask_that_may_not_be_read(tmp_path, closed):
 
 
 @pytest.mark.parametrize(
-    ("to", "told"), [("gone", "is a link that leads nowhere; mend or remove it"), ("B", "cannot be reached: Too many")]
+    ("to", "told"),
+    [("gone", "is a link that leads nowhere; repair or remove it"), ("B", "cannot be reached: Too many")],
 )
 def test_links_in_the_place_of_a_rater(tmp_path, to, told):
     template = write_study(tmp_path, raters="AC")

@@ -14,9 +14,8 @@ import manytruths as mt
 from manytruths.agreement import case_condition
 from manytruths.core.columns import Column
 from manytruths.core.errors import FormatError, StudyError
-from manytruths.study.coding import Codes, coded
-from manytruths.study.edits import edit_tally
-from manytruths.study.reads import STATUSES, Names, cycles, read_register
+from manytruths.study.deidentification import Codes, code_study
+from manytruths.study.reading_log import STATUSES, Names, edit_tally, find_cycles, read_log_entries
 from study_folders import disc, write_nifti, write_npy, write_png, write_study
 
 HEADER = "case,rater,session,status,based_on,tool,started,seconds,checksum"
@@ -383,7 +382,7 @@ def test_codes_cover_who_edited_and_what_he_started_from(tmp_path):
     template, header = f"{tmp_path}/masks/{{rater}}/{{session}}/{{case}}.png", "case,rater,session,status,based_on"
     rows = ["p1,model,monday,unfinished,", "p1,Ann,monday,done,", "p1,Ann,tuesday,done,model", "p1,Bob,monday,done,"]
     study = opened(tmp_path, [*rows, "p1,Cy,monday,done,Ann/tuesday"], template, header=header)
-    under = coded(study, Codes.of(study))
+    under = code_study(study, Codes.of(study))
     case = next(iter(under))
     told = repr(
         [case.masks.keys(), case.absent, list(case.edits), [e.parent for e in case.edits.values()], case.statuses]
@@ -418,7 +417,7 @@ def test_cycles_are_refused_and_nothing_else_is(tmp_path_factory, parents, rando
     random.shuffle(rows)
     met = []
     path = write_reads(tmp_path_factory.getbasetemp(), rows)
-    (reads,) = read_register(path, AS_WRITTEN, met.append).values()
+    (reads,) = read_log_entries(path, AS_WRITTEN, met.append).values()
     assert bool(met) == has_cycle(links)
     for problem in met:
         way = str(problem).partition("each other: ")[2].partition(";")[0].split(" → ")
@@ -432,7 +431,7 @@ def test_cycles_are_refused_and_nothing_else_is(tmp_path_factory, parents, rando
 
 @given(st.dictionaries(st.integers(0, 8), st.integers(0, 8)))
 def test_every_cycle_is_found_once(parents):
-    found = [frozenset(cycle) for cycle in cycles(parents)]
+    found = [frozenset(cycle) for cycle in find_cycles(parents)]
     assert len(found) == len(set(found))
     inside = {start for start in parents if start in _ahead(parents, start)}
     assert set().union(*found) == inside

@@ -1,4 +1,7 @@
-"""How far raters agree: numbers from a tally."""
+"""Agreement of raters: statistics of a tally.
+
+``chance.py`` and ``bounds.py`` hold the statistics of all raters, ``cohen.py`` and ``overlap.py`` those of two.
+"""
 
 from .bounds import SMYTH_LIMIT, AgreementCurve, agreement_curve, case_condition, smyth_bound, unanimous
 from .chance import (

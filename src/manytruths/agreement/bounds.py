@@ -1,10 +1,4 @@
-"""What the votes alone say: Smyth's bound, the agreement curve, and Yang's two conditions.
-
-Smyth P. Bounds on the mean classification error rate of multiple experts. Pattern Recogn Lett
-1996;17:1253–1257. doi:10.1016/0167-8655(96)00105-5. Lampert TA et al. IEEE Trans Image Process
-2016;25:2557–2572. doi:10.1109/TIP.2016.2544703. Yang F et al. IEEE Access 2023;11:21300–21312.
-doi:10.1109/ACCESS.2023.3249759
-"""
+"""What the votes alone tell: Smyth's bound, the agreement curve, unanimity, and Yang's two conditions."""
 
 from __future__ import annotations
 
@@ -23,43 +17,119 @@ SMYTH_LIMIT = 0.1
 
 
 @vote_statistic(undefined="not_rated", alone="not_rated")
-def smyth_bound(found: VoteSums) -> Values:
-    """The least mean error rate that raters who disagree so much must have, whatever the truth.
+def smyth_bound(sums: VoteSums) -> Values:
+    """Smyth's lower bound of the raters' mean error rate, whatever the truth.
 
-    Σ (m − max_j n_j) / Σ m. Two raters reach the largest value with any disagreement, an odd number never
-    reaches 0.5, so that bounds of different numbers of raters do not compare (Lampert 2016, 5.1).
+    Σ (m − max_j n_j) / Σ m, with n_j the raters who gave an item label j and m those who rated it. Two raters reach
+    the largest value with any disagreement and an odd number never reaches 0.5, so bounds of different numbers of
+    raters do not compare (Lampert 2016, 5.1).
+
+    References
+    ----------
+    Smyth P. Bounds on the mean classification error rate of multiple experts. Pattern Recogn Lett 1996;17:1253–1257.
+    doi:10.1016/0167-8655(96)00105-5
+    Lampert TA, Stumpf A, Gançarski P. An empirical study into annotator agreement, ground truth estimation, and
+    algorithm evaluation. IEEE Trans Image Process 2016;25:2557–2572. doi:10.1109/TIP.2016.2544703
+
+    Examples
+    --------
+    >>> import manytruths as mt
+    >>> mt.smyth_bound(mt.tally({"A": [1, 1, 0, 0], "B": [1, 0, 0, 0]}))
+    0.125
     """
-    return found.minority / found.ratings
+    return sums.minority / sums.ratings
 
 
 @dataclass(frozen=True)
 class AgreementCurve:
-    """``share[n − 1]``: of the items that anybody marked, the share that at least n raters marked."""
+    """Share of the marked items that at least n raters marked, for every n.
+
+    Attributes
+    ----------
+    raters : numpy.ndarray
+        n, from 1 to the number of raters.
+    share : numpy.ndarray
+        Of the items that any rater marked, the share that at least n raters marked.
+    """
 
     raters: NDArray[np.int64]
     share: NDArray[np.float64]
 
 
 def agreement_curve(tally: Tally) -> AgreementCurve:
-    """Â(n) for n from 1 to all raters (Lampert 2016, eq. 3); nan where nobody marked anything.
+    """Share of the marked items that at least n raters marked, for n from 1 to all raters.
 
     An item that a rater did not rate cannot reach the full number: with absent raters the curve falls lower.
+
+    Parameters
+    ----------
+    tally : Tally
+        Table of one or more raters.
+
+    Returns
+    -------
+    AgreementCurve
+        The curve; its shares are NaN where nobody marked anything.
+
+    References
+    ----------
+    Lampert TA, Stumpf A, Gançarski P. An empirical study into annotator agreement, ground truth estimation, and
+    algorithm evaluation. IEEE Trans Image Process 2016;25:2557–2572, eq. 3. doi:10.1109/TIP.2016.2544703
+
+    Examples
+    --------
+    >>> import manytruths as mt
+    >>> mt.agreement_curve(mt.tally({"A": [1, 1, 0, 0], "B": [1, 0, 0, 0]})).share
+    array([1. , 0.5])
     """
-    levels = np.arange(1, len(tally.raters) + 1)
-    items = np.array([tally.counts[tally.marked >= n].sum() for n in levels], np.float64)
-    return AgreementCurve(levels, items / items[0] if items[0] else np.full(len(levels), np.nan))
+    numbers = np.arange(1, len(tally.raters) + 1)
+    items = np.array([tally.counts[tally.marked >= n].sum() for n in numbers], np.float64)
+    return AgreementCurve(numbers, items / items[0] if items[0] else np.full(len(numbers), np.nan))
 
 
 @vote_statistic(undefined="nobody_marked")
-def unanimous(found: VoteSums) -> Values:
-    """Of the items that anybody marked and two or more raters rated, the share that all of them marked."""
-    return found.agreed / found.marked
+def unanimous(sums: VoteSums) -> Values:
+    """Share of the marked items that all raters marked, over the items that two or more raters rated.
+
+    References
+    ----------
+    Lampert TA, Stumpf A, Gançarski P. An empirical study into annotator agreement, ground truth estimation, and
+    algorithm evaluation. IEEE Trans Image Process 2016;25:2557–2572. doi:10.1109/TIP.2016.2544703
+
+    Examples
+    --------
+    >>> import manytruths as mt
+    >>> mt.unanimous(mt.tally({"A": [1, 1, 0, 0], "B": [1, 0, 0, 0]}))
+    0.5
+    """
+    return sums.agreed / sums.marked
 
 
 def case_condition(tally: Tally) -> Literal["", "nothing_marked", "one_empty", "no_overlap"]:
-    """What makes a case special: nobody marked; somebody did and somebody did not; no item marked by two.
+    """Tell cases apart in which kappa does not measure agreement.
 
-    The last two are Yang's conditions 1 and 2; they exclude each other.
+    Parameters
+    ----------
+    tally : Tally
+        Table of one case.
+
+    Returns
+    -------
+    str
+        ``"nothing_marked"``: no rater marked anything. ``"one_empty"`` (Yang's condition 1): some raters marked
+        something and some did not. ``"no_overlap"`` (condition 2): all raters marked something, but no item was marked
+        by two. ``""``: none of these.
+
+    References
+    ----------
+    Yang F et al. Assessing inter-annotator agreement for medical image segmentation. IEEE Access 2023;11:21300–21312.
+    doi:10.1109/ACCESS.2023.3249759
+
+    Examples
+    --------
+    >>> import manytruths as mt
+    >>> mt.case_condition(mt.tally({"A": [1, 1, 0, 0], "B": [0, 0, 0, 0]}))
+    'one_empty'
     """
     rows = tally.patterns[:, tally.raters]
     rows = rows[tally.counts > 0]

@@ -4,12 +4,11 @@ With O the contingency table, E the product of its margins over n, and w a disag
 diagonal)::
 
     kappa = 1 − Σ w O / Σ w E
-
-Cohen J. A coefficient of agreement for nominal scales. Educ Psychol Meas 1960;20:37–46.
-doi:10.1177/001316446002000104; weighted: Psychol Bull 1968;70:213–220. doi:10.1037/h0026256
 """
 
 from __future__ import annotations
+
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,11 +30,18 @@ def _kappa(tables: Tables, weights: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @pair_statistic(undefined=SAME)
 def cohen_kappa(tables: Tables, labels: Labels) -> NDArray[np.float64]:
-    """Cohen's kappa of two raters.
+    """Cohen's kappa: agreement of two raters beyond chance.
 
-    One rater empty and the other not gives 0, both marked without overlap gives less than 0, both empty is
-    undefined.
+    It is 0 where one rater marked nothing and the other did, below 0 where both marked without overlap, and undefined
+    where both marked nothing.
 
+    References
+    ----------
+    Cohen J. A coefficient of agreement for nominal scales. Educ Psychol Meas 1960;20:37–46.
+    doi:10.1177/001316446002000104
+
+    Examples
+    --------
     >>> import manytruths as mt
     >>> mt.cohen_kappa(mt.tally({"A": [1, 1, 0, 0], "B": [1, 0, 0, 0]}))
     0.5
@@ -43,8 +49,31 @@ def cohen_kappa(tables: Tables, labels: Labels) -> NDArray[np.float64]:
     return _kappa(tables, 1.0 - np.eye(len(labels)))
 
 
-def weighted_kappa(tally: Tally, weights: str = "quadratic") -> float:
-    """Cohen's kappa with disagreements weighted by how far apart the labels' numbers are."""
+def weighted_kappa(tally: Tally, weights: Literal["linear", "quadratic"] = "quadratic") -> float:
+    """Cohen's weighted kappa: disagreements count by how far apart the labels' numbers are.
+
+    Parameters
+    ----------
+    tally : Tally
+        Table of two raters.
+    weights : {"linear", "quadratic"}
+        Whether a disagreement counts by the distance of the two labels or by its square.
+
+    Returns
+    -------
+    float
+        Weighted kappa, or :class:`Undefined` where both raters gave one and the same label to every item.
+
+    References
+    ----------
+    Cohen J. Weighted kappa. Psychol Bull 1968;70:213–220. doi:10.1037/h0026256
+
+    Examples
+    --------
+    >>> import manytruths as mt
+    >>> round(mt.weighted_kappa(mt.tally({"A": [1, 2, 3, 3], "B": [1, 2, 2, 3]})), 4)
+    0.8
+    """
     powers = {"linear": 1, "quadratic": 2}
     if weights not in powers:
         raise CallError(f"weights is 'linear' or 'quadratic'; got {weights!r}")

@@ -1,10 +1,7 @@
-"""What in the image goes with agreement: Pearson's correlation of A with intensity, colour and contrast.
+"""Image features that go with agreement: Pearson's correlation of A with intensity, colour and contrast.
 
 With t = r √((n − 2) / (1 − r²)), the two-sided p of r is I_{1 − r²}((n − 2) / 2, 1/2), I being the regularised
-incomplete beta function. It takes pixels for independent, which neighbours are not: it is smaller than it should be.
-
-Lampert TA, Stumpf A, Gançarski P. An empirical study into annotator agreement, ground truth estimation, and
-algorithm evaluation. IEEE Trans Image Process 2016;25:2557–2572. doi:10.1109/TIP.2016.2544703
+incomplete beta function. It assumes independent pixels, which neighbours are not, and so is too small.
 """
 
 from __future__ import annotations
@@ -21,7 +18,17 @@ from ..shape import channels, intensity, lightness, local_maximum, michelson_con
 
 @dataclass(frozen=True)
 class Correlation:
-    """Pearson's r, its two-sided p for independent items, and over how many items."""
+    """Pearson's correlation of two maps.
+
+    Attributes
+    ----------
+    r : float
+        The correlation.
+    p : float
+        Two-sided p for independent pixels. Neighbours are not independent: it is smaller than it should be.
+    n : int
+        Number of pixels.
+    """
 
     r: float
     p: float
@@ -31,8 +38,24 @@ class Correlation:
 def feature_correlation(
     agreement_map: ArrayLike, feature_map: ArrayLike, region: ArrayLike | None = None
 ) -> Correlation:
-    """Pearson's correlation of two maps, all over or inside a region, where both are finite.
+    """Pearson's correlation of two maps, where both are finite.
 
+    Parameters
+    ----------
+    agreement_map : array_like
+        Agreement of each pixel, for instance a painted :func:`common_heatmap`.
+    feature_map : array_like
+        What the image shows at each pixel, of the same shape.
+    region : array_like, optional
+        Where to compare; by default everywhere.
+
+    Returns
+    -------
+    Correlation
+        Undefined where one of the maps is constant or fewer than two pixels are left.
+
+    Examples
+    --------
     >>> round(feature_correlation([0, 1, 2, 3], [9, 7, 7, 1]).r, 4)
     -0.8944
     """
@@ -65,16 +88,46 @@ def image_feature_correlations(
     agreement_window: int = 3,
     region: ArrayLike | None = None,
 ) -> dict[str, Correlation]:
-    """The correlation of agreement with ``intensity``, each channel of a colour image, and ``contrast``.
+    """Correlate agreement with intensity, each channel of a colour image, and local contrast.
 
-    Contrast is Michelson's, of L* in a colour image and of the values in a grey one, in a square of ``window`` pixels,
-    against the largest agreement in one of ``agreement_window``. Lampert writes 3×3 for both; what comes close to his
-    Table 5 is a contrast over 7×7 (3 pixels to each side) against agreement over 3×3.
+    Contrast is Michelson's, of L* in a colour image and of the values in a grey one, against the largest agreement
+    nearby. Lampert writes 3×3 for both windows; what comes close to their Table 5 is a contrast over 7×7 (3 pixels to
+    each side) against agreement over 3×3.
+
+    Parameters
+    ----------
+    agreement_map : array_like
+        Agreement of each pixel, for instance a painted :func:`common_heatmap`.
+    image : array_like
+        The image, of the same shape, with a further last axis for colours.
+    window : int
+        Side of the square in which contrast is measured, in pixels.
+    agreement_window : int
+        Side of the square of which the largest agreement is taken, in pixels.
+    region : array_like, optional
+        Where to compare; by default everywhere.
+
+    Returns
+    -------
+    dict of str to Correlation
+        By feature: ``intensity``, the channels (``red``, ``green``, ``blue``) of a colour image, ``contrast``.
+
+    References
+    ----------
+    Lampert TA, Stumpf A, Gançarski P. An empirical study into annotator agreement, ground truth estimation, and
+    algorithm evaluation. IEEE Trans Image Process 2016;25:2557–2572. doi:10.1109/TIP.2016.2544703
+
+    Examples
+    --------
+    >>> import manytruths as mt
+    >>> found = mt.image_feature_correlations([[0, 1, 2, 3]], [[9, 7, 7, 1]], window=1)
+    >>> round(found["intensity"].r, 4)
+    -0.8944
     """
     # a volume of three slices has a last axis of three too
     colour = np.ndim(image) == np.ndim(agreement_map) + 1
     maps = {"intensity": intensity(image), **channels(image)} if colour else {"intensity": np.asarray(image)}
-    found = {name: feature_correlation(agreement_map, values, region) for name, values in maps.items()}
+    correlations = {name: feature_correlation(agreement_map, values, region) for name, values in maps.items()}
     contrast = michelson_contrast(lightness(image) if colour else image, window)
-    found["contrast"] = feature_correlation(local_maximum(agreement_map, agreement_window), contrast, region)
-    return found
+    correlations["contrast"] = feature_correlation(local_maximum(agreement_map, agreement_window), contrast, region)
+    return correlations

@@ -1,14 +1,11 @@
-"""Heatmaps: a value per pattern, to be painted.
+"""Heatmaps: one value per pattern, to be painted, and their score.
 
 Common: A, the number of raters who marked. Ranking: the mean over the raters present of ::
 
     y = [a^(rank − b)], rounded to nearest; 0 where unmarked
 
 with a = 0.77 and b = 13, so that rank 1 is worth 23, rank 2 18, and rank 10 2. The score of a case is the mean of
-its normalised heatmap, (X − min) / (max − min), inside the union of markings.
-
-Yang F et al. Assessing inter-annotator agreement for medical image segmentation. IEEE Access 2023;11:21300–21312.
-doi:10.1109/ACCESS.2023.3249759
+its normalised heatmap, (X − min) / (max − min), inside the union of markings (Yang et al. 2023).
 """
 
 from __future__ import annotations
@@ -25,10 +22,27 @@ Values = NDArray[np.float64]
 
 
 def common_heatmap(tally: Tally) -> NDArray[np.int64]:
-    """A: how many raters marked the items of each pattern.
+    """Number of raters who marked the items of each pattern.
 
+    Parameters
+    ----------
+    tally : Tally
+        Table of one or more raters.
+
+    Returns
+    -------
+    numpy.ndarray
+        One number per pattern, ready for :func:`paint`.
+
+    References
+    ----------
+    Yang F et al. Assessing inter-annotator agreement for medical image segmentation. IEEE Access 2023;11:21300–21312.
+    doi:10.1109/ACCESS.2023.3249759
+
+    Examples
+    --------
     >>> import manytruths as mt
-    >>> common_heatmap(mt.tally({"A": [1, 1, 0], "B": [1, 0, 0]}))
+    >>> mt.common_heatmap(mt.tally({"A": [1, 1, 0], "B": [1, 0, 0]}))
     array([0, 1, 2])
     """
     return PatternValues(tally.marked, tally)
@@ -41,14 +55,14 @@ def ranking_values(ranks: ArrayLike, a: float = 0.77, b: float = 13, largest: in
     array([ 0., 23., 18.,  2.])
     """
     table = _table(a, b, largest)
-    asked = np.asarray(ranks, np.float64)
-    bad = asked[~((asked >= 0) & (asked <= largest) & (np.floor(asked) == asked))]
+    given = np.asarray(ranks, np.float64)
+    bad = given[~((given >= 0) & (given <= largest) & (np.floor(given) == given))]
     if bad.size:
         raise LabelError(
             f"rank {bad.flat[0]:g} is not among the ranks 1 to {largest} (0 is unmarked); "
             "correct the mask, or raise largest= with an a and b that keep the values distinct"
         )
-    return np.asarray(table[asked.astype(np.int64)])
+    return np.asarray(table[given.astype(np.int64)])
 
 
 def _table(a: float, b: float, largest: int) -> Values:
@@ -65,12 +79,33 @@ def _table(a: float, b: float, largest: int) -> Values:
 
 
 def ranking_heatmap(tally: Tally, a: float = 0.77, b: float = 13, largest: int = 10) -> Values:
-    """The mean over the raters present of what their ranks are worth; nan where nobody rated.
+    """Mean over the raters present of what their ranks are worth, for masks that hold ranks.
 
-    A label's number is its rank, by default its value; 0 is unmarked.
+    A label's number is its rank, by default its value; 0 is unmarked. Rank r is worth a^(r − b), rounded to nearest.
 
+    Parameters
+    ----------
+    tally : Tally
+        Table of masks that hold ranks: 1 is the most suspicious region.
+    a, b : float
+        Base and offset of the worth of a rank.
+    largest : int
+        The largest rank allowed.
+
+    Returns
+    -------
+    numpy.ndarray
+        One value per pattern, ready for :func:`paint`; NaN where nobody rated.
+
+    References
+    ----------
+    Yang F et al. Assessing inter-annotator agreement for medical image segmentation. IEEE Access 2023;11:21300–21312.
+    doi:10.1109/ACCESS.2023.3249759
+
+    Examples
+    --------
     >>> import manytruths as mt
-    >>> ranking_heatmap(mt.tally([[1], [1], [1], [1], [2]], labels=[0, 1, 2]))
+    >>> mt.ranking_heatmap(mt.tally([[1], [1], [1], [1], [2]], labels=[0, 1, 2]))
     array([22.])
     """
     marks = list(tally.labels.marks)
@@ -91,24 +126,43 @@ def normalise_heatmap(values: ArrayLike, tally: Tally | None = None) -> Values:
     array([0.  , 0.25, 1.  ])
     """
     x = np.asarray(values, np.float64)
-    seen = x[np.isfinite(x) & (True if tally is None else tally.counts > 0)]
-    if not seen.size or seen.min() == seen.max():
+    counted = x[np.isfinite(x) & (True if tally is None else tally.counts > 0)]
+    if not counted.size or counted.min() == counted.max():
         return np.where(np.isfinite(x), 0.0, np.nan)
-    return np.asarray((x - seen.min()) / (seen.max() - seen.min()))
+    return np.asarray((x - counted.min()) / (counted.max() - counted.min()))
 
 
 def heatmap_score(tally: Tally, values: ArrayLike | None = None) -> float:
-    """The mean of the normalised heatmap (by default the common one) inside the union of markings.
+    """Mean of the normalised heatmap inside the union of markings.
 
     Unmarked items, which are 0, belong to the scale whether the region holds any or not: full agreement scores 1.
 
+    Parameters
+    ----------
+    tally : Tally
+        Table of one or more raters.
+    values : array_like, optional
+        A heatmap, one value per pattern; by default :func:`common_heatmap`.
+
+    Returns
+    -------
+    float
+        The score, from 0 to 1; :class:`Undefined` where nobody marked anything.
+
+    References
+    ----------
+    Yang F et al. Assessing inter-annotator agreement for medical image segmentation. IEEE Access 2023;11:21300–21312.
+    doi:10.1109/ACCESS.2023.3249759
+
+    Examples
+    --------
     >>> import manytruths as mt
-    >>> heatmap_score(mt.tally({"A": [1, 1, 0, 0], "B": [1, 0, 0, 0]}))
+    >>> mt.heatmap_score(mt.tally({"A": [1, 1, 0, 0], "B": [1, 0, 0, 0]}))
     0.75
     """
     heat = np.asarray(common_heatmap(tally) if values is None else values, np.float64)
     if heat.shape != tally.counts.shape:
-        raise CallError(f"values= wants one value a pattern, {len(tally.counts)} in all; got shape {heat.shape}")
+        raise CallError(f"values= needs one value per pattern, {len(tally.counts)} in all; got shape {heat.shape}")
     inside = tally.marked > 0
     top = heat[inside & (tally.counts > 0)].max(initial=0)
     total = float(tally.counts[inside] @ heat[inside]) / top if top else 0.0

@@ -1,4 +1,4 @@
-"""Krippendorff's alpha: agreement beyond chance, for labels of any level of measurement.
+"""Krippendorff's alpha: agreement beyond chance, for nominal, ordinal, interval and ratio labels.
 
 From the coincidences o_ck = Σ over items with m ≥ 2 of n_c (n_k − [c = k]) / (m − 1), their sums n_c and n::
 
@@ -6,9 +6,6 @@ From the coincidences o_ck = Σ over items with m ≥ 2 of n_c (n_k − [c = k])
 
 with δ = [c ≠ k] (nominal), (Σ_{g=c..k} n_g − (n_c + n_k) / 2)² (ordinal), (v_c − v_k)² (interval),
 ((v_c − v_k) / (v_c + v_k))² (ratio), v being the labels' numbers.
-
-Krippendorff K. Content Analysis, 3rd ed. 2013, ch. 11; Hayes AF, Krippendorff K. Commun Methods Meas
-2007;1:77–89. doi:10.1080/19312450709336664
 """
 
 from __future__ import annotations
@@ -35,16 +32,43 @@ def coincidences(tally: Tally) -> NDArray[np.float64]:
 
 
 class KrippendorffAlpha:
-    """Krippendorff's alpha; ``level`` is nominal, ordinal, interval or ratio.
-
-    >>> import manytruths as mt
-    >>> round(krippendorff_alpha(mt.tally({"A": [1, 1, 0, 0], "B": [1, 0, 0, 0]})), 4)
-    0.5333
-    """
+    """The statistic :func:`krippendorff_alpha`, which :meth:`batch` computes for many tallies at once."""
 
     __name__ = "krippendorff_alpha"
 
+    def __init__(self) -> None:
+        self.__doc__ = type(self).__call__.__doc__
+
     def __call__(self, tally: Tally, metric: Metric = "nominal") -> float:
+        """Krippendorff's alpha: agreement of any number of raters beyond chance.
+
+        Like Fleiss' kappa, but corrected for small numbers of ratings, and for labels that are ordered or measured.
+
+        Parameters
+        ----------
+        tally : Tally
+            Table of two or more raters.
+        metric : {"nominal", "ordinal", "interval", "ratio"}
+            How far two labels are apart: all alike, by rank, by the difference of their numbers, or by their ratio.
+
+        Returns
+        -------
+        float
+            Alpha, or :class:`Undefined` where every rater gave the same label to every item or no item was rated by
+            two raters.
+
+        References
+        ----------
+        Krippendorff K. Content Analysis, 3rd ed. 2013, ch. 11.
+        Hayes AF, Krippendorff K. Answering the call for a standard reliability measure for coding data. Commun Methods
+        Meas 2007;1:77–89. doi:10.1080/19312450709336664
+
+        Examples
+        --------
+        >>> import manytruths as mt
+        >>> round(mt.krippendorff_alpha(mt.tally({"A": [1, 1, 0, 0], "B": [1, 0, 0, 0]})), 4)
+        0.5333
+        """
         together = coincidences(tally)
         totals = together.sum(axis=1)
         if not totals.any():
@@ -56,16 +80,16 @@ class KrippendorffAlpha:
         return float(1 - (totals.sum() - 1) * (together * distance).sum() / expected)
 
     def batch(self, tally: Tally, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The nominal alpha of every row of ``counts`` over the patterns of ``tally``, nan where undefined."""
+        """The nominal alpha of every row of ``counts`` over the patterns of ``tally``, NaN where undefined."""
         m, votes = tally.rated, tally.votes
         weights = np.where(m > 1, counts, 0).astype(np.float64)
         totals = weights @ votes
-        apart = weights @ ((m * m - (votes**2).sum(axis=1)) / np.maximum(m - 1, 1))
+        disagreements = weights @ ((m * m - (votes**2).sum(axis=1)) / np.maximum(m - 1, 1))
         expected = ((totals @ (1 - np.eye(len(tally.labels)))) * totals).sum(axis=1)
-        observed = (totals.sum(axis=1) - 1) * apart
-        alpha = np.full(len(counts), np.nan)
-        np.divide(observed, expected, out=alpha, where=expected > 0)
-        return 1 - alpha
+        observed = (totals.sum(axis=1) - 1) * disagreements
+        share = np.full(len(counts), np.nan)
+        np.divide(observed, expected, out=share, where=expected > 0)
+        return 1 - share
 
     def __repr__(self) -> str:
         return f"<statistic {self.__name__}>"
@@ -75,18 +99,19 @@ krippendorff_alpha = KrippendorffAlpha()
 
 
 def _distance(metric: str, totals: NDArray[np.float64], numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """δ of every two labels."""
     apart = numbers[:, None] - numbers
     if metric == "nominal":
         return (1 - np.eye(len(numbers))).astype(np.float64)
     if metric == "ordinal":
-        rank = np.argsort(np.argsort(numbers))
-        middle = (np.cumsum(totals[np.argsort(numbers)]) - totals[np.argsort(numbers)] / 2)[rank]
+        order = np.argsort(numbers)
+        middle = (np.cumsum(totals[order]) - totals[order] / 2)[np.argsort(order)]
         return np.asarray((middle[:, None] - middle) ** 2)
     if metric == "interval":
         return np.asarray(apart**2)
     if metric == "ratio":
         if (numbers < 0).any():
-            raise CallError("the ratio level is for numbers from 0 on; there are negative ones: take 'interval'")
+            raise CallError("metric 'ratio' is for numbers from 0 on, but a label has a negative one; use 'interval'")
         both = numbers[:, None] + numbers
         return np.divide(apart, both, out=np.zeros_like(apart), where=both != 0) ** 2
     raise CallError(f"metric is nominal, ordinal, interval or ratio; got {metric!r}")

@@ -1,7 +1,8 @@
 """Statistics of two columns, all pairs at once.
 
 A pair statistic is a formula over contingency tables: (…, L, L) counts of items by the label that the first
-and the second column gave, over the items that both rated.
+and the second column gave, over the items that both rated. To add one, write its formula in ``overlap.py`` under
+:func:`pair_statistic`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ..core.errors import CallError
 from ..core.labels import Labels
 from ..core.tally import Tally, cross_tabulate
 from ..core.undefined import Undefined
-from .votes import SIGNATURE
+from .votes import SIGNATURE, complete_docstring
 
 Tables = NDArray[np.float64]
 Formula = Callable[[Tables, Labels], NDArray[np.float64]]
@@ -34,7 +35,19 @@ def contingency(tally: Tally, columns: Sequence[int] | None = None) -> Tables:
 
 
 class PairStatistic:
-    """A statistic of two columns: call it with the tally of a pair; :func:`pairwise` does all pairs."""
+    """A statistic of two raters, called like a function with the tally of a pair.
+
+    :func:`dice`, :func:`cohen_kappa` and their relatives are such objects. :func:`pairwise` computes one for all pairs
+    of a tally.
+
+    Parameters
+    ----------
+    formula : callable
+        From (…, L, L) contingency tables and labels to values. Its docstring becomes the statistic's, with Parameters
+        and Returns added.
+    undefined : str
+        Code where the formula has no value, see :class:`Undefined`.
+    """
 
     __name__: str
 
@@ -42,8 +55,11 @@ class PairStatistic:
         self.formula, self.undefined = formula, undefined
         update_wrapper(self, formula)
         self.__signature__ = SIGNATURE
+        described = "Table of two raters; take ``tally.pair(a, b)`` of a larger one, or :func:`pairwise`."
+        self.__doc__ = complete_docstring(formula.__doc__, described, undefined)
 
     def __call__(self, tally: Tally) -> float:
+        """Compute the statistic of the two raters of a tally."""
         if len(tally.raters) != 2:
             names = ", ".join(tally.rater_names)
             raise CallError(
@@ -53,12 +69,25 @@ class PairStatistic:
         return self.value(contingency(tally)[0, 1], tally.labels)
 
     def of(self, tables: Tables, labels: Labels) -> NDArray[np.float64]:
-        """The statistic of every table, nan where undefined."""
+        """Compute the statistic of every contingency table.
+
+        Parameters
+        ----------
+        tables : numpy.ndarray
+            (…, L, L) counts of items by the labels of the first and the second rater.
+        labels : Labels
+            The L labels.
+
+        Returns
+        -------
+        numpy.ndarray
+            One value per table, NaN where undefined.
+        """
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(self.formula(tables, labels), np.float64)
 
     def value(self, table: Tables, labels: Labels) -> float:
-        """The statistic of one table, with the reason where it is undefined."""
+        """Compute the statistic of one contingency table, with the reason where it is undefined."""
         value = float(self.of(table, labels))
         if not np.isnan(value):
             return value
@@ -77,7 +106,7 @@ def two_by_two(tables: Tables, labels: Labels) -> tuple[Tables, Tables, Tables, 
     """Both marked, only the first, only the second, neither; all labels but background count as marked."""
     if labels.background is None:
         raise CallError(
-            f"this statistic wants background (0) among the labels; there are {', '.join(labels.describe())}"
+            f"this statistic needs background (0) among the labels; there are {', '.join(labels.describe())}"
         )
     marks, ground = list(labels.marks), labels.background
     both = tables[..., marks, :][..., marks].sum(axis=(-1, -2))
@@ -87,7 +116,17 @@ def two_by_two(tables: Tables, labels: Labels) -> tuple[Tables, Tables, Tables, 
 
 @dataclass(frozen=True)
 class PairMatrix:
-    """A statistic between every two columns."""
+    """A statistic between every two raters; ``matrix["anna", "ben"]`` is that of one pair.
+
+    Attributes
+    ----------
+    statistic : str
+        Name of the statistic.
+    names : tuple of str
+        The raters, in the order of rows and columns.
+    values : numpy.ndarray
+        (raters, raters) values, NaN where undefined.
+    """
 
     statistic: str
     names: tuple[str, ...]
@@ -98,30 +137,46 @@ class PairMatrix:
         return float(self.values[self.names.index(a), self.names.index(b)])
 
     def pairs(self) -> list[tuple[str, str, float]]:
-        """Each two columns once."""
+        """Name the two raters and the value of every pair, each once."""
         return [
             (self.names[i], self.names[j], float(self.values[i, j])) for i, j in combinations(range(len(self.names)), 2)
         ]
 
     def mean(self) -> float:
-        """Over the pairs for which it is defined, each taken both ways round."""
+        """Mean over the pairs for which the statistic is defined, each taken both ways round."""
         values = self.values[~np.eye(len(self.names), dtype=bool)]
         defined = values[~np.isnan(values)]
         return float(defined.mean()) if defined.size else Undefined("undefined_for_every_pair")
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame (extra ``tables``)."""
+        """The matrix as a pandas DataFrame (extra ``tables``)."""
         import pandas
 
         return pandas.DataFrame(self.values, self.names, self.names)
 
 
 def pairwise(statistic: PairStatistic | Statistic, tally: Tally, *, sessions: bool = False) -> PairMatrix:
-    """A statistic between every two raters; with ``sessions``, between every two readings.
+    """Compute a statistic between every two raters.
 
+    Parameters
+    ----------
+    statistic : PairStatistic or callable
+        :func:`dice`, :func:`cohen_kappa` or another; or any function of the tally of two raters.
+    tally : Tally
+        Table of two or more raters.
+    sessions : bool
+        Compare every two readings, that is every rater in every session, instead of every two raters.
+
+    Returns
+    -------
+    PairMatrix
+        The statistic of every pair.
+
+    Examples
+    --------
     >>> import manytruths as mt
     >>> t = mt.tally({"A": [1, 1, 0, 0], "B": [1, 0, 0, 0], "C": [1, 1, 0, 0]})
-    >>> pairwise(mt.dice, t)["A", "C"]
+    >>> mt.pairwise(mt.dice, t)["A", "C"]
     1.0
     """
     if tally.exchangeable:
@@ -137,28 +192,38 @@ def pairwise(statistic: PairStatistic | Statistic, tally: Tally, *, sessions: bo
 
 
 class MeanPairwise:
-    """The mean of a pair statistic over all pairs of raters; the one pairwise number that exchangeable raters allow."""
+    """The mean of a pair statistic over all pairs of raters, as a statistic of a tally.
+
+    The one pairwise number that exchangeable raters allow. :func:`confidence_interval` takes it:
+    ``mt.confidence_interval(mt.MeanPairwise(mt.dice), tallies)``.
+
+    Parameters
+    ----------
+    statistic : PairStatistic
+        What to average.
+    """
 
     def __init__(self, statistic: PairStatistic) -> None:
         self.statistic = statistic
         self.__name__ = statistic.__name__
 
     def __call__(self, tally: Tally) -> float:
+        """Compute the mean over the pairs of one tally."""
         tables = contingency(tally)
         names = tuple(map(str, range(len(tables))))
         return PairMatrix(self.__name__, names, self.statistic.of(tables, tally.labels)).mean()
 
     def batch(self, tally: Tally, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The same for every row of ``counts`` over the patterns of ``tally``, nan where no pair has it."""
+        """The same for every row of ``counts`` over the patterns of ``tally``, NaN where no pair has it."""
         columns, labels = tally.raters, len(tally.labels)
         chosen = tally.patterns[:, columns][:, :, None] == np.arange(labels)
-        found = []
+        parts = []
         for i, j in combinations(range(len(columns)), 2):
             both = chosen[:, i, :, None] & chosen[:, j, None, :]
             tables = counts @ both.reshape(len(both), -1).astype(np.float64)
             square = tables.reshape(-1, labels, labels)
-            found += [self.statistic.of(t, tally.labels) for t in (square, square.swapaxes(1, 2))]
-        values = np.stack(found) if found else np.full((1, len(counts)), np.nan)
+            parts += [self.statistic.of(t, tally.labels) for t in (square, square.swapaxes(1, 2))]
+        values = np.stack(parts) if parts else np.full((1, len(counts)), np.nan)
         known = ~np.isnan(values)
         total = np.where(known, values, 0).sum(axis=0)
         mean = np.full(len(counts), np.nan)
@@ -167,5 +232,26 @@ class MeanPairwise:
 
 
 def mean_pairwise(statistic: PairStatistic, tally: Tally) -> float:
-    """The mean of a pair statistic over all pairs of raters; see :class:`MeanPairwise`."""
+    """Mean of a pair statistic over all pairs of raters.
+
+    Parameters
+    ----------
+    statistic : PairStatistic
+        :func:`dice`, :func:`cohen_kappa` or another.
+    tally : Tally
+        Table of two or more raters, who may be exchangeable.
+
+    Returns
+    -------
+    float
+        The mean over the pairs for which the statistic is defined, each taken both ways round; :class:`Undefined` where
+        there is none.
+
+    Examples
+    --------
+    >>> import manytruths as mt
+    >>> t = mt.tally({"A": [1, 1, 0, 0], "B": [1, 0, 0, 0], "C": [1, 1, 0, 0]})
+    >>> round(mt.mean_pairwise(mt.dice, t), 4)
+    0.7778
+    """
     return MeanPairwise(statistic)(tally)

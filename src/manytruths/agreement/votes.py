@@ -1,11 +1,14 @@
-"""Statistics of all raters together, of one table or of thousands of resampled ones at once.
+"""Statistics of all raters together, of one tally or of thousands of resampled ones at once.
 
-A vote statistic is a formula over a few sums of the table. The sums are linear in the counts, so that for tables
-that share their patterns they come from one matrix product.
+A vote statistic is a formula over a few sums of the tally. The sums are linear in the counts, so that for tallies
+that share their patterns they come from one matrix product. To add a statistic, write its formula in ``chance.py`` or
+``bounds.py`` under :func:`vote_statistic`.
 """
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import update_wrapper
@@ -17,7 +20,7 @@ from numpy.typing import NDArray
 from ..core.errors import CallError
 from ..core.labels import Labels
 from ..core.tally import Tally
-from ..core.undefined import Undefined
+from ..core.undefined import REASONS, Undefined
 
 Values = NDArray[np.float64]
 
@@ -30,16 +33,16 @@ ONE_LABEL = "one_label"
 
 @dataclass(frozen=True)
 class VoteSums:
-    """Of one table (numbers) or several (arrays); n_j raters gave label j, A marked, m rated an item."""
+    """Sums over one tally (numbers) or several (arrays); n_j raters gave label j, A marked and m rated an item."""
 
     labels: Labels
     paired: Values
     """Items with m ≥ 2."""
-    apart: Values
+    disagreements: Values
     """Σ over those of the share of disagreeing pairs."""
-    seen: Values
+    rated: Values
     """Items with m ≥ 1."""
-    share: Values
+    shares: Values
     """(…, L): Σ n_j / m over those."""
     ratings: Values
     """Σ m."""
@@ -60,17 +63,17 @@ class VoteSums:
 
     @property
     def disagreement(self) -> Values:
-        """D: the chance that two raters of a random item disagree about it."""
-        return self.apart / self.paired
+        """D: the probability that two raters of a random item disagree about it."""
+        return self.disagreements / self.paired
 
     @property
     def prevalence(self) -> Values:
         """p_j: the share of each label, every rated item counting the same."""
-        return self.share / np.asarray(self.seen)[..., None]
+        return self.shares / np.asarray(self.rated)[..., None]
 
     @property
     def chance(self) -> Values:
-        """Σ p_j (1 − p_j): the chance that two random ratings of random items disagree.
+        """Σ p_j (1 − p_j): the probability that two random ratings of random items disagree.
 
         Summed as p_j p_k over j ≠ k: 1 − p_j would lose the digits of a rare label, and be 0 only roughly for a lone
         one.
@@ -80,35 +83,32 @@ class VoteSums:
 
 
 def vote_sums(tally: Tally, counts: NDArray[np.int64] | None = None) -> VoteSums:
-    """The sums of a table; with (tables, patterns) ``counts``, of all of those."""
-    if counts is None:
-        # every statistic of a table asks for them, and a table does not change
-        found: VoteSums | None = tally.__dict__.get("_sums")
-        return found or _kept(tally)
-    return _sums(tally, counts)
+    """The sums of a tally; with (tables, patterns) ``counts``, of all of those."""
+    if counts is not None:
+        return _compute_sums(tally, counts)
+    # every statistic of a tally asks for them, and a tally does not change
+    cached: VoteSums | None = tally.__dict__.get("_sums")
+    if cached is None:
+        tally.__dict__["_sums"] = cached = _compute_sums(tally, tally.counts)
+    return cached
 
 
-def _kept(tally: Tally) -> VoteSums:
-    tally.__dict__["_sums"] = found = _sums(tally, tally.counts)
-    return found
+def _compute_sums(tally: Tally, counts: NDArray[np.int64]) -> VoteSums:
+    weights = np.asarray(counts, np.float64)
+    single, shared = _summands(tally)
+    columns = np.moveaxis(weights @ single, -1, 0)
+    return VoteSums(tally.labels, columns[0], columns[1], columns[2], weights @ shared, *columns[3:])
 
 
-def _sums(tally: Tally, counts: NDArray[np.int64]) -> VoteSums:
-    many = np.asarray(counts, np.float64)
-    single, shared = _features(tally)
-    columns = np.moveaxis(many @ single, -1, 0)
-    return VoteSums(tally.labels, columns[0], columns[1], columns[2], many @ shared, *columns[3:])
-
-
-def _features(tally: Tally) -> tuple[Values, Values]:
+def _summands(tally: Tally) -> tuple[Values, Values]:
     """What each item of a pattern adds to every sum."""
     m, a, votes = tally.rated, tally.marked, tally.votes
     two, b = m > 1, m - a
     others = np.maximum(m - 1, 1)
-    apart = (m * m - (votes**2).sum(axis=1)) / np.maximum(m * (m - 1), 1)
+    disagreements = (m * m - (votes**2).sum(axis=1)) / np.maximum(m * (m - 1), 1)
     minority = m - votes.max(axis=1, initial=0)
     single = [
-        two, apart, m > 0, m, minority, two & (a > 0), two & (a == m),
+        two, disagreements, m > 0, m, minority, two & (a > 0), two & (a == m),
         two * a, two * a * (a - 1) / others, two * b, two * b * (b - 1) / others,
     ]  # fmt: skip
     return np.stack(single, axis=1).astype(np.float64), votes / np.maximum(m, 1)[:, None]
@@ -118,7 +118,22 @@ Formula = Callable[[VoteSums], Values]
 
 
 class VoteStatistic:
-    """A statistic of all raters of a tally; :meth:`batch` gives it for many tables at once."""
+    """A statistic of all raters of a tally, called like a function.
+
+    :func:`fleiss_kappa` and its relatives are such objects. :meth:`batch` computes a statistic for many tallies at
+    once, which makes :func:`confidence_interval` fast.
+
+    Parameters
+    ----------
+    formula : callable
+        From :class:`VoteSums` to values. Its docstring becomes the statistic's, with Parameters and Returns added.
+    undefined : str
+        Code where the formula has no value, see :class:`Undefined`.
+    alone : str
+        Code where it has none since no item was rated by two raters.
+    background : bool
+        Whether the statistic needs a background label (0).
+    """
 
     __name__: str
 
@@ -126,28 +141,45 @@ class VoteStatistic:
         self.formula, self.undefined, self.alone, self.background = formula, undefined, alone, background
         update_wrapper(self, formula)
         self.__signature__ = SIGNATURE
+        self.__doc__ = complete_docstring(formula.__doc__, "Table of two or more raters.", undefined)
 
     def __call__(self, tally: Tally) -> float:
+        """Compute the statistic of one tally."""
         self._check(tally)
-        found = vote_sums(tally)
-        value = float(self._values(found))
+        sums = vote_sums(tally)
+        value = float(self._evaluate(sums))
         if not np.isnan(value):
             return value
-        return Undefined(self.undefined if found.paired else self.alone)
+        return Undefined(self.undefined if sums.paired else self.alone)
 
     def batch(self, tally: Tally, counts: NDArray[np.int64]) -> Values:
-        """The statistic of every row of ``counts`` over the patterns of ``tally``, nan where undefined."""
-        self._check(tally)
-        return self._values(vote_sums(tally, counts))
+        """Compute the statistic for many tallies that share their patterns.
 
-    def _values(self, found: VoteSums) -> Values:
+        Parameters
+        ----------
+        tally : Tally
+            Whose patterns are counted.
+        counts : numpy.ndarray
+            (tallies, patterns): how often each pattern occurs in each tally.
+
+        Returns
+        -------
+        numpy.ndarray
+            One value per row of ``counts``, NaN where undefined.
+        """
+        self._check(tally)
+        return self._evaluate(vote_sums(tally, counts))
+
+    def _evaluate(self, sums: VoteSums) -> Values:
         with np.errstate(divide="ignore", invalid="ignore"):
-            value = np.asarray(self.formula(found), np.float64)
+            value = np.asarray(self.formula(sums), np.float64)
         return np.where(np.isfinite(value), value, np.nan)
 
     def _check(self, tally: Tally) -> None:
         if self.background and tally.labels.background is None:
-            raise CallError(f"no label is background (0) among {', '.join(tally.labels.describe())}")
+            raise CallError(
+                f"{self.__name__} needs background (0) among the labels; there are {', '.join(tally.labels.describe())}"
+            )
 
     def __repr__(self) -> str:
         return f"<statistic {self.__name__}>"
@@ -158,3 +190,19 @@ def vote_statistic(
 ) -> Callable[[Formula], VoteStatistic]:
     """Make a formula over sums a statistic; ``undefined`` is the code where it has no value, ``alone`` where m < 2."""
     return lambda formula: VoteStatistic(formula, undefined, alone=alone, background=background)
+
+
+_SECTION = re.compile(r"^(?=[A-Z][\w ]+\n-{3,}$)", re.MULTILINE)
+
+
+def complete_docstring(doc: str | None, tally: str, undefined: str) -> str:
+    """A formula's docstring with the Parameters and Returns of the statistic before its first section."""
+    text = inspect.cleandoc(doc or "")
+    section = _SECTION.search(text)
+    head, tail = (text[: section.start()], text[section.start() :]) if section else (text, "")
+    return (
+        f"{head.rstrip()}\n\n"
+        f"Parameters\n----------\ntally : Tally\n    {tally}\n\n"
+        f"Returns\n-------\nfloat\n    The value, or :class:`Undefined` (``{undefined}``: {REASONS[undefined]}).\n\n"
+        f"{tail}".rstrip()
+    )

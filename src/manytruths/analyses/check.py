@@ -14,15 +14,14 @@ import manytruths
 from ..core.columns import Column
 from ..core.errors import CallError, ManytruthsError
 from ..io import Location
-from ..io.aligning import MARK
 from ..io.tables import read_rows
 from ..io.writing import checksum
+from ..shape.alignment import RESAMPLED
 from ..study import Case, Progress, Study
-from ..study.checking import Checked, Problem, check_case
-from ..study.other_values import other_values
-from ..study.predicted import other_classes
-from ..study.reads import written
-from ..study.strangers import Stranger, strangers
+from ..study.case_names import UnknownCase, find_unknown_cases
+from ..study.mask_values import find_other_values, other_classes
+from ..study.problems import Checked, Problem, check_case
+from ..study.reading_log import name_reading
 from .data_table import DataTable, PlainTable
 from .printing import counted, grid
 from .result import Result, Tables, console_or_stdout, results_folder
@@ -149,7 +148,7 @@ def _between_cases(study: Study, cases: dict[str, Checked]) -> Iterator[Problem]
     except ManytruthsError as error:
         yield Problem("error", "label", str(error))
     else:
-        for odd in () if study.knows_labels else other_values(tallies):
+        for odd in () if study.knows_labels else find_other_values(tallies):
             yield Problem("error", "label", str(odd.error), odd.case, odd.rater)
     said = {(p.case, p.rater) for found in cases.values() for p in found.problems if p.kind == "prediction"}
     for wrong in other_classes(tables) if study.options.labels is None else ():
@@ -179,7 +178,7 @@ def _between_cases(study: Study, cases: dict[str, Checked]) -> Iterator[Problem]
 def _strangers(study: Study, what: Literal["predictions", "references"]) -> Iterator[Problem]:
     """Files of cases that nobody marked; an error where there are no others."""
     kind = what[:-1]
-    others = strangers(study.options, [case.name for case in study], what)
+    others = find_unknown_cases(study.options, [case.name for case in study], what)
     if others and not any(getattr(case, what) for case in study):
         message = f"{getattr(study.options, what)!r} has no {kind} of any case of the study ({_first(others)}); "
         yield Problem("error", kind, message + "name the cases as the masks do")
@@ -193,7 +192,7 @@ def _strangers(study: Study, what: Literal["predictions", "references"]) -> Iter
         )
 
 
-def _first(others: Sequence[Stranger], most: int = 5) -> str:
+def _first(others: Sequence[UnknownCase], most: int = 5) -> str:
     return ", ".join(map(str, others[:most])) + (f", and {len(others) - most} more" if len(others) > most else "")
 
 
@@ -212,7 +211,7 @@ def coverage_table(found: Check) -> Table:
             table.append(Row("case", "present", float(here), case.name, group, extra=extra))
             items = checked.marked.get(str(column))
             if here and items is not None:
-                mark = MARK if ("mask", str(column), "resampled") in moved else ""
+                mark = RESAMPLED if ("mask", str(column), "resampled") in moved else ""
                 table.append(Row("case", "marked", float(items), case.name, group, extra=extra, mark=mark))
     return table
 
@@ -232,7 +231,7 @@ def registered(study: Study, case: Case, column: Column) -> tuple[str, ...]:
     if study.options.reads is None:
         return ()
     edit = case.edits.get(column)
-    return case.statuses.get(column, ""), written(edit.parent) if edit else ""
+    return case.statuses.get(column, ""), name_reading(edit.parent) if edit else ""
 
 
 def absence(study: Study, case: Case, column: Column) -> str:

@@ -1,4 +1,4 @@
-"""The verb ``phantom``: a simulated study as files, to train on and to judge by a truth that is known."""
+"""The command ``phantom``: a simulated study as files, to train on and to evaluate against its known truth."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 
 from ..core.errors import CallError, InputError
 from ..io import write_csv, write_map, write_text
-from ..io.replacing import replacing, take_over
-from ..io.results import remove_inside
+from ..io.results import link_or_copy, remove_inside, replacing
 from ..io.writing import PART
 from ..simulate import EchoStudy
 from ..study import Progress
-from ..study.parallel import in_order
+from ..study.processes import map_in_order
 from .printing import counted
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 WRITTEN = ("images", "masks", "references", "study.toml", "cases.csv", "raters.csv")
 DRAWING = 2
-"""Grows when the same arguments give other pixels, so that frames of an older version do not stay among new ones."""
+"""Increased when the same arguments give other pixels, so that frames of different versions are not mixed."""
 
 
 ECHO_TOML = """\
@@ -39,7 +38,7 @@ raters = "raters.csv"
 
 @dataclass(frozen=True)
 class Written:
-    """What was written, and where."""
+    """A phantom that was written, and where."""
 
     folder: Path
     study: EchoStudy
@@ -48,7 +47,7 @@ class Written:
     program: str = "manytruths"
 
     def print(self, console: Console) -> None:
-        """What there is, and the next command to type."""
+        """Print what was written, and the next command."""
         for line in self._lines():
             console.print(line, highlight=False, markup=False, soft_wrap=True)
 
@@ -64,9 +63,25 @@ class Written:
 
 
 def write_echo(folder: Path | str, study: EchoStudy, *, jobs: int = 1, progress: Progress | None = None) -> Written:
-    """Write a simulated contrast echo as a study; frames that an earlier run of the same call has written stay.
+    """Write a simulated contrast echo as a study; frames from an earlier run of the same call are kept.
 
     ``Study.open(folder)`` reads it, with the truth as a reference.
+
+    Parameters
+    ----------
+    folder : Path or str
+        Where to write; a folder that holds anything else is refused.
+    study : EchoStudy
+        The simulated frames.
+    jobs : int
+        Number of worker processes.
+    progress : callable, optional
+        Called with the number of frames done and of all frames.
+
+    Returns
+    -------
+    Written
+        The folder, and the number of frames that were new.
     """
     if jobs < 1:
         raise CallError(f"jobs is a positive number; got {jobs}")
@@ -80,7 +95,7 @@ def write_echo(folder: Path | str, study: EchoStudy, *, jobs: int = 1, progress:
         write_text(stage / "study.toml", text)
         before = folder if _text_of(folder / "study.toml") == text else None
         missing = [i for i, name in enumerate(study.names) if not _is_there(study, stage, name, before)]
-        for _ in in_order(partial(_write_frame, study=study, folder=stage), missing, jobs, progress):
+        for _ in map_in_order(partial(_write_frame, study=study, folder=stage), missing, jobs, progress):
             pass
         rows = [(name, study.subject(i), study.quality(i)) for i, name in enumerate(study.names)]
         write_csv(stage / "cases.csv", rows, ("case", "subject", "quality"))
@@ -89,11 +104,11 @@ def write_echo(folder: Path | str, study: EchoStudy, *, jobs: int = 1, progress:
 
 
 def _is_there(study: EchoStudy, stage: Path, name: str, before: Path | None) -> bool:
-    """Whether a frame is complete, or was in the folder before, from where it is taken over."""
+    """Whether a frame is complete; one from the folder of an earlier run is linked or copied first."""
     files = _files(study, stage, name)
     if before is not None and all(path.is_file() for path in _files(study, before, name)):
         for old, new in zip(_files(study, before, name), files, strict=True):
-            take_over(old, new)
+            link_or_copy(old, new)
     return all(path.is_file() for path in files)
 
 
@@ -107,21 +122,21 @@ def _refuse_others(folder: Path) -> None:
     """Refuse a folder that holds anything but a phantom."""
     ours = _is_ours(_text_of(folder / "study.toml"))
     there = [path.name for path in folder.iterdir()] if folder.is_dir() and not ours else []
-    strange = sorted(name for name in there if not name.startswith(PART))
-    if strange or (folder.exists() and not folder.is_dir()):
-        what = f"holds something else ({', '.join(strange[:3])})" if strange else "is a file"
+    others = sorted(name for name in there if not name.startswith(PART))
+    if others or (folder.exists() and not folder.is_dir()):
+        what = f"holds something else ({', '.join(others[:3])})" if others else "is a file"
         raise InputError(f"{folder}: {what}; choose an empty or a new folder with --to")
 
 
 def _text_of(path: Path) -> str:
-    """A file's text, and nothing where there is none."""
+    """A file's text; empty if there is none."""
     return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
 def _is_ours(text: str) -> bool:
-    """Whether a study.toml is as we write it, for whatever study: one that somebody has changed is his."""
-    told, ours = text.split("\n"), ECHO_TOML.format(subjects=0, frames=0, size=0, seed=0, drawing=0).split("\n")
-    return told[:1] + told[2:] == ours[:1] + ours[2:] and told[1].startswith("# subjects ")
+    """Whether a study.toml is as this command writes it, whatever its numbers; not one that a user has changed."""
+    lines, ours = text.split("\n"), ECHO_TOML.format(subjects=0, frames=0, size=0, seed=0, drawing=0).split("\n")
+    return lines[:1] + lines[2:] == ours[:1] + ours[2:] and lines[1].startswith("# subjects ")
 
 
 def _files(study: EchoStudy, folder: Path, name: str) -> list[Path]:

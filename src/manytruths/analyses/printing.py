@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..io.results import SUMMARY, listed
+from ..io.results import SUMMARY, listed_files
 from .rows import Row
 
 if TYPE_CHECKING:
@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 def number(value: float | None, digits: int = 3) -> str:
     """A number, or a dash where it is undefined."""
     return "–" if value is None or math.isnan(value) else f"{value:.{digits}f}"
+
+
+NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+
+
+def number_word(count: int) -> str:
+    """``three``, ``17``."""
+    return NUMBERS[count] if count < len(NUMBERS) else f"{count:,}"
 
 
 def counted(count: int, thing: str) -> str:
@@ -47,9 +55,9 @@ def grid(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> An
     return Group(Text(title, style="bold"), table)
 
 
-def print_written(folder: Path, console: Console, *more: str) -> None:
-    """Print where everything was written; ``more`` are files that later runs keep, and so are not listed."""
-    files = [*listed(folder), SUMMARY, *more]
+def print_written(folder: Path, console: Console) -> None:
+    """Print where everything was written."""
+    files = [*listed_files(folder), SUMMARY]
     names = ", ".join(dict.fromkeys(Path(name).parts[0] for name in files))
     console.print(f"\nwritten to {folder}: {names}", markup=False, highlight=False, soft_wrap=True)
 

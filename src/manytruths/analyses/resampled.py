@@ -9,10 +9,10 @@ from pathlib import Path
 
 from ..core.errors import GridError
 from ..io import write_csv
-from ..io.aligning import MARK
-from ..io.grid import TOLERANCE
+from ..shape.alignment import RESAMPLED
+from ..shape.grid import TOLERANCE
 from ..study import Case, Study
-from ..study.placing import Move, moves, target_of
+from ..study.grids import Move, find_moves, find_target
 from .printing import counted
 from .rows import Row, Table
 
@@ -50,7 +50,7 @@ def mark_resampled(study: Study, tables: Iterable[Table], *, judged: bool = Fals
         touched = _Touched(study, frozenset(cases))
         for table in tables:
             for row in table.rows:
-                row.mark = MARK if touched.by(row) else ""
+                row.mark = RESAMPLED if touched.by(row) else ""
     notes = [_resampled(cases, len(study), judged)] if cases else []
     return Moved(frozenset(cases), (*notes, *_exact([move for own in done.values() for move in own])))
 
@@ -59,23 +59,30 @@ def mark_all(tables: Iterable[Table]) -> None:
     """Mark every row of tables that depend on all cases together."""
     for table in tables:
         for row in table.rows:
-            row.mark = MARK
+            row.mark = RESAMPLED
 
 
 def write_marked(
     path: Path, rows: Iterable[Sequence[object]], header: Sequence[str], touched: Iterable[bool]
 ) -> None:  # fmt: skip
     """A table without regions; where resampling touched a row, a last column says so of each."""
-    marks = list(touched)
-    if any(marks):
-        header = (*header, COLUMN)
-        rows = [(*row, "yes" if mark else "") for row, mark in zip(rows, marks, strict=True)]
+    header, rows = marked_rows(rows, header, touched)
     write_csv(path, rows, header)
+
+
+def marked_rows(
+    rows: Iterable[Sequence[object]], header: Sequence[str], touched: Iterable[bool]
+) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
+    """Header and rows; where resampling touched a row, with a last column that says so of each."""
+    marks = list(touched)
+    if not any(marks):
+        return header, rows
+    return (*header, COLUMN), [(*row, "yes" if mark else "") for row, mark in zip(rows, marks, strict=True)]
 
 
 def _moves(case: Case, judged: bool) -> tuple[Move, ...]:
     try:
-        return tuple(moves(case, target_of(case), judged=judged))
+        return tuple(find_moves(case, find_target(case), judged=judged))
     except GridError:
         return ()  # refused where it is read
 

@@ -9,8 +9,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-from ..io.replacing import replacing
-from ..io.results import write_summary
+from ..io.results import replacing, write_summary
 from ..io.writing import write_text
 from ..study import Study
 from .data_table import DataTable

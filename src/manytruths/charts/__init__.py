@@ -1,40 +1,38 @@
 """Numbers to pictures: heatmaps over images, outlines by rater, and small charts.
 
-Arrays and numbers come in; Pillow images (what is laid over pixels) and SVG strings (charts) go out. No file is opened.
+Arrays and numbers come in; Pillow images (overlays) and SVG text (charts, see :class:`Chart`) go out.
 """
 
-from .charts import bars, curve, strip
-from .colours import colour, rater_colours, steps
-from .matrices import matrix
-from .overlay import contour_overlay, heat_overlay
-from .planes import histograms, plane
-from .ranges import beside_raters
+from .bars import bars, rater_difference_chart, strip
+from .colours import colour_map, count_colours, rater_colours
+from .complexity import complexity_plane, histograms
+from .curves import curve, line_chart
+from .overlays import best_slice, contour_overlay, heat_overlay, montage, sorted_masks
+from .pairs import dendrogram, matrix
 from .rankings import rank_blobs, rank_table, rank_whiskers, significance_map
-from .rocs import lines
-from .slices import best_slice, montage
-from .sorting import sorted_masks
-from .trees import dendrogram
+from .svg import Chart
 
 __all__ = [
+    "Chart",
     "bars",
-    "beside_raters",
     "best_slice",
-    "colour",
+    "colour_map",
+    "complexity_plane",
     "contour_overlay",
+    "count_colours",
     "curve",
     "dendrogram",
     "heat_overlay",
     "histograms",
-    "lines",
+    "line_chart",
     "matrix",
     "montage",
-    "plane",
     "rank_blobs",
     "rank_table",
     "rank_whiskers",
     "rater_colours",
+    "rater_difference_chart",
     "significance_map",
     "sorted_masks",
-    "steps",
     "strip",
 ]

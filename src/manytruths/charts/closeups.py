@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from .canvas import Scale, background
 from .colours import rater_colours
-from .contours import Array, Colour, checked, mosaic
-from .overlay import contour_overlay
-from .scaling import Scale, background
-from .slices import best_slice
+from .overlays import Array, Colour, best_slice, check_masks, contour_overlay, mosaic
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -27,9 +25,9 @@ LARGE = 420
 AROUND = 24
 """Pixels of the image around a place, at least."""
 LIGHT: Colour = (245, 245, 245)
-"""Of scale bars, with dark around them."""
+"""Colour of scale bars, which have a dark rim."""
 GREY: Colour = (150, 150, 150)
-"""Stands in the legend for dashes, which are light on what is dark and dark on what is light."""
+"""Stands in the legend for dashes, which are light on dark pixels and dark on light ones."""
 DASH = 6
 """Pixels of the picture that a dash is long, and the gap after it."""
 BAR, MARGIN, RIM = 4, 12, 2
@@ -54,7 +52,7 @@ def closeup(
     Parameters
     ----------
     masks
-        Outlined in colour; who marked nothing within the picture is left out.
+        Outlined in colour; a rater who marked nothing within the picture is left out.
     box
         Along each axis, the first item of the place and the one after its last.
     dashed, dashed_name
@@ -62,9 +60,9 @@ def closeup(
     spacing
         The size of an item along each axis, in mm; the scale bar is in pixels where it is not known.
     """
-    arrays = checked(image, masks)
+    arrays = check_masks(image, masks)
     first = next(iter(arrays.values()))
-    others = [*checked(None, {"other masks": first, **(dashed or {})}).values()][1:]
+    others = [*check_masks(None, {"other masks": first, **(dashed or {})}).values()][1:]
     view = _View.of(box, point, first, spacing)
     cut = {name: view(mask) for name, mask in arrays.items()}
     names = [name for name, mask in cut.items() if mask.any()] or list(cut)[:1]
@@ -74,7 +72,7 @@ def closeup(
     dashes = _dashes([view(mask) for mask in others], bare.shape)
     ground[dashes] = np.where(bare[dashes] < 128, 255, 0)
     ground[bar.rim] = 0
-    # dashes are in the picture already: what is empty stands for them in the legend
+    # dashes are in the picture already: an empty mask stands for them in the legend
     added = ({dashed_name: np.zeros_like(dashes)} if dashes.any() else {}) | {bar.name: bar.mask}
     marks = {name: cut[name] for name in names} | added
     if image is not None:
@@ -87,7 +85,7 @@ def closeup(
 
 
 def _grey(view: _View, image: Array | None, shape: tuple[int, ...]) -> NDArray[np.uint8]:
-    """What is behind everything, in bytes."""
+    """The image behind everything, in bytes."""
     return background(None if image is None else view(image), shape, Scale(1, 1))[..., 0]
 
 
@@ -166,7 +164,7 @@ def _dashes(masks: Sequence[Flags], shape: tuple[int, ...]) -> Flags:
 
     outline = np.zeros(shape, bool)
     for mask in masks:
-        # what goes on beyond the picture has no outline at its edge
+        # a mask that goes on beyond the picture has no outline at its edge
         outline |= mask & ~binary_erosion(mask, border_value=1)
     stripe = np.add.outer(np.arange(outline.shape[0]), np.arange(outline.shape[1])) // DASH % 2 == 0
     return np.asarray(outline & stripe)

@@ -25,15 +25,19 @@ ANCHORS = np.array(
     ],
     float,
 )
-"""From deep violet over red to yellow: lightness rises all the way, so that it also reads in grey."""
+"""From deep violet over red to yellow; lightness rises all the way, so that it can be read in grey."""
 
 UNKNOWN = (150, 150, 150)
 
 OKABE_ITO = ((230, 159, 0), (86, 180, 233), (0, 158, 115), (240, 228, 66), (0, 114, 178), (213, 94, 0), (204, 121, 167))
-"""Okabe and Ito's palette without black, which vanishes on dark images."""
+"""Okabe and Ito's palette without black, which cannot be seen on dark images."""
 
 
-def colour(values: ArrayLike) -> Colours:
+PAPER_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#1c1c20", "#e69f00", "#56b4e9")
+"""Okabe and Ito's palette for lines and bars on white, without the yellow, which is hard to see there."""
+
+
+def colour_map(values: ArrayLike) -> Colours:
     """Red, green and blue (a last axis of 3) for values from 0 to 1; those beyond are cut off, nan is grey.
 
     >>> colour([0, 1]).tolist()
@@ -47,11 +51,11 @@ def colour(values: ArrayLike) -> Colours:
     return rounded
 
 
-def steps(most: int) -> Colours:
+def count_colours(most: int) -> Colours:
     """One colour each for 1, 2, …, ``most`` raters; the last is the lightest."""
     if most < 1:
         raise CallError(f"most is {most}; a map of counts needs 1 or more")
-    return colour(np.linspace(0, 1, most) if most > 1 else np.ones(1))
+    return colour_map(np.linspace(0, 1, most) if most > 1 else np.ones(1))
 
 
 def rater_colours(count: int) -> list[tuple[int, int, int]]:

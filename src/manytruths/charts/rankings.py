@@ -12,8 +12,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..core.errors import CallError
-from .colours import colour, hexadecimal, is_light
-from .svg import BLUE, INK, LETTER, PALE_INK, RULE, clean, document, figure, line, rect, room, tag, text
+from .colours import colour_map, hexadecimal, is_light
+from .svg import (
+    BLUE,
+    INK,
+    LETTER,
+    PALE_INK,
+    RULE,
+    clean,
+    document,
+    format_number,
+    line,
+    names_width,
+    rect,
+    tag,
+    text,
+)
 
 ROW, TOP, SLANT, READABLE = 26.0, 44.0, 55, 24
 WEAK = "#eeeef1"
@@ -31,7 +45,7 @@ def rank_whiskers(
     """
     if not ranks:
         raise CallError("ranks is empty; give one algorithm or more")
-    left, count = 28 + room(ranks, longest=LONGEST), len(ranks)
+    left, count = 28 + names_width(ranks, longest=LONGEST), len(ranks)
     wide = float(np.clip(count * 30, 180, 560))
     bottom = TOP + ROW * count
     lanes = _lanes(groups)
@@ -44,7 +58,8 @@ def rank_whiskers(
         if math.isfinite(start) and math.isfinite(end):
             route = f"M{start:.2f} {y - 5:.2f}v10m0 -5H{end:.2f}m0 -5v10"
             parts.append(tag("path", d=route, fill="none", stroke=INK, stroke_width=1.5))
-        hover = tag("title", clean(f"{key}: {figure(rank, 0)} ({figure(low, 0)}–{figure(high, 0)})"))
+        numbers = [format_number(value, 0) for value in (rank, low, high)]
+        hover = tag("title", clean(f"{key}: {numbers[0]} ({numbers[1]}–{numbers[2]})"))
         parts.append(tag("circle", hover, cx=x, cy=y, r=5.0, fill=BLUE, stroke="#ffffff"))
     for (first, last), lane in zip(groups, lanes, strict=True):
         x = right + 9 * lane
@@ -75,7 +90,7 @@ def _name(x: float, y: float, words: str, **attributes: object) -> str:
 
 
 def _lanes(groups: Sequence[tuple[int, int]]) -> list[int]:
-    """The first lane in which a bar touches no other."""
+    """For each bar, the first lane in which it touches no other."""
     ends: list[int] = []
     lanes = []
     for first, last in groups:
@@ -106,7 +121,10 @@ def significance_map(p: ArrayLike, names: Sequence[str], title: str, *, alpha: f
     if table.shape != (len(names), len(names)) or not len(names):
         raise CallError(f"p is {table.shape} for {len(names)} names; one row and one column a name")
     cell = float(np.clip(620 / len(names), 14, 40))
-    left, top = 24 + room(names, longest=LONGEST), 52 + room(names, longest=LONGEST) * math.sin(math.radians(SLANT))
+    left, top = (
+        24 + names_width(names, longest=LONGEST),
+        52 + names_width(names, longest=LONGEST) * math.sin(math.radians(SLANT)),
+    )
     parts = [*_rows(names, left, top, cell), *_columns(names, left, top, cell)]
     for row, column in np.ndindex(table.shape):
         if row == column:
@@ -118,11 +136,13 @@ def significance_map(p: ArrayLike, names: Sequence[str], title: str, *, alpha: f
         size = {"width": cell - 1, "height": cell - 1}
         parts.append(tag("rect", tag("title", clean(hover)), x=x, y=y, fill=BLUE if won else WEAK, **size))
         if cell >= READABLE and (won or cell >= 34):
-            parts.append(_inside(x, y, cell, _short(value, alpha), "#ffffff" if won else PALE_INK))
+            parts.append(_cell_text(x, y, cell, _short(value, alpha), "#ffffff" if won else PALE_INK))
     bottom = top + cell * len(names)
     words = f"the row is better than the column (adjusted p < {alpha:g}); numbers are p"
     parts += [rect(left, bottom + 14, 12, 12, BLUE), text(left + 18, bottom + 24, words, size=11, fill=PALE_INK)]
-    wide = left + cell * len(names) + max(24.0, room(names[-1:], longest=LONGEST) * math.cos(math.radians(SLANT)))
+    wide = (
+        left + cell * len(names) + max(24.0, names_width(names[-1:], longest=LONGEST) * math.cos(math.radians(SLANT)))
+    )
     return document(max(wide, left + 24 + len(words) * 11 * LETTER), bottom + 42, title, parts)
 
 
@@ -150,7 +170,7 @@ def _columns(names: Sequence[str], left: float, top: float, cell: float) -> list
     return parts
 
 
-def _inside(x: float, y: float, cell: float, words: str, ink: str) -> str:
+def _cell_text(x: float, y: float, cell: float, words: str, ink: str) -> str:
     letters = min(12.0, (cell - 5) / (max(len(words), 2) * LETTER))
     middle, base = x + (cell - 1) / 2, y + cell / 2 + letters * 0.34
     return text(middle, base, words, size=letters, fill=ink, text_anchor="middle")
@@ -163,7 +183,7 @@ def rank_blobs(shares: ArrayLike, names: Sequence[str], title: str, *, ranks: Se
     if table.shape != (count, count) or not count:
         raise CallError(f"shares are {table.shape} for {count} names; one row and one column each")
     cell = float(np.clip(620 / count, 18, 34))
-    left, top = 28 + room(names, longest=LONGEST), TOP
+    left, top = 28 + names_width(names, longest=LONGEST), TOP
     bottom, wide = top + cell * count, cell * count
     parts = _rank_axis(count, left + cell / 2, left + wide - cell / 2, top, bottom)
     for row, key in enumerate(names):
@@ -189,17 +209,22 @@ def rank_table(ranks: ArrayLike, names: Sequence[str], truths: Sequence[str], ti
     if table.shape != (len(names), len(truths)) or not table.size:
         raise CallError(f"ranks are {table.shape} for {len(names)} names and {len(truths)} truths; one row a name")
     cell = float(np.clip(620 / max(table.shape), 16, 34))
-    left, top = 24 + room(names, longest=LONGEST), 52 + room(truths, longest=LONGEST) * math.sin(math.radians(SLANT))
+    left, top = (
+        24 + names_width(names, longest=LONGEST),
+        52 + names_width(truths, longest=LONGEST) * math.sin(math.radians(SLANT)),
+    )
     parts = [*_rows(names, left, top, cell), *_columns(truths, left, top, cell)]
-    paints = colour(1 - (table - 1) / max(len(names) - 1, 1))
+    paints = colour_map(1 - (table - 1) / max(len(names) - 1, 1))
     for row, column in np.ndindex(table.shape):
         x, y, value = left + cell * column, top + cell * row, float(table[row, column])
         paint = paints[row, column]
         fill, ink = hexadecimal(paint), "#000000" if is_light(paint) else "#ffffff"
-        hover = f"{names[row]} under {truths[column]}: {figure(value, 0)}"
+        hover = f"{names[row]} under {truths[column]}: {format_number(value, 0)}"
         size = {"width": cell - 1, "height": cell - 1}
         parts.append(tag("rect", tag("title", clean(hover)), x=x, y=y, fill=fill, **size))
-        parts.append(_inside(x, y, cell, figure(value, 0), ink))
+        parts.append(_cell_text(x, y, cell, format_number(value, 0), ink))
     bottom = top + cell * len(names)
-    wide = left + cell * len(truths) + max(24.0, room(truths[-1:], longest=LONGEST) * math.cos(math.radians(SLANT)))
+    wide = (
+        left + cell * len(truths) + max(24.0, names_width(truths[-1:], longest=LONGEST) * math.cos(math.radians(SLANT)))
+    )
     return document(max(wide, 260.0), bottom + 20, title, parts)

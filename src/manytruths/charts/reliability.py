@@ -8,30 +8,33 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import CallError
-from .charts import TOP
 from .colours import hexadecimal, rater_colours
 from .svg import (
     ALARM,
+    HALO,
     INK,
     LETTER,
     PALE_INK,
     RULE,
+    TOP,
     Axis,
+    Place,
+    Side,
     bottom_axis,
     clean,
     document,
-    figure,
+    format_number,
+    free_sides,
     left_axis,
     line,
     name,
+    names_width,
     rect,
-    room,
     shorten,
     tag,
     text,
@@ -39,25 +42,15 @@ from .svg import (
 
 LEFT, SIDE, ROW = 78.0, 400.0, 20.0
 RIDGE, WIDE, INSET = 46.0, 420.0, 84.0
-SIDES = (
-    (9, 4, 0.0),
-    (-9, 4, 1.0),
-    (0, -11, 0.5),
-    (0, 19, 0.5),
-    (9, -6, 0.0),
-    (-9, -6, 1.0),
-    (9, 15, 0.0),
-    (-9, 15, 1.0),
-)
-"""Where a name may stand: off its point by x and y, and how much of its width lies to the left."""
+SIDES: tuple[Side, ...] = (
+    (9, 4, 0.0), (-9, 4, 1.0), (0, -11, 0.5), (0, 19, 0.5), (9, -6, 0.0), (-9, -6, 1.0), (9, 15, 0.0), (-9, 15, 1.0),
+)  # fmt: skip
+"""Where the name of a point may be."""
 RIGHT, WRONG = "#74add1", "#e08a3c"
-HALO: dict[str, Any] = {"stroke": "#ffffff", "stroke_width": 3, "paint_order": "stroke"}
-
-Box = tuple[float, float, float, float]
 
 
 def roc_space(points: Mapping[str, tuple[float, float]], title: str, *, positive: str = "") -> str:
-    """Every rater at his (1 − specificity, sensitivity), with the line of guessing; a legend has the numbers.
+    """Every rater at their (1 − specificity, sensitivity), with the line of guessing; a legend has the numbers.
 
     Where all stand in the upper left half or quarter of the square, that is drawn large, and a small square shows
     where it lies. Points are named where there is room; raters whose place is nan are in the legend alone.
@@ -75,11 +68,11 @@ def roc_space(points: Mapping[str, tuple[float, float]], title: str, *, positive
         parts.append(line(*ends, ALARM, stroke_width=1.2, stroke_dasharray="5 4"))
     paints = dict(zip(points, map(hexadecimal, rater_colours(len(points))), strict=True))
     for key, (x, y) in known.items():
-        told = f"{key}: sensitivity {figure(y)}, specificity {figure(1 - x)}"
-        parts.append(_disc(across(x), up(y), paints[key], told))
-    parts += _named({key: (across(x), up(y)) for key, (x, y) in known.items()})
-    wide, low, told_all = _roc_legend(points, list(paints.values()), LEFT + SIDE + 26)
-    parts += told_all + (_whole_square(LEFT + SIDE + 26, low + 10, part) if part < 1 else [])
+        hover = f"{key}: sensitivity {format_number(y)}, specificity {format_number(1 - x)}"
+        parts.append(_disc(across(x), up(y), paints[key], hover))
+    parts += _point_names({key: (across(x), up(y)) for key, (x, y) in known.items()})
+    wide, low, entries = _roc_legend(points, list(paints.values()), LEFT + SIDE + 26)
+    parts += entries + (_whole_square(LEFT + SIDE + 26, low + 10, part) if part < 1 else [])
     bottom = max(TOP + SIDE + 52, low + 12 + (INSET + 24 if part < 1 else 0))
     return document(LEFT + SIDE + 26 + wide + 16, bottom, title, parts)
 
@@ -106,40 +99,27 @@ def _disc(x: float, y: float, paint: str, words: str) -> str:
     return tag("circle", tag("title", clean(words)), cx=float(x), cy=float(y), r=5.0, **style)
 
 
-def _named(at: Mapping[str, tuple[float, float]]) -> list[str]:
+def _point_names(at: Mapping[str, Place]) -> list[str]:
     """Names at the first side that is free; none where all are taken, as the legend has them."""
-    taken: list[Box] = [(x - 6, y - 6, x + 6, y + 6) for x, y in at.values()]
+    widths = {key: len(shorten(key)) * 11 * LETTER for key in at}
     parts = []
-    for key, (x, y) in at.items():
-        words = shorten(key)
-        wide = len(words) * 11 * LETTER
-        for off_x, off_y, share in SIDES:
-            left, low = x + off_x - share * wide, y + off_y
-            box = left, low - 9, left + wide, low + 3
-            inside = box[0] >= LEFT and box[2] <= LEFT + SIDE and box[1] >= TOP - 4 and box[3] <= TOP + SIDE
-            if inside and not any(_meet(box, other) for other in taken):
-                taken.append(box)
-                anchor = {0.0: "start", 0.5: "middle", 1.0: "end"}[share]
-                parts.append(text(x + off_x, low, words, size=11, text_anchor=anchor, **HALO))
-                break
+    for key, (dx, dy, share) in free_sides(at, widths, SIDES, (LEFT, TOP - 4, LEFT + SIDE, TOP + SIDE), 6).items():
+        anchor = {0.0: "start", 0.5: "middle", 1.0: "end"}[share]
+        parts.append(text(at[key][0] + dx, at[key][1] + dy, shorten(key), size=11, text_anchor=anchor, **HALO))
     return parts
-
-
-def _meet(a: Box, b: Box) -> bool:
-    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
 def _roc_legend(
     points: Mapping[str, tuple[float, float]], paints: Sequence[str], x: float
 ) -> tuple[float, float, list[str]]:
     """A disc, the name, sensitivity and specificity of every rater; and how wide and how far down it goes."""
-    column = x + 18 + max(room(points), 36) + 14
+    column = x + 18 + max(names_width(points), 36) + 14
     heads = ((column, "sens."), (column + 44, "spec."))
     parts = [text(at, TOP + 8, words, size=11, fill=PALE_INK) for at, words in heads]
     for row, ((key, (false, hit)), paint) in enumerate(zip(points.items(), paints, strict=True), start=1):
         y = TOP + 8 + ROW * row
         parts += [_disc(x + 5, y - 4, paint, key), name(x + 18, y, key)]
-        parts += [text(column, y, figure(hit)), text(column + 44, y, figure(1 - false))]
+        parts += [text(column, y, format_number(hit)), text(column + 44, y, format_number(1 - false))]
     y = TOP + 8 + ROW * (len(points) + 1) + 6
     parts.append(line(x - 2, y - 4, x + 13, y - 4, ALARM, stroke_width=1.2, stroke_dasharray="5 4"))
     return column + 80 - x, y, [*parts, text(x + 18, y, "guessing", fill=PALE_INK)]
@@ -158,7 +138,7 @@ def confidence_ridges(
     whole = np.sum(list(rows.values()), axis=0)
     shares = {key: values / max(1.0, values.sum()) for key, values in {"": whole, **rows}.items()}
     tallest = max(float(values.max(initial=0)) for values in shares.values()) or 1.0
-    left = 28 + max(room(rows), room(["all raters"]))
+    left = 28 + max(names_width(rows), names_width(["all raters"]))
     step, paints = WIDE / len(levels), [hexadecimal(p) for p in rater_colours(len(rows))]
     parts = []
     for row, ((key, values), paint) in enumerate(zip(shares.items(), [INK, *paints], strict=True)):
@@ -172,7 +152,7 @@ def confidence_ridges(
     slant = max(map(len, levels)) * 11 * LETTER > step - 4
     for k, words in enumerate(levels):
         parts.append(_tick(left + step * (k + 0.5), bottom + 16, words, slant))
-    drop = 36 + (room(levels, 11) * 0.6 if slant else 0)
+    drop = 36 + (names_width(levels, 11) * 0.6 if slant else 0)
     parts.append(text(left + WIDE / 2, bottom + drop, "confidence", fill=PALE_INK, text_anchor="middle"))
     return document(left + WIDE + 116, bottom + drop + 16, title, parts)
 
@@ -186,9 +166,9 @@ def _ridge(
         if not share:
             continue
         high = share / tallest * (RIDGE - 16)
-        told = tag("title", clean(f"{who}: {share:.1%} at {levels[k]}"))
+        hover = tag("title", clean(f"{who}: {share:.1%} at {levels[k]}"))
         shape = {"x": left + step * k + 2, "y": ground - high, "width": step - 4, "height": high}
-        parts.append(tag("rect", told, fill=paint, fill_opacity=0.85, **shape))
+        parts.append(tag("rect", hover, fill=paint, fill_opacity=0.85, **shape))
         if step > 34:
             middle = left + step * (k + 0.5)
             parts.append(text(middle, ground - high - 3, f"{share:.0%}", size=9.5, fill=PALE_INK, text_anchor="middle"))
@@ -196,8 +176,8 @@ def _ridge(
 
 
 def _ridge_notes(x: float, ground: float, mean: float, n: int) -> list[str]:
-    told = [text(x, ground - 16, f"mean {figure(mean)}", size=11)] if math.isfinite(mean) else []
-    return [*told, text(x, ground - 3, f"n = {n}", size=11, fill=PALE_INK)]
+    shown = [text(x, ground - 16, f"mean {format_number(mean)}", size=11)] if math.isfinite(mean) else []
+    return [*shown, text(x, ground - 3, f"n = {n}", size=11, fill=PALE_INK)]
 
 
 def _tick(x: float, y: float, words: str, slant: bool) -> str:
@@ -230,7 +210,7 @@ def confidence_errors(
     parts += _error_columns(levels, asked, errors, share, step, up, below)
     slant = max(map(len, levels)) * 11 * LETTER > step - 4
     parts += [_tick(LEFT + step * (k + 0.5), bottom + 16, words, slant) for k, words in enumerate(levels)]
-    drop = 36 + (room(levels, 11) * 0.6 if slant else 0)
+    drop = 36 + (names_width(levels, 11) * 0.6 if slant else 0)
     parts.append(text(LEFT + WIDE / 2, bottom + drop, "confidence", fill=PALE_INK, text_anchor="middle"))
     parts += _error_legend(right + 8, middle + 44, truth)
     return document(right + 128, bottom + drop + 16, title, parts)
@@ -244,7 +224,7 @@ def _error_columns(
     dots: list[tuple[float, float] | None] = []
     for k, words in enumerate(levels):
         x, wide = LEFT + step * (k + 0.5), min(46.0, step - 8)
-        told = tag("title", clean(f"confidence {words}: {errors[k]:.0f} wrong of {asked[k]:.0f}"))
+        hover = tag("title", clean(f"confidence {words}: {errors[k]:.0f} wrong of {asked[k]:.0f}"))
         good = asked[k] - errors[k]
         parts.append(rect(x - wide / 2, below(good), wide, below(0) - below(good), RIGHT))
         parts.append(rect(x - wide / 2, below(asked[k]), wide, below(good) - below(asked[k]), WRONG))
@@ -252,12 +232,12 @@ def _error_columns(
         dots.append((x, up(float(share[k]))) if math.isfinite(share[k]) else None)
         if math.isfinite(share[k]):
             y = up(float(share[k]))
-            parts.append(tag("circle", told, cx=x, cy=y, r=4.5, fill=WRONG, stroke=INK))
+            parts.append(tag("circle", hover, cx=x, cy=y, r=4.5, fill=WRONG, stroke=INK))
             parts.append(text(x, y - 9, f"{share[k]:.1%}", size=11, text_anchor="middle", **HALO))
-    return _joined(dots) + parts
+    return _connecting_lines(dots) + parts
 
 
-def _joined(dots: Sequence[tuple[float, float] | None]) -> list[str]:
+def _connecting_lines(dots: Sequence[tuple[float, float] | None]) -> list[str]:
     """Lines between neighbours; none across a level without ratings."""
     ends = [(a, b) for a, b in pairwise(dots) if a is not None and b is not None]
     return [line(*a, *b, WRONG, stroke_width=1.6) for a, b in ends]

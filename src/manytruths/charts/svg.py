@@ -1,17 +1,56 @@
-"""The little of SVG that the charts need."""
+"""Charts as SVG: the class that charts are, the elements they are made of, axes, legends and labels."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
+from typing import Any
 
 INK, PALE_INK, RULE, ALARM, BLUE = "#1c1c20", "#63636c", "#dcdce0", "#c04a00", "#0072b2"
 FONT = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 LETTER = 0.58
 """Width of a letter as a share of its size, on the generous side: the font is the browser's."""
 LONGEST_NAME = 14
+WIDE, TOP = 460, 44
+"""Width of a plot, and where it begins below the title."""
+HALO: dict[str, Any] = {"stroke": "#ffffff", "stroke_width": 3, "paint_order": "stroke"}
+"""Makes words legible on lines."""
+
+Place = tuple[float, float]
+Box = tuple[float, float, float, float]
+"""Left, top, right and bottom."""
+Side = tuple[float, float, float]
+"""Where a label may be: its offset from the point by x and y, and the share of its width that lies left of there."""
+
+
+class Chart(str):
+    """A chart as SVG text, which notebooks show as a picture.
+
+    >>> chart = Chart('<svg xmlns="http://www.w3.org/2000/svg"/>')
+    >>> chart.startswith("<svg")
+    True
+    """
+
+    __slots__ = ()
+
+    def _repr_svg_(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return str(self)
+
+    def save(self, path: Path | str) -> None:
+        """Write the chart to an ``.svg`` file.
+
+        Parameters
+        ----------
+        path : Path or str
+            The file; one that exists is overwritten.
+        """
+        Path(path).write_text(self, encoding="utf-8")
 
 
 def tag(name: str, *content: str, **attributes: object) -> str:
@@ -57,12 +96,12 @@ def rect(x: float, y: float, width: float, height: float, fill: str, **attribute
     return tag("rect", x=float(x), y=float(y), fill=fill, **size, **attributes)
 
 
-def document(width: float, height: float, title: str, parts: Iterable[str]) -> str:
+def document(width: float, height: float, title: str, parts: Iterable[str]) -> Chart:
     """A whole chart on white paper, its title above the parts (which start 36 below the top)."""
     letter = 15 * LETTER * 1.1
     width = max(width, min(560.0, 32 + letter * len(title)))
     head = text(16, 24, shorten(title, int((width - 32) / letter)), size=15, font_weight="bold") if title else ""
-    return tag(
+    svg = tag(
         "svg",
         tag("title", clean(title or "chart")),
         rect(0, 0, width, height, "#ffffff"),
@@ -76,28 +115,29 @@ def document(width: float, height: float, title: str, parts: Iterable[str]) -> s
         aria_label=clean(title or "chart", escaped=False),
         font_family=FONT,
     )
+    return Chart(svg)
 
 
 def clean(words: str, *, escaped: bool = True) -> str:
-    """Text without signs that XML forbids."""
+    """Text without characters that XML forbids."""
     legal = "".join(
-        sign for sign in words if sign >= " " and not (0xD800 <= ord(sign) <= 0xDFFF or sign in "\ufffe\uffff")
+        char for char in words if char >= " " and not (0xD800 <= ord(char) <= 0xDFFF or char in "\ufffe\uffff")
     )
     return escape(legal, quote=False) if escaped else legal
 
 
 def shorten(words: str, longest: int = LONGEST_NAME) -> str:
-    """At most so many letters, the last an ellipsis where some are left out."""
+    """At most ``longest`` letters, the last one an ellipsis where some are left out."""
     return words if len(words) <= longest else words[: max(1, longest - 1)].rstrip() + "…"
 
 
-def room(names: Iterable[str], size: float = 12, longest: int = LONGEST_NAME) -> float:
+def names_width(names: Iterable[str], size: float = 12, longest: int = LONGEST_NAME) -> float:
     """Width of the longest of the names, as drawn."""
     return max((len(shorten(words, longest)) for words in names), default=0) * size * LETTER
 
 
-def figure(value: float, digits: int = 2) -> str:
-    """A number for people: a real minus sign, and a dash where it is undefined."""
+def format_number(value: float, digits: int = 2) -> str:
+    """A number with a true minus sign; a dash where it is undefined."""
     if not math.isfinite(value):
         return "–"
     written = f"{value:.{digits}f}"
@@ -113,7 +153,7 @@ class Axis:
     start: float
     end: float
     least: float = 0.0
-    """Between two ticks; 1 for numbers that are whole."""
+    """Smallest step between two ticks; 1 for whole numbers."""
 
     def __call__(self, value: float) -> float:
         return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
@@ -136,7 +176,7 @@ class Axis:
         if not 1e-4 < step < 1e6:
             return [(n * step, f"{n * step:.3g}") for n in range(first, last + 1)]
         digits = max(0, -math.floor(math.log10(step) + 1e-9)) if step < 1 else 0
-        return [(n * step, figure(n * step, digits)) for n in range(first, last + 1)]
+        return [(n * step, format_number(n * step, digits)) for n in range(first, last + 1)]
 
 
 def _step(low: float, high: float, count: int = 5) -> float:
@@ -163,3 +203,57 @@ def left_axis(axis: Axis, left: float, right: float, label: str) -> list[str]:
     middle = (axis.start + axis.end) / 2
     turned = f"rotate(-90 {_number(left - 46)} {_number(middle)})"
     return [*parts, text(left - 46, middle, label, fill=PALE_INK, text_anchor="middle", transform=turned)]
+
+
+def whisker(axis: Axis, y: float, low: float, high: float) -> list[str]:
+    """An interval; nothing where it is not known."""
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return []
+    route = f"M{axis(low):.2f} {y - 5:.2f}v10m0 -5H{axis(high):.2f}m0 -5v10"
+    return [tag("path", d=route, fill="none", stroke=INK, stroke_width=1.5)]
+
+
+def triangle(x: float, y: float) -> str:
+    """The mark of an outlier."""
+    return tag("path", d=f"M{x:.2f} {y - 5:.2f}l5 9h-10z", fill=ALARM)
+
+
+def legend_rows(
+    entries: Iterable[tuple[str, str]], left: float, y: float, wide: float, **look: object
+) -> tuple[int, list[str]]:
+    """Squares of colour with names, from left to right on as many lines as they need; a triangle without a colour."""
+    parts, x, row, count = [], left, 0, 0
+    for words, paint in entries:
+        span = 18 + len(words) * 12 * LETTER + 18
+        if x > left and x + span > left + wide:
+            x, row = left, row + 1
+        level = y + 22 * row
+        parts.append(rect(x, level - 10, 12, 12, paint, rx=2, **look) if paint else triangle(x + 6, level - 4))
+        parts.append(text(x + 18, level, words, fill=PALE_INK))
+        x, count = x + span, count + 1
+    return (row + 1 if count else 0), parts
+
+
+def free_sides(
+    points: Mapping[str, Place], widths: Mapping[str, float], sides: Sequence[Side], limits: Box, radius: float = 5
+) -> dict[str, Side]:
+    """For each label of a width, the first side of its point where it covers no point and no other label."""
+    taken = [(x - radius, y - radius, x + radius, y + radius) for x, y in points.values()]
+    free = {}
+    for key, wide in widths.items():
+        for side in sides:
+            left, low = points[key][0] + side[0] - side[2] * wide, points[key][1] + side[1]
+            box = (left, low - 9, left + wide, low + 3)
+            if _contains(limits, box) and not any(_overlap(box, other) for other in taken):
+                taken.append(box)
+                free[key] = side
+                break
+    return free
+
+
+def _contains(outer: Box, box: Box) -> bool:
+    return box[0] >= outer[0] and box[1] >= outer[1] and box[2] <= outer[2] and box[3] <= outer[3]
+
+
+def _overlap(a: Box, b: Box) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]

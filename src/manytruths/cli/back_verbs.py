@@ -6,12 +6,15 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
 from .options import Input, Template
 from .terminal import console, progress
+
+if TYPE_CHECKING:
+    from ..analyses.export.export import Format
 
 
 @Parameter(name="*")
@@ -31,7 +34,7 @@ class Back:
     "Print nothing but errors."
 
 
-TOOLS = {
+TOOLS: dict[Format, str] = {
     "cvat": "The consensus and what is disputed as annotations that CVAT opens (CVAT for images 1.1).",
     "labelstudio": "The consensus and what is disputed as predictions that Label Studio opens.",
     "coco": "The consensus and what is disputed as a COCO file.",
@@ -47,7 +50,7 @@ def add_tools(export: App) -> None:
     export.command(dicomseg)
 
 
-def _command(tool: str, words: str) -> Callable[..., int]:
+def _command(tool: Format, words: str) -> Callable[..., int]:
     def command(template: Template = ".", /, *, input: Input | None = None, back: Back | None = None) -> int:
         return _run(tool, template, input or Input(), back or Back(), None)
 
@@ -66,14 +69,20 @@ def dicomseg(template: Template = ".", /, *, series: Path, input: Input | None =
     return _run("dicomseg", template, input or Input(), back or Back(), series)
 
 
-def _run(tool: str, template: str, input: Input, back: Back, series: Path | None) -> int:
-    from ..analyses.export.back import BackPlan, export_back, told
+def _run(tool: Format, template: str, input: Input, back: Back, series: Path | None) -> int:
+    import manytruths as mt
 
-    plan = BackPlan(back.reference, back.disputed, series)
     study = input.open(template)
-    to = back.to or Path("manytruths-out/export") / tool
     with progress(back.quiet) as bar:
-        found = export_back(study, tool, to, plan, jobs=back.jobs, progress=bar)
-    for line in told(found):
-        console(back.quiet).print(line, markup=False, highlight=False, soft_wrap=True)
+        result = mt.export(
+            study,
+            tool,
+            to=back.to or Path("manytruths-out/export") / tool,
+            consensus=back.reference,
+            mark_disputed=back.disputed,
+            series=series,
+            jobs=back.jobs,
+            progress=bar,
+        )
+    result.print(console(back.quiet))
     return 0

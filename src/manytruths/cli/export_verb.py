@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
@@ -14,7 +14,7 @@ from .options import Input, Template
 from .terminal import console, progress
 
 if TYPE_CHECKING:
-    from ..analyses.export.plan import ExportPlan
+    from ..analyses.export.export import Format
 
 export = App(
     name="export", help="Write a study as a data set to train on, or its consensus as files that annotation tools open."
@@ -42,12 +42,6 @@ class Training:
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="")] = False
     "Print nothing but errors."
 
-    def plan(self, link: bool = False) -> ExportPlan:
-        """The same as the analysis wants it."""
-        from ..analyses.export.plan import ExportPlan
-
-        return ExportPlan(self.reference, self.disputed, self.folds, self.seed, self.channel, link)
-
 
 @export.command
 def nnunet(
@@ -71,18 +65,7 @@ def nnunet(
     name
         Its name: letters, digits, dashes and underscores.
     """
-    from ..analyses.export.nnunet import check_plan
-    from ..analyses.export.printing import print_export
-    from ..analyses.export.verb import export_nnunet
-
-    input, training, met = input or Input(), training or Training(), list[Exception]()
-    plan = training.plan()
-    check_plan(plan)
-    study = input.open(template, met.append)
-    with progress(training.quiet) as bar:
-        found = export_nnunet(study, to, plan, number=id, name=name, found_before=met, jobs=training.jobs, progress=bar)
-    print_export(found, console(training.quiet))
-    return 0
+    return _run("nnunet", template, input or Input(), training or Training(), to, id=id, name=name)
 
 
 @export.command
@@ -104,13 +87,28 @@ def monai(
     link
         Name the images where they lie, instead of writing copies.
     """
-    from ..analyses.export.printing import print_export
-    from ..analyses.export.verb import export_monai
+    return _run("monai", template, input or Input(), training or Training(), to, link=link)
 
-    input, training, met = input or Input(), training or Training(), list[Exception]()
-    plan = training.plan(link)
-    study = input.open(template, met.append)
+
+def _run(format: Format, template: str, input: Input, training: Training, to: Path, **options: Any) -> int:
+    import manytruths as mt
+
+    problems = list[Exception]()
+    study = input.open(template, problems.append)
     with progress(training.quiet) as bar:
-        found = export_monai(study, to, plan, found_before=met, jobs=training.jobs, progress=bar)
-    print_export(found, console(training.quiet))
+        result = mt.export(
+            study,
+            format,
+            to=to,
+            consensus=training.reference,
+            disputed=training.disputed,
+            folds=training.folds,
+            seed=training.seed,
+            channel=training.channel,
+            found_before=problems,
+            jobs=training.jobs,
+            progress=bar,
+            **options,
+        )
+    result.print(console(training.quiet))
     return 0

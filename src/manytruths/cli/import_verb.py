@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -91,33 +91,33 @@ def import_study(
     quiet
         Print nothing but errors.
     """
-    from ..analyses.intake.printing import print_import
-    from ..analyses.intake.verb import IntakePlan, check_folder, check_images, write_study
-    from ..exchange.gathering import gathered
-    from ..exchange.reads import Choices
-    from ..exchange.tools import reader
+    import manytruths as mt
+
+    from .parsing import names
 
     meaning, drawing = meaning or Meaning(), drawing or Drawing()
-    if drawing.widen is not None and not 0 < drawing.widen <= 1000:
-        raise CallError(f"--widen is a number of pixels, above 0; got {drawing.widen:g}")
-    names, raters = pairs(meaning.names, "--names"), pairs(meaning.raters, "--raters")
-    cases = pairs(meaning.cases, "--cases")
-    check_images(images)
-    check_folder(to, replace)
-    where = None if images is None else Path(images.partition("{")[0] + "…").parent
-    choices = Choices(drawing.rule, drawing.widen, meaning.blank, meaning.rank, meaning.rater_field, where)
-    found = gathered(
-        reader(tool)(paths, choices),
-        names=names,
-        raters=raters,
-        cases=cases,
-        skip=[kind.strip() for kind in meaning.skip.split(",") if kind.strip()],
-        sessions=meaning.sessions,
-    )
-    plan = IntakePlan(drawing.overlap, images, meaning.ranks, meaning.unfinished == "keep", replace)
     with progress(quiet, "drawing masks") as bar:
-        made = write_study(found, to, plan, jobs=jobs, progress=bar)
-    print_import(made, console(quiet))
+        result = mt.import_study(
+            tool,
+            paths,
+            to=to,
+            rename_label=pairs(meaning.names, "--names"),
+            rename_rater=pairs(meaning.raters, "--raters"),
+            rename_case=pairs(meaning.cases, "--cases"),
+            sessions=meaning.sessions,
+            blank=meaning.blank,
+            unfinished=meaning.unfinished,
+            skip=names(meaning.skip) or (),
+            rater_field=meaning.rater_field,
+            rank_attribute=meaning.rank,
+            rank_maps=meaning.ranks,
+            images=images,
+            replace=replace,
+            jobs=jobs,
+            progress=bar,
+            **asdict(drawing),
+        )
+    result.print(console(quiet))
     return 0
 
 

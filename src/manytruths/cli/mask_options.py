@@ -1,29 +1,16 @@
-"""``reliability`` of masks: its options, and the run."""
+"""Options of ``reliability`` that are for masks only."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from .terminal import console, progress
-
-
-@dataclass(frozen=True)
-class MaskCall:
-    """What the verb was told that masks share with ratings."""
-
-    labels: str | None
-    raters: str | None
-    cases: Path | None
-    confidence: str | None
-    accuracy: str | None
-    chance: str
-    seed: int
-    resamples: int
+if TYPE_CHECKING:
+    from ..study import Study
 
 
 @Parameter(name="*")
@@ -53,37 +40,16 @@ class Masks:
     @property
     def changed(self) -> list[str]:
         """Options that were given."""
-        return [one.name for one in fields(self) if getattr(self, one.name) != one.default]
+        return [field.name for field in fields(self) if getattr(self, field.name) != field.default]
 
-    def run(self, template: str, told: MaskCall, folder: Path, quiet: bool) -> int:
-        """Read the study, and write and print what was found."""
-        from ..analyses.printing import print_files
-        from ..analyses.reliability.mask_printing import print_mask_reliability, write_mask_reliability
-        from ..analyses.reliability.masks import Assumptions, LesionRule, mask_reliability
-        from ..analyses.summaries import Settings
-        from ..io.replacing import replacing
+    def open(self, template: str, labels: str | None, raters: str | None, cases: Path | None) -> Study:
+        """The study of masks."""
         from ..study import Study
-        from .parsing import chance_of, excluded, labels, shares
+        from .parsing import excluded
+        from .parsing import labels as parse_labels
 
-        study = Study.open(
+        return Study.open(
             template, roi=self.roi, region=self.region, foreground=self.foreground, void=self.void,
-            resample=self.resample, exclude=excluded(self.exclude),
-            labels=labels(told.labels), raters=told.raters, cases=None if told.cases is None else str(told.cases),
+            resample=self.resample, exclude=excluded(self.exclude), labels=parse_labels(labels), raters=raters,
+            cases=None if cases is None else str(cases),
         )  # fmt: skip
-        settings = Settings(seed=told.seed, resamples=told.resamples, jobs=self.jobs)
-        sure = shares("--confidence", told.confidence) or None
-        given = Assumptions(sure, chance_of(told.chance), shares("--accuracy", told.accuracy) or "majority")
-        rule = LesionRule(least=self.least, overlap=self.overlap)
-        with replacing(folder, run={"jobs": self.jobs}) as (stage,):
-            with progress(quiet) as bar:
-                found = mask_reliability(study, settings=settings, assumptions=given, rule=rule, progress=bar)
-            paths = write_mask_reliability(found, settings, stage)
-        shown = console(quiet)
-        print_mask_reliability(found, shown)
-        print_files(paths, stage, folder, shown)
-        return 0
-
-
-def is_study(text: str) -> bool:
-    """Whether this names masks: a template, a study file or a folder."""
-    return (not os.path.isfile(text) and "{" in text) or text.endswith(".toml") or os.path.isdir(text)

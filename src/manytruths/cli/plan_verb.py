@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
 from ..core.errors import CallError
-from .mask_options import is_study
 from .parsing import pairs
-from .terminal import console
-
-if TYPE_CHECKING:
-    from ..analyses.resampled import Moved
+from .terminal import present
 
 
 def plan(
@@ -115,55 +110,19 @@ def plan(
     quiet
         Print nothing but errors.
     """
-    from ..analyses.plan.topics import Wish
-    from ..analyses.plan.verb import plan as run
-    from ..analyses.plan.verb import print_plan, write
-    from ..analyses.printing import print_files
-    from ..io.replacing import replacing
+    import manytruths as mt
 
-    wish = Wish(
-        wanted, shares(rater_accuracy), rater_std, correlation, spread, labels, raters, agreement, rho,
-        reported_accuracy, wanted_actual, kappa, prevalence, width, cases, cost_rater, cost_error, most, gain, level,
-        seed, resamples,
+    result = mt.plan(
+        out=out, wanted=wanted, rater_accuracy=shares(rater_accuracy), rater_std=rater_std, correlation=correlation,
+        spread=spread, n_labels=labels, n_raters=raters, agreement=agreement, rho=rho,
+        reported_accuracy=reported_accuracy, wanted_actual=wanted_actual, pilot=pilot,
+        columns=pairs("--columns", columns) or None, reference_column=reference,
+        filter=pairs("--filter", filter) or None, cut=cut, cost_rater=cost_rater, cost_error=cost_error, kappa=kappa,
+        prevalence=prevalence, width=width, n_cases=cases, max_raters=most, gain=gain, level=level, seed=seed,
+        resamples=resamples, pictures=pictures,
     )  # fmt: skip
-    given = {
-        "columns": pairs("--columns", columns),
-        "reference": reference,
-        "filters": pairs("--filter", filter),
-        "cut": cut,
-    }
-    ratings, moved = ratings_of(pilot, given)
-    folder = out / "plan"
-    with replacing(folder, run={}) as (stage,):
-        found = run(wish, ratings, moved=moved)
-        paths = write(found, stage, pictures=pictures)
-    shown = console(quiet)
-    print_plan(found, shown)
-    print_files(paths, stage, folder, shown)
+    present(result, out, quiet=quiet)
     return 0
-
-
-def ratings_of(path: str | None, given: Mapping[str, Any]) -> tuple[Any, Moved]:
-    """The pilot's ratings, or the tables of its masks and what was done to those, where there is one."""
-    from ..analyses.resampled import NOTHING_MOVED, mark_resampled
-
-    options = [
-        f"--{'filter' if name == 'filters' else name}" for name, value in given.items() if value not in (None, {})
-    ]
-    if path is None and options:
-        raise CallError(f"{options[0]} says how to read a pilot; give --pilot ratings.csv beside it")
-    if path is None:
-        return None, NOTHING_MOVED
-    if is_study(path):
-        if options:
-            raise CallError(f"{options[0]} says how to read a table; the pilot {path} is of masks")
-        from ..study import Study
-
-        study = Study.open(path, foreground="any")
-        return study.tally(region="union"), mark_resampled(study, ())
-    from ..io.ratings import RatingsOptions, open_ratings
-
-    return open_ratings(path, RatingsOptions(**given, sure=False)).ratings, NOTHING_MOVED
 
 
 def shares(text: str | None) -> tuple[float, ...]:

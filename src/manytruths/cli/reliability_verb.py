@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
 from ..core.errors import CallError
-from .mask_options import MaskCall, Masks, is_study
+from .mask_options import Masks
 from .parsing import chance_of, names, pairs, shares, two_numbers
-from .terminal import console
+from .terminal import present, progress
+
+if TYPE_CHECKING:
+    from ..study import Study
 
 
 def reliability(
@@ -95,45 +98,43 @@ def reliability(
     quiet
         Print nothing but errors.
     """
-    from ..analyses.printing import print_files
-    from ..analyses.reliability.printing import print_reliability
-    from ..analyses.reliability.verb import ReliabilitySettings, write
-    from ..analyses.reliability.verb import reliability as run
-    from ..io.ratings import RatingsOptions, open_ratings
-    from ..io.replacing import replacing
+    import manytruths as mt
+
+    from ..analyses.reliability.reliability import check_options_of_masks, names_masks
 
     chosen = masks or Masks()
-    if is_study(ratings):
-        of_tables = {
-            "columns": columns, "levels": levels, "reference": reference, "reference-rater": reference_rater,
-            "filter": filter, "cut": cut, "scale": scale, "positive": positive,
-            "kind": None if kind == "nominal" else kind, "partial": None if partial == "none" else partial,
-            "level-rule": None if level_rule == "share" else level_rule,
-        }  # fmt: skip
-        refuse(
-            [name for name, value in of_tables.items() if value is not None], f"a table of ratings; {ratings} are masks"
-        )
-        told = MaskCall(labels, raters, cases, confidence, accuracy, chance, seed, resamples)
-        return chosen.run(ratings, told, out / "reliability", quiet)
-    refuse(chosen.changed, f"masks; {ratings} is a table of ratings")
-    ends = two_numbers(scale, "--scale")
-    options = RatingsOptions(
-        pairs("--columns", columns), kind, names(labels), levels_of(levels), level_rule,
-        None if confidence is None else Path(confidence), reference,
-        reference_rater, names(raters), cases, pairs("--filter", filter), cut, ends,
-    )  # fmt: skip
-    settings = ReliabilitySettings(
-        seed=seed, resamples=resamples, chance=chance_of(chance), partial=partial,
-        accuracy=shares("--accuracy", accuracy) or None, positive=positive,
-    )  # fmt: skip
-    table = open_ratings(Path(ratings), options)
-    folder = out / "reliability"
-    with replacing(folder, run={}) as (stage,):
-        found = run(table.ratings, settings, table.notes)
-        paths = write(found, stage, pictures=pictures)
-    shown = console(quiet)
-    print_reliability(found, shown)
-    print_files(paths, stage, folder, shown)
+    common: dict[str, Any] = {
+        "out": out, "accuracy": shares("--accuracy", accuracy) or None, "chance": chance_of(chance), "partial": partial,
+        "positive": positive, "seed": seed, "resamples": resamples, "pictures": pictures,
+    }  # fmt: skip
+    table: dict[str, Any] = {
+        "columns": pairs("--columns", columns) or None, "kind": None if kind == "nominal" else kind,
+        "confidence_levels": levels_of(levels), "confidence_rule": None if level_rule == "share" else level_rule,
+        "reference_column": reference, "reference_rater": reference_rater, "filter": pairs("--filter", filter) or None,
+        "cut": cut, "rating_range": two_numbers(scale, "--scale"),
+    }  # fmt: skip
+    data: str | Study
+    if names_masks(ratings):
+        check_options_of_masks({**table, "partial": partial, "positive": positive}, ratings)
+        data = chosen.open(ratings, labels, raters, cases)
+        of_masks: dict[str, Any] = {
+            "lesion_min_size": chosen.least,
+            "lesion_overlap": chosen.overlap,
+            "jobs": chosen.jobs,
+        }
+        sure = shares("--confidence", confidence) or None
+        with progress(quiet) as bar:
+            result = mt.reliability(data, confidence=sure, progress=bar, **table, **of_masks, **common)
+    else:
+        refuse(chosen.changed, f"masks; {ratings} is a table of ratings")
+        own: dict[str, Any] = {
+            "labels": names(labels),
+            "select_raters": names(raters),
+            "cases": cases,
+            "confidence": confidence,
+        }
+        result = mt.reliability(ratings, **table, **own, **common)
+    present(result, out, quiet=quiet)
     return 0
 
 
@@ -145,9 +146,9 @@ def refuse(options: Sequence[str], what: str) -> None:
 
 def levels_of(text: str | None) -> int | list[str] | None:
     """``5``, or names in order."""
-    found = names(text)
-    if found is None or len(found) != 1:
-        return found
-    if not found[0].isdecimal():
+    levels = names(text)
+    if levels is None or len(levels) != 1:
+        return levels
+    if not levels[0].isdecimal():
         raise CallError(f"--levels is a number of levels, or two names or more in order; got {text!r}")
-    return int(found[0])
+    return int(levels[0])

@@ -90,11 +90,9 @@ def train(
     from .terminal import torch_or_error
 
     torch_or_error("train")
-    from ..io.replacing import alone, replacing
-    from ..learning.augmentation import Augmentation
-    from ..learning.fitting import Schedule
-    from ..learning.printing import print_training
-    from ..learning.tables import compare, write
+    from ..io.results import lock_folder, replacing
+    from ..learning.fitting import Augmentation, Schedule
+    from ..learning.results import compare, print_training, write
     from ..learning.training import TrainPlan
     from ..learning.training import train as run
 
@@ -107,7 +105,7 @@ def train(
     )  # fmt: skip
     settings = Settings(seed=seed, resamples=resamples, jobs=common.jobs)
     study, home = (input or Input()).open(template), common.out / "train"
-    with alone(home):
+    with lock_folder(home):
         with stages(common.quiet, "reading cases", "training", "judging") as (read, fit, judge):
             found = run(study, plan, home, settings=settings, reading=read, training=fit, judging=judge)
         compared = compare(found)
@@ -152,11 +150,11 @@ def predict(
     from .terminal import torch_or_error
 
     torch_or_error("predict")
-    from ..io.replacing import replacing
-    from ..learning.predicting import predict as run
+    from ..io.results import replacing
+    from ..learning.trained_network import predict as run
 
     with replacing(out / "predict") as (stage,), progress(quiet, "predicting") as bar:
-        paths = run(network, images, stage, probability=probability, suffix=suffix, device=device, progress=bar)
+        paths = run(network, images, stage, write_probability=probability, suffix=suffix, device=device, progress=bar)
     console(quiet).print(
         f"{len(paths)} files written to {out / 'predict'}", markup=False, highlight=False, soft_wrap=True
     )

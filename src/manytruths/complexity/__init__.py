@@ -1,4 +1,4 @@
-"""How hard a case is to mark: numbers from a tally, classifiers of cases, and tasks compared."""
+"""Complexity of cases: descriptors from a tally, classifiers of cases, and tasks compared."""
 
 from .classifiers import GroupClassifier, ThresholdClassifier, fit_complexity_groups, fit_complexity_threshold
 from .comparison import TaskComparison, TaskComplexity, compare_task_complexity

@@ -1,20 +1,15 @@
-"""A threshold that parts hard cases from easy ones, learned from cases of which it is known.
+"""Classifiers of cases by their complexity: a threshold between hard and easy, and groups.
 
-Of the values halfway between neighbouring ones, the threshold t that makes Youden's index largest ::
+The threshold is the value halfway between neighbouring ones that makes Youden's index largest ::
 
     J = sensitivity + specificity − 1 = 2 balanced accuracy − 1
 
-where sensitivity is the share of hard cases with a value above t, and specificity that of easy cases with one not
+where sensitivity is the share of hard cases with a value above it, and specificity that of easy cases with one not
 above it; for the mean, which is high where raters agree, below takes the place of above. Of thresholds that are
 equally good, the one in the widest gap between values; of equal gaps, the one that calls more cases hard.
 
-Gordon S et al. 2009, 3.1. doi:10.1016/j.compmedimag.2008.12.002. Youden WJ. Index for rating diagnostic tests.
-Cancer 1950;3:32–35. doi:10.1002/1097-0142(1950)3:1<32::AID-CNCR2820030106>3.0.CO;2-3
-
-Groups of cases in the plane of entropy and mean.
-
-k-means on both axes, each divided by its sample standard deviation; a case belongs to the nearest centre. Groups are
-named by the mean of W at their centres, as Gordon saw them: ::
+Groups come from k-means on entropy and mean, each divided by its sample standard deviation. They are named by the mean
+of W at their centres, as Gordon saw them ::
 
     A   the lowest     strong disagreement      (low entropy, low mean)
     B   the highest    agreement                (low entropy, high mean)
@@ -22,19 +17,6 @@ named by the mean of W at their centres, as Gordon saw them: ::
 
 With more groups, C, D, … are those in between from low to high; with two there are A and B. Where the groups in
 between have no higher entropy than A and B, as happens with many raters, a note says so.
-
-Gordon S et al. 2009, 3.1, 4.1, Fig. 4. doi:10.1016/j.compmedimag.2008.12.002
-
-k-means: groups of points around their means.
-
-Each restart draws its first centres by k-means++ (the next one with a chance in proportion to the squared distance
-to the nearest so far), then gives each point to the nearest centre and moves each centre to the mean of its points,
-until nothing moves. The restart with the smallest sum of squared distances is kept.
-
-Arthur D, Vassilvitskii S. k-means++: the advantages of careful seeding. SODA 2007, 1027–1035.
-Lloyd SP. IEEE Trans Inf Theory 1982;28:129–137. doi:10.1109/TIT.1982.1056489
-
-Classifiers to text and back, so that one fitted here can be applied elsewhere.
 """
 
 from __future__ import annotations
@@ -56,38 +38,55 @@ if TYPE_CHECKING:
 
 
 Values = NDArray[np.float64]
+Fitted = TypeVar("Fitted")
 
 THRESHOLD_KIND = "threshold classifier"
 CHANCE = "no threshold does better than chance"
+GROUPS_KIND = "group classifier"
+OTHER_SHAPE = "A or B has the highest entropy: these are not the groups that Gordon saw"
+MAX_STEPS = 300
+VERSION = 1
 
 
 @dataclass(frozen=True)
 class ThresholdClassifier:
-    """Tells hard cases from easy ones by one statistic."""
+    """Tells hard cases from easy ones by one statistic of their complexity.
+
+    Attributes
+    ----------
+    statistic : str
+        One of entropy, std, mean, esm, ssm.
+    threshold : float
+        Above it (for the mean: below it) a case is hard.
+    sensitivity : float
+        Share of the hard cases classified as hard, among those it was fitted to: new cases will do a little worse.
+    specificity : float
+        Share of the easy cases classified as easy, among those it was fitted to.
+    hard : int
+        Number of hard cases it was fitted to.
+    easy : int
+        Number of easy cases it was fitted to.
+    left_out : int
+        Number of cases whose value was undefined.
+    note : str
+        What to know before using it.
+    """
 
     statistic: str
-    """One of entropy, std, mean, esm, ssm."""
     threshold: float
-    """Above it (for the mean: below it) a case is hard."""
     sensitivity: float
-    """Share of the hard cases found, among those it was learned from: new cases will do a little worse."""
     specificity: float
-    """Share of the easy cases let pass, among those it was learned from."""
     hard: int
-    """Hard cases it was learned from."""
     easy: int
-    """Easy cases it was learned from."""
     left_out: int = 0
-    """Cases whose value was undefined."""
     note: str = ""
-    """What to know before using it."""
 
     def __post_init__(self) -> None:
-        _check(self.statistic)
+        _check_statistic(self.statistic)
 
     @property
     def balanced_accuracy(self) -> float:
-        """The mean of sensitivity and specificity: ½ is chance."""
+        """Mean of sensitivity and specificity: ½ is chance."""
         return (self.sensitivity + self.specificity) / 2
 
     def classify(self, case: Complexity | float) -> str:
@@ -100,47 +99,72 @@ class ThresholdClassifier:
 
     def to_json(self) -> str:
         """The classifier as text."""
-        return to_text(THRESHOLD_KIND, self)
+        return _to_json(THRESHOLD_KIND, self)
 
     @classmethod
     def from_json(cls, text: str) -> ThresholdClassifier:
         """The classifier back from :meth:`to_json`, equal in every field."""
-        return from_text(THRESHOLD_KIND, text, cls)
+        return _from_json(THRESHOLD_KIND, text, cls)
 
 
 def fit_complexity_threshold(
     values: Sequence[Complexity] | Sequence[float], hard: Sequence[bool], statistic: str = "esm"
 ) -> ThresholdClassifier:
-    """A threshold learned from cases of which somebody said whether they are hard.
+    """Learn a threshold from cases that are known to be hard or easy.
 
     Parameters
     ----------
-    values
-        One a case: its complexity, or the statistic itself; undefined ones are left out, and counted.
-    hard
+    values : sequence of Complexity or float
+        One per case: its complexity, or the statistic itself; undefined ones are left out, and counted.
+    hard : sequence of bool
         Whether the case is hard, in the same order.
+    statistic : {"esm", "entropy", "std", "mean", "ssm"}
+        What the threshold is of.
 
-    >>> found = fit_complexity_threshold([0.4, 0.9, 1.1, 2.0, 3.5], [False, False, True, False, True])
-    >>> found.threshold, found.balanced_accuracy, found.classify(1.6)
+    Returns
+    -------
+    ThresholdClassifier
+        The classifier.
+
+    References
+    ----------
+    Gordon S et al. Evaluation of uterine cervix segmentations using ground truth from multiple experts. Comput Med
+    Imaging Graph 2009;33:205–216, 3.1. doi:10.1016/j.compmedimag.2008.12.002
+    Youden WJ. Index for rating diagnostic tests. Cancer 1950;3:32–35.
+    doi:10.1002/1097-0142(1950)3:1<32::AID-CNCR2820030106>3.0.CO;2-3
+
+    Examples
+    --------
+    >>> import manytruths as mt
+    >>> fit = mt.fit_complexity_threshold([0.4, 0.9, 1.1, 2.0, 3.5], [False, False, True, False, True])
+    >>> fit.threshold, fit.balanced_accuracy, fit.classify(1.6)
     (1.0, 0.8333333333333333, 'hard')
     """
-    _check(statistic)
-    x, known = np.array([_value(v, statistic) for v in values], np.float64), _booleans(hard)
+    _check_statistic(statistic)
+    x, known = np.array([_value(v, statistic) for v in values], np.float64), _to_booleans(hard)
     if x.shape != known.shape:
-        raise CallError(f"values and hard go in pairs; there are {len(x)} values and {len(known)} of hard")
+        raise CallError(f"values and hard need one entry per case; got {len(x)} values and {len(known)} of hard")
     defined = ~np.isnan(x)
     signed, known = _sign(statistic) * x[defined], known[defined]
-    _refuse_one_kind(signed, known, statistic)
-    cut = _best(np.sort(signed[known]), np.sort(signed[~known]))
-    found, spared = float((signed[known] > cut).mean()), float((signed[~known] <= cut).mean())
-    notes = [CHANCE] if found + spared <= 1 else []
+    _check_both_kinds(signed, known, statistic)
+    cut = _best_cut(np.sort(signed[known]), np.sort(signed[~known]))
+    sensitivity, specificity = float((signed[known] > cut).mean()), float((signed[~known] <= cut).mean())
+    notes = [CHANCE] if sensitivity + specificity <= 1 else []
     notes += filter(None, [rater_note(v for v in values if isinstance(v, Complexity) and not v.reason)])
     n, left_out = int(known.sum()), int((~defined).sum())
-    threshold = _sign(statistic) * cut
-    return ThresholdClassifier(statistic, threshold, found, spared, n, len(known) - n, left_out, "; ".join(notes))
+    return ThresholdClassifier(
+        statistic,
+        _sign(statistic) * cut,
+        sensitivity,
+        specificity,
+        n,
+        len(known) - n,
+        left_out,
+        "; ".join(notes),
+    )
 
 
-def _best(hard: Values, easy: Values) -> float:
+def _best_cut(hard: Values, easy: Values) -> float:
     """The cut of sorted values with the largest index, in whole numbers so that ties are ties."""
     values = np.unique(np.concatenate([hard, easy]))
     low, high = values[:-1], values[1:]
@@ -160,101 +184,132 @@ def _sign(statistic: str) -> int:
     return -1 if statistic == "mean" else 1
 
 
-def _check(statistic: str) -> None:
+def _check_statistic(statistic: str) -> None:
     if statistic not in STATISTICS:
         raise CallError(f"statistic is one of {', '.join(STATISTICS)}; got {statistic!r}")
 
 
-def _booleans(hard: Sequence[bool]) -> NDArray[np.bool_]:
+def _to_booleans(hard: Sequence[bool]) -> NDArray[np.bool_]:
     known = np.asarray(hard)
     if known.ndim != 1 or not np.isin(known, (0, 1)).all():
         raise CallError(f"hard is a list of True and False; got {hard!r:.80}")
     return known.astype(bool)
 
 
-def _refuse_one_kind(values: Values, hard: NDArray[np.bool_], statistic: str) -> None:
+def _check_both_kinds(values: Values, hard: NDArray[np.bool_], statistic: str) -> None:
     n = int(hard.sum())
     if n in (0, len(hard)):
-        raise InputError(f"a threshold wants hard and easy cases with a value; got {n} hard, {len(hard) - n} easy")
+        raise InputError(f"a threshold needs hard and easy cases with a value; got {n} hard, {len(hard) - n} easy")
     if values.min() == values.max():
         raise InputError(f"every case has {statistic} {abs(values[0]):.4g}: no threshold parts them")
 
 
-GROUPS_KIND = "group classifier"
-OTHER_SHAPE = "A or B has the highest entropy: these are not the groups that Gordon saw"
-
-
 @dataclass(frozen=True)
 class GroupClassifier:
-    """Tells groups of cases apart by entropy and mean."""
+    """Tells groups of cases apart by entropy and mean.
+
+    Attributes
+    ----------
+    names : tuple of str
+        A, B, C, …
+    centres : tuple of tuple of float
+        Entropy and mean at the centre of each group.
+    sizes : tuple of int
+        Number of cases in each, among those that it was fitted to.
+    scale : tuple of float
+        What entropy and mean are divided by before distances are taken.
+    explained : float
+        Share of the variance of all cases that lies between the groups.
+    left_out : int
+        Number of cases whose complexity was undefined.
+    note : str
+        What to know before using it.
+    """
 
     names: tuple[str, ...]
-    """A, B, C, …"""
     centres: tuple[tuple[float, float], ...]
-    """Entropy and mean at the centre of each group."""
     sizes: tuple[int, ...]
-    """Cases in each, among those that it was fitted to."""
     scale: tuple[float, float]
-    """What entropy and mean are divided by before distances are taken."""
     explained: float
-    """The share of the variance of all cases that lies between the groups."""
     left_out: int = 0
-    """Cases whose complexity was undefined."""
     note: str = ""
-    """What to know before using it."""
 
     def __post_init__(self) -> None:
         if not len(self.names) == len(self.centres) == len(self.sizes) or not min(self.scale) > 0:
             raise CallError("a group has a name, a centre and a size, and scales are positive")
 
     def classify(self, case: Complexity) -> str:
-        """The name of the nearest group, or ``undefined``; of equally near ones the first."""
+        """The name of the find_nearest group, or ``undefined``; of equally near ones the first."""
         if case.reason:
             return "undefined"
         scale = np.array(self.scale)
-        return self.names[int(nearest(_plane([case]) / scale, np.array(self.centres) / scale)[0])]
+        return self.names[int(find_nearest(_points([case]) / scale, np.array(self.centres) / scale)[0])]
 
     def to_json(self) -> str:
         """The classifier as text."""
-        return to_text(GROUPS_KIND, self)
+        return _to_json(GROUPS_KIND, self)
 
     @classmethod
     def from_json(cls, text: str) -> GroupClassifier:
         """The classifier back from :meth:`to_json`, equal in every field."""
-        return from_text(GROUPS_KIND, text, cls)
+        return _from_json(GROUPS_KIND, text, cls)
 
 
 def fit_complexity_groups(complexities: Sequence[Complexity], k: int = 3, seed: int = 0) -> GroupClassifier:
-    """Groups of cases that are alike in entropy and mean; undefined cases are left out, and counted.
+    """Group cases that are alike in entropy and mean, by k-means.
 
     The same cases, in any order, with the same seed give the same groups.
 
+    Parameters
+    ----------
+    complexities : sequence of Complexity
+        One per case; undefined ones are left out, and counted.
+    k : int
+        Number of groups.
+    seed : int
+        Seed of the restarts of k-means.
+
+    Returns
+    -------
+    GroupClassifier
+        The groups.
+
+    References
+    ----------
+    Gordon S et al. Evaluation of uterine cervix segmentations using ground truth from multiple experts. Comput Med
+    Imaging Graph 2009;33:205–216, 3.1, 4.1, Fig. 4. doi:10.1016/j.compmedimag.2008.12.002
+
+    Examples
+    --------
+    >>> import manytruths as mt
     >>> at = [(0.3, 0.5), (0.2, 0.5), (0.2, 0.9), (0.3, 0.9), (1.0, 0.7), (0.9, 0.7)]
-    >>> cases = [Complexity(e, 0.1, m, e / m**2, 0.1 / m**2, raters=2, items=100) for e, m in at]
-    >>> found = fit_complexity_groups(cases)
-    >>> [found.classify(case) for case in cases]
+    >>> cases = [mt.Complexity(e, 0.1, m, e / m**2, 0.1 / m**2, raters=2, items=100) for e, m in at]
+    >>> groups = mt.fit_complexity_groups(cases)
+    >>> [groups.classify(case) for case in cases]
     ['A', 'A', 'B', 'B', 'C', 'C']
     """
     if not 2 <= k <= len(ascii_uppercase):
         raise CallError(f"k is 2 to {len(ascii_uppercase)} groups; got {k}")
     used = [case for case in complexities if not case.reason]
-    points = _plane(sorted(used, key=lambda case: (case.entropy, case.mean)))
+    points = _points(sorted(used, key=lambda case: (case.entropy, case.mean)))
     distinct = len(np.unique(points, axis=0))
     if distinct < k:
-        raise InputError(f"{k} groups want {k} or more distinct cases with a complexity; there are {distinct}")
+        raise InputError(f"{k} groups need {k} or more distinct cases with a complexity; there are {distinct}")
     scale = points.std(axis=0, ddof=1)
     scale[scale == 0] = 1
-    return _named(k_means(points / scale, k, seed), points, scale, len(complexities) - len(used), rater_note(used))
+    return _make_classifier(
+        k_means(points / scale, k, seed), points, scale, len(complexities) - len(used), rater_note(used)
+    )
 
 
-def _plane(cases: Sequence[Complexity]) -> NDArray[np.float64]:
+def _points(cases: Sequence[Complexity]) -> NDArray[np.float64]:
     return np.array([(case.entropy, case.mean) for case in cases], np.float64).reshape(-1, 2)
 
 
-def _named(
-    found: Means, points: NDArray[np.float64], scale: NDArray[np.float64], left_out: int, note: str
+def _make_classifier(
+    means: Means, points: NDArray[np.float64], scale: NDArray[np.float64], left_out: int, note: str
 ) -> GroupClassifier:
-    centres = found.centres * scale
+    centres = means.centres * scale
     rising = np.lexsort((centres[:, 0], centres[:, 1])).tolist()
     order = [rising[0], rising[-1], *rising[1:-1]]
     entropy = centres[order, 0]
@@ -263,15 +318,12 @@ def _named(
     return GroupClassifier(
         tuple(ascii_uppercase[: len(order)]),
         tuple((float(centres[i, 0]), float(centres[i, 1])) for i in order),
-        tuple(int((found.member == i).sum()) for i in order),
+        tuple(int((means.member == i).sum()) for i in order),
         (float(scale[0]), float(scale[1])),
-        1 - found.within / total,
+        1 - means.within / total,
         left_out,
         "; ".join(filter(None, [*notes, note])),
     )
-
-
-MOST_STEPS = 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,15 +340,22 @@ class Means:
 def k_means(points: Values, k: int, seed: int, restarts: int = 20) -> Means:
     """The best of several restarts. There must be ``k`` distinct points or more.
 
+    Each restart draws its first centres by k-means++ (the next one with a probability in proportion to the squared
+    distance to the nearest so far), then gives each point to the nearest centre and moves each centre to the mean of
+    its points, until nothing moves.
+
+    Arthur D, Vassilvitskii S. k-means++: the advantages of careful seeding. SODA 2007, 1027–1035.
+    Lloyd SP. IEEE Trans Inf Theory 1982;28:129–137. doi:10.1109/TIT.1982.1056489
+
     >>> k_means(np.array([[0.0], [1.0], [10.0]]), 2, seed=0).within
     0.5
     """
     random = np.random.default_rng(seed)
-    found = [_settled(points, _spread(points, k, random)) for _ in range(restarts)]
-    return min(found, key=lambda means: means.within)
+    runs = [_run_lloyd(points, _draw_centres(points, k, random)) for _ in range(restarts)]
+    return min(runs, key=lambda means: means.within)
 
 
-def _spread(points: Values, k: int, random: np.random.Generator) -> Values:
+def _draw_centres(points: Values, k: int, random: np.random.Generator) -> Values:
     """k-means++."""
     chosen = [int(random.integers(len(points)))]
     while len(chosen) < k:
@@ -305,18 +364,18 @@ def _spread(points: Values, k: int, random: np.random.Generator) -> Values:
     return points[chosen]
 
 
-def _settled(points: Values, centres: Values) -> Means:
+def _run_lloyd(points: Values, centres: Values) -> Means:
     """Lloyd's steps until no point changes its centre."""
-    member = nearest(points, centres)
-    for _ in range(MOST_STEPS):
-        centres = _moved(points, member, centres)
-        last, member = member, nearest(points, centres)
+    member = find_nearest(points, centres)
+    for _ in range(MAX_STEPS):
+        centres = _move_centres(points, member, centres)
+        last, member = member, find_nearest(points, centres)
         if (member == last).all():
             break
     return Means(centres, member, float(((points - centres[member]) ** 2).sum()))
 
 
-def _moved(points: Values, member: NDArray[np.intp], centres: Values) -> Values:
+def _move_centres(points: Values, member: NDArray[np.intp], centres: Values) -> Values:
     """Each centre to the mean of its points; one without any to the point that lies worst."""
     moved = centres.copy()
     for i in range(len(centres)):
@@ -326,8 +385,8 @@ def _moved(points: Values, member: NDArray[np.intp], centres: Values) -> Values:
     return moved
 
 
-def nearest(points: Values, centres: Values) -> NDArray[np.intp]:
-    """Of each point, the nearest centre; of equally near ones the first."""
+def find_nearest(points: Values, centres: Values) -> NDArray[np.intp]:
+    """Of each point, the find_nearest centre; of equally near ones the first."""
     return np.asarray(_distances(points, centres).argmin(axis=1))
 
 
@@ -336,32 +395,30 @@ def _distances(points: Values, centres: Values) -> Values:
     return np.asarray(((points[:, None] - centres) ** 2).sum(axis=2))
 
 
-VERSION = 1
-Fitted = TypeVar("Fitted")
-
-
-def to_text(kind: str, fitted: DataclassInstance) -> str:
+def _to_json(kind: str, fitted: DataclassInstance) -> str:
     """JSON that says what it is."""
     import msgspec
 
-    held = {"manytruths": kind, "version": VERSION, **asdict(fitted)}
-    return msgspec.json.format(msgspec.json.encode(held), indent=2).decode()
+    fields = {"manytruths": kind, "version": VERSION, **asdict(fitted)}
+    return msgspec.json.format(msgspec.json.encode(fields), indent=2).decode()
 
 
-def from_text(kind: str, text: str, wanted: type[Fitted]) -> Fitted:
-    """What :func:`to_text` wrote; InputError where it did not."""
+def _from_json(kind: str, text: str, wanted: type[Fitted]) -> Fitted:
+    """What :func:`_to_json` wrote; InputError where it did not."""
     import msgspec
 
     try:
-        held: Any = msgspec.json.decode(text)
+        fields: Any = msgspec.json.decode(text)
     except msgspec.DecodeError as error:
-        raise InputError(f"a {kind} is read from the text of to_json(); this is no JSON: {error}") from error
-    found = held.get("manytruths") if isinstance(held, dict) else None
-    if found != kind:
-        raise InputError(f"a {kind} is read from the text of to_json(); got {found or type(held).__name__}")
-    if held.get("version") != VERSION:
-        raise InputError(f"this {kind} has version {held.get('version')}; read it with the manytruths that wrote it")
+        raise InputError(f"a {kind} is read from the text of to_json(); this is not JSON: {error}") from error
+    given = fields.get("manytruths") if isinstance(fields, dict) else None
+    if given != kind:
+        raise InputError(f"a {kind} is read from the text of to_json(); got {given or type(fields).__name__}")
+    if fields.get("version") != VERSION:
+        raise InputError(
+            f"this {kind} has version {fields.get('version')}; read it with the release of manytruths that wrote it"
+        )
     try:
-        return msgspec.convert(held, wanted)
+        return msgspec.convert(fields, wanted)
     except msgspec.ValidationError as error:
         raise InputError(f"this {kind} is damaged: {error}") from error

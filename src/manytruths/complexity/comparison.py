@@ -1,15 +1,4 @@
-"""Two tasks compared: is one harder to mark than the other?
-
-Over the cases of each task that have a complexity: mean and sample standard deviation, their difference with a
-bootstrap interval, and the chance that a case of the first is more complex than one of the second ::
-
-    P(a > b) + ½ P(a = b) = U / (n_a n_b)
-
-with Mann and Whitney's U, whose p is two-sided. Cases without any overlap are counted and left out.
-
-Gordon S et al. 2009, 4.2, Fig. 6. doi:10.1016/j.compmedimag.2008.12.002. Mann HB, Whitney DR. Ann Math Stat
-1947;18:50–60. doi:10.1214/aoms/1177730491. Efron B, Tibshirani RJ. An Introduction to the Bootstrap. 1993, ch. 13.
-"""
+"""Two tasks compared: is one more complex than the other?"""
 
 from __future__ import annotations
 
@@ -27,44 +16,66 @@ from .descriptors import NO_OVERLAP, STATISTICS, Complexity, rater_note
 Values = NDArray[np.float64]
 
 EMPTY = "no_case_with_value"
-DEPENDENT = "subjects have several cases: p takes them for independent, the interval does not"
+DEPENDENT = "subjects have several cases: p assumes that they are independent, the interval does not"
 
 
 @dataclass(frozen=True)
 class TaskComplexity:
-    """What one task's cases say."""
+    """Complexity of the cases of one task.
+
+    Attributes
+    ----------
+    values : tuple of float
+        The statistic of every case that has one.
+    mean : float
+        Their mean.
+    std : float
+        Their sample standard deviation.
+    no_overlap : int
+        Number of cases left out, as no pixel was marked by two raters.
+    undefined : int
+        Number of cases left out for another reason.
+    """
 
     values: tuple[float, ...]
-    """The statistic of every case that has one."""
     mean: float
     std: float
-    """Sample standard deviation."""
     no_overlap: int
-    """Cases left out, as no item was marked by two raters."""
     undefined: int
-    """Cases left out for another reason."""
 
     @property
     def n(self) -> int:
-        """How many cases have a value."""
+        """Number of cases that have a value."""
         return len(self.values)
 
 
 @dataclass(frozen=True)
 class TaskComparison:
-    """Whether one task is more complex than another."""
+    """Whether one task is more complex than another.
+
+    Attributes
+    ----------
+    statistic : str
+        The statistic compared.
+    a, b : TaskComplexity
+        The two tasks.
+    difference : Interval
+        Difference of the means, a minus b.
+    probability : float
+        Probability that a random case of a is more complex than one of b; ties count half.
+    p : float
+        Two-sided p of Mann and Whitney's test.
+    note : str
+        What to know before using it.
+    """
 
     statistic: str
     a: TaskComplexity
     b: TaskComplexity
     difference: Interval
-    """Of the means, a less b."""
     probability: float
-    """That a random case of a is more complex than one of b; ties count half."""
     p: float
-    """Mann and Whitney's, two-sided."""
     note: str = ""
-    """What to know before using it."""
 
 
 def compare_task_complexity(
@@ -79,19 +90,44 @@ def compare_task_complexity(
 ) -> TaskComparison:
     """Compare the complexity of two tasks.
 
+    Over the cases of each task that have a complexity: mean and sample standard deviation, their difference with a
+    bootstrap interval, and the probability P(a > b) + ½ P(a = b) = U / (n_a n_b) that a case of the first is more
+    complex than one of the second, with Mann and Whitney's U. Cases without any overlap are counted and left out.
+
     Parameters
     ----------
-    a, b
-        The cases of each.
-    statistic
-        ``esm``, or another of entropy, std, mean, ssm.
-    subjects
-        Whose each case is, for a and for b: subjects are drawn with all their cases of both tasks, so that cases
+    a, b : sequence of Complexity
+        The cases of each task.
+    statistic : {"esm", "entropy", "std", "mean", "ssm"}
+        What to compare.
+    subjects : tuple of two sequences of str, optional
+        Subject of each case, for a and for b: subjects are drawn with all their cases of both tasks, so that cases
         marked for both are compared with themselves. By default cases are drawn, separately for each task.
+    resamples : int
+        Number of bootstrap resamples.
+    level : float
+        Confidence level.
+    seed : int
+        Seed of the resampling.
 
-    >>> cases = [[Complexity(e, 0.1, 0.8, e / 0.64, 0.2, 2, 50) for e in (x, x + 0.1)] for x in (0.5, 0.2)]
-    >>> found = compare_task_complexity(*cases)
-    >>> round(found.difference.value, 3), found.probability
+    Returns
+    -------
+    TaskComparison
+        The two tasks, their difference and its test.
+
+    References
+    ----------
+    Gordon S et al. Evaluation of uterine cervix segmentations using ground truth from multiple experts. Comput Med
+    Imaging Graph 2009;33:205–216, 4.2, Fig. 6. doi:10.1016/j.compmedimag.2008.12.002
+    Mann HB, Whitney DR. On a test of whether one of two random variables is stochastically larger than the other. Ann
+    Math Stat 1947;18:50–60. doi:10.1214/aoms/1177730491
+
+    Examples
+    --------
+    >>> import manytruths as mt
+    >>> cases = [[mt.Complexity(e, 0.1, 0.8, e / 0.64, 0.2, 2, 50) for e in (x, x + 0.1)] for x in (0.5, 0.2)]
+    >>> comparison = mt.compare_task_complexity(*cases)
+    >>> round(comparison.difference.value, 3), comparison.probability
     (0.469, 1.0)
     """
     if statistic not in STATISTICS:
@@ -101,17 +137,17 @@ def compare_task_complexity(
         raise CallError(f"level lies between 0 and 1; got {level}")
     whose = subjects or ([f"a{i}" for i in range(len(a))], [f"b{i}" for i in range(len(b))])
     if [len(names) for names in whose] != [len(a), len(b)]:
-        raise CallError(f"subjects= wants {len(a)} and {len(b)} names, one a case; got {[len(w) for w in whose]}")
-    one, two = _task(a, statistic), _task(b, statistic)
-    kept = [_defined(cases, names, statistic) for cases, names in zip((a, b), whose, strict=True)]
-    difference = _interval(one, two, kept, subjects is not None, resamples, level, seed)
-    probability, p = _mann_whitney(one.values, two.values)
-    repeated = subjects is not None and len({*kept[0], *kept[1]}) < one.n + two.n
+        raise CallError(f"subjects= needs {len(a)} and {len(b)} names, one per case; got {[len(w) for w in whose]}")
+    first, second = _summarise(a, statistic), _summarise(b, statistic)
+    kept = [_subjects_with_value(cases, names, statistic) for cases, names in zip((a, b), whose, strict=True)]
+    difference = _difference_interval(first, second, kept, subjects is not None, resamples, level, seed)
+    probability, p = _mann_whitney(first.values, second.values)
+    repeated = subjects is not None and len({*kept[0], *kept[1]}) < first.n + second.n
     notes = (rater_note(case for case in (*a, *b) if not case.reason), DEPENDENT if repeated else "")
-    return TaskComparison(statistic, one, two, difference, probability, p, "; ".join(filter(None, notes)))
+    return TaskComparison(statistic, first, second, difference, probability, p, "; ".join(filter(None, notes)))
 
 
-def _task(cases: Sequence[Complexity], statistic: str) -> TaskComplexity:
+def _summarise(cases: Sequence[Complexity], statistic: str) -> TaskComplexity:
     values = tuple(v for case in cases if not reason(v := float(getattr(case, statistic))))
     apart = sum(case.code == NO_OVERLAP for case in cases)
     mean = float(np.mean(values)) if values else Undefined(EMPTY)
@@ -119,12 +155,12 @@ def _task(cases: Sequence[Complexity], statistic: str) -> TaskComplexity:
     return TaskComplexity(values, mean, std if values else Undefined(EMPTY), apart, len(cases) - len(values) - apart)
 
 
-def _defined(cases: Sequence[Complexity], names: Sequence[str], statistic: str) -> list[str]:
+def _subjects_with_value(cases: Sequence[Complexity], names: Sequence[str], statistic: str) -> list[str]:
     """The subjects of the cases that have a value."""
     return [name for case, name in zip(cases, names, strict=True) if not reason(getattr(case, statistic))]
 
 
-def _interval(
+def _difference_interval(
     a: TaskComplexity,
     b: TaskComplexity,
     subjects: list[list[str]],
@@ -140,14 +176,14 @@ def _interval(
         refused = undefined_like(value, "too_few_subjects", f"a task has {fewest}")
         return Interval(value, refused, refused, level, "percentile", n)
     random = np.random.default_rng(seed)
-    drawn = _drawn(subjects, together, resamples, random)
+    drawn = _draw_cases(subjects, together, resamples, random)
     means = [_means(task.values, weights) for task, weights in zip((a, b), drawn, strict=True)]
     apart = means[0] - means[1]
     low, high = np.nanquantile(apart, [(1 - level) / 2, (1 + level) / 2])
     return Interval(value, float(low), float(high), level, "percentile", n, int(np.isnan(apart).sum()))
 
 
-def _drawn(subjects: list[list[str]], together: bool, resamples: int, random: np.random.Generator) -> list[Values]:
+def _draw_cases(subjects: list[list[str]], together: bool, resamples: int, random: np.random.Generator) -> list[Values]:
     """How often each case of a and of b is drawn in each resample."""
     pools = [sorted({*subjects[0], *subjects[1]})] if together else [sorted(set(names)) for names in subjects]
     weights = [random.multinomial(len(p), np.full(len(p), 1 / len(p)), size=resamples) for p in pools]
@@ -163,12 +199,12 @@ def _means(values: Sequence[float], weights: Values) -> Values:
 
 
 def _mann_whitney(a: Sequence[float], b: Sequence[float]) -> tuple[float, float]:
-    """The chance that a is more complex than b, and p."""
+    """The probability that a is more complex than b, and p."""
     if not a or not b:
         return Undefined(EMPTY), Undefined(EMPTY)
     if min(*a, *b) == max(*a, *b):
         return 0.5, 1.0
     from scipy.stats import mannwhitneyu
 
-    found = mannwhitneyu(a, b, alternative="two-sided")
-    return float(found.statistic / (len(a) * len(b))), float(found.pvalue)
+    test = mannwhitneyu(a, b, alternative="two-sided")
+    return float(test.statistic / (len(a) * len(b))), float(test.pvalue)

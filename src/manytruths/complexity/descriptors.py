@@ -1,24 +1,18 @@
-"""Complexity of a case: how far the raters' markings leave it open what is true.
+"""Complexity of a case: how far the raters' markings leave the truth open.
 
 W is STAPLE's map of the modified background, stretched linearly so that its smallest value over the counted items
-is 0 and its largest 1. Over the n items that anybody marked, with h the shares of 100 bins of W ::
+is 0 and its largest 1. Over the n items that any rater marked, with h the shares of 100 bins of W ::
 
     entropy = − Σ h log h              std = √(Σ (W − mean)² / (n − 1))
     ESM     = entropy / mean²          SSM = std / mean²
 
-Complete agreement has entropy 0 and mean 1; low entropy with a low mean is strong disagreement. More raters make more
-values of W, so that only cases with equally many raters can be compared.
-
-STAPLE has the prior ``prevalence``: it is ITK's, which Gordon used, and gives his Table 1. On the modified background
-``marked`` would be ½ whatever was drawn, and take a large marking around a small one for agreement.
+STAPLE has the prior ``prevalence``: it is ITK's, which Gordon used, and gives Gordon's Table 1. On the modified
+background ``marked`` would be ½ whatever was drawn, and take a large marking around a small one for agreement.
 
 Bins are k/100 ≤ W < (k + 1)/100, the last with 1; W is rounded to six places first, as STAPLE with two raters often
 ends at ½, an edge, up to where EM stops. Where W is equal everywhere there is nothing to stretch: if everybody marked
 every item it is 1, complete agreement; else STAPLE learned nothing (the raters overlap no more than by chance), and
 complexity is undefined.
-
-Gordon S et al. Evaluation of uterine cervix segmentations using ground truth from multiple experts. Comput Med
-Imaging Graph 2009;33:205–216, 3.1. doi:10.1016/j.compmedimag.2008.12.002
 """
 
 from __future__ import annotations
@@ -55,24 +49,36 @@ UPSIDE_DOWN = "hardly any overlap: to STAPLE, what all raters marked is not the 
 
 @dataclass(frozen=True)
 class Complexity:
-    """How complex one case is; undefined, with the reason, where nothing can be said."""
+    """Complexity of one case; its numbers are :class:`Undefined` where it cannot be computed.
+
+    Attributes
+    ----------
+    entropy : float
+        Entropy of the histogram of W inside the union of markings, in nats: 0 to log 100.
+    std : float
+        Sample standard deviation of W there; undefined for a single pixel.
+    mean : float
+        Mean of W there.
+    esm : float
+        Entropy scaled by mean: high where raters differ.
+    ssm : float
+        Standard deviation scaled by mean: likewise.
+    raters : int
+        Number of raters who rated anything.
+    items : int
+        Number of pixels that any rater marked.
+    note : str
+        What to know before using it.
+    """
 
     entropy: float
-    """Of the histogram of W inside the union of markings, in nats: 0 to log 100."""
     std: float
-    """Sample standard deviation of W there; undefined for a single item."""
     mean: float
-    """Mean of W there."""
     esm: float
-    """Entropy scaled by mean: high where raters differ."""
     ssm: float
-    """Standard deviation scaled by mean: likewise."""
     raters: int
-    """How many rated anything."""
     items: int
-    """How many items anybody marked."""
     note: str = ""
-    """What to know before using it."""
 
     @property
     def reason(self) -> str:
@@ -86,69 +92,90 @@ class Complexity:
 
 
 def case_complexity(tally: Tally) -> Complexity:
-    """How complex a case is; all labels but background count as marked, and only raters in their first session.
+    """Compute how complex a case is, from STAPLE's map of the modified background.
 
-    Undefined where fewer than two raters rated, nobody marked, no item was marked by two (Gordon leaves such cases
-    out, as STAPLE then follows whoever marked most), or STAPLE holds every item for equally likely.
+    Complete agreement has entropy 0 and mean 1; low entropy with a low mean is strong disagreement. More raters make
+    more values of the map, so that only cases with equally many raters can be compared. All labels but background count
+    as marked, and raters in their first session only.
 
+    Parameters
+    ----------
+    tally : Tally
+        Table of one case, of the whole image.
+
+    Returns
+    -------
+    Complexity
+        The descriptors. Undefined where fewer than two raters rated, nobody marked, no pixel was marked by two (Gordon
+        leaves such cases out, as STAPLE then follows whoever marked most), or STAPLE finds every pixel equally likely.
+
+    References
+    ----------
+    Gordon S et al. Evaluation of uterine cervix segmentations using ground truth from multiple experts. Comput Med
+    Imaging Graph 2009;33:205–216, 3.1. doi:10.1016/j.compmedimag.2008.12.002
+
+    Examples
+    --------
     >>> import manytruths as mt
     >>> a, b = [1] * 6 + [0] * 14, [1] * 4 + [0] * 16
-    >>> found = case_complexity(mt.tally({"A": a, "B": b}))
-    >>> round(found.entropy, 4), round(found.mean, 4), round(found.esm, 4), found.items
+    >>> complexity = mt.case_complexity(mt.tally({"A": a, "B": b}))
+    >>> round(complexity.entropy, 4), round(complexity.mean, 4), round(complexity.esm, 4), complexity.items
     (0.6365, 0.8333, 0.9166, 6)
-    >>> case_complexity(mt.tally({"A": a, "B": a})).entropy
+    >>> mt.case_complexity(mt.tally({"A": a, "B": a})).entropy
     0.0
     """
-    own = _marks(tally)
+    own = _rater_marks(tally)
     table = own.restrict("modified_background")
     inside = table.marked > 0
     counts = table.counts[inside]
-    raters, items = _present(own), int(counts.sum())
-    why = _why_not(table, raters)
-    if why:
-        return _undefined(why, raters, items)
-    found = staple(table, "prevalence")
-    values = _stretched(np.asarray(found.probability))
+    raters, items = _count_raters(own), int(counts.sum())
+    code = _missing_reason(table, raters)
+    if code:
+        return _undefined(code, raters, items)
+    fit = staple(table, "prevalence")
+    values = _stretch(np.asarray(fit.probability))
     if values.max() < 1 - FLAT:
         return _undefined(NO_TRUTH, raters, items)
-    entropy, std, mean = _described(values[inside], counts, items)
+    entropy, std, mean = _describe(values[inside], counts, items)
     square, low = mean**2, "mean_zero"
     ssm = std if reason(std) else ratio(std, square, low)
-    return Complexity(entropy, std, mean, ratio(entropy, square, low), ssm, raters, items, _note(table, values, found))
+    return Complexity(entropy, std, mean, ratio(entropy, square, low), ssm, raters, items, _note(table, values, fit))
 
 
-def _marks(tally: Tally) -> Tally:
+def _rater_marks(tally: Tally) -> Tally:
     """What the raters marked, and nothing else."""
     if tally.labels.background is None:
-        raise CallError(f"complexity is for marks on a background; the labels are {', '.join(tally.labels.describe())}")
+        raise CallError(
+            f"complexity needs background (0) among the labels; there are {', '.join(tally.labels.describe())}"
+        )
     if tally.region == "union":
-        raise CallError("complexity wants background around the union, which this table lacks: count the whole image")
+        raise CallError("complexity needs background around the union, which this tally lacks: count the whole image")
     return tally.project(tally.columns[i] for i in tally.raters).foreground()
 
 
-def _present(table: Tally) -> int:
+def _count_raters(table: Tally) -> int:
     return int((table.patterns != VOID).any(axis=0).sum())
 
 
-def _why_not(table: Tally, raters: int) -> str:
+def _missing_reason(table: Tally, raters: int) -> str:
     if raters < 2:
         return ALONE
     most = table.marked.max(initial=0)
     return NOBODY if most == 0 else NO_OVERLAP if most == 1 else ""
 
 
-def _undefined(why: str, raters: int, items: int) -> Complexity:
-    nothing = Undefined(why)
+def _undefined(code: str, raters: int, items: int) -> Complexity:
+    nothing = Undefined(code)
     return Complexity(nothing, nothing, nothing, nothing, nothing, raters, items)
 
 
-def _stretched(values: Values) -> Values:
+def _stretch(values: Values) -> Values:
     """From 0 to 1; as they are where they are all equal."""
     low, high = values.min(), values.max()
     return np.asarray((values - low) / (high - low)) if high - low >= FLAT else values
 
 
-def _described(values: Values, counts: NDArray[np.int64], items: int) -> tuple[float, float, float]:
+def _describe(values: Values, counts: NDArray[np.int64], items: int) -> tuple[float, float, float]:
     """Entropy, standard deviation and mean of values that occur so often."""
     bins = np.minimum(np.rint(values / PLACES).astype(np.int64) // round(1 / PLACES / BINS), BINS - 1)
     shares = np.bincount(bins, counts) / items
@@ -159,8 +186,8 @@ def _described(values: Values, counts: NDArray[np.int64], items: int) -> tuple[f
     return abs(float(shares @ np.log(shares))), std, mean
 
 
-def _note(table: Tally, values: Values, found: Staple) -> str:
-    notes = [f"STAPLE did not converge in {found.iterations} iterations"] if found.ended == "stopped" else []
+def _note(table: Tally, values: Values, fit: Staple) -> str:
+    notes = [f"STAPLE did not converge in {fit.iterations} iterations"] if fit.ended == "stopped" else []
     shared = values[(table.marked > 1) & (table.marked == table.rated)]
     if len(shared) and shared.max() < 1 - PLACES:
         notes.append(UPSIDE_DOWN)

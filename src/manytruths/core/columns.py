@@ -1,4 +1,4 @@
-"""Who decided (a column of a tally), and how large an item is."""
+"""Columns of a tally (who decided), and the size of an item."""
 
 from __future__ import annotations
 
@@ -24,13 +24,24 @@ def natural_key(text: str) -> tuple[tuple[int, int, str], ...]:
 
 @dataclass(frozen=True)
 class Column:
-    """One source of decisions: a rater (perhaps in one of several sessions), an algorithm or a reference."""
+    """One source of decisions: a rater in one session, an algorithm, or a reference standard.
+
+    Parameters
+    ----------
+    name : str
+        Name of the rater, algorithm or reference standard.
+    role : {"rater", "algorithm", "reference"}
+        What the column is.
+    session : str
+        Of a rater who read several times: which reading.
+    left_out : str
+        Of a reference standard: the rater without whom it was made.
+    """
 
     name: str
     role: Role = "rater"
     session: str = ""
     left_out: str = ""
-    """Of a reference: the rater without whom it was made."""
 
     def __post_init__(self) -> None:
         if self.role not in ROLES:
@@ -48,7 +59,15 @@ class Column:
 
 @dataclass(frozen=True)
 class Unit:
-    """The size of one item: ``Unit(0.25, "mm²")``."""
+    """The size of one item: ``Unit(0.25, "mm²")``.
+
+    Parameters
+    ----------
+    size : float
+        Area or volume of one pixel or voxel.
+    name : str
+        Name of the unit.
+    """
 
     size: float
     name: str

@@ -27,7 +27,7 @@ from .mask_arrays import (
     gather_inputs,
     run_starts,
 )
-from .tally import REGIONS, Tally, merge_rows
+from .tally import REGIONS, Counts, Rows, Tally, merge_rows
 
 MAX_DENSE_COLUMNS = 6
 """All subsets of this many are looked at: beyond it, runs are faster."""
@@ -52,27 +52,35 @@ def tally(
 
     Parameters
     ----------
-    masks
-        One array a rater, of any dimension and memory order: a list, a stack, or ``{rater: mask}``;
+    masks : dict, sequence or numpy.ndarray
+        One array per rater, of any dimension and memory order: a list, a stack, or ``{rater: mask}``;
         ``{(rater, session): mask}`` for repeated readings. None stands for a rater who was absent.
         Where a masked array is masked, the rater did not rate.
-    raters
+    raters : sequence of str or "exchangeable", optional
         Names, in the order of the masks; or ``"exchangeable"`` where slots are not people.
-    labels
+    labels : Labels, dict or iterable of int, optional
         The values allowed, ``{1: "gland"}`` or a :class:`Labels`; by default those that occur.
-    predictions, references
-        Further columns by name. A prediction is scored by being one more column.
-    region
-        ``"whole"``, ``"union"``, ``"modified_background"``, or a mask of the items to count.
-    unit
-        The size of an item, ``(0.25, "mm²")``.
-    void
+    predictions, references : dict, optional
+        Masks of algorithms and reference standards by name. A prediction is scored by being one more column.
+    region : str or array_like
+        ``"whole"``, ``"union"``, ``"modified_background"``, or a mask of the pixels to count.
+    unit : Unit or tuple, optional
+        The size of a pixel, ``(0.25, "mm²")``.
+    void : int, optional
         The value that means "not rated".
-    foreground
+    foreground : "any", optional
         ``"any"`` unites all labels but 0.
 
+    Returns
+    -------
+    Tally
+        The table that all statistics read.
+
+    Examples
+    --------
+    >>> import manytruths as mt
     >>> a, b = [[1, 1, 0, 0]], [[1, 0, 0, 0]]
-    >>> print(tally({"A": a, "B": b}).to_csv().partition("\\n")[2])
+    >>> print(mt.tally({"A": a, "B": b}).to_csv().partition("\\n")[2])
     A,B,count
     0,0,2
     1,0,1
@@ -85,11 +93,15 @@ def tally(
         raise CallError("a tally needs at least one rater")
     declared = None if labels is None else Labels.of(labels)
     coder = Coder([str(inputs.columns[i]) for i in inputs.present], declared, void, foreground == "any")
-    rows, counts, found = _count(inputs, coder, _region_mask(region, inputs))
+    rows, counts, used = _count(inputs, coder, _region_mask(region, inputs))
     unit = Unit(*unit) if isinstance(unit, tuple | list) else unit
     name = "whole" if isinstance(region, str) else "mask"
-    table = Tally(inputs.columns, found, rows, counts, name, unit, isinstance(raters, str) and raters == "exchangeable")
-    return _restricted(table, region) if isinstance(region, str) else table
+    table = Tally(inputs.columns, used, rows, counts, name, unit, isinstance(raters, str) and raters == "exchangeable")
+    if not isinstance(region, str) or region == "whole":
+        return table
+    if region == "modified_background" and (table.role("algorithm") or table.role("reference")):
+        raise CallError("region='modified_background' with predictions needs a band of pixels; give region= as a mask")
+    return table.restrict(region)
 
 
 def _region_mask(region: str | ArrayLike, inputs: Inputs) -> Array | None:
@@ -101,36 +113,30 @@ def _region_mask(region: str | ArrayLike, inputs: Inputs) -> Array | None:
     if mask.shape != inputs.shape:
         raise GridError(f"the region is {format_shape(mask.shape)} but the masks are {format_shape(inputs.shape)}")
     if not mask.any():
-        raise InputError("the region is empty: no item of it is set, so that there is nothing to count")
+        raise InputError("the region is empty: no pixel of it is set, so there is nothing to count")
     return mask
 
 
-def _restricted(table: Tally, region: str) -> Tally:
-    if region == "modified_background" and (table.role("algorithm") or table.role("reference")):
-        raise CallError("modified_background with predictions needs a band of pixels; give it as a mask region")
-    return table if region == "whole" else table.restrict(region)
-
-
-def _count(inputs: Inputs, coder: Coder, region: Array | None) -> tuple[NDArray[np.uint8], NDArray[np.int64], Labels]:
+def _count(inputs: Inputs, coder: Coder, region: Array | None) -> tuple[Rows, Counts, Labels]:
     """Rows over all columns, in final codes."""
     present = inputs.present
     arrays = [fill_masked(inputs.arrays[i]) for i in present]
-    parts = list(_parts(arrays + ([region] if region is not None else []), len(present), coder))
+    parts = list(_count_batches(arrays + ([region] if region is not None else []), len(present), coder))
     codes = np.concatenate([p for p, _ in parts]) if parts else np.empty((0, len(present)), np.uint8)
     counts = np.concatenate([c for _, c in parts]) if parts else np.empty(0, np.int64)
-    found = coder.labels()
+    labels = coder.labels()
     rows = np.full((len(codes), len(inputs.columns)), VOID, np.uint8)
-    rows[:, present] = coder.table(found)[codes]
-    return rows, counts, found
+    rows[:, present] = coder.table(labels)[codes]
+    return rows, counts, labels
 
 
-def _parts(arrays: list[Array], columns: int, coder: Coder) -> Iterator[tuple[NDArray[np.uint8], NDArray[np.int64]]]:
+def _count_batches(arrays: list[Array], columns: int, coder: Coder) -> Iterator[tuple[Rows, Counts]]:
     """Rows, a batch of blocks at a time; all but the last batch merged, since the tally merges again."""
-    codes: list[NDArray[np.uint8]] = []
-    lengths: list[NDArray[np.int64]] = []
+    codes: list[Rows] = []
+    lengths: list[Counts] = []
     waiting = 0
     for block in flat_blocks(arrays):
-        values, length = dense_patterns(block) or _runs(block)
+        values, length = dense_patterns(block) or _run_patterns(block)
         if len(arrays) > columns:
             inside = values[-1].astype(bool)
             values, length = [v[inside] for v in values[:-1]], length[inside]
@@ -138,21 +144,15 @@ def _parts(arrays: list[Array], columns: int, coder: Coder) -> Iterator[tuple[ND
         lengths.append(length)
         waiting += len(length)
         if waiting > _PENDING:
-            yield _merged(codes, lengths, coder)
+            yield merge_rows(np.concatenate(codes, axis=1).T, np.concatenate(lengths), len(coder.codes))
             codes, lengths, waiting = [], [], 0
     if waiting:
         yield np.concatenate(codes, axis=1).T, np.concatenate(lengths)
 
 
-def _runs(block: list[Array]) -> tuple[list[Array], NDArray[np.int64]]:
+def _run_patterns(block: list[Array]) -> tuple[list[Array], NDArray[np.int64]]:
     starts = run_starts(block)
     return [a[starts] for a in block], np.diff(starts, append=len(block[0]))
-
-
-def _merged(
-    codes: list[NDArray[np.uint8]], lengths: list[NDArray[np.int64]], coder: Coder
-) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    return merge_rows(np.concatenate(codes, axis=1).T, np.concatenate(lengths), len(coder.codes))
 
 
 def dense_patterns(block: Sequence[Array]) -> tuple[list[Array], NDArray[np.int64]] | None:

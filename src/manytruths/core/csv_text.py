@@ -25,7 +25,7 @@ _SIGNED = re.compile(r"""[+-](?<=[,\n"][+-])(?!(?:\d+(?:\.\d*)?(?:[eE][+-]?\d+)?
 
 
 def escape_cell(text: str) -> str:
-    """A name such as ``=cmd`` with an apostrophe before it, which spreadsheets take for "this is text".
+    """A text such as ``=cmd`` with an apostrophe before it, which tells spreadsheets that it is text.
 
     Numbers stay as they are. :func:`unescape_cell` takes the apostrophe away again.
 
@@ -38,7 +38,7 @@ def escape_cell(text: str) -> str:
 
 
 def may_need_escaping(table: str) -> bool:
-    """Whether CSV may hold a cell that :func:`escape_cell` changes; never wrong where it says no."""
+    """Whether CSV text may hold a cell that :func:`escape_cell` changes; never wrong where it says no."""
     return any(sign in table for sign in "=@\t\r'") or _SIGNED.search(f"\n{table}") is not None
 
 
@@ -57,7 +57,7 @@ VERSION = 1
 def to_csv(tally: Tally) -> str:
     """See :meth:`Tally.to_csv`."""
     out = io.StringIO()
-    out.write("# " + json.dumps(_head(tally), ensure_ascii=False) + "\n")
+    out.write("# " + json.dumps(_header(tally), ensure_ascii=False) + "\n")
     write = csv.writer(out, lineterminator="\n")
     write.writerow([*(escape_cell(str(c).replace("\r", "\n")) for c in tally.columns), "count"])
     value = dict(enumerate(tally.labels.values)) | {VOID: ""}
@@ -66,7 +66,7 @@ def to_csv(tally: Tally) -> str:
     return out.getvalue()
 
 
-def _head(tally: Tally) -> dict[str, Any]:
+def _header(tally: Tally) -> dict[str, Any]:
     return {
         "manytruths_tally": VERSION,
         "columns": [[c.name, c.role, c.session, *filter(None, [c.left_out])] for c in tally.columns],
@@ -87,23 +87,23 @@ def from_csv(text: str) -> Tally:
         columns = tuple(Column(*c) for c in head["columns"])
         labels = Labels(*map(tuple, head["labels"]))
         unit = Unit(*head["unit"]) if head["unit"] else None
-        rows, counts = _rows(rest, columns, labels)
+        rows, counts = _parse_rows(rest, columns, labels)
         return Tally(columns, labels, rows, counts, head["region"], unit, head["exchangeable"])
     except ManytruthsError:
         raise
     except (ValueError, KeyError, TypeError, AttributeError, csv.Error) as error:
         raise FormatError(
-            f"not a tally written by manytruths: {error}; the first line wants '# {{\"manytruths_tally\": 1, …}}'"
+            f"not a tally written by manytruths: {error}; the first line must be '# {{\"manytruths_tally\": 1, …}}'"
         ) from None
 
 
-def _rows(text: str, columns: tuple[Column, ...], labels: Labels) -> tuple[Rows, Counts]:
+def _parse_rows(text: str, columns: tuple[Column, ...], labels: Labels) -> tuple[Rows, Counts]:
     code = {str(v): c for c, v in enumerate(labels.values)} | {"": VOID}
     lines = list(csv.reader(io.StringIO(text)))[1:]
     for number, line in enumerate(lines, start=3):
         if len(line) != len(columns) + 1 or any(cell not in code for cell in line[:-1]) or not line[-1].isdecimal():
             raise FormatError(
-                f"line {number} of the tally: wanted {len(columns)} labels of {', '.join(code)[:60]} and a count; "
+                f"line {number} of the tally: needs {len(columns)} labels of {', '.join(code)[:60]} and a count; "
                 f"got {','.join(line)[:80]!r}"
             )
     rows = np.array([[code[cell] for cell in line[:-1]] for line in lines], np.uint8).reshape(-1, len(columns))

@@ -11,7 +11,7 @@
     │   └── TooLarge      a case that does not fit into memory (also a MemoryError)
     └── CallError         the call itself is wrong (also a ValueError): the command line exits 2
 
-Every message says where, what was found, what was wanted, and what to do.
+Every message says which argument or file is meant, what it holds, what is needed, and what to do.
 """
 
 import errno
@@ -26,7 +26,7 @@ OTHER_LOCALE = "cannot be read in this locale (set PYTHONUTF8=1)"
 
 
 class ManytruthsError(Exception):
-    """Whatever manytruths raises on purpose."""
+    """Base of all errors that manytruths raises on purpose."""
 
 
 class InputError(ManytruthsError):
@@ -38,15 +38,15 @@ class FormatError(InputError):
 
 
 class GridError(InputError):
-    """Sizes, spacings or affines that differ between masks of one case."""
+    """Sizes, spacings or affines differ between masks of one case."""
 
 
 class LabelError(InputError):
-    """Values that are no labels, or labels that were not declared."""
+    """Values are not labels, or labels were not declared."""
 
 
 class StudyError(InputError):
-    """Files, cases or raters that do not make a study."""
+    """Files, cases or raters do not make a study."""
 
 
 class TooLarge(InputError, MemoryError):
@@ -67,14 +67,14 @@ class TooLarge(InputError, MemoryError):
 
 
 class CallError(ManytruthsError, ValueError):
-    """A function or a verb was called in a way that has no answer."""
+    """A function or a command was called with arguments that cannot be used."""
 
 
 _NO_MEMORY = re.compile(r"failed to map segment|[Cc]an(no|')t allocate memory|out of memory|can't start new thread")
 
 
 def find_memory_error(error: BaseException | None) -> BaseException | None:
-    """What is short of memory in an error or in what it came of, also where that is not told."""
+    """The error in a chain that comes from a lack of memory, also where it is not named; None where there is none."""
     while error is not None:
         if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
             return error
@@ -86,17 +86,17 @@ def find_memory_error(error: BaseException | None) -> BaseException | None:
 
 
 def raise_error(error: ManytruthsError) -> None:
-    """Raise; what is given instead where problems are collected, not raised, is a function that keeps them."""
+    """Raise the error: the default of functions that may be given one that collects problems instead."""
     raise error
 
 
 def one_line(text: str) -> str:
-    """A message as it is printed: names in it may hold anything, and neither end the line nor steer the terminal."""
+    """A message as it is printed: names in it may hold anything, and neither end the line nor control the terminal."""
     return _UNSEEN.sub(lambda sign: repr(sign[0])[1:-1], text)
 
 
 def find_name_fault(name: str) -> str:
-    """Why a name cannot be one that is printed, written to tables and found again; empty where it can.
+    """Why a name cannot be printed, written to tables and read back; empty where it can.
 
     >>> find_name_fault("p01 ü"), find_name_fault("p\\udcff"), find_name_fault("p\\n1")
     ('', 'is not UTF-8', 'holds a sign that is not seen')

@@ -1,4 +1,4 @@
-"""Label sets and VOID."""
+"""Label sets, and the code of "not rated"."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ VOID = 255
 """The code of "not rated" in the rows of a tally; never the same as background."""
 
 MAX_LABELS = 255
-"""Codes are bytes and VOID takes one."""
+"""Codes are bytes, and VOID takes one of them."""
 
 
 @dataclass(frozen=True)
@@ -20,13 +20,15 @@ class Labels:
 
     Parameters
     ----------
-    values
+    values : tuple of int
         Distinct non-negative integers, as they stand in the files. 0 is background.
-    names
-        One each; by default ``background`` for 0 and the value itself for the others.
-    numbers
+    names : tuple of str
+        One per value; by default ``background`` for 0 and the value itself for the others.
+    numbers : tuple of float
         What each label measures (a rank, a confidence, a grey level); by default its value.
 
+    Examples
+    --------
     >>> Labels((0, 1, 2), names=("background", "gland", "tumour")).index("tumour")
     2
     """
@@ -46,13 +48,26 @@ class Labels:
         names = tuple(self.names) or tuple("background" if v == 0 else str(v) for v in values)
         numbers = tuple(float(x) for x in self.numbers) or tuple(float(v) for v in values)
         if not len(values) == len(names) == len(numbers) or len(set(names)) < len(names):
-            raise LabelError(f"one distinct name and one number a label; got values {values}, {names}, {numbers}")
+            raise LabelError(
+                f"labels need one distinct name and one number each; got values {values}, {names}, {numbers}"
+            )
         for field, value in (("values", values), ("names", names), ("numbers", numbers)):
             object.__setattr__(self, field, value)
 
     @classmethod
     def of(cls, labels: Labels | Mapping[int, str] | Iterable[int]) -> Labels:
-        """Labels from what a user would write: values, or ``{value: name}`` with background implied."""
+        """Make labels of what a user writes.
+
+        Parameters
+        ----------
+        labels : Labels, mapping or iterable of int
+            Labels as they are, ``{value: name}`` with background implied, or values.
+
+        Returns
+        -------
+        Labels
+            The label set.
+        """
         if isinstance(labels, Labels):
             return labels
         if isinstance(labels, Mapping):
@@ -87,7 +102,7 @@ class Labels:
         return [f"{v}={n}" if str(v) != n else n for v, n in zip(self.values, self.names, strict=True)]
 
     def union(self, other: Labels) -> Labels:
-        """Both sets in one; the same value under two names is an error."""
+        """Both sets in one; raises LabelError where a value has two names."""
         if self == other:
             return self
         merged: dict[int, tuple[str, float]] = {}
@@ -95,7 +110,7 @@ class Labels:
             for value, name, number in zip(labels.values, labels.names, labels.numbers, strict=True):
                 if merged.setdefault(value, (name, number)) != (name, number):
                     raise LabelError(
-                        f"label {value} is {merged[value][0]!r} in one table and {name!r} in the other; "
+                        f"label {value} is {merged[value][0]!r} in one tally and {name!r} in the other; "
                         "give both the same labels"
                     )
         values = tuple(sorted(merged))

@@ -40,20 +40,20 @@ class Inputs:
 
 
 def gather_inputs(masks: Masks, raters: object, predictions: object, references: object) -> Inputs:
-    """Columns in the order given: raters, algorithms, references; one shape, or an error that says who differs."""
-    pairs = [*_named(masks, raters), *_by_name(predictions, "algorithm"), *_by_name(references, "reference")]
+    """Columns in the order given: raters, algorithms, references; their arrays must have one shape."""
+    pairs = [*_name_masks(masks, raters), *_by_name(predictions, "algorithm"), *_by_name(references, "reference")]
     columns, arrays = tuple(c for c, _ in pairs), tuple(_array(c, a) for c, a in pairs)
     inputs = Inputs(columns, arrays)
     if not inputs.present:
         raise CallError("there is no mask: every column is absent")
-    _same_shape(inputs)
+    _check_shapes(inputs)
     return inputs
 
 
-def _named(masks: Masks, raters: object) -> list[tuple[Column, MaskInput]]:
+def _name_masks(masks: Masks, raters: object) -> list[tuple[Column, MaskInput]]:
     if isinstance(masks, Mapping):
         if raters is not None and raters != "exchangeable":
-            raise CallError("masks given by name already say who the raters are; leave raters= out")
+            raise CallError("masks given by name already name the raters; leave raters= out")
         return [(_column(key, "rater"), mask) for key, mask in masks.items()]
     if isinstance(raters, str) and raters != "exchangeable":
         raise CallError(f"raters= is a list of names, or 'exchangeable'; got {raters!r}")
@@ -94,7 +94,7 @@ def _array(column: Column, mask: MaskInput) -> Array | None:
     return array
 
 
-def _same_shape(inputs: Inputs) -> None:
+def _check_shapes(inputs: Inputs) -> None:
     first = inputs.present[0]
     for i in inputs.present:
         array = inputs.arrays[i]
@@ -107,7 +107,7 @@ def _same_shape(inputs: Inputs) -> None:
 
 
 def fill_masked(array: Array | None) -> Array:
-    """Masked items of a masked array as a value that no label has."""
+    """The array with the masked items of a masked array as a value that no label has."""
     assert array is not None
     if not isinstance(array, np.ma.MaskedArray):
         return array
@@ -140,10 +140,10 @@ def flat_blocks(arrays: Sequence[Array]) -> Iterator[list[Array]]:
         for start in range(0, flat[0].size, BLOCK):
             yield [a[start : start + BLOCK] for a in flat]
     else:
-        yield from _slabs(arrays)
+        yield from _slab_blocks(arrays)
 
 
-def _slabs(arrays: Sequence[Array]) -> Iterator[list[Array]]:
+def _slab_blocks(arrays: Sequence[Array]) -> Iterator[list[Array]]:
     """Slices along the first axis, thin enough to be copied one at a time."""
     length = arrays[0].shape[0]
     inner = arrays[0][0].size if length else 0
@@ -180,13 +180,13 @@ _BYTES = (np.uint8, np.bool_)
 
 
 class Coder:
-    """Turns values into byte codes, learning the labels as it meets them, or holding to those declared.
+    """Turns values into byte codes; learns the labels as they occur, or accepts only those declared.
 
     With ``foreground`` every value but 0 is code 1, however many there are: objects may be numbered by the thousand.
     """
 
     def __init__(self, names: Sequence[str], labels: Labels | None, void: int | None, foreground: bool = False) -> None:
-        labels = _united(labels) if foreground else labels
+        labels = _unite_labels(labels) if foreground else labels
         self.names, self.declared, self.foreground = names, labels, foreground
         self.void = {HIDDEN} if void is None else {HIDDEN, void}
         self.codes: dict[int, int] = {v: c for c, v in enumerate(labels.values)} if labels else {}
@@ -212,10 +212,10 @@ class Coder:
         if column.dtype.kind not in "iuf":
             raise LabelError(f"{name}: a mask holds integers; got an array of {column.dtype}")
         if column.dtype.kind == "f" and not (np.isfinite(column) & (np.floor(column) == column)).all():
-            self._refuse(name, column)
+            self._raise_bad_values(name, column)
         values, where = np.unique(column, return_inverse=True)
         if any(v < 0 and v not in self.void for v in values[:3].tolist()):
-            self._refuse(name, column)
+            self._raise_bad_values(name, column)
         return np.array([self._code(name, int(v)) for v in values], np.uint8)[where]
 
     def _code(self, name: str, value: int) -> int:
@@ -228,28 +228,28 @@ class Coder:
             return code
         if self.declared is not None:
             raise LabelError(
-                f"{name}: found the value {value}, which is not among the labels declared "
-                f"({', '.join(self.declared.describe())}); declare it, or unite all with foreground='any'"
+                f"{name}: found the value {value}, which is not among the declared labels "
+                f"({', '.join(self.declared.describe())}); declare it, or unite all labels with foreground='any'"
             )
         if len(self.codes) >= MAX_LABELS:
-            found = ", ".join(map(str, sorted(self.codes)[:12]))
+            some = ", ".join(map(str, sorted(self.codes)[:12]))
             raise LabelError(
-                f"{name}: more than {MAX_LABELS} distinct values ({found}, …): this is a picture, not a mask"
+                f"{name}: more than {MAX_LABELS} distinct values ({some}, …): this is a picture, not a mask"
             )
         self.codes[value] = code = len(self.codes)
         return code
 
-    def _refuse(self, name: str, column: Array) -> None:
+    def _raise_bad_values(self, name: str, column: Array) -> None:
         fine = np.isfinite(column) & (np.floor(column) == column) & (column >= 0)
         bad = column[~(fine | np.isin(column, list(self.void)))]
-        found = ", ".join(f"{v:g}" for v in np.unique(bad)[:5])
+        some = ", ".join(f"{v:g}" for v in np.unique(bad)[:5])
         raise LabelError(
-            f"{name}: labels are non-negative integers, but the mask holds {found}; "
-            "where that means 'not rated', say so with void=, or give a masked array"
+            f"{name}: labels are non-negative integers, but the mask holds {some}; "
+            "if that means 'not rated', give it as void=, or give a masked array"
         )
 
     def labels(self) -> Labels:
-        """The labels declared, or those met; a lone label gets a background beside it."""
+        """The labels declared, or those that occurred; a lone label gets a background beside it."""
         if self.declared is not None:
             return self.declared
         met = set(self.codes)
@@ -263,7 +263,7 @@ class Coder:
         return table
 
 
-def _united(labels: Labels | None) -> Labels:
+def _unite_labels(labels: Labels | None) -> Labels:
     """Background and the rest; a lone label keeps its name."""
     marks = [labels.names[code] for code in labels.marks] if labels else []
     lone = len(marks) == 1 and not marks[0].isdecimal()

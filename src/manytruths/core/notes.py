@@ -1,4 +1,4 @@
-"""What there is to know about a result, as sentences that programs can tell apart."""
+"""Notes: sentences about a result, which programs tell apart by a code."""
 
 from __future__ import annotations
 

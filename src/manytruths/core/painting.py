@@ -15,9 +15,16 @@ from .tally import Tally
 
 
 class PatternValues(np.ndarray[Any, Any]):
-    """An array with one value a pattern of ``tally``, ready to be painted.
+    """An array with one value per pattern of a tally, ready for :func:`paint`.
 
-    Whatever is computed of it item by item (``1 - values``, ``values > 0.9``) stays so; a part of it does not.
+    Whatever is computed of it element by element (``1 - values``, ``values > 0.9``) stays one; a part of it does not.
+
+    Parameters
+    ----------
+    values : array_like
+        One value per pattern.
+    tally : Tally or None
+        The table whose patterns they belong to.
     """
 
     tally: Tally | None
@@ -48,36 +55,49 @@ def paint(
     fill: float | None = None,
     foreground: str | None = None,
 ) -> NDArray[Any]:
-    """The map whose every item shows the value of its pattern.
+    """Make the map whose every pixel shows the value of its pattern.
 
     Parameters
     ----------
-    values
-        One value a pattern of ``tally``, in its order.
-    masks, raters, void, foreground
-        As given to :func:`manytruths.tally`. Columns of ``tally`` that are not among the masks are absent.
-    tally
+    values : array_like
+        One value per pattern of ``tally``, in its order.
+    masks : dict, sequence or numpy.ndarray
+        As given to :func:`tally`. Columns of ``tally`` that are not among the masks are absent.
+    tally : Tally, optional
         A table over the same columns; a pooled one will do for any of its cases. Values that come from a
         consensus or a heatmap know theirs.
-    fill
+    raters : sequence of str, optional
+        As given to :func:`tally`.
+    void : int, optional
+        As given to :func:`tally`.
+    fill : float, optional
         What to paint where a pattern is not in the table (outside its region); by default that is an error.
+    foreground : "any", optional
+        As given to :func:`tally`.
 
+    Returns
+    -------
+    numpy.ndarray
+        The map, of the masks' shape.
+
+    Examples
+    --------
     >>> import manytruths as mt
     >>> masks = {"A": [[1, 1, 0]], "B": [[1, 0, 0]]}
     >>> t = mt.tally(masks)
-    >>> paint(t.marked, masks, t)
+    >>> mt.paint(t.marked, masks, t)
     array([[2, 1, 0]])
-    >>> paint(mt.vote(t).hard, masks)
+    >>> mt.paint(mt.vote(t).hard, masks)
     array([[ True,  True, False]])
     """
     tally = tally or getattr(values, "tally", None)
     if tally is None:
-        raise CallError("these values do not know their table; give the tally whose patterns they belong to")
+        raise CallError("these values do not know their tally; give tally=, whose patterns they belong to")
     table = np.asarray(values)
     if table.shape != (len(tally.counts),):
-        raise CallError(f"paint wants one value a pattern, {len(tally.counts)} in all; got shape {table.shape}")
+        raise CallError(f"values needs one value per pattern, {len(tally.counts)} in all; got shape {table.shape}")
     if foreground and tally.labels.values != (0, 1):
-        raise CallError("foreground='any' goes with a table that was counted so; this one has other labels")
+        raise CallError("foreground='any' needs a tally that was counted so; this one has other labels")
     inputs = gather_inputs(masks, raters, None, None)
     where = [tally.position(inputs.columns[i]) for i in inputs.present]
     arrays = [fill_masked(inputs.arrays[i]) for i in inputs.present]
@@ -90,13 +110,13 @@ def paint(
         starts = run_starts(block)
         rows = np.full((len(starts), len(tally.columns)), VOID, np.uint8)
         rows[:, where] = coder.encode([a[starts] for a in block]).T
-        target[:] = np.repeat(_looked_up(table, find_rows(tally, rows), fill), np.diff(starts, append=len(target)))
+        target[:] = np.repeat(_look_up(table, find_rows(tally, rows), fill), np.diff(starts, append=len(target)))
     return out
 
 
-def _looked_up(table: NDArray[Any], found: NDArray[np.intp], fill: float | None) -> NDArray[Any]:
-    if not (found < 0).any():
-        return np.asarray(table[found])
+def _look_up(table: NDArray[Any], rows: NDArray[np.intp], fill: float | None) -> NDArray[Any]:
+    if not (rows < 0).any():
+        return np.asarray(table[rows])
     if fill is None:
-        raise InputError("the masks show a pattern that the table does not have; give fill= to paint it all the same")
-    return np.where(found < 0, fill, table[found] if len(table) else fill)
+        raise InputError("the masks show a pattern that the tally does not have; give fill= to paint such pixels")
+    return np.where(rows < 0, fill, table[rows] if len(table) else fill)

@@ -17,9 +17,18 @@ from .tally import Tally, row_codes
 
 
 class Tallies(dict[str, Tally]):
-    """A table per case, with the subject (the patient) and the groups of every case.
+    """Tallies by case, with the subject (the patient) and the groups of every case.
 
-    A plain dictionary for all else. Cases without an entry in ``subjects`` are their own subject.
+    A plain dictionary for all else.
+
+    Parameters
+    ----------
+    tables : mapping or iterable of pairs
+        The tally of every case.
+    subjects : mapping, optional
+        The subject of a case. Cases without an entry are their own subject.
+    groups : mapping, optional
+        The groups of a case.
     """
 
     def __init__(
@@ -34,7 +43,7 @@ class Tallies(dict[str, Tally]):
 
     @classmethod
     def of(cls, tallies: Mapping[str, Tally] | Iterable[Tally]) -> Tallies:
-        """Tables by case from a dictionary or from a plain list of tables."""
+        """Tallies by case from a dictionary or from a plain list of tallies."""
         if isinstance(tallies, Tallies):
             return tallies
         if isinstance(tallies, Mapping):
@@ -49,34 +58,55 @@ class Tallies(dict[str, Tally]):
         return cases
 
     def select(self, cases: Iterable[str]) -> Tallies:
-        """Some of the cases."""
+        """Tallies of some of the cases."""
         return Tallies({c: self[c] for c in cases}, self.subjects, self.groups)
 
     def map(self, change: object) -> Tallies:
-        """The tables changed one by one, subjects and groups kept."""
+        """Change the tallies one by one; subjects and groups are kept."""
         if not callable(change):
-            raise CallError(f"map wants a function of a tally; got {change!r}")
+            raise CallError(f"map needs a function of a tally; got {change!r}")
         return Tallies({c: change(t) for c, t in self.items()}, self.subjects, self.groups)
 
 
 def pool(tallies: Mapping[str, Tally] | Iterable[Tally], *, mixed: bool = False) -> Tally:
-    """The exact sum of tables; in any order the same, bit for bit.
+    """Add tallies exactly; in any order the sum is the same, bit for bit.
 
-    A column that a table does not have is VOID for its items. Tables whose region or item size differ are
-    refused unless ``mixed=True``; the sum then says ``mixed`` for the region, or has no unit.
+    Parameters
+    ----------
+    tallies : mapping or iterable of Tally
+        What to add. A column that a tally does not have is :data:`VOID` for its items.
+    mixed : bool
+        Add tallies whose region or item size differ, too; the sum then has the region ``mixed``, or no unit.
+
+    Returns
+    -------
+    Tally
+        The sum.
+
+    Raises
+    ------
+    CallError
+        Where regions or item sizes differ and ``mixed`` is false, or some raters are exchangeable and some are not.
+
+    Examples
+    --------
+    >>> import manytruths as mt
+    >>> a, b = mt.tally({"A": [1, 0], "B": [1, 0]}), mt.tally({"A": [1, 1], "B": [1, 0]})
+    >>> mt.pool([a, b]).counts
+    array([1, 1, 2])
     """
     tables = list(tallies.values() if isinstance(tallies, Mapping) else tallies)
     if not tables:
-        raise CallError("there is no table to pool")
+        raise CallError("there is no tally to pool")
     regions, units = {t.region for t in tables}, {t.unit for t in tables}
     if not mixed and len(regions | units) > 2:
-        differ = "regions " + ", ".join(sorted(regions)) if len(regions) > 1 else _units(tables)
-        raise CallError(f"tables differ in {differ}; pool(..., mixed=True) adds them all the same")
+        differ = "regions " + ", ".join(sorted(regions)) if len(regions) > 1 else _describe_units(tables)
+        raise CallError(f"tallies differ in {differ}; pool(..., mixed=True) adds them nevertheless")
     if len({t.exchangeable for t in tables}) > 1:
-        raise CallError("some tables have exchangeable raters and some have not; they do not add")
+        raise CallError("some tallies have exchangeable raters and some do not; they cannot be added")
     labels = reduce(Labels.union, (t.labels for t in tables))
-    columns = _columns(tables)
-    parts = [_spread(t.relabel(labels), columns) for t in tables]
+    columns = _all_columns(tables)
+    parts = [_spread_rows(t.relabel(labels), columns) for t in tables]
     return Tally(
         columns,
         labels,
@@ -88,19 +118,19 @@ def pool(tallies: Mapping[str, Tally] | Iterable[Tally], *, mixed: bool = False)
     )
 
 
-def _units(tables: list[Tally]) -> str:
+def _describe_units(tables: list[Tally]) -> str:
     sizes = Counter(str(t.unit) for t in tables)
     return "item size: " + ", ".join(f"{n} × {size}" for size, n in sizes.most_common(3))
 
 
-def _columns(tables: list[Tally]) -> tuple[Column, ...]:
+def _all_columns(tables: list[Tally]) -> tuple[Column, ...]:
     orders = {t.columns for t in tables}
     if len(orders) == 1:
         return orders.pop()
     return tuple(sorted(set().union(*orders), key=lambda c: c.order))
 
 
-def _spread(tally: Tally, columns: tuple[Column, ...]) -> NDArray[Any]:
+def _spread_rows(tally: Tally, columns: tuple[Column, ...]) -> NDArray[Any]:
     if tally.columns == columns:
         return tally.patterns
     rows = np.full((len(tally.counts), len(columns)), VOID, np.uint8)
@@ -109,10 +139,10 @@ def _spread(tally: Tally, columns: tuple[Column, ...]) -> NDArray[Any]:
 
 
 def align_counts(tables: list[Tally]) -> tuple[Tally, NDArray[np.int64]]:
-    """The pooled table, and the count of each of its patterns in each table: (tables, patterns)."""
+    """The pooled tally, and the count of each of its patterns in each tally: (tallies, patterns)."""
     whole = pool(tables, mixed=True)
     owner = np.repeat(np.arange(len(tables)), [len(t.counts) for t in tables])
-    rows = np.concatenate([_spread(t.relabel(whole.labels), whole.columns) for t in tables])
+    rows = np.concatenate([_spread_rows(t.relabel(whole.labels), whole.columns) for t in tables])
     where = find_rows(whole, rows)
     counts = np.zeros((len(tables), len(whole.counts)), np.int64)
     counts[owner, where] = np.concatenate([t.counts for t in tables])

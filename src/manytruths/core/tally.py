@@ -27,30 +27,31 @@ _OF_PATTERNS = ("raters", "votes", "rated", "marked")
 """Cached values that depend on the patterns alone, and so survive a change of counts."""
 
 _CHUNK = 8192
-"""Patterns a matrix product takes at once, so that its one-hot operand stays small."""
+"""Patterns that a matrix product takes at once, so that its one-hot operand stays small."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tally:
     """Distinct patterns of decisions and how often each occurs.
 
-    Made by :func:`manytruths.tally` from masks; read by every statistic. Tables add, exactly.
+    Made by :func:`tally` from masks; read by every statistic. Tallies add, exactly. An item is a pixel, a voxel or a
+    rated case.
 
     Parameters
     ----------
-    columns
+    columns : tuple of Column
         Who decided.
-    labels
+    labels : Labels
         What the codes in the patterns stand for.
-    patterns
-        (patterns, columns) codes, :data:`~manytruths.VOID` where somebody did not rate.
-    counts
+    patterns : numpy.ndarray
+        (patterns, columns) codes, :data:`VOID` where a column was not rated.
+    counts : numpy.ndarray
         How many items show each pattern.
-    region
+    region : str
         The kind of region that was counted. Chance-corrected numbers depend on it.
-    unit
+    unit : Unit, optional
         The size of an item, where known.
-    exchangeable
+    exchangeable : bool
         Columns are slots, not people: nothing may be said about one of them.
     """
 
@@ -66,9 +67,9 @@ class Tally:
         if len(set(self.columns)) < len(self.columns):
             raise CallError(f"two columns are the same: {', '.join(map(str, self.columns))}")
         rows = np.ascontiguousarray(self.patterns, np.uint8).reshape(len(self.counts), len(self.columns))
-        strange = rows[(rows >= len(self.labels)) & (rows != VOID)]
-        if strange.size:
-            raise CallError(f"a pattern holds the code {strange[0]}, but there are only {len(self.labels)} labels")
+        unknown = rows[(rows >= len(self.labels)) & (rows != VOID)]
+        if unknown.size:
+            raise CallError(f"a pattern holds the code {unknown[0]}, but there are only {len(self.labels)} labels")
         rows, counts = merge_rows(rows, np.asarray(self.counts, np.int64), len(self.labels))
         object.__setattr__(self, "patterns", rows)
         object.__setattr__(self, "counts", counts)
@@ -95,7 +96,7 @@ class Tally:
 
     @property
     def items(self) -> int:
-        """How many items were counted."""
+        """Number of items counted."""
         return int(self.counts.sum())
 
     @cached_property
@@ -109,7 +110,7 @@ class Tally:
 
     @property
     def rater_names(self) -> tuple[str, ...]:
-        """The raters, once each."""
+        """Names of the raters, once each."""
         return tuple(self.columns[i].name for i in self.raters)
 
     @cached_property
@@ -120,7 +121,7 @@ class Tally:
 
     @cached_property
     def rated(self) -> NDArray[np.int64]:
-        """m: how many raters rated the items of each pattern at all."""
+        """m: how many raters rated the items of each pattern."""
         return np.asarray(self.votes.sum(axis=1), np.int64)
 
     @cached_property
@@ -136,7 +137,7 @@ class Tally:
     # -- columns -------------------------------------------------------------------------------
 
     def position(self, column: str | Column) -> int:
-        """Where a column stands, by name (``"B"``, ``"B@2"``); a bare name means a rater's first session."""
+        """Find a column by name (``"B"``, ``"B@2"``); a bare name means a rater's first session."""
         if isinstance(column, Column):
             if column in self.columns:
                 return self.columns.index(column)
@@ -148,12 +149,12 @@ class Tally:
         raise CallError(f"no column {str(column)!r}; there are {', '.join(map(str, self.columns))}")
 
     def project(self, columns: Iterable[str | Column]) -> Tally:
-        """The table of some columns alone."""
+        """The tally of some columns alone."""
         where = [self.position(c) for c in columns]
         return replace(self, columns=tuple(self.columns[i] for i in where), patterns=self.patterns[:, where])
 
     def pair(self, a: str | Column, b: str | Column) -> Tally:
-        """The table of two columns, both read as raters, so that pair statistics apply to any two."""
+        """The tally of two columns, both read as raters, so that pair statistics apply to any two."""
         where = [self.position(a), self.position(b)]
         first, second = (str(self.columns[i]) for i in where)
         # a column with itself, or a rater and an algorithm of one name
@@ -161,12 +162,12 @@ class Tally:
         return replace(self, columns=tuple(map(Column, names)), patterns=self.patterns[:, where])
 
     def without(self, *columns: str | Column) -> Tally:
-        """The table with some columns left out."""
+        """The tally without some columns."""
         gone = {self.position(c) for c in columns}
         return self.project(c for i, c in enumerate(self.columns) if i not in gone)
 
     def append(self, column: Column, codes: ArrayLike) -> Tally:
-        """The table with one more column, given as one code a pattern: a consensus, say."""
+        """The tally with one more column, given as one code per pattern: a consensus, say."""
         added = np.asarray(codes, np.uint8).reshape(-1, 1)
         return replace(self, columns=(*self.columns, column), patterns=np.hstack([self.patterns, added]))
 
@@ -179,24 +180,39 @@ class Tally:
     def restrict(self, to: str | NDArray[np.bool_], region: str | None = None) -> Tally:
         """Count fewer items.
 
-        ``"union"`` keeps what anybody marked; ``"modified_background"`` keeps that and as much background,
-        or all there is (Gordon 2009): meant for the table of one case, so restrict, then pool; an array of one
-        boolean a pattern keeps those, under the region name given.
+        Parameters
+        ----------
+        to : str or numpy.ndarray
+            ``"union"`` keeps what any rater marked; ``"modified_background"`` keeps that and as much background, or all
+            there is: meant for the tally of one case, so restrict, then pool. An array of one boolean per pattern keeps
+            those.
+        region : str, optional
+            With an array: the name of the region.
+
+        Returns
+        -------
+        Tally
+            The same patterns, those outside the region without counts.
+
+        References
+        ----------
+        Gordon S et al. Evaluation of uterine cervix segmentations using ground truth from multiple experts. Comput Med
+        Imaging Graph 2009;33:205–216. doi:10.1016/j.compmedimag.2008.12.002
         """
         if not isinstance(to, str):
             keep = np.asarray(to, bool)
             if keep.shape != self.counts.shape:
-                raise CallError(f"restrict wants one boolean a pattern, {len(self.counts)}; got shape {keep.shape}")
+                raise CallError(f"restrict needs one boolean per pattern, {len(self.counts)}; got shape {keep.shape}")
             return replace(self, counts=np.where(keep, self.counts, 0), region=region or f"part of {self.region}")
         if to == "whole" and self.region == "whole":
             return self
         if to == "union":
             return replace(self, counts=np.where(self.marked > 0, self.counts, 0), region="union")
         if to == "modified_background" and self.region != "union":
-            return replace(self, counts=self._less_background(), region="modified_background")
-        raise CallError(f"cannot restrict a table of region {self.region!r} to {to!r}; regions: {', '.join(REGIONS)}")
+            return replace(self, counts=self._cut_background(), region="modified_background")
+        raise CallError(f"cannot restrict a tally of region {self.region!r} to {to!r}; regions: {', '.join(REGIONS)}")
 
-    def _less_background(self) -> Counts:
+    def _cut_background(self) -> Counts:
         """Background cut down to the size of the union, separately for each set of raters present."""
         counts = self.counts.copy()
         present = self.patterns[:, self.raters] != VOID
@@ -205,8 +221,8 @@ class Tally:
             empty = np.flatnonzero((group == g) & (self.marked == 0))
             if len(empty) > 1:
                 raise CallError(
-                    "modified_background depends on where the pixels lie as soon as a table has algorithms or second "
-                    "sessions: leave {session} and predictions out, or project the table to its raters first"
+                    "modified_background depends on where the pixels lie as soon as a tally has algorithms or second "
+                    "sessions: leave {session} and predictions out, or project the tally to its raters first"
                 )
             union = int(counts[(group == g) & (self.marked > 0)].sum())
             counts[empty] = np.minimum(counts[empty], union)
@@ -232,7 +248,7 @@ class Tally:
         return replace(self, labels=labels, patterns=table[self.patterns])
 
     def only(self, label: int | str) -> Tally:
-        """One label against all the rest, as a table of two labels."""
+        """One label against all the rest, as a tally of two labels."""
         code = self.labels.index(label)
         return self._binary([code], self.labels.names[code])
 
@@ -262,14 +278,14 @@ class Tally:
     # -- text ----------------------------------------------------------------------------------
 
     def to_csv(self) -> str:
-        """The table as text: a site can share it without sharing pixels. See :func:`manytruths.save`."""
+        """The tally as CSV text: a site can share it without sharing pixels."""
         from .csv_text import to_csv
 
         return to_csv(self)
 
     @classmethod
     def from_csv(cls, text: str) -> Tally:
-        """The table back from :meth:`to_csv`, equal in every field."""
+        """The tally back from :meth:`to_csv`, equal in every field."""
         from .csv_text import from_csv
 
         return from_csv(text)
@@ -295,7 +311,7 @@ def row_codes(rows: Rows, n_labels: int) -> tuple[NDArray[np.uint64], int]:
 
 
 def merge_rows(rows: Rows, counts: Counts, n_labels: int) -> tuple[Rows, Counts]:
-    """Equal rows become one, their counts added; rows in lexicographic order, none with count 0."""
+    """Rows in lexicographic order, equal ones added up, none with count 0."""
     keep = counts != 0
     if not keep.all():
         rows, counts = rows[keep], counts[keep]

@@ -46,7 +46,7 @@ REASONS: dict[str, str] = {
     "fewer_than_two_items": "fewer than two items were rated",
     "fewer_than_two_raters": "fewer than two raters",
     "fewer_than_two_finders": "fewer than two raters found it",
-    "rater_not_comparable": "the rater cannot be compared with anybody",
+    "rater_not_comparable": "the rater cannot be compared with any other",
     "no_two_raters_comparable": "no two raters can be compared",
     "fewer_than_two_raters_comparable": "fewer than two raters can be compared",
     "no_two_others_comparable": "there are no two others who can be compared",
@@ -54,8 +54,8 @@ REASONS: dict[str, str] = {
     "too_few_raters_for_dependence": "fewer than 4 raters: STAPLE explains any 3 by independence",
     "label_not_given": "nobody gave the label",
     "label_not_given_where_another_rated": "nobody gave the label to a case that another rated",
-    "tied": "nobody won: labels tie",
-    "contradiction": "who is always right agrees with who never is, or an accuracy is not known",
+    "tied": "no majority: labels are tied",
+    "contradiction": "a rater who is always right agrees with one who never is, or an accuracy is unknown",
     "no_confidence": "no confidence was given",
     "no_rating_of_confidence_judged": "no rating of that confidence can be judged",
     # labels
@@ -63,7 +63,7 @@ REASONS: dict[str, str] = {
     "one_label_by_both": "both raters gave one and the same label to every item, so that chance agreement is complete",
     "only_one_label": "there is only one label",
     "no_background": "no label is background",
-    "too_many_labels": f"kappa and alpha want fewer than {VOID} labels; group them, or cut the scale with --cut",
+    "too_many_labels": f"kappa and alpha need fewer than {VOID} labels; group them, or cut the scale with --cut",
     "counted_for_two_labels": "counted for two labels only",
     # absent
     "no_prediction": "no prediction",
@@ -83,7 +83,7 @@ REASONS: dict[str, str] = {
     "next_panel_not_computed": "the next panel was not computed",
     "other_region": "not compared: another region was counted",
     "pixel_size_unknown": "the size of an item is not known; give the spacing",
-    "mixed_units": "it has another unit, or none, in some cases",
+    "mixed_units": "in some cases it has another unit, or none",
     # means, spreads and intervals
     "too_few_subjects": "an interval over subjects needs at least 10 of them",
     "fewer_than_two_subjects": "fewer than two subjects",
@@ -137,8 +137,8 @@ REASONS: dict[str, str] = {
     ),
     "none_of_class": "there is none of this class",
     # models
-    "rates_unknown": "the rates cannot be told: nothing is true, or nothing false, of what he rated",
-    "no_two_rates_known": "no two raters have rates that can be told",
+    "rates_unknown": "the rates cannot be estimated: nothing is true, or nothing false, of what the rater rated",
+    "no_two_rates_known": "no two raters have rates that can be estimated",
     "staple_without_truth": (
         "the raters overlap no more than by chance: to STAPLE every item is equally likely to be true"
     ),
@@ -158,15 +158,17 @@ REASONS: dict[str, str] = {
 
 
 class Undefined(float):
-    """A ``nan`` that knows why.
+    """A ``nan`` with the reason why a number is undefined.
 
     Parameters
     ----------
     code : str
-        A key of :data:`REASONS`, by which programs decide.
+        A key of :data:`REASONS`, which programs compare.
     detail : str
         What is particular to this number, such as a count; it is shown behind the text of the code.
 
+    Examples
+    --------
     >>> kappa = Undefined("both_empty")
     >>> math.isnan(kappa), kappa.code, kappa.reason
     (True, 'both_empty', 'both marked nothing')
@@ -184,7 +186,7 @@ class Undefined(float):
 
     @property
     def reason(self) -> str:
-        """The text: that of the code, and the detail."""
+        """The reason in words: the text of the code, and the detail."""
         return f"{REASONS[self.code]}; {self.detail}" if self.detail else REASONS[self.code]
 
     def __repr__(self) -> str:
@@ -201,7 +203,24 @@ class Undefined(float):
 
 
 def reason(value: float) -> str:
-    """Why a value is undefined, in words; empty where it is defined."""
+    """Why a value is undefined, in words.
+
+    Parameters
+    ----------
+    value : float
+        A number, perhaps :class:`Undefined`.
+
+    Returns
+    -------
+    str
+        The reason; empty where the value is defined.
+
+    Examples
+    --------
+    >>> import manytruths as mt
+    >>> mt.reason(mt.dice(mt.tally({"A": [0, 0], "B": [0, 0]})))
+    'both marked nothing'
+    """
     if isinstance(value, Undefined):
         return value.reason
     return REASONS["undefined"] if math.isnan(value) else ""
@@ -215,7 +234,7 @@ def code(value: float) -> str:
 
 
 def ratio(numerator: float, denominator: float, code: str) -> float:
-    """``numerator / denominator``, or undefined by the code given."""
+    """``numerator / denominator``, or :class:`Undefined` by the code given where the denominator is 0."""
     return float(numerator / denominator) if denominator else Undefined(code)
 
 

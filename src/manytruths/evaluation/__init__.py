@@ -1,4 +1,4 @@
-"""Predictions against raters, against every truth made of them, and against each other."""
+"""Predictions against raters, against every consensus and given reference, and against each other."""
 
 from .boundaries import BoundaryPoint, BoundaryScores, PooledBoundaryScores, boundary_scores, pool_boundary_scores
 from .consensus_columns import with_consensus

@@ -35,9 +35,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import CallError, GridError, InputError
 from ..core.undefined import Undefined
-from ..shape import thinning
-from ..shape.assignment import Reach, chosen, largest, left_out
-from ..shape.matching import SHARE, Nearby, tolerance_in_pixels
+from ..shape import boundaries
+from ..shape.assignment import Indices, Reach, choose_columns, find_spare_rows, maximum_matching
+from ..shape.boundaries import SHARE, Nearby, tolerance_in_pixels
 
 Integers = NDArray[np.int64]
 
@@ -49,9 +49,9 @@ class BoundaryCounts:
     found: Integers
     """Pixels of the prediction."""
     found_matched: Integers
-    """Those matched in any truth."""
+    """Those matched in any reference."""
     wanted: Integers
-    """Pixels of all truths."""
+    """Pixels of all references."""
     wanted_matched: Integers
     """Those that are matched."""
 
@@ -95,7 +95,7 @@ class BoundaryCurve:
     """Precision, recall and F at each threshold; nan where undefined, with the reason in ``point``."""
 
     thresholds: Numbers
-    """What is found is the prediction at or above these; 1 for a prediction of yes and no."""
+    """The prediction is cut at or above these; 1 for a prediction of booleans."""
     counts: BoundaryCounts
 
     def __repr__(self) -> str:
@@ -142,7 +142,7 @@ class BoundaryScores(BoundaryCurve):
     tolerance: float
     """In pixels."""
     truths: int
-    """How many there were."""
+    """Number of references."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -164,7 +164,18 @@ class PooledBoundaryScores(BoundaryCurve):
 
 
 def pool_boundary_scores(scores: Iterable[BoundaryScores]) -> PooledBoundaryScores:
-    """The scores of a data set, from those of its images, which must have the same thresholds."""
+    """Pool the scores of the images of a data set.
+
+    Parameters
+    ----------
+    scores : iterable of BoundaryScores
+        Scores of the images, with the same thresholds.
+
+    Returns
+    -------
+    PooledBoundaryScores
+        Scores of the data set, with ODS and OIS.
+    """
     images = tuple(scores)
     if not images:
         raise CallError("there are no scores to pool; give those of at least one image")
@@ -215,18 +226,41 @@ def boundary_scores(
     thresholds: Iterable[float] | None = None,
     thin: bool = True,
 ) -> BoundaryScores:
-    """How well a boundary map, of yes and no or grey, finds the boundaries of one or several truths.
+    """Score a boundary map against the boundaries of one or several raters or references.
 
-    ``truths`` is one map (an array), or several in a list or by name. Of region masks, take ``boundary_of`` first.
-    The tolerance is in pixels, or a share of the diagonal. Thresholds are by default all values of the prediction but
-    the smallest, or 33 evenly spaced ones within its range where it has more. With ``thin=False``, lines are
-    taken as thick as they are.
+    Parameters
+    ----------
+    prediction : array_like
+        Boundary map: booleans, or numbers that are cut at thresholds.
+    truths : array_like, mapping or sequence of array_like
+        Reference boundary map, or several by name or in a list. Of region masks, take ``find_boundaries`` first.
+    tolerance : float, optional
+        Distance in pixels within which boundary pixels match.
+    share : float
+        The same as a share of the image's diagonal, where ``tolerance`` is not given.
+    thresholds : iterable of float, optional
+        Where to cut a map of numbers; by default all its values but the smallest, or 33 evenly spaced ones within its
+        range where it has more.
+    thin : bool
+        Whether lines are thinned to a width of one pixel first.
+
+    Returns
+    -------
+    BoundaryScores
+        Precision, recall and F at each threshold.
+
+    References
+    ----------
+    Martin DR, Fowlkes CC, Malik J. IEEE Trans Pattern Anal Mach Intell 2004;26:530–549. doi:10.1109/TPAMI.2004.1273918
+
+    Examples
+    --------
 
     >>> truths = {"A": [[0, 1, 0, 0]] * 4, "B": [[0, 1, 0, 0]] * 2 + [[0, 0, 0, 1]] * 2}
     >>> boundary_scores([[False, True, False, False]] * 4, truths, tolerance=1).best
     BoundaryPoint(threshold=1.0, precision=1.0, recall=0.75, f=0.8571428571428571)
     """
-    values = thinning.plane(prediction, "the prediction")
+    values = boundaries.check_plane(prediction, "the prediction")
     wanted = _wanted(truths, values.shape, thin)
     reached = tolerance_in_pixels(values.shape, tolerance, share)
     cuts = _cuts(values, thresholds)
@@ -236,28 +270,28 @@ def boundary_scores(
 
 
 def _wanted(truths: Truths, shape: tuple[int, ...], thin: bool) -> list[Flags]:
-    """The truths as boundary maps of the prediction's size."""
+    """The references as boundary maps of the prediction's size."""
     named: dict[str, Any]
     if isinstance(truths, Mapping):
-        named = {f"truth {name}": truth for name, truth in truths.items()}
+        named = {f"reference {name}": truth for name, truth in truths.items()}
     elif isinstance(truths, list | tuple) and (not truths or np.ndim(truths[0]) > 1):
-        named = {f"truth {number}": truth for number, truth in enumerate(truths, start=1)}
+        named = {f"reference {number}": truth for number, truth in enumerate(truths, start=1)}
     else:
-        named = {"the truth": truths}
+        named = {"the reference": truths}
     if not named:
-        raise CallError("there is no truth; give at least one boundary map")
-    maps = {name: thinning.boundary_map(truth, name) for name, truth in named.items()}
+        raise CallError("truths is empty; give at least one reference boundary map")
+    maps = {name: boundaries.check_boundary_map(truth, name) for name, truth in named.items()}
     for name, wanted in maps.items():
         if wanted.shape != shape:
             raise GridError(f"{name} is {wanted.shape} but the prediction is {shape}; resample one of them")
-    return [thinning.thin(wanted) if thin else wanted for wanted in maps.values()]
+    return [boundaries.thin(wanted) if thin else wanted for wanted in maps.values()]
 
 
 def _cuts(values: NDArray[Any], thresholds: Iterable[float] | None) -> Numbers:
     """The thresholds, in rising order."""
     if values.dtype == bool:
         if thresholds is not None:
-            raise CallError("a prediction of yes and no has no thresholds; leave them out, or give grey values")
+            raise CallError("a prediction of booleans has no thresholds; leave thresholds= out, or give numbers")
         return np.ones(1)
     if thresholds is None:
         return _own_cuts(values)
@@ -280,43 +314,43 @@ def _own_cuts(values: NDArray[Any]) -> Numbers:
 
 
 def _cut(values: NDArray[Any], threshold: float, thin: bool) -> Flags:
-    found: Flags = values if values.dtype == bool else values >= threshold
-    return thinning.thin(found) if thin else found
+    detected: Flags = values if values.dtype == bool else values >= threshold
+    return boundaries.thin(detected) if thin else detected
 
 
 class _Matcher:
-    """Matches with one truth, at each threshold starting from the pairs of the one before that are still there."""
+    """Matches with one reference; at each threshold it starts from the pairs of the one before that still exist."""
 
     def __init__(self, near: Nearby) -> None:
         self.near = near
         self.pairs = np.full(near.shape, -1)
 
-    def match(self, found: Flags) -> tuple[Reach, thinning.Indices]:
-        """Who may be matched with whom, and a largest matching."""
-        reach = self.near.reach(found)
-        partner = largest(reach, self.pairs[found])
+    def match(self, detected: Flags) -> tuple[Reach, Indices]:
+        """Which pixels may be matched with which, and a largest matching."""
+        reach = self.near.reach(detected)
+        partner = maximum_matching(reach, self.pairs[detected])
         self.pairs[:] = -1
-        self.pairs[found] = partner
+        self.pairs[detected] = partner
         return reach, partner
 
 
-def _counted(found: Flags, truths: Sequence[_Matcher]) -> tuple[int, int, int, int]:
-    """Found, matched in any truth, wanted in all, matched in all."""
-    reaches, partners = zip(*(truth.match(found) for truth in truths), strict=True)
+def _counted(detected: Flags, truths: Sequence[_Matcher]) -> tuple[int, int, int, int]:
+    """Found, matched in any reference, wanted in all, matched in all."""
+    reaches, partners = zip(*(truth.match(detected) for truth in truths), strict=True)
     matched = sum(int((partner >= 0).sum()) for partner in partners)
     wanted = sum(reach.width for reach in reaches)
     right = matched if len(truths) == 1 else int(_in_any(reaches, partners).sum())
-    return int(found.sum()), right, wanted, matched
+    return int(detected.sum()), right, wanted, matched
 
 
-def _in_any(reaches: Sequence[Reach], partners: Sequence[thinning.Indices]) -> Flags:
-    """Found pixels that the matching of the smallest total distance takes, in any truth.
+def _in_any(reaches: Sequence[Reach], partners: Sequence[Indices]) -> Flags:
+    """Found pixels that the matching of the smallest total distance takes, in any reference.
 
     Most are taken by every largest matching, which is quicker to see; only the others need the distances.
     """
-    open_in = [left_out(reach, partner) for reach, partner in zip(reaches, partners, strict=True)]
+    open_in = [find_spare_rows(reach, partner) for reach, partner in zip(reaches, partners, strict=True)]
     right: Flags = ~np.logical_and.reduce(open_in)
     for reach, rows in zip(reaches, open_in, strict=True):
         if (rows & ~right & (np.diff(reach.starts) > 0)).any():
-            right |= chosen(reach, rows) >= 0
+            right |= choose_columns(reach, rows) >= 0
     return right

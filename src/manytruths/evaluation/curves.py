@@ -52,15 +52,33 @@ FEW_POINTS, FEW_WEIGHTS = np.polynomial.legendre.leggauss(8)
 
 
 class PrevalenceRange(NamedTuple):
-    """The least and the largest prevalence to be reckoned with."""
+    """The smallest and the largest prevalence of a range."""
 
     low: float
     high: float
 
 
 def mean_precision(t: ArrayLike, f: ArrayLike, low: float, high: float) -> Values:
-    """P̄ of rates t and f; nan where nothing is detected. ``low == high`` gives the precision at that prevalence.
+    """Mean precision P̄ over a range of prevalences.
 
+    Parameters
+    ----------
+    t, f : array_like
+        True-positive and false-positive rates.
+    low, high : float
+        Range of prevalences; where they are equal, the precision at that prevalence.
+
+    Returns
+    -------
+    numpy.ndarray
+        P̄; nan where nothing is detected.
+
+    References
+    ----------
+    Lampert TA, Stumpf A, Gançarski P. IEEE Trans Image Process 2016;25:2557–2572, eq. 7. doi:10.1109/TIP.2016.2544703
+
+    Examples
+    --------
     >>> mean_precision([1.0, 0.8, 0.8, 0.0], [0.0, 0.1, 0.8, 0.2], 0.1, 0.5).round(4)
     array([1.    , 0.7455, 0.3   , 0.    ])
     """
@@ -89,23 +107,33 @@ def _by_points(t: Values, f: Values, low: float, high: float) -> Values:
 
 
 def prevalence_range(prevalences: ArrayLike) -> PrevalenceRange:
-    """The mean of a study's own prevalences ± 3 sample standard deviations, cut to [0, 1]; nan are left out.
+    """Range of prevalences of a study: mean ± 3 sample standard deviations, cut to [0, 1].
 
+    Parameters
+    ----------
+    prevalences : array_like
+        Prevalences; nan are left out.
+
+    Returns
+    -------
+    PrevalenceRange
+        ``low`` and ``high``.
+
+    Examples
+    --------
     >>> prevalence_range([0.25, 0.5, 0.75])
     PrevalenceRange(low=0.0, high=1.0)
     """
     known = np.asarray(prevalences, np.float64).ravel()
     known = known[~np.isnan(known)]
     if len(known) < 2 or known.min() < 0 or known.max() > 1:
-        raise CallError(
-            f"skew_limits wants two or more prevalences from 0 to 1; got {known.tolist()}; or say low, high"
-        )
+        raise CallError(f"prevalences are two or more numbers from 0 to 1; got {known.tolist()}")
     mean, spread = float(known.mean()), 3 * float(known.std(ddof=1))
     return PrevalenceRange(max(0.0, mean - spread), min(1.0, mean + spread))
 
 
 def check_limits(low: float, high: float) -> None:
-    """Refuse what is no range of prevalences."""
+    """Refuse what is not a range of prevalences."""
     if not 0 <= low <= high <= 1:
         raise CallError(f"prevalences run from low to high within 0 to 1; got low={low!r}, high={high!r}")
 
@@ -125,7 +153,7 @@ POINTS, WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 @dataclass(frozen=True)
 class OperatingPoint:
-    """What one threshold gives."""
+    """The counts at one threshold."""
 
     threshold: float
     tp: int
@@ -156,19 +184,20 @@ class OperatingPoint:
 
 @dataclass(frozen=True, eq=False)
 class ThresholdCurve:
-    """True and false positives at every threshold, from the strictest, above every response, on."""
+    """True and false positives at every threshold, from the strictest on: ROC, P-R and P̄-R curves."""
 
     thresholds: Values
     """Descending; the first is infinite."""
     tp: Counts
-    """How many positives respond at least so high."""
+    """Positives with a response at least as high."""
     fp: Counts
-    """How many negatives do."""
+    """Negatives with a response at least as high."""
     positives: int
     negatives: int
 
     def __repr__(self) -> str:
-        return f"<Curve of {len(self.tp) - 1:,} thresholds, {self.positives:,} positives, {self.negatives:,} negatives>"
+        classes = f"{self.positives:,} positives, {self.negatives:,} negatives"
+        return f"<ThresholdCurve of {len(self.tp) - 1:,} thresholds, {classes}>"
 
     @property
     def recall(self) -> Values:
@@ -194,7 +223,7 @@ class ThresholdCurve:
         return self._area(roc_areas(self.tp, self.fp), both=True)
 
     def pr_area(self) -> float:
-        """The mean of precision over recall, at the prevalence that the truth has."""
+        """The mean of precision over recall, at the prevalence of the reference standard."""
         return self._area(pr_areas(self.tp, self.fp), both=False)
 
     def pbar_area(self, low: float, high: float) -> float:
@@ -211,7 +240,7 @@ class ThresholdCurve:
         return self._point(int(np.searchsorted(-self.thresholds, -threshold, side="right")) - 1, threshold)
 
     def best_dice(self) -> OperatingPoint:
-        """The threshold of the largest Dice; of several, the strictest. Chosen on the truth, and so flattering."""
+        """The threshold of the largest Dice; of several, the strictest. Chosen on the reference, it is optimistic."""
         whole = self.tp + self.fp + self.positives
         return self._point(int(np.argmax(2 * self.tp / np.maximum(whole, 1))))
 
@@ -221,7 +250,7 @@ class ThresholdCurve:
         return OperatingPoint(at, tp, fp, self.positives - tp, self.negatives - fp)
 
     def thinned(self, n: int = 200) -> ThresholdCurve:
-        """At most ``n`` of the points, both ends among them, evenly along the curves: to be drawn, not measured."""
+        """At most ``n`` of the points, both ends among them, evenly along the curves; for drawing only."""
         if n < 2:
             raise CallError(f"a curve has at least its two ends; got n={n!r}")
         if len(self.tp) <= n:
@@ -236,7 +265,7 @@ class ThresholdCurve:
 
 
 def make_curve(levels: Values, positives: Counts, negatives: Counts) -> ThresholdCurve:
-    """The curve of one truth from how many positives and negatives show each response.
+    """The curve of one reference standard from how many positives and negatives show each response.
 
     >>> curve = make_curve(np.array([0.0, 1.0, 2.0]), np.array([1, 1, 2]), np.array([3, 1, 0]))
     >>> curve.tp, curve.fp, curve.roc_area(), curve.at(1).precision
@@ -321,19 +350,22 @@ def divide(part: NDArray[np.int64] | Values, whole: NDArray[np.int64] | Values |
 
 @dataclass(frozen=True, eq=False)
 class ResponseCounts:
-    """How many items show each response, by truth and by the share of raters who marked them."""
+    """How many pixels show each response, by reference standard and by the share of raters who marked them.
+
+    Counts of cases add exactly, whatever responses occur in which.
+    """
 
     truths: tuple[str, ...]
     levels: Values
     """The responses, ascending."""
     positives: Counts
-    """(truths, levels): positive items."""
+    """(references, levels): positive pixels."""
     negatives: Counts
-    """(truths, levels): negative items. What does not count under a truth is in neither."""
+    """(references, levels): negative pixels. What does not count under a reference is in neither."""
     shares: Values
-    """A / m, ascending: the shares of the raters of an item who marked it."""
+    """A / m, ascending: the shares of the raters of a pixel who marked it."""
     by_share: Counts
-    """(shares, levels): items that somebody rated."""
+    """(shares, levels): pixels that any rater rated."""
     rounded: bool = False
     """Whether responses were rounded."""
 
@@ -342,32 +374,32 @@ class ResponseCounts:
 
     @property
     def constant(self) -> bool:
-        """Whether every item got the same response."""
+        """Whether every pixel has the same response."""
         return len(self.levels) < 2
 
     @property
     def prevalence(self) -> Values:
-        """The share of positives under each truth; nan where nothing counts."""
+        """The share of positives under each reference standard; nan where nothing counts."""
         positives, negatives = self.positives.sum(axis=1), self.negatives.sum(axis=1)
         return divide(positives, positives + negatives)
 
     def curve(self, truth: str) -> ThresholdCurve:
-        """The curve under one truth."""
+        """The curve under one reference standard."""
         if truth not in self.truths:
-            raise CallError(f"no truth {truth!r}; there are {', '.join(self.truths)}")
+            raise CallError(f"no reference standard {truth!r}; there are {', '.join(self.truths)}")
         i = self.truths.index(truth)
         return make_curve(self.levels, self.positives[i], self.negatives[i])
 
     def roc_areas(self) -> Values:
-        """The area under the ROC curve of each truth; nan where a class is empty."""
+        """The area under the ROC curve of each reference standard; nan where a class is empty."""
         return roc_areas(cumulate_descending(self.positives), cumulate_descending(self.negatives))
 
     def pr_areas(self) -> Values:
-        """The area under the P-R curve of each truth; nan where there is no positive."""
+        """The area under the P-R curve of each reference standard; nan where there is no positive."""
         return pr_areas(cumulate_descending(self.positives), cumulate_descending(self.negatives))
 
     def pbar_areas(self, low: float, high: float) -> Values:
-        """The area under the P̄-R curve of each truth; nan where a class is empty."""
+        """The area under the P̄-R curve of each reference standard; nan where a class is empty."""
         return pbar_areas(cumulate_descending(self.positives), cumulate_descending(self.negatives), low, high)
 
     def __add__(self, other: ResponseCounts) -> ResponseCounts:
@@ -385,7 +417,7 @@ def add_counts(parts: Iterable[ResponseCounts]) -> ResponseCounts:
     for part in parts:
         if part.truths != parts[0].truths:
             names = " and ".join(", ".join(p.truths) for p in (parts[0], part))
-            raise CallError(f"counts add under the same truths in the same order; got {names}")
+            raise CallError(f"counts add under the same truths, in the same order; got {names}")
     levels = np.unique(np.concatenate([p.levels for p in parts]))
     shares = np.unique(np.concatenate([p.shares for p in parts]))
     positives, negatives = np.zeros((2, len(parts[0].truths), len(levels)), np.int64)
@@ -401,14 +433,45 @@ def add_counts(parts: Iterable[ResponseCounts]) -> ResponseCounts:
 
 
 def correlation_in_object(counts: ResponseCounts) -> Correlation:
-    """The correlation within what anybody marked (within the object)."""
+    """CCO: correlation of response and agreement over the pixels that any rater marked.
+
+    Parameters
+    ----------
+    counts : ResponseCounts
+        Responses counted against the raters.
+
+    Returns
+    -------
+    Correlation
+        Pearson's r, its p value and the number of pixels.
+
+    References
+    ----------
+    Lampert TA, Stumpf A, Gançarski P. IEEE Trans Image Process 2016;25:2557–2572, 3.4. doi:10.1109/TIP.2016.2544703
+    """
     marked = counts.shares > 0
     return _pearson(counts.shares[marked], counts.levels, counts.by_share[marked], "nobody_marked_two_items")
 
 
 def correlation_in_image(counts: ResponseCounts) -> Correlation:
-    """The correlation over all items (in the image).
+    """CCI: correlation of response and agreement over all pixels.
 
+    Parameters
+    ----------
+    counts : ResponseCounts
+        Responses counted against the raters.
+
+    Returns
+    -------
+    Correlation
+        Pearson's r, its p value and the number of pixels.
+
+    References
+    ----------
+    Lampert TA, Stumpf A, Gançarski P. IEEE Trans Image Process 2016;25:2557–2572, 3.4. doi:10.1109/TIP.2016.2544703
+
+    Examples
+    --------
     >>> import manytruths as mt
     >>> masks = {"A": [1, 1, 0, 0], "B": [1, 0, 0, 0]}
     >>> found = mt.count_responses([9, 7, 2, 2], masks)
@@ -419,7 +482,7 @@ def correlation_in_image(counts: ResponseCounts) -> Correlation:
 
 
 def _pearson(shares: Values, levels: Values, counts: NDArray[np.int64], none: str) -> Correlation:
-    """From how many items have each share and each level; centred first, so that nothing cancels."""
+    """From how many pixels have each share and each level; centred first, so that nothing cancels."""
     by_share, by_level = counts.sum(axis=1), counts.sum(axis=0)
     n = int(by_share.sum())
     if n < 2 or (by_share > 0).sum() < 2 or (by_level > 0).sum() < 2:

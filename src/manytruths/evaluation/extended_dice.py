@@ -1,12 +1,12 @@
-"""Extended Dice: a prediction judged by what all raters marked and what any did.
+"""Extended Dice: a prediction against what all raters marked and what any of them did.
 
 With I what every rater marked, O what any did, P the prediction ::
 
     (|P ∩ O| + |P ∩ I|) / (|P| + |I|)
 
-1 exactly where I ⊆ P ⊆ O, and Dice where all raters agree (I = O). It is |P ∩ O| / |P| where no item was marked by
+1 exactly where I ⊆ P ⊆ O, and Dice where all raters agree (I = O). It is |P ∩ O| / |P| where no pixel was marked by
 all, so that a single pixel may score 1; 0 where P is empty and I is not; undefined where both are. Raters who differ
-much make it easy: read it beside |I| / |O|. Only items count that the prediction and any rater decided on.
+much make it easy: read it beside |I| / |O|. Only pixels count that the prediction and any rater decided on.
 
 Zeng D et al. Segmentation with multiple acceptable annotations. IPMI 2021, LNCS 12729, eqs. 1–2.
 doi:10.1007/978-3-030-78191-0_37
@@ -43,9 +43,9 @@ class ExtendedDiceCounts:
     outer: int
     """|O|"""
     missed: int
-    """|I \\ P|: what everybody marked and the prediction did not."""
+    """|I \\ P|: what all raters marked and the prediction did not."""
     extra: int
-    """|P \\ O|: what the prediction marked and nobody else did."""
+    """|P \\ O|: what the prediction marked and no rater did."""
 
     @property
     def value(self) -> float:
@@ -62,15 +62,33 @@ class ExtendedDiceCounts:
     def note(self) -> str:
         """What to know before believing the value."""
         if self.outer and not self.inner:
-            return "no item was marked by all raters: one pixel inside their union would score 1"
+            return "no pixel was marked by all raters: one pixel inside their union would score 1"
         if self.inner < SATURATED * self.outer:
             return f"raters differ much (|I|/|O| = {self.inner_outer_ratio:.2f}): it saturates"
         return ""
 
 
 def extended_dice(tally: Tally, columns: Sequence[str | Column] | None = None) -> dict[str, float]:
-    """Extended Dice of every algorithm, or of the columns named, by name.
+    """Extended Dice of predictions against all raters together.
 
+    Parameters
+    ----------
+    tally : Tally
+        Table of raters and predictions.
+    columns : sequence of str or Column, optional
+        What to score; by default every algorithm.
+
+    Returns
+    -------
+    dict of str to float
+        Extended Dice by name.
+
+    References
+    ----------
+    Zeng D et al. IPMI 2021, LNCS 12729, eqs. 1–2. doi:10.1007/978-3-030-78191-0_37
+
+    Examples
+    --------
     >>> import manytruths as mt
     >>> t = mt.tally({"A": [1, 1, 0, 0], "B": [1, 0, 0, 0]}, predictions={"unet": [1, 1, 1, 0]})
     >>> extended_dice(t)
@@ -83,8 +101,22 @@ def extended_dice(tally: Tally, columns: Sequence[str | Column] | None = None) -
 
 
 def extended_dice_counts(tally: Tally, column: str | Column) -> ExtendedDiceCounts:
-    """The counts behind extended Dice. A rater is judged by the others: by all, himself among them, he scores 1.
+    """The counts behind extended Dice of one column; a rater is scored against the others.
 
+    Parameters
+    ----------
+    tally : Tally
+        Table of raters and predictions.
+    column : str or Column
+        An algorithm or a rater.
+
+    Returns
+    -------
+    ExtendedDiceCounts
+        Sizes of the prediction, the inner and the outer region, and of their differences.
+
+    Examples
+    --------
     >>> import manytruths as mt
     >>> t = mt.tally({"A": [1, 1, 1, 0], "B": [1, 0, 0, 0], "C": [1, 1, 0, 0]})
     >>> extended_dice_counts(t, "A")
@@ -105,9 +137,9 @@ def extended_dice_counts(tally: Tally, column: str | Column) -> ExtendedDiceCoun
 
 
 def _judges(tally: Tally, where: int) -> list[int]:
-    """The raters' columns, without the one who is judged."""
+    """The raters' columns, without the one who is scored."""
     judged = tally.columns[where]
     others = [i for i in tally.raters if (judged.role, judged.name) != ("rater", tally.columns[i].name)]
     if not others:
-        raise CallError(f"{judged.name} is the only rater: there is nobody to judge by")
+        raise CallError(f"{judged.name} is the only rater; extended Dice of a rater needs at least one other")
     return others

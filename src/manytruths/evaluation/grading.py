@@ -55,8 +55,17 @@ NONE_WITHIN = "no_algorithm_with_both_classes"
 
 @dataclass(frozen=True)
 class GradeScale:
-    """Whole numbers from ``lowest`` (worst) to ``highest``; from ``best`` on, no correction is needed.
+    """A scale of grades in whole numbers.
 
+    Parameters
+    ----------
+    lowest, highest : int
+        The worst and the highest grade.
+    best : int
+        The grade from which no correction is needed; by default the highest.
+
+    Examples
+    --------
     >>> GradeScale().levels, GradeScale().best
     ((1, 2, 3, 4), 4)
     """
@@ -83,7 +92,19 @@ class GradeScale:
 
 @dataclass(frozen=True)
 class Grade:
-    """What one grader gave to one prediction; ``showing`` is 2 where he saw it for the second time."""
+    """The grade that one grader gave to one prediction.
+
+    Parameters
+    ----------
+    case, algorithm : str
+        Which prediction.
+    grade : int
+        The grade.
+    grader : str
+        Who gave it.
+    showing : int
+        2 where the grader saw the prediction for the second time.
+    """
 
     case: str
     algorithm: str
@@ -159,21 +180,40 @@ def metric_roc(
     level: float = 0.95,
     seed: int = 0,
 ) -> MetricRoc:
-    """The ROC curve of a metric against grades.
+    """ROC curve of a metric against experts' grades.
 
     Parameters
     ----------
-    metric
+    metric : str
         Its name, by which it is known whether higher is better: ``dice``, ``hausdorff [vote:0.5]``.
-    values
-        By case and algorithm; nan (perhaps with a reason) is left out and counted.
-    grades
+    values : mapping of (case, algorithm) to float
+        The metric's values; nan is left out and counted.
+    grades : iterable of Grade
         Of a prediction that was shown twice, the first grade counts. Grades of several graders count each.
-    algorithm, grader
+    scale : GradeScale, optional
+        Which grades need no correction.
+    algorithm, grader : str
         Take only these; empty takes all.
-    subjects
+    subjects : mapping of str to str, optional
         The subject of each case, for the interval; by default each case is its own.
+    directions : mapping of str to str
+        ``"higher"`` or ``"lower"`` for metrics that are not known.
+    resamples, seed : int
+        Number of resamples of the subjects, and their seed.
+    level : float
+        Confidence level of the interval.
 
+    Returns
+    -------
+    MetricRoc
+        The curve, and the areas over all predictions and within algorithms.
+
+    References
+    ----------
+    Hanley JA, McNeil BJ. Radiology 1982;143:29–36. doi:10.1148/radiology.143.1.7063747
+
+    Examples
+    --------
     >>> values = {("a", "unet"): 0.9, ("b", "unet"): 0.7, ("c", "unet"): 0.8}
     >>> found = metric_roc("dice", values, [Grade("a", "unet", 4), Grade("b", "unet", 2), Grade("c", "unet", 4)])
     >>> found.area.value, found.positives, found.negatives
@@ -263,7 +303,24 @@ class GradeCounts:
 def grade_counts(
     grades: Iterable[Grade], algorithms: Sequence[str], scale: GradeScale | None = None, grader: str = ""
 ) -> list[GradeCounts]:
-    """For every algorithm, how often each grade was given, by one grader or by all; second showings do not count."""
+    """Count how often each algorithm got each grade; second showings do not count.
+
+    Parameters
+    ----------
+    grades : iterable of Grade
+        The grades.
+    algorithms : sequence of str
+        Algorithms in the order in which they are listed.
+    scale : GradeScale, optional
+        The possible grades.
+    grader : str
+        Count only the grades of this grader; empty counts all.
+
+    Returns
+    -------
+    list of GradeCounts
+        One for each algorithm.
+    """
     chosen = [g for g in first_showings(grades) if grader in ("", g.grader)]
     levels = (scale or GradeScale()).levels
     return [
@@ -304,8 +361,8 @@ class Layer:
     def pairs(self, weights: Values) -> tuple[Values, Values]:
         """In each of (resamples, subjects) weights: pairs that were won, ties counting half, and all pairs."""
         step = max(1, CELLS // max(1, len(self.levels)))
-        found = [self._pairs(weights[start : start + step]) for start in range(0, len(weights), step)]
-        return np.concatenate([won for won, _ in found]), np.concatenate([of for _, of in found])
+        parts = [self._pairs(weights[start : start + step]) for start in range(0, len(weights), step)]
+        return np.concatenate([won for won, _ in parts]), np.concatenate([of for _, of in parts])
 
     def _pairs(self, weights: Values) -> tuple[Values, Values]:
         tp, fp = (cumulate_descending((weights @ c).astype(np.int64)) for c in (self.positive, self.negative))
@@ -334,13 +391,13 @@ def layered_area(
     if np.isnan(value) or few:
         nothing = few if few and not np.isnan(value) else none
         return Interval(nothing if np.isnan(value) else value, nothing, nothing, level, "percentile", subjects)
-    found = _areas(layers, draw_subjects(subjects, resamples, seed))
-    known = found[~np.isnan(found)]
+    areas = _areas(layers, draw_subjects(subjects, resamples, seed))
+    known = areas[~np.isnan(areas)]
     if not len(known):
         nothing = Undefined("no_resample_with_both_classes")
-        return Interval(value, nothing, nothing, level, "percentile", subjects, len(found))
+        return Interval(value, nothing, nothing, level, "percentile", subjects, len(areas))
     low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(value, float(low), float(high), level, "percentile", subjects, len(found) - len(known))
+    return Interval(value, float(low), float(high), level, "percentile", subjects, len(areas) - len(known))
 
 
 def _areas(layers: Sequence[Layer], weights: Values) -> Values:
@@ -357,7 +414,7 @@ NONE_TWICE = "none_graded_twice"
 
 @dataclass(frozen=True)
 class GraderAgreement:
-    """Two graders, or one and himself, over what both graded."""
+    """Two graders, or one grader at two showings, over what both graded."""
 
     first: str
     second: str
@@ -374,7 +431,7 @@ class GraderAgreement:
 
 
 def grader_agreement(grades: Iterable[Grade], scale: GradeScale | None = None) -> list[GraderAgreement]:
-    """Every grader's first against his second showings, then every two graders over what both graded.
+    """Every grader's first against their second showings, then every two graders over what both graded.
 
     >>> first = [Grade("a", "unet", 4), Grade("b", "unet", 2), Grade("c", "unet", 3)]
     >>> again = [Grade("a", "unet", 4, showing=2), Grade("b", "unet", 1, showing=2), Grade("c", "unet", 3, showing=2)]
@@ -390,9 +447,9 @@ def grader_agreement(grades: Iterable[Grade], scale: GradeScale | None = None) -
     return within + [_agreement(a, b, shown[a], shown[b], scale) for a, b in combinations(names, 2)]
 
 
-def _agreement(a: str, b: str, one: dict[Item, int], two: dict[Item, int], scale: GradeScale) -> GraderAgreement:
-    shared = [item for item in one if item in two]
-    pairs = [one[item] for item in shared], [two[item] for item in shared]
+def _agreement(a: str, b: str, first: dict[Item, int], second: dict[Item, int], scale: GradeScale) -> GraderAgreement:
+    shared = [item for item in first if item in second]
+    pairs = [first[item] for item in shared], [second[item] for item in shared]
     if not shared:
         nothing = Undefined(NONE_TWICE if a == b else "no_common_grades")
         return GraderAgreement(a, b, nothing, nothing, 0)
@@ -400,8 +457,8 @@ def _agreement(a: str, b: str, one: dict[Item, int], two: dict[Item, int], scale
     return GraderAgreement(a, b, _kappa(*pairs, scale), same, len(shared))
 
 
-def _kappa(one: Sequence[int], two: Sequence[int], scale: GradeScale) -> float:
-    return weighted_kappa(tally({"first": one, "second": two}, labels=Labels(scale.levels)))
+def _kappa(first: Sequence[int], second: Sequence[int], scale: GradeScale) -> float:
+    return weighted_kappa(tally({"first": first, "second": second}, labels=Labels(scale.levels)))
 
 
 LETTERS = "BCDFGHJKMNPQRTVWXZ"
@@ -438,11 +495,11 @@ def make_tickets(items: Sequence[Item], *, repeats: float = 0.1, seed: int = 0) 
     # half a sheet later, those of the second half before: so they are never neighbours on a long sheet
     shown = sorted([(p, i) for i, p in enumerate(place)] + [((place[i] + 0.5) % 1, int(i)) for i in twice])
     met: set[int] = set()
-    found = []
+    tickets = []
     for code, (_, i) in zip(_codes(len(shown), rng), shown, strict=True):
-        found.append(Ticket(code, *items[i], showing=2 if i in met else 1))
+        tickets.append(Ticket(code, *items[i], showing=2 if i in met else 1))
         met.add(i)
-    return tuple(found)
+    return tuple(tickets)
 
 
 def _codes(count: int, rng: np.random.Generator) -> list[str]:

@@ -39,11 +39,23 @@ MEAN = Column("mean of raters", "reference")
 
 
 def mask_intensity(image: ArrayLike, masks: Mapping[Column, NDArray[Any]]) -> dict[Column, float]:
-    """The mean intensity of an image inside each mask; undefined for a mask that marks nothing.
+    """Mean intensity of an image inside each mask; undefined for an empty mask.
 
-    An image with one axis more than the masks is in colour: red, green and blue weigh as in
-    :func:`manytruths.shape.intensity`. Where a masked array is masked, nothing is marked.
+    Parameters
+    ----------
+    image : array_like
+        An image of the masks' size; with one axis more it is in colour, and red, green and blue weigh as in
+        :func:`manytruths.shape.intensity`.
+    masks : mapping of Column to array
+        Marked where not 0. Where a masked array is masked, nothing is marked.
 
+    Returns
+    -------
+    dict of Column to float
+        Mean intensity by column.
+
+    Examples
+    --------
     >>> mask_intensity([[10.0, 20.0, 60.0]], {Column("A"): np.array([[1, 1, 0]])})
     {Column(name='A', role='rater', session='', left_out=''): 15.0}
     """
@@ -90,12 +102,12 @@ class CurveDistance:
 
 @dataclass(frozen=True, eq=False)
 class IntensityCurves:
-    """The curves of one subject."""
+    """The intensity curves of one subject: one value per frame for each rater and algorithm."""
 
     frames: tuple[str, ...]
     """Its cases, in order."""
     curves: Mapping[Column, tuple[float, ...]]
-    """A value a frame."""
+    """One value per frame."""
 
     @classmethod
     def of(cls, by_frame: Mapping[str, Mapping[Column, float]]) -> IntensityCurves:
@@ -107,7 +119,7 @@ class IntensityCurves:
 
     @property
     def raters(self) -> list[Column]:
-        """Each rater once, in his first session."""
+        """Each rater once, in their first session."""
         first: dict[str, Column] = {}
         for column in self.curves:
             if column.role == "rater":
@@ -146,17 +158,17 @@ def curve_distance(column: Column, curve: Sequence[float], against: Sequence[flo
     >>> found.mean_absolute, found.relative_mean_absolute, found.frames, found.undefined
     (0.5, 0.25, 2, 1)
     """
-    one, two = np.asarray(curve, np.float64), np.asarray(against, np.float64)
-    if one.shape != two.shape or one.ndim != 1:
-        raise CallError(f"two curves have a value each for the same frames; got {one.shape} and {two.shape}")
-    known = ~(np.isnan(one) | np.isnan(two))
+    own, other = np.asarray(curve, np.float64), np.asarray(against, np.float64)
+    if own.shape != other.shape or own.ndim != 1:
+        raise CallError(f"two curves have a value each for the same frames; got {own.shape} and {other.shape}")
+    known = ~(np.isnan(own) | np.isnan(other))
     count = int(known.sum())
     if not count:
         nothing = Undefined("no_common_frame")
-        return CurveDistance(column, nothing, nothing, nothing, nothing, 0, len(one))
-    apart, level = one[known] - two[known], float(two[known].mean())
+        return CurveDistance(column, nothing, nothing, nothing, nothing, 0, len(own))
+    apart, level = own[known] - other[known], float(other[known].mean())
     rms, absolute = float(np.sqrt((apart**2).mean())), float(np.abs(apart).mean())
-    return CurveDistance(column, rms, absolute, _share(rms, level), _share(absolute, level), count, len(one) - count)
+    return CurveDistance(column, rms, absolute, _share(rms, level), _share(absolute, level), count, len(own) - count)
 
 
 def _share(distance: float, level: float) -> float:

@@ -1,4 +1,4 @@
-"""Overlap of every prediction with every rater and every truth, from one table."""
+"""Overlap of every prediction with every rater and reference, from one table."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from ..core.labels import Labels
 from ..core.tally import Tally
 
 OVERLAPS: tuple[PairStatistic, ...] = (dice, iou, sensitivity, specificity, ppv, cohen_kappa, volume_difference)
-"""What is said of a prediction and a truth."""
+"""Statistics of a prediction and a reference."""
 
 Columns = Sequence[str | Column] | None
 
 
 @dataclass(frozen=True, eq=False)
 class Overlaps:
-    """Counts of every judged column with every column it is judged by."""
+    """Counts of every scored column with every column that it is scored against."""
 
     judged: tuple[Column, ...]
     against: tuple[Column, ...]
     tables: NDArray[np.float64]
-    """(judged, against, labels, labels) items by what the two decided."""
+    """(judged, against, labels, labels) pixels by what the two decided."""
     labels: Labels
 
     def value(self, judged: str | Column, against: str | Column, statistic: PairStatistic) -> float:
@@ -51,7 +51,7 @@ class Overlaps:
         return statistic.of(self.tables, self.labels)
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame (extra ``tables``): a row for each two columns."""
+        """A pandas DataFrame (extra ``tables``): one row per pair of columns."""
         import pandas
 
         index = pandas.MultiIndex.from_product([map(str, self.judged), map(str, self.against)])
@@ -62,8 +62,22 @@ NAMES = ("algorithm", "against")
 
 
 def overlaps(tally: Tally, judged: Columns = None, against: Columns = None) -> Overlaps:
-    """Every algorithm against every rater and every reference; or some columns against others.
+    """Overlap of every algorithm with every rater and reference, or of some columns with others.
 
+    Parameters
+    ----------
+    tally : Tally
+        Table of raters, predictions and references.
+    judged, against : sequence of str or Column, optional
+        Columns to score, and to score against; by default the algorithms, and the raters and references.
+
+    Returns
+    -------
+    Overlaps
+        The counts, from which ``values(mt.dice)`` and the like are computed.
+
+    Examples
+    --------
     >>> import manytruths as mt
     >>> t = mt.tally({"A": [1, 1, 0], "B": [1, 0, 0]}, predictions={"unet": [1, 1, 0]})
     >>> overlaps(t).values(mt.dice)
@@ -73,7 +87,7 @@ def overlaps(tally: Tally, judged: Columns = None, against: Columns = None) -> O
     truths = [tally.columns[i] for i in tally.raters] + list(tally.role("reference"))
     columns = [tally.position(c) for c in (truths if against is None else against)]
     if not rows or not columns:
-        raise CallError("there is nothing to judge: the table wants a prediction, and a rater or a reference")
+        raise CallError("nothing to score: the table needs a prediction, and a rater or a reference")
     together = list(dict.fromkeys([*rows, *columns]))
     place = {column: i for i, column in enumerate(together)}
     tables = contingency(tally, together)[np.ix_([place[i] for i in rows], [place[j] for j in columns])]

@@ -26,22 +26,22 @@ Kind = Literal["rater", "reference", "consensus", "votes"]
 
 @dataclass(frozen=True, eq=False)
 class ReferenceStandards:
-    """Ground truths by pattern."""
+    """Reference standards by pattern."""
 
     tally: Tally
-    """The table whose patterns they speak of."""
+    """The table of the patterns."""
     names: tuple[str, ...]
     kinds: tuple[Kind, ...]
     """What each is: ``rater``, ``reference``, ``consensus`` or ``votes``."""
     positive: Flags
-    """(truths, patterns): whether an item is positive."""
+    """(references, patterns): whether a pixel is positive."""
     rated: Flags
-    """(truths, patterns): whether it counts."""
+    """(references, patterns): whether it counts."""
 
     def __post_init__(self) -> None:
         twice = sorted({name for name in self.names if self.names.count(name) > 1})
         if twice:
-            raise CallError(f"truths have distinct names; got {', '.join(twice)} more than once: rename one of each")
+            raise CallError(f"reference standards have distinct names; rename what is there twice: {', '.join(twice)}")
 
     def __len__(self) -> int:
         return len(self.names)
@@ -51,11 +51,11 @@ class ReferenceStandards:
 
     @property
     def prevalence(self) -> NDArray[np.float64]:
-        """The share of positives under each truth; nan where nothing counts."""
+        """The share of positives under each reference standard; nan where nothing counts."""
         return divide(self.positive @ self.tally.counts, self.rated @ self.tally.counts)
 
     def onto(self, tally: Tally) -> ReferenceStandards:
-        """The same truths over the patterns of another table: of one case, say, where these are of all together."""
+        """The same over the patterns of another table: of one case, say, where these are of all together."""
         if tally is self.tally:
             return self
         where = find_patterns(self.tally, tally)
@@ -70,44 +70,55 @@ def reference_standards(
     references: bool = True,
     levels: bool = False,
 ) -> ReferenceStandards:
-    """The ground truths of a table.
+    """The reference standards of a table, under which curves are computed.
 
     Parameters
     ----------
-    consensus
-        By name: a consensus by pattern, of this table or of one of fewer columns; or one boolean a pattern. A consensus
-        that is a map (LSML) is a column: ``tally(masks, references={"lsml": found.hard})``. An item that nobody rated
-        does not count.
-    raters, references
-        Whether each rater (in the first session), and each column of role "reference", is a truth. Slots of
-        exchangeable raters are nobody, and so no truth.
-    levels
-        Whether to add ``votes>=k`` for every k. Items that fewer than k raters rated do not count.
+    tally : Tally
+        Table of raters and references.
+    consensus : mapping of str to Consensus or array_like, optional
+        By name: a consensus by pattern, of this table or of one of fewer columns; or one boolean per pattern. A
+        consensus that is a map (LSML) is a column: ``tally(masks, references={"lsml": result.hard})``. A pixel that no
+        rater rated does not count.
+    raters, references : bool
+        Whether each rater (in the first session), and each column of role "reference", is a reference standard.
+        Exchangeable raters are not identified, and so are none.
+    levels : bool
+        Whether to add ``votes>=k`` for every k. Pixels that fewer than k raters rated do not count.
 
+    Returns
+    -------
+    ReferenceStandards
+        Positive or not, by reference standard and pattern.
+
+    Examples
+    --------
     >>> import manytruths as mt
     >>> t = mt.tally({"A": [1, 1, 0, 0], "B": [1, 0, 0, 0]})
     >>> found = reference_standards(t, {"vote": mt.vote(t)}, levels=True)
     >>> found, found.prevalence
     (<ReferenceStandards A, B, vote, votes>=1, votes>=2 of 3 patterns>, array([0.5 , 0.25, 0.5 , 0.5 , 0.25]))
     """
-    found: list[tuple[str, Kind, Flags, Flags]] = []
+    entries: list[tuple[str, Kind, Flags, Flags]] = []
     marked = np.isin(tally.patterns, tally.labels.marks)
     given = tally.patterns != VOID
     if raters and not tally.exchangeable:
-        found += [(tally.columns[i].name, "rater", marked[:, i], given[:, i]) for i in tally.raters]
+        entries += [(tally.columns[i].name, "rater", marked[:, i], given[:, i]) for i in tally.raters]
     if references:
         where = [i for i, column in enumerate(tally.columns) if column.role == "reference"]
-        found += [(str(tally.columns[i]), "reference", marked[:, i], given[:, i]) for i in where]
+        entries += [(str(tally.columns[i]), "reference", marked[:, i], given[:, i]) for i in where]
     known: dict[int, NDArray[np.intp]] = {}
     for name, truth in (consensus or {}).items():
-        found.append((name, "consensus", _decided(tally, name, truth, known), tally.rated > 0))
+        entries.append((name, "consensus", _decided(tally, name, truth, known), tally.rated > 0))
     if levels:
-        found += [
+        entries += [
             (f"votes>={k}", "votes", tally.marked >= k, tally.rated >= k) for k in range(1, len(tally.raters) + 1)
         ]
-    if not found:
-        raise CallError("there is no truth: no rater, reference or consensus was asked for; levels=True adds the votes")
-    names, kinds, positive, rated = zip(*found, strict=True)
+    if not entries:
+        raise CallError(
+            "there is no reference standard: no rater, reference or consensus was asked for; levels=True adds the votes"
+        )
+    names, kinds, positive, rated = zip(*entries, strict=True)
     counted = np.stack(rated)
     return ReferenceStandards(tally, names, kinds, np.stack(positive) & counted, counted)
 
@@ -117,7 +128,7 @@ def _decided(tally: Tally, name: str, truth: Consensus | ArrayLike, known: dict[
     hard: NDArray[Any] = np.asanyarray(truth.hard if isinstance(truth, Consensus) else truth)
     if isinstance(truth, Consensus) and truth.kind == "map":
         raise CallError(
-            f"truth {name!r} is a map ({truth.method} looks at neighbours), not a value a pattern: "
+            f"consensus {name!r} is a map ({truth.method} looks at neighbours), not a value a pattern: "
             f"count it as a column, tally(masks, references={{{name!r}: found.hard}})"
         )
     source: Tally | None = getattr(hard, "tally", None)
@@ -126,7 +137,7 @@ def _decided(tally: Tally, name: str, truth: Consensus | ArrayLike, known: dict[
         flags = np.isin(flags, truth.labels.marks)
     if flags.dtype != np.bool_ or flags.shape != (source or tally).counts.shape:
         wanted = f"one boolean a pattern, {len(tally.counts)}"
-        raise CallError(f"truth {name!r} is a consensus or {wanted}; got {flags.dtype} of shape {flags.shape}")
+        raise CallError(f"consensus {name!r} is a consensus or {wanted}; got {flags.dtype} of shape {flags.shape}")
     if source is None or source is tally:
         return flags
     if id(source) not in known:
@@ -151,7 +162,7 @@ def find_patterns(source: Tally, target: Tally) -> NDArray[np.intp]:
     where = np.where(known[rows].all(axis=1), find_rows(source, codes), -1)
     if (where < 0).any():
         raise CallError(
-            f"{int((where < 0).sum())} of {len(where)} patterns are not in the table that the truth was made of: "
+            f"{int((where < 0).sum())} of {len(where)} patterns are not in the table that the consensus was made of: "
             "make it of this table, or of one pooled of all cases, over the same raters"
         )
     return where

@@ -96,12 +96,12 @@ def _range(blocks: Iterable[Array], limits: Limits) -> tuple[float, float]:
 
 def _distinct(blocks: Iterable[Array]) -> NDArray[np.float64] | None:
     """The distinct values; None as soon as there are too many."""
-    found = np.empty(0)
+    distinct = np.empty(0)
     for block in blocks:
-        found = np.union1d(found, np.unique(block).astype(np.float64))
-        if len(found) > MOST:
+        distinct = np.union1d(distinct, np.unique(block).astype(np.float64))
+        if len(distinct) > MOST:
             return None
-    return found
+    return distinct
 
 
 Index = NDArray[np.integer[Any]]
@@ -227,10 +227,10 @@ PENDING = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class Responses:
-    """The pairs of pattern and response that occur, and how many items show each."""
+    """The pairs of pattern and response that occur, and how many pixels show each."""
 
     tally: Tally
-    """Whose patterns they are. It may count more items: parts can be left out for one algorithm."""
+    """The table of the patterns. It may count more pixels: parts can be excluded for one algorithm."""
     levels: NDArray[np.float64]
     """The responses that occur, ascending."""
     pattern: NDArray[np.intp]
@@ -238,7 +238,7 @@ class Responses:
     level: NDArray[np.intp]
     """The position of its response in ``levels``."""
     counts: NDArray[np.int64]
-    """How many items."""
+    """How many pixels."""
     rounded: bool = False
     """Whether there were too many distinct responses to keep them all."""
 
@@ -248,16 +248,27 @@ class Responses:
 
     @property
     def items(self) -> int:
-        """How many items were counted."""
+        """How many pixels were counted."""
         return int(self.counts.sum())
 
     @property
     def constant(self) -> bool:
-        """Whether every item got the same response, so that no threshold tells them apart."""
+        """Whether every pixel has the same response, so that no threshold separates them."""
         return len(self.levels) < 2
 
     def against(self, truths: ReferenceStandards) -> ResponseCounts:
-        """Positives and negatives of every truth by response. Truths of a pooled table will do for its cases."""
+        """Positives and negatives of every reference standard by response.
+
+        Parameters
+        ----------
+        truths : ReferenceStandards
+            Of this table, or of a pooled one.
+
+        Returns
+        -------
+        ResponseCounts
+            Counts from which curves are read off.
+        """
         here = truths.onto(self.tally)
         positives = np.stack([self._by_level(row) for row in here.positive])
         whole = self._by_level(np.ones(len(self.tally.counts), bool))
@@ -286,8 +297,8 @@ class Responses:
         """(groups, levels) items, of patterns sorted into groups, −1 for none."""
         to = group[self.pattern]
         keep, width = to >= 0, len(self.levels)
-        found = np.bincount(to[keep] * width + self.level[keep], self.counts[keep], groups * width)
-        return found.astype(np.int64).reshape(groups, width)
+        counts = np.bincount(to[keep] * width + self.level[keep], self.counts[keep], groups * width)
+        return counts.astype(np.int64).reshape(groups, width)
 
 
 def count_responses(
@@ -303,30 +314,45 @@ def count_responses(
     void: int | None = None,
     foreground: str | None = None,
 ) -> Responses:
-    """Count one prediction against the masks of the same image.
+    """Count a probability map against the masks of the same image.
 
     Parameters
     ----------
-    prediction
-        A number an item, the higher the surer. Masked items of a masked array do not count.
-    masks, references, raters, void, foreground
-        As for :func:`manytruths.tally`.
-    tally
+    prediction : array_like
+        One number per pixel, the higher the more certain. Masked pixels of a masked array do not count.
+    masks : masks by rater
+        As for :func:`manytruths.tally`; so are ``references``, ``raters``, ``void`` and ``foreground``.
+    tally : Tally, optional
         The table of these masks, where it has been counted already.
-    region, exclude
-        Masks of the items to count, and of those to leave out: what the algorithm was trained on.
-    limits
-        The smallest and the largest response there can be; others are an error. Say them where several cases are to be
+    references : mapping of str to array_like, optional
+        Given reference standards by name.
+    region, exclude : array_like, optional
+        Masks of the pixels to count, and of those to leave out: what the algorithm was trained on.
+    limits : tuple of float, optional
+        The smallest and the largest possible response; others are an error. Give them where several cases are to be
         added, so that all are rounded alike.
+    raters : sequence of str or str, optional
+        Names of the raters, or ``"exchangeable"``.
+    void : int, optional
+        The value that means "not rated".
+    foreground : {"any"}, optional
+        Unite all labels but 0.
 
+    Returns
+    -------
+    Responses
+        Counts by pattern and response; ``against(reference_standards(tally))`` gives curves.
+
+    Examples
+    --------
     >>> masks = {"A": [[1, 1, 0, 0]], "B": [[1, 0, 0, 0]]}
     >>> found = count_responses([[200, 90, 90, 10]], masks)
     >>> found
     <Responses of 4 items: 3 levels, 4 pairs>
     """
     if tally is None:
-        found = index_masks(masks, references=references, raters=raters, void=void, foreground=foreground)
-        tally, index = found.tally, found.index
+        indexed = index_masks(masks, references=references, raters=raters, void=void, foreground=foreground)
+        tally, index = indexed.tally, indexed.index
     else:
         index = pattern_index(masks, tally, references=references, raters=raters, void=void, foreground=foreground)
     return count_indexed_responses(prediction, index, tally, region=region, exclude=exclude, limits=limits)
@@ -363,8 +389,8 @@ def count_indexed_responses(
     gone = [np.asarray(mask).astype(bool) for _, mask in left_out]
     inside = [] if region is None else [np.asarray(region).astype(bool)]
     source = _Items(array, index, tuple(inside), tuple(gone))
-    found = find_levels(source.values, array.dtype, limits)
-    return _counted(source, found, tally)
+    levels = find_levels(source.values, array.dtype, limits)
+    return _counted(source, levels, tally)
 
 
 @dataclass(frozen=True, eq=False)
@@ -387,15 +413,15 @@ class _Items:
         return (values for values, _ in self.blocks())
 
 
-def _counted(source: _Items, found: Levels, tally: Tally) -> Responses:
+def _counted(source: _Items, levels: Levels, tally: Tally) -> Responses:
     """The pairs that occur. The commonest pattern, which most items show, is what the others leave of all."""
-    width, common = len(found.values), int(np.argmax(tally.counts)) if len(tally.counts) else 0
+    width, common = len(levels.values), int(np.argmax(tally.counts)) if len(tally.counts) else 0
     most = width * len(tally.counts)
     # short numbers sort faster
     wide = np.dtype(np.int32 if most < 1 << 31 else np.int64)
     whole, pairs = np.zeros(width, np.int64), _Pairs(most, wide)
     for values, index in source.blocks():
-        codes, rare = found.codes(values), np.flatnonzero(index != common)
+        codes, rare = levels.codes(values), np.flatnonzero(index != common)
         whole += np.bincount(codes, minlength=width)
         pairs.add(index[rare].astype(wide) * wide.type(width) + codes[rare].astype(wide))
     distinct, counts = pairs.merged()
@@ -405,7 +431,7 @@ def _counted(source: _Items, found: Levels, tally: Tally) -> Responses:
     distinct, counts = np.insert(distinct, at, common * width + left), np.insert(counts, at, whole[left])
     pattern, level = np.divmod(distinct, width)
     used = np.bincount(level, minlength=width) > 0
-    return Responses(tally, found.values[used], pattern, (np.cumsum(used) - 1)[level], counts, found.rounded)
+    return Responses(tally, levels.values[used], pattern, (np.cumsum(used) - 1)[level], counts, levels.rounded)
 
 
 Codes = NDArray[np.int64]

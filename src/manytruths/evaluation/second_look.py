@@ -1,9 +1,10 @@
-"""A second look: places where several algorithms fire and few raters marked.
+"""A second look: places that several algorithms marked and few raters.
 
 An algorithm that finds what most raters did not mark may be wrong, or the raters may have missed something. Where
-several algorithms agree the second is worth a look; shown to the raters again, such places improve the truth itself.
+several algorithms agree, the second is worth a look; shown to the raters again, such places improve the reference
+standard itself.
 
-An item belongs to a place where at least ``algorithms`` of the algorithms, and at least half of those judged there,
+A pixel belongs to a place where at least ``algorithms`` of the algorithms, and at least half of those judged there,
 marked it, and at most a share ``raters`` of the raters who rated it. Places are connected, diagonals included.
 
 Lampert TA, Stumpf A, Gançarski P. An empirical study into annotator agreement, ground truth estimation, and
@@ -35,19 +36,19 @@ class SecondLookPlace:
     """One connected place that several algorithms marked and few raters."""
 
     most: int
-    """The largest number of algorithms that marked the same item of it."""
+    """The largest number of algorithms that marked the same pixel of it."""
     area: int
-    """How many items it has."""
+    """How many pixels it has."""
     size: float
-    """In mm² or mm³; undefined where the size of an item is not known."""
+    """In mm² or mm³; undefined where the size of a pixel is not known."""
     box: tuple[tuple[int, int], ...]
-    """Along each axis, the first item and the one after the last."""
+    """Along each axis, the first pixel and the one after the last."""
     point: tuple[int, ...]
-    """The item that lies deepest inside it; of several, the one nearest to its centre."""
+    """The pixel that lies deepest inside it; of several, the one nearest to its centre."""
     depth: float
-    """How far that item is from the edge, in mm where the size of an item is known, else in items."""
+    """How far that pixel is from the edge, in mm where the size of a pixel is known, else in pixels."""
     adjoins: bool
-    """Whether it touches what more raters marked: then it is a rim of their object, not one of its own."""
+    """Whether it touches what more raters marked: then it is a rim of their object, not an object of its own."""
     algorithms: Mapping[str, float]
     """Which algorithms marked some of it, and what share of it."""
     raters: Mapping[str, float]
@@ -81,23 +82,34 @@ def second_look(
     spacing: Sequence[float] | None = None,
     inside: ArrayLike | None = None,
 ) -> SecondLook:
-    """The places to look at again, in any number of dimensions.
+    """Find the places of a case that deserve a second look, in any number of dimensions.
 
     Parameters
     ----------
-    predictions, masks
+    predictions, masks : mapping of str to array
         By algorithm and by rater: marked where not 0. Where a masked array is masked, it is not judged or not rated.
-    algorithms
-        So many algorithms at least marked it; and half of them, where that is more.
-    raters
+    algorithms : int
+        At least so many algorithms marked a place; and half of them, where that is more.
+    raters : float
         At most this share of the raters who rated it marked it.
-    least
-        Places with fewer items are specks, which are only counted.
-    spacing
-        The size of an item along each axis, in mm.
-    inside
+    least : int
+        Places with fewer pixels are specks, which are only counted.
+    spacing : sequence of float, optional
+        The size of a pixel along each axis, in mm.
+    inside : array_like, optional
         The region that counts.
 
+    Returns
+    -------
+    SecondLook
+        The places, the strongest first.
+
+    References
+    ----------
+    Lampert TA, Stumpf A, Gançarski P. IEEE Trans Image Process 2016;25:2557–2572, 5.1. doi:10.1109/TIP.2016.2544703
+
+    Examples
+    --------
     >>> seen = {"unet": np.ones((8, 6)), "vnet": np.ones((8, 6))}
     >>> marked = {"A": np.zeros((8, 6)), "B": np.zeros((8, 6))}
     >>> marked["A"][:, :3] = 1
@@ -116,8 +128,8 @@ def second_look(
     boxes = ndimage.find_objects(parts)
     areas = np.bincount(parts.ravel(), minlength=len(boxes) + 1)[1:]
     kept = [i for i, area in enumerate(areas.tolist()) if area >= least]
-    found = [scene.place(parts, i + 1, boxes[i]) for i in kept]
-    return SecondLook(tuple(sorted(found, key=lambda place: place.order)), len(boxes) - len(kept))
+    places = [scene.place(parts, i + 1, boxes[i]) for i in kept]
+    return SecondLook(tuple(sorted(places, key=lambda place: place.order)), len(boxes) - len(kept))
 
 
 def candidate_pixels(
@@ -137,7 +149,7 @@ def candidate_pixels(
 
 
 def place_pixels(wanted: Flags, place: SecondLookPlace) -> Flags:
-    """The items of one place, from the map of :func:`wanted_items`, within the place's box."""
+    """The pixels of one place, from the map of :func:`candidate_pixels`, within the place's box."""
     from scipy import ndimage
 
     box = tuple(slice(*ends) for ends in place.box)
@@ -185,8 +197,8 @@ class _Scene:
         cls, predictions: Mapping[str, Array], masks: Mapping[str, Array], raters: float,
         spacing: Sequence[float] | None,
     ) -> _Scene:  # fmt: skip
-        seen, drawn = ({name: _marks(a) for name, a in by.items()} for by in (predictions, masks))
-        return cls(seen, drawn, _votes(predictions)[0], _exceeds(*_votes(masks), raters), spacing)
+        fired_by, drawn = ({name: _marks(a) for name, a in by.items()} for by in (predictions, masks))
+        return cls(fired_by, drawn, _votes(predictions)[0], _exceeds(*_votes(masks), raters), spacing)
 
     def place(self, parts: NDArray[np.int32], number: int, box: Box) -> SecondLookPlace:
         items = parts[box] == number
@@ -225,8 +237,8 @@ class _Scene:
 
 def _shares(arrays: Mapping[str, Flags], items: Flags, box: Box) -> dict[str, float]:
     """Who marked some of it, the largest share first."""
-    found = {name: float(array[box][items].mean()) for name, array in arrays.items()}
-    return {name: share for name, share in sorted(found.items(), key=lambda one: -one[1]) if share}
+    shares = {name: float(array[box][items].mean()) for name, array in arrays.items()}
+    return {name: share for name, share in sorted(shares.items(), key=lambda item: -item[1]) if share}
 
 
 def _check(

@@ -1,167 +1,306 @@
-"""What the JSON formats share: parts that are read one at a time, names, ranks, and pictures that lie beside."""
+"""Open what others wrote: nothing is expanded, fetched or unpacked beyond what an honest file needs."""
 
 from __future__ import annotations
 
+import codecs
 import math
-from collections.abc import Mapping
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeVar, cast
+from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
+from xml.parsers import expat
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
-from ..core.errors import FormatError, InputError
-from ..io import atomic
-from .outlines import MOST_POINTS, Polygon, few_enough
-from .reads import Mask, Outline, Stored
+from ..core.errors import FormatError, InputError, ManytruthsError
+from ..io.files import check_regular_file
+from ..shape.grid import Grid
+
+if TYPE_CHECKING:
+    from .readings import Stored
 
 T = TypeVar("T")
 
-LONGEST = 1 << 24
-"""Bytes of one outline as text; as numbers it takes some twenty times as much memory, until it is an array."""
-LONGEST_NOTE = 1 << 20
-"""Bytes of everything that was said of one thing."""
-NOTHING = msgspec.Raw(b"")
-PERSON = ("email", "username", "name", "id")
+
+class Stream(Protocol):
+    """Whatever bytes can be read from, some at a time."""
+
+    def read(self, size: int = -1, /) -> bytes: ...
 
 
-def decoded(raw: msgspec.Raw, kind: type[T], most: int = LONGEST) -> T:
-    """A part of a file, once it is sure that it is not too long."""
-    if len(raw) > most:
-        raise FormatError(
-            f"is {len(raw) >> 20} MB of text, more than {most >> 20}; draw it simpler, or export it again"
-        )
-    return msgspec.json.decode(raw, type=kind, strict=False)
+LARGEST_TEXT = 1 << 27
+"""Bytes of a JSON file: as objects it takes several times as much memory."""
+MOST_OBJECTS = 1 << 20
+"""Of a JSON file: each takes some hundred bytes of memory, however short it is."""
+LARGEST_XML = 1 << 30
+"""Bytes of an XML file, which is read piece by piece."""
+LARGEST_ELEMENT = 1 << 26
+"""Bytes of one image in it, with all that stands on it."""
+MOST_ELEMENTS = 1 << 19
+"""Of one image."""
+LARGEST_WORDS = 1 << 20
+"""Signs of text in one element."""
+LARGEST_SIDE = 1 << 16
+LARGEST_IMAGE = 1 << 28
+"""Pixels of an image that outlines are drawn on."""
+LARGEST_LIST = 1 << 24
+"""Bytes of an archive's list of what it holds: some 200,000 files."""
+END = (1 << 16) + 64
+"""Bytes at the end of an archive among which that list is described."""
+PIECE = 1 << 20
 
 
-def given(raw: msgspec.Raw) -> bool:
-    """Whether a field is there, and not null."""
-    return len(raw) > 0 and bytes(memoryview(raw)[:4]) != b"null"
-
-
-def anything(raw: msgspec.Raw) -> Any:
-    """A short part of a file, whatever it is."""
-    return decoded(raw, cast(type[Any], Any), LONGEST_NOTE)
-
-
-def points_of(raw: msgspec.Raw) -> NDArray[np.float64]:
-    """(points, 2) of a list of x and y."""
-    if not given(raw):
-        raise FormatError("has no points; draw it again, or delete it")
-    points = decoded(raw, list[tuple[float, float]])
-    few_enough(len(points))
-    return np.array(points, np.float64).reshape(len(points), 2)
-
-
-def rings_of(raw: msgspec.Raw) -> list[NDArray[np.float64]]:
-    """Rings of a list of lists x, y, x, y, …, or of one such list."""
-    single = bytes(memoryview(raw)[:99]).translate(None, b" \t\r\n")[1:2] not in (b"[", b"]")
-    flat = [decoded(raw, list[float])] if single else decoded(raw, list[list[float]])
-    if sum(map(len, flat)) > 2 * MOST_POINTS:
-        few_enough(sum(map(len, flat)) // 2)
-    odd = next((k for k, ring in enumerate(flat) if len(ring) % 2), None)
-    if odd is not None:
-        raise FormatError(f"ring {odd} has {len(flat[odd])} numbers, not pairs of x and y; export it again")
-    return [np.array(ring, np.float64).reshape(-1, 2) for ring in flat]
-
-
-def notes_of(raw: msgspec.Raw) -> dict[str, str]:
-    """What was said of a thing, by name, all of it as text."""
-    if not given(raw):
-        return {}
-    return {name: text_of(value) for name, value in decoded(raw, dict[str, Any], LONGEST_NOTE).items()}
-
-
-def text_of(value: Any) -> str:
-    """A value as it would be written by hand."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1 << 53:
-        return str(int(value))
-    if isinstance(value, str | int | float):
-        return str(value)
-    if isinstance(value, list) and len(value) == 1:
-        return text_of(value[0])
-    return "" if value is None else msgspec.json.encode(value).decode()
-
-
-def person_of(raw: msgspec.Raw) -> str:
-    """Whose it is: a name, a number, or an object with one of both; empty where it is not said."""
-    value: Any = anything(raw) if given(raw) else None
-    if not isinstance(value, dict):
-        return text_of(value).strip()
-    return next((text_of(value[key]).strip() for key in PERSON if value.get(key) not in (None, "")), "")
-
-
-def ranked(notes: Mapping[str, str], name: str) -> tuple[int | None, dict[str, str]]:
-    """The rank that stands under a name, and everything else."""
-    rank, rest = None, dict[str, str]()
-    for key, text in notes.items():
-        if key.strip().casefold() != name.strip().casefold():
-            rest[key] = text
-        elif text.strip():
-            rank = _rank(text.strip(), key)
-    return rank, rest
-
-
-def _rank(text: str, name: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) > 0):
-        raise InputError(
-            f"its {name!r} is {text[:40]!r}; a rank is a whole number from 1 on: correct it in the tool, or say which "
-            "attribute holds ranks with --rank"
-        )
-    return int(text)
-
-
-def score_of(notes: Mapping[str, str]) -> dict[str, float]:
-    """The score, where there is one that is a number, as a field to write."""
+@contextmanager
+def about(where: object) -> Iterator[None]:
+    """Errors that say first where; whatever a library raises on bad bytes is one of ours."""
     try:
-        score = float(notes["score"])
-    except (KeyError, ValueError):
-        return {}
-    return {"score": score} if math.isfinite(score) else {}
+        yield
+    except ManytruthsError as error:
+        raise type(error)(f"{where}: {error}") from None
+    except MemoryError:
+        raise FormatError(f"{where}: does not fit into memory; split it") from None
+    except (OSError, zipfile.BadZipFile) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise FormatError(f"{where}: cannot be read: {reason}; check the path, or export it again") from None
+    except RecursionError:
+        raise FormatError(f"{where}: is nested too deeply; export it again") from None
+    except (
+        msgspec.MsgspecError,
+        expat.ExpatError,
+        zlib.error,
+        EOFError,
+        LookupError,  # also encodings that nobody knows
+        OverflowError,
+        RuntimeError,  # archives with a password
+        TypeError,
+        ValueError,
+    ) as error:
+        short = " ".join(str(error).split())[:160]
+        raise FormatError(
+            f"{where}: is damaged, or of another kind ({short}); export it again, or name the tool that wrote it"
+        ) from None
 
 
-def picture_beside(folder: Path, name: str) -> Stored | None:
-    """The picture of that name inside a folder, or in its ``images``; never one outside of it."""
-    if not name or "\0" in name:
-        return None
-    plain = PurePosixPath(name.replace("\\", "/"))
-    for place in (plain, PurePosixPath("images") / plain.name, PurePosixPath(plain.name)):
-        try:
-            path = (folder / place).resolve()
-            if path.is_relative_to(folder.resolve()) and path.is_file():
-                return Stored(folder / place)
-        except (OSError, ValueError):
-            continue
-    return None
+def json_of(path: Path, kind: type[T], data: bytes | None = None) -> T:
+    """A JSON file as objects of a kind."""
+    if data is None:
+        check_regular_file(path)
+    with about(path):
+        data = _whole(path) if data is None else data
+        if not data.strip():
+            raise FormatError("is empty; export it again")
+        if data.count(b"{") > MOST_OBJECTS:
+            raise FormatError(f"holds more than {MOST_OBJECTS} objects; export it in parts")
+        return msgspec.json.decode(data, type=kind, strict=False)
 
 
-def whole_of(outline: Outline, shape: tuple[int, ...]) -> Mask:
-    """The outline on the whole image."""
-    window, inside = outline.pixels(shape)
-    whole = np.zeros(shape, bool)
-    whole[window] = inside
-    return whole
+def _whole(path: Path) -> bytes:
+    if zipfile.is_zipfile(path):
+        return _packed(path)
+    size = path.stat().st_size
+    if size > LARGEST_TEXT:
+        raise FormatError(f"has {size >> 20} MB, more than {LARGEST_TEXT >> 20}; export it in parts")
+    return path.read_bytes().removeprefix(codecs.BOM_UTF8)
 
 
-def single_rings(outline: Outline) -> list[Polygon] | None:
-    """The polygons of one ring each that an outline is made of; None where it is anything else."""
-    parts = getattr(outline, "parts", (outline,))
-    return [*parts] if parts and all(isinstance(part, Polygon) and len(part.rings) == 1 for part in parts) else None
+def _packed(path: Path) -> bytes:
+    """The one JSON file of an archive."""
+    with _archive(path) as archive:
+        inside = [one for one in archive.infolist() if one.filename.lower().endswith(".json")]
+        if len(inside) != 1:
+            raise FormatError(
+                f"holds {len(inside)} files that end in .json, wanted is one; unpack it and name the file"
+            )
+        _plain(inside[0])
+        with archive.open(inside[0]) as member:
+            return _Bounded(member, LARGEST_TEXT).read()
 
 
-def flat_shape(shape: tuple[int, ...], image: str, tool: str) -> tuple[int, int]:
-    """Height and width of an image; volumes have other formats."""
-    if len(shape) != 2:
-        raise InputError(
-            f"{image}: has {len(shape)} axes, and {tool} holds images of two; export it as .seg.nrrd or NIfTI"
-        )
-    return shape[0], shape[1]
+class Element:
+    """One element of an XML file, once it has ended: its name, attributes, text and what stands in it."""
+
+    __slots__ = ("attributes", "children", "name", "text")
+
+    def __init__(self, name: str, attributes: dict[str, str]) -> None:
+        self.name, self.attributes = name, attributes
+        self.text = ""
+        self.children: list[Element] = []
+
+    def get(self, name: str, default: str | None = None) -> str:
+        """An attribute; one that must be there is an error where it is not."""
+        value = self.attributes.get(name, default)
+        if value is None:
+            raise FormatError(f"<{self.name}> has no {name!r}")
+        return value
+
+    def all(self, name: str) -> list[Element]:
+        """What stands in it under a name."""
+        return [child for child in self.children if child.name == name]
+
+    def find(self, path: str) -> Element | None:
+        """The first one down a path, as ``task/owner/username``."""
+        here: Element | None = self
+        for name in path.split("/"):
+            here = next(iter(here.all(name)), None) if here is not None else None
+        return here
+
+    def told(self, path: str) -> str:
+        """The text of the first one down a path; empty where there is none."""
+        found = self.find(path)
+        return "" if found is None else found.text.strip()
 
 
-def write_document(path: Path | str, value: object) -> None:
-    """A JSON file, whole or not at all; without line ends, which would make masks several times as long."""
-    with atomic(path) as temporary:
-        temporary.write_bytes(msgspec.json.encode(value))
+def elements(stream: Stream, wanted: set[str], root: str) -> Iterator[Element]:
+    """The elements of these names right under the root, one after the other.
+
+    A document that defines entities or names a document type is refused: exports have none, attacks do.
+    """
+    parser = expat.ParserCreate()
+    builder = _Builder(wanted, root, parser)
+    parser.buffer_text = True
+    parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
+    parser.StartElementHandler, parser.EndElementHandler = builder.start, builder.end
+    parser.CharacterDataHandler = builder.characters
+    parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = _refuse
+    total = 0
+    while piece := stream.read(PIECE):
+        total += len(piece)
+        if total > LARGEST_XML:
+            raise FormatError(f"is larger than {LARGEST_XML >> 20} MB; export it in parts")
+        parser.Parse(piece)
+        if total - builder.since > LARGEST_ELEMENT:
+            raise FormatError(f"holds an element of more than {LARGEST_ELEMENT >> 20} MB; export it in parts")
+        yield from builder.taken()
+    parser.Parse(b"", True)
+    yield from builder.taken()
+
+
+def _refuse(*_: Any) -> None:
+    raise FormatError("it declares a document type or entities, which no export has; export it again")
+
+
+class _Builder:
+    """Keeps what is wanted, and nothing else."""
+
+    def __init__(self, wanted: set[str], root: str, parser: expat.XMLParserType) -> None:
+        self.wanted, self.root, self.parser = wanted, root, parser
+        self.depth, self.open, self.done = 0, list[Element](), list[Element]()
+        self.since, self.kept = 0, 0
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        self.depth += 1
+        self._bounded()
+        if self.depth == 1 and name != self.root:
+            raise FormatError(f"starts with <{name}>, not <{self.root}>: it is another kind of file")
+        if self.depth > 64:
+            raise FormatError("is nested too deeply; export it again")
+        if self.open or (self.depth == 2 and name in self.wanted):
+            self.open.append(Element(name, attributes))
+
+    def _bounded(self) -> None:
+        """Where the element under the root began, and how many stand in it."""
+        self.kept += 1
+        if self.depth <= 2:
+            self.since, self.kept = self.parser.CurrentByteIndex, 0
+        if self.kept > MOST_ELEMENTS:
+            raise FormatError(f"holds an element with more than {MOST_ELEMENTS} others in it; export it in parts")
+
+    def characters(self, text: str) -> None:
+        if self.open:
+            self.open[-1].text += text
+            if len(self.open[-1].text) > LARGEST_WORDS:
+                raise FormatError(f"holds a text of more than {LARGEST_WORDS >> 20} MB; export it again")
+
+    def end(self, name: str) -> None:
+        self.depth -= 1
+        if self.open:
+            ended = self.open.pop()
+            (self.open[-1].children if self.open else self.done).append(ended)
+
+    def taken(self) -> list[Element]:
+        done, self.done = self.done, []
+        return done
+
+
+@contextmanager
+def archive_or_file(path: Path, name: str) -> Iterator[tuple[Stream, zipfile.ZipFile | None]]:
+    """The file itself, or the one of that name inside an archive, at any depth."""
+    if not zipfile.is_zipfile(path):
+        with open(path, "rb") as stream:
+            yield stream, None
+        return
+    with _archive(path) as archive:
+        inside = [one for one in archive.infolist() if PurePosixPath(one.filename).name == name]
+        if len(inside) != 1:
+            raise FormatError(f"holds {len(inside)} files called {name}, wanted is one; unpack it and name the file")
+        _plain(inside[0])
+        with archive.open(inside[0]) as member:
+            yield _Bounded(member, LARGEST_XML), archive
+
+
+def _archive(path: Path) -> zipfile.ZipFile:
+    """An archive, once it is sure that the list of what it holds fits into memory, where it takes ten times as much."""
+    with open(path, "rb") as stream:
+        stream.seek(max(0, path.stat().st_size - END))
+        end = stream.read(END)
+        at = end.rfind(b"PK\x05\x06")
+        listed = int.from_bytes(end[at + 12 : at + 16], "little")
+        if end[max(0, at - 20) : at].startswith(b"PK\x06\x07"):
+            # of large archives another record says it
+            stream.seek(int.from_bytes(end[at - 12 : at - 4], "little"))
+            listed = int.from_bytes(stream.read(48)[40:48], "little")
+    if listed > LARGEST_LIST:
+        raise FormatError(f"lists what it holds in {listed >> 20} MB; unpack it and name the file")
+    return zipfile.ZipFile(path)
+
+
+def _plain(member: zipfile.ZipInfo) -> None:
+    """Other methods unpack without a bound, a whole block at a time."""
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise FormatError("is packed in a way that no tool uses; unpack it, or export it again")
+
+
+class _Bounded:
+    """A stream that ends in an error where it does not end in time: what an archive says of its sizes may be a lie."""
+
+    def __init__(self, stream: Stream, most: int) -> None:
+        self.stream, self.left = stream, most
+
+    def read(self, size: int = -1, /) -> bytes:
+        data = self.stream.read(self.left + 1 if size < 0 else min(size, self.left + 1))
+        self.left -= len(data)
+        if self.left < 0:
+            raise FormatError("unpacks to more than any honest file; export it again")
+        return data
+
+
+def copy_picture(stored: Stored, to: Path) -> None:
+    """The bytes of a picture, from the disk or out of an archive."""
+    with about(stored):
+        if stored.member is None:
+            with open(stored.path, "rb") as stream, open(to, "wb") as target:
+                _copy(stream, target)
+            return
+        with zipfile.ZipFile(stored.path) as archive, archive.open(stored.member) as packed, open(to, "wb") as target:
+            _plain(archive.getinfo(stored.member))
+            _copy(_Bounded(packed, LARGEST_XML), target)
+
+
+def _copy(stream: Stream, target: IO[bytes]) -> None:
+    while piece := stream.read(PIECE):
+        target.write(piece)
+
+
+def image_grid(width: Any, height: Any, spacing: tuple[float, float] | None = None) -> Grid:
+    """The grid of an image of that size, as a file has it; sizes that lie are refused before anything is drawn."""
+    try:
+        sides = [int(float(side)) for side in (height, width)]
+        if [float(side) for side in (height, width)] != sides:
+            raise ValueError
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"the size of the image is {width!r} × {height!r}; export it again with sizes") from None
+    if not all(1 <= side <= LARGEST_SIDE for side in sides) or math.prod(sides) > LARGEST_IMAGE:
+        raise InputError(f"the size of the image is {sides[1]} × {sides[0]}; that is no image that outlines are for")
+    return Grid((sides[0], sides[1]), spacing)

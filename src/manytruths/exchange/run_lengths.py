@@ -1,4 +1,11 @@
-"""Run lengths, as tools write masks: COCO's, packed or not, and CVAT's."""
+"""Run lengths, as tools write masks: COCO's, packed or not, and CVAT's.
+
+Label Studio's brush masks: run lengths of red, green, blue and alpha, bit by bit.
+
+32 bits say how many values there are, 5 how many bits a value has (less one), 4 × 4 how many bits a length may have
+(less one). Then, until there are enough: a bit that says whether one value is repeated, 2 bits that choose among the
+four, the length (less one), and the value, or as many values. A pixel is marked where its alpha is not 0.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import FormatError
+from .readings import Mask
 
 Lengths = NDArray[np.int64]
 
@@ -71,3 +79,89 @@ def packed(lengths: Sequence[int]) -> str:
             more = number != (-1 if low & 16 else 0)
             signs.append((low | 32 if more else low) + 48)
     return bytes(signs).decode("ascii")
+
+
+SIZES = (3, 4, 8, 16)
+"""Bits of a length, as Label Studio itself writes them."""
+FULL = 255
+HEADER = 32 + 5 + 4 * 4
+PADDING = b"\0" * 8
+
+
+def brush_runs(data: bytes, size: int) -> NDArray[np.int64]:
+    """Run lengths of the pixels, row by row, the first run outside."""
+    number, word, sizes = _header(data)
+    if number != 4 * size:
+        raise FormatError(f"its run lengths hold {number // 4} pixels, and the image has {size}; export it again")
+    edges = [0, *_edges(data, number, word, sizes), size]
+    return np.asarray(np.diff(edges), np.int64)
+
+
+def _header(data: bytes) -> tuple[int, int, list[int]]:
+    if 8 * len(data) < HEADER:
+        raise FormatError("its run lengths end too early; export it again")
+    bits = int.from_bytes((data[:7] + PADDING)[:7]) >> (56 - HEADER)
+    return bits >> 21, (bits >> 16 & 31) + 1, [(bits >> shift & 15) + 1 for shift in (12, 8, 4, 0)]
+
+
+def _edges(data: bytes, number: int, word: int, sizes: list[int]) -> list[int]:
+    """Where marked pixels start and end, in turns."""
+    edges, place, at, total = [0, 0], 0, HEADER, 8 * len(data)
+    padded = data + PADDING
+    while place < number:
+        bits = int.from_bytes(padded[at >> 3 : (at >> 3) + 8]) << (at & 7)
+        length_bits = sizes[bits >> 61 & 3]
+        length = (bits >> (61 - length_bits) & ((1 << length_bits) - 1)) + 1
+        repeated, at = bits >> 63 & 1, at + 3 + length_bits
+        after = at + (word if repeated else word * length)
+        if place + length > number or after > total:
+            raise FormatError("its run lengths are longer than the image, or end too early; export it again")
+        if repeated:
+            _add(edges, place // 4, (place + length) // 4, _value(padded, at, word))
+        else:
+            _add_each(edges, place, padded, at, word, length)
+        place, at = place + length, after
+    return edges[2:] if edges[1] == 0 else edges
+
+
+def _value(data: bytes, at: int, word: int) -> int:
+    bits = int.from_bytes(data[at >> 3 : (at >> 3) + 8])
+    return bits >> (64 - word - (at & 7)) & ((1 << word) - 1)
+
+
+def _add(edges: list[int], start: int, stop: int, value: int) -> None:
+    """Mark these pixels, where any; they may go on from the last ones."""
+    if not value or start == stop:
+        return
+    if edges[-1] == start:
+        edges[-1] = stop
+    else:
+        edges += (start, stop)
+
+
+def _add_each(edges: list[int], place: int, data: bytes, at: int, word: int, length: int) -> None:
+    """Values one by one; only every fourth is alpha."""
+    for k in range((3 - place) % 4, length, 4):
+        pixel = (place + k) // 4
+        _add(edges, pixel, pixel + 1, _value(data, at + k * word, word))
+
+
+def brush_bytes(inside: Mask) -> bytes:
+    """The other way: white where marked, transparent black elsewhere."""
+    bits = [f"{4 * inside.size:032b}{7:05b}", *(f"{size - 1:04b}" for size in SIZES)]
+    for k, length in enumerate(lengths_of(inside)):
+        bits += _tokens(4 * length, FULL * (k % 2))
+    text = "".join(bits)
+    text += "0" * (-len(text) % 8)
+    return int(text, 2).to_bytes(len(text) // 8)
+
+
+def _tokens(length: int, value: int) -> list[str]:
+    longest = 1 << SIZES[-1]
+    whole, rest = divmod(length, longest)
+    return [_token(longest, value)] * whole + ([_token(rest, value)] if rest else [])
+
+
+def _token(length: int, value: int) -> str:
+    chosen = next(k for k, size in enumerate(SIZES) if length <= 1 << size)
+    return f"1{chosen:02b}{length - 1:0{SIZES[chosen]}b}{value:08b}"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..core.errors import NOT_TEXT, CallError, FormatError, find_name_fault, one_line
 from ..io import Template
-from ..io.opening import regular_file
+from ..io.files import check_regular_file
 from ..io.results import SUMMARY
 
 
@@ -56,7 +56,7 @@ def sources(paths: Sequence[Path | str], endings: Iterable[str]) -> list[Source]
     for one in found:
         if find_name_fault(str(one.path)) == NOT_TEXT:
             raise FormatError(one_line(f"{one.path}: its name {NOT_TEXT}; rename it"))
-        regular_file(one.path)
+        check_regular_file(one.path)
     for path, often in Counter(one.path for one in found).items():
         if often > 1:
             raise CallError(f"{path}: is named twice; name every file once")

@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import FormatError, LabelError, ManytruthsError
-from ..io import Grid, Location
-from ..io.nifti import layout
-from ..io.opening import guarded
-from ..io.values import whole_numbers
-from .opening import Stream
-from .reads import Mask, Window
+from ..io import Location
+from ..io.files import format_errors
+from ..io.images import whole_numbers
+from ..io.nifti import read_layout
+from ..shape.grid import Grid
+from .documents import Stream
+from .readings import Mask, Window
 
 LARGEST_VOLUME = 1 << 28
 """Voxels of one volume; a header that promises more is taken for a mistake or an attack."""
@@ -123,7 +124,7 @@ def _exactly(stream: Stream, size: int) -> bytes:
 def telling(path: Path) -> Iterator[None]:
     """Errors that say the file first; whatever a library raises on bad bytes is one of ours."""
     try:
-        with guarded(Location(path)):
+        with format_errors(Location(path)):
             yield
     except ManytruthsError as error:
         if str(error).startswith(f"{path}: "):
@@ -133,7 +134,7 @@ def telling(path: Path) -> Iterator[None]:
 
 def nifti_volume(path: Path) -> tuple[Volume, Grid]:
     """The volume of a NIfTI file, and its grid."""
-    header, grid, packed = layout(Location(path))
+    header, grid, packed = read_layout(Location(path))
     slope, intercept = header.get_slope_inter()
     volume = Volume(
         path,

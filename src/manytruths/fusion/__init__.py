@@ -1,20 +1,27 @@
 """What to take as truth: a value per pattern or a map, a hard decision, and how it ended."""
 
 from .cooke import cooke_weights
-from .excluded import excluded_vote
-from .information import RateErrors
-from .inner_outer import acceptable_region, inner_outer_ratio, inner_region, outer_region
+from .gordon import balanced_accuracy, gordon_f, soft_accuracy, soft_sensitivity, soft_specificity
 from .level_set import LevelSet, lsml, lsmlp
-from .plurality import Plurality, plurality
-from .potts import Smoothed, potts
-from .registry import estimate, methods, register
+from .registry import consensus_methods, estimate, register
 from .result import Consensus
 from .simple import Simple, simple
-from .soft import balanced_accuracy, gordon_f, soft_accuracy, soft_sensitivity, soft_specificity
 from .staple import Staple, staple
 from .staple_each import staple_each
-from .staple_map import staple_map
-from .vote import Vote, others_share, vote
+from .staple_errors import RateErrors
+from .staple_map import Smoothed, potts, staple_map
+from .vote import (
+    Plurality,
+    Vote,
+    acceptable_region,
+    inner_outer_ratio,
+    inner_region,
+    others_share,
+    outer_region,
+    plurality,
+    vote,
+    vote_without_outliers,
+)
 
 __all__ = [
     "Consensus",
@@ -27,15 +34,14 @@ __all__ = [
     "Vote",
     "acceptable_region",
     "balanced_accuracy",
+    "consensus_methods",
     "cooke_weights",
     "estimate",
-    "excluded_vote",
     "gordon_f",
     "inner_outer_ratio",
     "inner_region",
     "lsml",
     "lsmlp",
-    "methods",
     "others_share",
     "outer_region",
     "plurality",
@@ -49,4 +55,5 @@ __all__ = [
     "staple_each",
     "staple_map",
     "vote",
+    "vote_without_outliers",
 ]

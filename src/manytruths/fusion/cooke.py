@@ -22,28 +22,40 @@ import numpy as np
 
 from ..core.errors import CallError, InputError
 from ..core.tally import Tally, cross_tabulate
-from .result import Values, refuse_slots
+from .result import Values, refuse_exchangeable
 
 
 def cooke_weights(tally: Tally, reference: str | None = None, cutoff: float = 0.0) -> dict[str, float]:
-    """Weights for :func:`vote` from calibration items, by rater; they sum to 1.
+    """Weights for :func:`vote` from calibration items whose truth is known, by Cooke's classical model.
 
     Parameters
     ----------
-    tally
+    tally : Tally
         The calibration items: the raters' columns and one with the truth.
-    reference
+    reference : str, optional
         The column that holds the truth; by default the only one of role ``reference``.
-    cutoff
-        Raters whose information (in nats) is not above it weigh 0.
+    cutoff : float
+        Raters whose information (in nats) is not above it get weight 0.
 
+    Returns
+    -------
+    dict of str to float
+        Weights by rater; they sum to 1.
+
+    References
+    ----------
+    .. [1] Cooke RM, Goossens LLHJ. TU Delft expert judgment data base. Reliab Eng Syst Saf 2008;93:657–674.
+       doi:10.1016/j.ress.2007.03.005
+
+    Examples
+    --------
     >>> import manytruths as mt
     >>> masks = {"A": [1, 1, 0, 0], "B": [1, 0, 0, 0], "C": [1, 0, 1, 0]}
-    >>> weights = cooke_weights(mt.tally(masks, references={"truth": [1, 1, 0, 0]}))
+    >>> weights = mt.cooke_weights(mt.tally(masks, references={"truth": [1, 1, 0, 0]}))
     >>> {name: round(weight, 2) for name, weight in weights.items()}
     {'A': 0.76, 'B': 0.24, 'C': 0.0}
     """
-    refuse_slots(tally, "have a weight")
+    refuse_exchangeable(tally, "have a weight")
     truth = _truth(tally, reference)
     judged = [i for i in tally.raters if i != truth]
     tables = cross_tabulate(tally.patterns, tally.counts, [truth, *judged], len(tally.labels))[1:, 0]

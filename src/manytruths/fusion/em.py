@@ -115,7 +115,7 @@ def log(values: Values) -> Values:
     return np.log(values, out=np.full_like(values, -np.inf), where=values > 0)
 
 
-def of_rates(confusion: Values, pseudo: Values) -> Values:
+def log_density_of_rates(confusion: Values, pseudo: Values) -> Values:
     """Log density of the rates under their prior, up to a constant."""
     told = np.where((pseudo > 0) & ~np.isnan(confusion), confusion, 1.0)
     return np.asarray((pseudo * log(told)).sum(axis=(-1, -2, -3)))
@@ -137,21 +137,21 @@ class Fit:
     """The last step of the rate that moved most."""
 
 
-def fitted(
-    decisions: Decisions, weight: Values, prior: Values, estimate: bool, pseudo: Values, tolerance: float, most: int
+def fit_em(
+    decisions: Decisions, weight: Values, prior: Values, estimate: bool, pseudo: Values, tol: float, max_iter: int
 ) -> Fit:
     """Both steps in turn, from W, until no rate moves more than the tolerance."""
     last, history, moved, log_prior = None, list[float](), np.inf, log(prior)
-    for _ in range(most):
+    for _ in range(max_iter):
         confusion = m_step(decisions, weight, pseudo)
         if estimate:
             prior = decisions.counts @ weight / decisions.counts.sum()
             log_prior = log(prior)
         weight, likelihood = e_step(decisions, confusion, log_prior)
-        history.append(float(likelihood + of_rates(confusion, pseudo) if pseudo.any() else likelihood))
+        history.append(float(likelihood + log_density_of_rates(confusion, pseudo) if pseudo.any() else likelihood))
         rates = np.concatenate([confusion.ravel(), prior]) if estimate else confusion
         moved = np.inf if last is None else float(largest_step(rates, last))
-        if moved <= tolerance:
+        if moved <= tol:
             break
         last = rates
     return Fit(confusion, prior, weight, np.array(history), moved)

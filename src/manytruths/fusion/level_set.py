@@ -33,27 +33,47 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from ..core.counting import tally
 from ..core.errors import CallError
 from ..core.mask_arrays import Masks
-from ..shape.narrow_band import Contour
-from .level_set_detail import Detail, detail_of
-from .level_set_motion import Plan, evolved
-from .level_set_scene import Scene, Values
-from .result import Consensus, binary_labels
+from ..core.painting import paint
+from ..core.tally import Tally
+from ..shape.narrow_band import Contour, outline_length
+from .result import Consensus, binary_labels, table_notes
+
+Values = NDArray[np.float64]
+
+Flags = NDArray[np.bool_]
+
+HALF = 0.5
+"""What a Beta(3/2, 3/2) prior adds to the right and to the wrong decisions before a rate is taken."""
+
+ROUND = 10
+"""Steps of the contour between two looks at rates, energy and end."""
+
+FOLLOW = 5
+"""Steps between two layings of the band: the contour moves less than the margin meanwhile."""
+
+QUIET = 3
+"""Rounds with next to no change that end it."""
+
+STALE = 10
+"""Rounds without a new lowest energy that end it too: single items may go to and fro for ever."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class LevelSet(Consensus):
     """The contour and the raters' rates, as maps of the size of the masks.
 
-    ``hard`` is what lies inside. ``probability`` is a / (a + b), from the decisions on the item alone, but never on the
-    other side of ½ than the contour: exactly ½ where the contour overrules the raters, 0 where nothing is counted.
-    ``ended``: ``converged``, ``stopped`` (after the most steps allowed), ``vanished`` (the price of length was too
-    high), ``no contour`` (everything counted lies inside), ``nothing marked``, ``everything marked``.
+    ``hard`` is what lies inside. ``probability`` is a / (a + b), from the decisions on the pixel alone, but never on
+    the other side of ½ than the contour: exactly ½ where the contour overrules the raters, 0 where nothing is counted.
+    ``ended`` is ``converged``, ``stopped`` (after ``max_iter`` steps), ``vanished`` (the length penalty was too high),
+    ``no contour`` (everything counted lies inside), ``nothing marked`` or ``everything marked``.
     """
 
     sensitivity: Values
@@ -64,15 +84,15 @@ class LevelSet(Consensus):
     """Steps of the contour."""
     energy: Values
     """E at the start, and after each round of ten steps."""
-    price: float
-    """What a unit of length costs in the end: λ or, with the prior on detail, what became of it."""
+    penalty: float
+    """The penalty on a unit of length at the end: λ or, with the prior on detail, λ (g / eᵐ)ᵏ."""
     detail: Values
     """g of each rater; nan where he marked nothing, or it was not asked for."""
 
 
 def lsml(
     masks: Masks,
-    length: float = 2.0,
+    length_penalty: float = 2.0,
     *,
     prior: float | str = 0.5,
     raters: Sequence[str] | str | None = None,
@@ -80,46 +100,64 @@ def lsml(
     spacing: Sequence[float] | None = None,
     void: int | None = None,
     foreground: str | None = None,
-    tolerance: float = 1e-4,
-    most: int = 1000,
+    tol: float = 1e-4,
+    max_iter: int = 1000,
 ) -> LevelSet:
-    """The contour that explains the decisions best at a price on its length; masks of any number of dimensions.
+    """The contour that explains the decisions best, with a penalty on its length (LSML).
 
     Parameters
     ----------
-    masks, raters, void, foreground
-        As for :func:`manytruths.tally`, with two labels.
-    length
-        λ, in units of log-likelihood a side of an item. An item that juts out of a straight edge adds two sides; at 2
+    masks
+        As in :func:`manytruths.tally`, with two labels, of any number of dimensions.
+    length_penalty : float
+        λ, in units of log-likelihood per side of a pixel. A pixel that juts out of a straight edge adds two sides; at 2
         it stays if the odds for it are above e⁴, about what one rater's mark is worth. 0 has no smoothing.
-    prior
-        π: a number, ``"prevalence"`` or ``"marked"`` as for :func:`manytruths.staple`. ½, flat: maximum likelihood.
-    region
-        ``"whole"``, ``"union"``, or a mask of the items to count; what nobody rated is not counted either. There it is
-        background, and a contour ends at the border at no cost.
-    spacing
-        The size of an item along each axis, where it is not a cube.
-    tolerance, most
+    prior : float or {"prevalence", "marked"}
+        π, as in :func:`manytruths.staple`. ½, flat: maximum likelihood.
+    raters, void, foreground
+        As in :func:`manytruths.tally`.
+    region : {"whole", "union"} or array
+        The pixels to count; what nobody rated is not counted either. Elsewhere the map is background, and a contour
+        ends at the border at no cost.
+    spacing : sequence of float, optional
+        The size of a pixel along each axis, where pixels are not cubes.
+    tol : float
         End when, in each of three rounds of ten steps, no larger share of the inside changed, or when ten rounds
-        brought no lower energy; else stop after so many steps.
+        brought no lower energy.
+    max_iter : int
+        Maximum number of steps.
 
+    Returns
+    -------
+    LevelSet
+        Mask, probability, and the raters' sensitivity and specificity.
+
+    References
+    ----------
+    .. [1] Li X, Aldridge B, Fisher R, Rees J. Estimating the ground truth from multiple individual segmentations
+       incorporating prior pattern analysis with application to skin lesion segmentation. IEEE ISBI 2011.
+       doi:10.1109/ISBI.2011.5872670
+
+    Examples
+    --------
+    >>> import numpy as np, manytruths as mt
     >>> a = np.zeros((12, 12), int)
     >>> a[3:9, 3:9] = 1
     >>> b, c = a.copy(), a.copy()
     >>> b[2, 5], c[9, 3] = 1, 1
-    >>> found = lsml({"A": a, "B": b, "C": c})
-    >>> found
+    >>> result = mt.lsml({"A": a, "B": b, "C": c})
+    >>> result
     <LevelSet lsml of 3 raters, 12×12 map: converged>
-    >>> int(found.hard.sum()), found.specificity.round(3)
+    >>> int(result.hard.sum()), result.specificity.round(3)
     (36, array([1.   , 0.991, 0.991]))
     """
     scene = Scene.of(masks, prior, raters=raters, region=region, void=void, foreground=foreground)
-    return _found(scene, "lsml", Plan(length, spacing, tolerance, most), None)
+    return _fit_contour(scene, "lsml", Settings(length_penalty, spacing, tol, max_iter), None)
 
 
 def lsmlp(
     masks: Masks,
-    length: float = 2.0,
+    length_penalty: float = 2.0,
     *,
     leeway: float = 1.0,
     prior: float | str = 0.5,
@@ -128,34 +166,50 @@ def lsmlp(
     spacing: Sequence[float] | None = None,
     void: int | None = None,
     foreground: str | None = None,
-    tolerance: float = 1e-4,
-    most: int = 1000,
+    tol: float = 1e-4,
+    max_iter: int = 1000,
 ) -> LevelSet:
-    """As :func:`lsml`, with a prior: the contour has about as much detail as the raters draw.
+    """LSML with a prior on how much detail the contour has, taken from the raters' masks (LSMLP).
+
+    Careless raters draw detail that is not there, and so lower the length penalty: where all are careless, use LSML.
 
     Parameters
     ----------
-    leeway
-        How far, in log g, the truth may differ in detail from raters who all draw alike; the less, the stronger the
-        prior. At 1, a contour of twice their detail pays twice for length; at infinity it is LSML.
+    masks, length_penalty, prior, raters, region, spacing, void, foreground, tol, max_iter
+        As in :func:`lsml`.
+    leeway : float
+        How far, in log g, the consensus may differ in detail from raters who all draw alike; the smaller, the stronger
+        the prior. At 1, a contour of twice their detail has twice the penalty; at infinity it is LSML.
 
-    Careless raters draw detail that is not there, and so lower the price of length: where all are, take LSML.
+    Returns
+    -------
+    LevelSet
+        Also with the detail of each rater.
 
+    References
+    ----------
+    .. [1] Li X, Aldridge B, Fisher R, Rees J. Estimating the ground truth from multiple individual segmentations
+       incorporating prior pattern analysis with application to skin lesion segmentation. IEEE ISBI 2011.
+       doi:10.1109/ISBI.2011.5872670
+
+    Examples
+    --------
+    >>> import numpy as np, manytruths as mt
     >>> disc = np.hypot(*(np.indices((20, 20)) - 9.5)) < 6
-    >>> found = lsmlp({"A": disc, "B": np.roll(disc, 1, 0), "C": np.roll(disc, 1, 1)})
-    >>> found.ended, found.detail.round(2)
+    >>> result = mt.lsmlp({"A": disc, "B": np.roll(disc, 1, 0), "C": np.roll(disc, 1, 1)})
+    >>> result.ended, result.detail.round(2)
     ('converged', array([4.15, 4.15, 4.15]))
     """
     if not leeway > 0:
         raise CallError(f"leeway is above 0; got {leeway!r}")
     scene = Scene.of(masks, prior, raters=raters, region=region, void=void, foreground=foreground)
-    plan = Plan(length, spacing, tolerance, most)
-    return _found(scene, "lsmlp", plan, detail_of(scene, leeway, spacing))
+    settings = Settings(length_penalty, spacing, tol, max_iter)
+    return _fit_contour(scene, "lsmlp", settings, measure_detail(scene, leeway, spacing))
 
 
-def _found(scene: Scene, method: str, plan: Plan, detail: Detail | None) -> LevelSet:
-    contour = Contour(scene.start, scene.counted, plan.spacing)
-    run = evolved(scene, contour, plan, detail)
+def _fit_contour(scene: Scene, method: str, settings: Settings, detail: Detail | None) -> LevelSet:
+    contour = Contour(scene.start, scene.counted, settings.spacing)
+    run = evolve(scene, contour, settings, detail)
     hard = contour.hard
     rates = scene.rates(scene.inside(hard), pseudo=0)
     return LevelSet(
@@ -170,6 +224,279 @@ def _found(scene: Scene, method: str, plan: Plan, detail: Detail | None) -> Leve
         specificity=rates.specificity,
         iterations=run.steps,
         energy=run.energy,
-        price=run.price,
+        penalty=run.penalty,
         detail=np.full_like(rates.sensitivity, np.nan) if detail is None else detail.each,
     )
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The length penalty, and when to stop."""
+
+    length_penalty: float
+    spacing: Sequence[float] | None
+    tol: float
+    max_iter: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.length_penalty < np.inf:
+            raise CallError(f"length_penalty is at least 0 and finite; got {self.length_penalty!r}")
+        if not self.tol >= 0:
+            raise CallError(f"tol is a share of the pixels inside, at least 0; got {self.tol!r}")
+        if self.max_iter < 1:
+            raise CallError(f"max_iter is at least 1; got {self.max_iter!r}")
+
+
+@dataclass(frozen=True)
+class Run:
+    """How the contour came to where it is."""
+
+    steps: int
+    energy: Values
+    penalty: float
+    ended: str
+    note: str = ""
+
+
+def evolve(scene: Scene, contour: Contour, settings: Settings, detail: Detail | None) -> Run:
+    """Move the contour until it rests."""
+    hard, energy, steps, quiet = contour.hard, list[float](), 0, 0
+    while True:
+        inside = scene.inside(hard)
+        rates, length, size = scene.rates(inside), contour.length(), float(inside.sum())
+        penalty = settings.length_penalty * (detail.factor(length, size) if detail else 1)
+        energy.append(scene.misfit(inside, rates) + penalty * length / (detail.strength + 1 if detail else 1))
+        ended = _without_contour(scene, inside)
+        rests = quiet == QUIET or len(energy) - int(np.argmin(energy)) > STALE
+        if ended or rests or steps >= settings.max_iter:
+            break
+        ratio = scene.log_a(rates) - scene.log_b(rates)
+        ratio += settings.length_penalty * (detail.pressure(length, size) if detail else 0)
+        todo = min(ROUND, settings.max_iter - steps)
+        _move(contour, scene.pattern.ravel(), ratio, penalty, todo)
+        steps += todo
+        last, hard = hard, contour.hard
+        quiet = quiet + 1 if np.count_nonzero(hard != last) <= settings.tol * size else 0
+    return Run(steps, np.array(energy), penalty, *(ended or _verdict(rests, settings)))
+
+
+def _move(contour: Contour, pattern: NDArray[np.int32], ratio: Values, penalty: float, steps: int) -> None:
+    for step in range(steps):
+        if step % FOLLOW == 0:
+            contour.follow()
+            pressure = ratio[pattern[contour.band]]
+        contour.step(pressure, penalty)
+
+
+def _without_contour(scene: Scene, inside: Values) -> tuple[str, str] | None:
+    """Why there is nothing to move, if so."""
+    if not inside.any():
+        if not scene.threshold:
+            return "nothing marked", "the sensitivities cannot be told: no item is marked"
+        return "vanished", "the contour vanished; take a smaller length_penalty"
+    if inside.sum() < scene.counts.sum():
+        return None
+    if float(scene.share[scene.counts > 0].min()) == 1:
+        return "everything marked", "the specificities cannot be told: no item is background"
+    return "no contour", "everything that is counted lies inside; take a larger region"
+
+
+def _verdict(rests: bool, settings: Settings) -> tuple[str, str]:
+    if rests:
+        return "converged", ""
+    return "stopped", f"the contour still moves after {settings.max_iter} steps; allow more with max_iter="
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Of each rater, against a contour."""
+
+    sensitivity: Values
+    specificity: Values
+
+    @property
+    def log_density(self) -> float:
+        """Under their prior, up to a constant."""
+        each = np.concatenate([self.sensitivity, self.specificity])
+        return HALF * float(np.log(each).sum() + np.log1p(-each).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """Binary decisions, and the pattern of every item."""
+
+    tally: Tally
+    pattern: NDArray[np.int32]
+    """The pattern of every item; −1 where it is not in the table."""
+    counted: Flags
+    """In the region, and rated by somebody."""
+    marked: Values
+    """(patterns, raters): 1 where he marked."""
+    left: Values
+    """(patterns, raters): 1 where he did not, though he rated."""
+    counts: Values
+    """Items a pattern; 0 where nobody rated."""
+    prior: float
+
+    @classmethod
+    def of(
+        cls,
+        masks: Masks,
+        prior: float | str,
+        *,
+        raters: Sequence[str] | str | None,
+        region: str | ArrayLike,
+        void: int | None,
+        foreground: str | None,
+    ) -> Scene:
+        """From masks as a user has them."""
+        if isinstance(region, str) and region not in ("whole", "union"):
+            raise CallError(f"region is 'whole', 'union' or a mask of the items to count; got {region!r}: give a mask")
+        table = tally(masks, raters=raters, region=region, void=void, foreground=foreground)
+        _check(table)
+        numbers = np.arange(len(table.counts), dtype=np.int32)
+        pattern = paint(numbers, masks, table, raters=raters, void=void, foreground=foreground, fill=-1)
+        pattern = np.ascontiguousarray(pattern, np.int32)
+        counted = np.append(table.rated > 0, False)[pattern]
+        if not isinstance(region, str):
+            counted &= np.asarray(region).astype(bool)
+        rows = table.patterns[:, table.raters]
+        marked, left = (rows == 1).astype(np.float64), (rows == 0).astype(np.float64)
+        counts = np.where(table.rated > 0, table.counts, 0).astype(np.float64)
+        return cls(table, pattern, counted, marked, left, counts, _prior(table, counts, prior))
+
+    @property
+    def share(self) -> Values:
+        """A / m of each pattern; 0 where nobody rated."""
+        return np.asarray(self.tally.marked / np.maximum(self.tally.rated, 1))
+
+    @property
+    def threshold(self) -> float:
+        """The share of the raters from which on an item lies inside at the start; 0 where nothing is marked."""
+        return min(0.5, float(self.share.max(initial=0, where=self.counts > 0)))
+
+    @property
+    def start(self) -> Flags:
+        """The 50 % vote; where it is empty, what most raters marked."""
+        threshold = self.threshold
+        return self.painted((self.share >= threshold) & (threshold > 0)) & self.counted
+
+    @property
+    def notes(self) -> list[str]:
+        """What to know of the decisions, and of the start."""
+        found, threshold = table_notes(self.tally), self.threshold
+        if not self.counts.any():
+            found.append("nobody rated anything")
+        if 0 < threshold < 0.5:
+            found.append(f"no item has half of the votes: started from those that have the most, {threshold:.0%}")
+        return found
+
+    def inside(self, hard: Flags) -> Values:
+        """How many items of each pattern lie inside."""
+        return np.bincount(self.pattern[hard], minlength=len(self.counts)).astype(np.float64)
+
+    def rates(self, inside: Values, pseudo: float = HALF) -> Rates:
+        """The best for the items inside; nan where there is nothing to count."""
+        outside = self.counts - inside
+        hit, missed = inside @ self.marked + pseudo, inside @ self.left + pseudo
+        spared, extra = outside @ self.left + pseudo, outside @ self.marked + pseudo
+        return Rates(_ratio(hit, hit + missed), _ratio(spared, spared + extra))
+
+    def log_a(self, rates: Rates) -> Values:
+        """Of each pattern, were its items true."""
+        p = rates.sensitivity
+        return np.asarray(np.log(self.prior) + self.marked @ np.log(p) + self.left @ np.log1p(-p))
+
+    def log_b(self, rates: Rates) -> Values:
+        """Of each pattern, were its items false."""
+        q = rates.specificity
+        return np.asarray(np.log1p(-self.prior) + self.left @ np.log(q) + self.marked @ np.log1p(-q))
+
+    def misfit(self, inside: Values, rates: Rates) -> float:
+        """E without the length penalty."""
+        likelihood = inside @ self.log_a(rates) + (self.counts - inside) @ self.log_b(rates)
+        return -float(likelihood) - rates.log_density
+
+    def probability(self, hard: Flags) -> Values:
+        """a / (a + b), but on the contour's side of ½; 0 where nothing is counted."""
+        rates = self.rates(self.inside(hard))
+        single = self.painted(np.exp(-np.logaddexp(0, self.log_b(rates) - self.log_a(rates))))
+        sided = np.where(hard, np.maximum(single, 0.5), np.minimum(single, 0.5))
+        return np.where(self.counted, sided, 0.0)
+
+    def painted(self, values: NDArray[Any]) -> NDArray[Any]:
+        """A value per pattern as a map; 0 where the pattern is not in the table."""
+        return np.asarray(np.append(values, values.dtype.type(0))[self.pattern])
+
+
+def _ratio(part: Values, whole: Values) -> Values:
+    return np.divide(part, whole, out=np.full_like(part, np.nan), where=whole > 0)
+
+
+def _check(table: Tally) -> None:
+    if table.labels.background is None or len(table.labels) > 2:
+        raise CallError(
+            f"a level set is for two labels, one of them background; there are {', '.join(table.labels.describe())}: "
+            "take foreground='any', or one label against the rest"
+        )
+
+
+def _prior(table: Tally, counts: Values, prior: float | str) -> float:
+    if prior in ("prevalence", "marked"):
+        each = table.marked / np.maximum(table.rated, 1) if prior == "prevalence" else np.sign(table.marked)
+        mean = float(counts @ each.astype(np.float64) / max(counts.sum(), 1))
+        return mean if 0 < mean < 1 else 0.5  # marked all or not at all: nothing is left to weigh
+    if isinstance(prior, str) or not 0 < prior < 1:
+        raise CallError(f"prior is 'prevalence', 'marked', or a number above 0 and below 1; got {prior!r}")
+    return float(prior)
+
+
+@dataclass(frozen=True)
+class Detail:
+    """The raters' detail, as a prior on that of the truth."""
+
+    each: Values
+    """g of each rater; nan where he marked nothing, or has no outline."""
+    mean: float
+    """m, of log g."""
+    strength: float
+    """k; 0 where no rater has an outline, and there is nothing to know."""
+    power: float
+    """(d − 1) / d."""
+
+    def factor(self, length: float, size: float) -> float:
+        """What λ is multiplied by: (g / eᵐ)ᵏ."""
+        if not (length > 0 and size > 0):
+            return 1.0
+        excess = np.log(length) - self.power * np.log(size) - self.mean
+        return float(np.exp(self.strength * excess))
+
+    def pressure(self, length: float, size: float) -> float:
+        """What growth by an item, at the same length, takes off E, in units of λ."""
+        share = self.strength / (self.strength + 1)
+        return share * self.power * length / size * self.factor(length, size) if size else 0.0
+
+
+def measure_detail(scene: Scene, leeway: float, spacing: Sequence[float] | None) -> Detail:
+    """The detail of each rater, and its mean and spread, weighted by how well he agrees with the vote."""
+    power = 1 - 1 / scene.counted.ndim
+    each = np.array([_detail(scene, rater, power, spacing) for rater in range(scene.marked.shape[1])])
+    rates = scene.rates(scene.inside(scene.start))
+    weight = np.where(np.isnan(each), 0, np.maximum(rates.sensitivity + rates.specificity - 1, 0))
+    if not weight.any():
+        return Detail(each, 0.0, 0.0, power)
+    logs = np.log(np.where(weight > 0, each, 1))
+    mean = float(np.average(logs, weights=weight))
+    spread = float(np.average((logs - mean) ** 2, weights=weight))
+    return Detail(each, mean, 1 / (leeway**2 + spread), power)
+
+
+def _detail(scene: Scene, rater: int, power: float, spacing: Sequence[float] | None) -> float:
+    """Of a rater's mask in which every item is what most of the items around it are, so that specks do not count."""
+    from scipy import ndimage
+
+    marked = scene.painted(scene.marked[:, rater] > 0) & scene.counted
+    rated = scene.painted(scene.marked[:, rater] + scene.left[:, rater] > 0) & scene.counted
+    smooth = ndimage.uniform_filter(marked.astype(np.float32), 3, mode="nearest") > 0.5
+    length = outline_length(smooth & rated, rated, spacing)
+    return float(length / (smooth & rated).sum() ** power) if length else np.nan

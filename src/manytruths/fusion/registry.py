@@ -6,7 +6,7 @@ others a tally.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -15,14 +15,12 @@ from ..core.counting import tally
 from ..core.errors import CallError
 from ..core.mask_arrays import Masks
 from ..core.tally import Tally
-from .excluded import excluded_vote
 from .level_set import lsml, lsmlp
-from .plurality import plurality
 from .result import Consensus
 from .simple import simple
-from .staple import staple
+from .staple import Prior, Unanimous, staple
 from .staple_map import staple_map
-from .vote import vote
+from .vote import plurality, vote, vote_without_outliers
 
 COUNTING = ("raters", "labels", "void", "foreground", "region", "references", "unit")
 """Options that say how masks become a tally."""
@@ -66,12 +64,34 @@ def register(
     spatial: bool = False,
     settings: tuple[str, ...] = (),
 ) -> None:
-    """Add a consensus method; see :class:`Estimator` for the arguments."""
+    """Add a consensus method.
+
+    Parameters
+    ----------
+    name : str
+        The name of the method, without a colon.
+    function : callable
+        Takes a tally, or masks if ``spatial``, and returns a :class:`Consensus`.
+    argument : str
+        The option that may follow the name after a colon, as in ``vote:0.5``.
+    example : str
+        The name as a user would write it; by default ``name``.
+    spatial : bool
+        Whether it takes masks instead of a tally.
+    settings : tuple of str
+        For a spatial method, which of a case's ``labels`` and ``spacing`` it takes.
+    """
     _REGISTER[name] = Estimator(name, function, argument, example or name, spatial, settings)
 
 
-def methods() -> tuple[str, ...]:
-    """The names of all consensus methods, as :func:`manytruths.consensus` and ``--consensus`` take them."""
+def consensus_methods() -> tuple[str, ...]:
+    """The names of all consensus methods, as :func:`manytruths.consensus` and ``--consensus`` take them.
+
+    Returns
+    -------
+    tuple of str
+        ``vote:0.5``, ``staple``, …
+    """
     return tuple(e.example for e in _REGISTER.values())
 
 
@@ -81,8 +101,47 @@ def estimator(method: str) -> tuple[Estimator, dict[str, Any]]:
     if name not in _REGISTER:
         near = get_close_matches(name, _REGISTER, 1, 0.5)
         hint = f"; did you mean {_REGISTER[near[0]].example!r}?" if near else ""
-        raise CallError(f"no method {method!r}; there are {', '.join(methods())}{hint}")
+        raise CallError(f"no method {method!r}; there are {', '.join(consensus_methods())}{hint}")
     return _REGISTER[name], _REGISTER[name].option(rest)
+
+
+def parse_methods(
+    consensus: str | Sequence[str], *, smoothing: float = 0.0, name: str = "consensus"
+) -> tuple[str, ...]:
+    """Methods given as ``"vote:0.5,staple"`` or as a list; with smoothing, STAPLE is the one of maps.
+
+    ``name`` is what the argument is called in the error where there is none, or one is there twice.
+    """
+    several = consensus.split(",") if isinstance(consensus, str) else consensus
+    methods = [method.strip() for method in several if method.strip()]
+    if smoothing:
+        methods = ["staple_map" if method == "staple" else method for method in methods]
+    if not methods or len(set(methods)) < len(methods):
+        raise CallError(f"consensus is one or more different methods, as in vote:0.5,staple; got {consensus!r}")
+    for method in methods:
+        estimator(method)
+    return tuple(methods)
+
+
+def options_by_name(
+    *,
+    prior: Prior | str = "prevalence",
+    unanimous: Unanimous = "keep",
+    map_prior: tuple[float, ...] | None = None,
+    smoothing: float = 0.0,
+    simple_alpha: float = 1.5,
+    length_penalty: float = 2.0,
+) -> dict[str, dict[str, Any]]:
+    """The options of every method, by its name, as commands take them."""
+    staple = {"prior": prior, "unanimous": unanimous, "map_prior": map_prior}
+    penalty = {"length_penalty": length_penalty}
+    return {
+        "staple": staple,
+        "staple_map": {**staple, "smoothing": smoothing},
+        "simple": {"alpha": simple_alpha},
+        "lsml": penalty,
+        "lsmlp": penalty,
+    }
 
 
 def options_of(method: str, by_name: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -111,10 +170,10 @@ def estimate(source: Tally | Masks, method: str = "staple", **options: Any) -> C
 
 
 register("vote", vote, argument="threshold", example="vote:0.5")
-register("excl", excluded_vote, argument="threshold", example="excl:0.5")
+register("excl", vote_without_outliers, argument="threshold", example="excl:0.5")
 register("staple", staple)
 register("simple", simple, argument="alpha")
 register("plurality", plurality)
 register("staple_map", staple_map, spatial=True, settings=("labels",))
-register("lsml", lsml, argument="length", spatial=True, settings=("spacing",))
-register("lsmlp", lsmlp, argument="length", spatial=True, settings=("spacing",))
+register("lsml", lsml, argument="length_penalty", spatial=True, settings=("spacing",))
+register("lsmlp", lsmlp, argument="length_penalty", spatial=True, settings=("spacing",))

@@ -1,4 +1,4 @@
-"""What every estimator of the truth gives back."""
+"""What every estimator returns, and notes on the table that it was estimated from."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import CallError
 from ..core.labels import VOID, Labels
+from ..core.notes import Note
 from ..core.painting import PatternValues
 from ..core.tally import Tally
 
@@ -21,26 +22,37 @@ BINARY = Labels((0, 1), ("background", "any"))
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Consensus:
-    """An estimate of the truth: a probability, a hard decision, who was heard, and how it ended.
+    """An estimated consensus: a probability, a hard decision, the raters it was made of, and how the estimation ended.
 
-    Most estimators decide by pattern: ``probability`` and ``hard`` then hold one value a pattern of a tally, which they
-    know, so that they can be painted. Estimators that look at neighbours give maps of the size of the masks.
+    Most estimators decide by pattern: ``probability`` and ``hard`` then hold one value per pattern of a tally, which
+    they know, so that they can be painted. Spatial estimators give maps of the size of the masks.
+
+    Attributes
+    ----------
+    method : str
+        The estimator with its main setting: ``vote:0.5``, ``staple``.
+    raters : tuple of str
+        Raters whose decisions were used.
+    labels : Labels
+        The labels that ``hard`` refers to.
+    probability : ndarray
+        With two labels, the probability that an item is marked; with more, a last axis of labels.
+    hard : ndarray
+        With two labels, one of them background, whether an item is marked; otherwise the code of its label in
+        ``labels``.
+    ended : str
+        How the estimation ended: ``done``, ``converged``, ``stopped``, …
+    notes : tuple of str
+        What to know before using it.
     """
 
     method: str
-    """The estimator with its main setting: ``vote:0.5``, ``staple``."""
     raters: tuple[str, ...]
-    """Whose decisions went in."""
     labels: Labels
-    """What ``hard`` speaks of."""
     probability: NDArray[Any]
-    """Two labels: how likely the item is marked, one value a pattern or a map. More: a last axis of labels."""
     hard: NDArray[Any]
-    """Two labels, one of them background: whether the item is marked. Else the code of its label in ``labels``."""
     ended: str = "done"
-    """How the estimation ended, in a word or two."""
     notes: tuple[str, ...] = ()
-    """What to know before using it."""
 
     @property
     def note(self) -> str:
@@ -49,12 +61,12 @@ class Consensus:
 
     @property
     def kind(self) -> Literal["pattern", "map"]:
-        """Whether there is a value a pattern, or a map."""
+        """``"pattern"`` where there is a value per pattern, ``"map"`` where there is a map."""
         return "pattern" if isinstance(self.hard, PatternValues) else "map"
 
     @property
     def tally(self) -> Tally | None:
-        """The table whose patterns were decided; None for a map."""
+        """The tally whose patterns were decided; None for a map."""
         return self.hard.tally if isinstance(self.hard, PatternValues) else None
 
     @property
@@ -65,7 +77,18 @@ class Consensus:
         return self._like(table[np.asarray(self.hard).astype(np.uint8)])
 
     def of(self, label: int | str) -> NDArray[Any]:
-        """How likely each pattern or item has a label, given by name or value."""
+        """The probability of a label, by pattern or as a map.
+
+        Parameters
+        ----------
+        label : int or str
+            Name or value of the label.
+
+        Returns
+        -------
+        ndarray
+            One value per pattern, or a map.
+        """
         code, chance = self.labels.index(label), np.asarray(self.probability)
         if chance.ndim == self.hard.ndim:
             return self._like(chance if code == 1 else 1 - chance)
@@ -95,7 +118,7 @@ def with_mark(tally: Tally) -> Tally:
     return tally.relabel(Labels((0, 1))) if tally.labels.values == (0,) else tally
 
 
-def refuse_slots(tally: Tally, what: str) -> None:
+def refuse_exchangeable(tally: Tally, what: str) -> None:
     """Raise where slots are not people, and so nothing can be said of one of them."""
     if tally.exchangeable:
         raise CallError(
@@ -107,3 +130,60 @@ def refuse_slots(tally: Tally, what: str) -> None:
 def unrated_code(labels: Labels) -> int:
     """The code of what nobody rated: background, or VOID where no label is."""
     return VOID if labels.background is None else labels.background
+
+
+ALONE = "only one rater: the consensus is what he decided"
+NOBODY = "nobody marked anything"
+NO_OVERLAP = "no item was marked by two raters: an estimate means nothing (STAPLE's follows whoever marked most)"
+MARKED_NOTHING = "rater_marked_nothing"
+"""The code of a note about a rater who left a mask empty."""
+SLOTS = "raters are exchangeable: the rates are those of slots, within one case only"
+
+
+def table_notes(tally: Tally) -> list[str]:
+    """One rater only, no overlap, nothing marked, raters who are constant, labels that one rater alone gave."""
+    given = _given(tally)
+    each = given.sum(axis=1).tolist()
+    present = len(each) - each.count(0)
+    found: list[str] = [ALONE] if present == 1 else _no_overlap(tally)
+    if present and tally.labels.background is not None and not np.delete(given, tally.labels.background, 1).any():
+        return [*found, NOBODY]
+    found += [_constant(tally, i, int(given[i].argmax())) for i, n in enumerate(each) if n == 1]
+    return found + (_lone_labels(tally, given) if len(tally.labels) > 2 and present > 1 else [])
+
+
+def _lone_labels(tally: Tally, given: NDArray[np.bool_]) -> list[str]:
+    codes = np.flatnonzero(given.sum(axis=0) == 1).tolist()
+    who = [_who(tally, int(given[:, code].argmax())) for code in codes]
+    return [f"label {tally.labels.describe()[code]} was given by {w} only" for code, w in zip(codes, who, strict=True)]
+
+
+def _given(tally: Tally) -> NDArray[np.bool_]:
+    """(raters, labels): whether a rater gave a label at all."""
+    rows = tally.patterns[:, tally.raters] if tally.counts.all() else tally.patterns[tally.counts > 0][:, tally.raters]
+    return np.asarray((rows[:, :, None] == np.arange(len(tally.labels), dtype=np.uint8)).any(axis=0))
+
+
+def _no_overlap(tally: Tally) -> list[str]:
+    most = int(np.max(tally.marked, initial=0, where=tally.counts > 0))
+    return [NO_OVERLAP] if tally.labels.background is not None and most == 1 else []
+
+
+def _constant(tally: Tally, rater: int, code: int) -> Note:
+    who, two = _who(tally, rater), len(tally.labels) == 2 and tally.labels.background is not None
+    if tally.labels.values[code] == 0:
+        return Note(MARKED_NOTHING, f"{who} marked nothing")
+    did = "marked everything" if two else f"gave everything the label {tally.labels.names[code]}"
+    return Note("constant_rater", f"{who} {did}")
+
+
+def _who(tally: Tally, rater: int) -> str:
+    return "one rater" if tally.exchangeable else tally.rater_names[rater]
+
+
+def left_out_notes(tally: Tally, kept: NDArray[np.bool_]) -> list[str]:
+    """What to say when too few raters remain: items that none of them rated, or one rater alone."""
+    rated = (tally.patterns[:, tally.raters] != VOID)[:, kept].any(axis=1)
+    found = [f"only {tally.rater_names[int(kept.argmax())]} is left: the consensus is his"] if kept.sum() == 1 else []
+    lost = int(tally.counts[(tally.rated > 0) & ~rated].sum())
+    return found + ([f"{lost:,} items were rated by nobody who is left, and are background"] if lost else [])

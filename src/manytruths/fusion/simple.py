@@ -24,9 +24,8 @@ from ..core.errors import CallError
 from ..core.labels import VOID
 from ..core.painting import PatternValues
 from ..core.tally import Tally
-from .notes import left_out, notes
-from .result import Consensus, Values, binary_labels
-from .vote import decided, divided
+from .result import Consensus, Values, binary_labels, left_out_notes, table_notes
+from .vote import decide_by_share, divide
 
 Flags = NDArray[np.bool_]
 Score = Literal["dice", "iou"]
@@ -38,7 +37,7 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Simple(Consensus):
-    """What SIMPLE found; ``probability`` is the weighted share of the raters kept, 0 where none of them rated."""
+    """The result of SIMPLE; ``probability`` is the weighted share of the raters kept, 0 where none of them rated."""
 
     kept: tuple[str, ...]
     """The raters who vote at the end."""
@@ -71,35 +70,49 @@ class _State:
         return bool((self.kept == other.kept).all() and (self.hard == other.hard).all())
 
 
-def simple(tally: Tally, alpha: float = 1.5, score: Score = "dice", *, most: int = 100) -> Simple:
-    """The weighted vote of the raters who agree with it; all labels but background count as marked.
+def simple(tally: Tally, alpha: float = 1.5, score: Score = "dice", *, max_iter: int = 100) -> Simple:
+    """The weighted vote of the raters who agree with it (SIMPLE); all labels but background count as marked.
 
     Parameters
     ----------
-    alpha
-        How many standard deviations below the mean score a rater may be.
-    score
-        ``"dice"`` or ``"iou"``.
-    most
-        Stop after so many rounds.
+    tally : Tally
+        The raters' decisions.
+    alpha : float
+        A rater is dropped whose score is more than this many standard deviations below the mean.
+    score : {"dice", "iou"}
+        How raters are scored against the vote.
+    max_iter : int
+        Maximum number of rounds.
 
+    Returns
+    -------
+    Simple
+        The vote, the raters kept and dropped, their scores and weights.
+
+    References
+    ----------
+    .. [1] Langerak TR et al. Label fusion in atlas-based segmentation using a selective and iterative method for
+       performance level estimation (SIMPLE). IEEE Trans Med Imaging 2010;29:2000–2008. doi:10.1109/TMI.2010.2057442
+
+    Examples
+    --------
     >>> import manytruths as mt
     >>> t = mt.tally({"A": [1, 1, 1, 0, 0], "B": [1, 1, 1, 0, 0], "C": [1, 1, 0, 0, 0], "D": [0, 0, 0, 1, 1]})
-    >>> found = simple(t)
-    >>> found.dropped, found.hard
+    >>> result = mt.simple(t)
+    >>> result.dropped, result.hard
     (('D',), array([False,  True,  True]))
     """
-    if not alpha > 0 or score not in ("dice", "iou") or most < 1:
+    if not alpha > 0 or score not in ("dice", "iou") or max_iter < 1:
         raise CallError(
-            f"simple wants alpha above 0, score 'dice' or 'iou', most at least 1; got {alpha!r}, {score!r}, {most!r}"
+            f"alpha is above 0, score 'dice' or 'iou', max_iter at least 1; got {alpha!r}, {score!r}, {max_iter!r}"
         )
-    state, ended, gone = _voted(tally, np.ones(len(tally.raters)), score), "stopped", list[int]()
+    state, ended, gone = _vote(tally, np.ones(len(tally.raters)), score), "stopped", list[int]()
     rounds = 0
-    while rounds < most and ended == "stopped":
+    while rounds < max_iter and ended == "stopped":
         rounds += 1
         weights = _weights(state, alpha)
         gone += np.flatnonzero(state.kept & (weights == 0)).tolist()
-        last, state = state, _voted(tally, weights, score)
+        last, state = state, _vote(tally, weights, score)
         if state.same(last):
             ended = "converged"
     if not state.hard[tally.counts > 0].any():
@@ -107,13 +120,13 @@ def simple(tally: Tally, alpha: float = 1.5, score: Score = "dice", *, most: int
     return _result(tally, state, gone, ended, rounds, alpha)
 
 
-def _voted(tally: Tally, weights: Values, score: Score) -> _State:
-    share, hard = decided(tally, 0.5, weights)
+def _vote(tally: Tally, weights: Values, score: Score) -> _State:
+    share, hard = decide_by_share(tally, 0.5, weights)
     rows = tally.patterns[:, tally.raters]
     marked, truth = np.isin(rows, tally.labels.marks), hard[:, None] & (rows != VOID)
     both = (tally.counts @ (marked & truth)).astype(np.float64)
     total = tally.counts @ marked + tally.counts @ truth
-    return _State(weights, share, hard, divided(2 * both, total) if score == "dice" else divided(both, total - both))
+    return _State(weights, share, hard, divide(2 * both, total) if score == "dice" else divide(both, total - both))
 
 
 def _weights(state: _State, alpha: float) -> Values:
@@ -129,7 +142,7 @@ def _weights(state: _State, alpha: float) -> Values:
 
 def _result(tally: Tally, state: _State, gone: list[int], ended: str, rounds: int, alpha: float) -> Simple:
     names = tally.rater_names
-    few = [SLOTS] if tally.exchangeable else left_out(tally, state.kept)
+    few = [SLOTS] if tally.exchangeable else left_out_notes(tally, state.kept)
     return Simple(
         method="simple",
         raters=names,
@@ -137,7 +150,7 @@ def _result(tally: Tally, state: _State, gone: list[int], ended: str, rounds: in
         probability=PatternValues(np.nan_to_num(state.share), tally),
         hard=PatternValues(state.hard, tally),
         ended=ended,
-        notes=(*notes(tally), *(few if len(names) > 1 else [])),
+        notes=(*table_notes(tally), *(few if len(names) > 1 else [])),
         kept=tuple(n for n, k in zip(names, state.kept, strict=True) if k),
         dropped=tuple(names[i] for i in gone),
         scores=state.scores,

@@ -14,27 +14,50 @@ Warfield SK, Zou KH, Wells WM. Simultaneous truth and performance level estimati
 2004;23:903–921. doi:10.1109/TMI.2004.828354. Dawid AP, Skene AM. Appl Stat 1979;28:20–28. doi:10.2307/2346806.
 Commowick O, Warfield SK. MAP-STAPLE. MICCAI 2010, LNCS 6363:25–32. doi:10.1007/978-3-642-15711-0_4. Commowick O,
 Akhondi-Asl A, Warfield SK. IEEE Trans Med Imaging 2012;31:1593–1606 (consensus items). doi:10.1109/TMI.2012.2197406
+
+``like="itk"`` follows ITK where it differs from the papers. ``itk::STAPLEImageFilter`` (two labels) starts from vote
+fractions, holds the mean vote as prior, and stops when no rate moves more than 1e-7.
+``itk::MultiLabelSTAPLEImageFilter`` starts from the vote instead: with N_j[g, k] the items that rater j gave the label
+g and the vote the label k, its first E-step takes N_j[g, k] / Σ_k N_j[g, k] for the rates (the chance of k given g, not
+of g given k), and it stops when no rate moves more than 1e-5. Items whose vote is tied have no k: ITK writes them past
+the end of their row, where N_j[g + 1, 0] lies, and so must we, as the start decides between local maxima. Items that
+the first rates deem impossible are left out of the first M-step.
+
+Rohlfing T, Russakoff DB, Maurer CR. IEEE Trans Med Imaging 2004;23:983–994. doi:10.1109/TMI.2004.830803
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import CallError
 from ..core.labels import Labels
 from ..core.painting import PatternValues
 from ..core.tally import Tally
-from .em import Decisions, Fit, Values, fitted
-from .itk import itk_start
-from .notes import SLOTS, notes
-from .options import Prior, StapleOptions, pseudo_counts, starting_prior
-from .result import Consensus, unrated_code, with_mark
+from .em import Decisions, Fit, Values, fit_em, log, log_joint
+from .result import SLOTS, Consensus, table_notes, unrated_code, with_mark
 
 if TYPE_CHECKING:
-    from .information import RateErrors
+    from .staple_errors import RateErrors
+
+
+Prior = Literal["prevalence", "marked", "estimated"] | float | Sequence[float]
+
+Unanimous = Literal["keep", "exclude"]
+
+MAX_ITER = 1000
+
+MAX_ITER_OF_ITK = 100_000
+"""ITK itself goes on for ever."""
+
+TOLERANCE = 1e-7
+
+TOLERANCE_OF_MANY = 1e-5
 
 TIE = 1e-9
 """W this near to ½ is a tie up to rounding; ties go to background, or to the label of the lower value."""
@@ -42,11 +65,12 @@ TIE = 1e-9
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Staple(Consensus):
-    """What STAPLE found: W for ``probability`` (the prior where nobody rated), and the rates of every rater.
+    """The result of STAPLE: the probability of each pattern, and the rates of every rater.
 
-    ``hard`` is W > ½, or the most likely label; a tie is background or the lower label, what nobody rated background.
-    ``ended``: ``converged``, ``stopped`` (after the most iterations allowed), ``nothing rated``, ``nothing marked``,
-    ``everything marked``, ``one label`` (was all that was given), ``all agree`` (and consensus items are left out).
+    ``hard`` is W > ½, or the most likely label; a tie is background or the lower label, what nobody rated is
+    background. ``ended`` is ``converged``, ``stopped`` (after ``max_iter`` iterations), ``nothing rated``, ``nothing
+    marked``, ``everything marked``, ``one label`` (only one was given) or ``all agree`` (and unanimous items are
+    excluded).
     """
 
     confusion: Values
@@ -62,13 +86,13 @@ class Staple(Consensus):
 
     @property
     def sensitivity(self) -> Values:
-        """p of each rater, or of each rater and label; nan where nothing that he rated is true."""
+        """Sensitivity p of each rater, or of each rater and label; nan where nothing that they rated is true."""
         each = np.diagonal(self.confusion, axis1=1, axis2=2)
         return np.array(each[:, 1] if len(self.labels) == 2 else each)
 
     @property
     def specificity(self) -> Values:
-        """q of each rater; for more labels, how often he does not give a label to items of the others."""
+        """Specificity q of each rater; for more labels, how often they do not give a label to items of the others."""
         if len(self.labels) == 2:
             return np.array(self.confusion[:, 0, 0])
         prior = np.asarray(self.prior)
@@ -77,8 +101,19 @@ class Staple(Consensus):
         return np.asarray(1 - np.einsum("lk,rkl->rl", others, given) / others.sum(axis=1))
 
     def standard_errors(self) -> RateErrors:
-        """Of the rates, from the information matrix; right only for independent items (see :mod:`.information`)."""
-        from .information import rate_errors
+        """Standard errors of the rates from the information matrix; valid only for independent items, such as ratings.
+
+        Returns
+        -------
+        RateErrors
+            Errors of sensitivity, specificity, confusion matrices and prior.
+
+        References
+        ----------
+        .. [1] Louis TA. Finding the observed information matrix when using the EM algorithm. J R Stat Soc B
+           1982;44:226–233. doi:10.1111/j.2517-6161.1982.tb01203.x
+        """
+        from .staple_errors import rate_errors
 
         return rate_errors(self)
 
@@ -88,63 +123,212 @@ def staple(
     prior: Prior = "prevalence",
     *,
     like: Literal["itk"] | None = None,
-    consensus_items: Literal["keep", "leave_out"] = "keep",
+    unanimous: Literal["keep", "exclude"] = "keep",
     map_prior: tuple[float, ...] | None = None,
-    tolerance: float = 1e-7,
-    most: int | None = None,
+    tol: float = 1e-7,
+    max_iter: int | None = None,
 ) -> Staple:
-    """The hidden truth behind decisions, and the raters' rates, by maximum likelihood.
+    """Estimate the hidden true labels and the raters' sensitivity and specificity by maximum likelihood (STAPLE).
 
-    Nobody marked anything: W is 0 and the rates cannot be told. No overlap at all: EM still converges, to whoever
-    marked most, and ``note`` says that it means nothing. A table of one case gives rates per case, a pooled one pooled.
+    Where nobody marked anything, W is 0 and the rates are undefined. Without any overlap EM still converges, to whoever
+    marked most, and a note says that it means nothing. The table of one case gives rates per case, a pooled one pooled
+    rates. Rates of masks have no standard errors of their own, as neighbouring pixels are not independent: resample
+    subjects with :func:`confidence_interval`.
 
     Parameters
     ----------
-    prior
-        π: ``"prevalence"``, the mean vote, as ITK has it; ``"marked"``, the share of items that anybody marked (shared
-        out among several marks by their votes); ``"estimated"``, the mean of W after each step (Dawid and Skene's
-        model); a number; or one number a label. All but ``"estimated"`` stay fixed.
-    like
-        ``"itk"``: as ``itk::STAPLEImageFilter`` or, for more than two labels, ``itk::MultiLabelSTAPLEImageFilter``,
-        which fixes start, prior and tolerance; the first counts one iteration less.
-    consensus_items
-        ``"leave_out"``: items on which two or more raters agree, all of them, are taken to be what they say, and the
-        rates and the prior come from the others (Commowick 2012).
-    map_prior
-        Beta priors of the rates (Commowick & Warfield 2010): ``(a, b)`` for all of them, or ``(a_p, b_p, a_q, b_q)``;
-        each at least 1. With more labels, Dirichlet: a for the right label, b for each of the others.
-    tolerance
-        Stop when no rate moves more than this between iterations.
-    most
-        Stop after so many iterations: 1,000, or 100,000 for ITK's sake.
+    tally : Tally
+        The raters' decisions, of two or more labels.
+    prior : {"prevalence", "marked", "estimated"}, float or sequence of float
+        π: the mean vote, as in ITK; the share of items that any rater marked (shared among several labels by their
+        votes); the mean of W after each step (Dawid and Skene's model [2]_); a number; or one number per label. All but
+        ``"estimated"`` stay fixed.
+    like : {"itk"}, optional
+        Reproduce ``itk::STAPLEImageFilter`` or, for more than two labels, ``itk::MultiLabelSTAPLEImageFilter``, which
+        fixes start, prior and tolerance; the first counts one iteration less.
+    unanimous : {"keep", "exclude"}
+        With ``"exclude"``, items on which two or more raters all agree are taken as what they say, and rates and prior
+        come from the others [3]_.
+    map_prior : tuple of float, optional
+        Beta priors of the rates [4]_: ``(a, b)`` for all of them, or ``(a_p, b_p, a_q, b_q)``; each at least 1. With
+        more labels, Dirichlet: a for the right label, b for each of the others.
+    tol : float
+        Stop when no rate changes by more than this between iterations.
+    max_iter : int, optional
+        Maximum number of iterations: 1,000, or 100,000 with ``like="itk"``.
 
-    Rates of masks have no standard errors of their own, as neighbouring pixels are not independent: resample subjects.
+    Returns
+    -------
+    Staple
+        Probability, decision, confusion matrices, prior and log-likelihood.
 
+    References
+    ----------
+    .. [1] Warfield SK, Zou KH, Wells WM. Simultaneous truth and performance level estimation (STAPLE). IEEE Trans Med
+       Imaging 2004;23:903–921. doi:10.1109/TMI.2004.828354
+    .. [2] Dawid AP, Skene AM. Appl Stat 1979;28:20–28. doi:10.2307/2346806
+    .. [3] Commowick O, Akhondi-Asl A, Warfield SK. IEEE Trans Med Imaging 2012;31:1593–1606.
+       doi:10.1109/TMI.2012.2197406
+    .. [4] Commowick O, Warfield SK. MAP-STAPLE. MICCAI 2010, LNCS 6363:25–32. doi:10.1007/978-3-642-15711-0_4
+
+    Examples
+    --------
     >>> import manytruths as mt
     >>> t = mt.tally({"A": [1, 1, 0, 0, 0, 0], "B": [1, 1, 0, 0, 0, 0], "C": [1, 0, 1, 0, 0, 0]})
-    >>> found = staple(t)
-    >>> found.hard, found.sensitivity.round(2)
+    >>> result = mt.staple(t)
+    >>> result.hard, result.sensitivity.round(2)
     (array([False, False,  True,  True]), array([1. , 1. , 0.5]))
     """
     tally = with_mark(tally)
-    options = StapleOptions.of(tally, prior, like, consensus_items, map_prior, tolerance, most)
-    decisions, agreed = decisions_of(tally, options)
+    options = StapleOptions.of(tally, prior, like, unanimous, map_prior, tol, max_iter)
+    decisions, agreed = read_decisions(tally, options)
     pseudo = pseudo_counts(map_prior, decisions.labels)
     given = np.flatnonzero((tally.counts[:, None] * tally.votes).any(axis=0))
     if len(given) < 2:
         return _certain(tally, int(given[0]) if len(given) else 0, options)
     if not decisions.counts.any():
-        return finished(tally, _nothing_fitted(tally), agreed, options)
+        return make_result(tally, _nothing_fitted(tally), agreed, options)
     start = starting_prior(decisions, tally, prior)
     begin = itk_start(tally, decisions, start) if like == "itk" else decisions.share
-    fit = fitted(decisions, begin, start, options.estimate, pseudo, options.tolerance, options.most)
-    return finished(tally, fit, agreed, options)
+    fit = fit_em(decisions, begin, start, options.estimate, pseudo, options.tol, options.max_iter)
+    return make_result(tally, fit, agreed, options)
 
 
-def decisions_of(tally: Tally, options: StapleOptions) -> tuple[Decisions, NDArray[np.bool_]]:
+@dataclass(frozen=True)
+class StapleOptions:
+    """The arguments of :func:`staple`."""
+
+    prior: Prior | str = "prevalence"
+    like: Literal["itk"] | None = None
+    unanimous: Unanimous = "keep"
+    map_prior: tuple[float, ...] | None = None
+    tol: float = 1e-7
+    max_iter: int = MAX_ITER
+
+    @classmethod
+    def of(
+        cls,
+        tally: Tally,
+        prior: Prior | str = "prevalence",
+        like: Literal["itk"] | None = None,
+        unanimous: Unanimous = "keep",
+        map_prior: tuple[float, ...] | None = None,
+        tol: float = 1e-7,
+        max_iter: int | None = None,
+    ) -> StapleOptions:
+        """With ITK's own where it is asked for."""
+        if like == "itk":
+            tol, max_iter = itk_tolerance(tally), MAX_ITER_OF_ITK if max_iter is None else max_iter
+        return cls(prior, like, unanimous, map_prior, tol, MAX_ITER if max_iter is None else max_iter)
+
+    def __post_init__(self) -> None:
+        if self.like not in (None, "itk"):
+            raise CallError(f"like is None or 'itk'; got {self.like!r}")
+        if self.like == "itk" and (self.prior != "prevalence" or self.unanimous != "keep" or self.map_prior):
+            raise CallError(
+                "like='itk' has the prior 'prevalence', keeps unanimous items and has no map_prior; got "
+                f"{self.prior!r}, {self.unanimous!r}, {self.map_prior!r}: leave them out, or leave out like="
+            )
+        if self.unanimous not in ("keep", "exclude"):
+            raise CallError(f"unanimous is 'keep' or 'exclude'; got {self.unanimous!r}")
+        if self.max_iter < 1:
+            raise CallError(f"max_iter is at least 1; got {self.max_iter!r}")
+
+    @property
+    def estimate(self) -> bool:
+        """Whether the prior follows W."""
+        return isinstance(self.prior, str) and self.prior == "estimated"
+
+
+def pseudo_counts(map_prior: tuple[float, ...] | None, labels: int) -> Values:
+    """(truth, given): what a prior of the rates adds to the counts of the M-step."""
+    if map_prior is None:
+        return np.zeros((labels, labels))
+    each = np.asarray(map_prior, np.float64)
+    if len(each) not in ((2, 4) if labels == 2 else (2,)) or not (np.isfinite(each) & (each >= 1)).all():
+        four = " or (a_p, b_p, a_q, b_q)" if labels == 2 else ""
+        raise CallError(f"map_prior is (a, b){four}, each at least 1; got {map_prior!r}")
+    if len(each) == 4:
+        return np.array([[each[2], each[3]], [each[1], each[0]]]) - 1
+    return np.asarray(np.where(np.eye(labels) > 0, each[0], each[1]) - 1)
+
+
+def starting_prior(decisions: Decisions, tally: Tally, prior: Prior | str) -> Values:
+    """(labels): π at the first step."""
+    if not isinstance(prior, str):
+        return _given(prior, tally.labels)
+    if prior not in ("prevalence", "marked", "estimated"):
+        raise CallError(f"prior is 'prevalence', 'marked', 'estimated', a number, or one a label; got {prior!r}")
+    mean = decisions.counts @ decisions.share / decisions.counts.sum()
+    return _marked(decisions, tally, mean) if prior == "marked" else mean
+
+
+def _given(prior: float | Sequence[float], labels: Labels) -> Values:
+    each = np.atleast_1d(np.asarray(prior, np.float64))
+    if len(each) == 1 and len(labels) == 2:
+        each = np.array([1 - each[0], each[0]])
+    if each.shape != (len(labels),) or not (each > 0).all() or abs(each.sum() - 1) > 1e-6:
+        one = "a number, or " if len(labels) == 2 else ""
+        raise CallError(
+            f"a prior is {one}one a label ({', '.join(labels.describe())}), above 0 and below 1, with the sum 1; "
+            f"got {prior!r}. A map of priors goes to staple_map, with the masks"
+        )
+    return each
+
+
+def _marked(decisions: Decisions, tally: Tally, mean: Values) -> Values:
+    """Background gets what nobody marked; the marks share the rest as they share the votes."""
+    ground = tally.labels.background
+    if ground is None:
+        raise CallError(f"prior 'marked' needs background (0) among {', '.join(tally.labels.describe())}")
+    share = float(decisions.counts @ (tally.marked > 0) / decisions.counts.sum())
+    if share == 1:
+        raise CallError(
+            f"every item of the region {tally.region!r} is marked by somebody, so that the prior 'marked' is 1; "
+            "take another prior, or a larger region"
+        )
+    marks = np.delete(mean, ground)
+    return np.insert(share * marks / marks.sum() if share else marks, ground, 1 - share)
+
+
+def itk_tolerance(tally: Tally) -> float:
+    """When ITK stops."""
+    return TOLERANCE if len(tally.labels) == 2 else TOLERANCE_OF_MANY
+
+
+def itk_start(tally: Tally, decisions: Decisions, prior: Values) -> Values:
+    """W before the first M-step."""
+    if len(tally.labels) == 2:
+        return decisions.share
+    joint = log_joint(decisions, _rates_of_the_vote(tally, decisions), log(prior))
+    top = joint.max(axis=1, keepdims=True)
+    weight = np.exp(joint - np.where(np.isneginf(top), 0, top))
+    total = weight.sum(axis=1, keepdims=True)
+    return np.asarray(np.divide(weight, total, out=np.zeros_like(weight), where=total > 0))
+
+
+def _rates_of_the_vote(tally: Tally, decisions: Decisions) -> Values:
+    """(raters, truth, given): N[g, k] / Σ_k N[g, k]."""
+    won = tally.votes == tally.votes.max(axis=1, initial=0)[:, None]
+    clear = won.sum(axis=1, keepdims=True) == 1
+    cells = _cells(won & clear, decisions)
+    if tally.labels.background is not None:
+        next_value = np.diff(tally.labels.values) == 1
+        cells[:, 0, 1:] += np.where(next_value, _cells(~clear, decisions)[:, 0, :-1], 0)
+    total = cells.sum(axis=1, keepdims=True)
+    return np.asarray(np.divide(cells, total, out=np.zeros_like(cells), where=total > 0))
+
+
+def _cells(chosen: NDArray[np.bool_], decisions: Decisions) -> Values:
+    """(raters, columns of ``chosen``, given) items."""
+    cells = (chosen * decisions.counts[:, None]).T @ decisions.chosen
+    return cells.reshape(-1, decisions.raters, decisions.labels).swapaxes(0, 1)
+
+
+def read_decisions(tally: Tally, options: StapleOptions) -> tuple[Decisions, NDArray[np.bool_]]:
     """What EM sees, and which patterns are settled beforehand."""
     decisions = Decisions.of(tally)
-    if options.consensus_items == "keep":
+    if options.unanimous == "keep":
         return decisions, np.zeros(len(tally.counts), bool)
     agreed = (tally.rated > 1) & (tally.votes.max(axis=1, initial=0) == tally.rated)
     return replace(decisions, counts=np.where(agreed, 0.0, decisions.counts)), agreed
@@ -167,10 +351,10 @@ def _certain(tally: Tally, code: int, options: StapleOptions) -> Staple:
     note = f"the rates cannot be told: every item is {tally.labels.names[code]}"
     if not tally.rated.any():
         how, note = "nothing rated", "nobody rated anything"
-    return replace(finished(tally, fit, np.zeros(len(tally.counts), bool), options), ended=how, notes=(note,))
+    return replace(make_result(tally, fit, np.zeros(len(tally.counts), bool), options), ended=how, notes=(note,))
 
 
-def finished(tally: Tally, fit: Fit, agreed: NDArray[np.bool_], options: StapleOptions) -> Staple:
+def make_result(tally: Tally, fit: Fit, agreed: NDArray[np.bool_], options: StapleOptions) -> Staple:
     """The result of a fit; what raters agreed on beforehand is as they said."""
     weight = fit.weight
     if agreed.any():
@@ -181,8 +365,8 @@ def finished(tally: Tally, fit: Fit, agreed: NDArray[np.bool_], options: StapleO
         raters=tally.rater_names,
         labels=tally.labels,
         probability=PatternValues(weight[:, 1] if two else weight, tally),
-        hard=PatternValues(hardened(weight, tally.labels, tally.rated > 0), tally),
-        ended=ended(fit, options),
+        hard=PatternValues(decide(weight, tally.labels, tally.rated > 0), tally),
+        ended=convergence_of(fit, options),
         notes=tuple(staple_notes(tally, fit, options)),
         confusion=fit.confusion,
         prior=float(fit.prior[1]) if two else fit.prior,
@@ -192,25 +376,25 @@ def finished(tally: Tally, fit: Fit, agreed: NDArray[np.bool_], options: StapleO
     )
 
 
-def hardened(weight: Values, labels: Labels, rated: NDArray[np.bool_]) -> NDArray[Any]:
+def decide(weight: Values, labels: Labels, rated: NDArray[np.bool_]) -> NDArray[Any]:
     """The most likely label; of equally likely ones the first; background where nobody rated."""
     top = weight >= weight.max(axis=-1, keepdims=True) - 2 * TIE
     codes = np.where(rated, top.argmax(axis=-1), unrated_code(labels)).astype(np.uint8)
     return codes == 1 if len(labels) == 2 and labels.background is not None else codes
 
 
-def ended(fit: Fit, options: StapleOptions) -> str:
+def convergence_of(fit: Fit, options: StapleOptions) -> str:
     """How EM ended."""
     if not len(fit.history):
         return "all agree"
-    return "converged" if fit.moved <= options.tolerance else "stopped"
+    return "converged" if fit.moved <= options.tol else "stopped"
 
 
 def staple_notes(tally: Tally, fit: Fit, options: StapleOptions) -> list[str]:
     """What to know of a table and of its fit."""
-    found = notes(tally) + ([SLOTS] if tally.exchangeable else [])
+    found = table_notes(tally) + ([SLOTS] if tally.exchangeable else [])
     if not len(fit.history):
         return [*found, "the rates cannot be told: raters agree on every item, and those are left out"]
-    if fit.moved > options.tolerance:
+    if fit.moved > options.tol:
         found.append(f"not converged: after {len(fit.history)} iterations a rate still moved by {fit.moved:.2g}")
     return found

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from ..core.tallies import Tallies, align_counts
 from ..core.tally import Tally
-from .em import Decisions, Fit, Values, e_step, log, m_step, of_rates
-from .options import Prior, StapleOptions, pseudo_counts, starting_prior
-from .staple import Staple, decisions_of, finished, staple
+from .em import Decisions, Fit, Values, e_step, log, log_density_of_rates, m_step
+from .staple import Prior, Staple, StapleOptions, make_result, pseudo_counts, read_decisions, staple, starting_prior
 
 LARGEST = 256
 """Patterns beyond which a table is better off alone."""
@@ -29,12 +28,28 @@ MOST_CELLS = 1 << 22
 def staple_each(
     tallies: Mapping[str, Tally] | Iterable[Tally], prior: Prior = "prevalence", **options: Any
 ) -> dict[str, Staple]:
-    """:func:`staple` of each table, by case; ``options`` are its.
+    """Run :func:`staple` on each of several tables at once; the results are the same.
 
+    Parameters
+    ----------
+    tallies : mapping of str to Tally, or iterable of Tally
+        Tables by case.
+    prior : {"prevalence", "marked", "estimated"}, float or sequence of float
+        As in :func:`staple`.
+    **options
+        Other arguments of :func:`staple`.
+
+    Returns
+    -------
+    dict of str to Staple
+        Results by case.
+
+    Examples
+    --------
     >>> import manytruths as mt
     >>> one = mt.tally({"A": [1, 1, 0, 0], "B": [1, 0, 0, 0], "C": [1, 1, 0, 1]})
     >>> two = mt.tally({"A": [1, 1, 0, 0], "B": [0, 1, 0, 0], "C": [0, 1, 1, 0]})
-    >>> {case: found.iterations for case, found in staple_each({"p1": one, "p2": two}).items()}
+    >>> {case: result.iterations for case, result in mt.staple_each({"p1": one, "p2": two}).items()}
     {'p1': 22, 'p2': 9}
     """
     tables = Tallies.of(tallies)
@@ -60,12 +75,12 @@ def _side_by_side(
     tables: Mapping[str, Tally], cases: list[str], whole: Tally, counts: NDArray[np.int64], prior: Prior, options: Any
 ) -> dict[str, Staple]:
     settings = StapleOptions.of(whole, prior, **options)
-    decisions, agreed = decisions_of(whole, settings)
+    decisions, agreed = read_decisions(whole, settings)
     left = np.where(agreed | (whole.rated == 0), 0.0, counts.astype(np.float64))
     there = np.flatnonzero(left.any(axis=1))
-    fits = _fitted(decisions, left[there], whole, settings) if len(there) else []
+    fits = _fit_each(decisions, left[there], whole, settings) if len(there) else []
     return {
-        cases[t]: finished(tables[cases[t]], _own(fit, counts[t] > 0), agreed[counts[t] > 0], settings)
+        cases[t]: make_result(tables[cases[t]], _own(fit, counts[t] > 0), agreed[counts[t] > 0], settings)
         for t, fit in zip(there.tolist(), fits, strict=True)
     }
 
@@ -74,18 +89,18 @@ def _own(fit: Fit, rows: NDArray[np.bool_]) -> Fit:
     return replace(fit, weight=fit.weight[rows])
 
 
-def _fitted(decisions: Decisions, counts: Values, whole: Tally, options: StapleOptions) -> list[Fit]:
+def _fit_each(decisions: Decisions, counts: Values, whole: Tally, options: StapleOptions) -> list[Fit]:
     """One fit a row of counts; what has converged leaves."""
     pseudo = pseudo_counts(options.map_prior, decisions.labels)
     prior = np.stack([starting_prior(replace(decisions, counts=row), whole, options.prior) for row in counts])
     run = _Run(np.arange(len(counts)), replace(decisions, counts=counts), prior, decisions.share[None])
     fits, history = [_NOTHING] * len(counts), np.full((0, len(counts)), np.nan)
-    for step in range(options.most):
+    for step in range(options.max_iter):
         run, likelihood = run.stepped(pseudo, options.estimate)
         if step == len(history):
             history = np.concatenate([history, np.full((max(64, step), len(counts)), np.nan)])
         history[step, run.case] = likelihood
-        leaving = (run.moved <= options.tolerance) | (step + 1 == options.most)
+        leaving = (run.moved <= options.tol) | (step + 1 == options.max_iter)
         for i in np.flatnonzero(leaving):
             past = history[: step + 1, run.case[i]].copy()
             fits[run.case[i]] = Fit(run.confusion[i], run.prior[i], run.weight[i], past, float(run.moved[i]))
@@ -117,7 +132,7 @@ class _Run:
             prior /= counts.sum(axis=1, keepdims=True)
         weight, likelihood = e_step(self.decisions, confusion, log(prior)[:, None, :])
         if pseudo.any():
-            likelihood = likelihood + of_rates(confusion, pseudo)
+            likelihood = likelihood + log_density_of_rates(confusion, pseudo)
         moved = np.full(len(prior), np.inf)
         if len(self.confusion):
             moved = np.maximum(_largest(confusion - self.confusion), _largest(prior - self.prior))

@@ -1,17 +1,29 @@
-"""STAPLE with a prior for every item, and with neighbours that want the same label.
+"""STAPLE with a prior for every pixel, and with neighbours that prefer the same label.
 
-A map of priors (an atlas) makes items of one pattern differ. They are binned by (pattern, prior), exactly: EM takes
-the rates from the patterns and W from the bins. Smoothing is a Potts field over the map that the rates give
-(:mod:`.potts`); the rates themselves are those of items on their own.
+A map of priors (an atlas) makes pixels of one pattern differ. They are binned by (pattern, prior), exactly: EM takes
+the rates from the patterns and W from the bins [1]_.
 
-Warfield SK, Zou KH, Wells WM. Simultaneous truth and performance level estimation (STAPLE). IEEE Trans Med Imaging
-2004;23:903–921. doi:10.1109/TMI.2004.828354
+Smoothing is a Potts field over the map that the rates give; the rates themselves are those of independent pixels. A map
+of labels T has the probability ::
+
+    P(T) ∝ exp( Σ_i λ_i[T_i] + β Σ_(i~j) 1[T_i = T_j] )
+
+with λ_i[k] the log-probability of label k at pixel i on its own, and i~j pixels that share a face. Mean field [2]_
+takes the closest distribution of independent pixels, by solving W_i[k] ∝ exp(λ_i[k] + β Σ_(j~i) W_j[k]) one colour
+of a checkerboard at a time: neighbours have the other colour, so that each half sweep is an exact maximum and the bound
+on the log-partition function never falls.
+
+.. [1] Warfield SK, Zou KH, Wells WM. Simultaneous truth and performance level estimation (STAPLE). IEEE Trans Med
+   Imaging 2004;23:903–921. doi:10.1109/TMI.2004.828354
+.. [2] Zhang J. The mean field theory in EM procedures for Markov random fields. IEEE Trans Signal Process
+   1992;40:2570–2583. doi:10.1109/78.157297
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, Literal
 
 import numpy as np
@@ -23,11 +35,21 @@ from ..core.labels import Labels
 from ..core.mask_arrays import Masks, format_shape
 from ..core.painting import paint
 from ..core.tally import Tally
-from .em import Decisions, Fit, Values, fitted, log, log_joint
-from .options import Prior, StapleOptions, pseudo_counts
-from .potts import Smoothed, normal, potts
+from .em import Decisions, Fit, Values, fit_em, log, log_joint
 from .result import with_mark
-from .staple import Staple, decisions_of, ended, hardened, staple, staple_notes
+from .staple import (
+    Prior,
+    Staple,
+    StapleOptions,
+    convergence_of,
+    decide,
+    pseudo_counts,
+    read_decisions,
+    staple,
+    staple_notes,
+)
+
+Place = tuple[slice, ...]
 
 Index = NDArray[np.intp]
 
@@ -42,48 +64,61 @@ def staple_map(
     labels: Labels | Mapping[int, str] | Iterable[int] | None = None,
     void: int | None = None,
     foreground: str | None = None,
-    consensus_items: Literal["keep", "leave_out"] = "keep",
+    unanimous: Literal["keep", "exclude"] = "keep",
     map_prior: tuple[float, ...] | None = None,
-    tolerance: float = 1e-7,
-    most: int = 1000,
+    tol: float = 1e-7,
+    max_iter: int = 1000,
 ) -> Staple:
-    """:func:`staple` of masks, with what a table cannot hold; ``probability`` and ``hard`` are maps.
+    """STAPLE of masks, with a prior for every pixel or with smoothing; ``probability`` and ``hard`` are maps.
 
     Parameters
     ----------
-    masks, region, raters, labels, void, foreground
-        As in :func:`manytruths.tally`. The rates come from the region, the map covers everything.
-    prior
-        As in :func:`staple`; or a map of the size of the masks: how likely each item is marked. With more labels, a map
-        with a last axis of labels.
-    smoothing
-        β ≥ 0: what each pair of equal neighbours is worth, in nats.
-    consensus_items, map_prior, tolerance, most
+    masks
+        As in :func:`manytruths.tally`.
+    prior : {"prevalence", "marked", "estimated"}, float, sequence of float or array
+        As in :func:`staple`; or a map of the size of the masks with the prior probability of each pixel. With more
+        labels, a map with a last axis of labels.
+    smoothing : float
+        β ≥ 0: the reward of each pair of equal neighbours, in nats.
+    region : str or array
+        As in :func:`manytruths.tally`. The rates come from the region; the map covers everything.
+    raters, labels, void, foreground
+        As in :func:`manytruths.tally`.
+    unanimous, map_prior, tol, max_iter
         As in :func:`staple`.
 
-    >>> import numpy as np
+    Returns
+    -------
+    Staple
+        With maps as ``probability`` and ``hard``.
+
+    References
+    ----------
+    .. [1] Warfield SK, Zou KH, Wells WM. Simultaneous truth and performance level estimation (STAPLE). IEEE Trans Med
+       Imaging 2004;23:903–921. doi:10.1109/TMI.2004.828354
+
+    Examples
+    --------
+    >>> import manytruths as mt
     >>> masks = {"A": [1, 1, 0, 0, 0], "B": [1, 0, 0, 0, 0], "C": [1, 1, 0, 1, 0]}
-    >>> staple_map(masks, smoothing=0.2).hard
+    >>> mt.staple_map(masks, smoothing=0.2).hard
     array([ True,  True, False, False, False])
     """
     whole = with_mark(tally(masks, raters=raters, labels=labels, void=void, foreground=foreground))
     index = paint(np.arange(len(whole.counts)), masks, whole, raters=raters, void=void, foreground=foreground)
-    settings = {"consensus_items": consensus_items, "map_prior": map_prior, "tolerance": tolerance, "most": most}
+    settings = {"unanimous": unanimous, "map_prior": map_prior, "tol": tol, "max_iter": max_iter}
     if isinstance(prior, str) or np.ndim(prior) == 0 or np.shape(prior) == (len(whole.labels),) != index.shape:
-        found = staple(_restricted(whole, index, region), prior, **settings)  # type: ignore[arg-type]
+        found = staple(_restrict(whole, index, region), prior, **settings)  # type: ignore[arg-type]
         joint, where = _joint(found, whole, Decisions.of(whole), _vector(found.prior)), index
     else:
-        bins = _binned(index, _prior_map(prior, index.shape, whole.labels), _inside(whole, index, region))
-        found = _fitted(whole, bins, StapleOptions("map", **settings))  # type: ignore[arg-type]
+        bins = _bin(index, _prior_map(prior, index.shape, whole.labels), _inside(whole, index, region))
+        found = _fit(whole, bins, StapleOptions("map", **settings))  # type: ignore[arg-type]
         joint, where = _joint(found, whole, bins.decisions(Decisions.of(whole)), bins.prior), bins.of_item
     smooth = potts(joint[where], smoothing) if smoothing else Smoothed(normal(joint)[where], 0, "converged")
-    return _painted(found, smooth, whole.rated[index] > 0)
+    return _paint_map(found, smooth, whole.rated[index] > 0)
 
 
-# -- what is counted --------------------------------------------------------------------------------
-
-
-def _restricted(whole: Tally, index: Index, region: str | ArrayLike) -> Tally:
+def _restrict(whole: Tally, index: Index, region: str | ArrayLike) -> Tally:
     if isinstance(region, str):
         return whole.restrict(region)
     inside = np.bincount(index[_inside(whole, index, region)], minlength=len(whole.counts))
@@ -102,9 +137,6 @@ def _inside(whole: Tally, index: Index, region: str | ArrayLike) -> NDArray[np.b
     if mask.shape != index.shape:
         raise GridError(f"the region is {format_shape(mask.shape)} but the masks are {format_shape(index.shape)}")
     return mask
-
-
-# -- a prior for every item -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -135,7 +167,7 @@ def _prior_map(prior: Any, shape: tuple[int, ...], labels: Labels) -> Values:
     return each
 
 
-def _binned(index: Index, prior: Values, inside: NDArray[np.bool_]) -> _Bins:
+def _bin(index: Index, prior: Values, inside: NDArray[np.bool_]) -> _Bins:
     """All but the first label's prior tell a bin from another."""
     code = index.ravel()
     for column in prior.reshape(code.size, -1).T[1:]:
@@ -147,17 +179,17 @@ def _binned(index: Index, prior: Values, inside: NDArray[np.bool_]) -> _Bins:
     return _Bins(code.reshape(index.shape), index.ravel()[first], prior, counts)
 
 
-def _fitted(whole: Tally, bins: _Bins, options: StapleOptions) -> Staple:
+def _fit(whole: Tally, bins: _Bins, options: StapleOptions) -> Staple:
     """EM over the bins; the result has yet no map."""
-    by_pattern, agreed = decisions_of(whole, options)
+    by_pattern, agreed = read_decisions(whole, options)
     decisions = bins.decisions(by_pattern)
     decisions = replace(decisions, counts=np.where(agreed[bins.pattern], 0.0, decisions.counts))
     table = replace(whole, counts=np.bincount(bins.pattern, bins.counts, len(whole.counts)).astype(np.int64))
     given = (table.counts[:, None] * table.votes).any(axis=0)
     if given.sum() < 2 or not decisions.counts.any():
-        return replace(staple(table, consensus_items=options.consensus_items), options=options)
+        return replace(staple(table, unanimous=options.unanimous), options=options)
     pseudo = pseudo_counts(options.map_prior, decisions.labels)
-    fit = fitted(decisions, decisions.share, bins.prior, False, pseudo, options.tolerance, options.most)
+    fit = fit_em(decisions, decisions.share, bins.prior, False, pseudo, options.tol, options.max_iter)
     return _result(table, fit, bins.counts @ bins.prior / bins.counts.sum(), options)
 
 
@@ -168,7 +200,7 @@ def _result(table: Tally, fit: Fit, prior: Values, options: StapleOptions) -> St
         labels=table.labels,
         probability=np.zeros(0),
         hard=np.zeros(0, bool),
-        ended=ended(fit, options),
+        ended=convergence_of(fit, options),
         notes=tuple(staple_notes(table, fit, options)),
         confusion=fit.confusion,
         prior=float(prior[1]) if len(prior) == 2 else prior,
@@ -178,12 +210,9 @@ def _result(table: Tally, fit: Fit, prior: Values, options: StapleOptions) -> St
     )
 
 
-# -- the map ----------------------------------------------------------------------------------------
-
-
 def _joint(found: Staple, whole: Tally, decisions: Decisions, prior: Values) -> Values:
     """(bins, labels) log-probabilities up to a constant: of the fit, of what was settled, or of the prior."""
-    _, agreed = decisions_of(whole, found.options)
+    _, agreed = read_decisions(whole, found.options)
     if not len(found.log_likelihood) and found.ended != "all agree":
         return np.broadcast_to(log(_vector(found.prior)), (len(decisions.counts), decisions.labels))
     joint = log_joint(decisions, found.confusion, log(prior))
@@ -195,7 +224,7 @@ def _vector(prior: float | Values) -> Values:
     return np.array([1 - prior, prior]) if isinstance(prior, float) else prior
 
 
-def _painted(found: Staple, smooth: Smoothed, rated: NDArray[np.bool_]) -> Staple:
+def _paint_map(found: Staple, smooth: Smoothed, rated: NDArray[np.bool_]) -> Staple:
     two = len(found.labels) == 2
     notes = found.notes
     if smooth.ended == "stopped":
@@ -204,6 +233,97 @@ def _painted(found: Staple, smooth: Smoothed, rated: NDArray[np.bool_]) -> Stapl
         found,
         method="staple_map",
         probability=np.array(smooth.weight[..., 1]) if two else smooth.weight,
-        hard=hardened(smooth.weight, found.labels, rated),
+        hard=decide(smooth.weight, found.labels, rated),
         notes=notes,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Smoothed:
+    """A smooth map of probabilities."""
+
+    weight: Values
+    """W: (…, labels)."""
+    sweeps: int
+    """How many times every item was looked at."""
+    ended: str
+    """``converged`` or ``stopped``."""
+
+
+def potts(log_weight: Values, beta: float, *, tol: float = 1e-4, max_iter: int = 200) -> Smoothed:
+    """Mean-field marginals of a Potts field over (…, labels) log-probabilities.
+
+    Parameters
+    ----------
+    log_weight : ndarray
+        λ: up to a constant per pixel; −∞ where a label is impossible.
+    beta : float
+        The reward of each pair of equal neighbours, in nats; 0 changes nothing.
+    tol : float
+        Stop when no W changes by more than this in a sweep.
+    max_iter : int
+        Maximum number of sweeps.
+
+    Returns
+    -------
+    Smoothed
+        Probabilities, number of sweeps, and how it ended.
+
+    Examples
+    --------
+    >>> lonely = np.log([[0.9, 0.1], [0.3, 0.7], [0.9, 0.1]])
+    >>> potts(lonely, 1.0).weight[1].round(2)
+    array([0.71, 0.29])
+    """
+    if not 0 <= beta < np.inf:
+        raise CallError(f"smoothing is at least 0 and finite; got {beta!r}")
+    around = [(1, 1)] * (log_weight.ndim - 1)
+    padded = np.pad(normal(log_weight), [*around, (0, 0)])
+    lattices, sweeps, moved = _lattices(log_weight.shape[:-1]), 0, np.inf
+    while sweeps < max_iter and moved > tol:
+        moved = max(_update(padded, log_weight, beta, *lattice) for lattice in lattices)
+        sweeps += 1
+    inside = tuple(slice(1, -1) for _ in around)
+    return Smoothed(padded[inside].copy(), sweeps, "converged" if moved <= tol else "stopped")
+
+
+def _lattices(shape: tuple[int, ...]) -> list[tuple[Place, Place, list[Place]]]:
+    """Every second item along each axis, white ones first: their place, that in the padded map, their neighbours'."""
+    found = []
+    for start in sorted(product((0, 1), repeat=len(shape)), key=lambda s: sum(s) % 2):
+        ends = list(zip(start, shape, strict=True))
+        own = tuple(slice(o, n, 2) for o, n in ends)
+        middle = tuple(slice(o + 1, n + 1, 2) for o, n in ends)
+        beside = [
+            tuple(slice(o + step, n + step, 2) if axis == a else middle[a] for a, (o, n) in enumerate(ends))
+            for axis in range(len(shape))
+            for step in (0, 2)
+        ]
+        found.append((own, middle, beside))
+    return found
+
+
+def _update(padded: Values, log_weight: Values, beta: float, own: Place, middle: Place, beside: list[Place]) -> float:
+    """W of one lattice, in place, and how far it moved."""
+    wanted = normal(log_weight[own] + beta * sum((padded[place] for place in beside[1:]), padded[beside[0]]))
+    moved = float(np.abs(wanted - padded[middle]).max(initial=0))
+    padded[middle] = wanted
+    return moved
+
+
+def normal(log_weight: Values) -> Values:
+    """Probabilities, from logarithms up to a constant."""
+    weight = np.exp(log_weight - log_weight.max(axis=-1, keepdims=True))
+    weight /= weight.sum(axis=-1, keepdims=True)
+    return np.asarray(weight)
+
+
+def potts_bound(log_weight: Values, weight: Values, beta: float) -> float:
+    """What mean field raises: Σ W (λ − ln W) + β Σ_(i~j) W_i · W_j, a lower bound on the log-partition function."""
+    seen = weight > 0
+    alone = weight[seen] @ (log_weight[seen] - np.log(weight[seen]))
+    pairs = 0.0
+    for axis in range(weight.ndim - 1):
+        along = np.moveaxis(weight, axis, 0)
+        pairs += float(np.sum(along[1:] * along[:-1]))
+    return float(alone + beta * pairs)

@@ -1,19 +1,30 @@
-"""Votes: what enough of the raters marked.
+"""Votes: what enough raters marked.
 
 With A the raters who marked an item and m those who rated it, the item belongs to the consensus where ::
 
     A / m ≥ τ
 
 so that a tie at τ = 0.5 is marked; with weights, A and m are sums of weights. An item that nobody rated is
-background.
+background [1]_.
 
-Lampert TA et al. IEEE Trans Image Process 2016;25:2557–2572, eq. 6. doi:10.1109/TIP.2016.2544703
+The vote without outliers (``excl:τ``) [1]_ first drops raters who differ from the others: with F_ij the F1 score
+(Dice) of two raters, a rater's Dice distance is the mean of 1 − F_ij over the *other* raters, and an outlier's exceeds
+the raters' mean plus one *sample* standard deviation.
+
+Plurality is the vote among several labels. The inner region I is what all raters marked, the outer region O what any
+rater marked; an acceptable segmentation holds I and stays within O [2]_.
+
+.. [1] Lampert TA, Stumpf A, Gançarski P. An empirical study into annotator agreement, ground truth estimation, and
+   algorithm evaluation. IEEE Trans Image Process 2016;25:2557–2572, eq. 6 and section 3.3.
+   doi:10.1109/TIP.2016.2544703
+.. [2] Zeng D et al. Segmentation with multiple acceptable annotations. IPMI 2021, LNCS 12729, eqs. 1–2.
+   doi:10.1007/978-3-030-78191-0_37
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +33,17 @@ from ..core.errors import CallError
 from ..core.labels import VOID
 from ..core.painting import PatternValues
 from ..core.tally import Tally
-from .notes import left_out, notes
-from .result import Consensus, Values, binary_labels, refuse_slots
+from ..core.undefined import ratio
+from .result import (
+    Consensus,
+    Values,
+    binary_labels,
+    left_out_notes,
+    refuse_exchangeable,
+    table_notes,
+    unrated_code,
+    with_mark,
+)
 
 TIE = 1e-9
 """Shares of weights that are not whole numbers meet a threshold up to so much."""
@@ -31,7 +51,7 @@ TIE = 1e-9
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Vote(Consensus):
-    """A vote, by pattern; ``probability`` is the share, and 0 where nobody rated."""
+    """A vote, by pattern; ``probability`` is the share of the raters who marked, and 0 where nobody rated."""
 
     threshold: float | str
     """τ, or ``any`` or ``all``."""
@@ -44,46 +64,60 @@ class Vote(Consensus):
 
 
 def vote(tally: Tally, threshold: float | str = 0.5, weights: Mapping[str, float] | None = None) -> Vote:
-    """What at least a share ``threshold`` of the raters marked; all labels but background count as marked.
+    """Mark what at least a share ``threshold`` of the raters marked; all labels but background count as marked.
 
     Parameters
     ----------
-    threshold
-        τ in (0, 1]; or ``"any"``, ``"all"``: what anybody, what everybody marked who rated it.
-    weights
-        Of each rater by name, at least 0; a rater of weight 0 has no say.
+    tally : Tally
+        The raters' decisions.
+    threshold : float or {"any", "all"}
+        τ in (0, 1]; or what any rater marked, or what every rater marked who rated it. A tie at τ is marked.
+    weights : mapping of str to float, optional
+        Weight of each rater by name, at least 0; a rater of weight 0 does not vote.
 
+    Returns
+    -------
+    Vote
+        The decision and the share of each pattern.
+
+    References
+    ----------
+    .. [1] Lampert TA, Stumpf A, Gançarski P. An empirical study into annotator agreement, ground truth estimation, and
+       algorithm evaluation. IEEE Trans Image Process 2016;25:2557–2572. doi:10.1109/TIP.2016.2544703
+
+    Examples
+    --------
     >>> import manytruths as mt
     >>> t = mt.tally({"A": [1, 1, 1, 0], "B": [1, 1, 0, 0], "C": [1, 0, 0, 0]})
-    >>> vote(t).hard
+    >>> mt.vote(t).hard
     array([False, False,  True,  True])
     """
     each = _weights(tally, weights)
-    share, hard = decided(tally, threshold, each)
+    share, hard = decide_by_share(tally, threshold, each)
     return Vote(
         method=f"vote:{threshold}" + ("" if weights is None else " weighted"),
         raters=tally.rater_names,
         labels=binary_labels(tally),
         probability=PatternValues(np.nan_to_num(share), tally),
         hard=PatternValues(hard, tally),
-        notes=(*notes(tally), *(left_out(tally, each > 0) if len(each) > 1 else [])),
+        notes=(*table_notes(tally), *(left_out_notes(tally, each > 0) if len(each) > 1 else [])),
         threshold=threshold,
         share=PatternValues(share, tally),
         weights=each,
     )
 
 
-def decided(tally: Tally, threshold: float | str, weights: Values) -> tuple[Values, NDArray[np.bool_]]:
-    """The share of each pattern (nan where nobody of weight rated), and whether it is enough."""
+def decide_by_share(tally: Tally, threshold: float | str, weights: Values) -> tuple[Values, NDArray[np.bool_]]:
+    """The share of each pattern (nan where nobody of weight rated), and whether it reaches the threshold."""
     rows = tally.patterns[:, tally.raters]
     rated = (rows != VOID) & (weights > 0)
     marked = rated & np.isin(rows, tally.labels.marks)
-    share = divided(marked @ weights, rated @ weights)
+    share = divide(marked @ weights, rated @ weights)
     return share, _hard(share, marked, rated, threshold)
 
 
-def divided(part: Values, whole: Values) -> Values:
-    """``part / whole``, nan where there is nothing to divide by."""
+def divide(part: Values, whole: Values) -> Values:
+    """``part / whole``, nan where the divisor is 0."""
     share = np.full(np.shape(part), np.nan)
     np.divide(part, whole, out=share, where=whole > 0)
     return share
@@ -105,7 +139,7 @@ def _weights(tally: Tally, weights: Mapping[str, float] | None) -> Values:
     names = tally.rater_names
     if weights is None:
         return np.ones(len(names))
-    refuse_slots(tally, "have a weight")
+    refuse_exchangeable(tally, "have a weight")
     if set(weights) != set(names):
         raise CallError(f"weights= wants one for each of {', '.join(names)}; got {', '.join(map(str, weights))}")
     each = np.array([weights[name] for name in names], np.float64)
@@ -115,8 +149,20 @@ def _weights(tally: Tally, weights: Mapping[str, float] | None) -> Values:
 
 
 def others_share(tally: Tally) -> Values:
-    """(patterns, raters): of the other raters of an item, the share who marked it; nan where there is no other.
+    """For each rater, the share of the other raters who marked the items of a pattern.
 
+    Parameters
+    ----------
+    tally : Tally
+        The raters' decisions.
+
+    Returns
+    -------
+    ndarray
+        (patterns, raters); nan where no other rater rated.
+
+    Examples
+    --------
     >>> import manytruths as mt
     >>> others_share(mt.tally({"A": [1, 0], "B": [1, 1], "C": [0, 0]}))
     array([[0.5, 0. , 0.5],
@@ -124,4 +170,223 @@ def others_share(tally: Tally) -> Values:
     """
     rows = tally.patterns[:, tally.raters]
     marked = tally.marked[:, None] - np.isin(rows, tally.labels.marks)
-    return divided(marked.astype(np.float64), (tally.rated[:, None] - (rows != VOID)).astype(np.float64))
+    return divide(marked.astype(np.float64), (tally.rated[:, None] - (rows != VOID)).astype(np.float64))
+
+
+def vote_without_outliers(tally: Tally, threshold: float | str = 0.5, exclude: Iterable[str] | None = None) -> Vote:
+    """The vote of the raters who are no outliers, or of all but those named.
+
+    A rater's Dice distance is the mean of 1 − Dice to each of the others; an outlier's exceeds the raters' mean plus
+    one sample standard deviation.
+
+    Parameters
+    ----------
+    tally : Tally
+        The raters' decisions; raters must not be exchangeable.
+    threshold : float or {"any", "all"}
+        As in :func:`vote`.
+    exclude : iterable of str, optional
+        Raters to exclude instead of the outliers.
+
+    Returns
+    -------
+    Vote
+        With the excluded raters in ``excluded``.
+
+    References
+    ----------
+    .. [1] Lampert TA, Stumpf A, Gançarski P. An empirical study into annotator agreement, ground truth estimation, and
+       algorithm evaluation. IEEE Trans Image Process 2016;25:2557–2572. doi:10.1109/TIP.2016.2544703
+
+    Examples
+    --------
+    >>> import manytruths as mt
+    >>> t = mt.tally({"A": [1, 1, 1, 0, 0], "B": [1, 1, 1, 0, 0], "C": [1, 1, 0, 0, 0], "D": [0, 0, 0, 1, 1]})
+    >>> result = mt.vote_without_outliers(t, "any")
+    >>> result.excluded, result.hard
+    (('D',), array([False,  True,  True]))
+    """
+    refuse_exchangeable(tally, "be excluded")
+    names, gone = tally.rater_names, set(find_outliers(tally) if exclude is None else exclude)
+    if gone - set(names) or gone >= set(names):
+        raise CallError(f"exclude= takes some of {', '.join(names)}, and leaves one; got {', '.join(sorted(gone))}")
+    found = vote(tally, threshold, {name: float(name not in gone) for name in names})
+    left = tuple(name for name in names if name not in gone)
+    return replace(found, method=f"excl:{threshold}", raters=left, excluded=tuple(n for n in names if n in gone))
+
+
+def find_outliers(tally: Tally) -> tuple[str, ...]:
+    """The raters whose Dice distance exceeds the mean plus one standard deviation."""
+    each = _dice_distances(tally)
+    known = each[~np.isnan(each)]
+    if len(known) < 2:
+        return ()
+    limit = known.mean() + known.std(ddof=1)
+    return tuple(name for name, value in zip(tally.rater_names, each, strict=True) if value > limit)
+
+
+def _dice_distances(tally: Tally) -> Values:
+    """Mean of 1 − Dice to the other raters with whom each can be compared; nan where there is none."""
+    marks = list(tally.labels.marks)
+    both = tally.contingency[:, :, marks][:, :, :, marks].sum(axis=(-1, -2))
+    first = tally.contingency[:, :, marks].sum(axis=(-1, -2))
+    difference = 1 - divide(2 * both, first + first.T)
+    known = ~np.isnan(difference) & ~np.eye(len(both), dtype=bool)
+    return divide(np.where(known, difference, 0).sum(axis=1), known.sum(axis=1).astype(np.float64))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Plurality(Consensus):
+    """The label that most raters gave, by pattern; ``probability`` has the share of the mark, or of every label."""
+
+    share: Values
+    """Of the raters of the item, those who gave the label; nan where nobody rated."""
+    tied: NDArray[np.bool_]
+    """Whether another label was given as often."""
+
+    @property
+    def label(self) -> NDArray[np.int64]:
+        """The value of the label in the masks; background where nobody rated, or −1 where no label is background."""
+        return self.values
+
+
+def plurality(tally: Tally) -> Plurality:
+    """Give each item the label that most raters gave; of labels given equally often, the one of the lower value.
+
+    Parameters
+    ----------
+    tally : Tally
+        The raters' decisions, of any number of labels.
+
+    Returns
+    -------
+    Plurality
+        The label, its share and whether it was tied, by pattern.
+
+    Examples
+    --------
+    >>> import manytruths as mt
+    >>> t = mt.tally({"A": [1, 1, 0], "B": [1, 2, 0], "C": [2, 0, 0]})
+    >>> mt.plurality(t).label
+    array([0, 1, 0])
+    """
+    tally = with_mark(tally)
+    rated, votes = tally.rated, tally.votes
+    most = votes.max(axis=1, initial=0)
+    codes = votes.argmax(axis=1) if votes.size else np.zeros(len(votes), np.intp)
+    hard = np.where(rated > 0, codes, unrated_code(tally.labels)).astype(np.uint8)
+    share = votes / np.maximum(rated, 1)[:, None]
+    two = len(tally.labels) == 2 and tally.labels.background is not None
+    return Plurality(
+        method="plurality",
+        raters=tally.rater_names,
+        labels=tally.labels,
+        probability=PatternValues(share[:, 1] if two else share, tally),
+        hard=PatternValues(hard == 1 if two else hard, tally),
+        notes=tuple(table_notes(tally)),
+        share=PatternValues(divide(most.astype(np.float64), rated.astype(np.float64)), tally),
+        tied=PatternValues((rated > 0) & ((votes == most[:, None]).sum(axis=1) > 1), tally),
+    )
+
+
+def inner_region(tally: Tally) -> NDArray[np.bool_]:
+    """Whether every rater who rated the items of a pattern marked them (intersection).
+
+    Parameters
+    ----------
+    tally : Tally
+        The raters' decisions; raters who did not rate an item have no say in it.
+
+    Returns
+    -------
+    ndarray of bool
+        One value per pattern.
+
+    References
+    ----------
+    .. [1] Zeng D et al. Segmentation with multiple acceptable annotations. IPMI 2021, LNCS 12729.
+       doi:10.1007/978-3-030-78191-0_37
+    """
+    return _region(tally, "all")
+
+
+def outer_region(tally: Tally) -> NDArray[np.bool_]:
+    """Whether any rater marked the items of a pattern (union).
+
+    Parameters
+    ----------
+    tally : Tally
+        The raters' decisions; raters who did not rate an item have no say in it.
+
+    Returns
+    -------
+    ndarray of bool
+        One value per pattern.
+
+    References
+    ----------
+    .. [1] Zeng D et al. Segmentation with multiple acceptable annotations. IPMI 2021, LNCS 12729.
+       doi:10.1007/978-3-030-78191-0_37
+    """
+    return _region(tally, "any")
+
+
+def acceptable_region(tally: Tally) -> NDArray[np.bool_]:
+    """Whether some raters marked the items of a pattern and others did not: outer without inner region.
+
+    Parameters
+    ----------
+    tally : Tally
+        The raters' decisions; raters who did not rate an item have no say in it.
+
+    Returns
+    -------
+    ndarray of bool
+        One value per pattern.
+
+    References
+    ----------
+    .. [1] Zeng D et al. Segmentation with multiple acceptable annotations. IPMI 2021, LNCS 12729.
+       doi:10.1007/978-3-030-78191-0_37
+
+    Examples
+    --------
+    >>> import manytruths as mt
+    >>> masks = {"A": [1, 1, 0, 0], "B": [1, 0, 1, 0]}
+    >>> mt.paint(mt.acceptable_region(mt.tally(masks)), masks)
+    array([False,  True,  True, False])
+    """
+    return outer_region(tally) & ~inner_region(tally)
+
+
+def inner_outer_ratio(tally: Tally) -> float:
+    """The share of the outer region that belongs to the inner one: |I| / |O|, 1 where all raters agree.
+
+    Parameters
+    ----------
+    tally : Tally
+        The raters' decisions.
+
+    Returns
+    -------
+    float
+        Undefined where nobody marked anything.
+
+    References
+    ----------
+    .. [1] Zeng D et al. Segmentation with multiple acceptable annotations. IPMI 2021, LNCS 12729.
+       doi:10.1007/978-3-030-78191-0_37
+
+    Examples
+    --------
+    >>> import manytruths as mt
+    >>> mt.inner_outer_ratio(mt.tally({"A": [1, 1, 1, 0], "B": [1, 0, 0, 0]}))
+    0.3333333333333333
+    """
+    inner, outer = tally.counts @ inner_region(tally), tally.counts @ outer_region(tally)
+    return ratio(float(inner), float(outer), "nobody_marked")
+
+
+def _region(tally: Tally, threshold: str) -> NDArray[np.bool_]:
+    """Inner or outer region, by pattern."""
+    return PatternValues(decide_by_share(tally, threshold, np.ones(len(tally.raters)))[1], tally)

@@ -1,1 +1,1 @@
-"""Intervals over cases and raters."""
+"""Confidence intervals over subjects and raters."""

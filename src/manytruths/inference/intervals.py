@@ -1,6 +1,6 @@
-"""Intervals for any statistic of a tally.
+"""Confidence intervals for any statistic of a tally.
 
-Subjects are drawn again, never pixels: tables are re-added with other weights and the statistic is read off each
+Subjects are resampled, never pixels: tallies are added again with other weights and the statistic is read off each
 sum. Raters are left out one at a time, since drawing them with replacement makes copies that agree with themselves.
 
 Efron B, Tibshirani RJ. An Introduction to the Bootstrap. 1993, ch. 11 (jackknife), 13 (percentile), 14 (BCa).
@@ -27,27 +27,40 @@ Statistic = Callable[[Tally], float]
 Values = NDArray[np.float64]
 
 MAX_RESAMPLES = 100_000
-"""Beyond it intervals do not change any more, and take memory and hours."""
+"""More do not change an interval, and take memory and hours."""
 MIN_SUBJECTS = 10
-"""Fewer make no interval over subjects."""
+"""Fewer subjects give no interval."""
 
 
 def too_few_subjects(subjects: int) -> Undefined | None:
-    """Why so many subjects make no interval; None where they do."""
+    """The undefined number where so many subjects make no interval; None where they do."""
     return Undefined("too_few_subjects", f"there are {subjects}") if subjects < MIN_SUBJECTS else None
 
 
 def check_resamples(resamples: int) -> None:
-    """Refuse none, and more than anybody waits for."""
+    """Raise where there are no resamples, or more than make a difference."""
     if not 1 <= resamples <= MAX_RESAMPLES:
         raise CallError(f"resamples is from 1 to {MAX_RESAMPLES:,}; got {resamples:,}")
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A value and how far it can be trusted.
+    """A value with its confidence interval.
 
-    ``n`` counts subjects (or raters), ``n_undefined`` the resamples in which the statistic had no value.
+    Attributes
+    ----------
+    value : float
+        The statistic.
+    low, high : float
+        Ends of the interval; :class:`Undefined` where there is none.
+    level : float
+        Confidence level, such as 0.95.
+    method : str
+        ``"bca"``, ``"percentile"`` or ``"jackknife"``.
+    n : int
+        Number of subjects, or of raters.
+    n_undefined : int
+        Number of resamples in which the statistic had no value.
     """
 
     value: float
@@ -59,7 +72,7 @@ class Interval:
     n_undefined: int = 0
 
     def __str__(self) -> str:
-        return f"{self.value:.3f} ({self.low:.3f}–{self.high:.3f})"
+        return f"{self.value:.3f} ({self.level:.0%} CI {self.low:.3f} to {self.high:.3f})"
 
 
 def confidence_interval(
@@ -74,59 +87,83 @@ def confidence_interval(
     seed: int = 0,
     mixed: bool = False,
 ) -> Interval:
-    """An interval for a statistic over a study.
+    """Confidence interval of a statistic over the subjects or the raters of a study.
 
     Parameters
     ----------
-    statistic
-        Any function of a tally.
-    tallies
-        Tables by case, as :meth:`Study.tally` gives them; cases of one subject are drawn together.
-    over
+    statistic : callable
+        Any function of a tally, such as :func:`fleiss_kappa`.
+    tallies : mapping or iterable of Tally
+        Tallies by case, as :meth:`Study.tally` gives them; cases of one subject are drawn together.
+    over : {"subjects", "raters"}
         ``"subjects"``: bootstrap. ``"raters"``: leave-one-rater-out jackknife with Student's t.
-    of
-        ``"pooled"``: the statistic of the summed table. ``"mean"``: its mean over subjects.
-    method
-        ``"bca"`` (bias-corrected and accelerated) or ``"percentile"``.
-    mixed
-        Whether tables whose region or item size differ may be pooled, as in :func:`manytruths.pool`.
+    of : {"pooled", "mean"}
+        ``"pooled"``: the statistic of the summed tally. ``"mean"``: its mean over subjects.
+    method : {"bca", "percentile"}
+        Bias-corrected and accelerated bootstrap, or plain percentiles.
+    resamples : int
+        Number of bootstrap resamples.
+    level : float
+        Confidence level.
+    seed : int
+        Seed of the resampling; the same seed gives the same interval.
+    mixed : bool
+        Whether tallies whose region or item size differ may be pooled, as in :func:`pool`.
+
+    Returns
+    -------
+    Interval
+        The statistic and its interval.
 
     Raises
     ------
     InputError
         With fewer than ten subjects, or fewer than three raters.
+
+    References
+    ----------
+    Efron B, Tibshirani RJ. An Introduction to the Bootstrap. 1993, ch. 11 (jackknife), 13 (percentile), 14 (BCa).
+
+    Examples
+    --------
+    >>> import numpy as np, manytruths as mt
+    >>> rng = np.random.default_rng(0)
+    >>> cases = [rng.integers(0, 2, 50) for _ in range(12)]
+    >>> tallies = [mt.tally({"A": x, "B": np.where(rng.random(50) < 0.9, x, 1 - x)}) for x in cases]
+    >>> print(mt.confidence_interval(mt.fleiss_kappa, tallies))
+    0.846 (95% CI 0.797 to 0.893)
     """
     tables = Tallies.of(tallies)
     if not tables:
-        raise CallError("there is no table")
-    _one_of("over", over, ("subjects", "raters"))
-    _one_of("of", of, ("pooled", "mean"))
-    _one_of("method", method, ("bca", "percentile"))
+        raise CallError("tallies is empty: there is nothing to resample")
+    _check_choice("over", over, ("subjects", "raters"))
+    _check_choice("of", of, ("pooled", "mean"))
+    _check_choice("method", method, ("bca", "percentile"))
     check_resamples(resamples)
     if not 0 < level < 1:
         raise CallError(f"level lies between 0 and 1; got {level}")
     if of == "pooled":
-        pool(tables, mixed=mixed)  # refuses what does not add
+        pool(tables, mixed=mixed)  # raises where tallies cannot be added
     if over == "raters":
-        return _over_raters(statistic, tables, of, level)
+        return _jackknife_interval(statistic, tables, of, level)
     if len(tables.by_subject()) < MIN_SUBJECTS:
         raise InputError(Undefined("too_few_subjects", f"there are {len(tables.by_subject())}").reason)
     if of == "mean":
         values = subject_values(tables, [statistic(t) for t in tables.values()])
-        found = mean_intervals(values[:, None], method, resamples, level, seed)[0]
-        if found.n < MIN_SUBJECTS:
-            raise InputError(reason(found.low))
-        return found
+        result = mean_intervals(values[:, None], method, resamples, level, seed)[0]
+        if result.n < MIN_SUBJECTS:
+            raise InputError(reason(result.low))
+        return result
     return pooled_intervals([statistic], tables, method, resamples, level, seed)[0]
 
 
-def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+def _check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
     if value not in allowed:
         raise CallError(f"{name} is {' or '.join(map(repr, allowed))}; got {value!r}")
 
 
 def subject_values(tables: Tallies, values: ArrayLike) -> Values:
-    """(cases, …) values to (subjects, …): the mean of a subject's cases that are defined, nan where none is."""
+    """(cases, …) values to (subjects, …): the mean of a subject's cases that are defined, NaN where none is."""
     by_case = np.asarray(values, np.float64)
     subjects = {subject: i for i, subject in enumerate(tables.by_subject())}
     owner = [subjects[tables.subjects[case]] for case in tables]
@@ -147,14 +184,14 @@ def mean_intervals(
     known = ~np.isnan(values)
     filled, n = np.nan_to_num(values), known.sum(axis=0)
     if len(values) < MIN_SUBJECTS:
-        return [_of_mean(filled[known[:, k], k], values[:0, k], method, level) for k in range(len(n))]
+        return [_mean_interval(filled[known[:, k], k], values[:0, k], method, level) for k in range(len(n))]
     weights = draw_subjects(len(values), resamples, seed)
     drawn = weights @ known
     replicates = np.divide(weights @ filled, drawn, out=np.full(drawn.shape, np.nan), where=drawn > 0)
-    return [_of_mean(filled[known[:, k], k], replicates[:, k], method, level) for k in range(len(n))]
+    return [_mean_interval(filled[known[:, k], k], replicates[:, k], method, level) for k in range(len(n))]
 
 
-def _of_mean(defined: Values, replicates: Values, method: str, level: float) -> Interval:
+def _mean_interval(defined: Values, replicates: Values, method: str, level: float) -> Interval:
     n = len(defined)
     if n < MIN_SUBJECTS:
         value = float(defined.mean()) if n else Undefined("undefined_for_every_subject")
@@ -172,22 +209,23 @@ def pooled_intervals(
     level: float = 0.95,
     seed: int = 0,
 ) -> list[Interval]:
-    """Intervals for several statistics of the summed table, all from the same draws."""
+    """Intervals for several statistics of the summed tally, all from the same draws."""
     subjects = {subject: i for i, subject in enumerate(tables.by_subject())}
     whole, by_case = align_counts(list(tables.values()))
     counts = np.zeros((len(subjects), by_case.shape[1]), np.int64)
     np.add.at(counts, [subjects[tables.subjects[case]] for case in tables], by_case)
-    drawn = _products(draw_subjects(len(subjects), resamples, seed), counts)
+    # whole numbers below 2^53 are exact in float64, whose product is the fast one
+    drawn = (draw_subjects(len(subjects), resamples, seed) @ counts.astype(np.float64)).astype(np.int64)
     one_less = whole.counts - counts if method == "bca" else counts[:0]
-    found = []
+    intervals = []
     for statistic in statistics:
         replicates, left_out = batch_values(statistic, whole, drawn), batch_values(statistic, whole, one_less)
-        found.append(make_interval(statistic(whole), replicates, left_out, method, level, len(subjects)))
-    return found
+        intervals.append(make_interval(statistic(whole), replicates, left_out, method, level, len(subjects)))
+    return intervals
 
 
 def batch_values(statistic: Statistic, whole: Tally, counts: NDArray[np.int64]) -> Values:
-    """A statistic of many tables that share their patterns: at once where it can, else one by one."""
+    """A statistic of many tallies that share their patterns: at once where it can, else one by one."""
     batch = getattr(statistic, "batch", None)
     if batch is not None:
         return np.asarray(batch(whole, counts), np.float64)
@@ -199,11 +237,6 @@ def batch_values(statistic: Statistic, whole: Tally, counts: NDArray[np.int64]) 
 def draw_subjects(n: int, resamples: int, seed: int) -> Values:
     """How often each subject is drawn in each resample; the same draws serve every statistic."""
     return np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=resamples).astype(np.float64)
-
-
-def _products(weights: Values, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    # whole numbers below 2^53 are exact in float64, whose product is the fast one
-    return np.asarray(weights @ counts.astype(np.float64)).astype(np.int64)
 
 
 def make_interval(value: float, replicates: Values, left_out: Values, method: str, level: float, n: int) -> Interval:
@@ -234,14 +267,18 @@ def _bca(tails: Values, value: float, replicates: Values, left_out: Values) -> V
     return np.array([normal.cdf(bias + x / (1 - acceleration * x)) for x in z])
 
 
-def _over_raters(statistic: Statistic, tables: Tallies, of: str, level: float) -> Interval:
+def _jackknife_interval(statistic: Statistic, tables: Tallies, of: str, level: float) -> Interval:
     if any(t.exchangeable for t in tables.values()):
-        raise CallError("raters are exchangeable: a slot is not a person and cannot be left out of a study")
+        raise CallError("over='raters' needs named raters; here they are exchangeable, and a slot is not a person")
     names = sorted({name for t in tables.values() for name in t.rater_names})
     if len(names) < 3:
-        raise InputError(f"leaving raters out one at a time needs at least three of them; there are {len(names)}")
-    value = _whole(statistic, tables, of)
-    left_out = np.array([_whole(statistic, tables.map(lambda t, n=name: _without(t, n)), of) for name in names])
+        raise InputError(
+            f"over='raters' leaves raters out one at a time and needs at least three; there are {len(names)}"
+        )
+    value = _study_value(statistic, tables, of)
+    left_out = np.array(
+        [_study_value(statistic, tables.map(lambda t, n=name: _without_rater(t, n)), of) for name in names]
+    )
     if reason(value) or np.isnan(left_out).any():
         nothing = undefined_like(value, "undefined_without_a_rater")
         return Interval(value, nothing, nothing, level, "jackknife", len(names), int(np.isnan(left_out).sum()))
@@ -253,7 +290,7 @@ def _over_raters(statistic: Statistic, tables: Tallies, of: str, level: float) -
     return Interval(float(value), value - reach, value + reach, level, "jackknife", count)
 
 
-def _whole(statistic: Statistic, tables: Tallies, of: str) -> float:
+def _study_value(statistic: Statistic, tables: Tallies, of: str) -> float:
     if of == "pooled":
         return statistic(pool(tables, mixed=True))
     values = subject_values(tables, [statistic(t) for t in tables.values()])
@@ -261,5 +298,5 @@ def _whole(statistic: Statistic, tables: Tallies, of: str) -> float:
     return float(defined.mean()) if len(defined) else Undefined("undefined_for_every_subject")
 
 
-def _without(tally: Tally, name: str) -> Tally:
+def _without_rater(tally: Tally, name: str) -> Tally:
     return tally.without(*[c for c in tally.columns if c.role == "rater" and c.name == name])

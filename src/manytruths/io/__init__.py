@@ -1,26 +1,32 @@
-"""Files to masks, images and grids, and back; nothing else in the package opens a file."""
+"""Files to masks, images, grids and tables, and back."""
 
-from .grid import Grid
-from .location import Location
-from .maps import write_map, write_picture
-from .reading import Mask, Picture, probe, read_image, read_mask, read_response
-from .template import Found, Template
-from .values import looks_compressed
+from .files import Location
+from .images import (
+    Mask,
+    Picture,
+    looks_compressed,
+    probe,
+    read_image,
+    read_mask,
+    read_probability,
+    write_map,
+    write_picture,
+)
+from .template import Template, TemplateMatch
 from .writing import atomic, safe_name, write_csv, write_json, write_text
 
 __all__ = [
-    "Found",
-    "Grid",
     "Location",
     "Mask",
     "Picture",
     "Template",
+    "TemplateMatch",
     "atomic",
     "looks_compressed",
     "probe",
     "read_image",
     "read_mask",
-    "read_response",
+    "read_probability",
     "safe_name",
     "write_csv",
     "write_json",

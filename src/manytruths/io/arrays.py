@@ -1,4 +1,4 @@
-"""NumPy files: an ``.npy`` is mapped, not read; an ``.npz`` is a folder of arrays."""
+"""NumPy files: an ``.npy`` is memory-mapped; an ``.npz`` is an archive of arrays."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from ..core.errors import FormatError
-from .grid import Grid
-from .location import Location
-from .opening import Content, Use, check_bytes, check_shape, damaged, grid_of, start_of
+from ..shape.grid import Grid
+from .files import Content, Location, Use, check_bytes, check_shape, first_bytes, make_grid, raise_damaged
 
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
@@ -33,42 +32,42 @@ def probe(location: Location) -> Grid:
     if _is_archive(location):
         archive = _archive(location.path)
         with archive.open(_entry(location, archive)) as stream:
-            return grid_of(location, _header(stream, location).shape)
+            return make_grid(location, _header(stream, location).shape)
     with open(location.path, "rb") as stream:
         header = _header(stream, location)
     check_bytes(location, header.end)
-    return grid_of(location, header.shape)
+    return make_grid(location, header.shape)
 
 
 def read(location: Location, use: Use) -> Content:
     if _is_archive(location):
-        array, kind = _from_archive(location), "npz"
+        array, kind = _read_member(location), "npz"
     else:
         probe(location)
         array, kind = np.load(location.path, mmap_mode="r", allow_pickle=False), "npy"
-    # Uint8 with 3 or 4 values at the end is how everybody stores colour.
+    # uint8 with a last axis of 3 or 4 is colour by convention
     if use != "mask" and array.ndim == 3 and array.shape[2] in (3, 4) and array.dtype == np.uint8:
-        return Content(array[..., :3], grid_of(location, array.shape[:2]), kind, "RGB")
-    return Content(array, grid_of(location, array.shape), kind)
+        return Content(array[..., :3], make_grid(location, array.shape[:2]), kind, "RGB")
+    return Content(array, make_grid(location, array.shape), kind)
 
 
-def members(path: Path) -> tuple[str, ...]:
-    """Names of the arrays of an ``.npz``."""
-    return _array_names(_archive(path))
+def array_names(path: Path) -> tuple[str, ...]:
+    """Names of the arrays in an ``.npz``."""
+    return _names_in(_archive(path))
 
 
 def _archive(path: Path) -> zipfile.ZipFile:
     stat = path.stat()
-    return _opened(path, os.getpid(), stat.st_mtime_ns, stat.st_size)
+    return _open_archive(path, os.getpid(), stat.st_mtime_ns, stat.st_size)
 
 
 # Thousands of arrays in one archive: its directory is parsed once. Processes must not share the open file.
 @lru_cache(maxsize=1)
-def _opened(path: Path, *_: int) -> zipfile.ZipFile:
+def _open_archive(path: Path, *_: int) -> zipfile.ZipFile:
     return zipfile.ZipFile(path)
 
 
-def _array_names(archive: zipfile.ZipFile) -> tuple[str, ...]:
+def _names_in(archive: zipfile.ZipFile) -> tuple[str, ...]:
     return tuple(sorted(name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")))
 
 
@@ -76,23 +75,23 @@ def _is_archive(location: Location) -> bool:
     return location.member is not None or location.path.suffix.lower() == ".npz"
 
 
-def _from_archive(location: Location) -> NDArray[Any]:
+def _read_member(location: Location) -> NDArray[Any]:
     stat = location.path.stat()
-    return _member(Location(location.path, location.member), stat.st_mtime_ns, stat.st_size)
+    return _decompress(Location(location.path, location.member), stat.st_mtime_ns, stat.st_size)
 
 
-# The raters of a case often are one array, asked for one after the other: it is unpacked once.
+# The raters of a case are often one array, read one after the other: it is decompressed once.
 @lru_cache(maxsize=1)
-def _member(location: Location, *_: int) -> NDArray[Any]:
+def _decompress(location: Location, *_: int) -> NDArray[Any]:
     archive = _archive(location.path)
     entry = _entry(location, archive)
     with archive.open(entry) as stream:
         header = _header(stream, location)
     if entry.file_size < header.end:
-        damaged(location, f"{entry.file_size} bytes where its header says {header.end}")
+        raise_damaged(location, f"{entry.file_size} bytes where its header says {header.end}")
     with archive.open(entry) as stream:
         array: NDArray[Any] = npy.read_array(stream, allow_pickle=False)
-        while stream.read(1 << 20):  # the check sum is looked at where the entry ends
+        while stream.read(1 << 20):  # the check sum is verified at the end of the entry
             pass
     array.flags.writeable = False
     return array
@@ -101,7 +100,7 @@ def _member(location: Location, *_: int) -> NDArray[Any]:
 def _entry(location: Location, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
     name = location.member
     if name is None:
-        names = _array_names(archive)
+        names = _names_in(archive)
         if len(names) != 1:
             raise FormatError(
                 f"{location}: holds {len(names)} arrays ({', '.join(names[:5])}); name one, as in {location}/NAME"
@@ -110,7 +109,7 @@ def _entry(location: Location, archive: zipfile.ZipFile) -> zipfile.ZipInfo:
     try:
         return archive.getinfo(f"{name}.npy")
     except KeyError:
-        names = _array_names(archive)
+        names = _names_in(archive)
         raise FormatError(
             f"{location}: the archive has no array {name!r} but {len(names)} others, such as {', '.join(names[:5])}"
         ) from None
@@ -120,14 +119,16 @@ def _header(stream: IO[bytes], location: Location) -> _Header:
     try:
         version = npy.read_magic(stream)
     except ValueError as error:
-        start = start_of(location.path)
+        start = first_bytes(location.path)
         if start.startswith((npy.MAGIC_PREFIX, b"PK")):
-            damaged(location, "no NumPy header", error)
+            raise_damaged(location, "no NumPy header", error)
         raise FormatError(f"{location}: is not a NumPy array: it starts with {start!r}; save it again") from error
     if version not in _HEADERS:
         raise FormatError(f"{location}: is a NumPy file of version {version}; save a plain array of numbers")
     shape, _, dtype = _HEADERS[version](stream)
     if dtype.kind not in "buif":
-        raise FormatError(f"{location}: holds {dtype}, wanted are integers, booleans or floats; save it as such")
+        raise FormatError(
+            f"{location}: holds {dtype}, but integers, booleans or floats are needed; save it as one of these"
+        )
     check_shape(location, shape)
     return _Header(shape, dtype, stream.tell() + int(np.prod(shape, dtype=np.int64)) * dtype.itemsize)

@@ -1,4 +1,4 @@
-"""NIfTI-1 and NIfTI-2, packed or not, through nibabel's headers."""
+"""NIfTI-1 and NIfTI-2, compressed or not; headers are read by nibabel."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import FormatError, GridError
-from .grid import Grid
-from .location import Location
-from .opening import MAX_ITEMS, Content, Use, check_bytes, check_shape, damaged, grid_of, needs, start_of
+from ..shape.grid import MAX_ITEMS, Grid
+from .files import Content, Location, Use, check_bytes, check_shape, first_bytes, import_extra, make_grid, raise_damaged
 
 _GZIP = b"\x1f\x8b"
 _LONGEST = 1 << 22
-"""Bytes of a header with its extensions."""
+"""Most bytes of a header with its extensions."""
 _MM = {"micron": 1e-3, "meter": 1e3}
 
 _log = logging.getLogger("manytruths.io.nifti")
@@ -29,56 +28,56 @@ _log.addHandler(logging.NullHandler())
 
 
 def probe(location: Location) -> Grid:
-    with _opened(location) as stream:
+    with _open_stream(location) as stream:
         header = _header(stream, location)
         return _grid(header, location)
 
 
 def read(location: Location, use: Use) -> Content:
-    with _opened(location) as stream:
+    with _open_stream(location) as stream:
         header = _header(stream, location)
         grid = _grid(header, location)
-        if not _is_packed(location):
+        if not _is_compressed(location):
             check_bytes(location, _end(header))
-        array = _scaled(header.raw_data_from_fileobj(stream), header)
+        array = _apply_scale(header.raw_data_from_fileobj(stream), header)
         _drain(stream, location)
     return Content(array.reshape(grid.shape, order="F"), grid, "nifti")
 
 
-def layout(location: Location) -> tuple[Any, Grid, bool]:
-    """The header, the grid, and whether the file is packed: for those who read the voxels a few slices at a time."""
-    with _opened(location) as stream:
+def read_layout(location: Location) -> tuple[Any, Grid, bool]:
+    """The header, the grid, and whether the file is compressed, to read the voxels a few slices at a time."""
+    with _open_stream(location) as stream:
         # an extension may say that it is as long as it likes
         header = _header(io.BytesIO(stream.read(_LONGEST)), location)
-        return header, _grid(header, location), _is_packed(location)
+        return header, _grid(header, location), _is_compressed(location)
 
 
-def _is_packed(location: Location) -> bool:
-    return start_of(location.path).startswith(_GZIP)
+def _is_compressed(location: Location) -> bool:
+    return first_bytes(location.path).startswith(_GZIP)
 
 
 @contextmanager
-def _opened(location: Location) -> Iterator[IO[bytes]]:
-    needs("nibabel", "medical", location)
+def _open_stream(location: Location) -> Iterator[IO[bytes]]:
+    import_extra("nibabel", "medical", location)
     with open(location.path, "rb") as plain:
-        if not _is_packed(location):
+        if not _is_compressed(location):
             yield plain
         else:
-            with gzip.GzipFile(fileobj=plain) as unpacked:
-                yield unpacked  # type: ignore[misc]
+            with gzip.GzipFile(fileobj=plain) as stream:
+                yield stream  # type: ignore[misc]
 
 
 def _drain(stream: IO[bytes], location: Location) -> None:
-    """Read a packed file to its end, where its checksum stands."""
+    """Read a compressed file to its end, where its check sum is."""
     more = 0
-    while _is_packed(location) and (piece := stream.read(1 << 20)):
+    while _is_compressed(location) and (piece := stream.read(1 << 20)):
         more += len(piece)
         if more > MAX_ITEMS:
-            damaged(location, f"more than {MAX_ITEMS} bytes behind its voxels")
+            raise_damaged(location, f"more than {MAX_ITEMS} bytes after its voxels")
 
 
 def _header(stream: IO[bytes], location: Location) -> Any:
-    nibabel = needs("nibabel", "medical", location)
+    nibabel = import_extra("nibabel", "medical", location)
     start = stream.read(4)
     stream.seek(0)
     sizes = {int.from_bytes(start, "little"), int.from_bytes(start, "big")}
@@ -94,7 +93,7 @@ def _header(stream: IO[bytes], location: Location) -> Any:
 
 
 def _check_spacing(header: Any, location: Location) -> None:
-    # Before nibabel mends them: it would put 1 mm in place of 0.
+    # before nibabel repairs them: it would put 1 mm in place of 0
     spacing = header["pixdim"][1 : 1 + min(3, _axes(header, location))]
     if not (np.isfinite(spacing) & (spacing != 0)).all():
         shown = "×".join(f"{s:.6g}" for s in spacing)
@@ -104,7 +103,7 @@ def _check_spacing(header: Any, location: Location) -> None:
 def _axes(header: Any, location: Location) -> int:
     axes = int(header["dim"][0])
     if not 1 <= axes <= 7:
-        raise FormatError(f"{location}: has {axes} axes by its header, wanted are 2 or 3; export it again")
+        raise FormatError(f"{location}: has {axes} axes by its header, but 2 or 3 are needed; export it again")
     return axes
 
 
@@ -115,10 +114,12 @@ def _grid(header: Any, location: Location) -> Grid:
     if len(shape) > 3:
         raise FormatError(f"{location}: has {len(shape)} axes ({'×'.join(map(str, shape))}); save one volume a file")
     if header.get_data_dtype().kind not in "buif":
-        raise FormatError(f"{location}: holds {header.get_data_dtype()}, wanted is one number a voxel; save it so")
+        raise FormatError(
+            f"{location}: holds {header.get_data_dtype()}, but one number a voxel is needed; save integers or floats"
+        )
     affine = np.array(header.get_best_affine(), dtype=np.float64)
     affine[:3] *= _MM.get(header.get_xyzt_units()[0], 1.0)
-    grid = grid_of(location, shape, affine=affine.tolist())
+    grid = make_grid(location, shape, affine=affine.tolist())
     # without either code, nibabel's affine is a guess
     return replace(grid, oriented=bool(header["qform_code"] or header["sform_code"]))
 
@@ -128,7 +129,7 @@ def _end(header: Any) -> int:
     return int(header.get_data_offset()) + items * int(header.get_data_dtype().itemsize)
 
 
-def _scaled(array: NDArray[Any], header: Any) -> NDArray[Any]:
+def _apply_scale(array: NDArray[Any], header: Any) -> NDArray[Any]:
     slope, intercept = header.get_slope_inter()
     if slope is None or (slope == 1 and not intercept):
         return array

@@ -1,31 +1,44 @@
-"""Paths with placeholders: which files there are, and what their names say."""
+"""Paths with placeholders: which files there are, and what their names say.
+
+A template is split at its slashes into segments of text, placeholders and wildcards. Folders are visited segment by
+segment, only where they can match; a name that can be read in several ways is refused.
+"""
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
-from ..core.errors import StudyError, find_name_fault, raise_error
-from .arrays import members
-from .location import SUFFIXES, Location
-from .opening import check_file, guarded
-from .pattern import Segment
-from .reading import first_axis
-from .walking import Complain, Place, explain_nothing, readings, step
+from ..core.errors import StudyError, find_name_fault, one_line, raise_error
+from .arrays import array_names
+from .files import SUFFIXES, Location, check_file, format_errors
+from .images import first_axis_length
 
+FIELDS = ("rater", "case", "subject", "label", "session", "algorithm", "reference")
+"""Placeholders that a template may hold."""
+LONGEST = 4096
+"""Characters of a template."""
+MOST_TOKENS = 8
+"""Most stars, or placeholders, between two slashes."""
+MOST_STATES = 10_000
+"""Most steps to read one name."""
+_MOST_COMPARED = 1000
+_TOKENS = re.compile(r"(?P<brace>\{\{|\}\})|\{(?P<field>[^{}]*)\}|(?P<star>\*)|(?P<text>[^{}*]+)|(?P<stray>[{}])")
 _INDEX = re.compile(r"(?P<rest>.+)\[(?:\{(?P<field>\w+)\}|(?P<number>\d+))\]", re.DOTALL)
 _ARCHIVE = re.compile(r"(?P<path>.*?\.npz)/(?P<member>.+)", re.DOTALL)
-
-LONGEST = 4096
-"""Signs of a template."""
+Complain = Callable[[StudyError], None]
+"""Takes a problem that does not keep the other files from being found: raises it, or collects it."""
 
 
 @dataclass(frozen=True)
-class Found:
-    """A file, array or index that a template matches, and what its placeholders stand for there."""
+class TemplateMatch:
+    """A file, array or index that a template matches, and the values of the placeholders."""
 
     location: Location
     fields: dict[str, str]
@@ -65,37 +78,37 @@ class Template:
     def __repr__(self) -> str:
         return f"Template({self.text!r})"
 
-    def find(self, complain: Complain = raise_error) -> list[Found]:
+    def find(self, complain: Complain = raise_error) -> list[TemplateMatch]:
         """Everything that matches, in natural order (p2 before p10).
 
-        ``complain`` gets every folder where a file should be, every name that reads in two ways and every second file
-        for the same thing; they are raised by default, and left out otherwise.
+        ``complain`` gets every folder where a file should be, every name that can be read in two ways and every second
+        file for the same thing. By default they are raised; otherwise they are left out.
         """
-        met: list[StudyError] = []
+        problems: list[StudyError] = []
         try:
-            found = self._find(met.append)
+            matches = self._find(problems.append)
         except StudyError as error:
-            raise (met or [error])[0] from None
-        for problem in met:
+            raise (problems or [error])[0] from None
+        for problem in problems:
             complain(problem)
-        if met and not found:
-            raise met[0]
-        return found
+        if problems and not matches:
+            raise problems[0]
+        return matches
 
-    def _find(self, complain: Complain) -> list[Found]:
+    def _find(self, complain: Complain) -> list[TemplateMatch]:
         places = self._walk({}, complain)
         readings: dict[Location, list[dict[str, str]]] = {}
         for location, fields in self._inside(places, complain):
             known = readings.setdefault(location, [])
             if fields not in known:
                 known.append(fields)
-        found = [
-            Found(location, fields[0])
+        matches = [
+            TemplateMatch(location, fields[0])
             for location, fields in readings.items()
             if self._one_reading(location, fields, complain)
         ]
-        found.sort(key=lambda one: (_natural(str(one.location)), str(one.location)))
-        return self._without_doubles(found, complain)
+        matches.sort(key=lambda match: (_natural(str(match.location)), str(match.location)))
+        return self._without_doubles(matches, complain)
 
     def fill(self, **fields: str) -> Location:
         """Where the mask or image with these fields is; only a wildcard needs to look at the disk."""
@@ -133,16 +146,16 @@ class Template:
         places = [Place(self._root, dict(known))]
         for number, segment in enumerate(self._segments):
             last = number == len(self._segments) - 1
-            reached = [new for place in places for new in step(place, segment, last, complain)]
+            reached = [new for place in places for new in _step(place, segment, last, complain)]
             if not reached:
-                raise StudyError(f"template {self.text!r} matches nothing: {explain_nothing(places, segment)}")
+                raise StudyError(f"template {self.text!r} matches nothing: {_explain_nothing(places, segment)}")
             places = reached
         return places
 
     def _inside(self, places: list[Place], complain: Complain) -> Iterable[tuple[Location, dict[str, str]]]:
         inside = [pair for place in places for pair in self._arrays(place, complain)]
         if not inside:
-            shown = members(places[0].path)[:3]
+            shown = array_names(places[0].path)[:3]
             raise StudyError(
                 f"template {self.text!r} matches nothing: {places[0].path} holds no array like "
                 f"{self._member.text if self._member else ''!r}, but {', '.join(shown) or 'none at all'}"
@@ -158,13 +171,13 @@ class Template:
         if self._member is None:
             return [(Location(place.path), place.fields)]
         archive = Location(place.path)
-        with guarded(archive):
+        with format_errors(archive):
             check_file(archive)
-            names = members(place.path)
+            names = array_names(place.path)
         return [
             (Location(place.path, name), fields)
             for name in names
-            for fields in readings(place, self._member, name, complain)
+            for fields in _read_name(place, self._member, name, complain)
         ]
 
     def _indices(self, location: Location, fields: dict[str, str]) -> list[tuple[Location, dict[str, str]]]:
@@ -174,7 +187,7 @@ class Template:
         wanted = fields.get(self._index_field)
         return [
             (Location(*at, number), fields | {self._index_field: str(number)})
-            for number in range(first_axis(location))
+            for number in range(first_axis_length(location))
             if wanted in (None, str(number))
         ]
 
@@ -183,22 +196,22 @@ class Template:
             first, second = (", ".join(f"{k} {v!r}" for k, v in reading.items()) for reading in readings[:2])
             problem = (
                 f"{location}: template {self.text!r} reads it as {first} or as {second}; "
-                "separate the placeholders by a sign that is in no name, or by folders"
+                "separate the placeholders by a character that is in no name, or by folders"
             )
             complain(StudyError(problem))
         return len(readings) == 1
 
-    def _without_doubles(self, found: list[Found], complain: Complain) -> list[Found]:
-        seen: dict[tuple[tuple[str, str], ...], Found] = {}
-        for one in found:
-            first = seen.setdefault(tuple(sorted(one.fields.items())), one)
-            if first is not one:
+    def _without_doubles(self, matches: list[TemplateMatch], complain: Complain) -> list[TemplateMatch]:
+        by_fields: dict[tuple[tuple[str, str], ...], TemplateMatch] = {}
+        for match in matches:
+            first = by_fields.setdefault(tuple(sorted(match.fields.items())), match)
+            if first is not match:
                 problem = (
-                    f"template {self.text!r} takes {first.location} and {one.location} for the same thing; "
+                    f"template {self.text!r} takes {first.location} and {match.location} for the same thing; "
                     "remove one, or write the ending instead of *"
                 )
                 complain(StudyError(problem))
-        return list(seen.values())
+        return list(by_fields.values())
 
     def _path(self, fields: Mapping[str, str]) -> Path:
         *folders, name = self._segments
@@ -221,7 +234,7 @@ class Template:
 
 def _check_text(text: str) -> None:
     if len(text) > LONGEST:
-        raise StudyError(f"template {text[:60]!r}… has {len(text):,} signs, more than any path; correct it")
+        raise StudyError(f"template {text[:60]!r}… has {len(text):,} characters, more than any path; correct it")
     if fault := find_name_fault(text):
         raise StudyError(f"template {text!r} {fault}; rename the folder, or correct the template")
 
@@ -233,9 +246,290 @@ def _check_value(name: str, value: str) -> None:
 
 def _as_index(name: str, fields: Mapping[str, str]) -> int:
     if not (fields[name].isascii() and fields[name].isdigit()):
-        raise StudyError(f"{name} {fields[name]!r} is no index of an array; in brackets stands 0, 1, 2, …")
+        raise StudyError(f"{name} {fields[name]!r} is not an index of an array; write 0, 1, 2, … in the brackets")
     return int(fields[name])
 
 
 def _natural(text: str) -> list[str | int]:
     return [int(part) if number % 2 else part for number, part in enumerate(re.split(r"(\d+)", text))]
+
+
+# -- one segment --------------------------------------------------------------------------------------
+
+
+class Kind(Enum):
+    TEXT = "text"
+    FIELD = "field"
+    STAR = "star"
+    SUFFIX = "suffix"
+
+
+@dataclass(frozen=True)
+class Token:
+    kind: Kind
+    text: str
+
+
+@dataclass(frozen=True)
+class Segment:
+    """What stands between two slashes of a template.
+
+    >>> segment = Segment.of("{rater}_{case}.png")
+    >>> list(segment.readings("a_b_c.png", {}))
+    [{'rater': 'a', 'case': 'b_c'}, {'rater': 'a_b', 'case': 'c'}]
+    """
+
+    text: str
+    tokens: tuple[Token, ...]
+
+    @classmethod
+    def of(cls, text: str, last: bool = True) -> Segment:
+        tokens = [_token(match, text) for match in _TOKENS.finditer(text)]
+        for kind, what in ((Kind.STAR, "*"), (Kind.FIELD, "placeholders")):
+            count = sum(token.kind is kind for token in tokens)
+            if count > MOST_TOKENS:
+                shown = text if len(text) <= 60 else f"{text[:60]}…"
+                raise StudyError(
+                    f"template part {shown!r} has {count} {what}; at most {MOST_TOKENS} between two slashes"
+                )
+        return cls(text, tuple(_with_suffix(tokens) if last else tokens))
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        return tuple(token.text for token in self.tokens if token.kind is Kind.FIELD)
+
+    @property
+    def has_wildcard(self) -> bool:
+        return any(token.kind in (Kind.STAR, Kind.SUFFIX) for token in self.tokens)
+
+    @property
+    def ends_in_suffix(self) -> bool:
+        """Whether the only wildcard is a final ``.*``."""
+        return [t.kind for t in self.tokens if t.kind in (Kind.STAR, Kind.SUFFIX)] == [Kind.SUFFIX]
+
+    @property
+    def is_hidden(self) -> bool:
+        return self.text.startswith(".")
+
+    def is_known(self, fields: Mapping[str, str]) -> bool:
+        """Whether the name follows from the fields alone."""
+        return not self.has_wildcard and all(name in fields for name in self.fields)
+
+    def fill(self, fields: Mapping[str, str]) -> str:
+        """The name that these fields give; wildcards are left out."""
+        return "".join(
+            fields[token.text] if token.kind is Kind.FIELD else token.text
+            for token in self.tokens
+            if token.kind in (Kind.TEXT, Kind.FIELD)
+        )
+
+    def readings(self, name: str, known: Mapping[str, str]) -> list[dict[str, str]]:
+        """Every distinct way to read the name that agrees with what is known."""
+        readings = dict.fromkeys(tuple(reading.items()) for reading in _Reader(self, name).readings(dict(known)))
+        return [dict(reading) for reading in readings]
+
+
+def _token(match: re.Match[str], text: str) -> Token:
+    if match["stray"]:
+        raise StudyError(
+            f"template part {text!r} has a lone {match['stray']!r}; write {{{{ or }}}} for the character itself"
+        )
+    if match["field"] is not None:
+        return Token(Kind.FIELD, _known_field(match["field"]))
+    if match["star"]:
+        return Token(Kind.STAR, "*")
+    return Token(Kind.TEXT, match["brace"][0] if match["brace"] else match["text"])
+
+
+def _known_field(name: str) -> str:
+    if name in FIELDS:
+        return name
+    near = difflib.get_close_matches(name, FIELDS, 1, 0.5)
+    hint = f"; did you mean {{{near[0]}}}?" if near else ""
+    known = " ".join(f"{{{field}}}" for field in FIELDS)
+    raise StudyError(f"placeholder {{{name}}} is not known; a template may hold {known}{hint}")
+
+
+def _with_suffix(tokens: list[Token]) -> list[Token]:
+    """A final ``.*`` stands for the endings that can be read, so that ``p1.nii.gz`` has one reading."""
+    if [token.kind for token in tokens[-2:]] == [Kind.TEXT, Kind.STAR] and tokens[-2].text.endswith("."):
+        return [*tokens[:-1], Token(Kind.SUFFIX, "*")]
+    return tokens
+
+
+class _Reader:
+    """All ways to read a name, each once: with many stars there would be billions."""
+
+    def __init__(self, segment: Segment, name: str) -> None:
+        self.segment, self.tokens, self.name = segment, segment.tokens, name
+        self.visited: set[tuple[int, int, tuple[str, ...]]] = set()
+
+    def readings(self, known: dict[str, str]) -> Iterator[dict[str, str]]:
+        # what is still to be read, the first on top: the token, where in the name, and what is known by then
+        todo = [(0, 0, known)]
+        while todo:
+            at, start, known = todo.pop()
+            state = (at, start, tuple(known.values()))
+            if state in self.visited:
+                continue
+            self.visited.add(state)
+            if len(self.visited) > MOST_STATES:
+                raise StudyError(
+                    f"its name can be read in too many ways by {self.segment.text!r}; use fewer * and placeholders "
+                    "between two slashes, or separate them by characters that are in no name"
+                )
+            if at < len(self.tokens):
+                todo += reversed(list(self._next(at, start, known)))
+            elif start == len(self.name):
+                yield known
+
+    def _next(self, at: int, start: int, known: dict[str, str]) -> Iterator[tuple[int, int, dict[str, str]]]:
+        token = self.tokens[at]
+        fixed = token.text if token.kind is Kind.TEXT else known.get(token.text) if token.kind is Kind.FIELD else None
+        if fixed is not None:
+            if self.name.startswith(fixed, start):
+                yield at + 1, start + len(fixed), known
+        elif token.kind is Kind.SUFFIX:
+            if f".{self.name[start:].lower()}" in SUFFIXES:
+                yield at + 1, len(self.name), known
+        elif token.kind is Kind.STAR:
+            yield at + 1, start, known
+            if start < len(self.name):
+                yield at, start + 1, known
+        else:
+            for end in self._ends(at, start):
+                yield at + 1, end, known | {token.text: self.name[start:end]}
+
+    def _ends(self, at: int, start: int) -> Iterator[int]:
+        """Where a placeholder can end: anywhere, or where the text after it begins."""
+        rest = self.tokens[at + 1 :]
+        if not rest:
+            yield from [len(self.name)] if start < len(self.name) else []
+            return
+        after = rest[0].text if rest[0].kind is Kind.TEXT else ""
+        for end in range(start + 1, len(self.name) + 1):
+            if self.name.startswith(after, end):
+                yield end
+
+
+# -- visiting folders ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Place:
+    """A file or folder on the way, and the values of the placeholders so far."""
+
+    path: Path
+    fields: dict[str, str]
+
+
+def _step(place: Place, segment: Segment, last: bool, complain: Complain) -> list[Place]:
+    """The places that one more segment leads to: folders, or files where it is the last."""
+    literal = _literal(place, segment)
+    if literal is not None:
+        return [Place(literal, place.fields)] if _fits(literal, last, complain, listed=False) else []
+    return [
+        Place(place.path / name, fields)
+        for name in _list_folder(place.path, complain)
+        if segment.is_hidden or not name.startswith(".")
+        for fields in _read_name(place, segment, name, complain)
+        if _fits(place.path / name, last, complain, listed=True)
+    ]
+
+
+def _list_folder(folder: Path, complain: Complain) -> list[str]:
+    """The names in a folder; none, and a problem, where it cannot be listed or entered."""
+    try:
+        names = _names(folder)
+        # a folder that may be read and not be entered has names, and nothing behind them
+        if names:
+            os.lstat(folder / names[0])
+    except StudyError as error:
+        complain(error)
+        return []
+    except PermissionError as error:
+        complain(StudyError(f"{folder}: cannot be entered: {error.strerror}; check its rights"))
+        return []
+    except OSError:
+        pass  # it vanished meanwhile: reported for each file
+    return names
+
+
+def _read_name(place: Place, segment: Segment, name: str, complain: Complain) -> list[dict[str, str]]:
+    """All ways to read a name; none, and a problem, where the name is no valid text."""
+    try:
+        readings = segment.readings(name, place.fields)
+    except StudyError as error:
+        # a fault of the template, not of this name alone
+        raise StudyError(f"{place.path / name}: {error}") from None
+    fault = find_name_fault(name) if readings else ""
+    if fault:
+        # as it would be typed: bytes that are no text cannot be written
+        complain(StudyError(one_line(f"{place.path / name}: its name {fault}; rename it")))
+        return []
+    return readings
+
+
+def _literal(place: Place, segment: Segment) -> Path | None:
+    """The one path that the segment can mean, if it leaves nothing open."""
+    if segment.is_known(place.fields):
+        return place.path / segment.fill(place.fields)
+    # A folder may have a star in its name.
+    if not segment.fields and os.path.lexists(place.path / segment.text):
+        return place.path / segment.text
+    return None
+
+
+def _fits(path: Path, last: bool, complain: Complain, *, listed: bool) -> bool:
+    """Whether the template's file or folder exists; ``listed`` if its name was just found in its folder."""
+    try:
+        is_folder = stat.S_ISDIR(os.stat(path).st_mode)
+    except OSError as error:
+        return _fits_unreadable(path, last, complain, listed, error)
+    if last and is_folder:
+        problem = f"{path}: is a folder where the template wants a file; move it away or correct the template"
+        complain(StudyError(problem))
+    return is_folder != last
+
+
+def _fits_unreadable(path: Path, last: bool, complain: Complain, listed: bool, error: OSError) -> bool:
+    """Whether a path that cannot be inspected counts: a file does, since reading it reports the error."""
+    there = os.path.lexists(path)
+    if last and there:
+        return True
+    nowhere = isinstance(error, FileNotFoundError | NotADirectoryError)
+    if not nowhere or there:
+        what = "is a link that leads nowhere" if there and nowhere else f"cannot be reached: {error.strerror}"
+        complain(
+            StudyError(
+                f"{path}: {what}; {'repair or remove it' if there and nowhere else 'check the path and its rights'}"
+            )
+        )
+    elif listed:
+        complain(StudyError(f"{path}: vanished while files were searched; run it again when nothing changes them"))
+    return False
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError as error:
+        raise StudyError(f"{folder}: cannot be listed: {error.strerror}; check its rights") from error
+
+
+def _explain_nothing(places: list[Place], segment: Segment) -> str:
+    """Why a segment leads nowhere from these folders."""
+    literal = _literal(places[0], segment)
+    if literal is not None:
+        others = f", nor is one in {len(places) - 1} other folders" if len(places) > 1 else ""
+        return f"there is no {str(literal)!r}{others}; correct the path"
+    filled = [(place, names) for place in places if (names := _visible(place.path))]
+    if not filled:
+        return f"{places[0].path} is an empty folder; correct the path"
+    place, names = filled[0]
+    near = difflib.get_close_matches(segment.text, names[:_MOST_COMPARED], 3, 0)
+    return f"{place.path} holds {len(names)} names, none like {segment.text!r}; nearest: {', '.join(near)}"
+
+
+def _visible(folder: Path) -> list[str]:
+    return [name for name in _names(folder) if not name.startswith(".")]

@@ -1,93 +1,121 @@
-"""TIFF: Pillow where it can, tifffile for what Pillow does not know; several pages are a volume."""
+"""TIFF, decoded by Pillow where it can and by tifffile otherwise; several pages are a volume.
+
+Pillow takes a stack that was cut between two pages for a shorter stack, and libtiff ignores check sums. So the
+directories of a file are read first: everything that they point at must lie inside the file.
+"""
 
 from __future__ import annotations
 
+import struct
+import zlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import FormatError
+from ..shape.grid import Grid
 from . import pillow
-from .directories import check_directories
-from .grid import Grid
-from .location import Location
-from .opening import Content, Use, check_shape, grid_of, needs, start_of
-from .quiet import deaf
+from .files import (
+    Content,
+    Location,
+    Use,
+    check_shape,
+    first_bytes,
+    import_extra,
+    make_grid,
+    muted_stderr,
+    raise_damaged,
+)
 
 if TYPE_CHECKING:
     from PIL import Image
 
+_Numbers = NDArray[np.uint64]
 _STARTS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 _SUBFILE, _BITS, _PHOTOMETRIC, _SAMPLES, _SAMPLE_FORMAT = 254, 258, 262, 277, 339
+_WIDTH, _HEIGHT, _COMPRESSION, _FILL_ORDER = 256, 257, 259, 266
+_ROWS, _TILE_WIDTH, _TILE_HEIGHT = 278, 322, 323
+_PIECES = ((273, 279), (324, 325))
+"""Tags of the offsets and lengths of strips, and of tiles."""
 _WHITE_IS_ZERO, _SIGNED = 0, 2
+_DEFLATED = (8, 32946)
 _SWAPPED = ("I;16BS", "I;32BS", "F;32BF")
 _GREY = ("1", "L", "I", "F", "I;16", "I;16B", "I;16L", "I;16N")
+_TYPE_BYTES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8, 17: 8, 18: 8}
+_WHOLE = {1: "u1", 3: "u2", 4: "u4", 13: "u4", 16: "u8", 18: "u8"}
+_REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
+"""Every byte with its bits in the other order."""
+_PIECE = 1 << 22
+"""Bytes unpacked at a time."""
 
 
 def probe(location: Location) -> Grid:
     check_directories(location)
     try:
-        with pillow.opened(location) as image:
+        with pillow.open_image(location) as image:
             sizes = [(page.height, page.width) for page in _pages(image, location)]
-            return grid_of(location, _stacked(sizes, location))
+            return make_grid(location, _stack_shape(sizes, location))
     except pillow.UnknownKind as error:
-        return grid_of(location, _by_tifffile(location, error, decode=False)[0])
+        return make_grid(location, _read_by_tifffile(location, error, decode=False)[0])
 
 
 def read(location: Location, use: Use) -> Content:
     check_directories(location, decode=True)
     try:
-        with pillow.opened(location, decode=True) as image, deaf:
+        with pillow.open_image(location, decode=True) as image, muted_stderr:
             return _read_pages(image, location, use)
     except pillow.UnknownKind as error:
-        shape, array = _by_tifffile(location, error, decode=True, turn=use == "picture")
-        return Content(array, grid_of(location, shape), "tiff")
+        shape, array = _read_by_tifffile(location, error, decode=True, turn=use == "picture")
+        return Content(array, make_grid(location, shape), "tiff")
 
 
 def _read_pages(image: Image.Image, location: Location, use: Use) -> Content:
-    shape = _stacked([(page.height, page.width) for page in _pages(image, location, use)], location)
+    shape = _stack_shape([(page.height, page.width) for page in _pages(image, location, use)], location)
     image.seek(0)
     kind, mode = pillow.format_of(image), image.mode
     pages = [
-        _unsigned(page, pillow.mask_pixels(page, location)) if use == "mask" else _shown(page, use == "picture")
+        _as_unsigned(page, pillow.mask_pixels(page, location))
+        if use == "mask"
+        else _page_values(page, use == "picture")
         for page in _pages(image, location, use)
     ]
     if len({page.shape for page in pages}) > 1 or (len(pages) > 1 and pages[0].ndim > 2):
         raise FormatError(f"{location}: its {len(pages)} pages are not all grey; save one channel of each")
     array = pages[0] if len(shape) == 2 else np.stack(pages)
-    return Content(array, grid_of(location, shape), kind, mode)
+    return Content(array, make_grid(location, shape), kind, mode)
 
 
-def _shown(page: Image.Image, turn: bool) -> NDArray[Any]:
-    """A page to look at, turned where 0 is white; or its numbers as they are stored."""
+def _page_values(page: Image.Image, turn: bool) -> NDArray[Any]:
+    """A page to look at, inverted where 0 is white; or its numbers as stored."""
     white = page.mode in _GREY and _number(page, _PHOTOMETRIC, 1) == _WHITE_IS_ZERO
     done = pillow.is_inverted(page)
-    array = _unsigned(page, pillow.picture_pixels(page))
-    return _turned(array) if white and done != turn else array
+    array = _as_unsigned(page, pillow.picture_pixels(page))
+    return _invert(array) if white and done != turn else array
 
 
-def _unsigned(page: Image.Image, array: NDArray[Any]) -> NDArray[Any]:
-    """Pillow takes all 32 bits for signed."""
+def _as_unsigned(page: Image.Image, array: NDArray[Any]) -> NDArray[Any]:
+    """Pillow takes all 32-bit numbers for signed."""
     unsigned = _number(page, _SAMPLE_FORMAT, 1) == 1 and _number(page, _BITS, 1) == 32
     return array.view(np.uint32) if unsigned and array.dtype == np.int32 else array
 
 
-def _turned(array: NDArray[Any], bits: int = 0) -> NDArray[Any]:
-    """Grey from white to black instead of from black to white."""
+def _invert(array: NDArray[Any], bits: int = 0) -> NDArray[Any]:
+    """Grey from white to black instead of black to white."""
     if array.dtype.kind == "f":
         return np.asarray(array.min() + array.max() - array)
     return np.asarray((1 << bits) - 1 - array if bits and array.dtype.kind == "u" else ~array)
 
 
 def _number(page: Image.Image, tag: int, otherwise: int) -> int:
-    found: Any = getattr(page, "tag_v2", {}).get(tag, otherwise)
-    return int(found[0] if isinstance(found, tuple) else found)
+    value: Any = getattr(page, "tag_v2", {}).get(tag, otherwise)
+    return int(value[0] if isinstance(value, tuple) else value)
 
 
 def _pages(image: Image.Image, location: Location, use: Use = "mask") -> Iterator[Image.Image]:
-    """The pages at full size, one after the other; smaller copies for viewing are passed over."""
+    """The pages at full size, one after the other; smaller copies for viewing are skipped."""
     try:
         for number in range(getattr(image, "n_frames", 1)):
             image.seek(number)
@@ -110,37 +138,172 @@ def _refuse_misread(image: Any, location: Location, use: Use) -> None:
         raise pillow.UnknownKind(f"{location}: holds packed numbers in big-endian order, which Pillow swaps twice")
     channels = _number(image, _SAMPLES, 1)
     if use == "mask" and channels > 1 and image.mode in (*_GREY, "P"):
-        raise FormatError(f"{location}: has {channels} channels, not one: it is no mask; save one of them")
+        raise FormatError(f"{location}: has {channels} channels, but a mask has one; save one of them")
 
 
-def _stacked(sizes: list[tuple[int, int]], location: Location) -> tuple[int, ...]:
+def _stack_shape(sizes: list[tuple[int, int]], location: Location) -> tuple[int, ...]:
     if len(set(sizes)) != 1:
-        found = ", ".join(f"{height}×{width}" for height, width in sorted(set(sizes))) or "none at full size"
-        raise FormatError(f"{location}: its pages differ in size ({found}); save one page, or all of one size")
+        shown = ", ".join(f"{height}×{width}" for height, width in sorted(set(sizes))) or "none at full size"
+        raise FormatError(f"{location}: its pages differ in size ({shown}); save one page, or all of one size")
     return check_shape(location, sizes[0] if len(sizes) == 1 else (len(sizes), *sizes[0]))
 
 
-def _by_tifffile(
+def _read_by_tifffile(
     location: Location, reason: pillow.UnknownKind, decode: bool, turn: bool = False
 ) -> tuple[tuple[int, ...], NDArray[Any]]:
-    if not start_of(location.path).startswith(_STARTS):
+    if not first_bytes(location.path).startswith(_STARTS):
         raise reason
-    tifffile = needs("tifffile", "tiff", location)
+    tifffile = import_extra("tifffile", "tiff", location)
     with tifffile.TiffFile(location.path) as file:
         # pages that are shown otherwise are several series
         parts = file.series if len(file.series) == 1 else [page for page in file.pages if not page.is_reduced]
         if any("S" in part.axes for part in parts):
             raise FormatError(f"{location}: is a colour TIFF of type {parts[0].dtype}; save it with 8 bits a channel")
-        shape = _joined([part.shape for part in parts], location)
-        arrays = [_stored(part, turn) for part in parts] if decode else [np.empty(0)]
+        shape = _join_shapes([part.shape for part in parts], location)
+        arrays = [_samples(part, turn) for part in parts] if decode else [np.empty(0)]
     return shape, arrays[0] if len(arrays) == 1 else np.stack(arrays)
 
 
-def _joined(shapes: list[tuple[int, ...]], location: Location) -> tuple[int, ...]:
-    return check_shape(location, shapes[0]) if len(shapes) == 1 else _stacked([(h, w) for h, w in shapes], location)
+def _join_shapes(shapes: list[tuple[int, ...]], location: Location) -> tuple[int, ...]:
+    return check_shape(location, shapes[0]) if len(shapes) == 1 else _stack_shape([(h, w) for h, w in shapes], location)
 
 
-def _stored(part: Any, turn: bool) -> NDArray[Any]:
+def _samples(part: Any, turn: bool) -> NDArray[Any]:
     """The samples of a page or of a series of alike pages."""
     array, page = np.asarray(part.asarray()), part.keyframe
-    return _turned(array, int(page.bitspersample)) if turn and page.photometric == _WHITE_IS_ZERO else array
+    return _invert(array, int(page.bitspersample)) if turn and page.photometric == _WHITE_IS_ZERO else array
+
+
+# -- directories --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _NumberSizes:
+    """Widths of the numbers: classic TIFF has offsets of 4 bytes, BigTIFF of 8."""
+
+    order: str
+    count: str
+    offset: str
+
+    def size(self, code: str) -> int:
+        return struct.calcsize(self.order + code)
+
+
+@dataclass(frozen=True)
+class _Entry:
+    kind: int
+    count: int
+    at: int
+    """Where its values begin."""
+
+    @property
+    def bytes(self) -> int:
+        return _TYPE_BYTES.get(self.kind, 0) * self.count
+
+
+def check_directories(location: Location, *, decode: bool = False) -> None:
+    """Refuse a TIFF that ends before its directories, values or pixels do; other files pass.
+
+    With ``decode``, the check sums of deflated pixels are verified as well: libtiff stops before it reaches them.
+    """
+    size = location.path.stat().st_size
+    with open(location.path, "rb") as stream:
+        layout = _number_sizes(stream.read(8))
+        if layout is None:
+            return
+        for entries in _directories(stream, layout, location):
+            for entry in entries.values():
+                _check_end(entry.at + entry.bytes, size, location)
+            for offsets, lengths in _PIECES:
+                if offsets in entries and lengths in entries:
+                    ends = _numbers(stream, entries[offsets], layout), _numbers(stream, entries[lengths], layout)
+                    _check_end(_last_end(*ends), size, location)
+                    if decode and _first_number(stream, entries, _COMPRESSION, layout) in _DEFLATED:
+                        is_reversed = _first_number(stream, entries, _FILL_ORDER, layout) == 2
+                        _check_sums(stream, ends, _largest_piece(stream, entries, layout), is_reversed, location)
+
+
+def _number_sizes(start: bytes) -> _NumberSizes | None:
+    order = {b"II": "<", b"MM": ">"}.get(start[:2])
+    if order is None or len(start) < 8:
+        return None
+    version = struct.unpack(order + "H", start[2:4])[0]
+    return {42: _NumberSizes(order, "H", "I"), 43: _NumberSizes(order, "Q", "Q")}.get(version)
+
+
+def _directories(stream: IO[bytes], layout: _NumberSizes, location: Location) -> Iterator[dict[int, _Entry]]:
+    stream.seek(4 if layout.offset == "I" else 8)
+    at, visited = _read(stream, layout, layout.offset), set[int]()
+    while at:
+        if at in visited:
+            raise_damaged(location, "its directories run in a circle")
+        visited.add(at)
+        stream.seek(at)
+        entries = dict(_entry(stream, layout) for _ in range(_read(stream, layout, layout.count)))
+        at = _read(stream, layout, layout.offset)
+        yield entries
+
+
+def _entry(stream: IO[bytes], layout: _NumberSizes) -> tuple[int, _Entry]:
+    tag, kind = _read(stream, layout, "H"), _read(stream, layout, "H")
+    count, here = _read(stream, layout, layout.offset), stream.tell()
+    value = _read(stream, layout, layout.offset)
+    is_inline = _TYPE_BYTES.get(kind, 0) * count <= layout.size(layout.offset)
+    return tag, _Entry(kind, count, here if is_inline else value)
+
+
+def _read(stream: IO[bytes], layout: _NumberSizes, code: str) -> int:
+    data = stream.read(layout.size(code))
+    if len(data) < layout.size(code):
+        raise ValueError("it ends inside a directory")
+    return int.from_bytes(data, "little" if layout.order == "<" else "big")
+
+
+def _numbers(stream: IO[bytes], entry: _Entry, layout: _NumberSizes) -> _Numbers:
+    stream.seek(entry.at)
+    dtype = np.dtype(layout.order + _WHOLE[entry.kind])
+    return np.frombuffer(stream.read(entry.bytes), dtype).astype(np.uint64)
+
+
+def _last_end(offsets: _Numbers, lengths: _Numbers) -> int:
+    if offsets.size == 0 or offsets.size != lengths.size:
+        raise ValueError("its strips have no offset or no length")
+    largest = max(int(offsets.max()), int(lengths.max()))
+    return largest if largest >= 2**62 else int((offsets + lengths).max())
+
+
+def _check_end(end: int, size: int, location: Location) -> None:
+    if end > size:
+        raise_damaged(location, f"{size} bytes where its directories point to byte {end}")
+
+
+def _first_number(
+    stream: IO[bytes], entries: dict[int, _Entry], tag: int, layout: _NumberSizes, otherwise: int = 1
+) -> int:
+    """The first number of an entry."""
+    return int(_numbers(stream, entries[tag], layout)[0]) if tag in entries else otherwise
+
+
+def _largest_piece(stream: IO[bytes], entries: dict[int, _Entry], layout: _NumberSizes) -> int:
+    """The most bytes that one strip or tile may hold."""
+    width, height = (_first_number(stream, entries, tag, layout) for tag in (_WIDTH, _HEIGHT))
+    rows = min(height, _first_number(stream, entries, _ROWS, layout, height))
+    if _TILE_WIDTH in entries:
+        width, rows = (_first_number(stream, entries, tag, layout) for tag in (_TILE_WIDTH, _TILE_HEIGHT))
+    bits = _first_number(stream, entries, _BITS, layout) * _first_number(stream, entries, _SAMPLES, layout)
+    return rows * ((width * bits + 7) // 8)
+
+
+def _check_sums(
+    stream: IO[bytes], ends: tuple[_Numbers, _Numbers], most: int, is_reversed: bool, location: Location
+) -> None:
+    for offset, length in zip(*(numbers.tolist() for numbers in ends), strict=True):
+        stream.seek(offset)
+        unpacked, data, left = zlib.decompressobj(), stream.read(length), most + 1
+        data = data.translate(_REVERSED) if is_reversed else data
+        # A tile that is left out has no bytes.
+        while data and left > 0 and not unpacked.eof:
+            left -= len(unpacked.decompress(data, min(left, _PIECE)))
+            data = unpacked.unconsumed_tail
+        if length and not unpacked.eof:
+            raise_damaged(location, f"deflated pixels at byte {offset} are cut, or go on after the last one")

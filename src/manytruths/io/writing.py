@@ -20,37 +20,37 @@ from ..core.errors import InputError
 from ..core.undefined import Undefined
 
 LONGEST = 200
-"""Bytes of a name; file systems take 255, with the ending and what stands before it while it is written."""
+"""Most bytes of a name; file systems take 255, with the ending and the prefix of an unfinished file."""
 
 PART = ".part-"
-"""How names begin of what is not complete yet."""
+"""Prefix of files and folders that are not complete yet."""
 WRITTEN = ".written"
-"""The list of what a run has written into a folder that is not complete yet, to see at the end that all is there."""
+"""Lists what a run has written into an incomplete folder, to check at the end that all of it is there."""
 
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f/\\]|^\.")
 
 
 @contextmanager
 def atomic(path: Path | str) -> Iterator[Path]:
-    """A temporary path beside ``path``, which takes its place when the block ends well and vanishes when not."""
+    """A temporary path beside ``path``; it replaces ``path`` if the block succeeds and is removed if not."""
     path = Path(path)
-    # the same name each time: what a killed run leaves behind, the next one overwrites
+    # the same name each time: the next run overwrites what a killed run leaves behind
     temporary = path.with_name(f"{PART}{path.name}")
-    with cannot_write(path):
+    with write_errors(path):
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            # a link that somebody put there would be written through
+            # a link at this path would be written through
             temporary.unlink(missing_ok=True)
             yield temporary
             temporary.replace(path)
-            _list(path)
+            _log_written(path)
         finally:
-            _forget(temporary)
+            _unlink(temporary)
 
 
 @contextmanager
-def cannot_write(path: Path | str) -> Iterator[None]:
-    """What the system refuses, as one line about the path."""
+def write_errors(path: Path | str) -> Iterator[None]:
+    """Turn errors of the operating system into one line about the path."""
     try:
         yield
     except OSError as error:
@@ -59,8 +59,8 @@ def cannot_write(path: Path | str) -> Iterator[None]:
         raise InputError(f"{path}: cannot be written: {reason}; free space or choose another folder") from error
 
 
-def _list(path: Path) -> None:
-    """Add a file to the list of the folder that it was written for, if that is still to be completed."""
+def _log_written(path: Path) -> None:
+    """Add a file to the list of the incomplete folder that it belongs to, if there is one."""
     for folder in path.parents:
         if folder.name.startswith(PART):
             try:
@@ -72,8 +72,8 @@ def _list(path: Path) -> None:
             return
 
 
-def _forget(path: Path) -> None:
-    # Where the folder itself could not be made there is nothing to remove.
+def _unlink(path: Path) -> None:
+    # if the folder itself could not be made, there is nothing to remove
     try:
         path.unlink(missing_ok=True)
     except OSError:
@@ -81,22 +81,22 @@ def _forget(path: Path) -> None:
 
 
 def write_text(path: Path | str, text: str) -> None:
-    """Text as UTF-8, its line ends as they are."""
+    """Write text as UTF-8, with its line ends as they are."""
     with atomic(path) as temporary:
         temporary.write_bytes(text.encode("utf-8", "surrogateescape"))
 
 
 def write_csv(path: Path | str, rows: Iterable[Sequence[object]], header: Sequence[str]) -> None:
-    """A table; None is an empty cell and an undefined number is ``nan``."""
+    """Write a table; None is an empty cell and an undefined number is ``nan``."""
     lines = [header, *(row if Undefined not in map(type, row) else [_number(value) for value in row] for row in rows)]
     text = _csv(lines, "\n")
-    # looked for in the whole text, which is quicker than in every cell
-    write_text(path, _csv(map(_shown, lines), "\n") if may_need_escaping(text) else text)
+    # one search of the whole text is quicker than one for every cell
+    write_text(path, _csv(map(_protect_cells, lines), "\n") if may_need_escaping(text) else text)
 
 
 def csv_line(cells: Sequence[object]) -> str:
-    """A line as it stands in a table, without its end."""
-    return _csv([_shown([_number(value) for value in cells])], "")
+    """A row as CSV, without the line end."""
+    return _csv([_protect_cells([_number(value) for value in cells])], "")
 
 
 def _csv(rows: Iterable[Iterable[object]], end: str) -> str:
@@ -105,7 +105,7 @@ def _csv(rows: Iterable[Iterable[object]], end: str) -> str:
     return text.getvalue()
 
 
-def _shown(row: Sequence[object]) -> list[object]:
+def _protect_cells(row: Sequence[object]) -> list[object]:
     return [escape_cell(value) if isinstance(value, str) else value for value in row]
 
 
@@ -115,21 +115,21 @@ def _number(value: object) -> object:
 
 
 def write_json(path: Path | str, value: object) -> None:
-    """JSON with dataclasses as objects and numbers that are not finite as null."""
+    """Write JSON, with dataclasses as objects and numbers that are not finite as null."""
     import msgspec
 
     write_text(path, msgspec.json.format(json_text(value), indent=2) + "\n")
 
 
 def json_text(value: object) -> str:
-    """The same, in one line."""
+    """JSON as :func:`write_json` writes it, in one line."""
     import msgspec
 
     return msgspec.json.encode(value, enc_hook=_plain).decode()
 
 
 def _plain(value: Any) -> Any:
-    """What the encoder does not know: NumPy's numbers and arrays, paths, floats that carry a reason."""
+    """Types that the encoder does not know: NumPy numbers and arrays, paths, undefined floats."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if isinstance(value, float):
@@ -148,7 +148,7 @@ def checksum(files: Mapping[str, Path]) -> str:
 
 
 def safe_name(name: str) -> str:
-    """A name of a case that can be a file's: not too long, without separators, control signs or a leading dot.
+    """The name of a case as a file name: not too long, without separators, control characters or a leading dot.
 
     A changed name carries a digest, so that ``a/b`` and ``a_b`` stay two files.
 

@@ -1,6 +1,6 @@
-"""Learning from many annotations: losses, truths on the device, networks, and the study that compares strategies.
+"""Learning from several annotations: losses, consensus on the device, networks, and a study that compares strategies.
 
-Needs PyTorch: ``pip install "manytruths[torch]"``. Nothing else in manytruths does.
+Needs PyTorch: ``pip install "manytruths[torch]"``; the rest of manytruths does not.
 """
 
 try:
@@ -8,16 +8,14 @@ try:
 except ImportError as _error:
     raise ImportError('manytruths.learning needs PyTorch; install it with pip install "manytruths[torch]"') from _error
 
-from .augmentation import Augmentation
-from .confusion import ConfusionMatrixLoss
+from .annotations import inner_region, majority_vote, outer_region, vote_share
+from .batch_staple import BatchStaple, staple
 from .cross_entropy import AverageCrossEntropy, ReferenceCrossEntropy
 from .extended_dice import ExtendedDiceLoss
-from .fitting import Schedule
-from .individuals import ConsensusIndividualsLoss
+from .fitting import Augmentation, Schedule
 from .networks import DeepLab, UNet
-from .soft_labels import inner, majority, outer, vote_share
-from .staple import BatchStaple, staple
-from .trained import Trained
+from .rater_models import ConfusionMatrixLoss, ConsensusIndividualsLoss
+from .trained_network import TrainedNetwork, predict
 from .training import TrainPlan, train
 
 __all__ = [
@@ -31,11 +29,12 @@ __all__ = [
     "ReferenceCrossEntropy",
     "Schedule",
     "TrainPlan",
-    "Trained",
+    "TrainedNetwork",
     "UNet",
-    "inner",
-    "majority",
-    "outer",
+    "inner_region",
+    "majority_vote",
+    "outer_region",
+    "predict",
     "staple",
     "train",
     "vote_share",

@@ -1,8 +1,7 @@
-"""Cross-entropy against all raters at once, or against one truth made of them.
+"""Cross-entropy against all raters at once, or against one reference standard made from them.
 
-Cross-entropy is linear in its target, so that its mean over raters is cross-entropy against the shares of their votes:
-however many there are, one pass does. The mean is over the pixels that anybody rated, as if each image were an ordinary
-batch of pixels.
+Cross-entropy is linear in its target, so its mean over raters equals cross-entropy against their vote shares: one pass
+is enough for any number of raters. The mean is over all pixels that at least one rater rated.
 """
 
 from __future__ import annotations
@@ -15,33 +14,41 @@ from torch.nn import functional
 
 from ..core.errors import CallError
 from .annotations import (
-    averaged,
-    fit_together,
-    known_reduction,
-    labels_of,
-    looked_at,
-    rated,
-    spread,
-    values_in_order,
-    wide,
+    at_least_float32,
+    can_check_values,
+    check_batch,
+    check_reduction,
+    check_values,
+    expand_presence,
+    inner_region,
+    majority_vote,
+    number_of_labels,
+    outer_region,
+    rated_pixels,
+    reduce_losses,
+    vote_share,
 )
-from .soft_labels import inner, majority, outer, vote_share
-from .staple import staple_mask
+from .batch_staple import staple_mask
 
 Reference = Literal["rater", "inner", "outer", "majority", "staple"]
-TRUTHS = {"inner": inner, "outer": outer, "majority": majority, "staple": staple_mask}
+REFERENCES = {"inner": inner_region, "outer": outer_region, "majority": majority_vote, "staple": staple_mask}
 
 
 class AverageCrossEntropy(nn.Module):
-    """The mean over the raters of a pixel of cross-entropy against each; the mean over all pixels that anybody rated.
+    """Cross-entropy averaged over the raters of each pixel, and over all pixels that at least one rater rated.
+
+    Call it with logits (N, C, *spatial), annotations (N, R, *spatial) and, optionally, ``present``
+    (see :mod:`manytruths.learning.annotations`).
 
     Parameters
     ----------
-    reduction
-        ``"mean"``, ``"sum"``, or ``"none"``: (N, *spatial), 0 where nobody rated.
-    check
-        Whether to look at values that are not truth values; see :class:`ExtendedDiceLoss`.
+    reduction : {"mean", "sum", "none"}
+        ``"none"`` gives (N, *spatial), with 0 where nobody rated.
+    check : bool
+        Whether to check values; see :class:`ExtendedDiceLoss`.
 
+    Examples
+    --------
     >>> import torch
     >>> AverageCrossEntropy()(torch.zeros(1, 1, 1, 2), torch.tensor([[[[1, 1]], [[1, 0]]]]))
     tensor(0.6931)
@@ -49,30 +56,35 @@ class AverageCrossEntropy(nn.Module):
 
     def __init__(self, reduction: str = "mean", check: bool = True) -> None:
         super().__init__()
-        self.reduction, self.check = known_reduction(reduction), check
+        self.reduction, self.check = check_reduction(reduction), check
 
     def forward(self, input: Tensor, target: Tensor, present: Tensor | None = None) -> Tensor:
-        """Of logits (N, C, *spatial) against annotations (N, R, *spatial)."""
-        fit_together(input, target, present)
-        if looked_at(self.check):
-            values_in_order(target, present, labels_of(input))
-        losses = against_shares(input, vote_share(target, present, labels_of(input)))
-        return averaged(losses, rated(target, present), self.reduction)
+        """Loss of logits (N, C, *spatial) against annotations (N, R, *spatial)."""
+        check_batch(input, target, present)
+        if can_check_values(self.check):
+            check_values(target, present, number_of_labels(input))
+        losses = soft_cross_entropy(input, vote_share(target, present, number_of_labels(input)))
+        return reduce_losses(losses, rated_pixels(target, present), self.reduction)
 
 
 class ReferenceCrossEntropy(nn.Module):
-    """Cross-entropy against one truth: a rater, what all or any marked, the majority, or STAPLE's mask.
+    """Cross-entropy against one reference standard: a rater, the inner or outer region, the majority, or STAPLE.
+
+    Call it with logits (N, C, *spatial), annotations (N, R, *spatial) and, optionally, ``present``
+    (see :mod:`manytruths.learning.annotations`).
 
     Parameters
     ----------
-    reference
-        ``"rater"``, ``"inner"``, ``"outer"``, ``"majority"`` (see :mod:`.soft_labels`), or ``"staple"``, of each image
-        by itself.
-    rater
-        Which one, counted from 0, where the reference is a rater; pixels that he did not rate count nothing.
+    reference : {"majority", "rater", "inner", "outer", "staple"}
+        What to take as reference standard; see :func:`majority_vote`, :func:`inner_region`, :func:`outer_region` and
+        :func:`staple`, each computed for every image separately.
+    rater : int, optional
+        Index of the rater where the reference is ``"rater"``; pixels that they did not rate do not count.
     reduction, check
         As for :class:`AverageCrossEntropy`.
 
+    Examples
+    --------
     >>> import torch
     >>> loss = ReferenceCrossEntropy("rater", rater=1)
     >>> loss(torch.tensor([[[[9.0, -9.0]]]]), torch.tensor([[[[1, 1]], [[1, 0]]]]))
@@ -87,39 +99,43 @@ class ReferenceCrossEntropy(nn.Module):
         check: bool = True,
     ) -> None:
         super().__init__()
-        if reference not in ("rater", *TRUTHS):
-            raise CallError(f"reference is 'rater', {', '.join(map(repr, TRUTHS))}; got {reference!r}")
+        if reference not in ("rater", *REFERENCES):
+            raise CallError(f"reference must be 'rater', {', '.join(map(repr, REFERENCES))}; got {reference!r}")
         if (reference == "rater") != (rater is not None):
-            raise CallError(f"rater= says which one is the reference 'rater'; got {rater!r} with {reference!r}")
+            raise CallError(
+                f"rater= goes with reference='rater' and only with it; got rater={rater!r}, reference={reference!r}"
+            )
         self.reference, self.rater = reference, rater
-        self.reduction, self.check = known_reduction(reduction), check
+        self.reduction, self.check = check_reduction(reduction), check
 
     def forward(self, input: Tensor, target: Tensor, present: Tensor | None = None) -> Tensor:
-        """Of logits (N, C, *spatial) against annotations (N, R, *spatial)."""
-        fit_together(input, target, present)
+        """Loss of logits (N, C, *spatial) against annotations (N, R, *spatial)."""
+        check_batch(input, target, present)
         if self.rater is not None:
-            target, present = self._own(target, present)
-        if looked_at(self.check):
-            values_in_order(target, present, labels_of(input))
-        truth = self._truth(target, present, labels_of(input))
-        return averaged(against_labels(input, truth), rated(target, present), self.reduction)
+            target, present = self._select_rater(target, present)
+        if can_check_values(self.check):
+            check_values(target, present, number_of_labels(input))
+        reference = self._make_reference(target, present, number_of_labels(input))
+        return reduce_losses(hard_cross_entropy(input, reference), rated_pixels(target, present), self.reduction)
 
-    def _own(self, target: Tensor, present: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    def _select_rater(self, target: Tensor, present: Tensor | None) -> tuple[Tensor, Tensor | None]:
         assert self.rater is not None
         if not 0 <= self.rater < target.shape[1]:
-            raise CallError(f"rater {self.rater} is none of the {target.shape[1]} (from 0) of these annotations")
+            raise CallError(
+                f"there is no rater {self.rater}: the annotations have {target.shape[1]} raters, counted from 0"
+            )
         here = slice(self.rater, self.rater + 1)
         return target[:, here], None if present is None else present[:, here]
 
-    def _truth(self, target: Tensor, present: Tensor | None, labels: int) -> Tensor:
+    def _make_reference(self, target: Tensor, present: Tensor | None, labels: int) -> Tensor:
         if self.rater is None:
-            return TRUTHS[self.reference](target, present, labels)
-        return target[:, 0] if present is None else torch.where(spread(present, target)[:, 0], target[:, 0], 0)
+            return REFERENCES[self.reference](target, present, labels)
+        return target[:, 0] if present is None else torch.where(expand_presence(present, target)[:, 0], target[:, 0], 0)
 
 
-def against_shares(input: Tensor, share: Tensor) -> Tensor:
-    """(N, *spatial): of logits, against shares of one mark (N, *spatial) or of every label (N, labels, *spatial)."""
-    logits = wide(input)
+def soft_cross_entropy(input: Tensor, share: Tensor) -> Tensor:
+    """(N, *spatial) against shares of the foreground (N, *spatial) or of every label (N, labels, *spatial)."""
+    logits = at_least_float32(input)
     if input.shape[1] == 1:
         return functional.binary_cross_entropy_with_logits(logits[:, 0], share.to(logits.dtype), reduction="none")
     if input.shape[1] == 2:
@@ -127,8 +143,8 @@ def against_shares(input: Tensor, share: Tensor) -> Tensor:
     return functional.cross_entropy(logits, share.to(logits.dtype), reduction="none")
 
 
-def against_labels(input: Tensor, truth: Tensor) -> Tensor:
-    """(N, *spatial): of logits, against one label a pixel."""
+def hard_cross_entropy(input: Tensor, reference: Tensor) -> Tensor:
+    """(N, *spatial) against one label for each pixel (N, *spatial)."""
     if input.shape[1] == 1:
-        return against_shares(input, truth)
-    return functional.cross_entropy(wide(input), truth.long(), reduction="none")
+        return soft_cross_entropy(input, reference)
+    return functional.cross_entropy(at_least_float32(input), reference.long(), reduction="none")

@@ -1,11 +1,11 @@
-"""The extended Dice loss: any prediction between what all raters marked and what any did costs nothing.
+"""The extended Dice loss: predictions between what all raters marked and what any rater marked cost nothing.
 
-With P the probabilities of a label, I where all raters gave it and O where any did ::
+With P the probabilities of a label, I the region where all raters gave it and O the region where any rater did ::
 
     L = (Σ (P − P O) + Σ (I − I P)) / Σ (P + I) = 1 − Σ P (I + O) / (Σ P + Σ I)
 
-which is 1 − extended Dice for a hard prediction, the Dice loss where raters agree, and 0 where I ⊆ P ⊆ O. Only pixels
-count that anybody rated.
+This equals 1 − extended Dice for a hard prediction, the Dice loss where raters agree, and 0 where I ⊆ P ⊆ O. Only
+pixels that at least one rater rated count.
 
 Zeng D et al. Segmentation with multiple acceptable annotations. IPMI 2021, LNCS 12729, eq. 3.
 doi:10.1007/978-3-030-78191-0_37
@@ -20,41 +20,51 @@ from torch import Tensor, nn
 
 from ..core.errors import CallError
 from .annotations import (
-    averaged,
-    fit_together,
+    at_least_float32,
+    can_check_values,
+    check_batch,
+    check_reduction,
+    check_values,
     inner_and_outer,
-    known_reduction,
-    labels_of,
-    looked_at,
-    rated,
-    values_in_order,
-    wide,
+    number_of_labels,
+    rated_pixels,
+    reduce_losses,
 )
 
 
 class ExtendedDiceLoss(nn.Module):
-    """1 − extended Dice of every image and label; the mean of them.
+    """1 − extended Dice, averaged over images and labels.
 
-    Where nothing is predicted and nothing was marked by all, the loss is 0 and has no gradient; so it is where the sum
-    of both is too small to be divided by (about 1e-19 in 32 bits). Where nobody marked anything but something is
-    predicted, however faintly, the loss is 1 and has no gradient either: the ratio is 0 whatever is predicted. With
-    many such images, or labels that are absent from most, take ``batch=True``, or add a cross-entropy. An image that
-    nobody rated counts nothing.
+    Any prediction between the inner region (marked by all raters) and the outer region (marked by any rater) has a loss
+    of 0. Call it with logits (N, C, *spatial), annotations (N, R, *spatial) and, optionally, ``present`` (see
+    :mod:`manytruths.learning.annotations`).
+
+    Where nothing is predicted and the inner region is empty, the loss is 0 without a gradient; likewise where the sum
+    of both is too small to divide by (about 1e-19 in float32). Where nobody marked anything but something is predicted,
+    however faintly, the loss is 1 without a gradient: the ratio is 0 for any prediction. With many such images, or
+    labels absent from most images, use ``batch=True`` or add a cross-entropy. Images that nobody rated do not count.
 
     Parameters
     ----------
-    include_background
-        Whether background is a label like the others. With one channel, it never is.
-    batch
-        Sum over all images before dividing, instead of image by image.
-    smooth
-        Added to both sides of the ratio.
-    reduction
-        ``"mean"``, ``"sum"``, or ``"none"``: (N, labels), or (labels) with ``batch``.
-    check
-        Whether to look at values that are not truth values: labels out of range, and batches that nobody rated, are
-        refused. That waits for the device, and is left out inside compiled code.
+    include_background : bool
+        Treat background as a label like the others. Ignored if there is one channel.
+    batch : bool
+        Sum over all images before dividing, instead of dividing for each image.
+    smooth : float
+        Added to the numerator and the denominator of the ratio.
+    reduction : {"mean", "sum", "none"}
+        ``"none"`` gives (N, labels), or (labels) with ``batch``.
+    check : bool
+        Reject labels out of range and batches that nobody rated. The check synchronises with the device, and is
+        skipped in compiled code.
 
+    References
+    ----------
+    Zeng D et al. Segmentation with multiple acceptable annotations. IPMI 2021, LNCS 12729.
+    doi:10.1007/978-3-030-78191-0_37
+
+    Examples
+    --------
     >>> import torch
     >>> annotations = torch.tensor([[[[1, 1, 0, 0]], [[1, 0, 0, 0]]]])  # one image of 1 × 4 pixels, two raters
     >>> logits = torch.tensor([[[[100.0, 100, 100, -100]]]])
@@ -72,21 +82,21 @@ class ExtendedDiceLoss(nn.Module):
     ) -> None:
         super().__init__()
         if not smooth >= 0:
-            raise CallError(f"smooth is at least 0; got {smooth!r}")
+            raise CallError(f"smooth must be 0 or more; got {smooth!r}")
         self.include_background, self.batch, self.smooth = include_background, batch, smooth
-        self.reduction, self.check = known_reduction(reduction), check
+        self.reduction, self.check = check_reduction(reduction), check
 
     def forward(self, input: Tensor, target: Tensor, present: Tensor | None = None) -> Tensor:
-        """Of logits (N, C, *spatial) against annotations (N, R, *spatial)."""
-        fit_together(input, target, present)
-        if looked_at(self.check):
-            values_in_order(target, present, labels_of(input))
-        losses = self._losses(self._probabilities(input), target, present, labels_of(input))
-        return _reduced(losses, None if self.batch else present, self.reduction)
+        """Loss of logits (N, C, *spatial) against annotations (N, R, *spatial)."""
+        check_batch(input, target, present)
+        if can_check_values(self.check):
+            check_values(target, present, number_of_labels(input))
+        losses = self._losses(self._probabilities(input), target, present, number_of_labels(input))
+        return _reduce(losses, None if self.batch else present, self.reduction)
 
     def _probabilities(self, input: Tensor) -> Tensor:
-        """(N, labels, *spatial), of the labels that count."""
-        logits = wide(input)
+        """(N, labels, *spatial) of the labels that count."""
+        logits = at_least_float32(input)
         if input.shape[1] == 1:
             return torch.sigmoid(logits)
         return torch.softmax(logits, dim=1)[:, self._first(input.shape[1]) :]
@@ -94,13 +104,13 @@ class ExtendedDiceLoss(nn.Module):
     def _first(self, channels: int) -> int:
         return int(channels == 1 or not self.include_background)
 
-    def _losses(self, chance: Tensor, target: Tensor, present: Tensor | None, labels: int) -> Tensor:
+    def _losses(self, probability: Tensor, target: Tensor, present: Tensor | None, labels: int) -> Tensor:
         """(N, labels), or (labels) over the batch."""
-        sums = [0, *range(2, chance.ndim)] if self.batch else list(range(2, chance.ndim))
-        weight, inner = _regions(target, present, labels, chance.shape[1], sums)
+        sums = [0, *range(2, probability.ndim)] if self.batch else list(range(2, probability.ndim))
+        weight, inner = _regions(target, present, labels, probability.shape[1], sums)
         if present is not None and (self.batch or present.ndim > 2):
-            chance = torch.where(rated(target, present).unsqueeze(1), chance, 0)  # type: ignore[union-attr]
-        losses: Tensor = _OneMinusRatio.apply(chance, weight, inner, self.smooth, sums)  # type: ignore[no-untyped-call]
+            probability = torch.where(rated_pixels(target, present).unsqueeze(1), probability, 0)  # type: ignore[union-attr]
+        losses: Tensor = _OneMinusRatio.apply(probability, weight, inner, self.smooth, sums)  # type: ignore[no-untyped-call]
         return losses
 
 
@@ -119,13 +129,12 @@ def _regions(
 class _OneMinusRatio(torch.autograd.Function):
     """1 − Σ P (I + O) / (Σ P + Σ I), and 0 where there is nothing to divide by.
 
-    By itself PyTorch would hold more, as I + O stays in bytes until it is used, and take more operations, each of which
-    a GPU has to be told to start.
+    PyTorch's own gradient would need more memory (here I + O stays in bytes until it is used) and more kernel launches.
     """
 
     @staticmethod
-    def forward(ctx: Any, chance: Tensor, weight: Tensor, inner: Tensor, smooth: float, sums: list[int]) -> Tensor:
-        above, below = weight.to(chance.dtype).mul_(chance).sum(dim=sums), chance.sum(dim=sums) + inner
+    def forward(ctx: Any, probability: Tensor, weight: Tensor, inner: Tensor, smooth: float, sums: list[int]) -> Tensor:
+        above, below = weight.to(probability.dtype).mul_(probability).sum(dim=sums), probability.sum(dim=sums) + inner
         apart = below - above
         if smooth:
             above, below = above + smooth, below + smooth
@@ -138,7 +147,7 @@ class _OneMinusRatio(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         if torch.is_grad_enabled():
-            raise CallError("the extended Dice loss has no second derivatives; leave out create_graph=True")
+            raise CallError("the extended Dice loss has no second derivatives; do not use create_graph=True")
         weight, above, below = ctx.saved_tensors
         ratio, scale = above / below, gradient / below
         for axis in ctx.sums:
@@ -146,7 +155,7 @@ class _OneMinusRatio(torch.autograd.Function):
         return weight.to(ratio.dtype).neg_().add_(ratio).mul_(scale), None, None, None, None
 
 
-def _reduced(losses: Tensor, present: Tensor | None, reduction: str) -> Tensor:
-    """Over the images that anybody rated."""
-    seen = None if present is None else present.flatten(1).any(dim=1, keepdim=True)
-    return averaged(losses, seen, reduction)
+def _reduce(losses: Tensor, present: Tensor | None, reduction: str) -> Tensor:
+    """Over the images that at least one rater rated."""
+    rated = None if present is None else present.flatten(1).any(dim=1, keepdim=True)
+    return reduce_losses(losses, rated, reduction)

@@ -1,4 +1,4 @@
-"""A study as tensors: images and every rater's labels, all of one size."""
+"""A study as tensors: images and every rater's labels, all of one size and one range of grey levels."""
 
 from __future__ import annotations
 
@@ -16,28 +16,96 @@ from torch import Tensor
 from ..core.errors import InputError
 from ..core.labels import VOID, Labels
 from ..core.tally import Tally
-from ..io import Grid
+from ..shape.grid import Grid
 from ..study import Case, Progress, Study
 from ..study.case import Reading
-from .scaling import Scaling, reduced, reduced_labels
 
 Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
+class Scaling:
+    """Maps grey levels from ``low`` to ``high`` onto 0 to 1; bytes stay bytes, with 255 for 1."""
+
+    low: float = 0.0
+    high: float = 255.0
+    bytes: bool = True
+
+    @classmethod
+    def of(cls, images: Sequence[Array]) -> Scaling:
+        """Keep bytes as they are; of other types, map the 0.5th to 99.5th percentile onto 0 to 1.
+
+        >>> Scaling.of([np.arange(0, 4096, dtype=np.uint16)])
+        Scaling(low=20.475, high=4074.525, bytes=False)
+        """
+        if all(image.dtype == np.uint8 for image in images):
+            return cls()
+        sample = np.concatenate(
+            [image.ravel()[:: max(1, image.size // 100_000)].astype(np.float64) for image in images]
+        )
+        low, high = np.quantile(sample, [0.005, 0.995])
+        return cls(float(low), float(high if high > low else low + 1), bytes=False)
+
+    def __call__(self, image: Array) -> Array:
+        """The image as it is stored in tensors."""
+        if self.bytes and image.dtype == np.uint8:
+            return image
+        return ((image.astype(np.float32) - self.low) / (self.high - self.low)).clip(0, 1)
+
+
+def reduced_shape(shape: Sequence[int], size: int | None) -> tuple[int, int]:
+    """Height and width after reduction to at most ``size`` on the longer side.
+
+    >>> reduced_shape((960, 1000), 500), reduced_shape((100, 50), 500)
+    ((480, 500), (100, 50))
+    """
+    height, width = int(shape[0]), int(shape[1])
+    scale = 1.0 if size is None else min(1.0, size / max(height, width))
+    return max(1, round(height * scale)), max(1, round(width * scale))
+
+
+def reduce_image(image: Array, size: int | None) -> Array:
+    """Reduce an image to ``size`` by a triangle filter as wide as the pixels that each new pixel covers."""
+    shape = reduced_shape(image.shape, size)
+    if shape == image.shape[:2]:
+        return image
+    from PIL import Image
+
+    planes = [
+        np.asarray(
+            Image.fromarray(np.ascontiguousarray(plane, np.float32)).resize(shape[::-1], Image.Resampling.BILINEAR)
+        )
+        for plane in np.atleast_3d(image).transpose(2, 0, 1)
+    ]
+    smaller = np.stack(planes, axis=-1).reshape(*shape, *image.shape[2:])
+    return np.rint(smaller).astype(image.dtype) if image.dtype.kind in "ui" else smaller
+
+
+def reduce_labels(stack: Array, size: int | None) -> Array:
+    """Reduce label maps (…, H, W) to ``size`` by nearest neighbour."""
+    shape = reduced_shape(stack.shape[-2:], size)
+    if shape == stack.shape[-2:]:
+        return stack
+    rows, columns = (
+        ((np.arange(new) + 0.5) * old / new).astype(np.intp) for new, old in zip(shape, stack.shape[-2:], strict=True)
+    )
+    return np.ascontiguousarray(stack[..., rows[:, None], columns])
+
+
+@dataclass(frozen=True)
 class Frames:
-    """Images and annotations, by case; a rater who did not see a case, and what he left open, is ``VOID``."""
+    """Images and annotations by case; cases and pixels that a rater did not rate are ``VOID``."""
 
     names: tuple[str, ...]
     subjects: tuple[str, ...]
     raters: tuple[str, ...]
     labels: Labels
     images: Tensor
-    """(cases, channels, H, W), from 0 to 1, or bytes from 0 to 255."""
+    """(cases, channels, H, W), floats from 0 to 1, or bytes from 0 to 255."""
     annotations: Tensor
     """(cases, raters, H, W): codes of ``labels``, as bytes."""
     grids: tuple[Grid, ...]
-    """Of the cases' own masks, before anything was made smaller."""
+    """Of the cases' masks, before reduction."""
 
     def __len__(self) -> int:
         return len(self.names)
@@ -52,7 +120,7 @@ class Frames:
         return not bool((self.annotations == VOID).any())
 
     def moments(self) -> tuple[tuple[float, ...], tuple[float, ...]]:
-        """Mean and standard deviation of each channel, of images from 0 to 1."""
+        """Mean and standard deviation of each channel of the images, from 0 to 1."""
         whole = 255.0 if self.images.dtype == torch.uint8 else 1.0
         planes = [self.images[:, k].double() / whole for k in range(self.channels)]
         std = [float(plane.std(correction=0)) for plane in planes]
@@ -60,12 +128,12 @@ class Frames:
 
     @property
     def digest(self) -> str:
-        """Of the names, pixels and values of the labels: other data, another digest."""
+        """A hash of names, pixels and label values, which identifies the data."""
         text = repr((self.names, self.subjects, self.raters, self.labels.values)).encode()
-        known = hashlib.sha256(text)
+        digest = hashlib.sha256(text)
         for part in (self.images, self.annotations):
-            known.update(np.ascontiguousarray(part.cpu().numpy()).data)
-        return known.hexdigest()[:16]
+            digest.update(np.ascontiguousarray(part.cpu().numpy()).data)
+        return digest.hexdigest()[:16]
 
     def select(self, names: Sequence[str]) -> Frames:
         """Some of the cases, in their order here."""
@@ -82,7 +150,7 @@ class Frames:
         )
 
     def to(self, device: torch.device) -> Frames:
-        """On a device where they leave it room to work; else they stay, and go there batch by batch."""
+        """Move to a GPU if they need at most 40% of its free memory; otherwise batches are moved one by one."""
         size = sum(part.numel() * part.element_size() for part in (self.images, self.annotations))
         if device.type != "cuda" or size > 0.4 * torch.cuda.mem_get_info(device)[0]:
             return self
@@ -90,7 +158,7 @@ class Frames:
 
 
 @dataclass(frozen=True)
-class Read:
+class CaseFrame:
     """One case, at the size it is trained at."""
 
     image: Array
@@ -102,40 +170,37 @@ class Read:
 def read_frames(
     study: Study, size: int | None, *, scaling: Scaling | None = None, jobs: int = 1, progress: Progress | None = None
 ) -> tuple[Frames, Scaling]:
-    """Everything, with images larger than ``size`` on their longer side made smaller, and smaller ones padded."""
-    _refuse(study)
+    """Read all cases; images larger than ``size`` on their longer side are reduced, smaller ones padded."""
+    _check_study(study)
     raters = study.rater_names
-    found = {
-        case.name: read
-        for case, read in study.map(partial(_read, size=size, raters=raters), jobs=jobs, progress=progress)
+    cases = {
+        case.name: frame
+        for case, frame in study.map(partial(_read_case, size=size, raters=raters), jobs=jobs, progress=progress)
     }
-    _refuse_unlike(found)
-    tables = study.gathered({name: read.table for name, read in found.items()})
-    labels = _labels(next(iter(tables.values())).labels)
-    scaling = scaling or Scaling.of([read.image for read in found.values()])
-    shape = tuple(max(read.image.shape[k] for read in found.values()) for k in (0, 1))
+    _check_channels(cases)
+    tables = study.gathered({name: frame.table for name, frame in cases.items()})
+    labels = next(iter(tables.values())).labels
+    if labels.values == (0,):  # nobody marked anything: still two labels
+        labels = Labels((0, 1))
+    scaling = scaling or Scaling.of([frame.image for frame in cases.values()])
+    shape = tuple(max(frame.image.shape[k] for frame in cases.values()) for k in (0, 1))
     frames = Frames(
-        tuple(found),
-        tuple(study[name].subject for name in found),
+        tuple(cases),
+        tuple(study[name].subject for name in cases),
         raters,
         labels,
-        torch.stack([_image(read.image, shape, scaling) for read in found.values()]),
-        torch.stack([_codes(read.annotations, shape, labels) for read in found.values()]),
-        tuple(read.grid for read in found.values()),
+        torch.stack([_image_tensor(frame.image, shape, scaling) for frame in cases.values()]),
+        torch.stack([_label_tensor(frame.annotations, shape, labels) for frame in cases.values()]),
+        tuple(frame.grid for frame in cases.values()),
     )
     return frames, scaling
 
 
-def _labels(labels: Labels) -> Labels:
-    """Those met; masks that nobody marked are of two labels all the same."""
-    return Labels((0, 1)) if labels.values == (0,) else labels
-
-
-def _refuse(study: Study) -> None:
+def _check_study(study: Study) -> None:
     if study.options.exchangeable:
         raise InputError(
-            "raters are exchangeable: slots are not the same people from case to case, so that there is no rater to "
-            "learn from; name the raters, or export with manytruths export"
+            "raters are exchangeable: a column is not the same person in every case, so there is no rater to learn "
+            "from; name the raters, or export the study with manytruths export"
         )
     without = [case.name for case in study if case.image is None]
     if without:
@@ -146,39 +211,41 @@ def _refuse(study: Study) -> None:
         )
 
 
-def _refuse_unlike(found: dict[str, Read]) -> None:
-    """Refuse grey images beside coloured ones."""
-    kinds = {read.image.shape[2:]: name for name, read in found.items()}
+def _check_channels(cases: dict[str, CaseFrame]) -> None:
+    """Reject a mix of grey and colour images."""
+    kinds = {frame.image.shape[2:]: name for name, frame in cases.items()}
     if len(kinds) > 1:
         grey, colour = (next(name for kind, name in kinds.items() if bool(kind) == wanted) for wanted in (False, True))
-        raise InputError(f"case {grey} has a grey image, case {colour} one in colour; save all of them alike")
+        raise InputError(
+            f"case {grey} has a grey image, but case {colour} has a colour image; convert them to the same kind"
+        )
 
 
-def _read(case: Case, size: int | None, raters: Sequence[str]) -> Read:
+def _read_case(case: Case, size: int | None, raters: Sequence[str]) -> CaseFrame:
     reading = case.read()
     if len(reading.grid.shape) != 2:
         raise InputError(
-            f"case {case.name}: its masks are volumes, and the networks here look at planes; train nnU-Net on "
-            "manytruths export nnunet, or write slices"
+            f"case {case.name}: the masks are volumes, but these networks take 2D images; use manytruths export nnunet "
+            "and train nnU-Net, or save the slices as separate cases"
         )
     image, problem = reading.picture
     if image is None:
-        raise InputError(f"case {case.name}: its image cannot be used: {problem}; give one of the masks' size")
+        raise InputError(
+            f"case {case.name}: the image cannot be used: {problem}; give an image of the same size as the masks"
+        )
     if not np.isfinite(image).all():
-        raise InputError(f"case {case.name}: its image holds values that are not finite; write it again")
+        raise InputError(f"case {case.name}: the image has values that are not finite; correct the file")
     first = {column.name: mask for column, mask in reversed(list(reading.masks.items()))}
-    inside = _inside(reading)
-    stack = np.stack([_values(first.get(name), reading, inside) for name in raters])
-    return Read(reduced(image, size), reduced_labels(stack, size), reading.tally("whole", judged=False), reading.grid)
-
-
-def _inside(reading: Reading) -> Array | None:
     region = reading.case.region(reading.grid)
-    return None if isinstance(region, str) else np.asarray(region) != 0
+    inside = None if isinstance(region, str) else np.asarray(region) != 0
+    stack = np.stack([_label_values(first.get(name), reading, inside) for name in raters])
+    return CaseFrame(
+        reduce_image(image, size), reduce_labels(stack, size), reading.tally("whole", judged=False), reading.grid
+    )
 
 
-def _values(mask: Array | None, reading: Reading, inside: Array | None) -> NDArray[np.int32]:
-    """Label values, −1 where there is no decision: by absence, by choice, or outside of the region."""
+def _label_values(mask: Array | None, reading: Reading, inside: Array | None) -> NDArray[np.int32]:
+    """Label values; −1 where there is no decision: no mask, not rated, or outside the region of interest."""
     options = reading.case.options
     if mask is None:
         return np.full(reading.grid.shape, -1, np.int32)
@@ -189,19 +256,19 @@ def _values(mask: Array | None, reading: Reading, inside: Array | None) -> NDArr
     return np.where(void if inside is None else void | ~inside, -1, values)
 
 
-def _image(image: Array, shape: tuple[int, ...], scaling: Scaling) -> Tensor:
+def _image_tensor(image: Array, shape: tuple[int, ...], scaling: Scaling) -> Tensor:
     """(channels, H, W), padded with black."""
     planes = np.atleast_3d(scaling(image)).transpose(2, 0, 1)
-    return torch.from_numpy(_padded(planes, shape, 0))
+    return torch.from_numpy(_pad(planes, shape, 0))
 
 
-def _codes(values: NDArray[np.int32], shape: tuple[int, ...], labels: Labels) -> Tensor:
-    """Codes of the labels; nobody rated what is padded."""
+def _label_tensor(values: NDArray[np.int32], shape: tuple[int, ...], labels: Labels) -> Tensor:
+    """Label codes; padding is not rated."""
     codes = np.searchsorted(np.array(labels.values), values).astype(np.uint8)
     codes[values < 0] = VOID
-    return torch.from_numpy(_padded(codes, shape, VOID))
+    return torch.from_numpy(_pad(codes, shape, VOID))
 
 
-def _padded(planes: Array, shape: tuple[int, ...], value: int) -> Array:
+def _pad(planes: Array, shape: tuple[int, ...], value: int) -> Array:
     more = [(0, 0), *((0, wanted - have) for wanted, have in zip(shape, planes.shape[1:], strict=True))]
     return np.ascontiguousarray(np.pad(planes, more, constant_values=value))

@@ -1,4 +1,4 @@
-"""The runs of a study: every network under every strategy from every seed, one after the other or several at once."""
+"""The runs of a training study: every network, strategy, seed and fold, one after the other or in parallel."""
 
 from __future__ import annotations
 
@@ -18,24 +18,23 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from ..core.errors import CallError, InputError
+from ..core.errors import InputError
 from ..io import safe_name, write_json, write_map
-from ..study.starting import begin_process, held
+from ..study.processes import begin_process, hold_signals
 from .fitting import CHECKPOINT, Schedule, Tick, fit
-from .frames import Frames
-from .scaling import Scaling, smaller
-from .strategies import KNOWN, Strategy, strategies
-from .trained import Recipe, Trained
+from .frames import Frames, Scaling, reduced_shape
+from .strategies import KNOWN, Strategy, find_strategies
+from .trained_network import Recipe, TrainedNetwork
 
 NETWORK = "network.pt"
 DONE = "run.json"
 EPOCH, END = b".", b"!"
-"""What processes tell each other."""
+"""Messages between processes."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One network, trained one way from one seed, on all but one fold."""
+    """One network, trained by one strategy from one seed, on all but one fold."""
 
     network: str
     strategy: str
@@ -44,7 +43,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """As its predictions are called; folds predict different cases."""
+        """The name of its predictions; folds predict different cases."""
         return f"{self.network}-{self.strategy}-{self.seed}"
 
     def folder(self, home: Path) -> Path:
@@ -53,135 +52,122 @@ class Run:
 
 @dataclass(frozen=True)
 class Bench:
-    """What all runs share."""
+    """What all runs share: data, folds and schedule."""
 
     frames: Frames
     folds: tuple[Mapping[str, str], ...]
-    """Of each fold: ``train`` or ``test`` by case; a case may be in neither."""
+    """For each fold, ``train`` or ``test`` by case; a case may be in neither."""
     scaling: Scaling
     size: int | None
     schedule: Schedule
     key: str
-    """Of data, folds and schedule: a checkpoint of another key is of no use."""
+    """Identifies data, folds and schedule; checkpoints with another key are not used."""
     home: Path
     suffix: str
-    """The ending of the predictions."""
+    """File extension of the predictions."""
 
     def part(self, fold: int, part: str) -> Frames:
-        """The cases to train on, or to test on."""
+        """The cases of a fold to train on, or to test on."""
         return self.frames.select([name for name, own in self.folds[fold].items() if own == part])
 
     @property
-    def tested(self) -> list[str]:
+    def test_cases(self) -> list[str]:
         """The cases that any fold tests on."""
         return [n for n in self.frames.names if any(fold.get(n) == "test" for fold in self.folds)]
 
     def recipe(self, run: Run, strategy: Strategy, train: Frames) -> Recipe:
-        """What a run's network is fed with, and gives."""
+        """The recipe of a run's network."""
         raters, labels, schedule = train.raters, train.labels, self.schedule
-        told = {"epochs": schedule.epochs, "batch": schedule.batch, "learning_rate": schedule.learning_rate}
+        training = {"epochs": schedule.epochs, "batch": schedule.batch, "learning_rate": schedule.learning_rate}
         return Recipe(
             run.network, train.channels, schedule.width, strategy.outputs(len(raters), len(labels)),
             labels.values, labels.names, self.size, self.scaling, *train.moments(),
-            run.strategy, run.seed, raters, {**told, "fold": run.fold},
+            run.strategy, run.seed, raters, {**training, "fold": run.fold},
         )  # fmt: skip
 
     def is_done(self, run: Run) -> bool:
-        """Whether an earlier call finished this run, of the same data; ``run.json`` is written last."""
-        tested = [name for name, part in self.folds[run.fold].items() if part == "test"]
-        there = all(self.prediction(run, name).is_file() for name in tested)
-        return there and told(run.folder(self.home) / DONE).get("key") == self.key_of(run)
+        """Whether an earlier call finished this run on the same data; ``run.json`` is written last."""
+        cases = [name for name, part in self.folds[run.fold].items() if part == "test"]
+        complete = all(self.prediction_path(run, name).is_file() for name in cases)
+        return complete and read_json(run.folder(self.home) / DONE).get("key") == self.key_of(run)
 
     def key_of(self, run: Run) -> str:
-        """That of all runs, and what a strategy adds to the schedule."""
-        own = KNOWN.get(run.strategy)
-        return self.key if own is None or own.pace == 1 else f"{self.key} pace {own.pace:g}, warm-up {own.warm_up:g}"
+        """The shared key, and what the strategy adds to the schedule."""
+        strategy = KNOWN.get(run.strategy)
+        if strategy is None or strategy.pace == 1:
+            return self.key
+        return f"{self.key} pace {strategy.pace:g}, warm-up {strategy.warm_up:g}"
 
-    def prediction(self, run: Run, case: str) -> Path:
+    def prediction_path(self, run: Run, case: str) -> Path:
         return self.home / "predictions" / run.name / f"{safe_name(case)}{self.suffix}"
 
 
-def told(path: Path) -> dict[str, Any]:
-    """What an earlier call wrote; nothing where there is no such file, or a damaged one."""
+def read_json(path: Path) -> dict[str, Any]:
+    """The JSON object that an earlier call wrote; empty if there is no such file, or it is damaged."""
     try:
-        found = msgspec.json.decode(path.read_bytes())
+        content = msgspec.json.decode(path.read_bytes())
     except (OSError, msgspec.DecodeError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
-def device_of(name: str) -> torch.device:
-    """``auto``: a GPU where there is one."""
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    if name.startswith("cuda") and not torch.cuda.is_available():
-        raise CallError("PyTorch sees no GPU here; use --device cpu, or install a PyTorch with CUDA")
-    try:
-        found = torch.device(name)
-    except RuntimeError:
-        found = torch.device("meta")
-    if found.type not in ("cpu", "cuda") or (found.type == "cuda" and (found.index or 0) >= torch.cuda.device_count()):
-        raise CallError(f"device is auto, cpu, cuda or one of several, as cuda:1; got {name!r}")
-    return found
-
-
-def work_off(bench: Bench, runs: Sequence[Run], device: torch.device, at_once: int, tick: Tick) -> None:
-    """Train what is not done yet, and predict the test cases with it."""
-    left = [run for run in runs if not bench.is_done(run)]
-    for _ in range((len(runs) - len(left)) * bench.schedule.epochs):
+def run_all(bench: Bench, runs: Sequence[Run], device: torch.device, at_once: int, tick: Tick) -> None:
+    """Train whatever is not done yet, and predict the test cases."""
+    remaining = [run for run in runs if not bench.is_done(run)]
+    for _ in range((len(runs) - len(remaining)) * bench.schedule.epochs):
         tick()
-    if at_once < 2 or len(left) < 2:
-        bench_there = _moved(bench, device)
-        for run in left:
-            work(bench_there, run, device, tick)
+    if at_once < 2 or len(remaining) < 2:
+        on_device = _move(bench, device)
+        for run in remaining:
+            run_one(on_device, run, device, tick)
         return
-    _together(bench, left, device, min(at_once, len(left)), tick)
+    _run_in_parallel(bench, remaining, device, min(at_once, len(remaining)), tick)
 
 
-def work(bench: Bench, run: Run, device: torch.device, tick: Tick = lambda: None) -> None:
-    """One run: train, save, predict, and say that it is done."""
+def run_one(bench: Bench, run: Run, device: torch.device, tick: Tick = lambda: None) -> None:
+    """Train one run, save the network, predict the test cases, and mark the run as done."""
     if device.type == "cuda":
         torch.backends.cudnn.benchmark = True
     folder, train, test = run.folder(bench.home), bench.part(run.fold, "train"), bench.part(run.fold, "test")
-    strategy = next(s for s in strategies(list(KNOWN), train.raters) if s.name == run.strategy)
+    strategy = next(s for s in find_strategies(list(KNOWN), train.raters) if s.name == run.strategy)
     recipe = bench.recipe(run, strategy, train)
     key = bench.key_of(run)
-    own = f"{key} {run} {device.type}"
-    trained = fit(strategy, recipe, train, bench.schedule, folder, device, key=own, tick=tick)
+    run_key = f"{key} {run} {device.type}"
+    trained = fit(strategy, recipe, train, bench.schedule, folder, device, key=run_key, tick=tick)
     trained.save(folder / NETWORK)
     values = np.array(recipe.values, np.min_scalar_type(max(recipe.values)))
     grids = dict(zip(test.names, test.grids, strict=True))
-    for name, codes in predicted(trained, test, bench.schedule.batch):
-        write_map(bench.prediction(run, name), values[codes], grids[name])
-    told = {"key": key, "network": NETWORK, "predictions": run.name, "device": str(device)}
-    write_json(folder / DONE, {**told, "seconds": trained.seconds})
+    for name, codes in predict_frames(trained, test, bench.schedule.batch):
+        write_map(bench.prediction_path(run, name), values[codes], grids[name])
+    done = {"key": key, "network": NETWORK, "predictions": run.name, "device": str(device)}
+    write_json(folder / DONE, {**done, "seconds": trained.seconds})
     (folder / CHECKPOINT).unlink(missing_ok=True)
 
 
 @torch.inference_mode()
-def predicted(trained: Trained, frames: Frames, batch: int) -> Iterator[tuple[str, np.ndarray]]:
-    """Codes of every case at its own size; cases of one size go through the network together."""
+def predict_frames(trained: TrainedNetwork, frames: Frames, batch: int) -> Iterator[tuple[str, np.ndarray]]:
+    """Label codes of every case at its own size; cases of equal size are predicted together."""
     recipe = trained.recipe
     device = next(trained.net.parameters()).device
-    for rows in _alike(frames, recipe.size, batch):
+    for rows in _rows_of_equal_size(frames, batch):
         shape = frames.grids[rows[0]].shape
-        height, width = smaller(shape, recipe.size)
+        height, width = reduced_shape(shape, recipe.size)
         images = frames.images[rows, :, :height, :width].to(device)
-        logits = trained.net(recipe.normalised(images))[:, : recipe.logits].float()
+        logits = trained.net(recipe.normalise(images))[:, : recipe.logits].float()
         if (height, width) != shape:
             logits = F.interpolate(logits, shape, mode="bilinear", align_corners=False)
         if not logits.isfinite().all():
             raise InputError(
-                f"{recipe.network}, {recipe.strategy}, seed {recipe.seed}: what it gives for case "
+                f"{recipe.network}, {recipe.strategy}, seed {recipe.seed}: the prediction of case "
                 f"{frames.names[rows[0]]} is not finite; lower --learning-rate, or use --precision float32"
             )
         codes = (logits[:, 0] > 0) if recipe.logits == 1 else logits.argmax(dim=1)
-        for row, one in zip(rows, codes.to(torch.uint8).cpu().numpy(), strict=True):
-            yield frames.names[row], one
+        for row, mask in zip(rows, codes.to(torch.uint8).cpu().numpy(), strict=True):
+            yield frames.names[row], mask
 
 
-def _alike(frames: Frames, size: int | None, batch: int) -> Iterator[list[int]]:
-    """Rows of one size, so many at a time."""
+def _rows_of_equal_size(frames: Frames, batch: int) -> Iterator[list[int]]:
+    """Rows of cases of equal size, in batches."""
     by_shape: dict[tuple[int, ...], list[int]] = {}
     for row, grid in enumerate(frames.grids):
         by_shape.setdefault(grid.shape, []).append(row)
@@ -189,30 +175,30 @@ def _alike(frames: Frames, size: int | None, batch: int) -> Iterator[list[int]]:
         yield from (rows[start : start + batch] for start in range(0, len(rows), batch))
 
 
-# -- several runs at once ------------------------------------------------------------------------
+# -- several runs in parallel ------------------------------------------------------------------------
 
 _shared: dict[str, Any] = {}
-"""In a process of its own: the bench, the device, and where to say that an epoch is done."""
+"""In a worker process: the bench, the device, and the connection for progress."""
 
 
-def _together(bench: Bench, runs: Sequence[Run], device: torch.device, at_once: int, tick: Tick) -> None:
-    """Runs in processes of their own: a small network leaves most of a large GPU idle."""
+def _run_in_parallel(bench: Bench, runs: Sequence[Run], device: torch.device, at_once: int, tick: Tick) -> None:
+    """Run in worker processes; a small network leaves most of a large GPU idle."""
     context = multiprocessing.get_context("spawn")
-    # nothing here is locked: a process that is killed with a lock in its hands would leave all others waiting
-    heard, ticks = context.Pipe(duplex=False)
+    # no locks: a process that is killed while it holds a lock would block all others
+    receiver, sender = context.Pipe(duplex=False)
     stop = context.RawValue("b", 0)
-    shared = (bench, str(device), ticks, stop)
-    with _listening(heard, ticks, tick), ProcessPoolExecutor(at_once, context, _prepare, shared) as pool:
+    shared = (bench, str(device), sender, stop)
+    with _forward_ticks(receiver, sender, tick), ProcessPoolExecutor(at_once, context, _prepare, shared) as pool:
         try:
-            with held():
-                started = [pool.submit(_work, run) for run in runs]
-                # a pool looks after those processes alone that there were when something last happened to it
-                pool.submit(_nothing)
-            for one in as_completed(started):
-                one.result()
+            with hold_signals():
+                futures = [pool.submit(_run_in_worker, run) for run in runs]
+                # a pool only notices the death of processes that existed when it last woke up
+                pool.submit(_do_nothing)
+            for future in as_completed(futures):
+                future.result()
         except BrokenProcessPool:
             raise InputError(
-                "a process that trained was killed, probably for memory; use a smaller --at-once"
+                "a training process was killed, probably because memory ran out; use a smaller --at-once"
             ) from None
         finally:
             stop.value = 1
@@ -220,11 +206,11 @@ def _together(bench: Bench, runs: Sequence[Run], device: torch.device, at_once: 
 
 
 @contextmanager
-def _listening(heard: Connection, ticks: Connection, tick: Tick) -> Iterator[None]:
-    """Passes the epochs of other processes on; messages of a byte are written at once, and never mixed."""
+def _forward_ticks(receiver: Connection, sender: Connection, tick: Tick) -> Iterator[None]:
+    """Call ``tick`` for the epochs of worker processes; messages of one byte are written atomically."""
 
     def listen() -> None:
-        while heard.recv_bytes() != END:
+        while receiver.recv_bytes() != END:
             tick()
 
     listener = threading.Thread(target=listen, daemon=True)
@@ -232,29 +218,29 @@ def _listening(heard: Connection, ticks: Connection, tick: Tick) -> Iterator[Non
     try:
         yield
     finally:
-        ticks.send_bytes(END)
+        sender.send_bytes(END)
         listener.join()
 
 
-def _prepare(bench: Bench, device: str, ticks: Any, stop: Any) -> None:
+def _prepare(bench: Bench, device: str, sender: Any, stop: Any) -> None:
     begin_process()
     torch.set_num_threads(1)
-    there = torch.device(device)
-    _shared.update(bench=_moved(bench, there), device=there, ticks=ticks, stop=stop)
+    where = torch.device(device)
+    _shared.update(bench=_move(bench, where), device=where, sender=sender, stop=stop)
 
 
-def _work(run: Run) -> None:
-    """One run, left at the end of an epoch where the others were stopped."""
+def _run_in_worker(run: Run) -> None:
+    """One run, which ends at the end of an epoch if the others were stopped."""
     with suppress(_Stopped):
-        work(_shared["bench"], run, _shared["device"], _tick)
+        run_one(_shared["bench"], run, _shared["device"], _tick)
 
 
-def _nothing() -> None:
-    """Takes a moment."""
+def _do_nothing() -> None:
+    """Wakes the pool up."""
 
 
 def _tick() -> None:
-    _shared["ticks"].send_bytes(EPOCH)
+    _shared["sender"].send_bytes(EPOCH)
     if _shared["stop"].value:
         raise _Stopped
 
@@ -263,5 +249,5 @@ class _Stopped(Exception):
     """The call ends before its runs are done."""
 
 
-def _moved(bench: Bench, device: torch.device) -> Bench:
+def _move(bench: Bench, device: torch.device) -> Bench:
     return replace(bench, frames=bench.frames.to(device))

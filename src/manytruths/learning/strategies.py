@@ -1,7 +1,7 @@
-"""Nine ways to train on several annotations of the same images, as Zeng et al. compare them, and a control.
+"""Nine strategies to train on several annotations of the same images, as Zeng et al. compare them, and a control.
 
-Five of them make one truth beforehand and train on it with cross-entropy, four learn from all annotations at once. The
-control trains on the majority, too, with a Dice loss.
+Five strategies make one reference standard beforehand and train on it with cross-entropy; four learn from all
+annotations at once. The control trains on the majority vote with a Dice loss.
 """
 
 from __future__ import annotations
@@ -15,62 +15,61 @@ from torch import Tensor, nn
 from ..core.errors import CallError
 from ..core.labels import VOID
 from ..io import safe_name
-from .confusion import ConfusionMatrixLoss
+from .annotations import inner_region, majority_vote, outer_region
+from .batch_staple import staple
 from .cross_entropy import AverageCrossEntropy
 from .extended_dice import ExtendedDiceLoss
-from .individuals import ConsensusIndividualsLoss
-from .soft_labels import inner, majority, outer
-from .staple import staple
+from .rater_models import ConfusionMatrixLoss, ConsensusIndividualsLoss
 
-Truth = Callable[[Tensor, Tensor | None, int], Tensor]
-"""One code a pixel, from codes (N, R, H, W), presence and the number of labels."""
+Reference = Callable[[Tensor, Tensor | None, int], Tensor]
+"""Makes one label for each pixel from labels (N, R, H, W), presence and the number of labels."""
 
 SINGLE = "single"
-"""Stands for one strategy a rater."""
-TOGETHER = 16
-"""Images whose truth is made at once."""
+"""Stands for one strategy for each rater."""
+CHUNK = 16
+"""Number of images whose reference is computed at once."""
 
 
 @dataclass(frozen=True)
 class Strategy:
-    """A way to train: what the targets are, and which loss they meet."""
+    """A way to train: the targets, and the loss."""
 
     name: str
-    """As in folders and tables; of a single rater ``rater-`` and his name."""
+    """As in folders and tables; for a single rater ``rater-`` and their name."""
     title: str
-    """As in a table of a paper."""
+    """As in printed tables."""
     paper: str
     """What Zeng et al. call it."""
-    truth: Truth | None = None
-    """The truth that is made beforehand; None where all annotations go into the loss."""
+    reference: Reference | None = None
+    """Makes the reference standard beforehand; None where all annotations go into the loss."""
     build: Callable[[int, int], nn.Module] = lambda raters, labels: AverageCrossEntropy(check=False)
-    """The loss, of so many raters and labels."""
+    """Builds the loss for so many raters and labels."""
     heads: bool = False
-    """Whether the network has an output a rater beside that of the consensus."""
+    """Whether the network has one output for each rater besides that of the consensus."""
     pace: float = 1.0
-    """How many times the network's learning rate the loss's own parameters have."""
+    """Learning rate of the loss's own parameters, as a multiple of the network's."""
     warm_up: float = 0.0
-    """The share of the epochs in which these stay as they are; begun epochs count whole."""
+    """Share of the epochs, rounded up, in which these parameters stay fixed."""
 
     def targets(self, annotations: Tensor, labels: int) -> Tensor:
-        """Codes (N, R, H, W) to train on: R is 1 where one truth is made of them."""
-        if self.truth is None:
+        """Labels (N, R, H, W) to train on; R is 1 where one reference standard is made from them."""
+        if self.reference is None:
             return annotations
-        made = [self._made(part, labels) for part in torch.split(annotations, TOGETHER)]
-        return torch.cat(made)[:, None]
+        parts = torch.split(annotations, CHUNK)
+        return torch.cat([self._make_reference(part, labels) for part in parts])[:, None]
 
-    def _made(self, annotations: Tensor, labels: int) -> Tensor:
-        assert self.truth is not None
+    def _make_reference(self, annotations: Tensor, labels: int) -> Tensor:
+        assert self.reference is not None
         rated = annotations != VOID
-        found = self.truth(torch.where(rated, annotations, 0), None if rated.all() else rated, labels)
-        return torch.where(rated.any(dim=1), found.to(annotations.dtype), VOID)
+        reference = self.reference(torch.where(rated, annotations, 0), None if rated.all() else rated, labels)
+        return torch.where(rated.any(dim=1), reference.to(annotations.dtype), VOID)
 
     def outputs(self, raters: int, labels: int) -> int:
-        """Channels that the network has to give: one where there are two labels."""
+        """Number of output channels of the network; one for two labels."""
         return (1 + raters if self.heads else 1) * (1 if labels == 2 else labels)
 
     def logits(self, outputs: Tensor, labels: int) -> Tensor:
-        """Those to predict with: of the consensus, which comes first."""
+        """Logits to predict with: those of the consensus, which come first."""
         return outputs[:, : 1 if labels == 2 else labels] if self.heads else outputs
 
 
@@ -79,12 +78,12 @@ def _staple(codes: Tensor, present: Tensor | None, labels: int) -> Tensor:
 
 
 STRATEGIES = {
-    one.name: one
-    for one in (
+    strategy.name: strategy
+    for strategy in (
         Strategy(SINGLE, "single rater", "Single Cardiologist"),
-        Strategy("inner", "inner region", "Inner Boundary", inner),
-        Strategy("outer", "outer region", "Outer Boundary", outer),
-        Strategy("majority", "majority vote", "Consensus", majority),
+        Strategy("inner", "inner region", "Inner Boundary", inner_region),
+        Strategy("outer", "outer region", "Outer Boundary", outer_region),
+        Strategy("majority", "majority vote", "Consensus", majority_vote),
         Strategy("average", "average cross-entropy", "Average Cross Entropy"),
         Strategy(
             "confusion", "confusion matrices", "Confusion Matrix",
@@ -101,41 +100,40 @@ STRATEGIES = {
         ),
     )
 }  # fmt: skip
-"""By name, in the order of the paper's tables."""
+"""By name, in the order of Zeng et al.'s tables."""
 
 CONTROL = Strategy(
     "majority_dice",
     "Dice loss on the majority",
     "",
-    majority,
+    majority_vote,
     build=lambda raters, labels: ExtendedDiceLoss(check=False),
 )
-"""What the paper leaves open: how much of the extended Dice loss's success is that of Dice losses in general."""
+"""Shows how much of the effect of the extended Dice loss is due to Dice losses in general; not in the paper."""
 KNOWN = {**STRATEGIES, CONTROL.name: CONTROL}
-"""The nine, and the control."""
+"""The nine strategies and the control."""
 
 
-def strategies(names: Sequence[str], raters: Sequence[str]) -> list[Strategy]:
-    """The strategies named; ``all`` are the paper's nine, ``single`` is one for each rater.
+def find_strategies(names: Sequence[str], raters: Sequence[str]) -> list[Strategy]:
+    """The strategies of these names; ``all`` are the nine of the paper, ``single`` is one for each rater.
 
-    >>> [one.name for one in strategies(["single", "staple"], ["A", "B"])]
+    >>> [strategy.name for strategy in find_strategies(["single", "staple"], ["A", "B"])]
     ['rater-A', 'rater-B', 'staple']
     """
     chosen: dict[str, Strategy] = {}
-    wanted = [one for name in names for one in (STRATEGIES if name == "all" else (name,))]
-    for name in wanted:
+    for name in (each for given in names for each in (STRATEGIES if given == "all" else (given,))):
         if name not in KNOWN:
-            raise CallError(f"no strategy {name!r}; there are {', '.join(KNOWN)}, or all")
-        many = [single(rater, k) for k, rater in enumerate(raters)] if name == SINGLE else [KNOWN[name]]
-        chosen |= {one.name: one for one in many}
+            raise CallError(f"there is no strategy {name!r}; use all, or some of {', '.join(KNOWN)}")
+        many = [single_rater(rater, k) for k, rater in enumerate(raters)] if name == SINGLE else [KNOWN[name]]
+        chosen |= {strategy.name: strategy for strategy in many}
     return list(chosen.values())
 
 
-def single(rater: str, position: int) -> Strategy:
+def single_rater(rater: str, position: int) -> Strategy:
     """Training on one rater alone."""
 
-    def truth(codes: Tensor, present: Tensor | None, labels: int) -> Tensor:
+    def reference(codes: Tensor, present: Tensor | None, labels: int) -> Tensor:
         own = codes[:, position]
         return own if present is None else torch.where(present[:, position], own, VOID)
 
-    return Strategy(f"rater-{safe_name(rater)}", f"rater {rater} alone", "Single Cardiologist", truth)
+    return Strategy(f"rater-{safe_name(rater)}", f"rater {rater} alone", "Single Cardiologist", reference)

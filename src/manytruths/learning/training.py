@@ -1,8 +1,9 @@
-"""The study that compares strategies: every network under every strategy on the same subjects, judged alike."""
+"""The training study: every network under every strategy on the same subjects, all evaluated in the same way."""
 
 from __future__ import annotations
 
 import hashlib
+import random
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -10,41 +11,122 @@ from typing import Any
 
 import msgspec
 
-from ..analyses.fuse.fusing import suffixes
+from ..analyses.fuse.case import suffixes
 from ..analyses.summaries import Settings
 from ..core.errors import CallError, InputError
 from ..io import write_csv, write_json
+from ..io.tables import read_table
 from ..study import Progress, Study
 from .fitting import Schedule
-from .frames import Frames, read_frames
+from .frames import Frames, Scaling, read_frames
 from .networks import NETWORKS
-from .runs import Bench, Run, device_of, told, work_off
-from .scaling import Scaling
-from .scoring import Scores, judged
-from .splitting import folds_by_subject, read_split, split_by_subject
-from .strategies import Strategy, strategies
+from .runs import Bench, Run, read_json, run_all
+from .scores import Scores, evaluate_runs
+from .strategies import Strategy, find_strategies
+from .trained_network import find_device
+
+PARTS = ("train", "test")
+
+
+def split_by_subject(study: Study, share: float = 0.3, seed: int = 0) -> dict[str, str]:
+    """``train`` or ``test`` for every case: a random share of the subjects is for testing.
+
+    All cases of a subject stay together, since images of one patient are similar.
+    """
+    subjects = list(study.subjects)
+    if not 0 < share < 1:
+        raise CallError(f"test, the share of subjects to test on, must be above 0 and below 1; got {share}")
+    if len(subjects) < 2:
+        raise InputError(f"there is only one subject, {subjects[0]}, so none is left to test on; add subjects")
+    count = min(max(1, round(share * len(subjects))), len(subjects) - 1)
+    chosen = set(random.Random(seed).sample(subjects, count))
+    return {case.name: "test" if case.subject in chosen else "train" for case in study}
+
+
+def folds_by_subject(study: Study, folds: int, seed: int = 0) -> list[dict[str, str]]:
+    """Splits of cross-validation: every subject is tested on once, and folds are about equally large."""
+    subjects = list(study.subjects)
+    if not 2 <= folds <= len(subjects):
+        raise CallError(f"folds must be from 2 to the number of subjects, {len(subjects)}; got {folds}")
+    random.Random(seed).shuffle(subjects)
+    fold = {subject: k % folds for k, subject in enumerate(subjects)}
+    return [{c.name: "test" if fold[c.subject] == k else "train" for c in study} for k in range(folds)]
+
+
+def read_split(study: Study, path: Path) -> dict[str, str]:
+    """Read a CSV with the columns ``case`` and ``part`` (train or test); no subject may be in both."""
+    rows = read_table(str(path), "case")
+    parts: dict[str, str] = {}
+    for case in study:
+        part = rows.get(case.name, {}).get("part", "")
+        if part not in PARTS:
+            raise InputError(f"{path}: the part of case {case.name} must be train or test; got {part!r}")
+        parts[case.name] = part
+    _check_split(study, parts, path)
+    return parts
+
+
+def _check_split(study: Study, parts: Mapping[str, str], path: Path) -> None:
+    by_subject: dict[str, set[str]] = {}
+    for case in study:
+        by_subject.setdefault(case.subject, set()).add(parts[case.name])
+    both = [subject for subject, own in by_subject.items() if len(own) > 1]
+    if both:
+        raise InputError(
+            f"{path}: subject {both[0]} is in both train and test, so networks would be tested on patients that they "
+            "were trained on; put all cases of a subject into one part"
+        )
+    missing = [part for part in PARTS if part not in parts.values()]
+    if missing:
+        raise InputError(f"{path}: no case has the part {missing[0]}; give it to some subjects")
+
 
 SETTINGS = "settings.json"
-OTHERS = {"data": "other images, masks or labels", "folds": "another split"}
-"""What to say of digests."""
+DIFFERENCES = {"data": "other images, masks or labels", "folds": "another split"}
+"""What differs where the digest does."""
 
 
 @dataclass(frozen=True)
 class TrainPlan:
-    """What to train, on what, and how often."""
+    """What to train, on which cases, and how often.
+
+    Parameters
+    ----------
+    strategies : tuple of str
+        ``all``, or some of ``single``, ``inner``, ``outer``, ``majority``, ``average``, ``confusion``, ``individuals``,
+        ``staple``, ``extended_dice``, and the control ``majority_dice``.
+    networks : tuple of str
+        ``unet``, ``deeplab``.
+    seeds : tuple of int
+        Each network is trained once from every seed.
+    schedule : Schedule
+        How each network is trained.
+    size : int, optional
+        Images are reduced to this size on their longer side; None keeps them.
+    test : float
+        Share of the subjects to test on.
+    folds : int, optional
+        Test on every subject once, in so many folds, instead.
+    split : Path, optional
+        A CSV with the columns ``case`` and ``part`` (train or test), instead.
+    split_seed : int
+        Seed of the random split.
+    distances : bool
+        Whether to compute Hausdorff distances.
+    device : str
+        ``auto`` (a GPU if there is one), ``cpu``, ``cuda``, or ``cuda:1`` and so on.
+    at_once : int
+        Number of runs trained in parallel.
+    """
 
     strategies: tuple[str, ...] = ("all",)
     networks: tuple[str, ...] = ("unet", "deeplab")
     seeds: tuple[int, ...] = (0, 1, 2)
     schedule: Schedule = field(default_factory=Schedule)
     size: int | None = 512
-    """Larger images are made so large on their longer side, as Zeng et al. crop them."""
     test: float = 0.3
-    """The share of subjects that is kept to judge by."""
     folds: int | None = None
-    """Test on every subject once instead."""
     split: Path | None = None
-    """A table of who is trained on instead."""
     split_seed: int = 0
     distances: bool = True
     device: str = "auto"
@@ -53,23 +135,23 @@ class TrainPlan:
     def __post_init__(self) -> None:
         for name in self.networks:
             if name not in NETWORKS:
-                raise CallError(f"no network {name!r}; there are {', '.join(NETWORKS)}")
+                raise CallError(f"there is no network {name!r}; use {' or '.join(NETWORKS)}")
         if not (self.networks and self.seeds and self.strategies):
-            raise CallError("there is nothing to train: name strategies, networks and seeds")
+            raise CallError("there is nothing to train: give at least one strategy, network and seed")
         for given in (self.networks, self.seeds):
             if len(set(given)) < len(given):
-                raise CallError(f"networks and seeds are each named once; got {', '.join(map(str, given))}")
+                raise CallError(f"give each network and each seed once; got {', '.join(map(str, given))}")
         if self.folds is not None and self.split is not None:
-            raise CallError("folds are drawn and a split is read: give one of --folds and --split")
+            raise CallError("give either --folds or --split, not both")
         if self.size is not None and self.size < 16:
-            raise CallError(f"size is 16 pixels or more; got {self.size}")
+            raise CallError(f"size must be 16 pixels or more; got {self.size}")
         if self.at_once < 1:
-            raise CallError(f"at_once is 1 or more; got {self.at_once}")
+            raise CallError(f"at_once must be 1 or more; got {self.at_once}")
 
 
 @dataclass(frozen=True)
 class Training:
-    """What ``train`` did and found."""
+    """Result of :func:`train`."""
 
     study: Study
     plan: TrainPlan
@@ -83,22 +165,44 @@ class Training:
 def train(
     study: Study,
     plan: TrainPlan,
-    home: Path,
+    home: Path | str,
     *,
     settings: Settings | None = None,
     reading: Progress | None = None,
     training: Progress | None = None,
     judging: Progress | None = None,
 ) -> Training:
-    """Train what is not trained yet, predict the test cases, and judge every prediction.
+    """Train networks by several strategies, predict the test cases, and evaluate every prediction.
 
-    A call that was killed is repeated: finished runs stay, and one that was under way goes on from its checkpoint.
+    After an interruption, call it again: finished runs are kept, and interrupted ones resume from their checkpoint.
+
+    Parameters
+    ----------
+    study : Study
+        Cases with images.
+    plan : TrainPlan
+        What to train.
+    home : Path or str
+        Folder of runs, predictions and checkpoints.
+    settings : Settings, optional
+        Seed and resamples of the intervals, and the number of worker processes.
+    reading, training, judging : callable, optional
+        Progress of the three stages.
+
+    Returns
+    -------
+    Training
+
+    References
+    ----------
+    Zeng D et al. Segmentation with multiple acceptable annotations. IPMI 2021, LNCS 12729.
+    doi:10.1007/978-3-030-78191-0_37
     """
-    settings = settings or Settings()
-    device = device_of(plan.device)
+    settings, home = settings or Settings(), Path(home)
+    device = find_device(plan.device)
     folds = _folds(study, plan)
     frames, scaling = read_frames(study, plan.size, jobs=settings.jobs, progress=reading)
-    chosen = strategies(plan.strategies, study.rater_names)
+    chosen = find_strategies(plan.strategies, study.rater_names)
     bench = _bench(study, plan, home, folds, frames, scaling)
     runs = [
         Run(network, strategy.name, seed, fold)
@@ -107,10 +211,10 @@ def train(
         for strategy in chosen
         for fold in range(len(folds))
     ]
-    work_off(bench, runs, device, plan.at_once, _counter(training, len(runs) * plan.schedule.epochs))
+    run_all(bench, runs, device, plan.at_once, _count_epochs(training, len(runs) * plan.schedule.epochs))
     whole = list(dict.fromkeys(Run(run.network, run.strategy, run.seed) for run in runs))
-    found = judged(study, bench, whole, distances=plan.distances, jobs=settings.jobs, progress=judging)
-    return Training(study, plan, bench, tuple(chosen), tuple(whole), tuple(found), settings)
+    scores = evaluate_runs(study, bench, whole, distances=plan.distances, jobs=settings.jobs, progress=judging)
+    return Training(study, plan, bench, tuple(chosen), tuple(whole), tuple(scores), settings)
 
 
 def _folds(study: Study, plan: TrainPlan) -> list[dict[str, str]]:
@@ -124,37 +228,38 @@ def _folds(study: Study, plan: TrainPlan) -> list[dict[str, str]]:
 def _bench(
     study: Study, plan: TrainPlan, home: Path, folds: Sequence[Mapping[str, str]], frames: Frames, scaling: Scaling
 ) -> Bench:
-    """What runs share, once it is sure that the folder holds no runs of something else."""
-    made: dict[str, Any] = {
+    """What runs share; rejects a folder with runs on other data or with other settings."""
+    identity: dict[str, Any] = {
         "data": frames.digest,
         "folds": hashlib.sha256(repr([sorted(fold.items()) for fold in folds]).encode()).hexdigest()[:16],
         "size": plan.size,
         **{name: value for name, value in asdict(plan.schedule).items() if name != "every"},
     }
-    _agree(home / SETTINGS, msgspec.json.decode(msgspec.json.encode(made)))
+    _check_settings(home / SETTINGS, msgspec.json.decode(msgspec.json.encode(identity)))
     rows = [(name, k, fold[name]) for k, fold in enumerate(folds) for name in fold]
     write_csv(home / "split.csv", rows, ("case", "fold", "part"))
     return Bench(
-        frames, tuple(folds), scaling, plan.size, plan.schedule, repr(made), home, suffixes(next(iter(study)))[0]
+        frames, tuple(folds), scaling, plan.size, plan.schedule, repr(identity), home, suffixes(next(iter(study)))[0]
     )
 
 
-def _agree(path: Path, now: Mapping[str, Any]) -> None:
-    """Refuse a folder whose runs were made of other data, or otherwise."""
+def _check_settings(path: Path, now: Mapping[str, Any]) -> None:
+    """Reject a folder whose runs used other data or other settings; write the settings to a new one."""
     if path.is_file():
-        before = told(path)
+        before = read_json(path)
         other = [name for name in now if before.get(name) != now[name]]
         if other:
-            was = ", ".join(OTHERS.get(name) or f"{name} {before.get(name)}, now {now[name]}" for name in other)
+            was = ", ".join(DIFFERENCES.get(name) or f"{name} {before.get(name)}, now {now[name]}" for name in other)
             raise InputError(
-                f"{path.parent}: holds runs that were made otherwise ({was}); choose another --out, or remove it"
+                f"{path.parent}: contains runs made with other data or settings ({was}); choose another "
+                "--out, or remove it"
             )
         return
     write_json(path, now)
 
 
-def _counter(progress: Progress | None, total: int) -> Any:
-    """Counts epochs."""
+def _count_epochs(progress: Progress | None, total: int) -> Any:
+    """A function that counts finished epochs."""
     done = 0
 
     def tick() -> None:

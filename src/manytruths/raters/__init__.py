@@ -1,4 +1,4 @@
-"""What the raters are like: how far each is from the others, what he tends to do, and whom he copies."""
+"""Raters: how far each is from the others, how they perform, what they tend to do, and who depends on whom."""
 
 from .dependence import PossibleCopy, RaterDependence, rater_dependence
 from .differences import (

@@ -1,11 +1,11 @@
-"""Do the raters err together? What is left between two of them once STAPLE has explained what it can.
+"""Do raters err together? What is left between two of them once STAPLE has explained what it can.
 
 STAPLE takes raters for independent, given the truth. With w the mean of W over the n items that two raters rated,
 p and q their fitted rates, both mark an item with ::
 
     e_ij = w p_i p_j + (1 − w) (1 − q_i) (1 − q_j)                      expected
     s²   = w p_i (1 − p_i) p_j (1 − p_j) + (1 − w) q_i (1 − q_i) q_j (1 − q_j)
-    v_i  = w p_i (1 − p_i) + (1 − w) q_i (1 − q_i)                      what of his decisions is error
+    v_i  = w p_i (1 − p_i) + (1 − w) q_i (1 − q_i)                      the part of a rater's decisions that is error
 
 and from the share o_ij of items that both did mark come ::
 
@@ -15,13 +15,7 @@ and from the share o_ij of items that both did mark come ::
 
 The last is Kish's: the mean of so many independent raters errs as much as the mean of these. With the estimated
 prior the fit gives back what each rater marked, so that o − e is the covariance of the two raters' errors, and 0 up
-to chance where they are independent. What *all* raters share (a border that nobody can see) goes into the truth and
-cannot be told from it, so that errors may have more in common. And where some items are harder than others, as those
-along a border are, raters who never met err on the same ones: a correlation does not say that they influenced each
-other. Pixels are not independent either: read z as an order among pairs, not as a test.
-
-Qu Y, Tan M, Kutner MH. Random effects models in latent class analysis for evaluating accuracy of diagnostic tests.
-Biometrics 1996;52:797–810. doi:10.2307/2533043. Kish L. Survey Sampling. Wiley, 1965.
+to chance where they are independent.
 """
 
 from __future__ import annotations
@@ -36,7 +30,7 @@ from ..core.labels import VOID
 from ..core.tally import Tally
 from ..core.undefined import Undefined
 from ..fusion import Staple, staple
-from ..fusion.options import Prior
+from ..fusion.staple import Prior
 from .differences import check_named_raters
 
 Values = NDArray[np.float64]
@@ -58,34 +52,77 @@ class PossibleCopy:
 
 @dataclass(frozen=True)
 class RaterDependence:
-    """What two raters share beyond the truth, for every two; nan where it cannot be told."""
+    """What two raters share beyond the truth, for every two raters; NaN where it cannot be estimated.
+
+    Attributes
+    ----------
+    raters : tuple of str
+        The raters.
+    observed : PairMatrix
+        Share of the items that both rated which both marked.
+    expected : PairMatrix
+        The same, were they independent given the truth.
+    excess : PairMatrix
+        Observed minus expected in standard deviations of independent items.
+    correlation : PairMatrix
+        Correlation of the two raters' errors; 1 where they never differ, 0 where one of them makes none.
+    mean_correlation : float
+        Mean correlation over the pairs.
+    effective_raters : float
+        Number of raters with independent errors whose mean errs as much as that of these.
+    copies : tuple of PossibleCopy
+        Pairs with a Dice above the limit.
+    fit : Staple
+        The model that they are compared with.
+    """
 
     raters: tuple[str, ...]
     observed: PairMatrix
-    """The share of the items of both that both marked."""
     expected: PairMatrix
-    """The same, were they independent given the truth."""
     excess: PairMatrix
-    """Observed minus expected in standard deviations of independent items."""
     correlation: PairMatrix
-    """Of the two raters' errors; 1 where they never differ, 0 where one of them makes none."""
     mean_correlation: float
     effective_raters: float
-    """As how many raters they count whose errors have nothing in common."""
     copies: tuple[PossibleCopy, ...]
-    """Pairs with a Dice above the limit."""
     fit: Staple
-    """The model that they are compared with."""
 
 
 def rater_dependence(tally: Tally, prior: Prior = "estimated", copy: float = COPY) -> RaterDependence:
-    """Observed against expected pairs under STAPLE, and the effective number of independent raters.
+    """Estimate how far raters err together, and how many independent raters they are worth.
 
+    Pairs of raters are compared with what STAPLE, which takes raters for independent given the truth, expects of them.
+    What *all* raters share (a border that nobody can see) goes into the estimated truth, so that errors may have more
+    in common. Where some pixels are harder than others, raters who never met err on the same ones: a correlation does
+    not say that they influenced each other. Pixels are not independent: read the excess as an order among pairs, not as
+    a test.
+
+    Parameters
+    ----------
+    tally : Tally
+        Table of four or more raters: STAPLE explains any three by independence.
+    prior : float or str
+        Prior of :func:`staple`.
+    copy : float
+        Two raters with a larger Dice are named as possible copies, or one an edit of the other.
+
+    Returns
+    -------
+    RaterDependence
+        Observed and expected pairs, their correlation, and the effective number of raters.
+
+    References
+    ----------
+    Qu Y, Tan M, Kutner MH. Random effects models in latent class analysis for evaluating accuracy of diagnostic tests.
+    Biometrics 1996;52:797–810. doi:10.2307/2533043
+    Kish L. Survey Sampling. Wiley, 1965.
+
+    Examples
+    --------
     >>> import numpy as np, manytruths as mt
     >>> rng = np.random.default_rng(0)
     >>> truth = rng.random(20_000) < 0.3
     >>> masks = [truth ^ (rng.random(20_000) < 0.1) for _ in range(5)]
-    >>> round(rater_dependence(mt.tally(masks)).effective_raters, 1)
+    >>> round(mt.rater_dependence(mt.tally(masks)).effective_raters, 1)
     5.0
     """
     check_named_raters(tally, "dependence")
@@ -93,9 +130,9 @@ def rater_dependence(tally: Tally, prior: Prior = "estimated", copy: float = COP
     fit, pairs = staple(table, prior), contingency(table)
     both, items = pairs[:, :, 1, 1], pairs.sum(axis=(-1, -2))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        observed, true = both / items, _truth(table, fit) / items
+        observed, true = both / items, _expected_truth(table, fit) / items
         expected, excess, correlation = _compare(fit, observed, true, items)
-    correlation = _settled(pairs, expected, correlation)
+    correlation = _resolve_zero_by_zero(pairs, expected, correlation)
     mean = PairMatrix("correlation", fit.raters, correlation).mean()
     return RaterDependence(
         fit.raters,
@@ -104,13 +141,13 @@ def rater_dependence(tally: Tally, prior: Prior = "estimated", copy: float = COP
         PairMatrix("excess", fit.raters, excess),
         PairMatrix("correlation", fit.raters, correlation),
         mean,
-        _effective(len(fit.raters), mean),
-        _copies(table, copy),
+        _effective_number(len(fit.raters), mean),
+        _find_copies(table, copy),
         fit,
     )
 
 
-def _truth(table: Tally, fit: Staple) -> Values:
+def _expected_truth(table: Tally, fit: Staple) -> Values:
     """Σ W over the items of every two raters."""
     rated = (table.patterns[:, table.raters] != VOID).astype(np.float64)
     return np.asarray((rated * (table.counts * fit.probability)[:, None]).T @ rated)
@@ -127,14 +164,14 @@ def _compare(fit: Staple, observed: Values, true: Values, items: Values) -> tupl
     return expected, apart * np.sqrt(items / spread), apart / np.sqrt(error * error.T)
 
 
-def _settled(pairs: Values, expected: Values, correlation: Values) -> Values:
+def _resolve_zero_by_zero(pairs: Values, expected: Values, correlation: Values) -> Values:
     """What 0/0 stands for: raters who never differ err as one; a rater who never errs errs with nobody."""
     differ = pairs[:, :, 0, 1] + pairs[:, :, 1, 0]
     settled = np.where(np.isfinite(correlation), correlation, 0.0)
     return np.where(np.isnan(expected), np.nan, np.where(differ == 0, 1.0, settled))
 
 
-def _effective(raters: int, mean: float) -> float:
+def _effective_number(raters: int, mean: float) -> float:
     if raters < FEWEST:
         return Undefined("too_few_raters_for_dependence")
     if np.isnan(mean):
@@ -142,5 +179,5 @@ def _effective(raters: int, mean: float) -> float:
     return raters / (1 + (raters - 1) * max(mean, 0.0))
 
 
-def _copies(table: Tally, limit: float) -> tuple[PossibleCopy, ...]:
+def _find_copies(table: Tally, limit: float) -> tuple[PossibleCopy, ...]:
     return tuple(PossibleCopy(a, b, value) for a, b, value in pairwise(dice, table).pairs() if value > limit)

@@ -1,32 +1,4 @@
-"""Raters must be people before anything is said about one of them.
-
-How far each rater is from the others, and who is an outlier.
-
-With F_ij the F1 score (Dice) of two raters, a rater's mean difference is the mean of 1 − F_ij over the *other*
-raters, and an outlier's exceeds the raters' mean plus one *sample* standard deviation.
-
-Lampert TA, Stumpf A, Gançarski P. An empirical study into annotator agreement, ground truth estimation, and
-algorithm evaluation. IEEE Trans Image Process 2016;25:2557–2572, 3.3. doi:10.1109/TIP.2016.2544703
-
-Williams' index: does a rater agree with the others as they agree among themselves?
-
-With a_ij the agreement of two raters, for rater j among R::
-
-    I_j = mean of a_jk over the others k / mean of a_kl over pairs of the others
-
-1 says that he is like any of them; less, that he agrees with the group less than its members do.
-
-Williams GW. Comparing the joint agreement of several raters with another rater. Biometrics 1976;32:619–627.
-doi:10.2307/2529750. Chalana V, Kim Y. IEEE Trans Med Imaging 1997;16:642–652. doi:10.1109/42.640755
-
-Which raters are alike: Ward's clustering of 1 − F1.
-
-SciPy's ``ward`` is the variant that R calls ward.D2: Lance and Williams' update on squared differences, heights as
-differences. Differences of 1 − F1 are not Euclidean, so that a height is a criterion and no variance.
-
-Ward JH. J Am Stat Assoc 1963;58:236–244. doi:10.1080/01621459.1963.10500845. Murtagh F, Legendre P. J Classif
-2014;31:274–295. doi:10.1007/s00357-014-9161-z. Lampert TA et al. 2016, 3.3. doi:10.1109/TIP.2016.2544703
-"""
+"""Raters compared with each other: Dice distances and outliers, Williams' index, clustering."""
 
 from __future__ import annotations
 
@@ -40,9 +12,11 @@ from ..core.errors import CallError
 from ..core.tally import Tally
 from ..core.undefined import Undefined
 
+Values = NDArray[np.float64]
+
 
 def check_named_raters(tally: Tally, what: str) -> None:
-    """Raise where slots are not people."""
+    """Raise CallError where raters are exchangeable, so that nothing can be said about one of them."""
     if tally.exchangeable:
         raise CallError(
             f"{what} is about each rater, but raters are exchangeable here: a slot is not the same person in every "
@@ -52,76 +26,113 @@ def check_named_raters(tally: Tally, what: str) -> None:
 
 @dataclass(frozen=True)
 class RaterDifferences:
-    """Differences between raters."""
+    """Dice distances between raters, and outliers.
+
+    Attributes
+    ----------
+    raters : tuple of str
+        The raters.
+    pairs : PairMatrix
+        1 − Dice of every two raters; NaN where both marked nothing, or no item was rated by both.
+    mean_difference : numpy.ndarray
+        Mean distance of each rater to the others with whom they can be compared; NaN where there is none.
+    mean : float
+        Mean of the mean distances.
+    std : float
+        Their sample standard deviation.
+    threshold : float
+        Mean plus standard deviation.
+    outliers : tuple of str
+        The raters whose mean distance is above the threshold.
+    """
 
     raters: tuple[str, ...]
     pairs: PairMatrix
-    """1 − F1 of every two raters; nan where both marked nothing, or no item was rated by both."""
-    mean_difference: NDArray[np.float64]
-    """Of each rater to the others with whom he can be compared; nan where there is none."""
+    mean_difference: Values
     mean: float
-    """Of the mean differences."""
     std: float
-    """Their sample standard deviation."""
     threshold: float
-    """Mean plus standard deviation."""
     outliers: tuple[str, ...]
-    """The raters whose mean difference is above the threshold."""
 
 
 def rater_differences(tally: Tally) -> RaterDifferences:
-    """1 − F1 between raters, and who is further from the others than most.
+    """Compute Dice distances between raters, and name outliers.
 
+    A rater's mean distance is the mean of 1 − Dice over the *other* raters; an outlier's exceeds the raters' mean plus
+    one *sample* standard deviation. One rater often does, even when all are equally good: inspect before excluding.
+
+    Parameters
+    ----------
+    tally : Tally
+        Table of two or more raters.
+
+    Returns
+    -------
+    RaterDifferences
+        The distances and the outliers.
+
+    References
+    ----------
+    Lampert TA, Stumpf A, Gançarski P. An empirical study into annotator agreement, ground truth estimation, and
+    algorithm evaluation. IEEE Trans Image Process 2016;25:2557–2572, 3.3. doi:10.1109/TIP.2016.2544703
+
+    Examples
+    --------
     >>> import manytruths as mt
     >>> t = mt.tally({"A": [1, 1, 1, 0, 0], "B": [1, 1, 1, 0, 0], "C": [1, 1, 0, 0, 0], "D": [0, 0, 0, 1, 1]})
-    >>> rater_differences(t).outliers
+    >>> mt.rater_differences(t).outliers
     ('D',)
     """
     check_named_raters(tally, "the difference between raters")
-    found = pairwise(dice, tally)
-    pairs = PairMatrix("f1_difference", found.names, 1 - found.values)
+    overlap = pairwise(dice, tally)
+    pairs = PairMatrix("f1_difference", overlap.names, 1 - overlap.values)
     each = mean_with_others(pairs.values)
-    mean, std = _spread(each)
+    mean, std = _mean_and_std(each)
     outliers = tuple(name for name, value in zip(pairs.names, each, strict=True) if value > mean + std)
-    return RaterDifferences(pairs.names, pairs, each, mean, std, _threshold(mean, std), outliers)
+    threshold = std if isinstance(std, Undefined) else mean + std
+    return RaterDifferences(pairs.names, pairs, each, mean, std, threshold, outliers)
 
 
-def mean_with_others(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The mean of each row but for its own place, over the pairs that are defined; nan where none is."""
+def mean_with_others(values: Values) -> Values:
+    """The mean of each row without its own entry, over the pairs that are defined; NaN where none is."""
     known = ~np.isnan(values) & ~np.eye(len(values), dtype=bool)
     mean = np.full(len(values), np.nan)
     np.divide(np.where(known, values, 0).sum(axis=1), known.sum(axis=1), out=mean, where=known.any(axis=1))
     return mean
 
 
-def _spread(values: NDArray[np.float64]) -> tuple[float, float]:
+def _mean_and_std(values: Values) -> tuple[float, float]:
     known = values[~np.isnan(values)]
     mean = float(known.mean()) if len(known) else Undefined("no_two_raters_comparable")
     return mean, float(known.std(ddof=1)) if len(known) > 1 else Undefined("fewer_than_two_raters_comparable")
 
 
-def _threshold(mean: float, std: float) -> float:
-    return std if isinstance(std, Undefined) else mean + std
-
-
-Values = NDArray[np.float64]
-
-
 @dataclass(frozen=True)
 class WilliamsIndex:
-    """The index of each rater."""
+    """Williams' index of each rater.
+
+    Attributes
+    ----------
+    statistic : str
+        Name of the statistic of agreement.
+    raters : tuple of str
+        The raters.
+    index : numpy.ndarray
+        The index of each rater; NaN where undefined, for the reason that :meth:`value` gives.
+    with_others : numpy.ndarray
+        Mean agreement of the rater with the others.
+    among_others : numpy.ndarray
+        Mean agreement of the others with each other.
+    """
 
     statistic: str
     raters: tuple[str, ...]
     index: Values
-    """nan where it is undefined, for the reason that :meth:`value` gives."""
     with_others: Values
-    """The mean agreement of the rater with the others."""
     among_others: Values
-    """The mean agreement of the others with each other."""
 
     def value(self, rater: str) -> float:
-        """One rater's index, with the reason where it is undefined."""
+        """The index of one rater, with the reason where it is undefined."""
         if rater not in self.raters:
             raise CallError(f"no rater {rater!r}; there are {', '.join(self.raters)}")
         i = self.raters.index(rater)
@@ -133,11 +144,36 @@ class WilliamsIndex:
 
 
 def williams_index(tally: Tally, statistic: PairStatistic = dice) -> WilliamsIndex:
-    """Williams' index of every rater, over the pairs for which the statistic is defined.
+    """Williams' index: a rater's agreement with the others over the agreement of the others with each other.
 
+    The mean agreement of a rater with the others over the mean agreement of the others with each other, over the pairs
+    for which it is defined. 1: the rater is like any of them; below 1: they agree with the group less than its members
+    do.
+
+    Parameters
+    ----------
+    tally : Tally
+        Table of three or more raters.
+    statistic : PairStatistic
+        How to measure agreement.
+
+    Returns
+    -------
+    WilliamsIndex
+        The index of every rater.
+
+    References
+    ----------
+    Williams GW. Comparing the joint agreement of several raters with another rater. Biometrics 1976;32:619–627.
+    doi:10.2307/2529750
+    Chalana V, Kim Y. A methodology for evaluation of boundary detection algorithms on medical images. IEEE Trans Med
+    Imaging 1997;16:642–652. doi:10.1109/42.640755
+
+    Examples
+    --------
     >>> import manytruths as mt
     >>> t = mt.tally({"A": [1, 1, 0, 0], "B": [1, 1, 0, 0], "C": [1, 0, 1, 0]})
-    >>> williams_index(t).index.round(3)
+    >>> mt.williams_index(t).index.round(3)
     array([1.5, 1.5, 0.5])
     """
     check_named_raters(tally, "Williams' index")
@@ -161,29 +197,60 @@ def _among_others(values: Values) -> Values:
 
 @dataclass(frozen=True)
 class RaterClustering:
-    """A dendrogram of raters."""
+    """A dendrogram of raters.
+
+    Attributes
+    ----------
+    raters : tuple of str
+        Those clustered; the numbers in ``linkage`` are their positions.
+    linkage : numpy.ndarray
+        As SciPy has it: for each merger the two clusters, their height, and how many raters they hold.
+    order : tuple of str
+        The leaves of the dendrogram from one side to the other.
+    apart : tuple of str
+        Raters left out, as they cannot be compared with all the others.
+    """
 
     raters: tuple[str, ...]
-    """Those clustered; the numbers in ``linkage`` are their positions."""
-    linkage: NDArray[np.float64]
-    """SciPy's: for each merger the two clusters, their height, and how many raters they hold."""
+    linkage: Values
     order: tuple[str, ...]
-    """The leaves of the dendrogram from one side to the other."""
     apart: tuple[str, ...] = ()
-    """Raters left out, as they cannot be compared with all the others."""
 
 
 def cluster_raters(tally: Tally) -> RaterClustering:
-    """Ward's clustering of the raters by 1 − F1.
+    """Cluster raters by Ward's method on their Dice distances.
 
+    SciPy's ``ward`` is the variant that R calls ward.D2: Lance and Williams' update on squared distances, heights as
+    distances. Dice distances are not Euclidean, so that a height is a criterion and no variance.
+
+    Parameters
+    ----------
+    tally : Tally
+        Table of two or more raters.
+
+    Returns
+    -------
+    RaterClustering
+        The dendrogram.
+
+    References
+    ----------
+    Ward JH. Hierarchical grouping to optimize an objective function. J Am Stat Assoc 1963;58:236–244.
+    doi:10.1080/01621459.1963.10500845
+    Murtagh F, Legendre P. Ward's hierarchical agglomerative clustering method. J Classif 2014;31:274–295.
+    doi:10.1007/s00357-014-9161-z
+    Lampert TA, Stumpf A, Gançarski P. IEEE Trans Image Process 2016;25:2557–2572, 3.3. doi:10.1109/TIP.2016.2544703
+
+    Examples
+    --------
     >>> import manytruths as mt
     >>> t = mt.tally({"A": [1, 1, 1, 0, 0], "B": [0, 0, 1, 1, 1], "C": [1, 1, 0, 0, 0], "D": [0, 0, 0, 1, 1]})
-    >>> cluster_raters(t).order
+    >>> mt.cluster_raters(t).order
     ('A', 'C', 'B', 'D')
     """
     check_named_raters(tally, "clustering")
     differences = rater_differences(tally).pairs
-    keep = _comparable(differences.values)
+    keep = _select_comparable(differences.values)
     names = tuple(differences.names[i] for i in keep)
     apart = tuple(name for name in differences.names if name not in names)
     if len(keep) < 2:
@@ -192,23 +259,19 @@ def cluster_raters(tally: Tally) -> RaterClustering:
     return RaterClustering(names, linkage, tuple(names[i] for i in order), apart)
 
 
-def _comparable(values: NDArray[np.float64]) -> list[int]:
-    """Raters with a difference between every two, those who lack most left out first."""
+def _select_comparable(values: Values) -> list[int]:
+    """Raters with a distance between every two, those who lack most left out first."""
     keep = list(range(len(values)))
     while keep:
-        missing = np.isnan(_apart(values[np.ix_(keep, keep)])).sum(axis=1)
+        # a rater who marked nothing has no distance to themselves, which is no gap
+        missing = (np.isnan(values[np.ix_(keep, keep)]) & ~np.eye(len(keep), dtype=bool)).sum(axis=1)
         if not missing.any():
             break
         keep.pop(int(np.argmax(missing)))
     return keep
 
 
-def _apart(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Differences to the others; a rater who marked nothing has none to himself, which is no gap."""
-    return np.where(np.eye(len(values), dtype=bool), 0, values)
-
-
-def _ward(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _ward(values: Values) -> tuple[Values, NDArray[np.int64]]:
     from scipy.cluster import hierarchy
 
     linkage = hierarchy.linkage(values[np.triu_indices(len(values), 1)], "ward")

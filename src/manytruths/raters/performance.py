@@ -1,24 +1,4 @@
-"""Each rater judged by the consensus.
-
-The consensus is the 0.5 vote (A / m ≥ 0.5) of all raters, as in Lampert's Table 6, or, since a rater should not be
-graded against himself, that of the other raters; or any other column. Only items count that the rater and those he
-is judged by have rated.
-
-Saur SC et al. Eur Radiol 2010;20:1599–1606. Lampert TA et al. IEEE Trans Image Process 2016;25:2557–2572, 3.3.
-doi:10.1109/TIP.2016.2544703
-
-What a rater tends to do: draw large or small, miss, mark what nobody else does.
-
-For rater j, over the items that he and at least one other rated, with A and m those of the *others*::
-
-    relative area   what he marked / Σ A / m             above 1: he draws large
-    misses          of what has A / m ≥ 0.5, the share he left
-    extra           of what he marked, the share with A = 0
-
-With every rater present, relative area is his area over the mean area of the others.
-
-After Lampert TA et al. IEEE Trans Image Process 2016;25:2557–2572, 3.3. doi:10.1109/TIP.2016.2544703
-"""
+"""Each rater held against the consensus or the other raters: performance and tendencies."""
 
 from __future__ import annotations
 
@@ -45,13 +25,25 @@ STATISTICS: tuple[PairStatistic, ...] = (sensitivity, specificity, ppv, npv, coh
 
 @dataclass(frozen=True)
 class RaterPerformance:
-    """How each rater did; nan where a statistic is undefined, for the reason that :meth:`value` gives."""
+    """How each rater performs against a consensus.
+
+    Every statistic is an array of one value per rater, NaN where undefined, for the reason that :meth:`value` gives.
+
+    Attributes
+    ----------
+    raters : tuple of str
+        The raters.
+    against : str
+        ``consensus``, ``others``, or the column that they were compared with.
+    tables : numpy.ndarray
+        (raters, 2, 2) items by what the rater and the consensus decided.
+    sensitivity, specificity, ppv, npv, cohen_kappa, dice, iou : numpy.ndarray
+        The statistics.
+    """
 
     raters: tuple[str, ...]
     against: str
-    """``consensus``, ``others``, or the column they were judged by."""
     tables: Values
-    """(raters, 2, 2) items by what the rater and the consensus decided."""
     sensitivity: Values
     specificity: Values
     ppv: Values
@@ -67,27 +59,48 @@ class RaterPerformance:
         return statistic.value(self.tables[self.raters.index(rater)], BINARY)
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame (extra ``tables``), one row a rater."""
+        """The statistics as a pandas DataFrame (extra ``tables``), one row per rater."""
         import pandas
 
         return pandas.DataFrame({s.__name__: getattr(self, s.__name__) for s in STATISTICS}, self.raters)
 
 
 def rater_performance(tally: Tally, against: str | Column = "consensus") -> RaterPerformance:
-    """Sensitivity, specificity, PPV, NPV, kappa, Dice and IoU of every rater.
+    """Compute sensitivity, specificity, PPV, NPV, kappa, Dice and IoU of every rater.
 
-    ``against`` is ``"consensus"`` (the 0.5 vote of all), ``"others"`` (that of the other raters), or a
-    column, which is then not judged itself. All labels but background count as marked.
+    All labels but background count as marked. Only items count that the rater and those they are compared with have
+    rated.
 
+    Parameters
+    ----------
+    tally : Tally
+        Table of two or more raters.
+    against : str or Column
+        ``"consensus"``: the 0.5 vote of all raters (A / m ≥ 0.5). ``"others"``: that of the other raters, so that
+        nobody is compared with themselves. Or a column, which is then not evaluated itself.
+
+    Returns
+    -------
+    RaterPerformance
+        The statistics of every rater.
+
+    References
+    ----------
+    Saur SC et al. Eur Radiol 2010;20:1599–1606.
+    Lampert TA, Stumpf A, Gançarski P. An empirical study into annotator agreement, ground truth estimation, and
+    algorithm evaluation. IEEE Trans Image Process 2016;25:2557–2572, 3.3. doi:10.1109/TIP.2016.2544703
+
+    Examples
+    --------
     >>> import manytruths as mt
     >>> t = mt.tally({"A": [1, 1, 0, 0], "B": [1, 1, 0, 0], "C": [1, 0, 0, 1]})
-    >>> rater_performance(t).sensitivity
+    >>> mt.rater_performance(t).sensitivity
     array([1. , 1. , 0.5])
     """
     check_named_raters(tally, "performance")
     judged = list(range(len(tally.raters)))
     if against == "consensus":
-        truth, known = _all(vote(tally).hard, tally.rated > 0, len(judged))
+        truth, known = _repeat_for_raters(vote(tally).hard, tally.rated > 0, len(judged))
     elif against == "others":
         share = others_share(tally)
         truth, known = share >= 0.5, ~np.isnan(share)
@@ -95,19 +108,19 @@ def rater_performance(tally: Tally, against: str | Column = "consensus") -> Rate
         column = tally.position(against)
         judged = [i for i in judged if tally.raters[i] != column]
         codes = tally.patterns[:, column]
-        truth, known = _all(np.isin(codes, tally.labels.marks), codes != VOID, len(judged))
+        truth, known = _repeat_for_raters(np.isin(codes, tally.labels.marks), codes != VOID, len(judged))
     names = tuple(tally.rater_names[i] for i in judged)
-    tables = _tables(tally, [tally.raters[i] for i in judged], truth, known)
+    tables = _contingency_tables(tally, [tally.raters[i] for i in judged], truth, known)
     return RaterPerformance(names, str(against), tables, *(s.of(tables, BINARY) for s in STATISTICS))
 
 
-def _all(truth: Flags, known: Flags, raters: int) -> tuple[Flags, Flags]:
+def _repeat_for_raters(truth: Flags, known: Flags, raters: int) -> tuple[Flags, Flags]:
     """The same truth for every rater."""
     return np.repeat(truth[:, None], raters, axis=1), np.repeat(known[:, None], raters, axis=1)
 
 
-def _tables(tally: Tally, columns: list[int], truth: Flags, known: Flags) -> Values:
-    """(raters, 2, 2): items by each rater's decision and his truth."""
+def _contingency_tables(tally: Tally, columns: list[int], truth: Flags, known: Flags) -> Values:
+    """(raters, 2, 2): items by each rater's decision and the truth they are compared with."""
     rows = tally.patterns[:, columns]
     marked, counted = np.isin(rows, tally.labels.marks), (rows != VOID) & known
     cells = [[tally.counts @ (counted & (marked == d) & (truth == t)) for t in (False, True)] for d in (False, True)]
@@ -116,22 +129,51 @@ def _tables(tally: Tally, columns: list[int], truth: Flags, known: Flags) -> Val
 
 @dataclass(frozen=True)
 class RaterTendency:
-    """What each rater tends to do."""
+    """What each rater tends to do: one value per rater.
+
+    Attributes
+    ----------
+    raters : tuple of str
+        The raters.
+    relative_area : numpy.ndarray
+        Area marked over the mean area of the others, above 1 where the rater draws large; NaN where the others marked
+        nothing.
+    misses : numpy.ndarray
+        Share of the others' majority (A / m ≥ 0.5) that the rater left unmarked; NaN where that is empty.
+    extra : numpy.ndarray
+        Share of what the rater marked that nobody else marked; NaN where they marked nothing.
+    """
 
     raters: tuple[str, ...]
     relative_area: Values
-    """Area marked over the mean of the others'; nan where the others marked nothing."""
     misses: Values
-    """The share of the others' consensus that he left; nan where that is empty."""
     extra: Values
-    """The share of what he marked that nobody else did; nan where he marked nothing."""
 
 
 def rater_tendency(tally: Tally) -> RaterTendency:
-    """Relative area, misses and extras of every rater; all labels but background count as marked.
+    """Compute whether each rater draws large or small, misses, or marks what nobody else does.
 
+    Over the items that the rater and at least one other rated, with A of the m *others* having marked an item: relative
+    area is what the rater marked over Σ A / m. All labels but background count as marked.
+
+    Parameters
+    ----------
+    tally : Tally
+        Table of two or more raters.
+
+    Returns
+    -------
+    RaterTendency
+        Relative area, misses and extras of every rater.
+
+    References
+    ---------- After Lampert TA, Stumpf A, Gançarski P. IEEE Trans Image Process 2016;25:2557–2572, 3.3.
+    doi:10.1109/TIP.2016.2544703
+
+    Examples
+    --------
     >>> import manytruths as mt
-    >>> found = rater_tendency(mt.tally({"A": [1, 1, 1, 1, 0], "B": [1, 1, 0, 0, 0], "C": [1, 1, 0, 0, 0]}))
+    >>> found = mt.rater_tendency(mt.tally({"A": [1, 1, 1, 1, 0], "B": [1, 1, 0, 0, 0], "C": [1, 1, 0, 0, 0]}))
     >>> found.relative_area.round(2), found.extra
     (array([2.  , 0.67, 0.67]), array([0.5, 0. , 0. ]))
     """
@@ -144,13 +186,13 @@ def rater_tendency(tally: Tally) -> RaterTendency:
     area = tally.counts @ marked
     return RaterTendency(
         tally.rater_names,
-        _ratio(area, tally.counts @ np.where(counted, share, 0)),
-        _ratio(tally.counts @ (consensus & ~marked), tally.counts @ consensus),
-        _ratio(tally.counts @ (marked & (share == 0)), area),
+        _shares(area, tally.counts @ np.where(counted, share, 0)),
+        _shares(tally.counts @ (consensus & ~marked), tally.counts @ consensus),
+        _shares(tally.counts @ (marked & (share == 0)), area),
     )
 
 
-def _ratio(part: NDArray[Any], whole: NDArray[Any]) -> Values:
+def _shares(part: NDArray[Any], whole: NDArray[Any]) -> Values:
     share = np.full(len(part), np.nan)
     np.divide(part, whole, out=share, where=whole != 0)
     return share

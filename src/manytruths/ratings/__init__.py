@@ -1,23 +1,18 @@
-"""How far a rated data set can be trusted, and how many raters would be enough."""
+"""Reliability of rated data: agreement beyond chance, accuracy of raters, majorities, lesions, and study planning."""
 
-from .competence import Competence, competence
-from .concordance import Concordance, chance_distribution, correct, genuineness, rho, sigma
-from .findings import LesionRatings, MarkedLesion, RaterFindings, pool_lesions
-from .lesions import lesion_ratings
+from .accuracy import RaterAccuracy, rater_accuracy
+from .concordance import Concordance, RhoStatistic, SigmaStatistic, rho, sigma
+from .lesions import LesionRatings, MarkedLesion, RaterFindings, lesion_ratings, pool_lesions
 from .majorities import Majorities, majorities
-from .masks import MaskRatings, mask_ratings, ratings_of
-from .planning.kappa_width import KappaWidth, cases_for_width, kappa_width
-from .planning.majority import majority_accuracy, slim_share
-from .planning.nomogram import Nomogram, nomogram, nomogram_for
-from .planning.panel_size import Band, RatersNeeded, majority_band, raters_needed
-from .planning.pilot import PilotPlan, plan_from_ratings, plan_from_tallies
+from .masks import MaskRatings, mask_ratings, ratings_from_tally
+from .planning.kappa_width import KappaWidth, cases_for_kappa_width, kappa_width
+from .planning.nomogram import Nomogram, nomogram, nomogram_for_accuracy
+from .planning.panels import RatersNeeded, majority_accuracy, raters_needed, slim_majority_share
+from .planning.pilot import PilotPlan, plan_from_pilot
 from .rasch import Rasch, rasch
 from .ratings import Ratings
-from .statistics import RhoStatistic, SigmaStatistic
 
 __all__ = [
-    "Band",
-    "Competence",
     "Concordance",
     "KappaWidth",
     "LesionRatings",
@@ -27,31 +22,27 @@ __all__ = [
     "Nomogram",
     "PilotPlan",
     "Rasch",
+    "RaterAccuracy",
     "RaterFindings",
     "RatersNeeded",
     "Ratings",
     "RhoStatistic",
     "SigmaStatistic",
-    "cases_for_width",
-    "chance_distribution",
-    "competence",
-    "correct",
-    "genuineness",
+    "cases_for_kappa_width",
     "kappa_width",
     "lesion_ratings",
     "majorities",
     "majority_accuracy",
-    "majority_band",
     "mask_ratings",
     "nomogram",
-    "nomogram_for",
-    "plan_from_ratings",
-    "plan_from_tallies",
+    "nomogram_for_accuracy",
+    "plan_from_pilot",
     "pool_lesions",
     "rasch",
+    "rater_accuracy",
     "raters_needed",
-    "ratings_of",
+    "ratings_from_tally",
     "rho",
     "sigma",
-    "slim_share",
+    "slim_majority_share",
 ]

@@ -1,42 +1,212 @@
-"""Lesions as ratings: who found which lesion, apart from how well it was drawn.
+"""Lesions as ratings: which rater found which lesion, apart from how well it was outlined.
 
-The rule: a lesion is a connected component of what any rater marked, and a rater has found it when he marked at least
-one item of it, or at least a given share. So detection is a table of ratings, "found" or "missed", and delineation is
-the Dice of every two who found a lesion, within its component.
+A lesion is a connected component of the union of all raters' marks. A rater has found it if they marked at least one
+pixel of it, or at least a given share. So detection is a table of ratings, "found" or "missed", and delineation is the
+Dice coefficient of every two raters who found a lesion, within its component.
 
-Two things follow from the rule. Where one rater draws two lesions in one blob, the component joins them for everybody:
-who drew only one of the two has found "it". Such components, in which one rater has a single blob and another several,
-are counted as bridged; many of them mean that detection is overstated. And **every lesion was found by somebody**:
-places that all left unmarked are no cases, so that agreement on "missed" is cut off. Kappa and alpha take what is left
-for all there is; they come out too low, often below 0. The number to read is positive agreement: one rater having
-found a lesion, the chance that another has too.
+Two properties follow from this definition. Where one rater draws two lesions as one piece, the component joins them for
+everybody: a rater who marked only one of the two has found "it". Components in which one rater has a single piece and
+another several are counted as *bridged*; if there are many, detection is overestimated. And **every lesion was found by
+at least one rater**: places that nobody marked are not cases, so agreement on "missed" is truncated. Kappa and alpha
+ignore this truncation and are too low, often below 0. Use positive agreement instead: given that one rater found a
+lesion, the probability that another found it too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..agreement import AgreementCurve, agreement_curve
+from ..core.columns import Column, natural_key
 from ..core.errors import CallError, GridError
 from ..core.labels import VOID, Labels
 from ..core.mask_arrays import Coder, Inputs, Masks, fill_masked, format_shape, gather_inputs
+from ..core.tally import Tally
 from ..core.undefined import Undefined
-from .components import Components, Flags, components
-from .findings import FOUND, LesionRatings, MarkedLesion
+from .accuracy import most_frequent
 from .masks import first_readings
-from .ratings import MISSING, Ratings
+from .ratings import MISSING, Ratings, Values
 
 LONELY = "fewer_than_two_finders"
+FOUND = Labels((0, 1), ("missed", "found"))
+FLOOR = (
+    "every lesion was found by at least one rater, as nobody knows the places that all left out: kappa and alpha come "
+    "out too low; read positive agreement"
+)
+Flags = NDArray[np.bool_]
+Whole = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class MarkedLesion:
+    """One connected component of the union of all raters' marks.
+
+    Attributes
+    ----------
+    name : str
+    label : str
+    size : int
+        Number of pixels.
+    extent : float
+        Area or volume in the units of the spacing; nan without spacing.
+    centroid : tuple of float
+        Mean position of its pixels.
+    found_by, missed_by : tuple of str
+        Raters.
+    dice : float
+        Mean Dice coefficient of every two raters who found it, within the component.
+    pieces : tuple of int
+        Number of pieces that each rater drew.
+    case : str
+    """
+
+    name: str
+    label: str
+    size: int
+    extent: float
+    centroid: tuple[float, ...]
+    found_by: tuple[str, ...]
+    missed_by: tuple[str, ...]
+    dice: float
+    pieces: tuple[int, ...]
+    case: str = ""
+
+    @property
+    def bridged(self) -> bool:
+        """Whether one rater drew a single piece where another drew several."""
+        return 1 in self.pieces and max(self.pieces) > 1
+
+
+@dataclass(frozen=True, eq=False)
+class RaterFindings:
+    """Lesions found by each rater, as :meth:`LesionRatings.findings` counts them.
+
+    Attributes
+    ----------
+    raters : tuple of str
+    found : ndarray of int64
+        Number of lesions that the rater found.
+    rated : ndarray of int64
+        Number of lesions in the images that the rater read.
+    of_others : ndarray of float
+        Share that the rater found of the lesions that most of the other raters found; nan if there is none.
+    others : ndarray of int64
+        Number of these lesions.
+    alone : ndarray of int64
+        Number of lesions that only this rater found, though others read the image.
+    """
+
+    raters: tuple[str, ...]
+    found: Whole
+    rated: Whole
+    of_others: Values
+    others: Whole
+    alone: Whole
+
+    @property
+    def share(self) -> Values:
+        """Share that each rater found of all lesions in the images that they read."""
+        nothing = np.full(len(self.found), np.nan)
+        return np.asarray(np.divide(self.found, self.rated, out=nothing, where=self.rated > 0))
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame (extra ``tables``) with one row for each rater."""
+        import pandas
+
+        columns = ("found", "rated", "share", "of_others", "others", "alone")
+        return pandas.DataFrame({name: getattr(self, name) for name in columns}, self.raters)
+
+
+@dataclass(frozen=True, eq=False)
+class LesionRatings:
+    """Lesions of one or several images, and who found them; made by :func:`lesion_ratings` or :func:`pool_lesions`.
+
+    Attributes
+    ----------
+    ratings : Ratings
+        One row for each lesion, with the labels "missed" and "found".
+    lesions : tuple of MarkedLesion
+    specks : int
+        Number of components that were too small to count as lesions.
+    """
+
+    ratings: Ratings
+    lesions: tuple[MarkedLesion, ...]
+    specks: int = 0
+
+    def __repr__(self) -> str:
+        return f"<{len(self.lesions)} lesions by {len(self.ratings.raters)} raters, {self.bridged} bridged>"
+
+    def __len__(self) -> int:
+        return len(self.lesions)
+
+    @cached_property
+    def tally(self) -> Tally:
+        """The ratings as a tally, for all agreement statistics; "missed" is its background."""
+        codes = np.where(self.ratings.given, self.ratings.codes, VOID).astype(np.uint8)
+        return Tally(tuple(map(Column, self.ratings.raters)), FOUND, codes, self.ratings.items)
+
+    @property
+    def bridged(self) -> int:
+        """Number of bridged lesions, which join what a rater drew in several pieces."""
+        return sum(lesion.bridged for lesion in self.lesions)
+
+    @property
+    def delineation(self) -> float:
+        """Mean over the lesions that two or more raters found of their mean Dice coefficient."""
+        known = [lesion.dice for lesion in self.lesions if not np.isnan(lesion.dice)]
+        return float(np.mean(known)) if known else Undefined("no_lesion_found_twice")
+
+    @property
+    def curve(self) -> AgreementCurve:
+        """Share of all lesions that at least n raters found, for each n."""
+        return agreement_curve(self.tally)
+
+    def count_by_finders(self) -> Whole:
+        """Number of lesions found by exactly 0, 1, …, all raters."""
+        votes = (self.ratings.codes == 1).sum(axis=1)
+        return np.bincount(votes, minlength=len(self.ratings.raters) + 1).astype(np.int64)
+
+    def findings(self) -> RaterFindings:
+        """Lesions found by each rater, alone and together with others."""
+        found, given = self.ratings.codes == 1, self.ratings.given
+        of_others, others = np.full(found.shape[1], np.nan), np.zeros(found.shape[1], np.int64)
+        for i in range(found.shape[1]):
+            own = np.stack([given[:, i] & ~found[:, i], found[:, i]], axis=1)
+            expected = given[:, i] & (most_frequent(self.ratings.votes - own) == 1)
+            others[i] = expected.sum()
+            of_others[i] = found[expected, i].mean() if others[i] else np.nan
+        alone = found & (found.sum(axis=1) == 1)[:, None] & (given.sum(axis=1) > 1)[:, None]
+        return RaterFindings(
+            self.ratings.raters, found.sum(axis=0), given.sum(axis=0), of_others, others, alone.sum(axis=0)
+        )
+
+    def select_label(self, label: str) -> LesionRatings:
+        """The lesions of one label."""
+        rows = [i for i, lesion in enumerate(self.lesions) if lesion.label == label]
+        return LesionRatings(self.ratings.select(np.array(rows, np.intp)), tuple(self.lesions[i] for i in rows))
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame (extra ``tables``) with one row for each lesion."""
+        import pandas
+
+        columns = ("case", "name", "label", "size", "extent", "centroid", "found_by", "missed_by", "dice", "bridged")
+        return pandas.DataFrame({name: [getattr(lesion, name) for lesion in self.lesions] for name in columns})
 
 
 def lesion_ratings(
     masks: Masks,
     *,
     connectivity: int | None = None,
-    least: int = 1,
+    min_size: int = 1,
     overlap: float | None = None,
     spacing: Sequence[float] | None = None,
     raters: Sequence[str] | None = None,
@@ -45,61 +215,73 @@ def lesion_ratings(
     void: int | None = None,
     foreground: str | None = None,
 ) -> LesionRatings:
-    """The lesions of one image and who found them, in two, three or any number of dimensions.
+    """Find the lesions of one image, in any number of dimensions, and who found each.
 
     Parameters
     ----------
-    connectivity
-        How far apart neighbours may be: 1 by a face, 2 by an edge too (in a plane: diagonally), 3 by a corner too; by
-        default as far as there are axes.
-    least
-        Components of fewer items are specks, not lesions; they are counted and left out.
-    overlap
-        The share of a component (of what he rated of it) that a rater must have marked to have found it; by default
-        one item is enough. With it, some lesions may be found by nobody.
-    spacing
-        The size of an item along each axis, for the lesions' extent.
-    region
-        A mask of the items that count; what is marked elsewhere is not looked at.
     masks, raters, labels, void, foreground
         As in :func:`manytruths.tally`. An absent rater (None) is missing, and so is one who rated nothing of a lesion.
-        Of repeated readings the first counts. With several labels, each has its own components.
+        Of repeated readings, the first counts. Each label has its own lesions.
+    connectivity : int, optional
+        Which pixels are neighbours: 1 those that share a face, 2 an edge too (in 2D: diagonally), 3 a corner too. By
+        default the number of axes.
+    min_size : int
+        Number of pixels of the smallest lesion; smaller components are counted and left out.
+    overlap : float, optional
+        Share of a component (of what they rated of it) that a rater must mark to have found it; by default one pixel.
+        With it, some lesions may be found by nobody.
+    spacing : sequence of float, optional
+        Size of a pixel along each axis, for the lesions' extent.
+    region : array_like, optional
+        Mask of the pixels that count; marks elsewhere are ignored.
 
+    Returns
+    -------
+    LesionRatings
+
+    Examples
+    --------
     >>> found = lesion_ratings({"A": [[1, 1, 0, 0, 1]], "B": [[0, 1, 0, 0, 0]], "C": None})
     >>> found
     <2 lesions by 3 raters, 0 bridged>
-    >>> [(lesion.found_by, lesion.size, lesion.place) for lesion in found.lesions]
+    >>> [(lesion.found_by, lesion.size, lesion.centroid) for lesion in found.lesions]
     [(('A', 'B'), 2, (0.0, 0.5)), (('A',), 1, (0.0, 4.0))]
     >>> found.ratings.codes.tolist(), round(found.delineation, 3)
     ([[1, 1, -1], [1, 0, -1]], 0.667)
     """
     inputs = first_readings(gather_inputs(masks, raters, None, None))
     shape, names = inputs.shape, tuple(column.name for column in inputs.columns)
-    reach = _reach(connectivity, least, overlap, spacing, shape)
-    codes, known = _decoded(inputs, None if labels is None else Labels.of(labels), void, foreground)
+    reach = _check_arguments(connectivity, min_size, overlap, spacing, shape)
+    codes, known = _read_labels(inputs, None if labels is None else Labels.of(labels), void, foreground)
     if region is not None:
-        codes = np.where(_inside(region, shape), codes, known.background or 0)
+        codes = np.where(_region_mask(region, shape), codes, known.background or 0)
     rated = None if not (codes == VOID).any() else codes != VOID
-    found = {known.names[k]: components(codes == k, rated, reach, least, overlap) for k in known.marks}
-    item = float("nan") if spacing is None else float(prod(spacing))
-    lesions = [x for label, part in found.items() for x in _lesions(part, label, len(found) > 1, inputs, item)]
+    by_label = {known.names[k]: find_components(codes == k, rated, reach, min_size, overlap) for k in known.marks}
+    pixel = float("nan") if spacing is None else float(prod(spacing))
+    several = len(by_label) > 1
+    lesions = [x for label, part in by_label.items() for x in _list_lesions(part, label, several, inputs, pixel)]
     table = np.full((len(lesions), len(names)), MISSING, np.int16)
     if lesions:
-        table[:, inputs.present] = np.concatenate([part.codes for part in found.values()])
+        table[:, inputs.present] = np.concatenate([part.codes for part in by_label.values()])
     nothing = np.full(table.shape, np.nan)
     ratings = Ratings(tuple(lesion.name for lesion in lesions), names, FOUND.names, table, nothing)
-    return LesionRatings(ratings, tuple(lesions), sum(part.specks for part in found.values()))
+    return LesionRatings(ratings, tuple(lesions), sum(part.specks for part in by_label.values()))
 
 
-def _reach(
-    connectivity: int | None, least: int, overlap: float | None, spacing: Sequence[float] | None, shape: tuple[int, ...]
+def _check_arguments(
+    connectivity: int | None,
+    min_size: int,
+    overlap: float | None,
+    spacing: Sequence[float] | None,
+    shape: tuple[int, ...],
 ) -> int:
+    """The connectivity."""
     axes = len(shape)
     reach = axes if connectivity is None else connectivity
     if not 1 <= reach <= axes:
         raise CallError(f"connectivity runs from 1 (faces) to {axes}, the axes of the masks; got {connectivity}")
-    if least < 1:
-        raise CallError(f"least is at least 1 item; got {least}")
+    if min_size < 1:
+        raise CallError(f"min_size is at least 1 pixel; got {min_size}")
     if overlap is not None and not 0 < overlap <= 1:
         raise CallError(f"overlap is a share of a lesion, above 0 and up to 1, or None; got {overlap}")
     if spacing is not None and len(spacing) != axes:
@@ -107,39 +289,175 @@ def _reach(
     return reach
 
 
-def _decoded(
+def _read_labels(
     inputs: Inputs, labels: Labels | None, void: int | None, foreground: str | None
 ) -> tuple[NDArray[np.uint8], Labels]:
-    """(raters present, …) codes of labels, and the labels."""
+    """(raters present, …) label codes, and the labels."""
     if foreground not in (None, "any"):
         raise CallError(f"foreground is None or 'any'; got {foreground!r}")
     coder = Coder([str(inputs.columns[i]) for i in inputs.present], labels, void, foreground == "any")
-    learnt = coder.encode([np.ascontiguousarray(fill_masked(inputs.arrays[i])).reshape(-1) for i in inputs.present])
+    encoded = coder.encode([np.ascontiguousarray(fill_masked(inputs.arrays[i])).reshape(-1) for i in inputs.present])
     known = coder.labels()
-    return coder.table(known)[learnt].reshape(-1, *inputs.shape), known
+    return coder.table(known)[encoded].reshape(-1, *inputs.shape), known
 
 
-def _inside(region: ArrayLike, shape: tuple[int, ...]) -> Flags:
+def _region_mask(region: ArrayLike, shape: tuple[int, ...]) -> Flags:
     mask = np.asarray(region).astype(bool)
     if mask.shape != shape:
         raise GridError(f"the region is {format_shape(mask.shape)} but the masks are {format_shape(shape)}")
     return mask
 
 
-def _lesions(part: Components, label: str, several: bool, inputs: Inputs, item: float) -> Iterator[MarkedLesion]:
+def _list_lesions(part: Components, label: str, several: bool, inputs: Inputs, pixel: float) -> Iterator[MarkedLesion]:
     raters = [inputs.columns[i].name for i in inputs.present]
-    rows = zip(part.sizes.tolist(), part.places.tolist(), part.codes, part.dice.tolist(), part.blobs, strict=True)
-    for k, (items, place, codes, dice, blobs) in enumerate(rows, start=1):
+    rows = zip(part.sizes.tolist(), part.centroids.tolist(), part.codes, part.dice.tolist(), part.pieces, strict=True)
+    for k, (pixels, centroid, codes, dice, own) in enumerate(rows, start=1):
         pieces = np.zeros(len(inputs.columns), np.int64)
-        pieces[inputs.present] = blobs
+        pieces[inputs.present] = own
         yield MarkedLesion(
             f"{label} {k}" if several else str(k),
             label,
-            items,
-            items * item,
-            tuple(place),
+            pixels,
+            pixels * pixel,
+            tuple(centroid),
             tuple(r for r, c in zip(raters, codes, strict=True) if c == 1),
             tuple(r for r, c in zip(raters, codes, strict=True) if c == 0),
             Undefined(LONELY) if np.isnan(dice) else dice,
             tuple(pieces.tolist()),
         )
+
+
+def pool_lesions(by_case: Mapping[str, LesionRatings], subjects: Mapping[str, str] | None = None) -> LesionRatings:
+    """Join the lesions of several images into one table.
+
+    Parameters
+    ----------
+    by_case : mapping of str to LesionRatings
+        Lesions of each case. A rater who did not read a case is missing there.
+    subjects : mapping of str to str, optional
+        Subject of each case; by default every case is its own subject.
+
+    Returns
+    -------
+    LesionRatings
+
+    Examples
+    --------
+    >>> first = lesion_ratings({"A": [[1, 0, 1]], "B": [[1, 0, 0]]})
+    >>> second = lesion_ratings({"A": [[1, 1, 0]], "C": [[0, 1, 0]]})
+    >>> pool_lesions({"p1": first, "p2": second}).ratings.codes.tolist()
+    [[1, 1, -1], [1, 0, -1], [1, -1, 1]]
+    """
+    if not by_case:
+        raise CallError("there is no case whose lesions could be pooled")
+    raters = tuple(sorted({r for part in by_case.values() for r in part.ratings.raters}, key=natural_key))
+    parts, lesions, owners = [], [], []
+    for case, part in by_case.items():
+        codes = np.full((len(part), len(raters)), MISSING, np.int16)
+        codes[:, [raters.index(r) for r in part.ratings.raters]] = part.ratings.codes
+        parts.append(codes)
+        lesions += [replace(lesion, case=case) for lesion in part.lesions]
+        owners += [(subjects or {}).get(case, case)] * len(part)
+    table = np.concatenate(parts)
+    names = tuple(f"{lesion.case}: {lesion.name}" for lesion in lesions)
+    ratings = Ratings(names, raters, FOUND.names, table, np.full(table.shape, np.nan), subjects=tuple(owners))
+    return LesionRatings(ratings, tuple(lesions), sum(part.specks for part in by_case.values()))
+
+
+# -- connected components --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """One row for each component, in array order."""
+
+    sizes: Whole
+    centroids: Values
+    """(components, axes)."""
+    codes: NDArray[np.int16]
+    """(components, raters): 1 found, 0 missed, −1 where the rater rated nothing of it."""
+    dice: Values
+    """Mean over every two raters who found it; nan if there are no two."""
+    pieces: Whole
+    """(components, raters)."""
+    specks: int
+    """Number of components that were too small."""
+
+
+def find_components(
+    marked: Flags, rated: Flags | None, connectivity: int, min_size: int = 1, overlap: float | None = None
+) -> Components:
+    """The components of marks (raters, …); ``rated`` likewise, or None if everybody rated everything."""
+    from scipy import ndimage
+
+    box = _bounding_box(np.asarray(marked.any(axis=0)))
+    inside = marked[(slice(None), *box)]
+    structure = ndimage.generate_binary_structure(inside.ndim - 1, connectivity)
+    parts, count = ndimage.label(inside.any(axis=0), structure)
+    where = np.flatnonzero(parts)
+    owner = parts.reshape(-1)[where] - 1
+    own = inside.reshape(len(inside), -1)[:, where]
+    known = None if rated is None else rated[(slice(None), *box)].reshape(len(inside), -1)[:, where]
+    sizes = np.bincount(owner, minlength=count)
+    marked_pixels = _count_pixels(owner, own, count)
+    rated_pixels = np.repeat(sizes[None], len(own), axis=0) if known is None else _count_pixels(owner, known, count)
+    codes = _found_codes(marked_pixels, rated_pixels, overlap)
+    pieces = np.stack([_count_pieces(m, ndimage.label(m, structure), parts, count) for m in inside], axis=1)
+    keep = sizes >= min_size
+    return Components(
+        sizes[keep],
+        _centroids(where, owner, parts.shape, sizes, [edge.start for edge in box])[keep],
+        codes.T[keep],
+        _mean_dice(owner, own, known, marked_pixels, codes == 1)[keep],
+        pieces[keep],
+        int((~keep).sum()),
+    )
+
+
+def _bounding_box(union: Flags) -> tuple[slice, ...]:
+    """The smallest box around all marks; most images are mostly empty."""
+    axes = range(union.ndim)
+    lines = [np.flatnonzero(union.any(axis=tuple(a for a in axes if a != axis))) for axis in axes]
+    return tuple(slice(int(line[0]), int(line[-1]) + 1) if len(line) else slice(0, 0) for line in lines)
+
+
+def _count_pixels(owner: NDArray[Any], flags: Flags, count: int) -> Whole:
+    """(raters, components)."""
+    return np.stack([np.bincount(owner[row], minlength=count) for row in flags])
+
+
+def _found_codes(marked: Whole, rated: Whole, overlap: float | None) -> NDArray[np.int16]:
+    share = np.divide(marked, rated, out=np.zeros(marked.shape), where=rated > 0)
+    found = marked > 0 if overlap is None else share >= overlap
+    return np.where(rated > 0, found, MISSING).astype(np.int16)
+
+
+def _count_pieces(mask: Flags, labelled: tuple[NDArray[Any], int], parts: NDArray[Any], count: int) -> Whole:
+    """Number of pieces of one rater in each component."""
+    pieces, found = labelled
+    home = np.zeros(found + 1, np.intp)
+    home[pieces[mask]] = parts[mask]
+    return np.bincount(home[1:], minlength=count + 1)[1:]
+
+
+def _centroids(
+    where: NDArray[np.intp], owner: NDArray[Any], shape: tuple[int, ...], sizes: Whole, corner: list[int]
+) -> Values:
+    along = np.unravel_index(where, shape)
+    sums = [np.bincount(owner, position, len(sizes)) for position in along]
+    return np.stack(sums, axis=1) / sizes[:, None] + corner
+
+
+def _mean_dice(owner: NDArray[Any], own: Flags, known: Flags | None, marked: Whole, found: Flags) -> Values:
+    """Mean over every two raters who found a component of their Dice within it, over the pixels that both rated."""
+    total, pairs = np.zeros(marked.shape[1]), np.zeros(marked.shape[1], np.int64)
+    for i, j in combinations(range(len(own)), 2):
+        both = np.bincount(owner[own[i] & own[j]], minlength=len(total))
+        if known is None:
+            either = marked[i] + marked[j]
+        else:
+            either = _count_pixels(owner, np.stack([own[i] & known[j], own[j] & known[i]]), len(total)).sum(axis=0)
+        met = found[i] & found[j] & (either > 0)
+        total[met] += 2 * both[met] / either[met]
+        pairs += met
+    return np.asarray(np.divide(total, pairs, out=np.full(len(total), np.nan), where=pairs > 0))

@@ -1,12 +1,13 @@
-"""Masks as ratings: every item of an image is a case, and what a rater marked there is his label.
+"""Masks as ratings: every pixel of an image is a case, and what a rater marked there is their label.
 
-Items that show one pattern have the same σ, so that a row stands for all of them and weighs as many; the result is
-that of the items one by one. Confidence is none, one number a rater, or a map. Maps are counted jointly with the
-masks: a row is then a pattern of labels and levels, and the result is exact as long as a map has at most 255 levels.
+Pixels with the same pattern of labels have the same σ, so one row stands for all of them, with their number as weight;
+the result is the same as pixel by pixel. Confidence is absent, one number for each rater, or a map. Maps are counted
+jointly with the masks: a row is then a pattern of labels and confidence levels, and the result is exact if a map has at
+most 255 levels.
 
-Background items are ratings too, and mostly easy ones: on the whole image σ is near 1, and so is everybody's accuracy.
-What raters disagree about is in the union of their markings (``region="union"``); σ depends on the region as
-percent agreement does, and says the same where nobody gave a confidence.
+Background pixels are ratings too, and mostly easy ones: on the whole image σ and the raters' accuracies are near 1.
+Disagreement lies in the union of the marked areas (``region="union"``). σ depends on the region as percent agreement
+does, and equals it if nobody gave a confidence.
 
 Cabitza F et al. The elephant in the machine. Appl Sci 2020;10:4014. doi:10.3390/app10114014
 """
@@ -33,44 +34,56 @@ Confidence = Mapping[str, float] | float | None
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MaskRatings(Ratings):
-    """The items of masks as ratings, counted jointly with how sure everybody was."""
+    """Result of :func:`mask_ratings`: :class:`Ratings` of which each row is a pattern of labels and confidence levels.
+
+    Attributes
+    ----------
+    rounded : tuple of str
+        Raters whose confidence map had more than 255 levels and was rounded to multiples of 1/254.
+    """
 
     rounded: tuple[str, ...] = ()
-    """Raters whose map had more than 255 levels, and was rounded to 254ths."""
 
 
-def ratings_of(tally: Tally, confidence: Confidence = None, *, reference: str | None = None) -> Ratings:
-    """A table of masks as ratings: one row a pattern, in the table's order, weighing as many items as it counts.
+def ratings_from_tally(tally: Tally, confidence: Confidence = None, *, reference: str | None = None) -> Ratings:
+    """The ratings of a tally: one row for each pattern, in the order of the tally, weighted by its number of pixels.
 
     Parameters
     ----------
-    confidence
-        None, one number for all, or one a rater.
-    reference
-        A column of the table that is the truth: a reference, or a consensus that was appended.
+    tally : Tally
+    confidence : float or mapping, optional
+        One number for all raters, or one for each.
+    reference : str, optional
+        Name of a column of the tally that is the reference standard, or a consensus that was appended.
 
-    As rows are patterns, σ by row can be painted:
+    Returns
+    -------
+    Ratings
+
+    Examples
+    --------
+    Since rows are patterns, σ by row can be painted:
 
     >>> import manytruths as mt
     >>> from manytruths.ratings import sigma
     >>> masks = {"A": [[1, 1, 0, 0]], "B": [[1, 0, 0, 0]], "C": [[1, 0, 0, 1]]}
     >>> t = mt.tally(masks)
-    >>> found = sigma(ratings_of(t))
-    >>> round(found.value, 4), round(mt.percent_agreement(t), 4)
+    >>> result = sigma(ratings_from_tally(t))
+    >>> round(result.value, 4), round(mt.percent_agreement(t), 4)
     (0.6667, 0.6667)
-    >>> mt.paint(found.by_case, masks, t).round(2)
+    >>> mt.paint(result.by_case, masks, t).round(2)
     array([[1.  , 0.33, 1.  , 0.33]])
     """
     if tally.exchangeable and isinstance(confidence, Mapping):
         raise CallError("raters are exchangeable: a slot is not a person, so that no confidence is its own")
     names, rows = tally.rater_names, tally.patterns[:, tally.raters]
-    codes = _coded(rows)
-    truth = None
+    codes = _rating_codes(rows)
+    answers = None
     if reference is not None:
-        truth = _coded(tally.patterns[:, tally.position(Column(reference, "reference"))])
+        answers = _rating_codes(tally.patterns[:, tally.position(Column(reference, "reference"))])
     return Ratings(
-        _numbered(len(rows)), names, tally.labels.names, codes, _constant(confidence, names, codes),
-        reference=truth, weights=tally.counts,
+        _row_names(len(rows)), names, tally.labels.names, codes, _constant_confidence(confidence, names, codes),
+        reference=answers, weights=tally.counts,
     )  # fmt: skip
 
 
@@ -78,31 +91,37 @@ def mask_ratings(
     masks: Masks,
     confidence: Mapping[str, ArrayLike] | float | None = None,
     *,
-    levels: int | None = None,
+    confidence_levels: int | None = None,
     raters: Sequence[str] | None = None,
     labels: Labels | Mapping[int, str] | Iterable[int] | None = None,
     region: str | ArrayLike = "whole",
     void: int | None = None,
     foreground: str | None = None,
 ) -> MaskRatings:
-    """Masks of one image as ratings, with a map of confidence a rater.
+    """Masks of one image as ratings, with a confidence map for each rater.
+
+    σ is at most percent agreement. The difference depends on where raters are unsure: doubt where raters disagree costs
+    nothing; the same mean confidence spread evenly also discounts what they agree about.
 
     Parameters
     ----------
-    confidence
-        By rater a map over the image, or a number; or one number for all. nan, and what is masked in a masked array,
-        is no confidence: such a rating takes no part where others have one.
-    levels
-        Where confidence is ordinal, its highest level: 5 makes level 3 a confidence of 3/5. Without it, confidence runs
-        from 0 to 1.
     masks, raters, labels, void, foreground
-        As in :func:`manytruths.tally`. Of repeated readings the first counts.
-    region
-        ``"whole"``, ``"union"``, or a mask of the items to count.
+        As in :func:`manytruths.tally`. Of repeated readings, the first counts.
+    confidence : float or mapping of array_like, optional
+        A map over the image or a number for each rater, or one number for all. nan, or a masked pixel of a masked
+        array, is a missing confidence; such a rating does not count where others have one.
+    confidence_levels : int, optional
+        Highest level of an ordinal confidence: with 5, level 3 is a confidence of 3/5. By default confidence is from 0
+        to 1.
+    region : {"whole", "union"} or array_like
+        What to count: the whole image, the union of the marked areas, or a mask.
 
-    σ can only fall below percent agreement. By how much depends on where raters are unsure: where they disagree, it
-    costs nothing; spread evenly, the same mean confidence also makes doubtful what they agree about.
+    Returns
+    -------
+    MaskRatings
 
+    Examples
+    --------
     >>> from manytruths.ratings import sigma
     >>> masks = {"A": [[0, 0, 1, 1, 1, 0]], "B": [[0, 1, 1, 1, 0, 0]]}
     >>> border, even = [[1.0, 0.2, 1.0, 1.0, 0.2, 1.0]], 4.4 / 6
@@ -118,26 +137,26 @@ def mask_ratings(
     declared = None if labels is None else Labels.of(labels)
     coder = Coder([names[i] for i in present], declared, void, foreground == "any")
     given = _by_rater(confidence, [names[i] for i in present])
-    maps = [_map(name, value, inputs.shape, levels) for name, value in given.items()]
-    rows, counts = _count(inputs, [m.codes for m in maps], coder, _inside(region, inputs))
-    found, width = coder.labels(), len(present)
-    decided = coder.table(found)[rows[:, :width]]
+    maps = [_code_map(name, value, inputs.shape, confidence_levels) for name, value in given.items()]
+    rows, counts = _count(inputs, [m.codes for m in maps], coder, _region_mask(region, inputs))
+    known, width = coder.labels(), len(present)
+    decided = coder.table(known)[rows[:, :width]]
     if isinstance(region, str) and region == "union":
-        keep = np.isin(decided, found.marks).any(axis=1)
+        keep = np.isin(decided, known.marks).any(axis=1)
         rows, counts, decided = rows[keep], counts[keep], decided[keep]
     codes = np.full((len(rows), len(names)), MISSING, np.int16)
-    codes[:, present] = _coded(decided)
+    codes[:, present] = _rating_codes(decided)
     sure = np.full(codes.shape, np.nan)
     for k, (i, m) in enumerate(zip(present, maps, strict=bool(maps))):
         sure[:, i] = np.where(codes[:, i] == MISSING, np.nan, m.table[rows[:, width + k]])
     rounded = tuple(name for name, m in zip(given, maps, strict=True) if m.rounded)
-    shown = _numbered(len(rows)), tuple(names), found.names
-    return MaskRatings(*shown, codes, sure, weights=counts, rounded=rounded)
+    axes = _row_names(len(rows)), tuple(names), known.names
+    return MaskRatings(*axes, codes, sure, weights=counts, rounded=rounded)
 
 
 @dataclass(frozen=True)
 class _Map:
-    """A map of confidence as codes of levels."""
+    """A confidence map as codes of levels."""
 
     codes: Rows
     table: Values
@@ -145,14 +164,14 @@ class _Map:
     rounded: bool
 
 
-def _map(rater: str, given: ArrayLike, shape: tuple[int, ...], levels: int | None) -> _Map:
+def _code_map(rater: str, given: ArrayLike, shape: tuple[int, ...], levels: int | None) -> _Map:
     values = np.ma.filled(np.ma.asarray(given, np.float64), np.nan)
     if values.ndim and values.shape != shape:
         raise GridError(
             f"confidence of {rater}: the map is {format_shape(values.shape)} but the masks are "
             f"{format_shape(shape)}; resample it to their grid"
         )
-    values = values / _highest(rater, values, levels)
+    values = values / _highest_level(rater, values, levels)
     known = np.unique(values[~np.isnan(values)])
     rounded = len(known) > MAX_LABELS
     if rounded:
@@ -160,18 +179,18 @@ def _map(rater: str, given: ArrayLike, shape: tuple[int, ...], levels: int | Non
         values = np.rint(values * (MAX_LABELS - 1)) / (MAX_LABELS - 1)
     table = np.full(256, np.nan)
     table[: len(known)] = known
-    # the middle between two levels, so that no level is missed by its last bit
+    # halfway between two levels, so that rounding does not matter
     codes = np.searchsorted((known[1:] + known[:-1]) / 2, values).astype(np.uint8)
     codes = np.where(np.isnan(values), np.uint8(VOID), codes)
     return _Map(codes if codes.ndim else np.full(shape, codes, np.uint8), table, rounded)
 
 
-def _highest(rater: str, values: Values, levels: int | None) -> int:
-    """What values are divided by, after a look at their range."""
+def _highest_level(rater: str, values: Values, levels: int | None) -> int:
+    """The divisor of the values, after a check of their range."""
     known, top = values[~np.isnan(values)], levels or 1
     wrong = known[(known < 0) | (known > top)] if levels is None else known[~np.isin(known, np.arange(top + 1))]
     if wrong.size:
-        wanted = "from 0 to 1; where it has levels, say how many (levels=5)" if levels is None else (
+        wanted = "from 0 to 1; where it has levels, say how many (confidence_levels=5)" if levels is None else (
             f"one of the levels 0 to {top}"
         )  # fmt: skip
         raise InputError(f"confidence of {rater}: got {wrong.flat[0]:g}; it is {wanted}")
@@ -190,7 +209,7 @@ def _by_rater(given: Mapping[str, ArrayLike] | float | None, names: list[str]) -
 
 
 def first_readings(inputs: Inputs) -> Inputs:
-    """Each rater in the first session only, as a table of masks has it."""
+    """The first session of each rater, as a tally has it."""
     nothing = Tally(inputs.columns, Labels((0,)), np.empty((0, len(inputs.columns)), np.uint8), np.empty(0, np.int64))
     return Inputs(
         tuple(inputs.columns[i] for i in nothing.raters),
@@ -198,11 +217,11 @@ def first_readings(inputs: Inputs) -> Inputs:
     )
 
 
-def _inside(region: str | ArrayLike, inputs: Inputs) -> Array | None:
+def _region_mask(region: str | ArrayLike, inputs: Inputs) -> Array | None:
     if isinstance(region, str):
         if region not in ("whole", "union"):
             raise CallError(f"region is 'whole', 'union' or a mask; got {region!r}. For 'modified_background', which "
-                            "has no maps, take ratings_of(tally(masks, region=…))")  # fmt: skip
+                            "has no maps, take ratings_from_tally(tally(masks, region=…))")  # fmt: skip
         return None
     mask = np.asarray(region).astype(bool)
     if mask.shape != inputs.shape:
@@ -211,15 +230,15 @@ def _inside(region: str | ArrayLike, inputs: Inputs) -> Array | None:
 
 
 def _count(inputs: Inputs, maps: list[Rows], coder: Coder, region: Array | None) -> tuple[Rows, Counts]:
-    """Rows of the coder's labels, then levels, each once, and how often each occurs."""
+    """Distinct rows of label codes and confidence levels, and how often each occurs."""
     arrays = [fill_masked(inputs.arrays[i]) for i in inputs.present]
-    parts = list(_parts([*arrays, *maps], len(arrays), coder, region))
+    parts = list(_count_blocks([*arrays, *maps], len(arrays), coder, region))
     if not parts:
         return np.empty((0, len(arrays) + len(maps)), np.uint8), np.empty(0, np.int64)
     return merge_rows(np.concatenate([r for r, _ in parts]), np.concatenate([c for _, c in parts]), MAX_LABELS)
 
 
-def _parts(arrays: list[Array], masks: int, coder: Coder, region: Array | None) -> Iterator[tuple[Rows, Counts]]:
+def _count_blocks(arrays: list[Array], masks: int, coder: Coder, region: Array | None) -> Iterator[tuple[Rows, Counts]]:
     for block in flat_blocks(arrays if region is None else [*arrays, region]):
         starts = run_starts(block)
         lengths = np.diff(starts, append=len(block[0]))
@@ -230,15 +249,15 @@ def _parts(arrays: list[Array], masks: int, coder: Coder, region: Array | None) 
         yield merge_rows(np.vstack([coder.encode(values[:masks]), *values[masks:]]).T, lengths, MAX_LABELS)
 
 
-def _coded(rows: Rows) -> NDArray[np.int16]:
+def _rating_codes(rows: Rows) -> NDArray[np.int16]:
     return np.where(rows == VOID, MISSING, rows.astype(np.int16)).astype(np.int16)
 
 
-def _numbered(count: int) -> tuple[str, ...]:
+def _row_names(count: int) -> tuple[str, ...]:
     return tuple(map(str, range(1, count + 1)))
 
 
-def _constant(confidence: Confidence, names: Sequence[str], codes: NDArray[np.int16]) -> Values:
+def _constant_confidence(confidence: Confidence, names: Sequence[str], codes: NDArray[np.int16]) -> Values:
     if confidence is None:
         return np.full(codes.shape, np.nan)
     by_rater = _by_rater(confidence, list(names))

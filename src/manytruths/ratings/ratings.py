@@ -1,4 +1,4 @@
-"""Ratings: who gave which label to which case, and how sure he was."""
+"""Ratings: which label each rater gave to each case, with their confidence."""
 
 from __future__ import annotations
 
@@ -19,29 +19,48 @@ Kind = Literal["nominal", "ordinal", "numeric"]
 Values = NDArray[np.float64]
 
 MISSING = -1
-"""The code of a rating that was not given."""
+"""Code of a missing rating."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ratings:
-    """A table of ratings, cases by raters.
+    """A table of ratings, cases by raters, as :meth:`of` or :func:`manytruths.read_ratings` makes it.
 
-    ``weights`` says how many items a row stands for: 1 for a case, many for a pattern of a table of masks.
+    Attributes
+    ----------
+    cases : tuple of str
+    raters : tuple of str
+    labels : tuple of str
+        In their order, if they have one.
+    codes : ndarray of int16
+        (cases, raters) positions in ``labels``; −1 for a missing rating.
+    confidence : ndarray of float
+        (cases, raters) from 0 to 1; nan where none was given.
+    kind : {"nominal", "ordinal", "numeric"}
+    reference : ndarray of int16, optional
+        Label of each case in the reference standard; −1 where it is unknown.
+    subjects : tuple of str
+        Subject of each case; by default every case is its own subject.
+    weights : ndarray of int64, optional
+        Number of items that each row stands for: 1 for a case, many for a pattern of masks.
+
+    Examples
+    --------
+    >>> ratings = Ratings.of({"A": [1, 0, 1], "B": [1, 1, None]})
+    >>> ratings.votes
+    array([[0, 2],
+           [1, 1],
+           [0, 1]])
     """
 
     cases: tuple[str, ...]
     raters: tuple[str, ...]
     labels: tuple[str, ...]
-    """In their order, where they have one."""
     codes: NDArray[np.int16]
-    """(cases, raters) positions in ``labels``; −1 where somebody did not rate."""
     confidence: Values
-    """(cases, raters) from 0 to 1; nan where none was given."""
     kind: Kind = "nominal"
     reference: NDArray[np.int16] | None = None
-    """The true label of each case, −1 where it is not known."""
     subjects: tuple[str, ...] = ()
-    """Of each case; by default every case is its own."""
     weights: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
@@ -75,18 +94,37 @@ class Ratings:
         kind: Kind = "nominal",
         reference: Sequence[Hashable] | None = None,
     ) -> Ratings:
-        """Ratings by rater, ``{"A": ["normal", "ill", None]}``, or a table of cases × raters; None and nan are missing.
+        """Make a table of ratings from lists or arrays.
 
-        ``confidence`` is one number for all, one a rater, or a table like the ratings (by rater, where they are).
+        Parameters
+        ----------
+        ratings : mapping or array_like
+            Labels by rater, ``{"A": ["normal", "ill", None]}``, or a table of cases × raters; None and nan are missing.
+        confidence : float, mapping or array_like, optional
+            From 0 to 1: one number for all, one for each rater, or a table of the same layout as the ratings.
+        raters, cases, subjects : sequence of str, optional
+            Names; by default raters and cases are numbered, and every case is its own subject.
+        labels : sequence, optional
+            All labels, in their order; by default those that occur, sorted.
+        kind : {"nominal", "ordinal", "numeric"}
+            Level of measurement of the labels.
+        reference : sequence, optional
+            Label of each case in the reference standard; None where it is unknown.
 
+        Returns
+        -------
+        Ratings
+
+        Examples
+        --------
         >>> Ratings.of({"A": [1, 0, 1], "B": [1, 1, None]})
         <Ratings of 3 cases by 2 raters, labels 0, 1>
         """
-        table, names = _table(ratings, raters)
-        truth = [None] * len(table) if reference is None else list(reference)
-        if len(truth) != len(table):
-            raise CallError(f"the reference has {len(truth)} labels, the ratings {len(table)} cases")
-        known = _labels(table, truth, labels)
+        table, names = _read_rows(ratings, raters)
+        answers = [None] * len(table) if reference is None else list(reference)
+        if len(answers) != len(table):
+            raise CallError(f"the reference has {len(answers)} labels, the ratings {len(table)} cases")
+        known = _find_labels(table, answers, labels)
         place = {label: i for i, label in enumerate(known)}
         codes = np.array([[_code(place, x) for x in row] for row in table], np.int16).reshape(len(table), len(names))
         return cls(
@@ -94,9 +132,9 @@ class Ratings:
             names,
             tuple(map(str, known)),
             codes,
-            _confidence(confidence, names, codes, by_rater=isinstance(ratings, Mapping)),
+            _confidence_table(confidence, names, codes, by_rater=isinstance(ratings, Mapping)),
             kind,
-            None if reference is None else np.array([_code(place, x) for x in truth], np.int16),
+            None if reference is None else np.array([_code(place, x) for x in answers], np.int16),
             tuple(map(str, subjects)) if subjects is not None else (),
         )
 
@@ -109,7 +147,7 @@ class Ratings:
 
     @property
     def items(self) -> NDArray[np.int64]:
-        """How many items each row stands for."""
+        """Number of items that each row stands for."""
         return np.ones(len(self.cases), np.int64) if self.weights is None else self.weights
 
     @cached_property
@@ -119,21 +157,21 @@ class Ratings:
 
     @cached_property
     def rated(self) -> NDArray[np.int64]:
-        """m: how many raters rated each case."""
+        """Number of raters of each case."""
         return np.asarray(self.given.sum(axis=1), np.int64)
 
     @cached_property
     def votes(self) -> NDArray[np.int64]:
-        """(cases, labels): how many raters gave each label."""
+        """(cases, labels): number of raters who gave each label."""
         return np.stack([(self.codes == k).sum(axis=1) for k in range(len(self.labels))], axis=1).astype(np.int64)
 
     @property
     def numbers(self) -> tuple[float, ...]:
-        """The labels as numbers: their own where they are numeric, else their ranks."""
+        """The labels as numbers: their values if they are numeric, otherwise their ranks."""
         return tuple(map(float, self.labels)) if self.kind == "numeric" else tuple(map(float, range(len(self.labels))))
 
     def select(self, cases: ArrayLike | None = None, raters: Sequence[str] | None = None) -> Ratings:
-        """Some of the cases (positions or a boolean each) and raters."""
+        """Some of the cases (positions, or a boolean for each) and raters."""
         rows = np.arange(len(self.cases))[slice(None) if cases is None else np.asarray(cases)]
         columns = np.array([self.position(r) for r in (self.raters if raters is None else raters)], np.intp)
         return replace(
@@ -148,13 +186,13 @@ class Ratings:
         )
 
     def position(self, rater: str) -> int:
-        """Where a rater stands."""
+        """The column of a rater."""
         if rater not in self.raters:
             raise CallError(f"no rater {rater!r}; there are {', '.join(self.raters)}")
         return self.raters.index(rater)
 
     def tally(self) -> Tally:
-        """The same ratings as a table of patterns, for kappa, alpha and their like; no label is background."""
+        """The ratings as a tally, for kappa, alpha and other agreement statistics; no label is background."""
         codes = np.where(self.given, self.codes, VOID).astype(np.uint8)
         if len(self.labels) >= VOID:
             raise CallError(f"kappa and alpha want fewer than {VOID} labels; there are {len(self.labels)}: group them")
@@ -163,7 +201,7 @@ class Ratings:
         return Tally(tuple(map(Column, self.raters)), labels, codes, self.items)
 
 
-def _table(ratings: Any, raters: Sequence[str] | None) -> tuple[list[list[Any]], tuple[str, ...]]:
+def _read_rows(ratings: Any, raters: Sequence[str] | None) -> tuple[list[list[Any]], tuple[str, ...]]:
     if isinstance(ratings, Mapping):
         columns = [list(column) for column in ratings.values()]
         if len({len(c) for c in columns}) > 1:
@@ -179,28 +217,28 @@ def _table(ratings: Any, raters: Sequence[str] | None) -> tuple[list[list[Any]],
     return rows, names
 
 
-def _absent(value: Any) -> bool:
+def _is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float | np.floating) and np.isnan(value))
 
 
-def _labels(table: list[list[Any]], truth: list[Any], labels: Sequence[Hashable] | None) -> list[Any]:
-    met = {x for row in table for x in row if not _absent(x)} | {x for x in truth if not _absent(x)}
+def _find_labels(table: list[list[Any]], answers: list[Any], labels: Sequence[Hashable] | None) -> list[Any]:
+    used = {x for row in table for x in row if not _is_missing(x)} | {x for x in answers if not _is_missing(x)}
     if labels is None:
         try:
-            return sorted(met)
+            return sorted(used)
         except TypeError:
-            return sorted(met, key=str)
-    unknown = met - set(labels)
+            return sorted(used, key=str)
+    unknown = used - set(labels)
     if unknown:
         raise CallError(f"{sorted(map(str, unknown))[0]!r} is no label; labels are {', '.join(map(str, labels))}")
     return list(labels)
 
 
 def _code(place: Mapping[Any, int], value: Any) -> int:
-    return MISSING if _absent(value) else place[value]
+    return MISSING if _is_missing(value) else place[value]
 
 
-def _confidence(given: Any, names: tuple[str, ...], codes: NDArray[np.int16], *, by_rater: bool) -> Values:
+def _confidence_table(given: Any, names: tuple[str, ...], codes: NDArray[np.int16], *, by_rater: bool) -> Values:
     if given is None:
         return np.full(codes.shape, np.nan)
     if isinstance(given, Mapping):

@@ -11,10 +11,9 @@ from ..analyses.agree.case import CaseAgreement, MapOptions, analyse_reading
 from ..analyses.evaluate.case import CaseEvaluation
 from ..analyses.evaluate.case import analyse_reading as evaluate_reading
 from ..analyses.evaluate.marks import EvaluatePlan
-from ..analyses.fuse.fused import Fused
-from ..analyses.fuse.fusing import FusePlan, Fusing, fused
+from ..analyses.fuse.case import CaseFusion, CaseMaps, FusePlan, estimate_case
 from ..io import Location, write_text
-from ..io.ledger import file_digest
+from ..io.checkpoints import file_digest
 from ..study import Case
 from ..study.case import Reading, Sources
 from .case_view import ViewPlan, thumbnail, view_data
@@ -66,7 +65,7 @@ class CaseFindings:
     """What the report needs of a case when its arrays are gone."""
 
     agreement: CaseAgreement
-    fusion: Fused
+    fusion: CaseFusion
     evaluation: CaseEvaluation | None
     view: View
     files: tuple[FileRead, ...]
@@ -75,13 +74,13 @@ class CaseFindings:
 def analyse_case(case: Case, plan: CasePlan) -> CaseFindings:
     """Read the files of a case once, analyse them and make its view."""
     reading = case.read()
-    agreement, fusing = analyse_reading(reading, plan.maps), fused(reading, plan.fuse)
+    agreement, fusing = analyse_reading(reading, plan.maps), estimate_case(reading, plan.fuse)
     view = _make_view(reading, fusing, plan, plan.view) if plan.view is not None else View()
     evaluation = evaluate_reading(reading, plan.evaluate) if plan.evaluate is not None else None
     return CaseFindings(agreement, fusing.kept, evaluation, view, tuple(_files_read(case)))
 
 
-def _make_view(reading: Reading, fusing: Fusing, plan: CasePlan, showing: ViewPlan) -> View:
+def _make_view(reading: Reading, fusing: CaseMaps, plan: CasePlan, showing: ViewPlan) -> View:
     import msgspec
 
     layered = layer_case(reading, fusing, plan.maps, responses=showing.images)

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..charts import best_slice
-from ..charts.overlay import heat_panel
-from ..charts.scaling import Scale, as_bytes, middle
+from ..charts.canvas import Scale, as_bytes, central_range
+from ..charts.overlays import heat_panel
 from ..core.columns import Column
 from ..core.tally import Tally
-from ..io import Grid
+from ..shape.grid import Grid
 from ..study.case import Reading
 from .layers import Layer, LayeredCase
 
@@ -127,7 +127,7 @@ def _coarsen_maps(maps: Sequence[Array], room: float, step: int) -> tuple[int, l
 
 def _image_data(slices: Array, largest: int) -> dict[str, Any]:
     """Every slice as a picture, as large and as good as fits."""
-    ends = middle(slices) if slices.dtype != np.uint8 and slices.dtype.kind != "b" else None
+    ends = central_range(slices) if slices.dtype != np.uint8 and slices.dtype.kind != "b" else None
     longest = max(slices.shape[1:3])
     sides = [side for side in SIDES if side < 2 * longest] or [SIDES[-1]]
     sizes = [(sides[0], 92), *((side, 80) for side in sides)]

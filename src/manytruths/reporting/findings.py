@@ -15,16 +15,16 @@ from ..analyses.agree.case import MapOptions
 from ..analyses.evaluate.evaluate import Evaluation, check_plan, tabulate_evaluation
 from ..analyses.evaluate.marks import EvaluatePlan
 from ..analyses.evaluate.rankings import scores_of
-from ..analyses.fuse.fusing import FusePlan
-from ..analyses.fuse.verb import Fusion, fusion_of
-from ..analyses.plan.topics import Wish
-from ..analyses.plan.verb import Planned, plan
+from ..analyses.fuse.case import FusePlan
+from ..analyses.fuse.fuse import Fusion, tabulate_fusion
+from ..analyses.plan.plan import Plan, compute_plan
+from ..analyses.plan.topics import PlanSettings
 from ..analyses.rank.rank import RankResult, RankSettings, tabulate_ranking
 from ..analyses.summaries import Settings
 from ..core.errors import InputError
 from ..evaluation.ranking.ranking import rank_scores
 from ..fusion.registry import estimator
-from ..io.replacing import replacing
+from ..io.results import replacing
 from ..study import Progress, Study
 from .case_findings import CaseFindings, CasePlan, FileRead, View, analyse_case
 from .case_view import ViewPlan
@@ -72,7 +72,7 @@ class Findings:
     """None where the study has no predictions."""
     ranking: RankResult | None = None
     """None where fewer than two algorithms have scores."""
-    plan: Planned | None = None
+    plan: Plan | None = None
     """Whether more raters would help, with the masks as a pilot; None where that cannot be estimated."""
     views: Mapping[str, View] = field(default_factory=dict)
     files: tuple[FileRead, ...] = ()
@@ -119,7 +119,7 @@ def compute_findings(
     with clock("agreement: tables and intervals"):
         agreement = tabulate_agreement(study, {name: case.agreement for name, case in cases.items()}, settings)
     with clock("consensus: tables and intervals"):
-        fusion = fusion_of(study, {name: case.fusion for name, case in cases.items()}, fusing, all_groups)
+        fusion = tabulate_fusion(study, {name: case.fusion for name, case in cases.items()}, fusing, all_groups)
     evaluation, ranking = None, None
     if evaluating is not None:
         with clock("evaluation: tables and intervals"):
@@ -215,13 +215,13 @@ def _rank_algorithms(evaluation: Evaluation, settings: Settings) -> RankResult |
     return tabulate_ranking(ranking, own, resampled=bool(evaluation.moved.cases))
 
 
-def _plan_more_raters(agreement: Agreement, settings: Settings) -> Planned | None:
+def _plan_more_raters(agreement: Agreement, settings: Settings) -> Plan | None:
     """Whether more raters would help, estimated on the pixels that anybody marked; None where that is impossible."""
     try:
         pilot = agreement.tallies.map(lambda table: table.foreground().restrict("union"))
         raters = max(len(table.raters) for table in pilot.values())
         resamples = min(settings.resamples, MOST_RESAMPLES)
-        wish = Wish(most=min(99, max(15, raters + 2)), seed=settings.seed, resamples=resamples)
-        return plan(wish, pilot, moved=agreement.moved)
+        wish = PlanSettings(max_raters=min(99, max(15, raters + 2)), seed=settings.seed, resamples=resamples)
+        return compute_plan(wish, pilot, moved=agreement.moved)
     except InputError:
         return None

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..analyses.agree.case import MapOptions, ranking_worth
-from ..analyses.fuse.fused import column_of
-from ..analyses.fuse.fusing import Fusing
+from ..analyses.fuse.case import CaseMaps, consensus_column
 from ..core.columns import Column
 from ..core.counting import tally
 from ..core.painting import paint
@@ -52,7 +51,7 @@ class LayeredCase:
         return np.asarray(count_votes(self.table)[self.maps[0]])
 
 
-def layer_case(reading: Reading, fusing: Fusing, plan: MapOptions, *, responses: bool = True) -> LayeredCase:
+def layer_case(reading: Reading, fusing: CaseMaps, plan: MapOptions, *, responses: bool = True) -> LayeredCase:
     """Make the joint table of all masks, its map, and all layers.
 
     Predicted probabilities can reveal as much as the image: they are left out where images are not shown.
@@ -79,10 +78,12 @@ def layer_case(reading: Reading, fusing: Fusing, plan: MapOptions, *, responses:
     return LayeredCase(table, tuple(maps), tuple(layers))
 
 
-def _columns(reading: Reading, fusing: Fusing) -> tuple[dict[Column, Array], dict[Column, Array], dict[Column, Array]]:
+def _columns(
+    reading: Reading, fusing: CaseMaps
+) -> tuple[dict[Column, Array], dict[Column, Array], dict[Column, Array]]:
     """The masks of raters and algorithms, and the reference standards: given ones, then consensus."""
     predictions = {} if reading.case.options.grey else reading.predictions
-    consensus = {column_of(method): array for method, array in fusing.decided.items()}
+    consensus = {consensus_column(method): array for method, array in fusing.decided.items()}
     return dict(reading.masks), predictions, reading.references | consensus
 
 
@@ -118,7 +119,7 @@ def _ranking_layer(reading: Reading, plan: MapOptions) -> Iterator[tuple[Layer, 
 
 
 def _consensus_layers(
-    reading: Reading, fusing: Fusing, table: Tally, codes: Array
+    reading: Reading, fusing: CaseMaps, table: Tally, codes: Array
 ) -> Iterator[tuple[Layer, Array | None]]:
     """Probabilities of the consensus: by pattern where they are constant on patterns, else as maps."""
     whole = isinstance(reading.region, str)

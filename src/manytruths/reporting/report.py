@@ -13,16 +13,13 @@ from urllib.parse import quote
 import manytruths
 
 from ..analyses.files import summary_of
-from ..analyses.fuse.verb import write as write_fusion
-from ..analyses.plan.verb import write as write_plan
 from ..analyses.printing import counted
 from ..analyses.result import Tables, console_or_stdout, open_study
 from ..analyses.rows import Table
 from ..analyses.summaries import Settings
 from ..core.errors import CallError, InputError
 from ..io import write_csv, write_text
-from ..io.replacing import replacing
-from ..io.results import write_summary
+from ..io.results import replacing, write_summary
 from ..io.tables import read_table
 from ..study import Progress, Study
 from ..study.coding import LETTERS, Codes, coded
@@ -273,14 +270,14 @@ def write_tables(findings: Findings, folder: Path, *, pictures: bool = False) ->
     """Write the tables of every command, each in a folder of its name."""
     agreement = findings.agreement
     paths = agreement.write_into(folder / "agree", agreement.map_files, pictures=pictures)
-    paths += write_fusion(findings.fusion, folder / "fuse", pictures=pictures)
+    paths += findings.fusion.write_into(folder / "fuse", findings.fusion.map_files, pictures=pictures)
     if findings.evaluation is not None:
         maps = findings.evaluation.write_maps(folder / "evaluate") if pictures else []
         paths += findings.evaluation.write_into(folder / "evaluate", maps, pictures=pictures)
     if findings.ranking is not None:
         paths += findings.ranking.write_into(folder / "rank", pictures=pictures)
     if findings.plan is not None:
-        paths += write_plan(findings.plan, folder / "plan", pictures=pictures)
+        paths += findings.plan.write_into(folder / "plan", pictures=pictures)
     return paths
 
 

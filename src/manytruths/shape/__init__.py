@@ -1,13 +1,20 @@
-"""What depends on a pixel's neighbours: regions, overlaps, image features."""
+"""Shape: what depends on a pixel's neighbours. Surfaces, boundaries, regions, polygons and image features."""
 
+from .boundaries import BoundaryMatch, find_boundaries, match_boundaries, thin
 from .features import channels, intensity, lightness, local_maximum, michelson_contrast
-from .matching import BoundaryMatch, match_boundaries
-from .overlaps import smaller_out_of_larger, united
-from .polygons import rasterise
-from .regions import Region, regions
-from .surface_summaries import DirectedDistances, SurfaceDistances, rater_tolerance
-from .surfaces import Surface, hausdorff, mean_surface_distance, surface, surface_dice, surface_distances
-from .thinning import boundary_of, thin
+from .polygons import rasterise_polygon
+from .regions import Region, combine_labels, find_regions
+from .surfaces import (
+    DirectedDistances,
+    Surface,
+    SurfaceDistances,
+    extract_surface,
+    hausdorff,
+    mean_surface_distance,
+    rater_tolerance,
+    surface_dice,
+    surface_distances,
+)
 
 __all__ = [
     "BoundaryMatch",
@@ -15,8 +22,11 @@ __all__ = [
     "Region",
     "Surface",
     "SurfaceDistances",
-    "boundary_of",
     "channels",
+    "combine_labels",
+    "extract_surface",
+    "find_boundaries",
+    "find_regions",
     "hausdorff",
     "intensity",
     "lightness",
@@ -24,13 +34,9 @@ __all__ = [
     "match_boundaries",
     "mean_surface_distance",
     "michelson_contrast",
-    "rasterise",
+    "rasterise_polygon",
     "rater_tolerance",
-    "regions",
-    "smaller_out_of_larger",
-    "surface",
     "surface_dice",
     "surface_distances",
     "thin",
-    "united",
 ]

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .thinning import Flags, Indices
+Flags = NDArray[np.bool_]
+Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,16 +51,16 @@ class Reach:
         return owner
 
     def lengths(self, rows: Indices, columns: Indices) -> NDArray[np.float64]:
-        return apart(self.row_at[rows], self.column_at[columns])
+        return pixel_distances(self.row_at[rows], self.column_at[columns])
 
 
-def apart(first: Indices, second: Indices) -> NDArray[np.float64]:
+def pixel_distances(first: Indices, second: Indices) -> NDArray[np.float64]:
     """How far the two pixels of each pair are apart."""
     distances: NDArray[np.float64] = np.sqrt(((first - second) ** 2).sum(axis=1))
     return distances
 
 
-def largest(reach: Reach, start: Indices | None = None) -> Indices:
+def maximum_matching(reach: Reach, start: Indices | None = None) -> Indices:
     """The column of each row in some matching of the most pairs; −1 for a row without one.
 
     ``start`` is a matching to begin with, where one is known. A flow, and not SciPy's ``maximum_bipartite_matching``,
@@ -84,7 +85,7 @@ def largest(reach: Reach, start: Indices | None = None) -> Indices:
     return partner
 
 
-def left_out(reach: Reach, partner: Indices) -> Flags:
+def find_spare_rows(reach: Reach, partner: Indices) -> Flags:
     """Rows that some largest matching leaves without a column; all other rows have one in every largest matching."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import breadth_first_order
@@ -100,27 +101,27 @@ def left_out(reach: Reach, partner: Indices) -> Flags:
     return out[:-1]
 
 
-def shortest(reach: Reach, partner: Indices) -> Indices:
+def shortest_matching(reach: Reach, partner: Indices) -> Indices:
     """The column of each row, or −1, in a matching of the smallest total distance among those of the most pairs."""
-    out, rows = left_out(reach, partner), reach.rows
-    found = chosen(reach, out)
+    out, rows = find_spare_rows(reach, partner), reach.rows
+    matching = choose_columns(reach, out)
     contested = np.zeros(reach.width, bool)
     contested[reach.columns[out[rows]]] = True
     edges = np.flatnonzero(~out[rows] & ~contested[reach.columns])
     at, to = rows[edges], reach.columns[edges]
     best = _assigned(at, to, reach.lengths(at, to))
-    found[at[best]] = to[best]
-    return found
+    matching[at[best]] = to[best]
+    return matching
 
 
-def chosen(reach: Reach, rows: Flags) -> Indices:
+def choose_columns(reach: Reach, rows: Flags) -> Indices:
     """For rows that may be left out, the columns of those that the smallest total distance takes; −1 elsewhere."""
-    found, at = np.full(reach.height, -1), reach.rows
+    matching, at = np.full(reach.height, -1), reach.rows
     edges = np.flatnonzero(rows[at])
     at, to = at[edges], reach.columns[edges]
     best = _assigned(to, at, reach.lengths(at, to))
-    found[at[best]] = to[best]
-    return found
+    matching[at[best]] = to[best]
+    return matching
 
 
 def _assigned(agents: Indices, tasks: Indices, lengths: NDArray[np.float64]) -> Indices:

@@ -85,7 +85,7 @@ class Contour:
     >>> contour = Contour(start, np.ones((9, 9), bool))
     >>> for _ in range(40):
     ...     contour.follow()
-    ...     contour.step(np.where(wanted.ravel()[contour.band], 5.0, -5.0), price=1.0)
+    ...     contour.step(np.where(wanted.ravel()[contour.band], 5.0, -5.0), penalty=1.0)
     >>> bool((contour.hard == wanted).all())
     True
     """
@@ -123,10 +123,10 @@ class Contour:
         slopes = self._slopes((self._phi[self._band] > 0).astype(np.float64))
         return float(_size(slopes).sum())
 
-    def step(self, pressure: Values, price: float) -> None:
-        """Move by r (``pressure``, of every item of the band) and λ (``price``)."""
+    def step(self, pressure: Values, penalty: float) -> None:
+        """Move by r (``pressure``, of every item of the band) and λ (``penalty``)."""
         phi = self._phi[self._band]
-        speed = np.clip((pressure + price * self._curvature(phi)) / max(price, 1.0), -1, 1)
+        speed = np.clip((pressure + penalty * self._curvature(phi)) / max(penalty, 1.0), -1, 1)
         moving = 0.5 + 0.5 * np.cos(np.pi * np.minimum(np.abs(phi) / REACH, 1))
         self._phi[self._band] = np.clip(self._pulled(phi + self._time * moving * speed), -FAR, FAR)
 

@@ -27,31 +27,47 @@ FIFTH = 5
 """Steps of a pixel to which pycocotools rounds."""
 SHORT = 128
 """Pixels of a run that are filled one by one, which is quicker for many short runs."""
-MOST_CROSSINGS = 1 << 22
+MAX_CROSSINGS = 1 << 22
 """Of rows and edges that are held at a time."""
-MOST_STEPS = 1 << 23
+MAX_STEPS = 1 << 23
 """Of a walk along a ring: a million and a half pixels."""
 LARGEST = 1e7
 """Coordinates beyond are no pixels of any image."""
 
 
-def rasterise(rings: Sequence[ArrayLike], shape: tuple[int, int], rule: Rule = "centre") -> NDArray[np.bool_]:
-    """The pixels of a polygon of one or more rings, on an image of (height, width).
+def rasterise_polygon(rings: Sequence[ArrayLike], shape: tuple[int, int], rule: Rule = "centre") -> NDArray[np.bool_]:
+    """Rasterise a polygon of one or more rings.
+
+    Coordinates are (x, y) with 0 at the left and upper edge of the first pixel, so that its centre is (½, ½). A pixel
+    belongs to a polygon where its centre does, by the even-odd rule over all its rings.
 
     Parameters
     ----------
-    rings
+    rings : sequence of array_like
         Each (points, 2) of x and y, closed by itself; holes and further parts are rings like any other.
-    rule
-        ``"centre"``, ``"inclusive"`` or ``"coco"``.
+    shape : tuple of int
+        Height and width of the image.
+    rule : {"centre", "inclusive", "coco"}
+        ``"centre"``: of centres on an edge, those on right and upper edges belong, so that polygons that share an edge
+        share no pixel. ``"inclusive"``: all of them belong, for outlines drawn through pixel centres. ``"coco"``: as
+        pycocotools does.
 
-    >>> rasterise([[(0, 0), (3, 0), (3, 2), (0, 2)], [(1, 0), (2, 0), (2, 1), (1, 1)]], (3, 4)).astype(int)
+    Returns
+    -------
+    numpy.ndarray
+        The mask, as booleans.
+
+    Examples
+    --------
+    >>> import manytruths as mt
+    >>> rings = [[(0, 0), (3, 0), (3, 2), (0, 2)], [(1, 0), (2, 0), (2, 1), (1, 1)]]
+    >>> mt.rasterise_polygon(rings, (3, 4)).astype(int)
     array([[1, 0, 1, 0],
            [1, 1, 1, 0],
            [0, 0, 0, 0]])
     """
     height, width = shape
-    points = [ring_of(ring, k) for k, ring in enumerate(rings)]
+    points = [check_ring(ring, k) for k, ring in enumerate(rings)]
     mask = np.zeros((height, width), bool)
     if rule == "coco":
         for ring in points:
@@ -61,7 +77,7 @@ def rasterise(rings: Sequence[ArrayLike], shape: tuple[int, int], rule: Rule = "
         raise CallError(f"rule is 'centre', 'inclusive' or 'coco'; got {rule!r}")
     if points and height and width:
         starts, ends = _edges(points)
-        step = max(1, MOST_CROSSINGS // len(starts))
+        step = max(1, MAX_CROSSINGS // len(starts))
         for top in range(0, height, step):
             band = top, min(height, top + step)
             _fill(mask.reshape(-1), _crossings(starts, ends, band, width), width)
@@ -70,13 +86,13 @@ def rasterise(rings: Sequence[ArrayLike], shape: tuple[int, int], rule: Rule = "
     return mask
 
 
-def ring_of(ring: ArrayLike, number: int = 0) -> Points:
-    """(points, 2) in 64 bits, once it is sure that it is a ring."""
+def check_ring(ring: ArrayLike, number: int = 0) -> Points:
+    """The ring as (points, 2) in 64 bits; raises where it is not a ring."""
     points = np.asarray(ring, np.float64)
     if points.ndim != 2 or points.shape[1] != 2:
-        raise InputError(f"ring {number} is {points.shape}; wanted are (points, 2) of x and y")
+        raise InputError(f"ring {number} is {points.shape}; it must be (points, 2) of x and y")
     if len(points) < 3:
-        raise InputError(f"ring {number} has {len(points)} points; an area needs three at least")
+        raise InputError(f"ring {number} has {len(points)} points; an area needs at least three")
     if not (np.abs(points) <= LARGEST).all():
         raise InputError(f"ring {number} has coordinates that are not finite, or beyond {LARGEST:g}; draw it again")
     return points
@@ -141,7 +157,7 @@ def _coco(ring: Points, height: int, width: int) -> NDArray[np.bool_]:
     """As pycocotools: walk the edges in fifths of a pixel, and turn over at every column's boundary that is met."""
     corners = np.trunc(FIFTH * ring + 0.5).astype(np.int64)
     steps = int(np.abs(np.diff(corners, axis=0, append=corners[:1])).max(axis=1).sum())
-    if steps > MOST_STEPS:
+    if steps > MAX_STEPS:
         raise InputError(
             f"its edges are {steps // FIFTH} pixels long in all, too long for the rule 'coco'; use another"
         )

@@ -42,13 +42,13 @@ def squared_distances(of: Cells, to: Cells, spacing: Values, tree: Callable[[], 
     volume = float(np.prod(shape, dtype=np.float64))
     if len(of) < FEW or volume > SPARSE * len(of):
         return _by_tree(of, to, spacing, tree())
-    found = _by_columns(of - low, to - low, shape.tolist(), spacing)
-    far = np.flatnonzero(np.isinf(found))
+    distances = _by_columns(of - low, to - low, shape.tolist(), spacing)
+    far = np.flatnonzero(np.isinf(distances))
     if volume < CROWDED * len(far):
-        found[far] = _by_transform(of[far] - low, to - low, shape.tolist(), spacing)
+        distances[far] = _by_transform(of[far] - low, to - low, shape.tolist(), spacing)
     elif len(far):
-        found[far] = _by_tree(of[far], to, spacing, tree())
-    return found
+        distances[far] = _by_tree(of[far], to, spacing, tree())
+    return distances
 
 
 def _by_tree(of: Cells, to: Cells, spacing: Values, tree: Any) -> Values:
@@ -86,9 +86,9 @@ def _by_columns(of: Cells, to: Cells, shape: Sequence[int], spacing: Values) -> 
     """Squared distances, infinite where they are larger than the reach."""
     reach = min(REACH[len(shape)] * float(np.exp(np.log(spacing[1:]).mean())), (NONE - 1) * float(spacing[0]))
     near = np.flatnonzero(_squares(_outside(of, to), spacing) <= reach**2)
-    found = np.full(len(of), np.inf)
+    distances = np.full(len(of), np.inf)
     if not len(near):
-        return found
+        return distances
     pad = [min(int(reach / s), n - 1) for s, n in zip(spacing[1:], shape[1:], strict=True)]
     # what is over the edge of a row or plane is the margin of the one before or after it
     padded = [shape[0], *(n + p for n, p in zip(shape[1:], pad, strict=True))]
@@ -97,8 +97,8 @@ def _by_columns(of: Cells, to: Cells, shape: Sequence[int], spacing: Values) -> 
     steps = np.full(margin + int(np.prod(padded)) + margin, NONE, np.uint8)
     _sweep(steps[margin : len(steps) - margin].reshape(padded), _flat(to, padded))
     squares = np.append((np.arange(NONE) * spacing[0]) ** 2, np.inf)
-    found[near] = _search(steps, _flat(of[near], padded), rings, squares, reach)
-    return found
+    distances[near] = _search(steps, _flat(of[near], padded), rings, squares, reach)
+    return distances
 
 
 def _outside(of: Cells, to: Cells) -> Cells:
@@ -142,19 +142,19 @@ def _search(
     steps: NDArray[np.uint8], place: NDArray[np.intp], rings: Sequence[_Ring], squares: Values, reach: float
 ) -> Values:
     """The least square over all rings; a place is done when the next ring is no nearer than its best."""
-    found = np.full(len(place), np.inf)
+    distances = np.full(len(place), np.inf)
     who, best = np.arange(len(place)), np.full(len(place), np.inf)
     for ring in rings:
         left = best > ring.square
         if np.count_nonzero(left) < 0.9 * len(left):
-            found[who[~left]] = best[~left]
+            distances[who[~left]] = best[~left]
             who, place, best = who[left], place[left], best[left]
         if not len(who):
-            return found
+            return distances
         nearest = steps[ring.starts[0] :].take(place)
         for start in ring.starts[1:]:
             np.minimum(nearest, steps[start:].take(place), out=nearest)
         np.minimum(best, squares[nearest] + ring.square, out=best)
     done = best <= reach**2
-    found[who[done]] = best[done]
-    return found
+    distances[who[done]] = best[done]
+    return distances

@@ -1,4 +1,4 @@
-"""How far the outlines of two masks are apart: Hausdorff, 95% Hausdorff, mean surface distance, surface Dice.
+"""Surfaces of masks, and the distances between two of them: Hausdorff, 95% Hausdorff, mean, surface Dice.
 
 What counts as the surface of a mask ::
 
@@ -9,14 +9,17 @@ What counts as the surface of a mask ::
                 (as MedPy and MONAI have it)
 
 Whatever lies outside of the image is not marked. Distances are in the units of the spacing (mm), without one in pixels.
+With d the distance of an element of one surface to the nearest element of the other, and s its size ::
 
-Nikolov S et al. Clinically applicable segmentation of head and neck anatomy for radiotherapy. J Med Internet Res
-2021;23:e26151. doi:10.2196/26151
+    percentile p    the smallest distance at which Σ s of the elements so near reaches p% of Σ s
+    Hausdorff       the larger of the two directions' largest distances; of their percentiles, the robust one (HD95)
+    mean            Σ s d / Σ s over the elements of both surfaces together (ASSD)
+    surface Dice    Σ s of the elements of both surfaces that are within a tolerance / Σ s of all of them
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -25,9 +28,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import CallError, GridError, LabelError
+from ..core.undefined import Undefined
 from .surface_elements import element_sizes
 from .surface_search import Cells, Values, squared_distances
-from .surface_summaries import DirectedDistances, SurfaceDistances, summed, undefined
 
 Definition = Literal["elements", "pixels"]
 
@@ -37,27 +40,37 @@ ONE_NOTHING = "one_empty"
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """The surface of one mask: made once by :func:`surface`, compared with many."""
+    """The surface of one mask: made once by :func:`extract_surface`, compared with many.
+
+    Attributes
+    ----------
+    cells : numpy.ndarray
+        (n, axes): the pixel of each element; with the definition "elements", the last pixel of its cell.
+    sizes : numpy.ndarray
+        Length or area of each element.
+    spacing : tuple of float
+        Sides of a pixel.
+    shape : tuple of int
+        Shape of the mask.
+    definition : {"elements", "pixels"}
+        What counts as the surface.
+    """
 
     cells: Cells
-    """(n, axes): the pixel of each element; with the definition "elements", the last pixel of its cell."""
     sizes: Values
-    """The length or area of each element."""
     spacing: tuple[float, ...]
-    """The sides of a pixel."""
     shape: tuple[int, ...]
-    """The size of the mask."""
     definition: Definition = "elements"
 
     def __repr__(self) -> str:
-        return f"<Surface of a {_size(self.shape)} mask: {len(self.cells):,} {self.definition}>"
+        return f"<Surface of a {_format_shape(self.shape)} mask: {len(self.cells):,} {self.definition}>"
 
     def __len__(self) -> int:
         return len(self.cells)
 
     @property
     def points(self) -> Values:
-        """(n, axes): where the elements are, the centre of the first pixel being 0."""
+        """(n, axes): positions of the elements, the centre of the first pixel being 0."""
         middle = 0.5 if self.definition == "elements" else 0.0
         return np.asarray((self.cells - middle) * self.spacing, np.float64)
 
@@ -74,16 +87,41 @@ class Surface:
         return cKDTree(self.cells * self.sides, leafsize=32, compact_nodes=False, balanced_tree=False)
 
 
-def surface(mask: ArrayLike, spacing: Sequence[float] | None = None, *, definition: Definition = "elements") -> Surface:
-    """The surface of a mask of two or three axes, marked where it is not 0.
+def extract_surface(
+    mask: ArrayLike, spacing: Sequence[float] | None = None, *, definition: Definition = "elements"
+) -> Surface:
+    """Extract the surface of a mask of two or three axes, marked where it is not 0.
 
-    >>> found = surface([[0, 0, 0], [0, 1, 0], [0, 0, 0]])
-    >>> len(found), float(found.sizes.sum().round(6))
+    Parameters
+    ----------
+    mask : array_like
+        The mask.
+    spacing : sequence of float, optional
+        Size of a pixel along each axis; by default 1.
+    definition : {"elements", "pixels"}
+        ``"elements"``: cells of neighbouring pixels through which the surface runs, as large as the marching-cubes
+        surface in them. ``"pixels"``: marked pixels beside unmarked ones, all of size 1.
+
+    Returns
+    -------
+    Surface
+        The elements of the surface.
+
+    References
+    ----------
+    Lorensen WE, Cline HE. Marching cubes: a high resolution 3D surface construction algorithm. SIGGRAPH Comput Graph
+    1987;21:163–169. doi:10.1145/37402.37422
+
+    Examples
+    --------
+    >>> import manytruths as mt
+    >>> surface = mt.extract_surface([[0, 0, 0], [0, 1, 0], [0, 0, 0]])
+    >>> len(surface), float(surface.sizes.sum().round(6))
     (4, 2.828427)
     """
     if definition not in get_args(Definition):
         raise CallError(f"a surface is of {' or '.join(get_args(Definition))}; got definition={definition!r}")
-    values = _whole_numbers(mask)
+    values = _check_mask(mask)
     sides = _sides(spacing, values.ndim)
     low, part = _cut_out(values)
     if definition == "pixels":
@@ -105,12 +143,31 @@ def surface_distances(
     *,
     definition: Definition | None = None,
 ) -> SurfaceDistances:
-    """The distances between two surfaces, given as masks or, made before, as surfaces.
+    """Compute the distances between the surfaces of two masks.
 
-    A surface brings its spacing and definition along; two masks have the spacing given, by default 1 pixel, and the
-    definition given, by default "elements".
+    Parameters
+    ----------
+    a, b : array_like or Surface
+        Masks, or surfaces made before. A surface brings its spacing and definition along.
+    spacing : sequence of float, optional
+        Size of a pixel along each axis; by default 1.
+    definition : {"elements", "pixels"}, optional
+        What counts as the surface, see :func:`extract_surface`; by default ``"elements"``.
 
-    >>> surface_distances([[1, 1, 0, 0, 0]], [[1, 1, 1, 1, 0]])
+    Returns
+    -------
+    SurfaceDistances
+        The distances in both directions, from which every number follows.
+
+    References
+    ----------
+    Nikolov S et al. Clinically applicable segmentation of head and neck anatomy for radiotherapy. J Med Internet Res
+    2021;23:e26151. doi:10.2196/26151
+
+    Examples
+    --------
+    >>> import manytruths as mt
+    >>> mt.surface_distances([[1, 1, 0, 0, 0]], [[1, 1, 1, 1, 0]])
     <SurfaceDistances: Hausdorff 2, 95% 2, mean 0.353553>
     """
     known = next((x for x in (a, b) if isinstance(x, Surface)), None)
@@ -118,11 +175,12 @@ def surface_distances(
         spacing = known.spacing if spacing is None else spacing
         definition = definition or known.definition
     first, second = (
-        x if isinstance(x, Surface) else surface(x, spacing, definition=definition or "elements") for x in (a, b)
+        x if isinstance(x, Surface) else extract_surface(x, spacing, definition=definition or "elements")
+        for x in (a, b)
     )
-    _comparable(first, second)
+    _check_comparable(first, second)
     if not len(first) or not len(second):
-        nothing = undefined(ONE_NOTHING if len(first) or len(second) else NOTHING)
+        nothing = no_distances(ONE_NOTHING if len(first) or len(second) else NOTHING)
         return SurfaceDistances(nothing, nothing)
     return SurfaceDistances(_directed(first, second), _directed(second, first))
 
@@ -132,15 +190,39 @@ def hausdorff(
     b: ArrayLike | Surface,
     spacing: Sequence[float] | None = None,
     *,
-    percent: float = 100,
+    percentile: float = 100,
     definition: Definition | None = None,
 ) -> float:
-    """Hausdorff's distance of two masks' surfaces; with ``percent=95`` the 95% Hausdorff distance.
+    """Hausdorff distance between the surfaces of two masks.
 
-    >>> hausdorff([[1, 1, 0, 0, 0]], [[1, 1, 1, 1, 0]], spacing=(1, 0.5))
+    Parameters
+    ----------
+    a, b : array_like or Surface
+        Masks, or surfaces made before.
+    spacing : sequence of float, optional
+        Size of a pixel along each axis; by default 1.
+    percentile : float
+        100 for the largest distance, 95 for the 95% Hausdorff distance.
+    definition : {"elements", "pixels"}, optional
+        What counts as the surface, see :func:`extract_surface`.
+
+    Returns
+    -------
+    float
+        The distance, or :class:`Undefined` where one of the masks, or both, are empty.
+
+    References
+    ----------
+    Huttenlocher DP, Klanderman GA, Rucklidge WJ. Comparing images using the Hausdorff distance. IEEE Trans Pattern Anal
+    Mach Intell 1993;15:850–863. doi:10.1109/34.232073
+
+    Examples
+    --------
+    >>> import manytruths as mt
+    >>> mt.hausdorff([[1, 1, 0, 0, 0]], [[1, 1, 1, 1, 0]], spacing=(1, 0.5))
     1.0
     """
-    return surface_distances(a, b, spacing, definition=definition).hausdorff(percent)
+    return surface_distances(a, b, spacing, definition=definition).hausdorff(percentile)
 
 
 def mean_surface_distance(
@@ -150,9 +232,26 @@ def mean_surface_distance(
     *,
     definition: Definition | None = None,
 ) -> float:
-    """The mean distance over both masks' surfaces together.
+    """Mean distance over the surfaces of two masks together (ASSD).
 
-    >>> mean_surface_distance([[1, 1, 0, 0, 0]], [[1, 1, 0, 0, 0]])
+    Parameters
+    ----------
+    a, b : array_like or Surface
+        Masks, or surfaces made before.
+    spacing : sequence of float, optional
+        Size of a pixel along each axis; by default 1.
+    definition : {"elements", "pixels"}, optional
+        What counts as the surface, see :func:`extract_surface`.
+
+    Returns
+    -------
+    float
+        The mean distance, or :class:`Undefined` where one of the masks, or both, are empty.
+
+    Examples
+    --------
+    >>> import manytruths as mt
+    >>> mt.mean_surface_distance([[1, 1, 0, 0, 0]], [[1, 1, 0, 0, 0]])
     0.0
     """
     return surface_distances(a, b, spacing, definition=definition).mean()
@@ -166,9 +265,33 @@ def surface_dice(
     *,
     definition: Definition | None = None,
 ) -> float:
-    """The share of both masks' surfaces that is within a tolerance of the other.
+    """Surface Dice: the share of two masks' surfaces that lies within a tolerance of the other.
 
-    >>> surface_dice([[1, 1, 0, 0, 0]], [[1, 1, 1, 1, 0]], tolerance=2)
+    Parameters
+    ----------
+    a, b : array_like or Surface
+        Masks, or surfaces made before.
+    tolerance : float
+        Distance up to which surfaces count as equal, in the units of the spacing; see :func:`rater_tolerance`.
+    spacing : sequence of float, optional
+        Size of a pixel along each axis; by default 1.
+    definition : {"elements", "pixels"}, optional
+        What counts as the surface, see :func:`extract_surface`.
+
+    Returns
+    -------
+    float
+        The share, or :class:`Undefined` where one of the masks, or both, are empty.
+
+    References
+    ----------
+    Nikolov S et al. Clinically applicable segmentation of head and neck anatomy for radiotherapy. J Med Internet Res
+    2021;23:e26151. doi:10.2196/26151
+
+    Examples
+    --------
+    >>> import manytruths as mt
+    >>> mt.surface_dice([[1, 1, 0, 0, 0]], [[1, 1, 1, 1, 0]], tolerance=2)
     1.0
     """
     return surface_distances(a, b, spacing, definition=definition).dice(tolerance)
@@ -176,14 +299,14 @@ def surface_dice(
 
 def _directed(of: Surface, to: Surface) -> DirectedDistances:
     squares = squared_distances(of.cells, to.cells, of.sides, lambda: to.tree)
-    found = summed(squares, of.sizes)
-    return DirectedDistances(np.sqrt(found.distances) * of.spacing[0], found.sizes)
+    squared = sum_by_distance(squares, of.sizes)
+    return DirectedDistances(np.sqrt(squared.distances) * of.spacing[0], squared.sizes)
 
 
-def _comparable(a: Surface, b: Surface) -> None:
+def _check_comparable(a: Surface, b: Surface) -> None:
     if a.shape != b.shape:
         raise GridError(
-            f"one mask is {_size(a.shape)} and the other {_size(b.shape)}; resample one of them to the other's grid"
+            f"a is {_format_shape(a.shape)} and b is {_format_shape(b.shape)}; resample one of them to the other's grid"
         )
     if a.spacing != b.spacing:
         raise GridError(f"one surface has the spacing {a.spacing}, the other {b.spacing}; give both masks the same")
@@ -194,7 +317,7 @@ def _comparable(a: Surface, b: Surface) -> None:
 # -- from a mask to its elements ---------------------------------------------------------------
 
 
-def _whole_numbers(mask: ArrayLike) -> NDArray[Any]:
+def _check_mask(mask: ArrayLike) -> NDArray[Any]:
     values = np.asarray(np.ma.filled(mask, 0))  # hidden items are not marked
     if values.ndim not in (2, 3):
         raise CallError(f"a surface is of a mask with 2 or 3 axes; got an array with {values.ndim}, {values.shape}")
@@ -207,7 +330,7 @@ def _whole_numbers(mask: ArrayLike) -> NDArray[Any]:
     return values
 
 
-def _size(shape: Sequence[int]) -> str:
+def _format_shape(shape: Sequence[int]) -> str:
     return "×".join(map(str, shape))
 
 
@@ -250,3 +373,153 @@ def _border(part: NDArray[np.uint8]) -> NDArray[np.bool_]:
         for side in (slice(None, -2), slice(2, None)):
             all_around &= part[(*inner[:axis], side, *inner[axis + 1 :])]
     return np.asarray(part[inner] != all_around)
+
+
+ROUNDING = 1e-9
+"""A distance that exceeds a tolerance by no more than this share is rounding (3 × 0.1 > 0.3) and within it."""
+TIE = 1e-12
+"""The same of a sum of sizes and the share that it should reach, and of two distances that are one."""
+
+
+@dataclass(frozen=True, eq=False)
+class DirectedDistances:
+    """From the elements of one surface to the other: distinct distances in rising order, with the size at each."""
+
+    distances: Values
+    sizes: Values
+    undefined: str = ""
+    """Why there are none, where there are none."""
+
+    @property
+    def size(self) -> float:
+        """Length or area of the surface."""
+        return float(self.sizes.sum())
+
+    def mean(self) -> float:
+        """Mean distance, weighted by size."""
+        if self.undefined:
+            return Undefined(self.undefined)
+        return float(self.distances @ self.sizes / self.size)
+
+    def percentile(self, percentile: float) -> float:
+        """The smallest distance within which that percentage of the surface lies."""
+        if not 0 <= percentile <= 100:
+            raise CallError(f"a percentile is from 0 to 100; got {percentile!r}")
+        if self.undefined:
+            return Undefined(self.undefined)
+        if percentile == 100:
+            return float(self.distances[-1])
+        reached = np.cumsum(self.sizes)
+        return float(self.distances[np.searchsorted(reached, percentile / 100 * reached[-1] * (1 - TIE))])
+
+    def within(self, tolerance: float) -> float:
+        """Share of the surface that is no further off than the tolerance."""
+        near = self.size_within(tolerance)
+        return Undefined(self.undefined) if self.undefined else near / self.size
+
+    def size_within(self, tolerance: float) -> float:
+        """Size of the surface that is no further off than the tolerance."""
+        if not tolerance >= 0:
+            raise CallError(f"a tolerance is a distance, 0 or larger; got {tolerance!r}")
+        count = np.searchsorted(self.distances, tolerance * (1 + ROUNDING), side="right")
+        return float(self.sizes[:count].sum())
+
+
+@dataclass(frozen=True, eq=False)
+class SurfaceDistances:
+    """The distances between the surfaces of two masks, in both directions.
+
+    Small: masks are no longer needed. Every number is :class:`Undefined` where one of the two masks, or both, are
+    empty.
+
+    Attributes
+    ----------
+    a_to_b, b_to_a : DirectedDistances
+        Distances from the elements of one surface to the other.
+    """
+
+    a_to_b: DirectedDistances
+    b_to_a: DirectedDistances
+
+    def __repr__(self) -> str:
+        if self.undefined:
+            return f"<SurfaceDistances: {Undefined(self.undefined).reason}>"
+        figures = f"Hausdorff {self.hausdorff():.6g}, 95% {self.hausdorff(95):.6g}, mean {self.mean():.6g}"
+        return f"<SurfaceDistances: {figures}>"
+
+    @property
+    def undefined(self) -> str:
+        """Code of the reason why there are no distances; empty where there are."""
+        return self.a_to_b.undefined
+
+    def hausdorff(self, percentile: float = 100) -> float:
+        """The larger of the two directions' percentiles: the Hausdorff distance, or with 95 the 95% Hausdorff distance.
+
+        MedPy takes the 95% of both directions together, and it and MONAI interpolate: theirs can differ from this one.
+        """
+        both = [self.a_to_b.percentile(percentile), self.b_to_a.percentile(percentile)]
+        return max(both) if not self.undefined else both[0]
+
+    def mean(self) -> float:
+        """Mean distance over both surfaces together."""
+        if self.undefined:
+            return Undefined(self.undefined)
+        both = (self.a_to_b, self.b_to_a)
+        return float(sum(one.distances @ one.sizes for one in both) / sum(one.size for one in both))
+
+    def dice(self, tolerance: float) -> float:
+        """Share of both surfaces together that is within the tolerance of the other."""
+        near = self.a_to_b.size_within(tolerance) + self.b_to_a.size_within(tolerance)
+        return Undefined(self.undefined) if self.undefined else near / (self.a_to_b.size + self.b_to_a.size)
+
+
+def rater_tolerance(distances: Iterable[SurfaceDistances], percentile: float = 95) -> float:
+    """Tolerance that raters need among themselves: a percentile of all distances between their surfaces.
+
+    Pooled over the pairs given and both directions, weighted by size; pairs in which one rater marked nothing have no
+    distances, and do not count.
+
+    Parameters
+    ----------
+    distances : iterable of SurfaceDistances
+        One per pair of raters.
+    percentile : float
+        Which percentile, from 0 to 100.
+
+    Returns
+    -------
+    float
+        The tolerance, or :class:`Undefined` where no pair has distances.
+
+    References
+    ----------
+    Nikolov S et al. Clinically applicable segmentation of head and neck anatomy for radiotherapy. J Med Internet Res
+    2021;23:e26151. doi:10.2196/26151
+
+    Examples
+    --------
+    >>> import manytruths as mt
+    >>> mt.rater_tolerance([mt.surface_distances([[1, 1, 0, 0, 0]], [[1, 1, 1, 1, 0]])])
+    2.0
+    """
+    return _pool_distances(distances).percentile(percentile)
+
+
+def _pool_distances(pairs: Iterable[SurfaceDistances]) -> DirectedDistances:
+    parts = [part for pair in pairs if not pair.undefined for part in (pair.a_to_b, pair.b_to_a)]
+    if not parts:
+        return no_distances("no_two_surfaces")
+    return sum_by_distance(np.concatenate([p.distances for p in parts]), np.concatenate([p.sizes for p in parts]))
+
+
+def sum_by_distance(distances: Values, sizes: Values) -> DirectedDistances:
+    """Elements put together by distance; distances that differ by rounding are one."""
+    distinct = np.unique(distances)
+    distinct = distinct[np.append(True, np.diff(distinct) > TIE * distinct[1:])]
+    where = np.searchsorted(distinct, distances, side="right") - 1
+    return DirectedDistances(distinct, np.asarray(np.bincount(where, sizes), np.float64))
+
+
+def no_distances(code: str) -> DirectedDistances:
+    """No distances, by the code given."""
+    return DirectedDistances(np.empty(0), np.empty(0), code)

@@ -31,7 +31,7 @@ def wave(random: np.random.Generator, roughness: float = 3.0) -> Curve:
     return np.asarray((weight * (even * np.cos(order * ANGLES) + odd * np.sin(order * ANGLES))).sum(axis=0))
 
 
-def at(angle: Points, curve: Curve) -> Points:
+def at_angle(angle: Points, curve: Curve) -> Points:
     """A curve's values at any angles."""
     return np.asarray(np.interp(angle.ravel(), ANGLES, curve).reshape(angle.shape))
 
@@ -66,7 +66,7 @@ class Pose:
 
     @property
     def steepness(self) -> Curve:
-        """By how much the radius grows along the normal, at each angle."""
+        """Growth of the radius along the normal, at each angle."""
         return np.asarray(np.hypot(np.sin(ANGLES) / self.short, np.cos(ANGLES) / self.long))
 
 
@@ -83,8 +83,8 @@ class Wall:
 
     def depth(self, angle: Points, radius: Points) -> Points:
         """0 at the endocardium, 1 at the epicardium."""
-        endo = at(angle, self.endo)
-        return (radius - endo) / (at(angle, self.epi) - endo)
+        endo = at_angle(angle, self.endo)
+        return (radius - endo) / (at_angle(angle, self.epi) - endo)
 
     def reach(self, angle: Points) -> Points:
         """How far the wall is open at an angle: 1, and towards its ends 0."""

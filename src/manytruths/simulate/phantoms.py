@@ -1,25 +1,28 @@
-"""A phantom: an image like a colposcopy, in which every lesion has a known outline."""
+"""Phantoms: images like a colposcopy, in which every lesion has a known outline.
+
+A lit disc of pink tissue, on which lesions are paler; the worse the histology, the easier they are to see.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import CallError
-from .randomness import Field, generator
-from .tissue import Image, paint
+from .randomness import Field, generator, smooth_noise
 
 Mask = NDArray[np.bool_]
 Angles = NDArray[np.float64]
-
+Image = NDArray[np.uint8]
+Colours = NDArray[np.float64]
 SMALLEST = 32
-"""Pixels; below that a lesion has no outline to speak of."""
-
+"""Pixels along a side; in smaller images a lesion has hardly an outline."""
 GROUPS = {"Negative": (0.08, 0.25), "CIN1": (0.25, 0.45), "CIN2": (0.45, 0.70), "CIN3": (0.70, 1.0)}
-"""How visible the worst lesion of a phantom is, from and to, by histology."""
+"""Range of the visibility of the worst lesion of a phantom, by histology."""
+PINK, PALE, DARK, NIGHT = (206.0, 122.0, 116.0), (244.0, 226.0, 214.0), (96.0, 32.0, 36.0), (10.0, 8.0, 9.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +32,7 @@ class Lesion:
     distance: Field
     """Signed distance to the outline in pixels: below 0 inside, above 0 outside."""
     visibility: float
-    """From 0 (as good as invisible) to 1 (nobody could overlook it)."""
+    """From 0 (nearly invisible) to 1 (cannot be overlooked)."""
     rank: int
     """1 is the most severe lesion of the image."""
 
@@ -44,7 +47,7 @@ class Lesion:
 
 @dataclass(frozen=True, eq=False)
 class Phantom:
-    """An image and the truth about it."""
+    """An image and its true lesions."""
 
     image: Image
     lesions: tuple[Lesion, ...]
@@ -76,7 +79,7 @@ def phantom(seed: int, *, size: int = 256, group: str = "CIN1", lesions: int | N
         ``Negative``, ``CIN1``, ``CIN2`` or ``CIN3``. The worse, the easier the lesions are to see. About four in ten
         negative phantoms have no lesion, the others a small and faint one.
     lesions
-        How many to draw, 0 to 3; by default left to chance. Where an image has no room for the last, it has fewer.
+        How many to draw, 0 to 3; by default random. An image without room for the last one has fewer.
 
     >>> phantom(1, group="CIN3", lesions=2)
     Phantom(group='CIN3', size=256, lesions=2)
@@ -89,9 +92,9 @@ def phantom(seed: int, *, size: int = 256, group: str = "CIN1", lesions: int | N
         raise CallError(f"lesions is {lesions}; it must be 0, 1, 2 or 3")
     random = generator(seed, "outlines")
     chance = _count(random, group)
-    found = _place(random, size, group, chance if lesions is None else lesions)
-    image = paint(generator(seed, "image"), size, [(lesion.distance, lesion.visibility) for lesion in found])
-    return Phantom(image, found, group)
+    placed = _place(random, size, group, chance if lesions is None else lesions)
+    image = paint_tissue(generator(seed, "image"), size, [(lesion.distance, lesion.visibility) for lesion in placed])
+    return Phantom(image, placed, group)
 
 
 def _count(random: np.random.Generator, group: str) -> int:
@@ -101,20 +104,20 @@ def _count(random: np.random.Generator, group: str) -> int:
 
 def _place(random: np.random.Generator, size: int, group: str, count: int) -> tuple[Lesion, ...]:
     """Lesions apart from each other, the worst first."""
-    found: list[Lesion] = []
+    lesions: list[Lesion] = []
     visibility = float(random.uniform(*GROUPS[group]))
     largest = 0.08 if group == "Negative" else 0.13
     for _ in range(60):
-        if len(found) == count:
+        if len(lesions) == count:
             break
-        distance = blob(random, size, float(random.uniform(0.06, largest)) * size)
-        if all(other.distance[distance < 0].min() > 0.05 * size for other in found):
-            found.append(Lesion(distance, visibility, len(found) + 1))
+        distance = draw_blob(random, size, float(random.uniform(0.06, largest)) * size)
+        if all(other.distance[distance < 0].min() > 0.05 * size for other in lesions):
+            lesions.append(Lesion(distance, visibility, len(lesions) + 1))
             visibility *= float(random.uniform(0.6, 0.9))
-    return tuple(found)
+    return tuple(lesions)
 
 
-def blob(random: np.random.Generator, size: int, radius: float) -> Field:
+def draw_blob(random: np.random.Generator, size: int, radius: float) -> Field:
     """Signed distance to a smooth irregular outline (low Fourier harmonics) somewhere in the ring around the centre."""
     turn, out = random.uniform(0, 2 * np.pi), random.uniform(0.17, 0.28) * size
     centre = size / 2 + out * np.array([np.sin(turn), np.cos(turn)])
@@ -156,3 +159,52 @@ def _distance(size: int, outline: Field) -> Field:
         row, column = outline[(start + step) % len(outline)].transpose(2, 0, 1)
         np.minimum(squared, (y - row) ** 2 + (x - column) ** 2, out=squared)
     return np.sqrt(squared)
+
+
+# -- the image ----------------------------------------------------------------------------------------
+
+
+def paint_tissue(random: np.random.Generator, size: int, lesions: Sequence[tuple[Field, float]]) -> Image:
+    """The image of a phantom, from the signed distances and the visibilities of its lesions."""
+    y, x = (np.mgrid[:size, :size] + 0.5) / size - 0.5
+    radius = np.hypot(x, y)
+    picture = _tissue(random, size)
+    for distance, visibility in lesions:
+        patchy = 1 + 0.15 * smooth_noise(random, size, size / 40)
+        picture = _blend(picture, PALE, 0.8 * visibility * patchy * _step(-distance / (size / 90)))
+    tilt, wide = random.normal(0, 0.25), random.uniform(0.05, 0.08)
+    along, across = x * np.cos(tilt) + y * np.sin(tilt), y * np.cos(tilt) - x * np.sin(tilt)
+    picture = _blend(picture, DARK, 0.9 * _step((1 - np.hypot(along / wide, across / 0.022)) * 4))
+    picture *= (1.12 - 1.9 * radius**2)[..., None]
+    picture = _glints(random, picture)
+    picture = _blend(picture, NIGHT, _step((radius - 0.47) * size / 1.5))
+    picture += random.normal(0, 4.0, picture.shape)
+    return np.clip(np.rint(picture), 0, 255).astype(np.uint8)
+
+
+def _tissue(random: np.random.Generator, size: int) -> Colours:
+    """Pink, with broad patches of redness and a fine grain."""
+    red = smooth_noise(random, size, size / 14)
+    grain = 0.035 * smooth_noise(random, size, size / 30) + 0.03 * smooth_noise(random, size, max(1.0, size / 200))
+    light = 1 + 0.06 * smooth_noise(random, size, size / 6) + grain
+    picture = np.empty((size, size, 3))
+    picture[:] = PINK
+    picture[..., 1:] *= (1 - 0.06 * red)[..., None]
+    return picture * light[..., None]
+
+
+def _glints(random: np.random.Generator, picture: Colours) -> Colours:
+    """Small reflections of the lamp on wet tissue."""
+    size = picture.shape[0]
+    shine = smooth_noise(random, size, max(0.8, size / 180))
+    return _blend(picture, (255.0, 250.0, 246.0), 0.85 * _step((shine - 3.3) * 8))
+
+
+def _blend(picture: Colours, colour: tuple[float, float, float], share: NDArray[np.floating]) -> Colours:
+    share = np.clip(share, 0, 1)[..., None]
+    return np.asarray(picture + (np.array(colour) - picture) * share)
+
+
+def _step(value: NDArray[np.floating]) -> NDArray[np.floating]:
+    """From 0 to 1 with a soft edge."""
+    return np.asarray(0.5 + 0.5 * np.tanh(value))

@@ -2,7 +2,7 @@
 
 from .case import Case
 from .options import Options
-from .parallel import Progress
+from .processes import Progress
 from .study import Study
 
 __all__ = ["Case", "Options", "Progress", "Study"]

@@ -16,16 +16,16 @@ from ..core.errors import GridError, InputError, LabelError, ManytruthsError, St
 from ..core.labels import Labels
 from ..core.painting import paint
 from ..core.tally import Tally
-from ..io import Grid, Location, Mask, read_image, read_mask, read_response
-from ..io.aligning import Alignment, box
-from ..shape.overlaps import smaller_out_of_larger
+from ..io import Location, Mask, read_image, read_mask, read_probability
+from ..shape.alignment import Alignment, bounding_grid
+from ..shape.grid import Grid
+from ..shape.regions import combine_labels
+from .grids import Placed, Target, combine_alignments, find_target, place
+from .mask_values import about, refuse_compressed, refuse_other_ranks, refuse_strange, values_found
 from .options import Options
-from .other_values import refuse_other_ranks
-from .placing import Placed, Target, put, target_of, together
-from .refusals import about, refuse_compressed, refuse_strange, values_found
 
 if TYPE_CHECKING:
-    from .edits import Edit
+    from .reading_log import Edit
 
 Array = NDArray[Any]
 Source = Location | Array
@@ -79,7 +79,7 @@ class Case:
     def read(self) -> Reading:
         """Every rater's mask on one grid: the image's, or one that holds them all."""
         with about(f"case {self.name}"):
-            target = target_of(self)
+            target = find_target(self)
         found: dict[Column, Placed] = {}
         for column in self.masks:
             found[column] = self.placed(column, target)
@@ -104,9 +104,10 @@ class Case:
         if unknown:
             raise LabelError(f"no rater has {unknown[0]!r}; structures are {', '.join(self.structures)}: rename it")
         values = [self.structures.index(label) + 1 for label in parts]
-        array = smaller_out_of_larger([np.asarray(p.mask.array) != 0 for p in parts.values()], values)
+        array = combine_labels([np.asarray(p.mask.array) != 0 for p in parts.values()], values)
         one = next(iter(parts.values())).mask
-        return Placed(Mask(array, one.grid, one.format), together({label: p.done for label, p in parts.items()}))
+        done = combine_alignments({label: p.done for label, p in parts.items()})
+        return Placed(Mask(array, one.grid, one.format), done)
 
     @property
     def labels(self) -> Labels | None:
@@ -148,7 +149,7 @@ class Case:
         """One algorithm's grey output."""
         source = self.predictions[column]
         with about(f"case {self.name}, {_of(column)}"):
-            found = read_response(source) if isinstance(source, Location) else self._load(source).mask
+            found = read_probability(source) if isinstance(source, Location) else self._load(source).mask
             if found.array.ndim > len(found.grid.shape):
                 raise InputError(
                     f"{source} is a picture in colour; a grey prediction has one number a pixel: save it as grey"
@@ -159,7 +160,7 @@ class Case:
     def _response(self, found: Mask, name: str, grid: Grid | None) -> Array:
         if grid is None:
             return found.array
-        placed = put(found, Target(grid, "the masks"), self.options.resample, name)
+        placed = place(found, Target(grid, "the masks"), self.options.resample, name)
         least = float(found.array.min()) if self.options.limits is None else self.options.limits[0]
         if least < 0 and placed.mask.array is not found.array and found.grid.shape != grid.shape:
             # 0 beyond its edge would be more than the least that it can say
@@ -197,7 +198,7 @@ class Case:
         """A mask, or several that are one; on the grid that is wanted where there is one."""
         if not isinstance(source, Mapping):
             mask = self._read(source)
-            return Placed(mask) if target is None else put(mask, target, self.options.resample, name, *advice)
+            return Placed(mask) if target is None else place(mask, target, self.options.resample, name, *advice)
         if "" in source:
             return self._load(source[""], target, name, *advice)
         parts = {label: self._read(one) for label, one in source.items()}
@@ -205,9 +206,9 @@ class Case:
             refuse_compressed(part.array, f"{label}: ")
         if target is None:
             (first, one), *others = parts.items()
-            target = Target(box(one.grid, [part.grid for _, part in others]), first)
+            target = Target(bounding_grid(one.grid, [part.grid for _, part in others]), first)
         resample = self.options.resample
-        return self._together({label: put(part, target, resample, label, *advice) for label, part in parts.items()})
+        return self._together({label: place(part, target, resample, label, *advice) for label, part in parts.items()})
 
     def _read(self, source: Source) -> Mask:
         if isinstance(source, Location):
@@ -227,7 +228,7 @@ class Reading:
     masks: Mapping[Column, Array]
     grid: Grid
     aligned: Mapping[Column, Alignment] = field(default_factory=dict)
-    """What was done to masks that lay on other grids; see :func:`manytruths.io.aligning.align`."""
+    """What was done to masks that lay on other grids; see :func:`manytruths.shape.alignment.align`."""
 
     @cached_property
     def picture(self) -> tuple[Array | None, str]:
@@ -278,7 +279,8 @@ class Reading:
     def tally(self, region: str | ArrayLike | None = None, *, judged: bool = True) -> Tally:
         """The table of the case; of the raters alone where nobody is ``judged``."""
         case, options = self.case, self.case.options
-        predictions = self.predictions if judged and not options.grey else {}
+        algorithms = case.predictions if judged and not options.grey else ()
+        predictions = {c: case.prediction(c, self.grid) for c in algorithms}
         region = self.region if region is None else region
         try:
             table = tally(

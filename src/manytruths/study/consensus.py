@@ -24,7 +24,7 @@ from ..core.tally import Tally
 from ..fusion.registry import estimate, estimator
 from ..fusion.result import BINARY, Consensus, first_readings
 from .case import Case, Reading
-from .parallel import Progress
+from .processes import Progress
 from .study import Study
 
 Array = NDArray[Any]
@@ -62,7 +62,7 @@ def consensus(
         given as to :func:`manytruths.tally`, with its options (``raters``, ``labels``, ``void``, ``foreground``,
         ``region``).
     method : str
-        One of :func:`manytruths.methods`: ``vote:0.5``, ``vote:any``, ``vote:all``, ``excl:0.5``, ``staple``,
+        One of :func:`manytruths.consensus_methods`: ``vote:0.5``, ``vote:any``, ``vote:all``, ``excl:0.5``, ``staple``,
         ``simple``, ``plurality`` and, not from a tally, ``staple_map``, ``lsml`` and ``lsmlp``.
     label : int or str, optional
         With a study or a case of several labels: one label, by name or value, against all the others, as ``evaluate``
@@ -187,7 +187,7 @@ class FirstReadings:
     """What a consensus is made of: each rater's first reading of a case, within the region that counts."""
 
     reading: Reading
-    """All readings, with masks that outside the region hold no value which they do not hold inside."""
+    """All readings, as they were read."""
     region: str | Array
     """The study's region by name, or the case's own mask."""
     table: Tally
@@ -203,8 +203,6 @@ class FirstReadings:
             table = first_readings(reading.tally("whole", judged=False))
             return cls(reading, region, table.restrict(region))  # only now: second readings do not matter to it
         region = region.astype(bool)
-        masks = {column: _fill_outside(mask, region) for column, mask in reading.masks.items()}
-        reading = replace(reading, masks=masks)
         return cls(reading, region, first_readings(reading.tally(region, judged=False)))
 
     def one_label(self, value: int | None) -> FirstReadings:
@@ -216,13 +214,21 @@ class FirstReadings:
         return replace(self, table=self.table.relabel(known).only(value), label=value)
 
     @cached_property
+    def inside(self) -> Reading:
+        """All readings, with masks that outside the region hold no value which they do not hold inside."""
+        if isinstance(self.region, str):
+            return self.reading
+        masks = {column: _fill_outside(mask, self.region) for column, mask in self.reading.masks.items()}
+        return replace(self.reading, masks=masks)
+
+    @cached_property
     def masks(self) -> dict[Column, Array]:
         """The masks of the table's columns; marked or not where one label is taken."""
-        own = {column: mask for column, mask in self.reading.masks.items() if column in self.table.columns}
         if self.label is None:
-            return own
-        value = None if self.label == ANY else int(self.label)
-        return {column: binary_mask(mask, value, self.reading.case.options.void) for column, mask in own.items()}
+            return {column: mask for column, mask in self.inside.masks.items() if column in self.table.columns}
+        value, void = None if self.label == ANY else int(self.label), self.reading.case.options.void
+        own = {column: mask for column, mask in self.reading.masks.items() if column in self.table.columns}
+        return {column: binary_mask(mask, value, void) for column, mask in own.items()}
 
     def estimate(self, method: str, options: Mapping[str, Any] | None = None) -> Consensus:
         """The consensus by a method; ``options`` are those of its estimator."""
@@ -270,14 +276,17 @@ class FirstReadings:
         hard = np.maximum(hard, 0)
         return hard.astype(np.min_scalar_type(int(hard.max(initial=0)))), soft.astype(np.float32)
 
-    def map_of(self, estimated: Consensus, values: Array) -> Array:
-        """A value per pattern of an estimate, or a map, as a map that is 0 outside the region."""
+    def map_of(self, estimated: Consensus, values: Array, *, everywhere: bool = False) -> Array:
+        """A value per pattern of an estimate, or a map, as a map that is 0 outside the region.
+
+        With ``everywhere`` the patterns of the region are looked up outside it as well, which takes one label.
+        """
         if estimated.tally is not None:
             masks = {column: mask for column, mask in self.masks.items() if column in estimated.tally.columns}
             options, single = self.reading.case.options, self.label is not None
             void, foreground = (None, None) if single else (options.void, options.foreground)
             values = paint(values, masks, estimated.tally, void=void, foreground=foreground, fill=0)
-        return values if isinstance(self.region, str) else np.where(self.region, values, 0)
+        return values if everywhere or isinstance(self.region, str) else np.where(self.region, values, 0)
 
     def is_united(self, estimated: Consensus) -> bool:
         """Whether an estimate only separates marked from not marked, though there are several labels."""

@@ -1,38 +1,120 @@
-"""Processes that work on items, fed and heard by the one that asked.
+"""Work on cases in several processes; results come in order and do not depend on the number of processes.
 
-There is no thread among them: what one of them does when it is short of memory, killed or interrupted is seen here, at
-once, together with the item it was at.
+The processes are started, fed and read by the calling one, without threads: when a worker runs out of memory, is killed
+or is interrupted, the caller sees it at once, together with the case it was working on. Signals are held back while
+processes start, and the main script is not run again in them.
 """
 
 from __future__ import annotations
 
+import math
+import multiprocessing
 import os
 import pickle
 import signal
 import sys
+import threading
 import time
 import traceback
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
 
-from ..core.errors import find_memory_error
-from .starting import begin_process, context_for, held, main_hidden
+from ..core.errors import CallError, InputError, ManytruthsError, TooLarge, find_memory_error
+from ..io.images import probe
 
-T = TypeVar("T")
-R = TypeVar("R")
+STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 GRACE = 5.0
 """Seconds for a process that is told to end to clear away what it was writing."""
 
-
 _live: list[_Pool[Any, Any]] = []
+
+KILLED = "by signal 9"
+"""How the system ends a process where memory runs out."""
+
+T = TypeVar("T")
+
+R = TypeVar("R")
+
+Progress = Callable[[int, int], None]
+"""Called with how many are done, and of how many."""
+
+
+def map_in_order(work: Callable[[T], R], items: Sequence[T], jobs: int, progress: Progress | None) -> Iterator[R]:
+    """``work`` of every item, ``jobs`` at a time."""
+    if jobs < 1:
+        raise CallError(f"jobs is a positive number; got {jobs}")
+    if progress:
+        progress(0, len(items))
+    for done, result in enumerate(_results(work, items, min(jobs, len(items))), start=1):
+        if progress:
+            progress(done, len(items))
+        yield result
+
+
+def _results(work: Callable[[T], R], items: Sequence[T], jobs: int) -> Iterator[R]:
+    done = 0
+    for result in spread(work, items, jobs) if jobs > 1 else ():
+        if isinstance(result, Failure):
+            _raise_failure(result, items[done], jobs)
+        yield result
+        done += 1
+    # one process was asked for, or no other could be started
+    for item in items[done:]:
+        try:
+            result = work(item)
+        except Exception as error:
+            if find_memory_error(error) is None:
+                raise
+            short = failure_of(error)
+        else:
+            yield result
+            continue
+        # out here the frames of the error are gone, and with them what they held
+        _raise_failure(short, item, 1)
+
+
+def _raise_failure(failure: Failure, item: Any, jobs: int) -> NoReturn:
+    """The error of an item, with how large it is where it was too large."""
+    error = failure.error
+    if failure.killed and failure.killed != KILLED:
+        case = getattr(item, "name", "")
+        where = f"case {case}: " if case else ""
+        raise InputError(f"{where}its process ended {failure.killed}, without saying why; run it again with --jobs 1")
+    if error is None or isinstance(error, MemoryError):
+        raise _too_large(item, jobs, failure) from (Elsewhere(failure.traceback) if failure.traceback else None)
+    raise error from Elsewhere(f"in another process:\n{failure.traceback}")
+
+
+def _too_large(item: Any, jobs: int, failure: Failure) -> TooLarge:
+    case = getattr(item, "name", None) or getattr(item, "case", None)
+    where = f"case {case}: " if case else ""
+    masks, shape = len(getattr(item, "masks", ())), _shape(item)
+    what = f"{masks} masks of {'×'.join(map(str, shape))}" if masks and shape else ""
+    asked = f" ({failure.error})" if str(failure.error or "") else ""
+    if failure.killed:
+        told = f"{where}its process was killed {failure.killed}, probably for memory"
+    else:
+        told = f"{where}does not fit into memory{asked}"
+    image = getattr(item, "image", None) is not None
+    return TooLarge(told, what, math.prod(shape) if what else 0, masks, image, jobs)
+
+
+def _shape(item: Any) -> tuple[int, ...]:
+    """The size of a case's first mask, by its header."""
+    try:
+        sources = next(iter(getattr(item, "masks", {}).values()))
+        source = next(iter(sources.values()))
+        return source.shape if hasattr(source, "shape") else probe(source).shape
+    except (StopIteration, ManytruthsError, AttributeError, MemoryError):
+        return ()
 
 
 class Elsewhere(RuntimeError):
@@ -49,12 +131,18 @@ class Failure:
     """How its process ended, where it did."""
 
 
-@dataclass
-class _Helper:
-    process: BaseProcess
-    pipe: Connection
-    at: deque[int] = field(default_factory=deque)
-    """What it was given and has not answered yet, in order."""
+def failure_of(error: Exception) -> Failure:
+    """An error with its traceback as text, and without what its frames hold in memory."""
+    told = ""
+    with suppress(MemoryError):
+        told = "".join(traceback.format_exception(error))
+    short = find_memory_error(error)
+    return Failure((error if short is None else MemoryError(_last(short))).with_traceback(None), told)
+
+
+def _last(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[-1] if lines else ""
 
 
 def spread(work: Callable[[T], R], items: Sequence[T], jobs: int) -> Iterator[R | Failure]:
@@ -82,6 +170,14 @@ def stop() -> None:
         pool.end()
 
 
+@dataclass
+class _Helper:
+    process: BaseProcess
+    pipe: Connection
+    at: deque[int] = field(default_factory=deque)
+    """What it was given and has not answered yet, in order."""
+
+
 class _Pool(Generic[T, R]):
     def __init__(self, work: Callable[[T], R], items: Sequence[T]) -> None:
         self.work, self.items = work, items
@@ -99,7 +195,7 @@ class _Pool(Generic[T, R]):
         if not self._forked and sys.platform != "win32":
             # its start would let signals through again
             resource_tracker.ensure_running()
-        with held(), main_hidden(self.work), warnings.catch_warnings(), suppress(OSError, EOFError, MemoryError):
+        with hold_signals(), hide_main(self.work), warnings.catch_warnings(), suppress(OSError, EOFError, MemoryError):
             # newer Pythons warn of any thread at a fork, NumPy's own too, which mind no fork
             warnings.simplefilter("ignore", DeprecationWarning)
             for _ in range(jobs):
@@ -224,22 +320,83 @@ def _answer(work: Callable[[Any], Any], index: int, item: Any) -> bytes:
     return message
 
 
-def failure_of(error: Exception) -> Failure:
-    """An error with its traceback as text, and without what its frames hold in memory."""
-    told = ""
-    with suppress(MemoryError):
-        told = "".join(traceback.format_exception(error))
-    short = find_memory_error(error)
-    return Failure((error if short is None else MemoryError(_last(short))).with_traceback(None), told)
-
-
-def _last(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[-1] if lines else ""
-
-
 def _text(error: BaseException | None) -> str:
     try:
         return f"{type(error).__name__}: {error}"
     except Exception:
         return type(error).__name__
+
+
+def context_for(module: str) -> multiprocessing.context.BaseContext:
+    """Fork on Linux while there is one thread: nothing to import again. Beside threads a fork server is safe, where
+    there is one; elsewhere new processes are spawned."""
+    methods = multiprocessing.get_all_start_methods()
+    if sys.platform == "linux" and threading.active_count() == 1:
+        return multiprocessing.get_context("fork")
+    if "forkserver" not in methods:
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["manytruths.study", *([] if module == "__main__" else [module])])
+    return context
+
+
+def begin_process() -> None:
+    """In a new process: Ctrl-C is for the one that asked, and when that one is killed nobody is left working."""
+    for number in STOPPING:
+        if number != signal.SIGTERM:
+            signal.signal(number, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
+    with suppress(RuntimeError, MemoryError):
+        threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+@contextmanager
+def hold_signals() -> Iterator[None]:
+    """Signals that end the run wait until the block is over; processes that it starts do not get them before
+    :func:`begin_process`."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    caught: list[int] = []
+    before = {number: signal.getsignal(number) for number in STOPPING}
+    mask: Any = None
+    try:
+        for number in [n for n, handler in before.items() if callable(handler)]:
+            signal.signal(number, lambda number, frame: caught.append(number))
+        if hasattr(signal, "pthread_sigmask"):
+            mask = signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
+        yield
+    finally:
+        if mask is not None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for number in [n for n, handler in before.items() if callable(handler)]:
+            signal.signal(number, before[number])
+    handler = before[signal.Signals(caught[0])] if caught else None
+    if callable(handler):
+        handler(caught[0], None)
+
+
+@contextmanager
+def hide_main(work: Callable[..., object]) -> Iterator[None]:
+    """New processes would run the main script again to find what it defines; our own work needs nothing of it.
+
+    So a script may ask for jobs without guarding its ``__main__``, and processes start faster.
+    """
+    main = sys.modules["__main__"]
+    if getattr(work, "func", work).__module__ == "__main__":
+        yield
+        return
+    hidden = {name: main.__dict__.pop(name) for name in ("__file__", "__spec__") if name in main.__dict__}
+    main.__spec__ = None
+    try:
+        yield
+    finally:
+        main.__dict__.update({str(name): value for name, value in hidden.items()})

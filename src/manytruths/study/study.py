@@ -17,12 +17,12 @@ from ..core.labels import Labels
 from ..core.tallies import Tallies
 from ..core.tally import Tally
 from ..io.tables import read_table
-from ..io.walking import Complain
+from ..io.template import Complain
 from .case import Case
-from .finding import check_excluded_raters, check_void, find_cases, need_two_raters
+from .case_files import check_excluded_raters, check_void, find_cases, need_two_raters
+from .mask_values import refuse_other_values
 from .options import Options, merged, read_options
-from .other_values import refuse_other_values
-from .parallel import Progress, in_order
+from .processes import Progress, map_in_order
 
 R = TypeVar("R")
 
@@ -226,7 +226,7 @@ class Study:
     ) -> Iterator[tuple[Case, R]]:
         """A function of every case, in order, ``jobs`` processes at a time, one case in memory each."""
         cases = list(self)
-        return zip(cases, in_order(work, cases, jobs, progress), strict=True)
+        return zip(cases, map_in_order(work, cases, jobs, progress), strict=True)
 
     def tally(self, *, region: str | None = None, jobs: int = 1, progress: Progress | None = None) -> Tallies:
         """A table per case, all over the same labels."""

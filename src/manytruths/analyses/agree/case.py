@@ -25,11 +25,11 @@ from ...core.notes import Note
 from ...core.painting import paint
 from ...core.tally import Tally
 from ...io import safe_name, write_map, write_picture
-from ...shape import Region, regions
-from ...shape.mirroring import UNLIKE, Turn, turned
+from ...shape import Region, find_regions
+from ...shape.orientation import UNLIKE, Turn, find_turn
 from ...study import Case
 from ...study.case import Reading
-from ...study.refusals import about
+from ...study.mask_values import about
 from .edits_table import Edit, edits_of
 
 Array = NDArray[Any]
@@ -121,7 +121,7 @@ def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
     region = reading.region
     inside = None if isinstance(region, str) else np.asarray(region) != 0
     shown = heat if ranked is None else ranked
-    found = regions(shown if inside is None else np.where(inside, shown, 0), reading.grid.spacing)
+    found = find_regions(shown if inside is None else np.where(inside, shown, 0), reading.grid.spacing)
     windows = plan.window, plan.agreement_window
     correlations = (
         image_feature_correlations(heat, image, *windows, inside) if plan.features and image is not None else {}
@@ -143,7 +143,7 @@ def _turns(reading: Reading, table: Tally) -> Iterator[TurnedMask]:
 
 def _turn(reading: Reading, column: Column, others: Sequence[Column]) -> Iterator[TurnedMask]:
     own = _marked(reading, column)
-    ways = [way for other in others if (way := turned(own, _marked(reading, other)))]
+    ways = [way for other in others if (way := find_turn(own, _marked(reading, other)))]
     if 2 * len(ways) > len(others):
         best = max(ways, key=lambda way: way.after)
         yield TurnedMask(reading.case.name, column.name, best)

@@ -13,7 +13,7 @@ from ...core.tallies import Tallies, pool
 from ...core.tally import Tally
 from ...core.undefined import Undefined, ratio
 from ...study import Case, Study
-from ...study.edits import edit_tally
+from ...study.reading_log import edit_tally
 from ..printing import counted
 from ..rows import Row, Table
 from ..summaries import Series, Settings, region_of, summarise

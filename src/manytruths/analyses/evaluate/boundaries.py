@@ -16,7 +16,7 @@ from ...evaluation.boundaries import (
     boundary_scores,
     pool_boundary_scores,
 )
-from ...shape import boundary_of
+from ...shape import find_boundaries
 from ...study import Study
 from ...study.refusals import about
 from ..rows import Row, Table
@@ -60,7 +60,7 @@ def match_case_boundaries(whole: CaseMarks) -> CaseBoundaries:
 
 def _line(mask: Array, plan: EvaluatePlan) -> Array:
     marked = np.ma.filled(mask, False).astype(bool)
-    return np.asarray(boundary_of(marked)) if plan.boundaries == "outlines" else marked
+    return np.asarray(find_boundaries(marked)) if plan.boundaries == "outlines" else marked
 
 
 def _thresholds(response: Array, limits: tuple[float, float] | None) -> tuple[float, ...]:

@@ -22,8 +22,8 @@ from ...evaluation.extended_dice import extended_dice_counts
 from ...evaluation.overlap import OVERLAPS, overlaps
 from ...fusion import balanced_accuracy, gordon_f, soft_accuracy
 from ...fusion.result import first_readings
-from ...shape import Surface, SurfaceDistances, surface, surface_distances
-from ...shape.surface_summaries import undefined
+from ...shape import Surface, SurfaceDistances, extract_surface, surface_distances
+from ...shape.surfaces import no_distances
 from .marks import Array, CaseMarks, LabelMarks
 from .missing_scores import NO_PREDICTION
 
@@ -39,7 +39,7 @@ DISTANCES = ("hausdorff", "hausdorff_95", "mean_surface_distance", "surface_dice
 STATISTICS = (*(s.__name__ for s in OVERLAPS), *DISTANCES, *SOFT, "extended_dice", "inner_outer_ratio")
 """In the order in which they are written."""
 ABSENT = {"algorithm": NO_PREDICTION, "rater": "rater_absent", "reference": "reference_absent"}
-NOT_THERE = SurfaceDistances(*[undefined("one_absent")] * 2)
+NOT_THERE = SurfaceDistances(*[no_distances("one_absent")] * 2)
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def _surface_distances(whole: CaseMarks, marks: Mapping[Column, Array], joint: T
     def make_surface(column: Column, judged: Column | None) -> Surface:
         mask = np.ma.filled(marks[column], False).astype(bool) & inside
         counts = mask if judged is None else mask & ~whole.areas[judged]
-        return surface(counts, grid.spacing, definition=whole.plan.definition)
+        return extract_surface(counts, grid.spacing, definition=whole.plan.definition)
 
     def measure(a: Column, b: Column) -> SurfaceDistances:
         area = a if a in whole.areas else None

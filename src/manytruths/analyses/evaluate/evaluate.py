@@ -449,12 +449,12 @@ def tabulate_evaluation(
     tables += [part.table for part in parts] + list(graded.tables if graded else ())
     moved = mark_resampled(study, tables, judged=True)
     without_image = sum(case.drawn_without_image for case in cases.values())
-    said = (
+    messages = (
         *moved.notes, *notes(study, plan, hard, grey), *(note for part in parts for note in part.notes),
         *(graded.notes if graded else ()), *sheet_notes(study, plan, without_image),
     )  # fmt: skip
     every: list[DataTable] = [*tables, *_plain_tables(study, scores, hard, orders, moved)]
-    return Evaluation(study, settings, plan, hard, grey, orders, Tables(every), said, looks, curves, graded, moved)
+    return Evaluation(study, settings, plan, hard, grey, orders, Tables(every), messages, looks, curves, graded, moved)
 
 
 def _intensities(study: Study, cases: Mapping[str, CaseEvaluation], settings: Settings) -> SubjectCurves:

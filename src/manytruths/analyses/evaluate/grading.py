@@ -19,10 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from ...charts.rocs import lines
+from ...charts.curves import line_chart
 from ...core.columns import Column, natural_key
 from ...core.errors import FormatError, InputError
 from ...core.undefined import REASONS, Undefined, code, ratio
+from ...evaluation.grade_sheets import KEY, read_grades
 from ...evaluation.grading import (
     NONE_WITHIN,
     Grade,
@@ -41,7 +42,6 @@ from ...evaluation.grading import (
 from ...evaluation.ranking.scores import NONE_GIVEN
 from ...inference.intervals import Interval
 from ...io import write_csv, write_picture, write_text
-from ...io.grades import KEY, read_grades
 from ...io.tables import read_table
 from ...study import Study
 from ..printing import counted, grid, number
@@ -100,8 +100,8 @@ class Graded:
 
     def whole(self) -> list[MetricRoc]:
         """Every metric over all algorithms and graders, the largest area first, undefined ones last."""
-        found = [r for r in self.rocs if not r.algorithm and not r.grader]
-        return sorted(found, key=lambda r: _descending(r.area))
+        rocs = [r for r in self.rocs if not r.algorithm and not r.grader]
+        return sorted(rocs, key=lambda r: _descending(r.area))
 
     def within(self) -> list[MetricRoc]:
         """The same, the largest area within algorithms first."""
@@ -158,7 +158,7 @@ def grade_metrics(
         ``{name: {(case, algorithm): value}}``. What a metric is against may stand in brackets: ``dice [vote:0.5]``.
         Where a prediction that marked nothing should count as bad, give the worst value, not nan.
     grades, blank
-        As :func:`manytruths.io.grades.read_grades` returns them.
+        As :func:`manytruths.evaluation.grade_sheets.read_grades` returns them.
     algorithms
         In the order in which they are listed.
     subjects
@@ -253,18 +253,18 @@ def _confounded(whole: Sequence[MetricRoc]) -> Iterator[str]:
     )
 
 
-def grading_chart(found: Graded) -> str:
+def grading_chart(graded: Graded) -> str:
     """Zeng's Fig. 5: the ROC curves of the metrics, the largest area first, as SVG."""
-    shown = found.whole()[:MOST_CURVES]
+    shown = graded.whole()[:MOST_CURVES]
     level = round(100 * shown[0].area.level) if shown else 95
-    told = ", over all; within algorithms" if found.several else ""
-    return lines(
+    within = ", over all; within algorithms" if graded.several else ""
+    return line_chart(
         {r.metric: (r.fall_out, r.sensitivity) for r in shown},
         "share of those that need correction which pass",
         "share of those that need none which pass",
-        f"Which metric finds what needs correction? Area and {level}% interval{told}",
+        f"Which metric finds what needs correction? Area and {level}% interval{within}",
         diagonal=True,
-        notes={r.metric: _area(r.area) + (f"; {_area(r.within)}" if found.several else "") for r in shown},
+        notes={r.metric: _area(r.area) + (f"; {_area(r.within)}" if graded.several else "") for r in shown},
     )
 
 
@@ -275,26 +275,26 @@ def _area(area: Interval) -> str:
     return f"{value:.2f}" + (f" ({low:.2f}–{high:.2f})" if low == low else "")
 
 
-def graded_grids(found: Graded) -> list[Any]:
+def graded_grids(graded: Graded) -> list[Any]:
     """For the terminal: how often each algorithm got each grade, and the areas of the best metrics."""
-    graders = {c.grader for c in found.counts}
+    graders = {c.grader for c in graded.counts}
     rows = []
-    for one in found.counts:
-        fine = sum(count for grade, count in one.counts.items() if grade >= found.scale.best)
-        who = f"{one.algorithm}, by {one.grader}" if len(graders) > 1 else one.algorithm
-        share = f"{fine / one.total:.0%}" if one.total else number(None)
-        rows.append([who, *map(str, one.counts.values()), str(one.total), share])
-    header = ["", *(str(n) for n in found.scale.levels), "all", "no correction"]
-    return [grid("How often each grade was given, the worst first", header, rows), _area_grid(found)]
+    for counts in graded.counts:
+        fine = sum(count for grade, count in counts.counts.items() if grade >= graded.scale.best)
+        who = f"{counts.algorithm}, by {counts.grader}" if len(graders) > 1 else counts.algorithm
+        share = f"{fine / counts.total:.0%}" if counts.total else number(None)
+        rows.append([who, *map(str, counts.counts.values()), str(counts.total), share])
+    header = ["", *(str(n) for n in graded.scale.levels), "all", "no correction"]
+    return [grid("How often each grade was given, the worst first", header, rows), _area_grid(graded)]
 
 
-def _area_grid(found: Graded) -> Any:
-    every = found.within() if found.several else found.whole()
-    rows = [[r.metric, _area(r.area), *([_area(r.within)] if found.several else [])] for r in every[:MOST_SHOWN]]
+def _area_grid(graded: Graded) -> Any:
+    every = graded.within() if graded.several else graded.whole()
+    rows = [[r.metric, _area(r.area), *([_area(r.within)] if graded.several else [])] for r in every[:MOST_SHOWN]]
     level = round(100 * every[0].area.level) if every else 95
     more = f"; {counted(len(every) - MOST_SHOWN, 'metric')} more in grading.csv" if len(every) > MOST_SHOWN else ""
     title = f"Which metric finds what needs correction? ROC area ({level}% interval){more}"
-    return grid(title, ["", "all together", "within algorithms"] if found.several else ["", "area"], rows)
+    return grid(title, ["", "all together", "within algorithms"] if graded.several else ["", "area"], rows)
 
 
 SHEET, README, PICTURES = "sheet.csv", "README.txt", "pictures"
@@ -403,7 +403,7 @@ def draw_tickets(
         Of a volume, what decides which slices are shown: all raters' and all algorithms' marks together, so that
         every algorithm is seen in the same slices, and what it missed too.
     """
-    from ...charts.contours import contour_slices
+    from ...charts.overlays import contour_slices
 
     if where is None:
         where = np.sum([np.ma.filled(m, 0) != 0 for by in predictions.values() for m in by.values()], axis=0)

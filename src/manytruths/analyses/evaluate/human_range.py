@@ -20,9 +20,9 @@ import numpy as np
 from ...core.columns import Column
 from ...core.tallies import Tallies
 from ...core.undefined import Undefined, code
+from ...evaluation.ranking.score_tables import PERFECT
 from ...evaluation.ranking.scores import best_value, direction
 from ...inference.intervals import Interval, mean_intervals, subject_values
-from ...io.scores import PERFECT
 from ..summaries import Settings
 from .case_scores import EVERYBODY, Key, Values
 from .missing_scores import NO_PREDICTION, average, worst_score
@@ -47,11 +47,11 @@ class Bench:
 
     @cached_property
     def _judges(self) -> dict[str, dict[Column, list[Column]]]:
-        found: dict[str, dict[Column, list[Column]]] = {case: {} for case in self.scores}
+        judges: dict[str, dict[Column, list[Column]]] = {case: {} for case in self.scores}
         for case, by in self.scores.items():
             for who, truth in by:
-                found[case].setdefault(who, []).append(truth)
-        return found
+                judges[case].setdefault(who, []).append(truth)
+        return judges
 
     def kinds(self) -> list[str]:
         """By what raters are judged: the others, what they say together, truths that were given."""
@@ -172,8 +172,8 @@ def human_range(
     for algorithm in algorithms:
         better = np.array([[_apart(bench, c, algorithm, r, against, statistic) for r in raters] for c in cases]) * sign
         better[list(left_out)] = np.nan
-        found = mean_intervals(
+        intervals = mean_intervals(
             subject_values(bench.tallies, better), "bca", settings.resamples, settings.level, settings.seed
         )
-        differences[algorithm.name] = {r.name: d for r, d in zip(raters, found, strict=True)}
+        differences[algorithm.name] = {r.name: d for r, d in zip(raters, intervals, strict=True)}
     return HumanRange(statistic, against, {r.name: m.value for r, m in zip(raters, means, strict=True)}, differences)

@@ -51,27 +51,27 @@ def tabulate_intensities(
         sequences.setdefault(subjects[case], []).append(case)
     curves = {
         subject: IntensityCurves.of({case: by_case[case] for case in cases})
-        for subject, cases in sorted(sequences.items(), key=lambda one: natural_key(one[0]))
+        for subject, cases in sorted(sequences.items(), key=lambda own: natural_key(own[0]))
         if len(cases) >= LEAST_FRAMES
     }
-    distances = {subject: tuple(one.distances()) for subject, one in curves.items()}
+    distances = {subject: tuple(own.distances()) for subject, own in curves.items()}
     table = Table("frames", ("subject", "frame", "who", "role"))
-    for subject, one in curves.items():
-        table.add(_frame_rows(subject, one))
-    for subject, found in distances.items():
-        table.add(_subject_rows(subject, found))
+    for subject, own in curves.items():
+        table.add(_frame_rows(subject, own))
+    for subject, apart in distances.items():
+        table.add(_subject_rows(subject, apart))
     table.add(_mean_rows(distances, settings))
     return SubjectCurves(curves, distances, table, tuple(_notes(by_case, subjects, curves)))
 
 
-def _frame_rows(subject: str, one: IntensityCurves) -> Iterator[Row]:
-    for column, curve in (*one.curves.items(), (MEAN, one.mean())):
-        for i, (case, value) in enumerate(zip(one.frames, curve, strict=True), start=1):
+def _frame_rows(subject: str, curves: IntensityCurves) -> Iterator[Row]:
+    for column, curve in (*curves.curves.items(), (MEAN, curves.mean())):
+        for i, (case, value) in enumerate(zip(curves.frames, curve, strict=True), start=1):
             yield Row("case", "intensity", value, case, extra=(subject, i, column.name, column.role))
 
 
-def _subject_rows(subject: str, found: Iterable[CurveDistance]) -> Iterator[Row]:
-    for distance in found:
+def _subject_rows(subject: str, distances: Iterable[CurveDistance]) -> Iterator[Row]:
+    for distance in distances:
         for name in STATISTICS:
             extra = subject, None, distance.column.name, distance.column.role
             row = Row("subject", name, getattr(distance, name), subject, extra=extra, n=distance.frames)
@@ -81,10 +81,10 @@ def _subject_rows(subject: str, found: Iterable[CurveDistance]) -> Iterator[Row]
 
 def _mean_rows(distances: Mapping[str, tuple[CurveDistance, ...]], settings: Settings) -> Iterator[Row]:
     """Mean and standard deviation over subjects."""
-    columns = sorted({d.column for found in distances.values() for d in found}, key=lambda c: c.order)
+    columns = sorted({d.column for own in distances.values() for d in own}, key=lambda c: c.order)
     keys = [(column, name) for column in columns for name in STATISTICS]
-    by_subject = [{(d.column, name): getattr(d, name) for d in found for name in STATISTICS}
-                  for found in distances.values()]  # fmt: skip
+    by_subject = [{(d.column, name): getattr(d, name) for d in own for name in STATISTICS}
+                  for own in distances.values()]  # fmt: skip
     values = np.array([[row.get(key, np.nan) for key in keys] for row in by_subject], np.float64)
     if not values.size:
         return
@@ -107,7 +107,7 @@ def _notes(
         yield f"no subject has {LEAST_FRAMES} cases with images: there are no frame-intensity curves"
         return
     bare = sum(case not in by_case for case, subject in subjects.items() if subject in curves)
-    empty = sum(np.isnan(v) for one in curves.values() for curve in one.curves.values() for v in curve)
+    empty = sum(np.isnan(v) for own in curves.values() for curve in own.curves.values() for v in curve)
     if len(curves) < len(every):
         yield f"{len(every) - len(curves)} of {len(every)} subjects have fewer than {LEAST_FRAMES} cases with images"
     if bare:
@@ -116,16 +116,18 @@ def _notes(
         yield f"{empty} points of curves are undefined: nothing was marked in the frame"
 
 
-def frames_chart(subject: str, one: IntensityCurves) -> str:
+def frames_chart(subject: str, curves: IntensityCurves) -> str:
     """Raters at the left, algorithms and the raters' mean at the right, with each algorithm's distance to it."""
-    from ...charts.frames import frame_chart
+    from ...charts.curves import frame_chart
 
-    notes = {d.column.name: f"{d.rms:.3g}" for d in one.distances() if d.column.role == "algorithm" and d.rms == d.rms}
+    notes = {
+        d.column.name: f"{d.rms:.3g}" for d in curves.distances() if d.column.role == "algorithm" and d.rms == d.rms
+    }
     return frame_chart(
-        one.frames,
-        {c.name: one.curves[c] for c in one.raters},
-        {c.name: one.curves[c] for c in one.algorithms},
-        one.mean(),
+        curves.frames,
+        {c.name: curves.curves[c] for c in curves.raters},
+        {c.name: curves.curves[c] for c in curves.algorithms},
+        curves.mean(),
         f"Intensity along {subject}; after names: root mean square distance to the raters' mean",
         notes=notes,
     )

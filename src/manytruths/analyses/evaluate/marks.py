@@ -194,8 +194,8 @@ class LabelMarks:
     @property
     def notes(self) -> list[str]:
         """What to know about the methods, in a line each."""
-        found = self.estimates.items()
-        others = [note for c, e in found if not c.left_out for note in consensus_notes(c.name, e.found)]
+        estimates = self.estimates.items()
+        others = [note for c, e in estimates if not c.left_out for note in consensus_notes(c.name, e.found)]
         return [*self.whole.spatial_maps(self.value)[1], *others]
 
     @cached_property

@@ -184,14 +184,14 @@ def _tolerance(cases: Iterable[LabelCounts]) -> float:
 
 def _radius(cases: Iterable[LabelCounts]) -> float:
     """The median, over cases and raters, of axes × volume / surface: the radius of a ball, the width of a thin line."""
-    found = []
+    radii = []
     for judged in cases:
         table, item = judged.tally, judged.tally.unit.size if judged.tally.unit else 1.0
         for (a, b), apart in judged.distances.items():
             if a.role == b.role == "rater" and not apart.undefined:
                 items = int(table.counts[table.patterns[:, table.position(a)] == 1].sum())
-                found.append(judged.axes * items * item / apart.a_to_b.size)
-    return float(np.median(found)) if found else math.nan
+                radii.append(judged.axes * items * item / apart.a_to_b.size)
+    return float(np.median(radii)) if radii else math.nan
 
 
 def _raters(part: LabelScores) -> list[Column]:
@@ -241,12 +241,12 @@ def case_values(part: LabelScores, algorithm: Column, truth: Column, statistic: 
     """An algorithm's values of a statistic, case by case."""
     if truth != MEAN:
         return part.series(algorithm, truth, statistic)
-    found = []
+    means = []
     for case in part.tallies:
         own = [v for (a, b), v in part.scores[case].items() if a == algorithm and b.role == "rater"]
         values = [v[statistic] for v in own if statistic in v]
-        found.append(average(values, statistic, part.diagonals[case]))
-    return found
+        means.append(average(values, statistic, part.diagonals[case]))
+    return means
 
 
 def _human_series(part: LabelScores, raters: Sequence[Column]) -> Iterator[Series]:

@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 
 from ...core.undefined import Undefined, code, undefined_like
+from ...evaluation.ranking.score_tables import PERFECT
 from ...evaluation.ranking.scores import best_value, describes_the_case, direction, is_distance, worst_value
-from ...io.scores import PERFECT
 
 Missing = Literal["worst", "exclude"]
 

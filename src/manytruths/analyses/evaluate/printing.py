@@ -55,8 +55,8 @@ def notes(study: Study, plan: EvaluatePlan, hard: MaskScores | None, grey: Proba
     for part in hard.parts:
         about = f"label {part.label}: " if part.label else ""
         yield from (
-            about + said
-            for said in (*_copies(part), *_empty(part), *_excluded(study, part), *_easy(part), *_tolerance(part, plan))
+            about + note
+            for note in (*_copies(part), *_empty(part), *_excluded(study, part), *_easy(part), *_tolerance(part, plan))
         )
     yield from _consensus(hard.parts)
     yield from _few(study, plan)
@@ -69,13 +69,13 @@ def _few(study: Study, plan: EvaluatePlan) -> Iterator[str]:
         yield Note("no_human_range", f"{raters} raters make no human range: no verdict is given")
     elif not study.options.exchangeable:
         chance = 2 / (raters + 1)
-        told = f"one more rater like these {raters} would lie above or below all in about {chance:.0%} of studies"
-        yield Note(ONE_MORE, told)
+        text = f"one more rater like these {raters} would lie above or below all in about {chance:.0%} of studies"
+        yield Note(ONE_MORE, text)
     if raters == 2 and "vote:0.5" in plan.truths:
         yield Note("vote_of_two", "vote:0.5 of two raters is what any of them marked: half is enough")
     if len(study) > 1 and len(study.subjects) == len(study) and all(c.subject == c.name for c in study):
-        told = "no subjects are named: every case counts as a patient of its own (--cases with a column subject)"
-        yield Note("no_subjects", told)
+        text = "no subjects are named: every case counts as a patient of its own (--cases with a column subject)"
+        yield Note("no_subjects", text)
 
 
 def _missing(study: Study, missing: Missing) -> Iterator[str]:
@@ -93,8 +93,8 @@ def _strangers(study: Study) -> Iterator[str]:
     # under codes no name would be known, and none is to be told
     others = [] if study.coded else strangers(study.options, [case.name for case in study])
     if others:
-        told = few(list(map(str, others)), 3)
-        yield f"predictions of {counted(len(others), 'case')} that nobody marked are not used ({told})"
+        names = few(list(map(str, others)), 3)
+        yield f"predictions of {counted(len(others), 'case')} that nobody marked are not used ({names})"
 
 
 def _absent(study: Study) -> Iterator[str]:
@@ -107,13 +107,13 @@ def _absent(study: Study) -> Iterator[str]:
 
 def _copies(part: LabelScores) -> Iterator[str]:
     """A prediction that is a rater's own mask."""
-    found: dict[tuple[str, str], list[str]] = {}
+    copies: dict[tuple[str, str], list[str]] = {}
     for case, table in part.tallies.items():
         for algorithm in table.role("algorithm"):
             for i in table.raters:
                 if _same(table, algorithm, table.columns[i]):
-                    found.setdefault((str(algorithm), table.columns[i].name), []).append(case)
-    for (name, rater), cases in found.items():
+                    copies.setdefault((str(algorithm), table.columns[i].name), []).append(case)
+    for (name, rater), cases in copies.items():
         yield (
             f"{name} is identical to rater {rater} in {len(cases)} of {counted(len(part.tallies), 'case')} "
             f"({few(cases, 3)}): it will look too good"
@@ -152,12 +152,12 @@ def _excluded(study: Study, part: LabelScores) -> Iterator[str]:
 
 def _cases(part: LabelScores, column: Column, codes: set[int]) -> list[str]:
     """The cases in which a column gives nothing but these codes."""
-    found = {
+    given = {
         case: set(np.unique(table.patterns[:, table.position(column)]).tolist()) - {VOID}
         for case, table in part.tallies.items()
         if column in table.columns
     }
-    return [case for case, own in found.items() if own == codes]
+    return [case for case, own in given.items() if own == codes]
 
 
 def _easy(part: LabelScores) -> Iterator[str]:
@@ -195,12 +195,12 @@ def unit_of(part: LabelScores) -> str:
 
 def _consensus(parts: Sequence[LabelScores]) -> Iterator[str]:
     """What the methods said, once, with the cases it is true of."""
-    told: dict[str, list[str]] = {}
+    cases_of: dict[str, list[str]] = {}
     for part in parts:
-        for case, said in part.notes.items():
-            for line in said:
-                told.setdefault(line, []).append(case)
-    for line, cases in told.items():
+        for case, lines in part.notes.items():
+            for line in lines:
+                cases_of.setdefault(line, []).append(case)
+    for line, cases in cases_of.items():
         yield f"{line} ({few(list(dict.fromkeys(cases)), 3)})"
 
 
@@ -233,41 +233,41 @@ FEW_RATERS = 3
 """Up to so many are listed as truths; all are in ``scores.csv``."""
 
 
-def print_evaluation(found: Evaluation, console: Console) -> None:
+def print_evaluation(result: Evaluation, console: Console) -> None:
     """Algorithms against truths, beside the raters, rankings, and what to know."""
-    study = found.study
+    study = result.study
     console.print(
         f"[bold]{counted(len(study.algorithms), 'algorithm')}, {counted(len(study), 'case')}, "
         f"{counted(len(study.subjects), 'subject')}, {counted(len(study.rater_names), 'rater')}[/bold]\n"
     )
-    graded = graded_grids(found.graded) if found.graded else ()
-    for part in (*_hard(found), *_grey(found), *order_grids(found), *graded):
+    graded = graded_grids(result.graded) if result.graded else ()
+    for part in (*_hard(result), *_grey(result), *order_grids(result), *graded):
         console.print(part)
-    for line in (*_distinct(found), *found.notes):
+    for line in (*_distinct(result), *result.notes):
         console.print(f"• {line}", markup=False, highlight=False)
 
 
-def _hard(found: Evaluation) -> Iterator[Any]:
-    for part in found.hard.parts if found.hard else ():
-        yield _against(found, part)
-    yield from verdict_grids(found)
+def _hard(result: Evaluation) -> Iterator[Any]:
+    for part in result.hard.parts if result.hard else ():
+        yield _against(result, part)
+    yield from verdict_grids(result)
 
 
-def verdict_grids(found: Evaluation) -> list[Any]:
+def verdict_grids(result: Evaluation) -> list[Any]:
     """Algorithms beside the human range, label by label."""
-    shown = found.hard is not None and found.table("verdicts").rows
-    return [_verdicts(found, part) for part in found.hard.parts] if found.hard and shown else []
+    shown = result.hard is not None and result.table("verdicts").rows
+    return [_verdicts(result, part) for part in result.hard.parts] if result.hard and shown else []
 
 
 def _title(part: LabelScores, words: str) -> str:
     return f"{part.label}: {words}" if part.label else words
 
 
-def _against(found: Evaluation, part: LabelScores) -> Any:
+def _against(result: Evaluation, part: LabelScores) -> Any:
     """Every algorithm under every truth, mean ± standard deviation over subjects."""
-    means, deviations = _rows(found, part, "mean"), _rows(found, part, "std")
+    means, deviations = _rows(result, part, "mean"), _rows(result, part, "std")
     shown = [s for s in SHOWN if any(key[2] == s for key in means)]
-    raters = {c.name for c in found.study.columns}
+    raters = {c.name for c in result.study.columns}
     truths = list(dict.fromkeys(t for _, t, s in means if s == "dice"))
     # each rater is a truth too: with many of them, their mean stands for them
     chosen = truths if len(raters) <= FEW_RATERS else [t for t in truths if t not in raters]
@@ -282,8 +282,8 @@ def _against(found: Evaluation, part: LabelScores) -> Any:
     return grid(_title(part, f"Algorithms against raters and truths, mean ± std over subjects{more}"), header, rows)
 
 
-def _rows(found: Evaluation, part: LabelScores, scope: str) -> dict[tuple[str, str, str], Row]:
-    rows = found.table("scores").rows
+def _rows(result: Evaluation, part: LabelScores, scope: str) -> dict[tuple[str, str, str], Row]:
+    rows = result.table("scores").rows
     return {
         (str(r["algorithm"]), str(r["against"]), r.statistic): r
         for r in rows
@@ -295,15 +295,15 @@ def _unit(part: LabelScores, statistic: str) -> str:
     return f", {unit_of(part)}" if statistic in ("hausdorff", "hausdorff_95", "mean_surface_distance") else ""
 
 
-def _verdicts(found: Evaluation, part: LabelScores) -> Any:
+def _verdicts(result: Evaluation, part: LabelScores) -> Any:
     """Each algorithm beside the raters, both judged by the others."""
-    assert found.hard is not None
+    assert result.hard is not None
     rows = []
-    for row in found.table("verdicts").rows:
+    for row in result.table("verdicts").rows:
         algorithm, against = row["algorithm"], row["against"]
         wanted = against == OTHERS or row.statistic == "extended_dice"
         if row.label == part.label and wanted and row.statistic in (*SHOWN, "extended_dice", "cohen_kappa"):
-            human = found.hard.ranges[part.label, str(against), row.statistic]
+            human = result.hard.ranges[part.label, str(against), row.statistic]
             ends = f"{number(row['human_low'])}–{number(row['human_high'])}"
             words = verdict_words(human, str(algorithm))
             rows.append([str(algorithm), NAMES[row.statistic], with_interval(row), ends, words])
@@ -319,37 +319,37 @@ def verdict_words(human: HumanRange, algorithm: str) -> str:
     return words[verdict] + sure if verdict else "no verdict"
 
 
-def _grey(found: Evaluation) -> Iterator[Any]:
-    if found.grey is None:
+def _grey(result: Evaluation) -> Iterator[Any]:
+    if result.grey is None:
         return
-    low, high = found.grey.skew
-    truths = found.grey.truths
+    low, high = result.grey.skew
+    truths = result.grey.truths
     rows = []
-    for algorithm in found.grey.counts:
+    for algorithm in result.grey.counts:
         own = {
             str(r["against"]): r.value
-            for r in found.grey.scores.all("pbar_area", "pooled")
+            for r in result.grey.scores.all("pbar_area", "pooled")
             if r["algorithm"] == algorithm.name
         }
         known = {t: own[t] for t in truths if own[t] == own[t]}
         least, most = (pick(known, key=known.__getitem__) for pick in (min, max)) if known else ("", "")
         loose, strict = (number(own.get(t)) for t in ("vote:any", "vote:0.75"))
         cells = [f"{number(known[t])} ({t})" if t else "–" for t in (least, most)]
-        rows.append([algorithm.name, loose, strict, *cells, *_correlation(found, algorithm.name)])
+        rows.append([algorithm.name, loose, strict, *cells, *_correlation(result, algorithm.name)])
     header = ["", "any", "0.75", "least, under", "most, under", "CCO", "CCI"]
     title = f"Area under P̄-R, prevalence {low:.3g} to {high:.3g}, all cases together, and correlation with agreement"
     yield grid(title, header, rows)
 
 
-def _correlation(found: Evaluation, algorithm: str) -> list[str]:
-    assert found.grey is not None
-    rows = [r for r in found.grey.correlations.rows if r.scope == "pooled" and r["algorithm"] == algorithm]
+def _correlation(result: Evaluation, algorithm: str) -> list[str]:
+    assert result.grey is not None
+    rows = [r for r in result.grey.correlations.rows if r.scope == "pooled" and r["algorithm"] == algorithm]
     return [number(next(r.value for r in rows if r.statistic == name), 4) for name in ("cco", "cci")]
 
 
-def order_grids(found: Evaluation) -> Iterator[Any]:
+def order_grids(result: Evaluation) -> Iterator[Any]:
     """Distinct rankings, and who gives each."""
-    for (label, metric), orders in found.orders.items():
+    for (label, metric), orders in result.orders.items():
         if metric not in ("dice", "pbar_area") or not orders.rankings:
             continue
         rows = [[str(r), str(len(r.truths)), few(r.truths, 8)] for r in orders.rankings]
@@ -358,9 +358,9 @@ def order_grids(found: Evaluation) -> Iterator[Any]:
         yield grid(title, ["", "truths", ""], rows)
 
 
-def _distinct(found: Evaluation) -> Iterator[str]:
+def _distinct(result: Evaluation) -> Iterator[str]:
     """Whether the order of two algorithms holds whatever is taken as truth."""
-    for (label, metric), orders in found.orders.items():
+    for (label, metric), orders in result.orders.items():
         if metric not in ("dice", "pbar_area") or not orders.rankings:
             continue
         order = orders.rankings[0].order

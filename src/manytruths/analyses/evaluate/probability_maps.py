@@ -222,25 +222,25 @@ class _Totals:
     notes: dict[str, list[str]] = field(default_factory=dict)
     """What is to be known, and of which cases."""
 
-    def add(self, case: Case, found: CaseResponses, skew: Skew) -> None:
+    def add(self, case: Case, responses: CaseResponses, skew: Skew) -> None:
         """One more case."""
-        self.tallies[case.name] = found.tally
-        self.kinds |= found.kinds
-        self.excluded |= set(found.whole)
-        for column, counts in found.counts.items():
-            everything = found.whole.get(column, counts)
+        self.tallies[case.name] = responses.tally
+        self.kinds |= responses.kinds
+        self.excluded |= set(responses.whole)
+        for column, counts in responses.counts.items():
+            everything = responses.whole.get(column, counts)
             self.areas[case.name, column] = _areas(counts, skew)
             self.correlations[case.name, column] = correlation_in_object(everything), correlation_in_image(everything)
             _more(self.judged, column, counts)
             _more(self.whole, column, everything)
-        for column, counts in found.silent.items():
+        for column, counts in responses.silent.items():
             # where nobody could have an area, its lack does not count
             worst = {key: v if np.isnan(v) else Undefined(NO_PREDICTION) for key, v in _areas(counts, skew).items()}
             self.areas[case.name, column] = worst
-        if self.missing == "worst" or not found.silent:
-            for column, counts in (*found.counts.items(), *found.silent.items()):
+        if self.missing == "worst" or not responses.silent:
+            for column, counts in (*responses.counts.items(), *responses.silent.items()):
                 _more(self.counts, column, counts)
-        for note in (*found.notes, *_without_positives(found)):
+        for note in (*responses.notes, *_without_positives(responses)):
             self.notes.setdefault(note, []).append(case.name)
 
 
@@ -248,11 +248,11 @@ def _more(total: dict[Column, ResponseCounts], column: Column, counts: ResponseC
     total[column] = total[column] + counts if column in total else counts
 
 
-def _without_positives(found: CaseResponses) -> Iterator[str]:
+def _without_positives(responses: CaseResponses) -> Iterator[str]:
     """Truths under which nothing of a case is positive; one that is not there is no such."""
-    for column in found.tally.columns:
-        codes = set(np.unique(found.tally.patterns[:, found.tally.position(column)]).tolist()) - {VOID}
-        if codes == {0} and column.name in found.kinds and column.role != "algorithm" and not column.session:
+    for column in responses.tally.columns:
+        codes = set(np.unique(responses.tally.patterns[:, responses.tally.position(column)]).tolist()) - {VOID}
+        if codes == {0} and column.name in responses.kinds and column.role != "algorithm" and not column.session:
             yield f"{column} has nothing marked: areas are undefined, left out of means, and counted"
 
 
@@ -319,11 +319,13 @@ def _correlations(study: Study, totals: _Totals, tallies: Tallies) -> Iterator[R
 
 
 def _pair(
-    scope: str, found: tuple[Correlation, Correlation], algorithm: Column, region: str, case: str = ""
+    scope: str, pair: tuple[Correlation, Correlation], algorithm: Column, region: str, case: str = ""
 ) -> Iterator[Row]:
-    for name, one in zip(("cco", "cci"), found, strict=True):
-        yield Row(scope, name, one.r, case, region=region, extra=(algorithm.name,), n=one.n)
-        yield Row(scope, f"{name}_p_value", one.p, case, region=region, extra=(algorithm.name,), n=one.n)
+    for name, correlation in zip(("cco", "cci"), pair, strict=True):
+        yield Row(scope, name, correlation.r, case, region=region, extra=(algorithm.name,), n=correlation.n)
+        yield Row(
+            scope, f"{name}_p_value", correlation.p, case, region=region, extra=(algorithm.name,), n=correlation.n
+        )
 
 
 def _orders(totals: _Totals, pooled: Mapping[tuple[Column, str, str], float]) -> ReferenceRankings | None:

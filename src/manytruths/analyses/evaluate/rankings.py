@@ -14,9 +14,9 @@ from ...core.errors import InputError
 from ...core.undefined import code
 from ...evaluation.ranking.by_reference import ReferenceRankings, rank_by_reference
 from ...evaluation.ranking.missing_scores import Board, make_boards
+from ...evaluation.ranking.score_tables import gap_of
 from ...evaluation.ranking.scores import MISSING, PRESENT, Scores, describes_the_case, direction
 from ...evaluation.ranking.standings import DIGITS
-from ...io.scores import gap_of
 from ..rows import Row, Table
 from .case_scores import DISTANCES, EVERYBODY
 from .mask_scores import LabelScores, MaskScores, algorithms_of, references_of
@@ -25,10 +25,10 @@ from .missing_scores import Missing
 Orders = ReferenceRankings
 
 
-def rank_masks(found: MaskScores, missing: Missing) -> dict[tuple[str, str], Orders]:
+def rank_masks(masks: MaskScores, missing: Missing) -> dict[tuple[str, str], Orders]:
     """Rankings by label and metric. A case without anything to find counts as the best where nothing was found."""
     orders: dict[tuple[str, str], Orders] = {}
-    for part in found.parts:
+    for part in masks.parts:
         if len(algorithms_of(part)) > 1:
             orders |= {(part.label, metric): order for metric, order in _orders(scores_of(part), missing).items()}
     return orders
@@ -36,19 +36,19 @@ def rank_masks(found: MaskScores, missing: Missing) -> dict[tuple[str, str], Ord
 
 def _orders(scores: Scores, missing: Missing) -> dict[str, Orders]:
     try:
-        found = make_boards(scores, scores.metrics, missing)
+        boards = make_boards(scores, scores.metrics, missing)
     except InputError:
         return {}  # nobody has a score, or no case has all of them
     by_metric: dict[str, list[Board]] = {}
-    for board in found:
+    for board in boards:
         by_metric.setdefault(board.metric, []).append(board)
     return {metric: _ranked(scores.algorithms, own) for metric, own in by_metric.items()}
 
 
-def _ranked(algorithms: Sequence[str], found: Sequence[Board]) -> Orders:
+def _ranked(algorithms: Sequence[str], boards: Sequence[Board]) -> Orders:
     # what differs by rounding alone is tied
-    table = np.stack([np.round(board.means if board.higher else -board.means, DIGITS) for board in found], axis=1)
-    return rank_by_reference(table, algorithms, [board.truth for board in found])
+    table = np.stack([np.round(board.means if board.higher else -board.means, DIGITS) for board in boards], axis=1)
+    return rank_by_reference(table, algorithms, [board.truth for board in boards])
 
 
 def scores_of(part: LabelScores) -> Scores:
@@ -75,12 +75,14 @@ def scores_of(part: LabelScores) -> Scores:
 
 def ranking_rows(orders: Mapping[tuple[str, str], Orders], region: str) -> Iterator[Row]:
     """A row for every label, metric, truth and algorithm, the best first."""
-    for (label, metric), found in orders.items():
+    for (label, metric), rankings in orders.items():
         sign = 1 if direction(metric) == "higher" else -1
-        for truth, column in zip(found.truths, found.scores.T, strict=True):
-            if truth in found.undefined:
+        for truth, column in zip(rankings.truths, rankings.scores.T, strict=True):
+            if truth in rankings.undefined:
                 continue
-            for algorithm, value in sorted(zip(found.algorithms, column.tolist(), strict=True), key=lambda at: -at[1]):
+            for algorithm, value in sorted(
+                zip(rankings.algorithms, column.tolist(), strict=True), key=lambda at: -at[1]
+            ):
                 extra = (truth, metric, 1 + int((column > value).sum()), algorithm)
                 yield Row("mean", metric, sign * value + 0.0, label=label, region=region, extra=extra)
 

@@ -91,7 +91,7 @@ class Closeup:
         box, point, spacing = list(place.box), list(place.point), list(whole.reading.grid.spacing or ())
         axis, plane = -1, -1
         if own.ndim == 3:
-            from ...charts.slices import best_slice
+            from ...charts.overlays import best_slice
 
             axis = best_slice(own, spacing=whole.reading.grid.spacing)[0]
             plane = point[axis]
@@ -181,19 +181,19 @@ def _named(shares: Mapping[str, float]) -> str:
     return "; ".join(f"{name} {max(1, round(100 * share))}%" for name, share in shares.items())
 
 
-def _notes(looks: Sequence[SecondLook], rims: int, found: int, listed: int) -> Iterator[str]:
+def _notes(looks: Sequence[SecondLook], rims: int, places: int, listed: int) -> Iterator[str]:
     specks = sum(look.specks for look in looks)
     if specks:
-        told = f"{counted(specks, 'speck')} with too few pixels {_are(specks)} left out of the second look"
-        yield Note("second_look", told)
+        text = f"{counted(specks, 'speck')} with too few pixels {_are(specks)} left out of the second look"
+        yield Note("second_look", text)
     if rims:
-        told = f"{counted(rims, 'rim')}, thin and beside what raters marked, {_are(rims)} left out of the second look"
-        yield Note("second_look", told)
-    if found > listed:
-        yield Note("second_look", f"{found} places deserve a second look; the {listed} strongest are listed")
+        text = f"{counted(rims, 'rim')}, thin and beside what raters marked, {_are(rims)} left out of the second look"
+        yield Note("second_look", text)
+    if places > listed:
+        yield Note("second_look", f"{places} places deserve a second look; the {listed} strongest are listed")
     for note in dict.fromkeys(look.note for look in looks if look.note):
-        told = f"{note} ({sum(look.note == note for look in looks)} of {len(looks)} cases)"
-        yield Note("second_look", told)
+        text = f"{note} ({sum(look.note == note for look in looks)} of {len(looks)} cases)"
+        yield Note("second_look", text)
 
 
 def _are(count: int) -> str:

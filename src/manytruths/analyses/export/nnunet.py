@@ -8,79 +8,85 @@ from typing import Any
 from ...core.errors import CallError
 from ...io import write_json, write_map
 from ...study import Case
-from .job import Item, Job, Made, made_of, read_case
-from .looking import placed
-from .numbering import Codes
-from .plan import ExportPlan
-from .targets import Targets
-from .writing import copy_file, write_image
+from .survey import placed
+from .targets import Codes, Targets
+from .training_set import (
+    CaseCounts,
+    TrainingCase,
+    TrainingOptions,
+    TrainingSet,
+    copy_file,
+    count_labels,
+    read_case,
+    write_image,
+)
 
 COLOURS = ("R", "G", "B")
 
 
-def check_plan(plan: ExportPlan) -> None:
+def check_options(options: TrainingOptions) -> None:
     """Refuse what nnU-Net cannot train on."""
-    if plan.disputed == "soft":
+    if options.disputed == "soft":
         raise CallError(
             "--disputed soft: nnU-Net takes whole numbers as labels, not fractions; take ignore or replicate, "
             "or export to monai"
         )
 
 
-def write_case(case: Case, job: Job) -> Made:
+def write_case(case: Case, training: TrainingSet) -> CaseCounts:
     """Image and label of every training case that a case becomes."""
-    targets, picture = read_case(case, job.survey)
-    ending, grid = job.survey.ending, placed(picture.grid, targets.reading.grid)
+    targets, picture = read_case(case, training.survey)
+    ending, grid = training.survey.ending, placed(picture.grid, targets.reading.grid)
     first, labels = None, list[Codes]()
-    for item, label in _labels(targets, job):
+    for item, label in _labels(targets, training):
         labels.append(label)
-        image = job.folder / "imagesTr" / f"{item.name}_0000{ending}"
+        image = training.folder / "imagesTr" / f"{item.name}_0000{ending}"
         # replicas have one image; packing it is what takes the time
         write_image(image, picture, grid) if first is None else copy_file(first, image)
         first = first or image
-        write_map(job.folder / "labelsTr" / f"{item.name}{ending}", label, grid)
-    return made_of(targets, labels)
+        write_map(training.folder / "labelsTr" / f"{item.name}{ending}", label, grid)
+    return count_labels(targets, labels)
 
 
-def _labels(targets: Targets, job: Job) -> Iterator[tuple[Item, Codes]]:
-    for item in job.of(targets.reading.case.name):
+def _labels(targets: Targets, training: TrainingSet) -> Iterator[tuple[TrainingCase, Codes]]:
+    for item in training.of(targets.reading.case.name):
         if item.rater:
             yield item, targets.own(item.rater)
-        elif job.plan.disputed == "ignore":
+        elif training.options.disputed == "ignore":
             yield item, targets.settled
         else:
-            yield item, targets.hard(targets.reference(job.plan.reference))
+            yield item, targets.hard(targets.consensus(training.options.consensus))
 
 
-def write_lists(job: Job, made: Mapping[str, Made]) -> None:
+def write_lists(training: TrainingSet, counts: Mapping[str, CaseCounts]) -> None:
     """What nnU-Net reads before the images."""
-    ignored = job.plan.disputed == "ignore" or any(one.counts[-1] for one in made.values())
-    write_json(job.folder / "dataset.json", _dataset(job, ignored))
-    if job.folds > 1:
-        write_json(job.folder / "splits_final.json", [_split(job, fold) for fold in range(job.folds)])
+    ignored = training.options.disputed == "ignore" or any(case.counts[-1] for case in counts.values())
+    write_json(training.folder / "dataset.json", _dataset(training, ignored))
+    if training.folds > 1:
+        write_json(training.folder / "splits_final.json", [_split(training, fold) for fold in range(training.folds)])
 
 
-def _dataset(job: Job, ignored: bool) -> dict[str, Any]:
-    survey, plan = job.survey, job.plan
-    channels = COLOURS if survey.channels > 1 else (plan.channel,)
+def _dataset(training: TrainingSet, ignored: bool) -> dict[str, Any]:
+    survey, options = training.survey, training.options
+    channels = COLOURS if survey.channels > 1 else (options.channel,)
     return {
         "channel_names": {str(number): name for number, name in enumerate(channels)},
         "labels": survey.numbering.named | ({"ignore": survey.numbering.ignore} if ignored else {}),
-        "numTraining": len(job.items),
+        "numTraining": len(training.cases),
         "file_ending": survey.ending,
-        "overwrite_image_reader_writer": _program(job),
+        "overwrite_image_reader_writer": _program(training),
     }
 
 
-def _program(job: Job) -> str:
+def _program(training: TrainingSet) -> str:
     """What of nnU-Net reads the files; ITK wants axes at right angles."""
-    if job.survey.ending != ".nii.gz":
+    if training.survey.ending != ".nii.gz":
         return "NaturalImage2DIO"
-    return "SimpleITKIO" if job.survey.square else "NibabelIO"
+    return "SimpleITKIO" if training.survey.square else "NibabelIO"
 
 
-def _split(job: Job, fold: int) -> dict[str, list[str]]:
+def _split(training: TrainingSet, fold: int) -> dict[str, list[str]]:
     return {
-        "train": sorted(item.name for item in job.items if item.fold != fold),
-        "val": sorted(item.name for item in job.items if item.fold == fold),
+        "train": sorted(item.name for item in training.cases if item.fold != fold),
+        "val": sorted(item.name for item in training.cases if item.fold == fold),
     }

@@ -1,25 +1,91 @@
-"""What there is to learn in one case: each rater's mask, where they disagree, and the reference standard."""
+"""What there is to learn in one case: numbered labels, each rater's mask, where they disagree, and the consensus."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...core.columns import Column
-from ...core.errors import CallError
+from ...core.errors import CallError, LabelError
+from ...core.labels import Labels
 from ...fusion import Consensus
+from ...fusion.registry import estimator
 from ...fusion.result import BINARY
 from ...study import Case
 from ...study.case import Reading
 from ...study.consensus import FirstReadings
-from .numbering import NOT_RATED, Codes, Numbering
 
+Codes = NDArray[np.uint8]
 Soft = NDArray[np.float32]
 Flags = NDArray[np.bool_]
+
+NOT_RATED = 255
+"""What stands in a numbered mask where a rater did not rate, or outside of the region that counts."""
+MOST = 254
+"""Labels but background; one more number is for what is to be ignored."""
+RESERVED = ("background", "ignore")
+"""Names that mean something of their own to nnU-Net."""
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """Background is 0; the other labels are 1, 2, … in the order of their values.
+
+    >>> Numbering.of(Labels((0, 7, 255), ("background", "gland", "ignore"))).named
+    {'background': 0, 'gland': 1, 'ignore 255': 2}
+    """
+
+    values: tuple[int, ...]
+    """Of the study, in the order of their numbers."""
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, labels: Labels) -> Numbering:
+        """The numbers of a study's labels."""
+        marks = labels.marks
+        if len(marks) > MOST:
+            raise LabelError(f"there are {len(marks)} labels; at most {MOST} can be exported: unite some of them")
+        if not marks:
+            # what nobody marked is still what is looked for
+            return cls((1,), ("1",))
+        values = tuple(labels.values[code] for code in marks)
+        return cls(values, tuple(_free(labels.names[code], labels.values[code]) for code in marks))
+
+    @property
+    def ignore(self) -> int:
+        """The number after the last label."""
+        return len(self.values) + 1
+
+    @property
+    def named(self) -> dict[str, int]:
+        """Numbers by name."""
+        return {"background": 0} | {name: number for number, name in enumerate(self.names, start=1)}
+
+    def rows(self) -> Iterator[tuple[int, int, str]]:
+        """Number, value in the study, name."""
+        yield 0, 0, "background"
+        for number, (value, name) in enumerate(zip(self.values, self.names, strict=True), start=1):
+            yield number, value, name
+
+    def codes(self, mask: NDArray[Any]) -> NDArray[Any]:
+        """The numbers of a study's values."""
+        return np.asarray(np.searchsorted(np.array((0, *self.values)), mask))
+
+    def numbered(self, mask: NDArray[Any], case: Case) -> Codes:
+        """A mask of the study in these numbers."""
+        options = case.options
+        codes = mask != 0 if options.foreground else self.codes(mask)
+        void = options.void is not None and mask == options.void
+        return np.where(void, NOT_RATED, codes).astype(np.uint8)
+
+
+def _free(name: str, value: int) -> str:
+    return f"{name} {value}" if name in RESERVED else name
 
 
 def first_readings(case: Case) -> dict[str, Column]:
@@ -61,19 +127,19 @@ class Targets:
         """What one rater says; what he did not rate is to be ignored."""
         return self._ignoring(self.masks[rater], self.masks[rater] != NOT_RATED)
 
-    def hard(self, found: Consensus) -> Codes:
+    def hard(self, consensus: Consensus) -> Codes:
         """The reference standard; what nobody rated is to be ignored."""
-        values, _ = self.readings.paint(found)
+        values, _ = self.readings.paint(consensus)
         codes = values != 0 if self.reading.case.options.foreground else self.numbering.codes(values)
         return self._ignoring(codes.astype(np.uint8), self.rated)
 
-    def soft(self, found: Consensus) -> Iterator[Soft]:
+    def soft(self, consensus: Consensus) -> Iterator[Soft]:
         """How likely each pixel is marked; of several labels, how likely it is each of them, background first."""
         values = (0, *self.numbering.values)
         for value in values if len(values) > 2 else values[1:]:
-            known = value in found.labels.values
-            by_pattern = np.asarray(found.of(value)) if known else np.zeros(found.hard.shape)
-            chance = self.readings.map_of(found, np.nan_to_num(by_pattern))
+            known = value in consensus.labels.values
+            by_pattern = np.asarray(consensus.of(value)) if known else np.zeros(consensus.hard.shape)
+            chance = self.readings.map_of(consensus, np.nan_to_num(by_pattern))
             yield np.where(self.rated, chance, 0).astype(np.float32)
 
     def _ignoring(self, codes: Codes, known: Flags) -> Codes:
@@ -84,15 +150,22 @@ class Targets:
         """What the reference standard is estimated from."""
         return FirstReadings.of(self.reading)
 
-    def reference(self, method: str) -> Consensus:
+    def consensus(self, method: str) -> Consensus:
         """The reference standard, by a method of ``fuse``."""
-        found = self.readings.estimate(method)
-        if found.labels == BINARY and len(self.numbering.values) > 1:
+        consensus = self.readings.estimate(method)
+        if consensus.labels == BINARY and len(self.numbering.values) > 1:
             raise CallError(
                 f"--reference {method} only tells marked from not, but there are labels "
                 f"{', '.join(self.numbering.names)}; take staple or plurality, or unite them (--foreground any)"
             )
-        return found
+        return consensus
+
+
+def check_consensus(method: str) -> None:
+    """Refuse what is not one method of ``fuse``."""
+    if "," in method:
+        raise CallError(f"--reference is one method, as staple or vote:0.5; got {method!r}")
+    estimator(method)
 
 
 def targets_of(reading: Reading, numbering: Numbering) -> Targets:

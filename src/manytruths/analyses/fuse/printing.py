@@ -1,4 +1,4 @@
-"""What a person reads after ``fuse``."""
+"""What ``fuse`` prints."""
 
 from __future__ import annotations
 
@@ -9,72 +9,72 @@ from ...complexity import STATISTICS
 from ...core.undefined import reason
 from ..printing import counted, grid, number
 from ..rows import Row
-from .fused import on_modified_background
+from .case import on_modified_background
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from .verb import Fusion
+    from .fuse import Fusion
 
 
-def print_fusion(found: Fusion, console: Console) -> None:
+def print_fusion(result: Fusion, console: Console) -> None:
     """How the methods differ, how far each moves with the region, raters against them, complexity, notes."""
-    study = found.study
+    study = result.study
     console.print(
-        f"[bold]{counted(len(found.methods), 'method')}, {counted(len(study), 'case')}, "
+        f"[bold]{counted(len(result.methods), 'method')}, {counted(len(study), 'case')}, "
         f"{counted(len(study.rater_names), 'rater')}[/bold]\n"
     )
-    for part in (_differences(found), _regions(found), _performance(found), _complexity(found)):
+    for part in (_differences(result), _regions(result), _performance(result), _complexity(result)):
         if part is not None:
             console.print(part)
-    for note in (*_dependence(found), *found.notes):
+    for note in (*_dependence(result), *result.notes):
         console.print(f"• {note}", markup=False, highlight=False)
 
 
-def _differences(found: Fusion) -> Any:
+def _differences(result: Fusion) -> Any:
     """Method against method, mean over subjects."""
     rows = []
-    for row in found.differences.all("dice", "pooled"):
+    for row in result.differences.all("dice", "pooled"):
         a, b = str(row["method_a"]), str(row["method_b"])
         mean = {
-            s: found.differences.find(s, "mean", method_a=a, method_b=b)
+            s: result.differences.find(s, "mean", method_a=a, method_b=b)
             for s in ("dice", "volume_difference", "changed")
         }
-        cells = [_spread(found, "dice", a, b), number(mean["volume_difference"].value), f"{mean['changed'].value:.3%}"]
+        cells = [_spread(result, "dice", a, b), number(mean["volume_difference"].value), f"{mean['changed'].value:.3%}"]
         rows.append([f"{a} and {b}", *cells])
     header = ["", "Dice ± std", "size differs by", "items changed"]
     return grid("How far the methods differ, mean over subjects", header, rows) if rows else None
 
 
-def _spread(found: Fusion, statistic: str, a: str, b: str) -> str:
-    mean, std = (found.differences.find(statistic, scope, method_a=a, method_b=b).value for scope in ("mean", "std"))
+def _spread(result: Fusion, statistic: str, a: str, b: str) -> str:
+    mean, std = (result.differences.find(statistic, scope, method_a=a, method_b=b).value for scope in ("mean", "std"))
     return f"{number(mean)} ± {number(std)}"
 
 
-def _regions(found: Fusion) -> Any:
+def _regions(result: Fusion) -> Any:
     """Each method against itself on the modified background."""
     rows = []
-    for row in found.differences.all("dice", "mean"):
+    for row in result.differences.all("dice", "mean"):
         a, b = str(row["method_a"]), str(row["method_b"])
         if b == on_modified_background(a) and not row.group:
-            changed = found.differences.find("changed", "mean", method_a=a, method_b=b).value
-            rows.append([a, _spread(found, "dice", a, b), f"{changed:.3%}"])
+            changed = result.differences.find("changed", "mean", method_a=a, method_b=b).value
+            rows.append([a, _spread(result, "dice", a, b), f"{changed:.3%}"])
     header = ["", "Dice ± std", "items changed"]
     return (
         grid("How far each moves when the background is cut to the size of the union", header, rows) if rows else None
     )
 
 
-def _performance(found: Fusion) -> Any:
-    means = [r for r in found.performance.all("iou", "mean") if not r.group]
-    rows = [[str(r["rater"]) or "mean of raters", str(r["method"]), *_cells(found, r)] for r in means]
+def _performance(result: Fusion) -> Any:
+    means = [r for r in result.performance.all("iou", "mean") if not r.group]
+    rows = [[str(r["rater"]) or "mean of raters", str(r["method"]), *_cells(result, r)] for r in means]
     header = ["", "against", "IoU ± std", "sensitivity", "specificity", "accuracy"]
     return grid("Raters against each consensus, mean over subjects", header, rows)
 
 
-def _cells(found: Fusion, row: Row) -> list[str]:
+def _cells(result: Fusion, row: Row) -> list[str]:
     method, rater = row["method"], row["rater"]
-    table = found.performance
+    table = result.performance
 
     def value(statistic: str, scope: str = "mean") -> str:
         if not any(r.extra == row.extra for r in table.all(statistic, scope)):
@@ -84,20 +84,20 @@ def _cells(found: Fusion, row: Row) -> list[str]:
     return [f"{number(row.value)} ± {value('iou', 'std')}", *map(value, ("sensitivity", "specificity", "accuracy"))]
 
 
-def _dependence(found: Fusion) -> list[str]:
+def _dependence(result: Fusion) -> list[str]:
     """STAPLE's assumption, in words."""
-    rows = [r for r in found.performance.all("effective_raters", "pooled") if not reason(r.value)]
+    rows = [r for r in result.performance.all("effective_raters", "pooled") if not reason(r.value)]
     return [f"staple: the raters err together: {r.n} of them count as {r.value:.1f} independent ones" for r in rows]
 
 
-def _complexity(found: Fusion) -> Any:
-    means = {s: found.complexity.find(s, "mean").value for s in STATISTICS}
+def _complexity(result: Fusion) -> Any:
+    means = {s: result.complexity.find(s, "mean").value for s in STATISTICS}
     cells = [number(means[s]) for s in STATISTICS]
     rows = [["mean", *cells]]
-    if found.groups:
-        members = Counter(found.groups.classify(f.complexity) for f in found.cases.values())
-        told = {"A": "strong disagreement", "B": "agreement", "C": "in between"}
-        for name, centre in zip(found.groups.names, found.groups.centres, strict=True):
-            title = f"{name}: {told.get(name, '')} ({members[name]})"
+    if result.groups:
+        members = Counter(result.groups.classify(f.complexity) for f in result.cases.values())
+        words = {"A": "strong disagreement", "B": "agreement", "C": "in between"}
+        for name, centre in zip(result.groups.names, result.groups.centres, strict=True):
+            title = f"{name}: {words.get(name, '')} ({members[name]})"
             rows.append([title, number(centre[0]), "", number(centre[1]), "", ""])
     return grid("Complexity of the cases (groups: entropy and mean at their centre)", ["", *STATISTICS], rows)

@@ -1,1 +1,1 @@
-"""The verb ``plan``: how many raters are enough."""
+"""The command ``plan``: how many raters, and how many cases, would be enough."""

@@ -5,85 +5,102 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...core.errors import CallError
-from ...ratings.planning.kappa_width import KappaWidth, cases_for_width, kappa_width
+from ...ratings.planning.kappa_width import KappaWidth, cases_for_kappa_width, kappa_width
 from ..rows import Row
-from .topics import Grid, Topic, Wish, plan_row, raters_of, sentence
+from .topics import Grid, PlanSettings, Topic, plan_row, raters_of, sentence
 
 NAME = "kappa"
 RATERS = range(2, 11)
 
 
-def kappa_topic(wish: Wish) -> Topic:
-    """Cases for a wanted width, the width for given cases, or both."""
-    if wish.kappa is None or wish.prevalence is None:
+def kappa_topic(settings: PlanSettings) -> Topic:
+    """Number of cases for a wanted width, width for a given number of cases, or both."""
+    if settings.kappa is None or settings.prevalence is None:
         raise CallError(
             "the width of kappa's interval depends on both: give --kappa and --prevalence, as you expect them"
         )
-    if wish.width is None and wish.cases is None:
-        raise CallError("give the --width of kappa's interval that you want, or the number of --cases that you have")
-    kappa, prevalence = wish.kappa, wish.prevalence
-    panels = sorted({*RATERS, *([wish.raters] if wish.raters else [])})
-    needed = () if wish.width is None else cases_for_width(wish.width, kappa, prevalence, panels, wish.level)
-    widths = () if wish.cases is None else [kappa_width(wish.cases, m, kappa, prevalence, wish.level) for m in panels]
-    rows = [row for one in needed for row in _needed_rows(one)] + [row for one in widths for row in _width_rows(one)]
-    grids = [*([_needed_grid(wish, needed)] if needed else []), *([_width_grid(wish, widths)] if widths else [])]
+    if settings.width is None and settings.n_cases is None:
+        raise CallError("give the --width of kappa's interval that you want, or the number of --n-cases that you have")
+    kappa, prevalence = settings.kappa, settings.prevalence
+    panels = sorted({*RATERS, *([settings.n_raters] if settings.n_raters else [])})
+    needed = (
+        ()
+        if settings.width is None
+        else cases_for_kappa_width(settings.width, kappa, prevalence, panels, settings.level)
+    )
+    widths = (
+        ()
+        if settings.n_cases is None
+        else [kappa_width(settings.n_cases, m, kappa, prevalence, settings.level) for m in panels]
+    )
+    rows = [row for plan in needed for row in _needed_rows(plan)] + [
+        row for plan in widths for row in _width_rows(plan)
+    ]
+    grids = [
+        *([_needed_grid(settings, needed)] if needed else []),
+        *([_width_grid(settings, widths)] if widths else []),
+    ]
     note = "the width is that of many cases, with chances of a mark that are Beta-distributed over the cases"
     return Topic(
-        NAME, tuple(map(sentence, _sentences(wish, needed, widths))), tuple(rows), tuple(grids), (note,),
-        lambda: _charts(wish, needed, widths),
+        NAME, tuple(map(sentence, _sentences(settings, needed, widths))), tuple(rows), tuple(grids), (note,),
+        lambda: _charts(settings, needed, widths),
     )  # fmt: skip
 
 
-def _sentences(wish: Wish, needed: tuple[KappaWidth, ...], widths: list[KappaWidth] | tuple[()]) -> Iterator[str]:
-    expected = f"a kappa of {wish.kappa:g} at a prevalence of {wish.prevalence:g}"
+def _sentences(
+    settings: PlanSettings, needed: tuple[KappaWidth, ...], widths: list[KappaWidth] | tuple[()]
+) -> Iterator[str]:
+    expected = f"a kappa of {settings.kappa:g} at a prevalence of {settings.prevalence:g}"
     if needed:
-        own = next((one for one in needed if one.raters == wish.raters), None)
-        fewest = min(needed, key=lambda one: one.ratings)
+        own = next((plan for plan in needed if plan.n_raters == settings.n_raters), None)
+        fewest = min(needed, key=lambda plan: plan.n_ratings)
         if own is not None:
-            yield _given(own, expected, f"{wish.width:g}")
-        yield (f"the fewest ratings for {expected} and a {wish.level:.0%} interval of width {wish.width:g} are "
-               f"{fewest.ratings:,}: {raters_of(fewest.raters)} and {fewest.cases:,} cases.")  # fmt: skip
-    for one in widths:
-        if one.raters == (wish.raters or 3):
-            yield _given(one, expected, f"{one.width:.3f}")
+            yield _width_sentence(own, expected, f"{settings.width:g}")
+        yield (f"the fewest ratings for {expected} and a {settings.level:.0%} interval of width {settings.width:g} are "
+               f"{fewest.n_ratings:,}: {raters_of(fewest.n_raters)} and {fewest.n_cases:,} cases.")  # fmt: skip
+    for plan in widths:
+        if plan.n_raters == (settings.n_raters or 3):
+            yield _width_sentence(plan, expected, f"{plan.width:.3f}")
 
 
-def _given(one: KappaWidth, expected: str, width: str) -> str:
-    who = f"{raters_of(one.raters)} and {one.cases:,} cases"
-    return f"{who} give {expected} a {one.level:.0%} interval of width {width}."
+def _width_sentence(plan: KappaWidth, expected: str, width: str) -> str:
+    who = f"{raters_of(plan.n_raters)} and {plan.n_cases:,} cases"
+    return f"{who} give {expected} a {plan.level:.0%} interval of width {width}."
 
 
-def _needed_rows(one: KappaWidth) -> Iterator[Row]:
-    yield plan_row(NAME, "cases_needed", float(one.cases), one.raters)
-    yield plan_row(NAME, "ratings_needed", float(one.ratings), one.raters)
+def _needed_rows(plan: KappaWidth) -> Iterator[Row]:
+    yield plan_row(NAME, "cases_needed", float(plan.n_cases), plan.n_raters)
+    yield plan_row(NAME, "ratings_needed", float(plan.n_ratings), plan.n_raters)
 
 
-def _width_rows(one: KappaWidth) -> Iterator[Row]:
-    yield plan_row(NAME, "kappa_error", one.error, one.raters, n=one.cases)
-    yield plan_row(NAME, "kappa_width", one.width, one.raters, n=one.cases)
+def _width_rows(plan: KappaWidth) -> Iterator[Row]:
+    yield plan_row(NAME, "kappa_error", plan.error, plan.n_raters, n=plan.n_cases)
+    yield plan_row(NAME, "kappa_width", plan.width, plan.n_raters, n=plan.n_cases)
 
 
-def _needed_grid(wish: Wish, needed: tuple[KappaWidth, ...]) -> Grid:
-    rows = [[str(one.raters), f"{one.cases:,}", f"{one.ratings:,}"] for one in needed]
-    return Grid(f"For an interval of width {wish.width:g}", ("raters", "cases", "ratings"), rows)
+def _needed_grid(settings: PlanSettings, needed: tuple[KappaWidth, ...]) -> Grid:
+    rows = [[str(plan.n_raters), f"{plan.n_cases:,}", f"{plan.n_ratings:,}"] for plan in needed]
+    return Grid(f"For an interval of width {settings.width:g}", ("raters", "cases", "ratings"), rows)
 
 
-def _width_grid(wish: Wish, widths: list[KappaWidth] | tuple[()]) -> Grid:
-    rows = [[str(one.raters), f"{one.width:.3f}", f"{one.error:.3f}"] for one in widths]
-    return Grid(f"With {wish.cases:,} cases", ("raters", "width", "standard error"), rows)
+def _width_grid(settings: PlanSettings, widths: list[KappaWidth] | tuple[()]) -> Grid:
+    rows = [[str(plan.n_raters), f"{plan.width:.3f}", f"{plan.error:.3f}"] for plan in widths]
+    return Grid(f"With {settings.n_cases:,} cases", ("raters", "width", "standard error"), rows)
 
 
-def _charts(wish: Wish, needed: tuple[KappaWidth, ...], widths: list[KappaWidth] | tuple[()]) -> dict[str, str]:
-    from ...charts.charts import bars
+def _charts(
+    settings: PlanSettings, needed: tuple[KappaWidth, ...], widths: list[KappaWidth] | tuple[()]
+) -> dict[str, str]:
+    from ...charts.bars import bars
 
-    drawn = {}
-    expected = f"kappa {wish.kappa:g}, prevalence {wish.prevalence:g}"
+    charts = {}
+    expected = f"kappa {settings.kappa:g}, prevalence {settings.prevalence:g}"
     if needed:
-        counts = {f"{one.raters} raters": float(one.cases) for one in needed}
-        drawn["kappa-cases"] = bars(counts, "cases", f"Cases for width {wish.width:g}: {expected}", digits=0)
+        counts = {f"{plan.n_raters} raters": float(plan.n_cases) for plan in needed}
+        charts["kappa-cases"] = bars(counts, "cases", f"Cases for width {settings.width:g}: {expected}", digits=0)
     if widths:
-        found = {f"{one.raters} raters": one.width for one in widths}
-        drawn["kappa-width"] = bars(
-            found, "width of the interval", f"Width with {wish.cases} cases: {expected}", digits=3
+        by_size = {f"{plan.n_raters} raters": plan.width for plan in widths}
+        charts["kappa-width"] = bars(
+            by_size, "width of the interval", f"Width with {settings.n_cases} cases: {expected}", digits=3
         )
-    return drawn
+    return charts

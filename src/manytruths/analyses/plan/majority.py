@@ -1,4 +1,4 @@
-"""``plan``: what panels of raters of a known accuracy reach, and how many are needed."""
+"""``plan``: accuracy of panels of raters of known accuracy, and the number of raters needed."""
 
 from __future__ import annotations
 
@@ -8,22 +8,30 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core.undefined import Undefined
-from ...ratings.planning.majority import majority_accuracy, spread_for, wins
-from ...ratings.planning.panel_size import RatersNeeded, ceiling, drawn_votes, majority_band, raters_needed
+from ...ratings.planning.panels import (
+    RatersNeeded,
+    ceiling,
+    majority_accuracy,
+    majority_band,
+    random_panel_votes,
+    raters_needed,
+    spread_for_correlation,
+    win_probability,
+)
 from ...ratings.ratings import Values
-from ..printing import number
+from ..printing import number, number_word
 from ..rows import Row
-from .topics import Grid, Topic, Wish, plan_row, raters_of, sentence, word
+from .topics import Grid, PlanSettings, Topic, plan_row, raters_of, sentence
 
 NAME = "majority"
 LARGEST_SHOWN = 51
-"""The largest panel for which a chart is made longer."""
+"""Largest panel for which a chart is extended."""
 ACCURACIES = (0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6)
 
 
 @dataclass(frozen=True)
 class Model:
-    """How the raters are taken to err."""
+    """How the raters' errors are modelled."""
 
     accuracies: tuple[float, ...]
     correlation: float
@@ -32,128 +40,133 @@ class Model:
 
     @property
     def mean(self) -> float:
-        """Of all accuracies."""
+        """Mean accuracy."""
         return float(np.mean(self.accuracies))
 
     @property
     def differ(self) -> bool:
-        """Whether the raters are not all alike."""
+        """Whether the raters' accuracies differ."""
         return len(set(self.accuracies)) > 1
 
     @property
     def words(self) -> str:
-        """For the legend of a chart."""
+        """Name of the model in the legend of a chart."""
         if self.correlation:
             return f"correlation {self.correlation:g}"
         return f"spread {self.spread:.2g} logits" if self.spread else "independent"
 
     @property
     def options(self) -> dict[str, float]:
-        """As the functions of reliability take them."""
+        """Keyword arguments of the functions in ``ratings.planning``."""
         return {"correlation": self.correlation, "spread": self.spread}
 
     def votes(self, k: int) -> Values:
-        """Chances of so many right votes of k raters like these."""
-        return drawn_votes(k, self.accuracies, **self.options)
+        """Probabilities of each number of correct votes of k such raters."""
+        return random_panel_votes(k, self.accuracies, **self.options)
 
     def reached(self, k: int) -> float:
-        """By k raters like these."""
-        return float(self.votes(k) @ wins(k, self.labels))
+        """Accuracy of the majority of k such raters."""
+        return float(self.votes(k) @ win_probability(k, self.labels))
 
     def slim(self, k: int) -> float:
-        """The share of cases that k raters decide by one vote."""
+        """Share of cases that k raters decide by one vote."""
         return float(self.votes(k)[[k // 2, k // 2 + 1]].sum())
 
     @property
     def panel(self) -> float:
-        """By just these raters."""
-        return majority_accuracy(len(self.accuracies), self.accuracies, **self.options, labels=self.labels)
+        """Accuracy of the majority of exactly these raters."""
+        return majority_accuracy(len(self.accuracies), self.accuracies, **self.options, n_labels=self.labels)
 
     def needed(self, wanted: float) -> RatersNeeded:
-        """How many like these."""
-        return raters_needed(wanted, self.accuracies, **self.options, labels=self.labels)
+        """Number of such raters needed."""
+        return raters_needed(wanted, self.accuracies, **self.options, n_labels=self.labels)
 
 
-def model_of(wish: Wish) -> Model:
-    """Raters who differ take a spread for their correlation."""
-    accuracies, correlation, spread = wish.rater_accuracy, wish.correlation, wish.spread
+def error_model(settings: PlanSettings) -> Model:
+    """The model of the settings; for raters who differ, a correlation becomes a spread."""
+    accuracies, correlation, spread = settings.rater_accuracy, settings.correlation, settings.spread
     if correlation and not spread and len(set(accuracies)) > 1:
-        correlation, spread = 0.0, spread_for(accuracies, correlation)
-    return Model(accuracies, correlation, spread, wish.labels)
+        correlation, spread = 0.0, spread_for_correlation(accuracies, correlation)
+    return Model(accuracies, correlation, spread, settings.n_labels)
 
 
-def majority_topic(wish: Wish) -> Topic:
-    """Sentences, table and charts."""
-    model = model_of(wish)
-    needed = None if wish.wanted is None else model.needed(wish.wanted)
-    sizes = _sizes(wish, needed)
+def majority_topic(settings: PlanSettings) -> Topic:
+    """Sentences, table and charts for raters of known accuracy."""
+    model = error_model(settings)
+    needed = None if settings.wanted is None else model.needed(settings.wanted)
+    sizes = _sizes(settings, needed)
     reached = {k: model.reached(k) for k in sizes}
-    sentences = tuple(sentence(words) for words in _sentences(wish, model, needed))
+    sentences = tuple(sentence(words) for words in _sentences(settings, model, needed))
     return Topic(
-        NAME, sentences, tuple(_rows(wish, model, needed, reached)), (_grid(wish, model, reached),),
-        tuple(_notes(wish, model)), lambda: _charts(wish, model, needed),
+        NAME, sentences, tuple(_rows(settings, model, needed, reached)), (_grid(settings, model, reached),),
+        tuple(_notes(settings, model)), lambda: _charts(settings, model, needed),
     )  # fmt: skip
 
 
-def _sizes(wish: Wish, needed: RatersNeeded | None) -> list[int]:
-    found = set(range(1, wish.most + 1, 2 if wish.labels == 2 else 1))
-    found |= {wish.raters} if wish.raters else set()
-    if needed is not None and needed.raters is not None and needed.raters < 1000:
-        found.add(needed.raters)
-    return sorted(found)
+def _sizes(settings: PlanSettings, needed: RatersNeeded | None) -> list[int]:
+    sizes = set(range(1, settings.max_raters + 1, 2 if settings.n_labels == 2 else 1))
+    sizes |= {settings.n_raters} if settings.n_raters else set()
+    if needed is not None and needed.n_raters is not None and needed.n_raters < 1000:
+        sizes.add(needed.n_raters)
+    return sorted(sizes)
 
 
 def _like(model: Model) -> str:
     return f"of mean accuracy {model.mean:.3g}" if model.differ else f"of accuracy {model.mean:g}"
 
 
-def _sentences(wish: Wish, model: Model, needed: RatersNeeded | None) -> Iterator[str]:
+def _sentences(settings: PlanSettings, model: Model, needed: RatersNeeded | None) -> Iterator[str]:
     if model.differ:
         shown = ", ".join(f"{a:g}" for a in model.accuracies)
         best = max(model.accuracies)
         yield (f"the majority of these {raters_of(len(model.accuracies))} ({shown}) is right in {model.panel:.3f} of "
                f"the cases; the best of them alone in {best:g}.")  # fmt: skip
     if needed is not None:
-        yield _wanted(model, needed)
-    if wish.raters:
-        yield f"{raters_of(wish.raters)} {_like(model)} {_reach(wish.raters)} {model.reached(wish.raters):.3f}."
-    if needed is None and not wish.raters:
-        found = ", ".join(f"{word(k)} {_reach(k)} {model.reached(k):.3f}" for k in (5, 7, 9))
-        yield f"three raters {_like(model)} reach {model.reached(3):.3f}, {found}."
+        yield _needed_sentence(model, needed)
+    if settings.n_raters:
+        k = settings.n_raters
+        yield f"{raters_of(k)} {_like(model)} {_reach(k)} {model.reached(k):.3f}."
+    if needed is None and not settings.n_raters:
+        others = ", ".join(f"{number_word(k)} {_reach(k)} {model.reached(k):.3f}" for k in (5, 7, 9))
+        yield f"three raters {_like(model)} reach {model.reached(3):.3f}, {others}."
 
 
-def _wanted(model: Model, needed: RatersNeeded) -> str:
-    if needed.raters is None:
+def _needed_sentence(model: Model, needed: RatersNeeded) -> str:
+    if needed.n_raters is None:
         return f"no panel of raters {_like(model)} reaches {needed.wanted:g}: {needed.reason}."
-    fewer = needed.raters - (2 if model.labels == 2 else 1)
+    fewer = needed.n_raters - (2 if model.labels == 2 else 1)
     before = model.reached(fewer) if fewer > 0 else 0.0
-    # so many digits that one less is seen to be less
+    # enough digits to show the difference
     digits = next((n for n in (3, 4, 5) if round(before, n) < needed.wanted), 6)
-    told = f"{raters_of(needed.raters)} {_like(model)} {_reach(needed.raters)} {needed.reached:.{digits}f}"
+    text = f"{raters_of(needed.n_raters)} {_like(model)} {_reach(needed.n_raters)} {needed.reached:.{digits}f}"
     if fewer < 1:
-        return f"{told}, the {needed.wanted:g} that is wanted."
-    return f"{told}; {word(fewer)} {_reach(fewer)} {before:.{digits}f}, less than the {needed.wanted:g} wanted."
+        return f"{text}, the {needed.wanted:g} that is wanted."
+    return f"{text}; {number_word(fewer)} {_reach(fewer)} {before:.{digits}f}, less than the {needed.wanted:g} wanted."
 
 
 def _reach(count: int) -> str:
     return "reaches" if count == 1 else "reach"
 
 
-def _rows(wish: Wish, model: Model, needed: RatersNeeded | None, reached: dict[int, float]) -> Iterator[Row]:
+def _rows(
+    settings: PlanSettings, model: Model, needed: RatersNeeded | None, reached: dict[int, float]
+) -> Iterator[Row]:
     for k, value in reached.items():
         yield plan_row(NAME, "majority_accuracy", value, k, rater_accuracy=model.mean)
         if k % 2 and k > 1 and model.labels == 2:
             yield plan_row(NAME, "slim_majority_share", model.slim(k), k, rater_accuracy=model.mean)
-    top = ceiling(model.accuracies, **model.options, labels=model.labels)
+    top = ceiling(model.accuracies, **model.options, n_labels=model.labels)
     yield plan_row(NAME, "ceiling", top, rater_accuracy=model.mean)
     if model.differ:
         yield plan_row(NAME, "panel_accuracy", model.panel, len(model.accuracies), rater_accuracy=model.mean)
     if needed is not None:
-        value = float(needed.raters) if needed.raters is not None else Undefined("no_panel_large_enough", needed.reason)
+        value = (
+            float(needed.n_raters) if needed.n_raters is not None else Undefined("no_panel_large_enough", needed.reason)
+        )
         yield plan_row(NAME, "raters_needed", value, rater_accuracy=model.mean)
 
 
-def _grid(wish: Wish, model: Model, reached: dict[int, float]) -> Grid:
+def _grid(settings: PlanSettings, model: Model, reached: dict[int, float]) -> Grid:
     header = ("raters", "right", "gain", *(["by one vote"] if model.labels == 2 else []))
     rows, before = [], None
     for k, value in reached.items():
@@ -162,15 +175,15 @@ def _grid(wish: Wish, model: Model, reached: dict[int, float]) -> Grid:
             cells.append(f"{model.slim(k):.0%}" if k % 2 and k > 1 else "")
         rows.append(cells)
         before = value
-    return Grid(f"Majorities of raters {_like(model)}, {_kind(wish, model)}", header, rows)
+    return Grid(f"Majorities of raters {_like(model)}, {_kind(settings, model)}", header, rows)
 
 
-def _kind(wish: Wish, model: Model) -> str:
+def _kind(settings: PlanSettings, model: Model) -> str:
     what = "errors independent" if model.words == "independent" else f"errors with {model.words}"
-    return what + (f", {wish.labels} labels" if wish.labels > 2 else "")
+    return what + (f", {settings.n_labels} labels" if settings.n_labels > 2 else "")
 
 
-def _notes(wish: Wish, model: Model) -> Iterator[str]:
+def _notes(settings: PlanSettings, model: Model) -> Iterator[str]:
     if model.words == "independent":
         yield "errors are taken as independent; where some cases are hard for all raters it is less (--correlation)"
     elif model.correlation:
@@ -179,55 +192,55 @@ def _notes(wish: Wish, model: Model) -> Iterator[str]:
         yield f"raters who differ, in cases that differ: logit accuracy spreads by {model.spread:.2f} over the cases"
     if model.differ:
         yield "numbers for other panels are for raters drawn at random from such as these"
-    if wish.labels > 2:
+    if settings.n_labels > 2:
         yield "wrong votes fall evenly on the other labels; labels that tie share"
 
 
-def _charts(wish: Wish, model: Model, needed: RatersNeeded | None) -> dict[str, str]:
-    from ...charts.panel_charts import panel_chart
+def _charts(settings: PlanSettings, model: Model, needed: RatersNeeded | None) -> dict[str, str]:
+    from ...charts.panels import panel_chart
 
-    step = 2 if wish.labels == 2 else 1
-    ks = range(1, max(wish.most, _last(needed), _shown(wish.raters)) + 1, step)
-    alone = Model((model.mean,), 0.0, 0.0, wish.labels)
+    step = 2 if settings.n_labels == 2 else 1
+    ks = range(1, max(settings.max_raters, _chart_length(needed), _if_shown(settings.n_raters)) + 1, step)
+    alone = Model((model.mean,), 0.0, 0.0, settings.n_labels)
     curves = {model.words: (ks, [model.reached(k) for k in ks])}
     if model.words != "independent":
         curves["independent"] = (ks, [alone.reached(k) for k in ks])
-    chosen = needed.raters if needed is not None and needed.raters in ks else wish.raters
+    chosen = needed.n_raters if needed is not None and needed.n_raters in ks else settings.n_raters
     mark = None if chosen is None or chosen not in ks else (chosen, model.reached(chosen))
     title = f"Majorities of raters {_like(model)}"
-    drawn = {"majority": panel_chart(curves, title, wanted=wish.wanted, chosen=mark)}
-    several = {f"{a:g}": (ks, [Model((a,), 0.0, 0.0, wish.labels).reached(k) for k in ks]) for a in ACCURACIES}
-    drawn["accuracies"] = panel_chart(several, "Majorities by the raters' accuracy, errors independent", ordered=True)
-    if wish.wanted is not None and wish.labels == 2:
-        drawn["needed"] = _needed_chart(wish, model)
-    if wish.labels == 2:
-        std = float(np.std(model.accuracies)) if model.differ else wish.rater_std
-        band = majority_band([k for k in ks if k <= 99], model.mean, std, seed=wish.seed)
+    charts = {"majority": panel_chart(curves, title, wanted=settings.wanted, chosen=mark)}
+    several = {f"{a:g}": (ks, [Model((a,), 0.0, 0.0, settings.n_labels).reached(k) for k in ks]) for a in ACCURACIES}
+    charts["accuracies"] = panel_chart(several, "Majorities by the raters' accuracy, errors independent", ordered=True)
+    if settings.wanted is not None and settings.n_labels == 2:
+        charts["needed"] = _needed_chart(settings, model)
+    if settings.n_labels == 2:
+        std = float(np.std(model.accuracies)) if model.differ else settings.rater_std
+        band = majority_band([k for k in ks if k <= 99], model.mean, std, seed=settings.seed)
         title = f"Majorities of raters of accuracy {model.mean:.3g} ± {std:.2g}"
-        drawn["band"] = panel_chart(
-            {"mean": (band.raters, band.average)}, title, ylabel="mean, worst and best panel",
+        charts["band"] = panel_chart(
+            {"mean": (band.sizes, band.average)}, title, ylabel="mean, worst and best panel",
             bands={"mean": (band.low, band.high)},
         )  # fmt: skip
-    return drawn
+    return charts
 
 
-def _last(needed: RatersNeeded | None) -> int:
-    """A chart that shows the panel needed, as long as it is not absurd."""
-    return 0 if needed is None else _shown(needed.raters)
+def _chart_length(needed: RatersNeeded | None) -> int:
+    """Length of a chart that shows the panel needed, unless that is too large."""
+    return 0 if needed is None else _if_shown(needed.n_raters)
 
 
-def _shown(raters: int | None) -> int:
+def _if_shown(raters: int | None) -> int:
     return raters if raters is not None and raters <= LARGEST_SHOWN else 0
 
 
-def _needed_chart(wish: Wish, model: Model) -> str:
-    from ...charts.panel_charts import ratio_chart
+def _needed_chart(settings: PlanSettings, model: Model) -> str:
+    from ...charts.panels import ratio_chart
 
-    wanted, accuracy = float(wish.wanted or 0), np.linspace(0.55, 0.99, 177)
+    wanted, accuracy = float(settings.wanted or 0), np.linspace(0.55, 0.99, 177)
     curves = {"independent": _needs(wanted, accuracy, 0.0)}
     if model.correlation:
         curves = {model.words: _needs(wanted, accuracy, model.correlation), **curves}
-    count = model.needed(wanted).raters
+    count = model.needed(wanted).n_raters
     mark = None if count is None or not 0.55 <= model.mean <= 0.99 else (model.mean, float(count))
     words = f"{count} of {model.mean:.3g}"
     lines = {name: (accuracy, values) for name, values in curves.items()}
@@ -236,5 +249,5 @@ def _needed_chart(wish: Wish, model: Model) -> str:
 
 
 def _needs(wanted: float, accuracy: Values, correlation: float) -> list[float]:
-    found = [raters_needed(wanted, a, correlation=correlation).raters for a in accuracy.tolist()]
-    return [float("nan") if count is None else float(count) for count in found]
+    counts = [raters_needed(wanted, a, correlation=correlation).n_raters for a in accuracy.tolist()]
+    return [float("nan") if count is None else float(count) for count in counts]

@@ -1,4 +1,4 @@
-"""``plan``: from agreement or ρ to an algorithm's actual accuracy, and back."""
+"""``plan``: the actual accuracy of an algorithm, from agreement or ρ, and back."""
 
 from __future__ import annotations
 
@@ -7,127 +7,140 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...charts.nomograms import Way, nomogram_chart
+from ...charts.panels import Way, nomogram_chart
 from ...core.undefined import reason
-from ...ratings.planning.nomogram import Nomogram, majority_of, nomogram, nomogram_for, reported_for
+from ...ratings.planning.nomogram import (
+    Nomogram,
+    majority_from_accuracy,
+    nomogram,
+    nomogram_for_accuracy,
+    reported_accuracy_for,
+)
 from ..rows import Row
-from .topics import Topic, Wish, plan_row, raters_of, sentence
+from .topics import PlanSettings, Topic, plan_row, raters_of, sentence
 
 NAME, BACK = "nomogram", "nomogram_back"
 PANELS = (1, 3, 5, 9, 15)
 REPORTED = (0.85, 0.9, 0.95)
-FIELDS = ("agreement", "rho", "rater_accuracy", "truth_accuracy", "reported", "product", "independent")
-STATISTICS = {"reported": "reported_accuracy", "product": "actual_accuracy", "independent": "actual_if_independent"}
+FIELDS = ("agreement", "rho", "rater_accuracy", "majority_accuracy", "reported", "product", "independent")
+STATISTICS = {
+    "majority_accuracy": "truth_accuracy",
+    "reported": "reported_accuracy",
+    "product": "actual_accuracy",
+    "independent": "actual_if_independent",
+}
 DEFAULT = 3
 
 
-def nomogram_topic(wish: Wish) -> Topic:
-    """Both ways, as far as they are asked."""
-    raters = wish.raters or DEFAULT
-    forth = _forth(wish, raters)
-    back = _back(wish, raters, forth)
-    sentences = [*(_told(forth, wish) if forth else ()), *_told_back(wish, back, forth)]
+def nomogram_topic(settings: PlanSettings) -> Topic:
+    """The nomogram in both directions, as far as they are asked for."""
+    raters = settings.n_raters or DEFAULT
+    forth = _forward(settings, raters)
+    back = _back(settings, raters, forth)
+    sentences = [*(_sentences(forth, settings) if forth else ()), *_back_sentences(settings, back, forth)]
     rows = [*(_rows(NAME, forth) if forth else ()), *(_rows(BACK, back) if back else ())]
-    if forth is not None and wish.wanted_actual is not None and not reason(forth.truth_accuracy):
-        found = reported_for(wish.wanted_actual, forth.truth_accuracy)
-        rows.append(plan_row(BACK, "reported_accuracy_needed", found, raters))
+    if forth is not None and settings.wanted_actual is not None and not reason(forth.majority_accuracy):
+        result = reported_accuracy_for(settings.wanted_actual, forth.majority_accuracy)
+        rows.append(plan_row(BACK, "reported_accuracy_needed", result, raters))
     shown = forth if forth is not None else back
     return Topic(
-        NAME, tuple(map(sentence, sentences)), tuple(rows), notes=tuple(_notes(wish)),
+        NAME, tuple(map(sentence, sentences)), tuple(rows), notes=tuple(_notes(settings)),
         charts=lambda: {} if shown is None else _charts(shown),
     )  # fmt: skip
 
 
-def _forth(wish: Wish, raters: int) -> Nomogram | None:
-    if wish.agreement is not None:
-        return nomogram(raters, agreement=wish.agreement, reported=wish.reported)
-    if wish.rho is not None:
-        return nomogram(raters, rho=wish.rho, reported=wish.reported)
-    if wish.rater_accuracy:
-        mean = float(np.mean(wish.rater_accuracy))
-        return nomogram(raters, rater_accuracy=mean, reported=wish.reported)
+def _forward(settings: PlanSettings, raters: int) -> Nomogram | None:
+    if settings.agreement is not None:
+        return nomogram(raters, agreement=settings.agreement, reported=settings.reported_accuracy)
+    if settings.rho is not None:
+        return nomogram(raters, rho=settings.rho, reported=settings.reported_accuracy)
+    if settings.rater_accuracy:
+        mean = float(np.mean(settings.rater_accuracy))
+        return nomogram(raters, rater_accuracy=mean, reported=settings.reported_accuracy)
     return None
 
 
-def _back(wish: Wish, raters: int, forth: Nomogram | None) -> Nomogram | None:
-    if wish.wanted_actual is None or wish.reported is None:
+def _back(settings: PlanSettings, raters: int, forth: Nomogram | None) -> Nomogram | None:
+    if settings.wanted_actual is None or settings.reported_accuracy is None:
         return None
-    return nomogram_for(raters, wish.wanted_actual, reported=wish.reported)
+    return nomogram_for_accuracy(raters, settings.wanted_actual, reported=settings.reported_accuracy)
 
 
-def _told(found: Nomogram, wish: Wish) -> Iterator[str]:
-    if reason(found.rater_accuracy):
-        yield f"an agreement of {found.agreement:g} has no such raters: {reason(found.rater_accuracy)}."
+def _sentences(result: Nomogram, settings: PlanSettings) -> Iterator[str]:
+    if reason(result.rater_accuracy):
+        yield f"an agreement of {result.agreement:g} has no such raters: {reason(result.rater_accuracy)}."
         return
     yield (
-        f"raters who agree in {found.agreement:.3f} of the cases are each right in {found.rater_accuracy:.3f} "
-        f"(ρ {found.rho:.3f} at full confidence); the majority of {raters_of(found.raters)} is right in "
-        f"{found.truth_accuracy:.3f}."
+        f"raters who agree in {result.agreement:.3f} of the cases are each right in {result.rater_accuracy:.3f} "
+        f"(ρ {result.rho:.3f} at full confidence); the majority of {raters_of(result.n_raters)} is right in "
+        f"{result.majority_accuracy:.3f}."
     )
-    if not reason(found.reported):
+    if not reason(result.reported):
         yield (
-            f"an algorithm of accuracy {found.reported:g} on that truth is right in {found.product:.3f} as the paper "
-            f"has it, in {found.independent:.3f} where its errors are independent of the truth's, and in any event in "
-            f"{found.low:.3f} to {found.high:.3f}."
+            f"an algorithm of accuracy {result.reported:g} on that truth is right in {result.product:.3f} as the paper "
+            f"has it, in {result.independent:.3f} where its errors are independent of the truth's, and in any event in "
+            f"{result.low:.3f} to {result.high:.3f}."
         )
 
 
-def _told_back(wish: Wish, back: Nomogram | None, forth: Nomogram | None) -> Iterator[str]:
-    if wish.wanted_actual is None:
+def _back_sentences(settings: PlanSettings, back: Nomogram | None, forth: Nomogram | None) -> Iterator[str]:
+    if settings.wanted_actual is None:
         return
     if back is not None:
-        if reason(back.truth_accuracy):
-            yield f"{wish.wanted_actual:g} is out of reach: {reason(back.truth_accuracy)}."
+        if reason(back.majority_accuracy):
+            yield f"{settings.wanted_actual:g} is out of reach: {reason(back.majority_accuracy)}."
         else:
             yield (
-                f"for an algorithm of accuracy {back.reported:g} to be right in {wish.wanted_actual:g}, the truth must "
-                f"be right in {back.truth_accuracy:.3f}: {raters_of(back.raters)}, each right in "
+                f"for an algorithm of accuracy {back.reported:g} to be right in {settings.wanted_actual:g}, the truth "
+                f"must be right in {back.majority_accuracy:.3f}: {raters_of(back.n_raters)}, each right in "
                 f"{back.rater_accuracy:.3f}, who agree in {back.agreement:.3f} of the cases (ρ {back.rho:.3f})."
             )
-    if forth is not None and not reason(forth.truth_accuracy):
-        found = reported_for(wish.wanted_actual, forth.truth_accuracy)
-        told = f"cannot be right in {wish.wanted_actual:g}: {reason(found)}"
-        if not reason(found):
-            told = f"must show {found:.3f} on that truth to be right in {wish.wanted_actual:g}"
-        yield f"an algorithm {told}."
+    if forth is not None and not reason(forth.majority_accuracy):
+        result = reported_accuracy_for(settings.wanted_actual, forth.majority_accuracy)
+        text = f"cannot be right in {settings.wanted_actual:g}: {reason(result)}"
+        if not reason(result):
+            text = f"must show {result:.3f} on that truth to be right in {settings.wanted_actual:g}"
+        yield f"an algorithm {text}."
 
 
-def _rows(topic: str, found: Nomogram) -> Iterator[Row]:
+def _rows(topic: str, result: Nomogram) -> Iterator[Row]:
     for name in FIELDS:
-        value = getattr(found, name)
-        bounds = {"low": found.low, "high": found.high} if name == "product" and not reason(found.low) else {}
-        yield plan_row(topic, STATISTICS.get(name, name), value, found.raters, **bounds)
+        value = getattr(result, name)
+        bounds = {"low": result.low, "high": result.high} if name == "product" and not reason(result.low) else {}
+        yield plan_row(topic, STATISTICS.get(name, name), value, result.n_raters, **bounds)
 
 
-def _notes(wish: Wish) -> Iterator[str]:
+def _notes(settings: PlanSettings) -> Iterator[str]:
     yield "the nomogram is for two labels and independent raters of equal accuracy; shared errors make the truth worse"
-    if wish.raters is None:
-        yield f"the truth is the majority of {raters_of(DEFAULT)}; for others give --raters"
-    if wish.reported is not None:
+    if settings.n_raters is None:
+        yield f"the truth is the majority of {raters_of(DEFAULT)}; for others give --n-raters"
+    if settings.reported_accuracy is not None:
         yield "low and high of actual_accuracy are its bounds, whatever the errors' dependence"
 
 
-def _charts(found: Nomogram) -> dict[str, str]:
+def _charts(result: Nomogram) -> dict[str, str]:
     a = np.linspace(0.5, 1, 201)
-    panels = sorted({*PANELS, found.raters})
-    # a line beside that of the user would only hide its name
-    panels = [k for k in panels if k == found.raters or abs(k - found.raters) > max(1, found.raters / 4)]
+    panels = sorted({*PANELS, result.n_raters})
+    # a line close to that of the user would hide its name
+    panels = [k for k in panels if k == result.n_raters or abs(k - result.n_raters) > max(1, result.n_raters / 4)]
     ways = {"agreement": (a**2 + (1 - a) ** 2, "agreement of two raters, Po"), "rho": (a**2, "reliability ρ")}
-    drawn = {}
+    charts = {}
     for name, (measured, label) in ways.items():
-        curves = {k: (measured, majority_of(k, a)) for k in panels}
-        own = None if math.isnan(found.reported) or found.reported < 0.4 else found.reported
+        curves = {k: (measured, majority_from_accuracy(k, a)) for k in panels}
+        own = None if math.isnan(result.reported) or result.reported < 0.4 else result.reported
         words = "agreement" if name == "agreement" else "reliability"
-        title = f"From {words} to actual accuracy, {raters_of(found.raters)}"
-        drawn[f"nomogram-{name}"] = nomogram_chart(
-            curves, REPORTED, label, title, raters=found.raters, x=own, way=_way(found, name)
+        title = f"From {words} to actual accuracy, {raters_of(result.n_raters)}"
+        charts[f"nomogram-{name}"] = nomogram_chart(
+            curves, REPORTED, label, title, raters=result.n_raters, x=own, way=_chart_way(result, name)
         )
-    return drawn
+    return charts
 
 
-def _way(found: Nomogram, name: str) -> Way | None:
-    """Where the values lie on the chart."""
-    seen = found.truth_accuracy >= 0.5 and not found.product < 0.4
-    if not seen:
+def _chart_way(result: Nomogram, name: str) -> Way | None:
+    """The values as a path through the chart; None if they lie outside."""
+    visible = result.majority_accuracy >= 0.5 and not result.product < 0.4
+    if not visible:
         return None
-    return Way(getattr(found, name), found.truth_accuracy, found.product, found.independent, found.low, found.high)
+    return Way(
+        getattr(result, name), result.majority_accuracy, result.product, result.independent, result.low, result.high
+    )

@@ -1,4 +1,4 @@
-"""``plan``: how many raters are worth it, from a pilot."""
+"""``plan``: how many raters are worth their cost, from a pilot study."""
 
 from __future__ import annotations
 
@@ -7,29 +7,31 @@ from collections.abc import Iterator
 from ...core.tallies import Tallies, pool
 from ...core.undefined import reason
 from ...inference.intervals import Interval
-from ...ratings.competence import Competence, competence
-from ...ratings.masks import ratings_of
-from ...ratings.planning.pilot import Panel, PilotPlan, Rule, plan_from_ratings, plan_from_tallies
+from ...ratings.accuracy import RaterAccuracy, rater_accuracy
+from ...ratings.masks import ratings_from_tally
+from ...ratings.planning.pilot import Panel, PilotPlan, plan_from_pilot
 from ...ratings.ratings import Ratings
-from ..printing import number
+from ..printing import number, number_word
 from ..rows import Row
-from .topics import Grid, Topic, Wish, plan_row, raters_of, sentence, word
+from .topics import Grid, PlanSettings, Topic, plan_row, raters_of, sentence
 
 NAME = "pilot"
 OF_MASKS = "of masks, every pixel that any rater marked is a rating: agreement on empty background does not count"
 
 
-def pilot_topic(wish: Wish, pilot: Ratings | Tallies) -> Topic:
-    """Sentences, table and chart of a pilot's ratings, or of its masks."""
-    rule = Rule(wish.most, wish.gain, wish.cost_rater, wish.cost_error, wish.resamples, wish.level, wish.seed)
+def pilot_topic(settings: PlanSettings, pilot: Ratings | Tallies) -> Topic:
+    """Sentences, table and chart for the ratings or masks of a pilot."""
     masks = isinstance(pilot, Tallies)
-    found = plan_from_tallies(pilot, rule) if isinstance(pilot, Tallies) else plan_from_ratings(pilot, rule)
-    ratings = ratings_of(pool(pilot, mixed=True)) if isinstance(pilot, Tallies) else pilot
-    raters = competence(ratings, "majority" if found.source == "panel" else "reference")
-    rows = [*_rows(found), *_rater_rows(raters)]
+    plan = plan_from_pilot(
+        pilot, max_raters=settings.max_raters, gain=settings.gain, cost_rater=settings.cost_rater,
+        cost_error=settings.cost_error, level=settings.level, resamples=settings.resamples, seed=settings.seed,
+    )  # fmt: skip
+    ratings = ratings_from_tally(pool(pilot, mixed=True)) if isinstance(pilot, Tallies) else pilot
+    raters = rater_accuracy(ratings, "majority" if plan.source == "panel" else "reference")
+    rows = [*_rows(plan), *_rater_rows(raters)]
     return Topic(
-        NAME, tuple(map(sentence, _sentences(found, wish))), tuple(rows), (_grid(found), _rater_grid(raters)),
-        (*_notes(found), *([OF_MASKS] if masks else [])), lambda: _charts(found, wish),
+        NAME, tuple(map(sentence, _sentences(plan, settings))), tuple(rows), (_grid(plan), _rater_grid(raters)),
+        (*_notes(plan), *([OF_MASKS] if masks else [])), lambda: _charts(plan, settings),
     )  # fmt: skip
 
 
@@ -38,92 +40,96 @@ def _within(value: Interval, digits: int = 3) -> str:
     return shown if reason(value.low) else f"{shown} ({number(value.low, digits)}–{number(value.high, digits)})"
 
 
-def _sentences(found: PilotPlan, wish: Wish) -> Iterator[str]:
-    best = int(found.best.value)
-    panel, now = found.panels[best - 1], found.panels[min(found.raters, len(found.panels)) - 1]
-    known = not reason(found.best.low)
-    sure = f" (by resampling the cases {found.best.low:.0f} to {found.best.high:.0f})" if known else ""
+def _sentences(plan: PilotPlan, settings: PlanSettings) -> Iterator[str]:
+    best = int(plan.best.value)
+    panel, now = plan.panels[best - 1], plan.panels[min(plan.n_raters, len(plan.panels)) - 1]
+    known = not reason(plan.best.low)
+    sure = f" (by resampling the cases {plan.best.low:.0f} to {plan.best.high:.0f})" if known else ""
     who = "their majority" if best > 1 else "who"
-    what = "is right in" if found.source == "reference" else "says what most raters would in"
+    what = "is right in" if plan.source == "reference" else "says what most raters would in"
     yield f"take {raters_of(best)}{sure}: {who} {what} {_within(panel.accuracy)} of the cases."
-    if best + (2 if found.labels == 2 else 1) > len(found.panels):
-        yield f"no larger panel was computed, and one may be worth more: raise --most, {len(found.panels)} so far."
-    if found.more:
-        yield (f"that is {word(found.more)} more than the pilot's {word(found.raters)}, whose majority reaches "
-               f"{now.accuracy.value:.3f}.")  # fmt: skip
+    if best + (2 if plan.n_labels == 2 else 1) > len(plan.panels):
+        yield f"no larger panel was computed, and one may be worth more: raise --max-raters, {len(plan.panels)} so far."
+    if plan.additional_raters:
+        more, have = number_word(plan.additional_raters), number_word(plan.n_raters)
+        yield f"that is {more} more than the pilot's {have}, whose majority reaches {now.accuracy.value:.3f}."
     else:
-        yield f"the pilot's {raters_of(found.raters)} are {'enough' if best == found.raters else 'more than that'}."
-    if wish.wanted is not None:
-        enough = next((p for p in found.panels if p.accuracy.value >= wish.wanted), None)
-        end = f"up to {found.panels[-1].raters} raters none reaches {wish.wanted:g}" if enough is None else (
-            f"{raters_of(enough.raters)} reach{'es' if enough.raters == 1 else ''} {wish.wanted:g}")  # fmt: skip
-        yield f"{end}, by the fitted model."
+        yield f"the pilot's {raters_of(plan.n_raters)} are {'enough' if best == plan.n_raters else 'more than that'}."
+    if settings.wanted is not None:
+        enough = next((p for p in plan.panels if p.accuracy.value >= settings.wanted), None)
+        if enough is None:
+            reached = f"up to {plan.panels[-1].n_raters} raters none reaches"
+        else:
+            reached = f"{raters_of(enough.n_raters)} reach{'es' if enough.n_raters == 1 else ''}"
+        yield f"{reached} {settings.wanted:g}, by the fitted model."
 
 
-def _rows(found: PilotPlan) -> Iterator[Row]:
-    whole = {"rater_accuracy": found.accuracy, "correlation": found.correlation, "best_raters": found.best}
+def _rows(plan: PilotPlan) -> Iterator[Row]:
+    whole = {"rater_accuracy": plan.accuracy, "correlation": plan.correlation, "best_raters": plan.best}
     for name, value in whole.items():
         yield plan_row(NAME, name, value.value, low=value.low, high=value.high, n=value.n)
-    for panel in found.panels:
+    for panel in plan.panels:
         value = panel.accuracy
-        yield plan_row(NAME, "majority_accuracy", value.value, panel.raters, low=value.low, high=value.high, n=value.n)
+        yield plan_row(
+            NAME, "majority_accuracy", value.value, panel.n_raters, low=value.low, high=value.high, n=value.n
+        )
         more = {"observed_majority_accuracy": panel.observed, "gain": panel.gain, "cost": panel.cost}
         for name, amount in more.items():
             if not reason(amount):
-                yield plan_row(NAME, name, amount, panel.raters)
+                yield plan_row(NAME, name, amount, panel.n_raters)
 
 
-def _rater_rows(found: Competence) -> Iterator[Row]:
-    for rater, accuracy, n in zip(found.raters, found.accuracy.tolist(), found.n.tolist(), strict=True):
-        yield plan_row(NAME, f"accuracy_by_{found.source}", accuracy, rater=rater, n=n)
+def _rater_rows(raters: RaterAccuracy) -> Iterator[Row]:
+    for rater, value, n in zip(raters.raters, raters.accuracy.tolist(), raters.n.tolist(), strict=True):
+        yield plan_row(NAME, f"accuracy_by_{raters.source}", value, rater=rater, n=n)
 
 
-def _grid(found: PilotPlan) -> Grid:
-    shown = [p for p in found.panels if p.raters % 2 or found.labels > 2]
+def _grid(plan: PilotPlan) -> Grid:
+    shown = [p for p in plan.panels if p.n_raters % 2 or plan.n_labels > 2]
     observed, cost = any(not reason(p.observed) for p in shown), any(not reason(p.cost) for p in shown)
-    right = "right" if found.source == "reference" else "as most would"
+    right = "right" if plan.source == "reference" else "as most would"
     header = ("raters", right, *(["observed"] if observed else []), *(["cost a case"] if cost else []), "")
-    rows = [_cells(p, found, observed, cost) for p in shown]
-    return Grid(f"By {found.rule}", header, rows)
+    rows = [_cells(p, plan, observed, cost) for p in shown]
+    return Grid(f"By {plan.rule}", header, rows)
 
 
-def _cells(panel: Panel, found: PilotPlan, observed: bool, cost: bool) -> list[str]:
+def _cells(panel: Panel, plan: PilotPlan, observed: bool, cost: bool) -> list[str]:
     more = [number(panel.observed)] if observed else []
     more += [number(panel.cost)] if cost else []
-    marks = "take these" if panel.raters == int(found.best.value) else ""
-    return [str(panel.raters), _within(panel.accuracy), *more, marks]
+    marks = "take these" if panel.n_raters == int(plan.best.value) else ""
+    return [str(panel.n_raters), _within(panel.accuracy), *more, marks]
 
 
-def _rater_grid(found: Competence) -> Grid:
-    against = "the reference" if found.source == "reference" else "the majority of the others"
-    rows = [[r, number(a), f"{n:,}"] for r, a, n in zip(found.raters, found.accuracy, found.n.tolist(), strict=True)]
+def _rater_grid(raters: RaterAccuracy) -> Grid:
+    against = "the reference" if raters.source == "reference" else "the majority of the others"
+    rows = [[r, number(a), f"{n:,}"] for r, a, n in zip(raters.raters, raters.accuracy, raters.n.tolist(), strict=True)]
     return Grid(f"The pilot's raters, against {against}", ("", "accuracy", "cases"), rows)
 
 
-def _notes(found: PilotPlan) -> Iterator[str]:
-    if found.source == "panel":
+def _notes(plan: PilotPlan) -> Iterator[str]:
+    if plan.source == "panel":
         yield "there is no reference: errors that most raters share cannot be seen, and right is what most would say"
-        yield f"cases differ: any two ratings of a case correlate by {_within(found.correlation)}"
+        yield f"cases differ: any two ratings of a case correlate by {_within(plan.correlation)}"
     else:
-        yield f"cases differ: the correctness of any two raters correlates by {_within(found.correlation)}"
-    if reason(found.accuracy.low):
-        yield f"no intervals: {reason(found.accuracy.low)}"
+        yield f"cases differ: the correctness of any two raters correlates by {_within(plan.correlation)}"
+    if reason(plan.accuracy.low):
+        yield f"no intervals: {reason(plan.accuracy.low)}"
     yield "intervals are over cases; that other raters may be better or worse than the pilot's is not in them"
 
 
-def _charts(found: PilotPlan, wish: Wish) -> dict[str, str]:
-    from ...charts.panel_charts import panel_chart
+def _charts(plan: PilotPlan, settings: PlanSettings) -> dict[str, str]:
+    from ...charts.panels import panel_chart
 
-    shown = [p for p in found.panels if p.raters % 2 or found.labels > 2]
-    ks = [p.raters for p in shown]
+    shown = [p for p in plan.panels if p.n_raters % 2 or plan.n_labels > 2]
+    ks = [p.n_raters for p in shown]
     curves = {"fitted": (ks, [p.accuracy.value for p in shown])}
     bands = {"fitted": ([p.accuracy.low for p in shown], [p.accuracy.high for p in shown])}
     if any(not reason(p.observed) for p in shown):
         curves["observed"] = (ks, [p.observed for p in shown])
-    best = int(found.best.value)
-    mark = best, found.panels[best - 1].accuracy.value
-    ylabel = "accuracy of the majority" if found.source == "reference" else "majority as most would say"
-    if reason(found.best.low):
+    best = int(plan.best.value)
+    mark = best, plan.panels[best - 1].accuracy.value
+    ylabel = "accuracy of the majority" if plan.source == "reference" else "majority as most would say"
+    if reason(plan.best.low):
         bands = {}
     title = "Panels, by the pilot"
-    return {"pilot": panel_chart(curves, title, ylabel=ylabel, bands=bands, wanted=wish.wanted, chosen=mark)}
+    return {"pilot": panel_chart(curves, title, ylabel=ylabel, bands=bands, wanted=settings.wanted, chosen=mark)}

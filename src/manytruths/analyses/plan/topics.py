@@ -1,4 +1,4 @@
-"""What ``plan`` is asked, and the parts of its answer."""
+"""The settings of ``plan``, and the parts of its answer."""
 
 from __future__ import annotations
 
@@ -8,78 +8,76 @@ from dataclasses import dataclass, field
 from ...core.errors import CallError
 from ...core.labels import MAX_LABELS
 from ...inference.intervals import MAX_RESAMPLES
-from ...ratings.planning.panel_size import MOST_PLURALITY
+from ...ratings.planning.panels import MAX_PLURALITY_PANEL
+from ..printing import number_word
 from ..rows import Row
 
-MOST_RATERS = 999
-"""Raters of one panel that is asked for."""
-MOST_CASES = 10**9
+MAX_RATERS = 999
+"""Largest number of raters of one panel."""
+MAX_CASES = 10**9
 EXTRA = ("topic", "raters", "rater_accuracy", "rater")
-
-WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
 
 @dataclass(frozen=True)
-class Wish:
-    """What is asked; None where it is not."""
+class PlanSettings:
+    """The arguments of :func:`manytruths.plan`; None where they are not given."""
 
     wanted: float | None = None
-    """Accuracy of the truth."""
     rater_accuracy: tuple[float, ...] = ()
-    """One for all, or one each."""
+    """One number for all raters, or one for each."""
     rater_std: float = 0.01
     correlation: float = 0.0
     spread: float = 0.0
-    labels: int = 2
-    raters: int | None = None
+    n_labels: int = 2
+    n_raters: int | None = None
     agreement: float | None = None
     rho: float | None = None
-    reported: float | None = None
+    reported_accuracy: float | None = None
     wanted_actual: float | None = None
     kappa: float | None = None
     prevalence: float | None = None
     width: float | None = None
-    cases: int | None = None
+    n_cases: int | None = None
     cost_rater: float | None = None
     cost_error: float | None = None
-    most: int = 15
+    max_raters: int = 15
     gain: float = 0.01
     level: float = 0.95
     seed: int = 0
     resamples: int = 1000
 
     def __post_init__(self) -> None:
-        for name in ("wanted", "agreement", "rho", "reported", "wanted_actual", "prevalence", "level", "gain"):
+        for name in ("wanted", "agreement", "rho", "reported_accuracy", "wanted_actual", "prevalence", "level", "gain"):
             check_share(name, getattr(self, name))
         for value in self.rater_accuracy:
             check_share("rater_accuracy", value)
         if not 0 <= self.rater_std <= 0.5:
             raise CallError(f"rater_std, a standard deviation of shares, is from 0 to 0.5; got {self.rater_std:g}")
-        most = MOST_RATERS if self.labels == 2 else MOST_PLURALITY
-        if self.raters is not None and self.raters > most:
-            labels = "" if self.labels == 2 else f" for {self.labels} labels"
-            raise CallError(f"raters is at most {most}{labels}; got {self.raters}")
-        for name, least in (("raters", 1), ("labels", 2), ("cases", 1), ("seed", 0), ("resamples", 1)):
+        largest = MAX_RATERS if self.n_labels == 2 else MAX_PLURALITY_PANEL
+        if self.n_raters is not None and self.n_raters > largest:
+            labels = "" if self.n_labels == 2 else f" for {self.n_labels} labels"
+            raise CallError(f"n_raters is at most {largest}{labels}; got {self.n_raters}")
+        for name, least in (("n_raters", 1), ("n_labels", 2), ("n_cases", 1), ("seed", 0), ("resamples", 1)):
             value = getattr(self, name)
             if value is not None and value < least:
                 raise CallError(f"{name} is at least {least}; got {value}")
-        for name, largest in (("labels", MAX_LABELS), ("cases", MOST_CASES), ("resamples", MAX_RESAMPLES)):
+        for name, largest in (("n_labels", MAX_LABELS), ("n_cases", MAX_CASES), ("resamples", MAX_RESAMPLES)):
             value = getattr(self, name)
             if value is not None and value > largest:
                 raise CallError(f"{name} is at most {largest:,}; got {value:,}")
-        if len(self.rater_accuracy) > MOST_RATERS:
-            raise CallError(f"rater_accuracy is of at most {MOST_RATERS} raters; got {len(self.rater_accuracy):,}")
-        if not 3 <= self.most <= 99:
-            raise CallError(f"most, the largest panel to compute, is from 3 to 99; got {self.most}")
+        if len(self.rater_accuracy) > MAX_RATERS:
+            raise CallError(f"rater_accuracy is of at most {MAX_RATERS} raters; got {len(self.rater_accuracy):,}")
+        if not 3 <= self.max_raters <= 99:
+            raise CallError(f"max_raters, the largest panel to compute, is from 3 to 99; got {self.max_raters}")
 
     @property
     def measured(self) -> bool:
-        """Whether there is something to enter a nomogram with."""
+        """Whether agreement or ρ is given, from which the nomogram starts."""
         return self.agreement is not None or self.rho is not None
 
 
 def check_share(name: str, value: float | None) -> None:
-    """A share of 1, not of 100."""
+    """Reject numbers that are not from 0 to 1."""
     if value is not None and not 0 <= value <= 1:
         hint = f"; for {value:g}% write {value / 100:g}" if 1 < value <= 100 else ""
         raise CallError(f"{name} runs from 0 to 1; got {value:g}{hint}")
@@ -104,7 +102,7 @@ class Topic:
     grids: tuple[Grid, ...] = ()
     notes: tuple[str, ...] = ()
     charts: Callable[[], dict[str, str]] = field(default=dict)
-    """SVG by name, drawn when they are asked for."""
+    """Makes SVG by name, when needed."""
 
 
 def plan_row(topic: str, statistic: str, value: float, raters: object = "", **more: object) -> Row:
@@ -113,16 +111,11 @@ def plan_row(topic: str, statistic: str, value: float, raters: object = "", **mo
     return Row("pooled", statistic, value, extra=extra, **more)  # type: ignore[arg-type]
 
 
-def word(count: int) -> str:
-    """``three``, ``17``."""
-    return WORDS[count] if count < len(WORDS) else f"{count:,}"
-
-
 def raters_of(count: int) -> str:
     """``one rater``, ``three raters``."""
-    return f"{word(count)} rater{'' if count == 1 else 's'}"
+    return f"{number_word(count)} rater{'' if count == 1 else 's'}"
 
 
 def sentence(text: str) -> str:
-    """With a capital."""
+    """Capitalised."""
     return text[:1].upper() + text[1:]

@@ -63,8 +63,8 @@ def _scheme(ranking: Ranking) -> str:
 def _columns(ranking: Ranking) -> dict[str, list[str]]:
     """Means with their intervals where there is one board, else the mean rank and each metric's means over truths."""
     if len(ranking.boards) == 1:
-        found, name = ranking.means[0], f"{ranking.aggregate} {ranking.metrics[0]}"
-        known = zip(found.value, found.low, found.high, strict=True)
+        means, name = ranking.means[0], f"{ranking.aggregate} {ranking.metrics[0]}"
+        known = zip(means.value, means.low, means.high, strict=True)
         return {name: [number(v) + ("" if np.isnan(a) else f" ({number(a)}–{number(b)})") for v, a, b in known]}
     columns = {"mean rank": [number(value, 2) for value in ranking.overall.score]}
     for metric in ranking.metrics[:MOST_COLUMNS]:
@@ -78,14 +78,14 @@ def _truths(ranking: Ranking) -> Any:
         return None
     places = {truth: ranking.find(truth).places for truth in ranking.truths}
     order = best_first(ranking.overall.ranks, ranking.algorithms)
-    rows = [[ranking.algorithms[i], *(str(found[i]) for found in places.values())] for i in order]
+    rows = [[ranking.algorithms[i], *(str(ranks[i]) for ranks in places.values())] for i in order]
     return grid("Rank under each truth", ["", *places], rows)
 
 
 def _distinct(ranking: Ranking) -> Any:
-    found = ranking.distinct()
+    rankings = ranking.distinct()
     if len(ranking.truths) < 2 or len(ranking.algorithms) > MOST_COLUMNS:
         return None
-    rows = [[one.ranking, str(len(one.truths)), ", ".join(one.truths)] for one in found[:MOST_RANKINGS]]
-    told = counted(len(found), "distinct ranking")
-    return grid(f"{told} under {counted(len(ranking.truths), 'truth')}", ["", "truths", ""], rows)
+    rows = [[entry.ranking, str(len(entry.truths)), ", ".join(entry.truths)] for entry in rankings[:MOST_RANKINGS]]
+    count = counted(len(rankings), "distinct ranking")
+    return grid(f"{count} under {counted(len(ranking.truths), 'truth')}", ["", "truths", ""], rows)

@@ -33,10 +33,10 @@ from ...core.notes import Note
 from ...core.undefined import reason
 from ...evaluation.ranking.missing_scores import Missing
 from ...evaluation.ranking.ranking import Ranking, join_names, rank_scores, ranking_text
+from ...evaluation.ranking.score_tables import read_scores
 from ...evaluation.ranking.scores import Scores
 from ...evaluation.ranking.standings import Aggregate, Scheme
 from ...io import write_json
-from ...io.scores import read_scores
 from ..files import SCHEMA, summary_of
 from ..printing import counted
 from ..resampled import mark_all
@@ -313,9 +313,9 @@ def _gaps(ranking: Ranking, missing: Missing) -> Iterator[str]:
     yield from dict.fromkeys(note for b in ranking.boards for note in b.notes)
     fills = {metric: _fill(ranking, metric) for metric in ranking.metrics}
     if any(fills.values()):
-        told = ", ".join(f"{metric} {fill}" for metric, fill in fills.items() if fill)
+        text = ", ".join(f"{metric} {fill}" for metric, fill in fills.items() if fill)
         gaps = sum(int((b.missing + b.undefined).sum()) for b in ranking.boards)
-        yield f"{counted(gaps, 'score')} missing or undefined, counted as {told}"
+        yield f"{counted(gaps, 'score')} missing or undefined, counted as {text}"
     empty = sum(int(b.both_empty.sum()) for b in ranking.boards)
     if empty and missing != "exclude":
         yield f"{counted(empty, 'score')} undefined as both marked nothing (or all), counted as the best"
@@ -336,28 +336,28 @@ def _fill(ranking: Ranking, metric: str) -> str:
 
 
 def _without_truth(ranking: Ranking) -> Iterator[str]:
-    changed = [one for one in ranking.without_truth if one.changed]
+    changed = [without for without in ranking.without_truth if without.changed]
     if not ranking.without_truth:
         return
     if not changed:
         yield "leaving out any one truth does not change the overall ranking"
         return
-    heads = [one for one in changed if one.first_changed]
-    names = join_names([one.truth for one in changed])
+    heads = [without for without in changed if without.first_changed]
+    names = join_names([without.truth for without in changed])
     yield f"the overall ranking changes without {names}{'' if heads else ', but not who is first'}"
-    for one in heads[:3]:
-        yield f"without {one.truth}: {ranking_text(ranking.algorithms, one.ranks)}"
+    for without in heads[:3]:
+        yield f"without {without.truth}: {ranking_text(ranking.algorithms, without.ranks)}"
 
 
 def _schemes(ranking: Ranking) -> Iterator[str]:
     """Agreement of rankings, the least of each kind."""
     for between in ("schemes", "truths", "metrics"):
-        found = [t for t in ranking.taus if t.between == between and not reason(t.value)]
-        if found:
-            least = min(found, key=lambda t: t.value)
-            mean = float(np.mean([t.value for t in found]))
-            told = f"Kendall's tau between {between}: mean {mean:.2f}, least {least.value:.2f}"
-            yield Note("kendall_tau", f"{told} ({least.first} and {least.second})")
+        taus = [t for t in ranking.taus if t.between == between and not reason(t.value)]
+        if taus:
+            least = min(taus, key=lambda t: t.value)
+            mean = float(np.mean([t.value for t in taus]))
+            text = f"Kendall's tau between {between}: mean {mean:.2f}, least {least.value:.2f}"
+            yield Note("kendall_tau", f"{text} ({least.first} and {least.second})")
     tau, _ = ranking.overall.tau
     if not reason(tau) and not ranking.overall.refusal:
         yield Note("kendall_tau", f"Kendall's tau of the resamples with the overall ranking: mean {tau:.2f}")

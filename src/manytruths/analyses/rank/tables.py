@@ -26,11 +26,11 @@ def rankings_table(ranking: Ranking) -> Table:
         table.add(_standing_rows(ranking, standing))
     for board in ranking.boards:
         table.add(_gap_rows(ranking, board))
-    for one in ranking.without_truth:
-        found = competition_ranks(one.ranks)
-        for i in best_first(one.ranks, ranking.algorithms):
-            extra = (ranking.scheme, one.truth, "", int(found[i]), ranking.algorithms[i])
-            table.append(Row("without_truth", "rank", float(found[i]), extra=extra))
+    for without in ranking.without_truth:
+        ranks = competition_ranks(without.ranks)
+        for i in best_first(without.ranks, ranking.algorithms):
+            extra = (ranking.scheme, without.truth, "", int(ranks[i]), ranking.algorithms[i])
+            table.append(Row("without_truth", "rank", float(ranks[i]), extra=extra))
     return table
 
 
@@ -64,11 +64,11 @@ def _scores(ranking: Ranking, standing: Standing) -> tuple[str, list[float], tup
         name = SCORES.get(standing.scheme, "mean_rank") if standing.truth and standing.metric else "mean_rank"
         return name, standing.score.tolist(), (nothing, nothing)
     at = next(i for i, b in enumerate(ranking.boards) if (b.truth, b.metric) == (standing.truth, standing.metric))
-    found = ranking.means[at]
+    means = ranking.means[at]
     return (
         ranking.aggregate,
-        found.value.tolist(),
-        (list(_ends(found.low, found.refusal)), list(_ends(found.high, found.refusal))),
+        means.value.tolist(),
+        (list(_ends(means.low, means.refusal)), list(_ends(means.high, means.refusal))),
     )
 
 
@@ -105,11 +105,13 @@ def pairs_table(ranking: Ranking) -> Table:
 
 
 def _difference_rows(ranking: Ranking) -> Iterator[Row]:
-    for board, found in zip(ranking.boards, ranking.mean_differences, strict=True):
+    for board, differences in zip(ranking.boards, ranking.mean_differences, strict=True):
         for a, b, first, second in _pairs(ranking):
-            low, high = _ends(np.array([found.low[a, b], found.high[a, b]]), found.refusal)
+            low, high = _ends(np.array([differences.low[a, b], differences.high[a, b]]), differences.refusal)
             extra, n = ("mean", board.truth, board.metric, first, second), len(board.subjects)
-            yield Row("ranking", "mean_difference", float(found.value[a, b]), extra=extra, low=low, high=high, n=n)
+            yield Row(
+                "ranking", "mean_difference", float(differences.value[a, b]), extra=extra, low=low, high=high, n=n
+            )
 
 
 def _pairs(ranking: Ranking) -> Iterator[tuple[int, int, str, str]]:
@@ -122,8 +124,8 @@ def tau_table(ranking: Ranking) -> Table:
     table = Table("tau", ("between", "scheme", "against", "metric", "a", "b"))
     for tau in ranking.taus:
         extra = (tau.between, tau.scheme, tau.truth, tau.metric, tau.first, tau.second)
-        one = (tau.truth or tau.between == "truths") and (tau.metric or tau.between == "metrics")
-        table.append(Row("ranking" if one else "overall", "kendall_tau", tau.value, extra=extra))
+        single = (tau.truth or tau.between == "truths") and (tau.metric or tau.between == "metrics")
+        table.append(Row("ranking" if single else "overall", "kendall_tau", tau.value, extra=extra))
     for standing in ranking.standings:
         value, undefined = standing.tau
         extra = ("resamples", standing.scheme, standing.truth, standing.metric, "", "")

@@ -1,1 +1,1 @@
-"""The verb ``reliability``: how far a rated data set can be trusted."""
+"""The command ``reliability``: how far rated data and masks can be trusted."""

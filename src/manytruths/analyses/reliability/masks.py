@@ -1,7 +1,7 @@
-"""How far masks can be trusted as a truth, item by item and lesion by lesion.
+"""Reliability of masks, pixel by pixel and lesion by lesion.
 
-``mask_reliability.csv``, ``detection.csv`` and ``lesions.csv`` of a study. By case, ρ takes the accuracies that the
-raters have in the whole study; pooled, intervals draw subjects, and accuracies are found anew in every draw.
+By case, ρ uses the raters' accuracies in the whole study; pooled, intervals resample subjects, and accuracies are
+estimated anew in every resample.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,14 +18,15 @@ from ...core.tallies import Tallies, pool
 from ...core.tally import Tally
 from ...core.undefined import Undefined
 from ...inference.intervals import pooled_intervals, too_few_subjects
-from ...ratings.competence import Competence, competence
-from ...ratings.concordance import Chance, rho, sigma
-from ...ratings.findings import FLOOR, LesionRatings, pool_lesions
-from ...ratings.lesions import lesion_ratings
-from ...ratings.masks import Confidence, ratings_of
-from ...ratings.statistics import RhoStatistic, SigmaStatistic
+from ...ratings.accuracy import RaterAccuracy, rater_accuracy
+from ...ratings.concordance import Chance, RhoStatistic, SigmaStatistic, rho, sigma
+from ...ratings.lesions import FLOOR, LesionRatings, lesion_ratings, pool_lesions
+from ...ratings.masks import Confidence, ratings_from_tally
 from ...study import Case, Progress, Study
+from ..files import summary_of
+from ..printing import counted, grid, number, with_interval
 from ..resampled import mark_resampled
+from ..result import Result, Tables, console_or_stdout
 from ..rows import Row, Table
 from ..summaries import Series, Settings, groups_of, region_of, summarise
 
@@ -36,17 +38,17 @@ BESIDE: dict[str, Statistic] = {
     "krippendorff_alpha": krippendorff_alpha,
     "gwet_ac1": gwet_ac1,
 }
-"""What is printed beside σ and ρ."""
+"""Statistics reported along with σ and ρ."""
 
 LESIONS = "lesions"
-"""The region of what counts lesions, not items."""
+"""In the column ``region``: rows that count lesions, not pixels."""
 
 NOBODY = "rater_not_comparable"
 
 
 @dataclass(frozen=True)
 class Assumptions:
-    """What σ and ρ are told: how sure each rater is, how labels fall by chance, and how often each rater is right."""
+    """Assumptions of σ and ρ: the raters' confidences, the chance distribution, and the raters' accuracies."""
 
     confidence: Confidence = None
     chance: Chance = "uniform"
@@ -54,50 +56,101 @@ class Assumptions:
 
     @property
     def of_lesions(self) -> Assumptions:
-        """Shares by label are of pixels; found and missed are as likely."""
+        """For lesions: shares by label are those of pixels, so found and missed are equally likely."""
         return replace(self, chance="uniform") if isinstance(self.chance, Mapping) else self
 
     def statistics(self) -> dict[str, Statistic]:
-        """Those of a table."""
+        """The statistics of a tally."""
         own = SigmaStatistic(self.confidence, self.chance), RhoStatistic(self.accuracy, self.confidence, self.chance)
         return {"sigma": own[0], "rho": own[1], **BESIDE}
 
-    def competence(self, whole: Tally) -> Competence:
-        """The raters' accuracies in the whole study."""
-        return competence(ratings_of(whole, self.confidence), self.accuracy)
+    def accuracies(self, whole: Tally) -> RaterAccuracy:
+        """Accuracies of the raters in the whole study."""
+        return rater_accuracy(ratings_from_tally(whole, self.confidence), self.accuracy)
 
-    def rho(self, table: Tally, raters: Competence) -> float:
-        """Of one case, with the accuracies of the study."""
-        ratings = ratings_of(table, self.confidence)
+    def rho(self, table: Tally, raters: RaterAccuracy) -> float:
+        """ρ of one case, with the accuracies of the study."""
+        ratings = ratings_from_tally(table, self.confidence)
         own = dict(zip(raters.raters, raters.accuracy.tolist(), strict=True))
         return rho(ratings, [own[name] for name in ratings.raters], self.chance).value
 
 
 @dataclass(frozen=True)
 class LesionRule:
-    """What is a lesion, and who has found it; see :func:`manytruths.ratings.lesion_ratings`."""
+    """What counts as a lesion, and as found; see :func:`manytruths.lesion_ratings`."""
 
     connectivity: int | None = None
-    least: int = 1
+    min_size: int = 1
     overlap: float | None = None
 
 
-@dataclass(frozen=True)
-class MaskReliability:
-    """Tables, and what is printed or drawn."""
+@dataclass(frozen=True, repr=False)
+class MaskReliability(Result):
+    """The result of :func:`manytruths.reliability` for masks.
+
+    Attributes
+    ----------
+    tallies : Tallies
+        The table of patterns of every case.
+    lesions : LesionRatings
+        The lesions of all cases, and who found them.
+    tables : Tables
+        ``mask_reliability``, ``detection`` and ``lesions``, as in the files.
+    """
+
+    command: ClassVar[str] = "reliability"
 
     tallies: Tallies
     lesions: LesionRatings
-    """Of all cases."""
-    masks: Table
-    detection: Table
-    listed: Table
+    settings: Settings
+    tables: Tables[Table]
     notes: tuple[str, ...] = ()
 
     @property
-    def tables(self) -> list[Table]:
-        """All of them."""
-        return [self.masks, self.detection, self.listed]
+    def masks(self) -> Table:
+        """The table ``mask_reliability``."""
+        return self.tables["mask_reliability"]
+
+    @property
+    def detection(self) -> Table:
+        """The table ``detection``."""
+        return self.tables["detection"]
+
+    def summary(self) -> dict[str, Any]:
+        """Versions, settings and the numbers of all tables, as ``summary.json`` has them."""
+        return summary_of(
+            "reliability",
+            self.tables.values(),
+            of="masks",
+            cases=len(self.tallies),
+            subjects=len(self.tallies.by_subject()),
+            raters=list(self.lesions.ratings.raters),
+            lesions=len(self.lesions.ratings),
+            region=region_of(self.tallies),
+            settings=self.settings,
+            notes=list(self.notes),
+        )
+
+    def describe(self) -> str:
+        """What was analysed, in one line."""
+        sizes = {
+            "rater": len(self.lesions.ratings.raters),
+            "case": len(self.tallies),
+            "subject": len(self.tallies.by_subject()),
+            "lesion": len(self.lesions),
+        }
+        return ", ".join(counted(count, thing) for thing, count in sizes.items())
+
+    def print(self, console: Any = None) -> None:
+        """Print pixels, lesions, raters and notes."""
+        console = console_or_stdout(console)
+        console.print(f"[bold]{self.describe()}[/bold]\n")
+        title = f"Item by item (region: {region_of(self.tallies)}), with intervals over subjects"
+        console.print(_means_grid(title, self.masks))
+        console.print(_means_grid("Lesion by lesion: found or missed", self.detection))
+        console.print(_raters_grid(self))
+        for note in self.notes:
+            console.print(f"• {note}", markup=False, highlight=False)
 
 
 def mask_reliability(
@@ -108,12 +161,12 @@ def mask_reliability(
     rule: LesionRule | None = None,
     progress: Progress | None = None,
 ) -> MaskReliability:
-    """σ, ρ and what stands beside them, for the masks of a study and for its lesions; every case is read once."""
+    """Compute σ, ρ and agreement statistics of the pixels and the lesions of a study; every case is read once."""
     settings, given = settings or Settings(), assumptions or Assumptions()
-    work = partial(_counted, rule=rule or LesionRule())
-    counted = {case.name: found for case, found in study.map(work, jobs=settings.jobs, progress=progress)}
-    tallies = study.gathered({name: table for name, (table, _) in counted.items()})
-    by_case = {name: lesions for name, (_, lesions) in counted.items()}
+    work = partial(_read_case, rule=rule or LesionRule())
+    cases = {case.name: parts for case, parts in study.map(work, jobs=settings.jobs, progress=progress)}
+    tallies = study.gathered({name: table for name, (table, _) in cases.items()})
+    by_case = {name: lesions for name, (_, lesions) in cases.items()}
     lesions = pool_lesions(by_case, tallies.subjects)
     named = not study.options.exchangeable
     masks = mask_table(tallies, settings, given, named=named)
@@ -121,17 +174,17 @@ def mask_reliability(
     listed = lesion_table(lesions, tallies)
     moved = mark_resampled(study, (masks, detection, listed))
     notes = (*moved.notes, *_notes(tallies, lesions, given))
-    return MaskReliability(tallies, lesions, masks, detection, listed, notes)
+    return MaskReliability(tallies, lesions, settings, Tables((masks, detection, listed)), notes)
 
 
-def _counted(case: Case, rule: LesionRule) -> tuple[Tally, LesionRatings]:
+def _read_case(case: Case, rule: LesionRule) -> tuple[Tally, LesionRatings]:
     reading = case.read()
     region = case.region(reading.grid)
-    table = reading.tally(region)  # first, as it says best what is wrong with a mask
+    table = reading.tally(region)  # first, since its error messages are the best
     lesions = lesion_ratings(
         {**reading.masks, **dict.fromkeys(case.absent)},
         connectivity=rule.connectivity,
-        least=rule.least,
+        min_size=rule.min_size,
         overlap=rule.overlap,
         spacing=reading.grid.spacing,
         labels=case.labels,
@@ -143,17 +196,17 @@ def _counted(case: Case, rule: LesionRule) -> tuple[Tally, LesionRatings]:
 
 
 def mask_table(tallies: Tallies, settings: Settings, given: Assumptions, *, named: bool = True) -> Table:
-    """Item by item: by case, subject and group, pooled, by label and, unless raters are slots, by rater."""
+    """Pixel by pixel: by case, subject and group, pooled, by label and, unless raters are exchangeable, by rater."""
     table, whole, region = Table("mask_reliability", ("rater",)), pool(tallies, mixed=True), region_of(tallies)
-    table.add(_concordance(tallies, whole, settings, given, given.statistics(), ("",)))
-    found = sigma(ratings_of(whole, given.confidence), given.chance)
-    for label, value in zip(found.labels, found.by_label.tolist(), strict=True):
+    table.add(_concordance_rows(tallies, whole, settings, given, given.statistics(), ("",)))
+    concordance = sigma(ratings_from_tally(whole, given.confidence), given.chance)
+    for label, value in zip(concordance.labels, concordance.by_label.tolist(), strict=True):
         known = Undefined("label_not_given") if np.isnan(value) else value
         table.append(Row("pooled", "sigma", known, label=label, region=region, extra=("",)))
     if named:
-        raters = given.competence(whole)
-        by_rater = {"sigma": found.by_rater, "accuracy": raters.accuracy}
-        table.add(_each(by_rater, raters.raters, region, ()))
+        raters = given.accuracies(whole)
+        by_rater = {"sigma": concordance.by_rater, "accuracy": raters.accuracy}
+        table.add(_rater_rows(by_rater, raters.raters, region, ()))
     return table
 
 
@@ -165,64 +218,67 @@ def detection_table(
     *,
     named: bool = True,
 ) -> Table:
-    """Lesion by lesion, all labels together and, where there are several, one by one."""
+    """Lesion by lesion, for all labels together and, if there are several, for each."""
     table = Table("detection", ("rater", "raters"))
-    labels = sorted({lesion.label for one in by_case.values() for lesion in one.lesions})
+    labels = sorted({lesion.label for part in by_case.values() for lesion in part.lesions})
     for label in ["", *labels] if len(labels) > 1 else [""]:
-        chosen = {case: one.of_label(label) if label else one for case, one in by_case.items()}
-        tables = {case: replace(one.tally, region=LESIONS) for case, one in chosen.items()}
-        counted = Tallies(tables, tallies.subjects, tallies.groups)
-        rows = [*_detection(chosen, counted, settings, given), *_summed(pool_lesions(chosen), named)]
+        chosen = {case: part.select_label(label) if label else part for case, part in by_case.items()}
+        tables = {case: replace(part.tally, region=LESIONS) for case, part in chosen.items()}
+        detected = Tallies(tables, tallies.subjects, tallies.groups)
+        rows = [*_detection_rows(chosen, detected, settings, given), *_lesion_sums(pool_lesions(chosen), named)]
         table.add(replace(row, label=label) for row in rows)
     return table
 
 
-def _detection(
-    by_case: Mapping[str, LesionRatings], counted: Tallies, settings: Settings, given: Assumptions
+def _detection_rows(
+    by_case: Mapping[str, LesionRatings], detected: Tallies, settings: Settings, given: Assumptions
 ) -> Iterator[Row]:
-    whole, extra = pool(counted, mixed=True), ("", "")
+    whole, extra = pool(detected, mixed=True), ("", "")
     chosen: dict[str, Statistic] = {"positive_agreement": positive_agreement, **given.statistics()}
-    yield from _concordance(counted, whole, settings, given, chosen, extra)
-    drawn = [
-        Series("lesions", [float(len(one)) for one in by_case.values()], extra=extra),
-        Series("dice", [one.delineation for one in by_case.values()], extra=extra),
+    yield from _concordance_rows(detected, whole, settings, given, chosen, extra)
+    series = [
+        Series("lesions", [float(len(part)) for part in by_case.values()], extra=extra),
+        Series("dice", [part.delineation for part in by_case.values()], extra=extra),
     ]
-    yield from summarise(drawn, counted, settings)
+    yield from summarise(series, detected, settings)
 
 
-def _summed(whole: LesionRatings, named: bool) -> Iterator[Row]:
-    """What is counted over all lesions of the study."""
+def _lesion_sums(whole: LesionRatings, named: bool) -> Iterator[Row]:
+    """Counts over all lesions of the study."""
     n, blank = len(whole), ("", "")
     sums = {"lesions": float(n), "bridged": float(whole.bridged), "specks": float(whole.specks)}
     for name, value in {**sums, "dice": whole.delineation}.items():
         yield Row("pooled", name, value, region=LESIONS, extra=blank, n=n)
-    for k, (count, share) in enumerate(zip(whole.found_by()[1:].tolist(), whole.curve.share.tolist(), strict=True)):
+    for k, (count, share) in enumerate(
+        zip(whole.count_by_finders()[1:].tolist(), whole.curve.share.tolist(), strict=True)
+    ):
         at_least = Undefined("no_lesion") if np.isnan(share) else share
         yield Row("pooled", "found_by", float(count), region=LESIONS, extra=("", k + 1), n=n)
         yield Row("pooled", "found_by_at_least", at_least, region=LESIONS, extra=("", k + 1), n=n)
     if named:
-        found = whole.findings()
-        alone = {"found": found.share, "found_of_others": found.of_others, "found_alone": found.alone.astype(float)}
-        yield from _each(alone, found.raters, LESIONS, ("",), {"found": found.rated, "found_of_others": found.others})
+        each = whole.findings()
+        values = {"found": each.share, "found_of_others": each.of_others, "found_alone": each.alone.astype(float)}
+        counts = {"found": each.rated, "found_of_others": each.others}
+        yield from _rater_rows(values, each.raters, LESIONS, ("",), counts)
 
 
-def _each(
+def _rater_rows(
     values: Mapping[str, np.ndarray],
     raters: tuple[str, ...],
     region: str,
     rest: tuple[object, ...],
     counts: Mapping[str, np.ndarray] | None = None,
 ) -> Iterator[Row]:
-    """One row a rater."""
+    """One row for each rater and statistic."""
     for name, by_rater in values.items():
-        counted = (counts or {}).get(name)
+        own = (counts or {}).get(name)
         for i, (rater, value) in enumerate(zip(raters, by_rater.tolist(), strict=True)):
             known = Undefined(NOBODY) if np.isnan(value) else float(value)
-            n = None if counted is None else int(counted[i])
+            n = None if own is None else int(own[i])
             yield Row("pooled", name, known, region=region, extra=(rater, *rest), n=n)
 
 
-def _concordance(
+def _concordance_rows(
     tallies: Tallies,
     whole: Tally,
     settings: Settings,
@@ -231,18 +287,18 @@ def _concordance(
     extra: tuple[object, ...],
 ) -> Iterator[Row]:
     """Statistics by case, subject and group, and pooled with intervals over subjects."""
-    raters = given.competence(whole)
+    raters = given.accuracies(whole)
     by_case: dict[str, Statistic] = {**chosen, "rho": partial(given.rho, raters=raters)}
     series = [Series(name, [s(t) for t in tallies.values()], extra=extra) for name, s in by_case.items()]
     yield from summarise(series, tallies, settings)
-    yield from (replace(row, extra=extra) for row in _pooled(tallies, whole, settings, chosen))
+    yield from (replace(row, extra=extra) for row in _pooled_rows(tallies, whole, settings, chosen))
     for group, cases in groups_of(tallies).items():
         part = pool(tallies.select(cases), mixed=True)
         for name, statistic in chosen.items():
             yield Row("group", name, statistic(part), "", group, "", part.region, extra, n=part.items)
 
 
-def _pooled(tallies: Tallies, whole: Tally, settings: Settings, chosen: Mapping[str, Statistic]) -> Iterator[Row]:
+def _pooled_rows(tallies: Tallies, whole: Tally, settings: Settings, chosen: Mapping[str, Statistic]) -> Iterator[Row]:
     subjects = len(tallies.by_subject())
     refused = too_few_subjects(subjects)
     if refused is not None:
@@ -257,17 +313,17 @@ def _pooled(tallies: Tallies, whole: Tally, settings: Settings, chosen: Mapping[
 
 
 def lesion_table(lesions: LesionRatings, tallies: Tallies) -> Table:
-    """Every lesion: its size, how many found it, and the Dice of those who did."""
+    """Size, finders and Dice coefficient of every lesion."""
     table = Table("lesions", ("lesion", "place", "extent", "found_by", "missed_by", "bridged"))
-    for one in lesions.lesions:
-        extent = None if np.isnan(one.extent) else one.extent
-        place = " ".join(f"{x:.1f}" for x in one.place)
-        who = "; ".join(one.found_by), "; ".join(one.missed_by), "yes" if one.bridged else "no"
-        shown = Row("lesion", "", 0.0, one.case, "; ".join(tallies.groups[one.case]), one.label, LESIONS)
-        raters = len(one.found_by) + len(one.missed_by)
-        values = {"size": float(one.size), "found_by": float(len(one.found_by)), "dice": one.dice}
-        extra = (one.name, place, extent, *who)
-        table.add(replace(shown, statistic=s, value=v, extra=extra, n=raters) for s, v in values.items())
+    for lesion in lesions.lesions:
+        extent = None if np.isnan(lesion.extent) else lesion.extent
+        place = " ".join(f"{x:.1f}" for x in lesion.centroid)
+        who = "; ".join(lesion.found_by), "; ".join(lesion.missed_by), "yes" if lesion.bridged else "no"
+        start = Row("lesion", "", 0.0, lesion.case, "; ".join(tallies.groups[lesion.case]), lesion.label, LESIONS)
+        raters = len(lesion.found_by) + len(lesion.missed_by)
+        values = {"size": float(lesion.size), "found_by": float(len(lesion.found_by)), "dice": lesion.dice}
+        extra = (lesion.name, place, extent, *who)
+        table.add(replace(start, statistic=s, value=v, extra=extra, n=raters) for s, v in values.items())
     return table
 
 
@@ -292,3 +348,48 @@ def _notes(tallies: Tallies, lesions: LesionRatings, given: Assumptions) -> Iter
         )
     if lesions.specks:
         yield f"{lesions.specks} components were too small to be lesions, and were left out"
+
+
+MASK_STATISTICS = {
+    "sigma": "σ, genuine agreement",
+    "rho": "ρ, genuine and right",
+    "percent_agreement": "percent agreement",
+    "positive_agreement": "positive agreement",
+    "fleiss_kappa": "Fleiss' kappa",
+    "krippendorff_alpha": "Krippendorff's alpha",
+    "gwet_ac1": "Gwet's AC1",
+    "dice": "Dice of those who found it",
+    "lesions": "lesions",
+}
+
+
+def _means_grid(title: str, table: Table) -> Any:
+    def row(name: str, scope: str) -> Row | None:
+        rows = [r for r in table.all(name, scope) if not r.group and not r.label and not any(r.extra)]
+        return rows[0] if rows else None
+
+    cells = []
+    for name, words in MASK_STATISTICS.items():
+        both = [row(name, scope) for scope in ("mean", "pooled")]
+        if any(both):
+            cells.append([words, *("–" if one is None else with_interval(one) for one in both)])
+    return grid(title, ["", "mean over subjects", "all together"], cells)
+
+
+def _raters_grid(result: MaskReliability) -> Any:
+    def value(table: Table, name: str, rater: str, digits: int = 3) -> str:
+        rows = [r for r in table.all(name, "pooled") if "rater" in r.columns and r["rater"] == rater and not r.label]
+        return number(rows[0].value, digits) if rows else "–"
+
+    rows = [
+        [
+            rater,
+            value(result.masks, "accuracy", rater),
+            value(result.detection, "found", rater),
+            value(result.detection, "found_of_others", rater),
+            value(result.detection, "found_alone", rater, 0),
+        ]
+        for rater in result.lesions.ratings.raters
+    ]
+    header = ["", "accuracy, items", "lesions found", "of what most others found", "found alone"]
+    return grid("Raters, against the majority of the others, all cases together", header, rows)

@@ -1,7 +1,7 @@
-"""Who comes first depends on what is taken as truth: the rankings under every truth, and what holds under all of them.
+"""Rankings of algorithms under every reference standard, and what holds under all of them.
 
-Lampert takes the truth that anybody marked and that of three quarters of the votes as bounds of an algorithm's score.
-They need not be: raters can score it lower or higher, and so the smallest and largest over all stand beside them.
+Lampert takes the consensus of any rater and that of three quarters of the votes as bounds of an algorithm's score.
+They need not be: single raters can score it lower or higher, and so the smallest and largest over all are given too.
 
 Lampert TA, Stumpf A, Gançarski P. An empirical study into annotator agreement, ground truth estimation, and
 algorithm evaluation. IEEE Trans Image Process 2016;25:2557–2572, 3.5 and Table 8. doi:10.1109/TIP.2016.2544703
@@ -23,7 +23,7 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ReferenceRanking:
-    """One order of the algorithms, and the truths that give it."""
+    """One order of the algorithms, and the reference standards that give it."""
 
     places: tuple[tuple[str, ...], ...]
     """The best first; several in a place are tied."""
@@ -45,7 +45,7 @@ class ReferenceRanking:
 
 @dataclass(frozen=True)
 class AreaBounds:
-    """Between what an algorithm's score lies as the truth changes."""
+    """The range of an algorithm's score over the reference standards."""
 
     algorithm: str
     smallest: float
@@ -53,69 +53,71 @@ class AreaBounds:
     largest: float
     largest_under: str
     loose: float
-    """Under the truth taken as the lower bound (what anybody marked)."""
+    """Under the reference standard taken as the lower bound (what any rater marked)."""
     strict: float
-    """Under the truth taken as the upper bound (three quarters of the votes)."""
+    """Under the reference standard taken as the upper bound (three quarters of the votes)."""
     below: tuple[str, ...]
-    """The truths that score it below ``loose``."""
+    """Reference standards that score it below ``loose``."""
     above: tuple[str, ...]
-    """The truths that score it above ``strict``."""
+    """Reference standards that score it above ``strict``."""
 
 
 @dataclass(frozen=True)
 class Separation:
-    """Whether one algorithm is ahead of another whatever the truth."""
+    """Whether one algorithm is ahead of another whatever the reference standard."""
 
     first: str
     second: str
     ahead: tuple[str, ...]
-    """The truths under which the first scores higher."""
+    """Reference standards under which the first scores higher."""
     behind: tuple[str, ...]
-    """The truths under which it scores lower."""
+    """Reference standards under which it scores lower."""
     of: int
-    """The truths under which both have a score."""
+    """Number of reference standards under which both have a score."""
     smallest: float
-    """The first's smallest score, under any truth."""
+    """The first's smallest score, under any reference standard."""
     largest: float
     """The second's largest."""
 
     @property
     def under_each(self) -> bool:
-        """Whether the first is ahead under every truth."""
+        """Whether the first is ahead under every reference standard."""
         return 0 < self.of == len(self.ahead)
 
     @property
     def whatever(self) -> bool:
-        """Whether the first's smallest score exceeds the second's largest: ahead even if judged by different truths."""
+        """Whether the first's smallest score exceeds the second's largest, even under different reference standards."""
         return self.smallest > self.largest
 
 
 @dataclass(frozen=True, eq=False)
 class ReferenceRankings:
-    """The algorithms ranked under every truth."""
+    """The algorithms ranked under every reference standard."""
 
     algorithms: tuple[str, ...]
     truths: tuple[str, ...]
     scores: Values
-    """(algorithms, truths): the higher the better; nan where undefined."""
+    """(algorithms, references): the higher the better; nan where undefined."""
     rankings: tuple[ReferenceRanking, ...]
     """The distinct ones, the most common first."""
     undefined: tuple[str, ...]
-    """The truths under which some algorithm has no score, and so none are ranked."""
+    """Reference standards under which some algorithm has no score, and so none are ranked."""
 
     def of(self, truth: str) -> ReferenceRanking:
-        """The ranking that a truth gives."""
+        """The ranking under a reference standard."""
         for ranking in self.rankings:
             if truth in ranking.truths:
                 return ranking
         gives = "gives no ranking: an algorithm has no score" if truth in self.undefined else "is not there"
-        raise CallError(f"truth {truth!r} {gives}; those that give one: {', '.join(t for t in self._ranked())}")
+        raise CallError(
+            f"reference standard {truth!r} {gives}; those that give one: {', '.join(t for t in self._ranked())}"
+        )
 
     def _ranked(self) -> list[str]:
         return [t for t in self.truths if t not in self.undefined]
 
     def bounds(self, loose: str | None = None, strict: str | None = None) -> tuple[AreaBounds, ...]:
-        """For each algorithm its smallest and largest score, and those under two truths taken as bounds."""
+        """The smallest and largest score of each algorithm, and those under two references taken as bounds."""
         return tuple(self._bound(i, loose, strict) for i in range(len(self.algorithms)))
 
     def _bound(self, i: int, loose: str | None, strict: str | None) -> AreaBounds:
@@ -141,12 +143,12 @@ class ReferenceRankings:
         if truth is None:
             return Undefined("no_truth_named")
         if truth not in self.truths:
-            raise CallError(f"no truth {truth!r}; there are {', '.join(self.truths)}")
+            raise CallError(f"no reference standard {truth!r}; there are {', '.join(self.truths)}")
         score = float(self.scores[i, self.truths.index(truth)])
         return Undefined("truth_without_score", truth) if np.isnan(score) else score
 
     def separate(self, first: str, second: str) -> Separation:
-        """How two algorithms stand to each other over all truths."""
+        """Compare two algorithms over all reference standards."""
         for name in (first, second):
             if name not in self.algorithms:
                 raise CallError(f"no algorithm {name!r}; there are {', '.join(self.algorithms)}")
@@ -165,8 +167,26 @@ class ReferenceRankings:
 
 
 def rank_by_reference(scores: ArrayLike, algorithms: Sequence[str], truths: Sequence[str]) -> ReferenceRankings:
-    """The distinct rankings of algorithms, and who gives each, from (algorithms, truths) scores; ties are exact.
+    """Rank algorithms under every reference standard, and find the distinct rankings.
 
+    Parameters
+    ----------
+    scores : array_like
+        (algorithms, references): the higher the better; nan where undefined. Only equal scores are tied.
+    algorithms, truths : sequence of str
+        Names of the algorithms and of the reference standards.
+
+    Returns
+    -------
+    ReferenceRankings
+        The distinct rankings, the most common first, and comparisons over all reference standards.
+
+    References
+    ----------
+    Lampert TA, Stumpf A, Gançarski P. IEEE Trans Image Process 2016;25:2557–2572, 3.5. doi:10.1109/TIP.2016.2544703
+
+    Examples
+    --------
     >>> found = rank_by_reference([[0.9, 0.8, 0.4], [0.5, 0.7, 0.6]], ["net", "filter"], ["A", "B", "C"])
     >>> [(str(r), r.truths) for r in found.rankings]
     [('net > filter', ('A', 'B')), ('filter > net', ('C',))]
@@ -175,13 +195,14 @@ def rank_by_reference(scores: ArrayLike, algorithms: Sequence[str], truths: Sequ
     """
     table, algorithms, truths = np.asarray(scores, np.float64), tuple(algorithms), tuple(truths)
     if table.shape != (len(algorithms), len(truths)):
-        wanted = f"{len(algorithms)} algorithms × {len(truths)} truths"
-        raise CallError(f"scores have a row an algorithm and a column a truth, {wanted}; got shape {table.shape}")
-    found: dict[tuple[tuple[str, ...], ...], list[str]] = {}
+        wanted = f"{len(algorithms)} algorithms × {len(truths)} reference standards"
+        raise CallError(f"scores have one row per algorithm and one column per reference standard, {wanted}; "
+                        f"got shape {table.shape}")  # fmt: skip
+    givers: dict[tuple[tuple[str, ...], ...], list[str]] = {}
     for truth, column in zip(truths, table.T, strict=True):
         if not np.isnan(column).any():
-            found.setdefault(_places(column, algorithms), []).append(truth)
-    common = sorted(found.items(), key=lambda item: -len(item[1]))
+            givers.setdefault(_places(column, algorithms), []).append(truth)
+    common = sorted(givers.items(), key=lambda item: -len(item[1]))
     rankings = tuple(ReferenceRanking(places, tuple(who)) for places, who in common)
     undefined = tuple(t for t, column in zip(truths, table.T, strict=True) if np.isnan(column).any())
     return ReferenceRankings(algorithms, truths, table, rankings, undefined)

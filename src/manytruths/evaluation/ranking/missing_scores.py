@@ -75,8 +75,8 @@ def metric_range(metric: str, values: Values, higher: bool) -> MetricRange:
     bound, peak = worst_value(metric), best_value(metric)
     advice = f"{ANYBODY}: give {'a column diagonal in --cases, or ' if is_distance(metric) else ''}--missing VALUE"
     if peak is not None and _better(top, peak, higher):
-        told = "what is missing counts as the worst value that anybody got, what both left empty as the best"
-        return MetricRange(low, top, f"{metric} has values beyond its bounds: {told}", scaled=True)
+        meaning = "what is missing counts as the worst value that anybody got, what both left empty as the best"
+        return MetricRange(low, top, f"{metric} has values beyond its bounds: {meaning}", scaled=True)
     if bound is None:
         return MetricRange(low, top if peak is None else peak, f"{metric}: {advice}")
     if _better(bound, low, higher):
@@ -84,9 +84,9 @@ def metric_range(metric: str, values: Values, higher: bool) -> MetricRange:
     return MetricRange(bound, top if peak is None else peak)
 
 
-def _better(one: float, other: float, higher: bool) -> bool:
+def _better(value: float, other: float, higher: bool) -> bool:
     """By more than rounding: 1.0000000002 is 1."""
-    return one - other > 1e-9 if higher else other - one > 1e-9
+    return value - other > 1e-9 if higher else other - value > 1e-9
 
 
 def gap_values(metric: str, values: Values, lengths: Values, low: float) -> GapValues:
@@ -165,10 +165,10 @@ def make_boards(
     scores: Scores, metrics: Sequence[str], missing: Missing = "worst", given: Mapping[str, str] = NONE_GIVEN
 ) -> list[Board]:
     """A board for every metric and truth that two algorithms or more have a score for."""
-    found = list(_boards(scores, metrics, missing, given))
-    if not found:
+    boards = list(_boards(scores, metrics, missing, given))
+    if not boards:
         raise InputError(f"no two algorithms have a value of {', '.join(metrics)}; give scores to rank by")
-    return found
+    return boards
 
 
 def means_by_reference(
@@ -237,12 +237,12 @@ def _board(
     fills = gap_values(metric, values, lengths, ends.worst)
     unfilled, empties = (holes == MISSING) | (holes == UNDEFINED), holes == BOTH_EMPTY
     longest, plain = bool(unfilled[:, fills.diagonal].any()), bool(unfilled[:, ~fills.diagonal].any())
-    told = (plain and missing == "worst") or (ends.scaled and bool(empties.any()))
+    noted = (plain and missing == "worst") or (ends.scaled and bool(empties.any()))
     absent, undefined, empty = ((gaps[:, judged] == kind).sum(axis=1) for kind in (MISSING, UNDEFINED, BOTH_EMPTY))
     somebody = (scores.gaps[:, :, layer, m] != MISSING).any(axis=0)
     return Board(
         metric, truth, higher, np.where(empties, ends.best, np.where(unfilled, fills.values, values)),
         scores.owners[kept], absent, undefined, empty, int(somebody.sum() - kept.sum()),
         ends.worst if plain else float("nan"), longest,
-        (*([ends.note] if told and ends.note else []), *([fills.note] if longest and fills.note else [])),
+        (*([ends.note] if noted and ends.note else []), *([fills.note] if longest and fills.note else [])),
     )  # fmt: skip

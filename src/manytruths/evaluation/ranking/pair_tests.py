@@ -91,9 +91,9 @@ def holm(p: ArrayLike) -> Values:
     order = np.argsort(values, axis=-1, kind="stable")
     count = values.shape[-1]
     rising = np.take_along_axis(values, order, -1) * np.arange(count, 0, -1)
-    found = np.empty_like(values)
-    np.put_along_axis(found, order, np.minimum(np.maximum.accumulate(rising, axis=-1), 1), -1)
-    return found
+    adjusted = np.empty_like(values)
+    np.put_along_axis(adjusted, order, np.minimum(np.maximum.accumulate(rising, axis=-1), 1), -1)
+    return adjusted
 
 
 def rounded_differences(values: Values, first: NDArray[np.intp], second: NDArray[np.intp]) -> Values:
@@ -114,12 +114,12 @@ def _both_sides(apart: Values) -> tuple[Values, Values]:
     w = (double / 2).sum(axis=1, where=np.take_along_axis(apart, order, 1) > 0)
     n = np.count_nonzero(double, axis=1).astype(np.float64)
     half = np.maximum(np.gcd.reduce(double, axis=1) / 4, 0.5)
-    found = ndtr(-_z(w - half, n, ties)), ndtr(_z(w + half, n, ties))
+    p_values = ndtr(-_z(w - half, n, ties)), ndtr(_z(w + half, n, ties))
     for row in np.flatnonzero(n <= EXACT):
         tail = _at_least(tuple(double[row][double[row] > 0].tolist()))
         reached = round(2 * w[row])
-        found[0][row], found[1][row] = tail[reached], tail[len(tail) - 1 - reached]
-    return found
+        p_values[0][row], p_values[1][row] = tail[reached], tail[len(tail) - 1 - reached]
+    return p_values
 
 
 def _double_ranks(size: Values) -> tuple[NDArray[np.int64], Values]:
@@ -251,15 +251,15 @@ def mean_differences(values: Values, resamples: int = 1000, level: float = 0.95,
            [-0.1,  0. ]])
     """
     count, subjects = values.shape
-    found, low, high = np.zeros((3, count, count))
+    means, low, high = np.zeros((3, count, count))
     first, second = np.triu_indices(count, 1)
     apart = values[first] - values[second]
-    found[first, second], found[second, first] = apart.mean(axis=1), -apart.mean(axis=1)
+    means[first, second], means[second, first] = apart.mean(axis=1), -apart.mean(axis=1)
     refusal = too_few_subjects(subjects)
     if refusal is not None:
-        nothing = np.full_like(found, np.nan)
-        return Differences(found, nothing, nothing, refusal)
+        nothing = np.full_like(means, np.nan)
+        return Differences(means, nothing, nothing, refusal)
     ends = np.array([(i.low, i.high) for i in mean_intervals(apart.T, "bca", resamples, level, seed)])
     low[first, second], high[first, second] = ends.T
     low[second, first], high[second, first] = -ends[:, 1], -ends[:, 0]
-    return Differences(found, low, high)
+    return Differences(means, low, high)

@@ -134,8 +134,10 @@ def find_verdict(evidence: Evidence) -> Verdict:
     rivals = [i for i in others if evidence.p[first, i] >= evidence.alpha]
     better = [i for i in rivals if evidence.p[i, first] < evidence.alpha]
     if better:
-        told = join_names([f"{names[i]} {_evidence(evidence, i, first)}" for i in better[:NAMED]])
-        return Verdict(None, f"{names[first]} is first, but the test has a better one, {told}: no winner is declared.")
+        names_of = join_names([f"{names[i]} {_evidence(evidence, i, first)}" for i in better[:NAMED]])
+        return Verdict(
+            None, f"{names[first]} is first, but the test has a better one, {names_of}: no winner is declared."
+        )
     if rivals:
         return Verdict(None, _not_apart(evidence, first, rivals))
     return _significant(evidence, first, others[0])
@@ -143,23 +145,23 @@ def find_verdict(evidence: Evidence) -> Verdict:
 
 def _not_apart(evidence: Evidence, first: int, rivals: list[int]) -> str:
     names = evidence.algorithms
-    told = [f"{names[i]} {_evidence(evidence, first, i)}" for i in rivals[:NAMED]]
+    others = [f"{names[i]} {_evidence(evidence, first, i)}" for i in rivals[:NAMED]]
     if len(rivals) > NAMED:
-        told.append(f"{len(rivals) - NAMED} more")
-    return f"{names[first]} is first, but it cannot be told apart from {join_names(told)}: no winner is declared."
+        others.append(f"{len(rivals) - NAMED} more")
+    return f"{names[first]} is first, but it cannot be told apart from {join_names(others)}: no winner is declared."
 
 
 def _significant(evidence: Evidence, first: int, second: int) -> Verdict:
     name, share = evidence.algorithms[first], evidence.least_first[first]
-    told = f"significantly better than every other, such as {evidence.algorithms[second]}"
-    told = f"{told} {_evidence(evidence, first, second)}"
+    claim = f"significantly better than every other, such as {evidence.algorithms[second]}"
+    claim = f"{claim} {_evidence(evidence, first, second)}"
     if evidence.refusal:
-        return Verdict(None, f"{name} is first and {told}, but no winner is declared: {evidence.refusal.reason}.")
+        return Verdict(None, f"{name} is first and {claim}, but no winner is declared: {evidence.refusal.reason}.")
     if not share >= SURE:
         few = f"in only {share:.0%} of the resamples under one of the truths"
-        return Verdict(None, f"{name} is {told}, but first {few}: no winner is declared below {SURE:.0%}.")
+        return Verdict(None, f"{name} is {claim}, but first {few}: no winner is declared below {SURE:.0%}.")
     often = "all" if share == 1 else f"at least {np.floor(share * 100):.0f}%"
-    return Verdict(name, f"{name} wins: {told}, and first in {often} of the resamples under every truth.")
+    return Verdict(name, f"{name} wins: {claim}, and first in {often} of the resamples under every truth.")
 
 
 def _evidence(evidence: Evidence, first: int, other: int) -> str:
@@ -183,18 +185,18 @@ def distinct_rankings(algorithms: Sequence[str], rankings: dict[str, Values]) ->
     (DistinctRanking(ranking='a > b', truths=('x', 'z')), DistinctRanking(ranking='b > a', truths=('y',)))
     """
     givers: dict[str, list[str]] = {}
-    for truth, found in rankings.items():
-        givers.setdefault(ranking_text(algorithms, found), []).append(truth)
-    found_all = [DistinctRanking(text, tuple(truths)) for text, truths in givers.items()]
-    return tuple(sorted(found_all, key=lambda d: -len(d.truths)))
+    for truth, ranks in rankings.items():
+        givers.setdefault(ranking_text(algorithms, ranks), []).append(truth)
+    distinct = [DistinctRanking(text, tuple(truths)) for text, truths in givers.items()]
+    return tuple(sorted(distinct, key=lambda d: -len(d.truths)))
 
 
-def ranking_text(algorithms: Sequence[str], found: Values) -> str:
+def ranking_text(algorithms: Sequence[str], ranks: Values) -> str:
     """``unet > vnet = baseline``."""
-    order = best_first(found, algorithms)
+    order = best_first(ranks, algorithms)
     text = algorithms[order[0]]
     for before, after in pairwise(order):
-        text += (" = " if found[before] == found[after] else " > ") + algorithms[after]
+        text += (" = " if ranks[before] == ranks[after] else " > ") + algorithms[after]
     return text
 
 
@@ -240,7 +242,7 @@ class RankingWithout:
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """Everything about a table of scores. An empty truth or metric stands for all of them."""
+    """The ranking of a table of scores. An empty reference standard or metric stands for all of them."""
 
     algorithms: tuple[str, ...]
     truths: tuple[str, ...]
@@ -252,7 +254,7 @@ class Ranking:
     standings: tuple[Standing, ...]
     means: tuple[Means, ...]
     scheme: Scheme
-    """By which the overall order and the verdict go."""
+    """Scheme of the overall order and the verdict."""
     aggregate: Aggregate
     alpha: float
     level: float = 0.95
@@ -261,7 +263,7 @@ class Ranking:
     notes: tuple[str, ...] = ()
 
     def find(self, truth: str = "", metric: str = "", scheme: Scheme | None = None) -> Standing:
-        """One ranking; where there is only one truth or metric, it need not be named."""
+        """One ranking; where there is only one reference standard or metric, it need not be named."""
         wanted, truths, metrics = scheme or self.scheme, _same(truth, self.truths), _same(metric, self.metrics)
         for standing in self.standings:
             if standing.scheme == wanted and standing.truth in truths and standing.metric in metrics:
@@ -279,7 +281,7 @@ class Ranking:
         return tuple(self.algorithms[i] for i in best_first(self.overall.ranks, self.algorithms))
 
     def evidence(self, truth: str = "", metric: str = "") -> Evidence:
-        """What can be said of a ranking rests on this."""
+        """The tests and shares of resamples that a verdict rests on."""
         standing = self.find(truth, metric)
         rows = [i for i, b in enumerate(self.boards) if truth in ("", b.truth) and metric in ("", b.metric)]
         stack = np.stack([self.tests[i].p_holm for i in rows])
@@ -296,17 +298,17 @@ class Ranking:
         return find_verdict(self.evidence())
 
     def groups(self, truth: str = "", metric: str = "") -> tuple[Group, ...]:
-        """Neighbours in a ranking that cannot be told apart."""
+        """Neighbours in a ranking that cannot be separated."""
         return find_groups(self.evidence(truth, metric))
 
     def distinct(self, metric: str = "", scheme: Scheme | None = None) -> tuple[DistinctRanking, ...]:
-        """The different rankings and which truths give each."""
+        """The distinct rankings and the reference standards that give each."""
         truths = dict.fromkeys(b.truth for b in self.boards if metric in ("", b.metric))
         return distinct_rankings(self.algorithms, {t: self.find(t, metric, scheme).ranks for t in truths})
 
     @cached_property
     def without_truth(self) -> tuple[RankingWithout, ...]:
-        """The overall ranking with each truth left out; nothing where there is only one."""
+        """The overall ranking with each reference standard left out; empty where there is only one."""
         return tuple(self._left_out()) if len(self.truths) > 1 else ()
 
     def _left_out(self) -> Iterator[RankingWithout]:
@@ -339,8 +341,8 @@ class Ranking:
 
     def __repr__(self) -> str:
         places = self.overall.places
-        told = ", ".join(f"{places[self.algorithms.index(name)]}. {name}" for name in self.order)
-        return f"Ranking({told}; by {self.scheme}, {len(self.boards)} × metric and truth, {self.subjects} subjects)"
+        order = ", ".join(f"{places[self.algorithms.index(name)]}. {name}" for name in self.order)
+        return f"Ranking({order}; by {self.scheme}, {len(self.boards)} × metric and truth, {self.subjects} subjects)"
 
 
 def rank_scores(
@@ -357,27 +359,45 @@ def rank_scores(
     level: float = 0.95,
     alpha: float = 0.05,
 ) -> Ranking:
-    """Rank algorithms by every scheme, and say how far the ranking can be trusted.
+    """Rank algorithms by every scheme, and measure how stable the ranking is.
 
     Parameters
     ----------
-    scores
+    scores : Scores
         Made by :func:`read_scores` or ``Scores.of``.
-    metrics
+    metrics : sequence of str, optional
         By which to rank; by default all whose direction is known, or, of more than three, Dice and the area under P̄-R
         where they are among them. ``["all"]`` ranks by all.
-    truths
-        Under which to rank; by default all but the mean of raters, who are truths themselves.
-    directions
+    truths : sequence of str, optional
+        Reference standards to rank under; by default all but the mean of raters.
+    directions : mapping of str to str
         ``"higher"`` or ``"lower"`` for metrics that are not known.
-    missing
-        What a missing or undefined score counts: ``"worst"`` (see ``gaps``), a number, or ``"exclude"`` the case for
-        everybody.
-    scheme
-        The one that the overall order goes by: ``"mean"``, ``"rank"`` or ``"test"``. All three are computed.
-    aggregate
-        ``"mean"`` or ``"median"`` over subjects, for the scheme ``mean``.
+    missing : {"worst", "exclude"} or float
+        How a missing or undefined score counts: as the worst (see ``missing_scores``), as a number, or its case is
+        excluded for all algorithms.
+    scheme : {"mean", "rank", "test"}
+        Scheme of the overall order. All three are computed.
+    aggregate : {"mean", "median"}
+        Over subjects, for the scheme ``mean``.
+    resamples, seed : int
+        Number of resamples of the subjects, and their seed.
+    level : float
+        Confidence level of intervals.
+    alpha : float
+        Significance level of the tests.
 
+    Returns
+    -------
+    Ranking
+        Order, intervals, tests, groups and verdict.
+
+    References
+    ----------
+    Wiesenfarth M et al. Methods and open-source toolkit for analyzing and visualizing challenge results. Sci Rep
+    2021;11:2369. doi:10.1038/s41598-021-82017-6
+
+    Examples
+    --------
     >>> table = Scores.of([[0.9, 0.8, 0.9], [0.7, 0.6, 0.8]], ["unet", "vnet"])
     >>> rank_scores(table)
     Ranking(1. unet, 2. vnet; by mean, 1 × metric and truth, 3 subjects)
@@ -385,22 +405,22 @@ def rank_scores(
     _check(scores, scheme, aggregate, resamples, level, alpha, seed)
     scores = scores.select(truths=_truths(scores) if truths is None else truths)
     chosen, notes = _chosen(scores, metrics, directions)
-    found = make_boards(scores, chosen, missing, directions)
-    tests = [pair_tests(board.gains) for board in found]
+    boards = make_boards(scores, chosen, missing, directions)
+    tests = [pair_tests(board.gains) for board in boards]
     subjects = len(scores.subject_names)
     if scores.subjects == scores.cases:
         notes.append(NO_SUBJECTS)
     weights = draw_subjects(subjects, resamples, seed)
-    parts = board_standings(found, tests, weights, aggregate, alpha, level)
-    fewest = min(resamples_of_tests(len(scores.algorithms), len(b.subjects), len(found), resamples) for b in found)
+    parts = board_standings(boards, tests, weights, aggregate, alpha, level)
+    fewest = min(resamples_of_tests(len(scores.algorithms), len(b.subjects), len(boards), resamples) for b in boards)
     if fewest < resamples:
-        told = f"so many tests: the scheme test was repeated in only {fewest} of the {resamples} resamples"
-        notes.append(Note("fewer_tests", told))
+        text = f"so many tests: the scheme test was repeated in only {fewest} of the {resamples} resamples"
+        notes.append(Note("fewer_tests", text))
     return Ranking(
-        scores.algorithms, tuple(t for t in scores.truths if any(b.truth == t for b in found)),
-        tuple(m for m in chosen if any(b.metric == m for b in found)), subjects, len(scores.cases),
-        tuple(found), tuple(tests), tuple(all_standings(parts)),
-        tuple(board_means(board, aggregate, weights, level, seed) for board in found),
+        scores.algorithms, tuple(t for t in scores.truths if any(b.truth == t for b in boards)),
+        tuple(m for m in chosen if any(b.metric == m for b in boards)), subjects, len(scores.cases),
+        tuple(boards), tuple(tests), tuple(all_standings(parts)),
+        tuple(board_means(board, aggregate, weights, level, seed) for board in boards),
         scheme, aggregate, alpha, level, resamples, seed, (*scores.notes, *notes),
     )  # fmt: skip
 
@@ -442,11 +462,11 @@ def _chosen(
     if len(known) > MANY:
         main = tuple(m for m in known if metric_name(m) in MAIN)
         if main:
-            told = f"ranked by {', '.join(main)}, the first of {len(known)} metrics; --metric chooses others, or all"
-            return main, [Note("metrics_chosen", told)]
-    told = f"not ranked by {', '.join(unknown)}: whether higher or lower is better is not known (--direction says it)"
+            text = f"ranked by {', '.join(main)}, the first of {len(known)} metrics; --metric chooses others, or all"
+            return main, [Note("metrics_chosen", text)]
+    text = f"not ranked by {', '.join(unknown)}: whether higher or lower is better is not known (--direction says it)"
     many = f"ranked by all {len(known)} metrics, some of which measure much the same; --metric chooses"
-    return known, [*([told] if unknown else []), *([Note("metrics_chosen", many)] if len(known) > MANY else [])]
+    return known, [*([text] if unknown else []), *([Note("metrics_chosen", many)] if len(known) > MANY else [])]
 
 
 def _truths(scores: Scores) -> list[str]:

@@ -61,13 +61,13 @@ def direction(metric: str, given: Mapping[str, str] = NONE_GIVEN) -> Direction:
     CallError
         For a metric that is neither known nor given.
     """
-    found = _find_direction(metric, given)
-    if found is None:
+    way = _find_direction(metric, given)
+    if way is None:
         raise CallError(
             f"whether higher or lower is better is not known for {metric!r}; say it with --direction "
             f"'{metric}=higher' or '{metric}=lower', or choose other metrics with --metric"
         )
-    return found
+    return way
 
 
 def has_direction(metric: str, given: Mapping[str, str] = NONE_GIVEN) -> bool:
@@ -130,7 +130,7 @@ def metric_name(name: str) -> str:
 
 
 PRESENT, MISSING, UNDEFINED, BOTH_EMPTY = 0, 1, 2, 3
-"""A value; none as there was no prediction; undefined; undefined as neither truth nor prediction marked anything."""
+"""A value; no prediction; undefined; undefined as neither reference nor prediction marked anything."""
 
 Values = NDArray[np.float64]
 
@@ -139,8 +139,24 @@ Values = NDArray[np.float64]
 class Scores:
     """A table of scores.
 
-    ``values`` and ``gaps`` have one axis each for algorithms, cases, truths and metrics; ``values`` is nan exactly
-    where ``gaps`` is not 0. ``subjects`` names the subject of every case; where that is the case itself, none is named.
+    Parameters
+    ----------
+    algorithms, cases : tuple of str
+        Names.
+    subjects : tuple of str
+        The subject of every case; the case itself where none is named.
+    truths, metrics : tuple of str
+        Names of the reference standards and of the metrics.
+    values : numpy.ndarray
+        Algorithms × cases × reference standards × metrics; nan exactly where ``gaps`` is not 0.
+    gaps : numpy.ndarray
+        The kind of gap, of the same shape: 0 none, 1 missing, 2 undefined, 3 neither marked anything.
+    notes : tuple of str
+        What to know about the scores.
+    diagonals : tuple of float
+        The length of the diagonal of every case's image, in the unit of distances; nan, or empty, where unknown.
+    resampled : tuple of str
+        Cases for whose scores masks were resampled.
     """
 
     algorithms: tuple[str, ...]
@@ -165,13 +181,13 @@ class Scores:
                 f"got {self.values.shape}, {self.gaps.shape} and {len(self.subjects)} subjects"
             )
         if any(len(set(axis)) < len(axis) for axis in axes):
-            raise CallError("an algorithm, case, truth or metric is named twice; each name once")
+            raise CallError("an algorithm, case, reference standard or metric is named twice; give each name once")
         if (np.isfinite(self.values) != (self.gaps == PRESENT)).any():
             raise CallError("values must be finite where gaps is 0, and nan where it is not")
         lengths = np.array(self.diagonals, np.float64)
         if len(lengths) not in (0, len(self.cases)) or (lengths <= 0).any() or np.isinf(lengths).any():
-            told = f"got {len(lengths)} for {len(self.cases)} cases"
-            raise CallError(f"diagonals are one length a case, above 0 or nan where unknown, or none at all; {told}")
+            got = f"got {len(lengths)} for {len(self.cases)} cases"
+            raise CallError(f"diagonals are one length a case, above 0 or nan where unknown, or none at all; {got}")
 
     @classmethod
     def of(
@@ -185,8 +201,27 @@ class Scores:
         metrics: Sequence[str] = ("dice",),
         diagonals: Sequence[float] = (),
     ) -> Scores:
-        """Scores from an array of algorithms × cases (× truths × metrics); what is not finite is missing.
+        """Scores from an array.
 
+        Parameters
+        ----------
+        values : array_like
+            Algorithms × cases (× reference standards × metrics); values that are not finite are missing.
+        algorithms : sequence of str
+            Names.
+        cases, subjects : sequence of str, optional
+            Names of the cases, and the subject of each.
+        truths, metrics : sequence of str
+            Names of the reference standards and of the metrics.
+        diagonals : sequence of float
+            The length of the diagonal of every case's image.
+
+        Returns
+        -------
+        Scores
+
+        Examples
+        --------
         >>> Scores.of([[0.9, 0.8], [0.7, float("nan")]], ["unet", "vnet"])
         Scores(2 algorithms, 2 cases, 2 subjects; against truth; dice)
         """
@@ -224,15 +259,24 @@ class Scores:
         truths: Sequence[str] | None = None,
         metrics: Sequence[str] | None = None,
     ) -> Scores:
-        """Some of the algorithms, truths and metrics, by their names.
+        """Select algorithms, reference standards and metrics by their names.
 
-        Where there is no such name, capitals do not count; in a metric, nor do ``-``, ``_`` and blanks.
+        Parameters
+        ----------
+        algorithms, truths, metrics : sequence of str, optional
+            Names; where there is no such name, capitals do not count, and in a metric nor do ``-``, ``_`` and blanks.
 
+        Returns
+        -------
+        Scores
+
+        Examples
+        --------
         >>> Scores.of([[0.9], [0.7]], ["U-Net", "vnet"]).select(algorithms=["u-net"], metrics=["Dice"])
         Scores(1 algorithms, 1 cases, 1 subjects; against truth; dice)
         """
         rows = _positions("algorithm", self.algorithms, algorithms, str.casefold)
-        layers = _positions("truth", self.truths, truths, str.casefold)
+        layers = _positions("reference standard", self.truths, truths, str.casefold)
         columns = _positions("metric", self.metrics, metrics, normalise_name)
         pick = np.ix_(rows, range(len(self.cases)), layers, columns)
         return Scores(
@@ -251,10 +295,10 @@ def _positions(
 ) -> list[int]:
     if wanted is None:
         return list(range(len(names)))
-    found = [_position(what, names, name, plain) for name in wanted]
-    if not found or len(set(found)) < len(found):
+    positions = [_position(what, names, name, plain) for name in wanted]
+    if not positions or len(set(positions)) < len(positions):
         raise CallError(f"each {what} once, and at least one; there are {', '.join(names)}")
-    return found
+    return positions
 
 
 def _position(what: str, names: tuple[str, ...], wanted: str, plain: Callable[[str], str]) -> int:

@@ -57,13 +57,13 @@ def fractional_ranks(scores: ArrayLike) -> Values:
     """
     values = np.asarray(scores, np.float64)
     flat = values.reshape(-1, values.shape[-1])
-    found = np.empty_like(flat)
+    ranks = np.empty_like(flat)
     step = max(1, 4_000_000 // max(1, values.shape[-1] ** 2))
     for start in range(0, len(flat), step):
         mine, others = flat[start : start + step, :, None], flat[start : start + step, None, :]
-        found[start : start + step] = (others > mine).sum(axis=2) + ((others == mine).sum(axis=2) + 1) / 2
-    found[np.isnan(flat).any(axis=1)] = np.nan
-    return found.reshape(values.shape)
+        ranks[start : start + step] = (others > mine).sum(axis=2) + ((others == mine).sum(axis=2) + 1) / 2
+    ranks[np.isnan(flat).any(axis=1)] = np.nan
+    return ranks.reshape(values.shape)
 
 
 def competition_ranks(mean_ranks: ArrayLike) -> NDArray[np.int64]:
@@ -134,9 +134,9 @@ def resampled_ranks(board: Board, scheme: Scheme, aggregate: Aggregate, weights:
     own = weights[:, board.subjects]
     drawn = own.sum(axis=1, keepdims=True)
     if scheme == "test":
-        found = fractional_ranks(resampled_wins(board.gains, own, alpha))
-        found[drawn[:, 0] == 0] = np.nan
-        return found
+        ranks = fractional_ranks(resampled_wins(board.gains, own, alpha))
+        ranks[drawn[:, 0] == 0] = np.nan
+        return ranks
     if scheme == "mean" and aggregate == "median":
         return fractional_ranks(round_scores(np.stack([_medians(row, own) for row in board.gains], axis=1)))
     gains = board.gains if scheme == "mean" else -case_ranks(board)
@@ -162,12 +162,12 @@ def ahead_share(sampled: Values) -> Values:
     """Row before column: the share of resamples in which it is ahead, ties counting half; ½ on the diagonal."""
     known = sampled[~np.isnan(sampled).any(axis=1)]
     count = sampled.shape[1]
-    found = np.full((count, count), np.nan if not len(known) else 0.5)
+    shares = np.full((count, count), np.nan if not len(known) else 0.5)
     for row in range(count if len(known) else 0):
         ahead = known[:, [row]] < known
         tied = known[:, [row]] == known
-        found[row] = ahead.mean(axis=0) + tied.mean(axis=0) / 2
-    return found
+        shares[row] = ahead.mean(axis=0) + tied.mean(axis=0) / 2
+    return shares
 
 
 def first_shares(sampled: Values) -> Values:
@@ -185,8 +185,8 @@ def rank_shares(sampled: Values) -> Values:
     count = sampled.shape[1]
     if not len(known):
         return np.full((count, count), np.nan)
-    found = _competition_ranks(known)
-    return np.stack([(found == place + 1).mean(axis=0) for place in range(count)], axis=1)
+    ranks = _competition_ranks(known)
+    return np.stack([(ranks == place + 1).mean(axis=0) for place in range(count)], axis=1)
 
 
 def rank_interval(sampled: Values, level: float) -> tuple[Values, Values]:
@@ -214,16 +214,16 @@ def kendall_tau(a: ArrayLike, b: ArrayLike) -> float:
     0.6666666666666666
     """
     first, second = np.asarray(a, np.float64), np.asarray(b, np.float64)
-    found = _taus(first, second[None])[0]
-    return Undefined(ALL_TIED) if np.isnan(found) else float(found)
+    tau = _taus(first, second[None])[0]
+    return Undefined(ALL_TIED) if np.isnan(tau) else float(tau)
 
 
 def mean_tau(whole: Values, sampled: Values) -> tuple[float, int]:
     """The mean τ_b of the resamples' rankings with the whole one, and in how many it is undefined."""
-    found = _taus(whole, sampled)
-    known = found[~np.isnan(found)]
+    taus = _taus(whole, sampled)
+    known = taus[~np.isnan(taus)]
     value = float(known.mean()) if len(known) else Undefined(ALL_TIED)
-    return value, len(found) - len(known)
+    return value, len(taus) - len(known)
 
 
 def _taus(whole: Values, others: Values) -> Values:
@@ -307,7 +307,7 @@ class Means:
 
 
 def board_standings(
-    found: Sequence[Board],
+    boards: Sequence[Board],
     tests: Sequence[PairTests],
     weights: Values,
     aggregate: Aggregate,
@@ -316,8 +316,8 @@ def board_standings(
 ) -> list[Standing]:
     """Every scheme on every board."""
     standings = []
-    for board, test in zip(found, tests, strict=True):
-        fewer = resamples_of_tests(len(board.values), len(board.subjects), len(found), len(weights))
+    for board, test in zip(boards, tests, strict=True):
+        fewer = resamples_of_tests(len(board.values), len(board.subjects), len(boards), len(weights))
         for scheme in SCHEMES:
             value = scheme_scores(board, scheme, aggregate, test, alpha)
             drawn = weights[:fewer] if scheme == "test" else weights
@@ -349,11 +349,11 @@ def combine_standings(parts: Sequence[Standing], truth: str, metric: str) -> Sta
     value = sum(share * p.ranks for share, p in zip(shares, parts, strict=True))
     sampled = sum(share * p.sampled for share, p in zip(shares, _same_length(parts), strict=True))
     whole, drawn = np.asarray(value), np.asarray(sampled)
-    one = parts[0]
+    first = parts[0]
     return Standing(
-        one.scheme, truth, metric, whole,
+        first.scheme, truth, metric, whole,
         fractional_ranks(round_scores(-whole)), fractional_ranks(round_scores(-drawn)),
-        max(p.subjects for p in parts), one.level,
+        max(p.subjects for p in parts), first.level,
     )  # fmt: skip
 
 
@@ -375,7 +375,7 @@ def board_means(board: Board, aggregate: Aggregate, weights: Values, level: floa
     if refusal is not None:
         return Means(value, nothing, nothing, refusal)
     if aggregate == "mean":
-        found = mean_intervals(values.T, resamples=len(weights), level=level, seed=seed)
-        return Means(value, np.array([i.low for i in found]), np.array([i.high for i in found]))
+        intervals = mean_intervals(values.T, resamples=len(weights), level=level, seed=seed)
+        return Means(value, np.array([i.low for i in intervals]), np.array([i.high for i in intervals]))
     low, high = np.nanquantile(resampled_medians(board, weights), [(1 - level) / 2, (1 + level) / 2], axis=0)
     return Means(value, low, high)

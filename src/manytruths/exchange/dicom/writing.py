@@ -18,19 +18,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import GridError, InputError, LabelError, ManytruthsError
-from ...io import Grid, atomic
-from ...io.aligning import align, obstacle
-from ...io.opening import needs
-from ...io.quiet import quiet
-from ..reads import Mask, Read
-from .opening import decoding
-from .reading import Series, sorted_out
-from .segments import NOTHING, UNFINISHED
+from ...io import atomic
+from ...io.files import import_extra, quiet
+from ...shape.alignment import align, obstacle
+from ...shape.grid import Grid
+from ..readings import Mask, Reading
+from .header import dicom_errors
+from .segmentations import NOTHING, UNFINISHED, sort_files
+from .series import Series
 
 OURS = "manytruths"
 LONGEST = 64
 """Signs of a name."""
-Key = tuple[str, int | None]
+SegmentKey = tuple[str, int | None]
 """A segment: the name of a structure, and a rank."""
 
 _EMPTY_WHERE_UNKNOWN = (
@@ -41,26 +41,26 @@ _UTF_8 = "ISO_IR 192"
 
 
 @dataclass(frozen=True, eq=False)
-class DicomSources:
+class SeriesFolder:
     """The series of a folder, looked at once for many reads."""
 
     where: str
     series: tuple[Series, ...]
 
 
-def dicom_sources(paths: Sequence[Path | str] | Path | str) -> DicomSources:
+def find_series(paths: Sequence[Path | str] | Path | str) -> SeriesFolder:
     """The series in folders and files."""
     given = [paths] if isinstance(paths, Path | str) else list(paths)
-    series = sorted_out(given)[1]
+    series = sort_files(given)[1]
     if not series:
         raise InputError(f"{given[0]}: holds no DICOM images; name the folder of the series that was marked")
-    return DicomSources(str(given[0]), tuple(series.values()))
+    return SeriesFolder(str(given[0]), tuple(series.values()))
 
 
 def write_dicom_seg(
     path: Path | str,
-    read: Read,
-    series: DicomSources | Sequence[Path | str] | Path | str,
+    read: Reading,
+    series: SeriesFolder | Sequence[Path | str] | Path | str,
     *,
     automatic: bool | None = None,
     structures: Sequence[str] = (),
@@ -77,20 +77,24 @@ def write_dicom_seg(
         Names that have a segment even where nothing is marked.
     """
     path = Path(path)
-    needs("highdicom", "dicom", path)
+    import_extra("highdicom", "dicom", path)
     _check(read, path)
-    found = series if isinstance(series, DicomSources) else dicom_sources(series)
-    one, grid = _fitting(read, found)
-    keys: list[Key] = list(dict.fromkeys([*((m.label, m.rank) for m in read.marks), *((s, None) for s in structures)]))
+    folder = series if isinstance(series, SeriesFolder) else find_series(series)
+    chosen, grid = _matching_series(read, folder)
+    keys: list[SegmentKey] = list(
+        dict.fromkeys([*((m.label, m.rank) for m in read.marks), *((s, None) for s in structures)])
+    )
     keys = keys or [(NOTHING, None)]
-    with decoding(one.where):
-        images, order = _images(one, grid)
-    pixels = _stacked(read, grid, keys, order)
+    with dicom_errors(chosen.where):
+        images, order = _images(chosen, grid)
+    pixels = _label_stack(read, grid, keys, order)
     try:
         with quiet:
-            made = _made(read, images, pixels, keys, read.tool == OURS if automatic is None else automatic)
+            segmentation = _build_segmentation(
+                read, images, pixels, keys, read.tool == OURS if automatic is None else automatic
+            )
             with atomic(path) as temporary:
-                made.save_as(temporary)
+                segmentation.save_as(temporary)
     except ManytruthsError:
         raise
     except Exception as error:
@@ -98,7 +102,7 @@ def write_dicom_seg(
         raise InputError(f"{path}: cannot be written as a DICOM segmentation ({short}); check the series") from error
 
 
-def _check(read: Read, path: Path) -> None:
+def _check(read: Reading, path: Path) -> None:
     if read.status == "unread":
         raise InputError(f"{path}: {read.rater} has not read {read.image}, so there is nothing to write")
     for name in (read.rater, *(mark.label for mark in read.marks)):
@@ -111,35 +115,35 @@ def _check(read: Read, path: Path) -> None:
 # -- the series -------------------------------------------------------------------------------------------
 
 
-def _fitting(read: Read, found: DicomSources) -> tuple[Series, Grid]:
+def _matching_series(read: Reading, folder: SeriesFolder) -> tuple[Series, Grid]:
     """The one series that lies where the masks do."""
-    own = [one for one in found.series if read.subject and one.patient == read.subject] or list(found.series)
+    own = [series for series in folder.series if read.subject and series.patient == read.subject] or list(folder.series)
     if len(read.grid.shape) == 2:
-        fitting = [(one, read.grid) for one in own if one.stack() is None and _size(one) == read.grid.shape]
+        fitting = [(series, read.grid) for series in own if series.stack() is None and _size(series) == read.grid.shape]
         same = fitting
     else:
-        grids = [(one, stack.grid) for one in own if (stack := one.stack()) is not None]
-        fitting = [(one, grid) for one, grid in grids if not obstacle(read.grid, grid)]
-        same = [(one, grid) for one, grid in fitting if not read.grid.difference(grid)]
+        grids = [(series, stack.grid) for series in own if (stack := series.stack()) is not None]
+        fitting = [(series, grid) for series, grid in grids if not obstacle(read.grid, grid)]
+        same = [(series, grid) for series, grid in fitting if not read.grid.difference(grid)]
     chosen = same if same else fitting
     name = read.case or read.image
     if not chosen:
-        raise GridError(f"{found.where}: holds no series that lies where the masks of {name} do; name its folder")
+        raise GridError(f"{folder.where}: holds no series that lies where the masks of {name} do; name its folder")
     if len(chosen) > 1:
-        raise InputError(f"{found.where}: {len(chosen)} series fit the masks of {name}; name the folder of one")
+        raise InputError(f"{folder.where}: {len(chosen)} series fit the masks of {name}; name the folder of one")
     return chosen[0]
 
 
-def _size(one: Series) -> tuple[int, int]:
-    return one.planes[0].rows, one.planes[0].columns
+def _size(series: Series) -> tuple[int, int]:
+    return series.planes[0].rows, series.planes[0].columns
 
 
-def _images(one: Series, grid: Grid) -> tuple[list[Any], NDArray[np.int64]]:
+def _images(series: Series, grid: Grid) -> tuple[list[Any], NDArray[np.int64]]:
     """The images of the stack from the lowest, and which slice of the grid each of their frames is."""
-    pydicom = needs("pydicom", "dicom", one.where)
-    stack = one.stack()
+    pydicom = import_extra("pydicom", "dicom", series.where)
+    stack = series.stack()
     order = stack.order if stack is not None else (0,)
-    paths = [one.paths[k] for k in order]
+    paths = [series.paths[k] for k in order]
     datasets = [pydicom.dcmread(path, stop_before_pixels=True) for path in dict.fromkeys(paths)]
     for dataset in datasets:
         for name in _EMPTY_WHERE_UNKNOWN:
@@ -153,7 +157,7 @@ def _images(one: Series, grid: Grid) -> tuple[list[Any], NDArray[np.int64]]:
     return datasets, np.argsort(order)
 
 
-def _stacked(read: Read, grid: Grid, keys: list[Key], order: NDArray[np.int64]) -> NDArray[Any]:
+def _label_stack(read: Reading, grid: Grid, keys: list[SegmentKey], order: NDArray[np.int64]) -> NDArray[Any]:
     """(slices, rows, columns) of numbers where segments lie apart, else one more axis for them."""
     numbers = np.zeros(grid.shape, np.uint8 if len(keys) < 256 else np.uint16)
     overlap = False
@@ -166,7 +170,7 @@ def _stacked(read: Read, grid: Grid, keys: list[Key], order: NDArray[np.int64]) 
     return np.stack([_slices(_mask(read, key, grid))[order] for key in keys], axis=-1).astype(np.uint8)
 
 
-def _mask(read: Read, key: Key, grid: Grid) -> Mask:
+def _mask(read: Reading, key: SegmentKey, grid: Grid) -> Mask:
     whole = np.zeros(read.grid.shape, bool)
     for mark in read.marks:
         if (mark.label, mark.rank) == key:
@@ -182,15 +186,20 @@ def _slices(array: NDArray[Any]) -> NDArray[Any]:
 # -- the file ---------------------------------------------------------------------------------------------
 
 
-def _made(read: Read, images: list[Any], pixels: NDArray[Any], keys: list[Key], automatic: bool) -> Any:
-    highdicom, uid = needs("highdicom", "dicom", Path(read.source)), needs("pydicom.uid", "dicom", Path(read.source))
+def _build_segmentation(
+    read: Reading, images: list[Any], pixels: NDArray[Any], keys: list[SegmentKey], automatic: bool
+) -> Any:
+    highdicom, uid = (
+        import_extra("highdicom", "dicom", Path(read.source)),
+        import_extra("pydicom.uid", "dicom", Path(read.source)),
+    )
     digest = hashlib.sha256(np.ascontiguousarray(pixels).tobytes()).hexdigest()
     own = [str(images[0].SeriesInstanceUID), read.rater, read.session, repr(keys), digest, version(OURS)]
-    made = highdicom.seg.Segmentation(
+    segmentation = highdicom.seg.Segmentation(
         source_images=images,
         pixel_array=pixels,
         segmentation_type="BINARY",
-        segment_descriptions=[_described(key, number, automatic) for number, key in enumerate(keys, 1)],
+        segment_descriptions=[_describe_segment(key, number, automatic) for number, key in enumerate(keys, 1)],
         # the same masks have the same name, whenever they are written
         series_instance_uid=uid.generate_uid(entropy_srcs=["series", *own]),
         sop_instance_uid=uid.generate_uid(entropy_srcs=["instance", *own]),
@@ -206,19 +215,22 @@ def _made(read: Read, images: list[Any], pixels: NDArray[Any], keys: list[Key], 
         specific_character_set=_UTF_8,
         series_description=read.rater,
     )
-    for item, (_, rank) in zip(made.SegmentSequence, keys, strict=True):
+    for item, (_, rank) in zip(segmentation.SegmentSequence, keys, strict=True):
         if rank is not None:
             item.SegmentDescription = f"rank {rank}"
     day = re.match(r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d):(\d\d))?", read.started)
     if day:
-        made.ContentDate, made.ContentTime = "".join(day.groups()[:3]), "".join(p or "00" for p in day.groups()[3:])
-    return made
+        segmentation.ContentDate, segmentation.ContentTime = (
+            "".join(day.groups()[:3]),
+            "".join(p or "00" for p in day.groups()[3:]),
+        )
+    return segmentation
 
 
-def _described(key: Key, number: int, automatic: bool) -> Any:
+def _describe_segment(key: SegmentKey, number: int, automatic: bool) -> Any:
     """A segment; what it is made of is not known beyond its name, so it is tissue."""
-    highdicom = needs("highdicom", "dicom", Path(key[0]))
-    codes = needs("pydicom.sr.codedict", "dicom", Path(key[0])).codes
+    highdicom = import_extra("highdicom", "dicom", Path(key[0]))
+    codes = import_extra("pydicom.sr.codedict", "dicom", Path(key[0])).codes
     algorithm = highdicom.AlgorithmIdentificationSequence(
         name=OURS, version=version(OURS), family=codes.cid7162.ClusterAnalysis
     )

@@ -1,14 +1,15 @@
-"""How many cases and raters an interval of Fleiss' kappa takes.
+"""How many cases and raters are needed for a confidence interval of Fleiss' kappa of a given width.
 
-The model: two labels; a case is marked by each of m raters with its own chance, which follows the Beta distribution
-whose mean is the prevalence π and whose intra-class correlation is κ. The votes v of a case are then beta-binomial, and
-Fleiss' kappa of many cases is κ. With d = 2 v (m − v) / (m (m − 1)) and C = 2 π (1 − π), by the delta method ::
+The model has two labels. Each case is marked by each of m raters with its own probability, which follows a Beta
+distribution with the prevalence π as mean and κ as intraclass correlation. The votes v of a case are then
+beta-binomial, and Fleiss' kappa of many cases is κ. With d = 2 v (m − v) / (m (m − 1)) and C = 2 π (1 − π), by the
+delta method ::
 
     ψ = −d / C + (1 − κ) (2 − 4π) (v / m) / C
     width = 2 z √(Var ψ / n)
 
-For two raters Var ψ is that of Bloch and Kraemer, whatever the model. For few cases the width is on the small side: in
-simulations of 30 cases by 2 to 5 %, of 60 by 1 to 2 %.
+For two raters, Var ψ is that of Bloch and Kraemer for any model. With few cases the width is slightly too small: in
+simulations by 2 to 5% for 30 cases, and by 1 to 2% for 60.
 
 Bloch DA, Kraemer HC. Biometrics 1989;45:269–287. doi:10.2307/2532052. Donner A, Eliasziw M. Stat Med
 1992;11:1511–1519. doi:10.1002/sim.4780111109
@@ -25,64 +26,119 @@ import numpy as np
 
 from ...core.errors import CallError
 from ...inference.intervals import MIN_SUBJECTS
-from .majority import right_votes
+from .panels import correct_votes
 
 LEAST_SHARE = 1e-6
-"""The rarest mark that cases are counted for."""
+"""The lowest prevalence for which cases are computed."""
 LEAST_WIDTH = 1e-4
 
 
 @dataclass(frozen=True)
 class KappaWidth:
-    """How wide an interval of Fleiss' kappa is to be expected."""
+    """Expected width of a confidence interval of Fleiss' kappa, as :func:`kappa_width` computes it.
 
-    cases: int
-    raters: int
+    Attributes
+    ----------
+    n_cases, n_raters : int
+    kappa, prevalence : float
+    level : float
+        Confidence level.
+    error : float
+        Standard error of kappa.
+    width : float
+        Of the interval, from end to end.
+    """
+
+    n_cases: int
+    n_raters: int
     kappa: float
     prevalence: float
     level: float
     error: float
-    """The standard error of kappa."""
     width: float
-    """Of the interval, from end to end."""
 
     @property
-    def ratings(self) -> int:
-        """What has to be collected: cases × raters."""
-        return self.cases * self.raters
+    def n_ratings(self) -> int:
+        """Number of ratings to collect: cases × raters."""
+        return self.n_cases * self.n_raters
 
 
-def kappa_width(cases: int, raters: int, kappa: float, prevalence: float, level: float = 0.95) -> KappaWidth:
-    """The expected width of the interval of Fleiss' kappa.
+def kappa_width(n_cases: int, n_raters: int, kappa: float, prevalence: float, level: float = 0.95) -> KappaWidth:
+    """Expected width of the confidence interval of Fleiss' kappa.
 
+    Parameters
+    ----------
+    n_cases, n_raters : int
+        Size of the study.
+    kappa : float
+        Expected kappa, from 0 to below 1.
+    prevalence : float
+        Expected share of cases that a rater marks.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    KappaWidth
+
+    References
+    ----------
+    Bloch DA, Kraemer HC. Biometrics 1989;45:269–287. doi:10.2307/2532052
+    Donner A, Eliasziw M. Stat Med 1992;11:1511–1519. doi:10.1002/sim.4780111109
+
+    Examples
+    --------
     >>> round(kappa_width(100, 5, kappa=0.6, prevalence=0.3).width, 3)
     0.216
     """
-    if cases < MIN_SUBJECTS:
-        raise CallError(f"an interval wants {MIN_SUBJECTS} cases or more; got {cases}")
-    error = math.sqrt(_variance(raters, kappa, prevalence) / cases)
-    return KappaWidth(cases, raters, kappa, prevalence, level, error, 2 * _quantile(level) * error)
+    if n_cases < MIN_SUBJECTS:
+        raise CallError(f"an interval wants {MIN_SUBJECTS} cases or more; got {n_cases}")
+    error = math.sqrt(_variance(n_raters, kappa, prevalence) / n_cases)
+    return KappaWidth(n_cases, n_raters, kappa, prevalence, level, error, 2 * _quantile(level) * error)
 
 
-def cases_for_width(
+def cases_for_kappa_width(
     width: float,
     kappa: float,
     prevalence: float,
-    raters: Iterable[int] = range(2, 11),
+    n_raters: Iterable[int] = range(2, 11),
     level: float = 0.95,
 ) -> tuple[KappaWidth, ...]:
-    """For each number of raters the fewest cases whose interval is no wider; never fewer than ten.
+    """Number of cases needed for a confidence interval of Fleiss' kappa of a given width, for each number of raters.
 
-    >>> [(one.raters, one.cases) for one in cases_for_width(0.2, 0.6, 0.3, [2, 5])]
+    Parameters
+    ----------
+    width : float
+        Largest acceptable width of the interval.
+    kappa, prevalence : float
+        As for :func:`kappa_width`.
+    n_raters : iterable of int
+        Numbers of raters to compute.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    tuple of KappaWidth
+        One for each number of raters, with ten cases at least.
+
+    References
+    ----------
+    Bloch DA, Kraemer HC. Biometrics 1989;45:269–287. doi:10.2307/2532052
+    Donner A, Eliasziw M. Stat Med 1992;11:1511–1519. doi:10.1002/sim.4780111109
+
+    Examples
+    --------
+    >>> [(plan.n_raters, plan.n_cases) for plan in cases_for_kappa_width(0.2, 0.6, 0.3, [2, 5])]
     [(2, 296), (5, 117)]
     """
     if not LEAST_WIDTH <= width < 2:
         raise CallError(f"width lies between {LEAST_WIDTH:g} and 2, the whole range of kappa; got {width:g}")
-    found = []
-    for m in raters:
+    plans = []
+    for m in n_raters:
         wanted = (2 * _quantile(level) / width) ** 2 * _variance(m, kappa, prevalence)
-        found.append(kappa_width(max(MIN_SUBJECTS, math.ceil(wanted - 1e-9)), m, kappa, prevalence, level))
-    return tuple(found)
+        plans.append(kappa_width(max(MIN_SUBJECTS, math.ceil(wanted - 1e-9)), m, kappa, prevalence, level))
+    return tuple(plans)
 
 
 def _quantile(level: float) -> float:
@@ -92,16 +148,16 @@ def _quantile(level: float) -> float:
 
 
 def _variance(raters: int, kappa: float, prevalence: float) -> float:
-    """Var ψ, the sum over all v."""
+    """Var ψ."""
     if raters < 2:
         raise CallError(f"kappa wants two raters or more; got {raters}")
     if not 0 <= kappa < 1:
         raise CallError(f"kappa runs from 0 to below 1 under this model; got {kappa:g}")
     if not LEAST_SHARE <= prevalence <= 1 - LEAST_SHARE:
         raise CallError(f"prevalence lies between 0 and 1, at least {LEAST_SHARE:g} from both; got {prevalence:g}")
-    chance, votes = right_votes(raters, prevalence, correlation=kappa), np.arange(raters + 1)
-    apart = 2 * votes * (raters - votes) / (raters * (raters - 1))
+    chance, votes = correct_votes(raters, prevalence, correlation=kappa), np.arange(raters + 1)
+    disagreement = 2 * votes * (raters - votes) / (raters * (raters - 1))
     within = 2 * prevalence * (1 - prevalence)
-    influence = (-apart + (1 - kappa) * (2 - 4 * prevalence) * votes / raters) / within
+    influence = (-disagreement + (1 - kappa) * (2 - 4 * prevalence) * votes / raters) / within
     mean = chance @ influence
     return float(chance @ (influence - mean) ** 2)

@@ -1,20 +1,32 @@
 """How many raters are worth their cost, from a pilot study.
 
-Cases are not equally hard, so the raters' errors are correlated, and a plan from their mean accuracy alone is too rosy.
-The votes of a case are therefore taken as Dirichlet-multinomial: beta-binomial for two outcomes. Two sources:
+Cases are not equally difficult, so the raters' errors are correlated, and a plan from their mean accuracy alone is too
+optimistic. The votes of a case are therefore modelled as Dirichlet-multinomial, which is beta-binomial for two
+outcomes. There are two sources:
 
 reference
-    Outcomes are right and wrong; p, a case's accuracy, is Beta with mean a and correlation ρ of errors.
+    Outcomes are right and wrong; p, the accuracy in a case, is Beta-distributed with mean a and correlation ρ of
+    errors.
 panel
-    There is no reference. Outcomes are the labels, q their shares among all raters there might be, and "right" is what
-    most of those would say. An error that most raters share cannot be seen: take the numbers as stability, not truth.
+    There is no reference standard. Outcomes are the labels, q their shares among all possible raters, and the label
+    that most of these would give counts as right. Errors that most raters share cannot be detected: interpret the
+    numbers as stability, not as accuracy.
 
-a (or the labels' shares) are those among the ratings; ρ is the maximum of the likelihood. The accuracy of the majority
-of k raters follows in closed form; for more than two labels and no reference it is simulated. Raters count as drawn
-from those there might be; intervals are percentile bootstraps over subjects, fitted anew in each.
+a (or the shares of the labels) are those among the ratings; ρ maximises the likelihood. The accuracy of the majority of
+k raters follows in closed form; for more than two labels without a reference standard it is simulated. Raters count as
+a random sample; intervals are percentile bootstraps over subjects, with a new fit in each resample.
 
-Where nothing is said about costs, the panel is the smallest odd one to which two more raters would add less than
-``gain``; else the one with the least cost a case, k × the cost of a rating + (1 − accuracy) × the cost of an error.
+Without costs, the plan is the smallest odd panel to which two more raters would add less than ``gain``; with costs, the
+panel with the lowest cost of a case, k × the cost of a rating + (1 − accuracy) × the cost of an error.
+
+With T_ci the number of cases in which outcome c got more than i votes, U_i the number with more than i raters, and p_c
+the share of the outcome, the log-likelihood of ρ is ::
+
+    Σ T_ci log(p_c (1 − ρ) + i ρ) − Σ U_i log(1 − ρ + i ρ)
+
+It is linear in T and U, so a resample of subjects is fitted from sums over its subjects.
+
+Mosimann JE. Biometrika 1962;49:65–82. doi:10.1093/biomet/49.1-2.65
 """
 
 from __future__ import annotations
@@ -22,6 +34,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,9 +46,7 @@ from ...core.tally import Tally
 from ...core.undefined import Undefined
 from ...inference.intervals import Interval, check_resamples, too_few_subjects
 from ..ratings import MISSING, Ratings, Values
-from .panel_size import MOST_PLURALITY
-from .pilot_curves import Curves, curves, observed_majority
-from .pilot_votes import Votes, fitted
+from .panels import MAX_PLURALITY_PANEL, beta_binomial_votes, win_probability
 
 Counts = NDArray[np.int64]
 
@@ -48,52 +59,73 @@ LAST = "next_panel_not_computed"
 
 @dataclass(frozen=True)
 class Panel:
-    """What a panel of k raters is worth."""
+    """What a panel of a given size is worth.
 
-    raters: int
+    Attributes
+    ----------
+    n_raters : int
+    accuracy : Interval
+        Of its majority.
+    observed : float
+        Mean accuracy over all panels of this size made of the pilot's own raters; needs a reference standard.
+    gain : float
+        What two more raters add; with more than two labels, where even panels improve too, what one more adds.
+    cost : float
+        Of ratings and errors, for each case.
+    """
+
+    n_raters: int
     accuracy: Interval
-    """Of its majority."""
     observed: float
-    """The mean over all panels of so many that the pilot's own raters make; needs a reference."""
     gain: float
-    """What two more raters add; with more than two labels, where even panels gain too, what one more adds."""
     cost: float
-    """Of ratings and errors, a case."""
 
 
 @dataclass(frozen=True)
 class PilotPlan:
-    """How many raters are worth it."""
+    """Result of :func:`plan_from_pilot`: how many raters are worth their cost.
+
+    Attributes
+    ----------
+    source : {"reference", "panel"}
+        What counts as right.
+    n_labels, n_cases, n_subjects : int
+    n_raters : int
+        Largest number of raters of one case of the pilot.
+    accuracy : Interval
+        Mean accuracy of a rater.
+    correlation : Interval
+        Of the outcomes of two raters; without a reference standard this is what Fleiss' kappa estimates.
+    panels : tuple of Panel
+        For 1, 2, … raters.
+    best : Interval
+        Number of raters to take.
+    rule : str
+        How it was chosen.
+    """
 
     source: str
-    """``reference`` or ``panel``: what counts as right."""
-    labels: int
-    cases: int
-    subjects: int
-    raters: int
-    """The most that rated one case of the pilot."""
+    n_labels: int
+    n_cases: int
+    n_subjects: int
+    n_raters: int
     accuracy: Interval
-    """Of a rater, on average."""
     correlation: Interval
-    """Of two raters' outcomes; without a reference it is what Fleiss' kappa estimates."""
     panels: tuple[Panel, ...]
-    """For k = 1, 2, …"""
     best: Interval
-    """How many raters to take."""
     rule: str
-    """By which."""
 
     @property
-    def more(self) -> int:
-        """Raters to add to those of the pilot."""
-        return max(0, int(self.best.value) - self.raters)
+    def additional_raters(self) -> int:
+        """Number of raters to add to those of the pilot."""
+        return max(0, int(self.best.value) - self.n_raters)
 
 
 @dataclass(frozen=True)
-class Rule:
-    """What is asked of a pilot."""
+class PilotRule:
+    """How the number of raters is chosen; see :func:`plan_from_pilot`."""
 
-    most: int = 15
+    max_raters: int = 15
     gain: float = 0.01
     cost_rater: float | None = None
     cost_error: float | None = None
@@ -111,8 +143,8 @@ class Rule:
             if not 0 < getattr(self, name) < 1:
                 raise CallError(f"{name} lies between 0 and 1; got {getattr(self, name):g}")
         check_resamples(self.resamples)
-        if not 3 <= self.most <= MOST_PLURALITY:
-            raise CallError(f"a plan wants panels of three to {MOST_PLURALITY}; got {self.most}")
+        if not 3 <= self.max_raters <= MAX_PLURALITY_PANEL:
+            raise CallError(f"a plan wants panels of three to {MAX_PLURALITY_PANEL}; got {self.max_raters}")
 
     def __str__(self) -> str:
         if self.cost_rater is None:
@@ -120,8 +152,68 @@ class Rule:
         return f"the least cost a case, {self.cost_rater:g} a rating and {self.cost_error:g} an error"
 
 
-def plan_from_ratings(ratings: Ratings, rule: Rule | None = None, *, source: str | None = None) -> PilotPlan:
-    """A plan from a pilot's ratings; ``source`` is ``"reference"`` where there is one, else ``"panel"``."""
+def plan_from_pilot(
+    pilot: Ratings | Tally | Mapping[str, Tally],
+    *,
+    source: Literal["reference", "panel"] | None = None,
+    reference: str | None = None,
+    max_raters: int = 15,
+    gain: float = 0.01,
+    cost_rater: float | None = None,
+    cost_error: float | None = None,
+    level: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> PilotPlan:
+    """Number of raters that are worth their cost, from the ratings or masks of a pilot study.
+
+    Parameters
+    ----------
+    pilot : Ratings, Tally or mapping of str to Tally
+        Ratings, or tallies of masks, whose pixels count as cases. The region that was counted matters: in the whole
+        image nearly all pixels are easy.
+    source : {"reference", "panel"}, optional
+        What counts as right: the reference standard, the default if there is one, or what most raters would say.
+    reference : str, optional
+        For tallies, the name of the column that is the reference standard.
+    max_raters : int
+        Largest panel to compute, from 3 to 99.
+    gain : float
+        Without costs: two more raters are worth it if they add at least this accuracy.
+    cost_rater, cost_error : float, optional
+        Costs of one rating and of one wrong label, in the same currency.
+    level : float
+        Confidence level of the intervals.
+    resamples, seed : int
+        Of the bootstrap over subjects.
+
+    Returns
+    -------
+    PilotPlan
+
+    References
+    ----------
+    Mosimann JE. Biometrika 1962;49:65–82. doi:10.1093/biomet/49.1-2.65
+
+    Examples
+    --------
+    >>> from manytruths.ratings import Ratings
+    >>> ratings = {"A": [1, 0, 1, 1, 0, 0], "B": [1, 0, 1, 0, 0, 0], "C": [1, 1, 1, 0, 0, 0]}
+    >>> plan = plan_from_pilot(Ratings.of(ratings, reference=[1, 0, 1, 0, 0, 0]))
+    >>> plan.source, plan.n_raters, plan.best.value
+    ('reference', 3, 5.0)
+    """
+    rule = PilotRule(max_raters, gain, cost_rater, cost_error, resamples, level, seed)
+    if isinstance(pilot, Ratings):
+        if reference is not None:
+            raise CallError("reference= names a column of tallies; ratings carry their own reference")
+        return _plan_from_ratings(pilot, rule, source)
+    if source == "reference" and reference is None:
+        raise CallError("there is no reference; give one, or plan by the panel")
+    return _plan_from_tallies(pilot, rule, reference)
+
+
+def _plan_from_ratings(ratings: Ratings, rule: PilotRule, source: str | None) -> PilotPlan:
     source = source or ("panel" if ratings.reference is None else "reference")
     if source not in ("panel", "reference"):
         raise CallError(f"source is 'reference' or 'panel'; got {source!r}")
@@ -131,16 +223,10 @@ def plan_from_ratings(ratings: Ratings, rule: Rule | None = None, *, source: str
     place = {name: i for i, name in enumerate(dict.fromkeys(ratings.subjects))}
     owner = np.array([place[name] for name in ratings.subjects], np.int64)
     refusal = None if ratings.weights is None else Undefined(PATTERNS)
-    return _plan(outcomes, ratings.items, owner, source, len(ratings.labels), rule or Rule(), refusal)
+    return _plan(outcomes, ratings.items, owner, source, len(ratings.labels), rule, refusal)
 
 
-def plan_from_tallies(
-    tallies: Tally | Mapping[str, Tally], rule: Rule | None = None, *, reference: str | None = None
-) -> PilotPlan:
-    """A plan from masks, their items rated one by one: by the column ``reference``, else by the panel.
-
-    The region that was counted matters: in the whole image nearly all items are easy.
-    """
+def _plan_from_tallies(tallies: Tally | Mapping[str, Tally], rule: PilotRule, reference: str | None) -> PilotPlan:
     tables = Tallies({"": tallies}) if isinstance(tallies, Tally) else Tallies.of(tallies)
     if not tables:
         raise CallError("there is no table")
@@ -148,24 +234,24 @@ def plan_from_tallies(
     if len(sizes) > 1:
         raise CallError(f"the tables differ in their labels, {sorted(sizes)} of them; give all the same")
     place = {name: i for i, name in enumerate(tables.by_subject())}
-    keys = [None if reference is None else _key(t, reference) for t in tables.values()]
-    outcomes = np.concatenate([_outcomes(t.votes, key) for t, key in zip(tables.values(), keys, strict=True)])
+    answers = [None if reference is None else _reference_codes(t, reference) for t in tables.values()]
+    outcomes = np.concatenate([_outcomes(t.votes, own) for t, own in zip(tables.values(), answers, strict=True)])
     owner = np.concatenate([np.full(len(t.counts), place[tables.subjects[case]]) for case, t in tables.items()])
     weights = np.concatenate([t.counts for t in tables.values()])
-    return _plan(outcomes, weights, owner, "reference" if reference else "panel", sizes.pop(), rule or Rule())
+    return _plan(outcomes, weights, owner, "reference" if reference else "panel", sizes.pop(), rule)
 
 
-def _key(tally: Tally, reference: str) -> Counts:
+def _reference_codes(tally: Tally, reference: str) -> Counts:
     codes = tally.patterns[:, tally.position(reference)].astype(np.int64)
     return np.where(codes == VOID, MISSING, codes)
 
 
-def _outcomes(votes: Counts, key: NDArray[np.integer] | None) -> Counts:
-    """(rows, outcomes) votes: by label, or right and wrong; none where the true label is not known."""
-    if key is None:
+def _outcomes(votes: Counts, answers: NDArray[np.integer] | None) -> Counts:
+    """(rows, outcomes) votes: by label, or right and wrong; none where the reference label is unknown."""
+    if answers is None:
         return votes
-    right = np.where(key == MISSING, 0, votes[np.arange(len(votes)), np.maximum(key, 0)])
-    wrong = np.where(key == MISSING, 0, votes.sum(axis=1) - right)
+    right = np.where(answers == MISSING, 0, votes[np.arange(len(votes)), np.maximum(answers, 0)])
+    wrong = np.where(answers == MISSING, 0, votes.sum(axis=1) - right)
     return np.stack([right, wrong], axis=1)
 
 
@@ -175,7 +261,7 @@ def _plan(
     owner: Counts,
     source: str,
     labels: int,
-    rule: Rule,
+    rule: PilotRule,
     refusal: Undefined | None = None,
 ) -> PilotPlan:
     if source == "panel":
@@ -184,33 +270,38 @@ def _plan(
     if labels < 2:
         raise InputError("every rater gave one and the same label, which says nothing about more raters")
     votes = Votes.of(outcomes, weights, owner)
-    if votes.most < 2:
+    if votes.n_raters < 2:
         raise InputError("a pilot wants cases that two raters or more rated; no case has two")
     n = len(votes.tails)
     refusal = refusal or too_few_subjects(n)
-    whole = curves(fitted(votes.tails.sum(axis=0, keepdims=True)), source, labels, rule.most, rule.seed)
-    drawn = None if refusal else _drawn(votes, source, labels, rule)
+    whole = accuracy_curves(
+        fit_votes(votes.tails.sum(axis=0, keepdims=True)), source, labels, rule.max_raters, rule.seed
+    )
+    drawn = None if refusal else _resampled_curves(votes, source, labels, rule)
     limits = Limits(rule.level, n, refusal)
-    best = limits.interval(_sizes(whole, labels, rule), None if drawn is None else _sizes(drawn, labels, rule))
+    best = limits.interval(
+        _best_sizes(whole, labels, rule), None if drawn is None else _best_sizes(drawn, labels, rule)
+    )
+    observed = _observed_accuracies(votes, source, labels, rule.max_raters)
     return PilotPlan(
-        source, labels, votes.cases, n, votes.most,
+        source, labels, votes.cases, n, votes.n_raters,
         limits.interval(whole.accuracy, None if drawn is None else drawn.accuracy),
         limits.interval(whole.correlation, None if drawn is None else drawn.correlation),
-        tuple(_panels(whole, drawn, limits, rule, _observed(votes, source, labels, rule.most), labels)),
+        tuple(_panels(whole, drawn, limits, rule, observed, labels)),
         best, str(rule),
     )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How intervals are made, or why not."""
+    """How intervals are computed, or why they are not."""
 
     level: float
     n: int
     refusal: Undefined | None
 
     def interval(self, value: Values, drawn: Values | None) -> Interval:
-        """Ends are values that were drawn, so that those of a number of raters are numbers of raters."""
+        """The limits are resampled values, so that those of a number of raters are whole numbers."""
         if drawn is None or self.refusal is not None:
             low = high = self.refusal or Undefined("undefined")
             return Interval(float(value[0]), low, high, self.level, "percentile", self.n)
@@ -220,40 +311,41 @@ class Limits:
 
 
 def _panels(
-    whole: Curves, drawn: Curves | None, limits: Limits, rule: Rule, observed: list[float], labels: int
+    whole: Curves, drawn: Curves | None, limits: Limits, rule: PilotRule, observed: list[float], labels: int
 ) -> Iterator[Panel]:
     step, reached = _step(labels), whole.majority[0]
-    for k in range(1, rule.most + 1):
+    for k in range(1, rule.max_raters + 1):
         within = limits.interval(whole.majority[:, k - 1], None if drawn is None else drawn.majority[:, k - 1])
-        more = float(reached[k + step - 1] - reached[k - 1]) if k + step <= rule.most else Undefined(LAST)
+        more = float(reached[k + step - 1] - reached[k - 1]) if k + step <= rule.max_raters else Undefined(LAST)
         yield Panel(k, within, observed[k - 1], more, _cost(k, within.value, rule))
 
 
 def _step(labels: int) -> int:
-    """Panels are odd where labels are two."""
+    """Panels are odd if there are two labels."""
     return 2 if labels == 2 else 1
 
 
-def _drawn(votes: Votes, source: str, labels: int, rule: Rule) -> Curves:
-    """Everything once more for each resample of the subjects."""
+def _resampled_curves(votes: Votes, source: str, labels: int, rule: PilotRule) -> Curves:
+    """The curves of every resample of the subjects."""
     random, n = np.random.default_rng(rule.seed), len(votes.tails)
     flat = votes.tails.reshape(n, -1)
-    # what is simulated takes its time
+    # simulations are slow
     resamples = rule.resamples if labels == 2 or source == "reference" else min(rule.resamples, 200)
     tails = np.stack([random.multinomial(n, np.full(n, 1 / n)) @ flat for _ in range(resamples)])
-    return curves(fitted(tails.reshape(-1, *votes.tails.shape[1:])), source, labels, rule.most, rule.seed)
+    resampled = fit_votes(tails.reshape(-1, *votes.tails.shape[1:]))
+    return accuracy_curves(resampled, source, labels, rule.max_raters, rule.seed)
 
 
-def _cost(k: int, accuracy: float, rule: Rule) -> float:
+def _cost(k: int, accuracy: float, rule: PilotRule) -> float:
     if rule.cost_rater is None or rule.cost_error is None:
         return Undefined("no_costs")
     return float(k * rule.cost_rater + (1 - accuracy) * rule.cost_error)
 
 
-def _sizes(found: Curves, labels: int, rule: Rule) -> Values:
-    """The panel to take, for each fit."""
-    candidates = np.arange(1, rule.most + 1, _step(labels))
-    reached = found.majority[:, candidates - 1]
+def _best_sizes(curves: Curves, labels: int, rule: PilotRule) -> Values:
+    """The number of raters to take, for each fit."""
+    candidates = np.arange(1, rule.max_raters + 1, _step(labels))
+    reached = curves.majority[:, candidates - 1]
     if rule.cost_rater is not None and rule.cost_error is not None:
         cost = candidates * rule.cost_rater + (1 - reached) * rule.cost_error
         return np.asarray(candidates[cost.argmin(axis=1)], np.float64)
@@ -263,8 +355,183 @@ def _sizes(found: Curves, labels: int, rule: Rule) -> Values:
     return np.asarray(candidates[first], np.float64)
 
 
-def _observed(votes: Votes, source: str, labels: int, most: int) -> list[float]:
+def _observed_accuracies(votes: Votes, source: str, labels: int, largest: int) -> list[float]:
     if source != "reference" or labels > 2:
-        return [Undefined(NO_TRUTH if source != "reference" else MANY_LABELS)] * most
-    found = observed_majority(votes.outcomes, votes.weights, most)
-    return [float(value) if not np.isnan(value) else Undefined(FEWER) for value in found]
+        return [Undefined(NO_TRUTH if source != "reference" else MANY_LABELS)] * largest
+    values = observed_majority(votes.outcomes, votes.weights, largest)
+    return [float(value) if not np.isnan(value) else Undefined(FEWER) for value in values]
+
+
+MAX_CORRELATION = 1 - 1e-6
+"""If all votes of every case agree, the likelihood increases up to a correlation of 1."""
+GOLDEN = (5**0.5 - 1) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """Votes by row and outcome, and their sums by subject."""
+
+    outcomes: NDArray[np.int64]
+    """(rows, outcomes): numbers of raters."""
+    weights: NDArray[np.int64]
+    """Number of items of each row."""
+    tails: Values
+    """(subjects, outcomes, votes): T, and U as the last outcome."""
+
+    @classmethod
+    def of(cls, outcomes: NDArray[np.int64], weights: NDArray[np.int64], owner: NDArray[np.int64]) -> Votes:
+        """Leave out rows without a vote or an item, and subjects without a row."""
+        kept = (outcomes.sum(axis=1) > 0) & (weights > 0)
+        outcomes, weights = outcomes[kept], weights[kept]
+        subjects, owner = np.unique(owner[kept], return_inverse=True)
+        largest = int(outcomes.sum(axis=1).max(initial=0))
+        tails = np.zeros((len(subjects), outcomes.shape[1], largest))
+        for i in range(largest):
+            np.add.at(tails[:, :, i], owner, (outcomes > i) * weights[:, None])
+        raters = outcomes.sum(axis=1)
+        both = np.zeros((len(subjects), largest))
+        for i in range(largest):
+            np.add.at(both[:, i], owner, (raters > i) * weights)
+        return cls(outcomes, weights, np.concatenate([tails, both[:, None]], axis=1))
+
+    @property
+    def cases(self) -> int:
+        """Number of items."""
+        return int(self.weights.sum())
+
+    @property
+    def n_raters(self) -> int:
+        """Largest number of raters of one case."""
+        return int(self.tails.shape[-1])
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Shares of the outcomes and correlation, with one row for each resample."""
+
+    shares: Values
+    correlation: Values
+
+
+def fit_votes(tails: Values) -> Fit:
+    """Fit sums (resamples, outcomes and U, votes) by a coarse search over ρ, then a golden section search."""
+    votes = tails.sum(axis=-1)
+    shares = votes[:, :-1] / votes[:, -1:]
+    coarse = np.concatenate([[0.0], np.linspace(0, 1, 61)[1:-1], [MAX_CORRELATION]])
+    values = np.stack([_likelihood(tails, shares, np.full(len(tails), rho)) for rho in coarse], axis=1)
+    top = values.argmax(axis=1)
+    low, high = coarse[np.maximum(top - 1, 0)], coarse[np.minimum(top + 1, len(coarse) - 1)]
+    for _ in range(40):
+        left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+        rising = _likelihood(tails, shares, left) < _likelihood(tails, shares, right)
+        low, high = np.where(rising, left, low), np.where(rising, high, right)
+    return Fit(shares, (low + high) / 2)
+
+
+def _likelihood(tails: Values, shares: Values, rho: Values) -> Values:
+    rho, i = rho[:, None, None], np.arange(tails.shape[-1])
+    both = np.concatenate([shares, np.ones((len(shares), 1))], axis=1)
+    chance = both[:, :, None] * (1 - rho) + i * rho
+    signs = np.where(np.arange(tails.shape[1]) < tails.shape[1] - 1, 1.0, -1.0)
+    logs = np.log(chance, out=np.zeros_like(chance), where=(tails > 0) & (chance > 0))
+    return np.asarray((tails * logs).sum(axis=-1) @ signs)
+
+
+SIMULATED, RESIMULATED = 20_000, 2_000
+"""Number of simulated cases where there is no closed form: for the pilot itself, and for each resample."""
+MIN_CORRELATION = 1e-5
+"""With a lower ρ, cases count as equally difficult."""
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """One row for each fit."""
+
+    accuracy: Values
+    correlation: Values
+    majority: Values
+    """(fits, k) for k = 1, 2, …"""
+
+
+def accuracy_curves(fit: Fit, source: str, labels: int, largest: int, seed: int) -> Curves:
+    """Accuracy of the majority for each size of panel, in closed form where there is one."""
+    if source == "reference":
+        majority = np.stack(
+            [
+                v @ win_probability(k, labels)
+                for k, v in enumerate(beta_binomial_votes(largest, fit.shares[:, 0], fit.correlation), 1)
+            ],
+            axis=1,
+        )
+    elif labels == 2:
+        majority = panel_curve(fit.shares[:, 0], fit.correlation, largest)
+    else:
+        random, size = np.random.default_rng(seed), SIMULATED if len(fit.shares) == 1 else RESIMULATED
+        pairs = zip(fit.shares, fit.correlation, strict=True)
+        majority = np.stack([simulate_curve(p, rho, largest, size, random) for p, rho in pairs])
+    return Curves(majority[:, 0], fit.correlation, majority)
+
+
+def panel_curve(share: Values, correlation: Values, largest: int) -> Values:
+    """(fits, k): probability that the majority of k gives the label that most raters would give; two labels.
+
+    The increments are those of :mod:`.panels` with |2q − 1| in place of 2p − 1.
+    """
+    from scipy.special import betainc
+
+    rho = np.maximum(correlation, MIN_CORRELATION)
+    alpha, beta = (np.maximum(p, MIN_CORRELATION) * (1 - rho) / rho for p in (share, 1 - share))
+
+    def margin(a: Values, b: Values) -> Values:
+        """E|2q − 1| for q ~ Beta(a, b)."""
+        mean = a / (a + b)
+        return np.asarray(2 * mean - 1 - 2 * (2 * mean * betainc(a + 1, b, 0.5) - betainc(a, b, 0.5)))
+
+    reached = (1 + margin(alpha, beta)) / 2
+    out, term = [reached], np.ones_like(reached)
+    for m in range(1, (largest + 1) // 2 + 1):
+        # C(2m − 1, m) E[(q (1 − q))^m], from that of m − 1
+        whole = alpha + beta + 2 * m - 2
+        term = term * (1 if m == 1 else 2 * (2 * m - 1) / m)
+        term = term * (alpha + m - 1) * (beta + m - 1) / (whole * (whole + 1))
+        out.append(reached)  # an even panel is as accurate as the odd one before
+        reached = reached + term * margin(alpha + m, beta + m)
+        out.append(reached)
+    return np.stack(out[:largest], axis=1)
+
+
+def simulate_curve(shares: Values, rho: float, largest: int, cases: int, random: np.random.Generator) -> Values:
+    """Probability that the plurality of k gives the label that most raters would give, over simulated cases; ties
+    share."""
+    rho, p = max(float(rho), MIN_CORRELATION), shares[shares > 0]
+    q = random.dirichlet(p / p.sum() * (1 - rho) / rho, size=cases)
+    expected = q.argmax(axis=1)
+    given = (random.random((cases, largest, 1)) > q.cumsum(axis=1)[:, None, :-1]).sum(axis=2)
+    votes = (given[:, :, None] == np.arange(len(p))).cumsum(axis=1)
+    level = votes == votes.max(axis=2, keepdims=True)
+    right = np.take_along_axis(level, expected[:, None, None], axis=2)[..., 0]
+    return np.asarray((right / level.sum(axis=2)).mean(axis=0))
+
+
+def observed_majority(outcomes: NDArray[np.int64], weights: NDArray[np.int64], largest: int) -> Values:
+    """Mean accuracy over all panels of k raters of a case, and over the cases with so many raters; nan if none has.
+
+    The number of right votes in a panel is hypergeometric; no model is needed.
+    """
+    pairs, row = np.unique(outcomes, axis=0, return_inverse=True)
+    count = np.bincount(row.ravel(), weights, len(pairs))
+    accuracy = np.full(largest, np.nan)
+    for k in range(1, largest + 1):
+        enough = pairs.sum(axis=1) >= k
+        if enough.any():
+            right = [_hypergeometric(int(r), int(w), k) @ win_probability(k, 2) for r, w in pairs[enough]]
+            accuracy[k - 1] = np.average(right, weights=count[enough])
+    return accuracy
+
+
+def _hypergeometric(right: int, wrong: int, k: int) -> Values:
+    """Hypergeometric probabilities of 0 … k right votes."""
+    from math import comb
+
+    whole = comb(right + wrong, k)
+    return np.array([comb(right, n) * comb(wrong, k - n) / whole for n in range(k + 1)])

@@ -11,7 +11,7 @@ from ...analyses.agree.charts import charts
 from ...analyses.rows import Row
 from ...analyses.summaries import groups_of, region_of
 from ...charts import histograms, strip
-from ...charts.grouped_bars import Bar, Entry, grouped_bars
+from ...charts.bars import Bar, Entry, grouped_bars
 from ...core.undefined import reason
 from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Section, Sentence, text_cell
 from ..findings import Findings

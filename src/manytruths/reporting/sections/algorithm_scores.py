@@ -16,8 +16,7 @@ from ...analyses.evaluate.human_range import OTHERS, HumanRange
 from ...analyses.evaluate.mask_scores import MEAN, LabelScores
 from ...analyses.evaluate.missing_scores import UNMARKED
 from ...analyses.evaluate.printing import NAMES, ONE_MORE, unit_of
-from ...analyses.plan.topics import word
-from ...analyses.printing import number
+from ...analyses.printing import number, number_word
 from ...analyses.rows import Row
 from ...core.notes import code_of
 from ...core.undefined import code
@@ -403,8 +402,9 @@ def one_more_rater(findings: Findings) -> str:
     notes, raters = findings.evaluation.notes if findings.evaluation else (), len(findings.study.rater_names)
     if not any(code_of(note) == ONE_MORE for note in notes):
         return ""
-    of = f"two of {word(raters + 1)} studies"
-    return f"One more rater like these {word(raters)} would agree more, or less, closely than all others in about {of}."
+    of = f"two of {number_word(raters + 1)} studies"
+    like = f"One more rater like these {number_word(raters)}"
+    return f"{like} would agree more, or less, closely than all others in about {of}."
 
 
 def range_text(human: HumanRange, digits: int) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...agreement import interpret_kappa
-from ...analyses.plan.topics import word
+from ...analyses.printing import number_word
 from ...analyses.rows import Row
 from ...core.columns import Column as Source
 from ...core.labels import VOID
@@ -167,7 +167,9 @@ def raters_per_case(findings: Findings) -> str:
     """How many exchangeable raters a case has: ``three to five raters``."""
     sizes = sorted({len({c.name for c in case.masks}) for case in findings.study})
     return (
-        f"{word(sizes[0])} to {spell_count(sizes[-1], 'rater')}" if len(sizes) > 1 else spell_count(sizes[-1], "rater")
+        f"{number_word(sizes[0])} to {spell_count(sizes[-1], 'rater')}"
+        if len(sizes) > 1
+        else spell_count(sizes[-1], "rater")
     )
 
 

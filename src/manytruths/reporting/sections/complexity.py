@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ...analyses.fuse.charts import charts
-from ...analyses.fuse.verb import LEAST_CASES
+from ...analyses.fuse.fuse import LEAST_CASES
 from ...analyses.printing import counted, number
 from ...analyses.rows import Row
 from ...complexity import STATISTICS

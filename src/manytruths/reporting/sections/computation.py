@@ -200,8 +200,8 @@ def _ranking_settings(findings: Findings) -> Iterator[Line]:
 
 def _plan_settings(findings: Findings) -> Iterator[Line]:
     if findings.plan is not None:
-        wish = findings.plan.wish
-        yield "more raters", "panels up to", f"{wish.most} raters"
+        wish = findings.plan.settings
+        yield "more raters", "panels up to", f"{wish.max_raters} raters"
         yield "more raters", "enough when two more add less than", f"{wish.gain:g}"
         yield "more raters", "resamples and seed", f"{wish.resamples:,}, {wish.seed}"
 

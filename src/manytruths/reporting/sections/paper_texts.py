@@ -14,15 +14,14 @@ from ...agreement import interpret_kappa
 from ...analyses.evaluate.evaluate import Evaluation
 from ...analyses.evaluate.human_range import OTHERS
 from ...analyses.evaluate.printing import NAMES
-from ...analyses.plan.topics import word
-from ...analyses.printing import counted
+from ...analyses.printing import counted, number_word
 from ...analyses.rank.rank import RankResult
 from ...analyses.rows import Row
 from ...analyses.summaries import region_of
 from ...core.undefined import code
 from ...evaluation.ranking.pair_tests import EXACT
+from ...evaluation.ranking.score_tables import PERFECT
 from ...inference.intervals import MIN_SUBJECTS
-from ...io.scores import PERFECT
 from ..elements import Sentence, plain_text, spell_intervals
 from ..findings import Findings
 from .algorithm_curves import area_range
@@ -125,7 +124,9 @@ def _statistical_methods(findings: Findings) -> Iterator[str]:
         yield _ranking_methods(findings, findings.ranking)
     if findings.plan is not None:
         drawn = any(has_interval(row) for row in findings.plan.table.rows)
-        sure = f", with percentile bootstrap intervals ({findings.plan.wish.resamples:,} resamples)" if drawn else ""
+        sure = (
+            f", with percentile bootstrap intervals ({findings.plan.settings.resamples:,} resamples)" if drawn else ""
+        )
         yield (
             f"The benefit of more raters was estimated by a Dirichlet-multinomial model of the votes on "
             f"{pixel_word(findings)}s that any rater marked{_cite_statistic('majority_accuracy')}{sure}."
@@ -189,7 +190,7 @@ def _averages(findings: Findings, counts: StudyCounts) -> Iterator[str]:
         yield f"Values by case were averaged {means}, leaving out undefined ones; pooled values count all cases as one."
     if counts.resampled:
         yield (
-            f"Means that are defined for {word(MIN_SUBJECTS)} {each}s or more, and pooled values, have "
+            f"Means that are defined for {number_word(MIN_SUBJECTS)} {each}s or more, and pooled values, have "
             f"{findings.settings.level:.0%} bias-corrected and accelerated bootstrap confidence intervals over {each}s "
             f"({findings.settings.resamples:,} resamples){cite('Efron 1993')}."
         )
@@ -227,7 +228,7 @@ def _standard_methods(findings: Findings) -> Iterator[str]:
     if methods:
         start = "Reference standards were" if len(methods) > 1 else "The reference standard was"
         yield f"{start} made case by case: {join_names(methods, len(methods))}."
-    if any(ending.united for case in findings.fusion.cases.values() for ending in case.endings):
+    if any(ending.united for case in findings.fusion.cases.values() for ending in case.convergence):
         yield "A vote unites all labels."
     if "complexity.esm" in used_formulas(findings):
         # complexity uses STAPLE, whatever the reference standard

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...agreement import interpret_alpha, interpret_kappa
-from ...analyses.plan.topics import word
+from ...analyses.printing import number_word
 from ...analyses.rows import Row
 from ...analyses.summaries import region_of
 from ...core.notes import code_of
@@ -99,7 +99,7 @@ def _turned_masks(findings: Findings) -> Iterator[Sentence]:
     """Masks that were probably saved turned or flipped, before everything else."""
     turns = [f"{turn.case}, {turn.words}" for turn in findings.agreement.turns]
     if turns:
-        more = f"; and {word(len(turns) - MOST_NAMED)} more" if len(turns) > MOST_NAMED else ""
+        more = f"; and {number_word(len(turns) - MOST_NAMED)} more" if len(turns) > MOST_NAMED else ""
         yield (f"First of all: in case {'; in case '.join(turns[:MOST_NAMED])}{more}. All numbers count it "
                "as it is: correct it and make the report again.",)  # fmt: skip
 
@@ -141,7 +141,7 @@ def _dice_clause(findings: Findings, table: TableIndex, dice: Row) -> Iterator[s
     several = ", whatever the label," if len(_label_names(findings)) > 1 else ""
     if dice.n and dice.n < len(findings.study.subjects):
         subjects = f"{subject_word(findings)}{'s' if dice.n > 1 else ''}"
-        several += f" in the {word(dice.n)} {subjects} where this is defined"
+        several += f" in the {number_word(dice.n)} {subjects} where this is defined"
     mean = "mean Dice" if len(findings.study) > 1 or two != "they" else "Dice"
     yield f"{two} overlap{several} by a {mean} of "
     yield _spelled_out(findings, table, "dice")
@@ -158,10 +158,13 @@ def _why_no_interval(findings: Findings, row: Row) -> str:
     if there < MIN_SUBJECTS:
         many = f"there {'is' if there == 1 else 'are'} {spell_count(there, subject_word(findings))}"
         return (f"Numbers stand without confidence intervals: those are over {subject_word(findings)}s and need "
-                f"{word(MIN_SUBJECTS)} of them, and {many}.")  # fmt: skip
+                f"{number_word(MIN_SUBJECTS)} of them, and {many}.")  # fmt: skip
     what = "Dice" if row.statistic == "dice" else "This number"
-    return (f"{what} stands without a confidence interval: it is defined for {word(defined)} of "
-            f"{spell_count(there, subject_word(findings))}, and intervals need {word(MIN_SUBJECTS)}.")  # fmt: skip
+    subjects = spell_count(there, subject_word(findings))
+    return (
+        f"{what} stands without a confidence interval: it is defined for {number_word(defined)} of {subjects}, and "
+        f"intervals need {number_word(MIN_SUBJECTS)}."
+    )
 
 
 def _spelled_out(findings: Findings, table: TableIndex, statistic: str) -> Cell:
@@ -393,7 +396,7 @@ CAVEAT = (
 
 
 def _stability(findings: Findings, table: TableIndex, here: int, now: Row) -> Sentence:
-    who = f"The majority of {word(here)}" if here > 2 else "Either of two raters"
+    who = f"The majority of {number_word(here)}" if here > 2 else "Either of two raters"
     large = "that" if here > 2 else "the majority"
     return (f"Would more raters help? {who} would match {large} of a very large panel of similar raters in ",
             table.quote(now, 0, percent=True), f" of the {pixel_word(findings)}s that any rater marked")  # fmt: skip
@@ -401,7 +404,7 @@ def _stability(findings: Findings, table: TableIndex, here: int, now: Row) -> Se
 
 def _gain_of_more(findings: Findings, table: TableIndex, here: int, best: Row, now: Row, then: Row) -> Sentence:
     assert findings.plan is not None
-    points = 100 * findings.plan.wish.gain
+    points = 100 * findings.plan.settings.gain
     gain = f"{points:g} percentage point{'' if points == 1 else 's'}"
     if best.value <= here:
         if _is_unsettled(findings, now):

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...agreement import interpret_kappa
 from ...analyses.evaluate.printing import NAMES
-from ...analyses.plan.topics import word
+from ...analyses.printing import number_word
 from ...analyses.rows import Row
 from ...core.notes import code_of
 from ...core.undefined import reason
@@ -84,7 +84,7 @@ def spell_count(number: int, thing: str, things: str = "") -> str:
     >>> spell_count(1, "case"), spell_count(3, "study", "studies"), spell_count(24, "case")
     ('one case', 'three studies', '24 cases')
     """
-    return f"{word(number)} {thing if number == 1 else things or thing + 's'}"
+    return f"{number_word(number)} {thing if number == 1 else things or thing + 's'}"
 
 
 def join_names(names: Sequence[str], most: int = 6) -> str:
@@ -95,7 +95,7 @@ def join_names(names: Sequence[str], most: int = 6) -> str:
     """
     shown = list(names[:most])
     if len(names) > most:
-        return f"{', '.join(shown)} and {word(len(names) - most)} more"
+        return f"{', '.join(shown)} and {number_word(len(names) - most)} more"
     return " and ".join(part for part in (", ".join(shown[:-1]), *shown[-1:]) if part)
 
 
@@ -118,7 +118,7 @@ def capitalise(sentence: Sentence) -> Sentence:
 def case_links(cases: Sequence[str], most: int = 5) -> Sentence:
     """Links to cases: ``p05, p17 and three more``."""
     parts: list[Sentence] = [(case_cell(case),) for case in cases[:most]]
-    more: list[Sentence] = [(f"{word(len(cases) - most)} more",)] if len(cases) > most else []
+    more: list[Sentence] = [(f"{number_word(len(cases) - most)} more",)] if len(cases) > most else []
     return join_parts(parts + more)
 
 

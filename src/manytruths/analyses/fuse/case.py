@@ -1,0 +1,382 @@
+"""One case in ``fuse``: every consensus, its maps and pictures, and one table of raters and consensuses together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import manytruths
+
+from ...complexity import STATISTICS, Complexity, case_complexity
+from ...core.columns import Column
+from ...core.counting import tally
+from ...core.errors import CallError
+from ...core.notes import Note, code_of
+from ...core.tallies import find_rows
+from ...core.tally import Tally
+from ...core.undefined import Undefined, code
+from ...fusion import Consensus, balanced_accuracy, estimate, gordon_f, soft_accuracy
+from ...fusion.registry import estimator, options_of
+from ...fusion.result import first_readings
+from ...io import Location, safe_name, write_map, write_picture
+from ...io.checkpoints import fingerprint, load_checkpoint, save_checkpoint
+from ...io.files import suffix_of
+from ...io.results import link_or_copy
+from ...study import Case
+from ...study.case import Reading
+from ...study.consensus import FirstReadings
+from ...study.options import PATHS
+
+SOFT = {"accuracy": soft_accuracy, "gordon_f": gordon_f, "balanced_accuracy": balanced_accuracy}
+"""Gordon's measures of a rater against a probability."""
+
+UNKNOWN = "rates_unknown"
+
+UNITED = "labels are united: 1 in its mask means any of them"
+
+SAME_SUFFIX = (".png", ".tif", ".tiff", ".npy", ".nii", ".nii.gz", ".nrrd")
+"""Formats that a consensus can be written in; others become PNG, or NPY where there is no file."""
+
+FAINT = 0.05
+"""Probabilities below it do not colour a picture: those of background are never quite 0."""
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class FusePlan:
+    """What to estimate, how, and where to write it."""
+
+    methods: tuple[str, ...]
+    options: Mapping[str, Mapping[str, Any]]
+    folder: Path | None
+    """For maps; none are written without it."""
+    pictures: bool = True
+    earlier: Path | None = None
+    """Results that these are to replace: what is the same is taken over."""
+    pooled: Mapping[str, Consensus] = field(default_factory=dict)
+    """Estimates from the whole study's table, where rates are pooled; painted case by case."""
+    pooled_cut: Mapping[str, Consensus] = field(default_factory=dict)
+    """The same from the modified background of every case."""
+
+    def options_of(self, method: str) -> dict[str, Any]:
+        """What an estimator is called with."""
+        return options_of(method, self.options)
+
+
+@dataclass(frozen=True)
+class Convergence:
+    """How one method ended for one case."""
+
+    method: str
+    ended: str
+    iterations: int
+    notes: tuple[str, ...]
+    united: bool = False
+    """Whether it only tells marked from not, where there are several labels."""
+
+    @property
+    def note(self) -> str:
+        """The notes in one line."""
+        return "; ".join(self.notes)
+
+
+@dataclass(frozen=True)
+class CaseFusion:
+    """What is kept of a case."""
+
+    tally: Tally
+    """Raters and, as references, the hard decisions of every method."""
+    convergence: tuple[Convergence, ...]
+    soft: tuple[tuple[str, str, str, float], ...]
+    """Method, rater, statistic, value against the probability."""
+    regions: tuple[tuple[str, float, float], ...]
+    """Method, Dice and changed share between the whole image and the modified background."""
+    complexity: Complexity
+    files: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True)
+class CaseMaps:
+    """What was made of a case: what is kept of it, the estimates, and their hard and soft maps."""
+
+    kept: CaseFusion
+    reading: Reading
+    """The masks, which outside the region hold nothing that they do not hold inside."""
+    estimates: Mapping[str, Consensus]
+    maps: Mapping[str, tuple[Array, Array]]
+    decided: Mapping[str, Array]
+    """The hard maps in the labels of the masks, also of methods that unite them."""
+
+
+def on_modified_background(method: str) -> str:
+    """What a method made of the modified background is called in tables."""
+    return f"{method} on the modified background"
+
+
+def consensus_column(method: str) -> Column:
+    """Where the decisions of a method stand in a table; a rater may bear the same name."""
+    return Column(method, "reference")
+
+
+def fuse_case(case: Case, plan: FusePlan) -> CaseFusion:
+    """One case, or what an earlier run with the same settings found for the same masks."""
+    reading = case.read()
+    if plan.folder is None:
+        return estimate_case(reading, plan).kept
+    files = [path for method in plan.methods for path in map_files(case, plan, method)]
+    files += [sorted_file(case, plan, m) for m in plan.methods if _has_sorted(case, plan, m)]
+    names = [path.relative_to(plan.folder).as_posix() for path in files]
+    ledger = f"cases/{safe_name(case.name)}.json"
+    written = (*files, plan.folder / ledger)
+    digest = _fingerprint(reading, plan)
+    for place in filter(None, (plan.folder, plan.earlier)):
+        before = load_checkpoint(place, ledger, digest, names)
+        if before is not None:
+            for name in (*names, ledger) if place != plan.folder else ():
+                link_or_copy(place / name, plan.folder / name)
+            return from_json(before, written)
+    made = estimate_case(reading, plan)
+    _write_all(plan, made)
+    save_checkpoint(plan.folder, ledger, digest, names, to_json(made.kept))
+    return replace(made.kept, files=written)
+
+
+def estimate_case(reading: Reading, plan: FusePlan) -> CaseMaps:
+    """A case whose masks are in memory."""
+    readings = FirstReadings.of(reading)
+    table = readings.table
+    found = {m: plan.pooled[m] if m in plan.pooled else readings.estimate(m, plan.options_of(m)) for m in plan.methods}
+    maps = {m: readings.paint(f) for m, f in found.items()}
+    endings = tuple(_convergence(m, f, readings.is_united(f)) for m, f in found.items())
+    decided = {e.method: _in_study_labels(maps[e.method][0], e, table) for e in endings}
+    joint = _joint(readings, decided)
+    soft = tuple(row for m, f in found.items() for row in _soft_measures(table, m, f))
+    regions = tuple(row for m in plan.methods for row in _regions(table, m, plan))
+    kept = CaseFusion(joint, endings, soft, regions, _complexity(readings))
+    return CaseMaps(kept, readings.inside, found, maps, decided)
+
+
+def _fingerprint(reading: Reading, plan: FusePlan) -> str:
+    """Of everything that the maps and pictures of a case depend on: the pixels, not the files' names and times."""
+    case = reading.case
+    who = (tuple(case.masks), case.absent, case.structures, suffixes(case), case.name)
+    pooled = (_digest(plan.pooled), _digest(plan.pooled_cut))
+    elsewhere = (*PATHS, "exclude", "exclude_rater")  # seen in the masks themselves
+    options = [getattr(case.options, one.name) for one in fields(case.options) if one.name not in elsewhere]
+    settings = (manytruths.__version__, plan.methods, plan.options, plan.pictures, options, who, pooled)
+    content = [reading.grid, reading.region, *reading.masks.values()]
+    return fingerprint(settings, [*content, *(reading.picture if plan.pictures else ())])
+
+
+def _digest(pooled: Mapping[str, Consensus]) -> list[tuple[str, tuple[str, ...], Any]]:
+    """What of an estimate is painted, and said."""
+    return [(name, found.notes, _content(found)) for name, found in pooled.items()]
+
+
+def _content(found: Consensus) -> list[bytes]:
+    assert found.tally is not None
+    return [np.asarray(part).tobytes() for part in (found.tally.patterns, found.values, found.probability)]
+
+
+def map_files(case: Case, plan: FusePlan, method: str) -> list[Path]:
+    """The hard consensus, the probability and, with pictures, the one to look at."""
+    assert plan.folder is not None
+    name, folder = safe_name(case.name), method.replace(":", "-")
+    hard, soft = suffixes(case)
+    kinds = {"consensus": hard, "probability": soft} | ({"pictures": ".png"} if plan.pictures else {})
+    return [plan.folder / kind / folder / f"{name}{suffix}" for kind, suffix in kinds.items()]
+
+
+def sorted_file(case: Case, plan: FusePlan, method: str) -> Path:
+    """The raters' masks sorted by how they do against STAPLE."""
+    assert plan.folder is not None
+    return plan.folder / "sorted" / method.replace(":", "-") / f"{safe_name(case.name)}.png"
+
+
+def _has_sorted(case: Case, plan: FusePlan, method: str) -> bool:
+    return plan.pictures and method == "staple" and not plan.pooled and not case.options.exchangeable
+
+
+def suffixes(case: Case) -> tuple[str, str]:
+    """The endings of the hard map (that of the masks) and of the probability (TIFF, or NIfTI for NIfTI)."""
+    source = next(iter(next(iter(case.masks.values())).values()))
+    suffix = suffix_of(source.path.name) if isinstance(source, Location) else ".npy"
+    if isinstance(source, Location) and source.member is not None:
+        suffix = ".npy"
+    hard = suffix if suffix in SAME_SUFFIX else ".png"
+    return hard, ".nii.gz" if suffix.startswith(".nii") else ".tif"
+
+
+def _write_all(plan: FusePlan, made: CaseMaps) -> None:
+    reading = made.reading
+    for method, (hard, chance) in made.maps.items():
+        _write(reading, plan, method, hard, chance, several=len(made.estimates[method].labels) > 2)
+    for method in [m for m in plan.methods if _has_sorted(reading.case, plan, m)]:
+        draw_sorted(sorted_file(reading.case, plan, method), reading, method, made.kept.soft)
+
+
+def _convergence(method: str, found: Consensus, united: bool) -> Convergence:
+    notes = (*found.notes, UNITED) if united else found.notes
+    rounds = getattr(found, "iterations", getattr(found, "rounds", 0))
+    return Convergence(method, found.ended, int(rounds), notes, united)
+
+
+def _in_study_labels(hard: Array, ending: Convergence, table: Tally) -> Array:
+    """A map in the labels of the table: what only tells marked from not gives the first of them."""
+    return np.where(hard > 0, table.labels.values[table.labels.marks[0]], 0) if ending.united else hard
+
+
+def rater_table(case: Case) -> Tally:
+    """The table that a case's consensus is estimated from."""
+    return FirstReadings.of(case.read()).table
+
+
+def _complexity(readings: FirstReadings) -> Complexity:
+    """Of the image, or of the part of it that counts; a union alone lacks the background."""
+    reading, whole = readings.inside, readings.table
+    if whole.region not in ("whole", "mask"):
+        whole = first_readings(reading.tally("whole", judged=False))
+    if whole.labels.background is not None:
+        return case_complexity(whole)
+    none = Undefined("no_background")
+    return Complexity(none, none, none, none, none, raters=len(reading.masks), items=whole.items)
+
+
+def _joint(readings: FirstReadings, hard: Mapping[str, Array]) -> Tally:
+    """Masks and consensuses in one table: everything about how they differ is read off it."""
+    reading, region, table = readings.inside, readings.region, readings.table
+    case, options = reading.case, reading.case.options
+    joint = tally(
+        {**reading.masks, **dict.fromkeys(case.absent)},
+        raters="exchangeable" if options.exchangeable else None,
+        references={consensus_column(method): array for method, array in hard.items()},
+        labels=case.labels,
+        region="whole" if isinstance(region, str) else region,
+        unit=reading.grid.item_size,
+        void=options.void,
+        foreground=options.foreground,
+    )
+    try:
+        return joint.restrict(table.region) if table.region in ("union", "modified_background") else joint
+    except CallError:
+        # which background is near depends on where the pixels lie, once second readings part it
+        return joint
+
+
+def _soft_measures(table: Tally, method: str, found: Consensus) -> list[tuple[str, str, str, float]]:
+    """Gordon's measures of every rater, where the probability is one a pattern of this very table."""
+    if found.tally is None or table.exchangeable or found.tally is not table or table.labels.background is None:
+        return []
+    values = {name: measure(table, found) for name, measure in SOFT.items()}
+    known = {name: [Undefined(UNKNOWN) if np.isnan(x) else float(x) for x in v] for name, v in values.items()}
+    return [(method, r, name, v[i]) for name, v in known.items() for i, r in enumerate(table.rater_names)]
+
+
+def _regions(table: Tally, method: str, plan: FusePlan) -> list[tuple[str, float, float]]:
+    """How far a method that reads the table moves when the background is cut to the size of the union."""
+    if table.region != "whole" or estimator(method)[0].spatial or len(plan.pooled_cut) < len(plan.pooled):
+        return []
+    if method in plan.pooled:
+        both = [plan.pooled[method], plan.pooled_cut[method]]
+    else:
+        cut = table.restrict("modified_background")
+        both = [estimate(t, method, **plan.options_of(method)) for t in (table, cut)]
+    a, b = (_is_marked(found, table) for found in both)
+    changed = float(table.counts[a != b].sum())
+    size = float(table.counts @ (a.astype(np.int64) + b))
+    overlap = 1 - changed / size if size else Undefined("both_empty")
+    return [(method, overlap, changed / table.items if table.items else 0.0)]
+
+
+def _is_marked(found: Consensus, table: Tally) -> NDArray[np.bool_]:
+    """Whether a consensus marks each pattern of a table that has all of its patterns, and perhaps more."""
+    assert found.tally is not None
+    where = find_rows(found.tally, table.relabel(found.tally.labels).patterns)
+    values = np.asarray(found.values) > 0
+    return np.where(where < 0, False, values[where]) if len(values) else np.zeros(len(where), bool)
+
+
+def _write(reading: Reading, plan: FusePlan, method: str, hard: Array, chance: Array, *, several: bool) -> None:
+    exact, soft, *seen = map_files(reading.case, plan, method)
+    write_map(exact, hard, reading.grid)
+    write_map(soft, chance, reading.grid)
+    if seen:
+        # of several labels, how sure background is is nothing to show
+        draw_probability(seen[0], reading, method, np.where(hard > 0, chance, 0) if several else chance)
+
+
+def draw_probability(path: Path, reading: Reading, method: str, chance: Array) -> None:
+    """A probability in colours over the image."""
+    from ...charts import heat_overlay, montage
+
+    image, _ = reading.picture
+    options: dict[str, Any] = {"most": 1.0, "discrete": False, "title": reading.case.name, "subtitle": method}
+    options["caption"] = "probability"
+    chance = np.where(chance < FAINT, 0, chance)
+    if chance.ndim == 3:
+        write_picture(path, montage(image, chance, spacing=reading.grid.spacing, **options))
+    else:
+        write_picture(path, heat_overlay(image, chance, **options))
+
+
+def draw_sorted(path: Path, reading: Reading, method: str, soft: Iterable[tuple[str, str, str, float]]) -> None:
+    """Gordon's Fig. 7: the raters' masks from the best to the worst, by each of his measures."""
+    from ...charts import sorted_masks
+
+    scores: dict[str, dict[str, float]] = {}
+    for of, rater, measure, value in soft:
+        if of == method:
+            scores.setdefault(measure.replace("_", " "), {})[rater] = float(value)
+    masks: dict[str, Array] = {}
+    for column in sorted(reading.masks, key=lambda c: c.order):
+        masks.setdefault(column.name, reading.masks[column])
+    scores = scores or {"accuracy, which is undefined here": {}}
+    titles = {"title": reading.case.name, "subtitle": f"raters against {method}, the best first"}
+    drawn = sorted_masks(reading.picture[0], masks, scores, spacing=reading.grid.spacing, **titles)
+    write_picture(path, drawn)
+
+
+def to_json(found: CaseFusion) -> dict[str, Any]:
+    """The case as JSON: numbers that are undefined as their code and detail."""
+    return {
+        "tally": found.tally.to_csv(),
+        "endings": [{**vars(e), "notes": [[code_of(note), note] for note in e.notes]} for e in found.convergence],
+        "soft": [[m, r, s, _stored(v)] for m, r, s, v in found.soft],
+        "regions": [[m, _stored(d), c] for m, d, c in found.regions],
+        "complexity": {k: _stored(v) for k, v in vars(found.complexity).items()},
+    }
+
+
+def _stored(value: Any) -> Any:
+    if not isinstance(value, float) or not math.isnan(value):
+        return value
+    return [code(value), getattr(value, "detail", "")]
+
+
+def from_json(kept: dict[str, Any], files: tuple[Path, ...]) -> CaseFusion:
+    """The case back from JSON."""
+    case: dict[str, Any] = {k: _number(v) if k in STATISTICS else v for k, v in kept["complexity"].items()}
+    return CaseFusion(
+        Tally.from_csv(kept["tally"]),
+        tuple(_restore_convergence(e) for e in kept["endings"]),
+        tuple((m, r, s, _number(v)) for m, r, s, v in kept["soft"]),
+        tuple((m, _number(d), float(c)) for m, d, c in kept["regions"]),
+        Complexity(**case),
+        files,
+    )
+
+
+def _restore_convergence(kept: dict[str, Any]) -> Convergence:
+    notes = tuple(Note(code, text) if code else text for code, text in kept["notes"])
+    return Convergence(**{**kept, "notes": notes})
+
+
+def _number(value: Any) -> float:
+    return Undefined(*value) if isinstance(value, list) else float(value)

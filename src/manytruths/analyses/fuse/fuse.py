@@ -1,0 +1,468 @@
+"""The command ``fuse``: consensus masks and probability maps, raters against them, differences, complexity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import combinations
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...agreement import PairStatistic, contingency, dice, iou, sensitivity, specificity, volume_difference
+from ...complexity import STATISTICS, GroupClassifier, fit_complexity_groups
+from ...core.errors import CallError, InputError
+from ...core.notes import Note, code_of
+from ...core.tallies import Tallies, pool
+from ...core.tally import Tally
+from ...core.undefined import Undefined, ratio
+from ...fusion import Consensus, estimate
+from ...fusion.registry import estimator, options_by_name, parse_methods
+from ...fusion.result import MARKED_NOTHING, first_readings
+from ...fusion.staple import Prior
+from ...io import write_text
+from ...raters import RaterPerformance, rater_dependence, rater_performance
+from ...study import Progress, Study
+from ..data_table import PlainTable
+from ..files import summary_of
+from ..printing import counted
+from ..resampled import NOTHING_MOVED, Moved, mark_resampled, marked_rows
+from ..result import OUT, Result, Tables, console_or_stdout, open_study, results_folder
+from ..rows import Row, Table
+from ..summaries import Series, Settings, region_of, summarise
+from .case import CaseFusion, FusePlan, consensus_column, fuse_case, on_modified_background, rater_table
+
+HARD: tuple[PairStatistic, ...] = (iou, sensitivity, specificity, dice)
+"""Each rater against each consensus (Yang 2023, eqs. 13–15)."""
+
+LEAST_CASES = 10
+"""Fewer cases make no groups."""
+COMPLEXITY = "complexity"
+"""The code of a note about complexity, not about a method."""
+
+BETWEEN: tuple[PairStatistic, ...] = (dice, iou, volume_difference)
+"""One consensus against another."""
+
+
+@dataclass(frozen=True, repr=False)
+class Fusion(Result):
+    """The result of :func:`manytruths.fuse`.
+
+    Attributes
+    ----------
+    study : Study
+        The study that was analysed.
+    methods : tuple of str
+        The consensus methods.
+    cases : mapping of str to CaseFusion
+        Each case's table of raters and consensuses, convergence and complexity.
+    tallies : Tallies
+        The tables of all cases.
+    tables : Tables
+        ``performance``, ``differences``, ``complexity`` and ``endings``, as in the files.
+    groups : GroupClassifier or None
+        Groups of cases by complexity; None with few cases.
+    """
+
+    command: ClassVar[str] = "fuse"
+
+    study: Study
+    settings: Settings
+    plan: FusePlan
+    cases: Mapping[str, CaseFusion]
+    tallies: Tallies
+    tables: Tables[Any]
+    groups: GroupClassifier | None
+    notes: tuple[str, ...] = ()
+    moved: Moved = NOTHING_MOVED
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The consensus methods."""
+        return self.plan.methods
+
+    @property
+    def performance(self) -> Table:
+        """The table ``performance``: each rater against each consensus."""
+        table: Table = self.tables["performance"]
+        return table
+
+    @property
+    def differences(self) -> Table:
+        """The table ``differences``: each consensus against the others."""
+        table: Table = self.tables["differences"]
+        return table
+
+    @property
+    def complexity(self) -> Table:
+        """The table ``complexity``: how complex each case is."""
+        table: Table = self.tables["complexity"]
+        return table
+
+    @property
+    def map_files(self) -> tuple[Path, ...]:
+        """The maps that were written while the cases were read."""
+        return tuple(path for case in self.cases.values() for path in case.files)
+
+    @property
+    def charts(self) -> dict[str, str]:
+        """Charts as SVG by name."""
+        from .charts import charts
+
+        return charts(self)
+
+    def summary(self) -> dict[str, Any]:
+        """Versions, settings and the numbers of the tables, as ``summary.json`` has them."""
+        return summary_of(
+            "fuse",
+            (self.performance, self.differences, self.complexity),
+            methods=list(self.methods),
+            cases=len(self.study),
+            subjects=len(self.study.subjects),
+            raters=list(self.study.rater_names),
+            region=region_of(self.tallies),
+            settings=self.settings,
+            notes=list(self.notes),
+        )
+
+    def describe(self) -> str:
+        """What was analysed, in one line."""
+        study = self.study
+        sizes = ((len(self.methods), "method"), (len(study), "case"), (len(study.rater_names), "rater"))
+        return ", ".join(counted(size, thing) for size, thing in sizes)
+
+    def write(self, out: str | Path = OUT, *, pictures: bool = True) -> list[Path]:
+        """Write the files that the command writes, into ``out/fuse/``; the cases are read again for the maps.
+
+        Parameters
+        ----------
+        out : str or Path
+            Folder for the results.
+        pictures : bool
+            Whether to write pictures and charts beside masks, probability maps and tables.
+
+        Returns
+        -------
+        list of Path
+            The files, ``summary.json`` last. Files from earlier runs that this one did not write are removed.
+        """
+        folder = Path(out) / self.command
+        with results_folder(out, self.command, jobs=self.settings.jobs, goes_on=True) as stage:
+            assert stage is not None
+            plan = replace(self.plan, folder=stage, earlier=folder, pictures=pictures)
+            cases = _fuse_cases(self.study, plan, self.settings, None)
+            maps = [path for case in cases.values() for path in case.files]
+            paths = self.write_into(stage, maps, pictures=pictures)
+        return [folder / path.relative_to(stage) for path in paths]
+
+    def write_more(self, folder: Path) -> list[Path]:
+        """Write the classifier of complexity groups."""
+        if self.groups is None:
+            return []
+        path = folder / "complexity-groups.json"
+        write_text(path, self.groups.to_json())
+        return [path]
+
+    def print(self, console: Any = None) -> None:
+        """Print how the methods differ, raters against them, complexity and notes."""
+        from .printing import print_fusion
+
+        print_fusion(self, console_or_stdout(console))
+
+
+def fuse(
+    study: Study | str | Path,
+    *,
+    out: str | Path | None = None,
+    consensus: str | Sequence[str] = ("vote:0.5", "staple"),
+    prior: Prior | str = "prevalence",
+    rates: Literal["case", "pooled"] = "case",
+    unanimous: Literal["keep", "exclude"] = "keep",
+    map_prior: tuple[float, ...] | None = None,
+    smoothing: float = 0.0,
+    simple_alpha: float = 1.5,
+    length_penalty: float = 2.0,
+    pictures: bool = True,
+    seed: int = 0,
+    resamples: int = 2000,
+    jobs: int = 1,
+    progress: Progress | None = None,
+) -> Fusion:
+    """Estimate consensus masks, compare them with each other and with the raters, and measure each case's complexity.
+
+    :func:`manytruths.consensus` gives the masks themselves as arrays.
+
+    Parameters
+    ----------
+    study : Study, str or Path
+        A study, or what :meth:`Study.open` takes: a template with ``{rater}`` and ``{case}``, or a ``study.toml``.
+    out : str or Path, optional
+        Folder for the results, written to ``out/fuse/``; by default nothing is written. A run that was interrupted
+        continues there: cases that are done with the same settings are not done again.
+    consensus : str or sequence of str
+        One or more of :func:`manytruths.consensus_methods`, as a list or separated by commas.
+    prior : {"prevalence", "marked", "estimated"} or float
+        Prior of STAPLE; see :func:`manytruths.staple`.
+    rates : {"case", "pooled"}
+        Whether rates are estimated for each case or from the whole study.
+    unanimous : {"keep", "exclude"}
+        Whether items on which all raters agree count for STAPLE's rates.
+    map_prior : tuple of float, optional
+        Beta prior of STAPLE's rates: (a, b) or (a_p, b_p, a_q, b_q).
+    smoothing : float
+        Potts smoothing of STAPLE's map; 0 is none.
+    simple_alpha : float
+        SIMPLE drops raters who score below the mean minus so many standard deviations.
+    length_penalty : float
+        Length penalty of the level-set methods.
+    pictures : bool
+        Whether to write pictures of the probability maps, and charts.
+    seed, resamples : int
+        Seed and number of resamples of the bootstrap over subjects.
+    jobs : int
+        Number of worker processes. Results do not depend on it.
+    progress : callable, optional
+        Called with the number of cases that are done and of all cases.
+
+    Returns
+    -------
+    Fusion
+        Tables, charts, notes and :meth:`~Fusion.write`.
+
+    Examples
+    --------
+    >>> import numpy as np, manytruths as mt
+    >>> a, b = np.zeros((8, 8), int), np.zeros((8, 8), int)
+    >>> a[2:6, 2:6], b[2:6, 3:6] = 1, 1
+    >>> study = mt.Study.from_arrays({"p1": {"anna": a, "ben": b}, "p2": {"anna": b, "ben": a}})
+    >>> result = mt.fuse(study, consensus="vote:any,vote:all")
+    >>> print(f"{result.tables['differences'].find('dice', 'pooled').value:.3f}")
+    0.857
+    """
+    methods = parse_methods(consensus, smoothing=smoothing)
+    options = options_by_name(
+        prior=prior, unanimous=unanimous, map_prior=map_prior, smoothing=smoothing,
+        simple_alpha=simple_alpha, length_penalty=length_penalty,
+    )  # fmt: skip
+    if rates not in ("case", "pooled"):
+        raise CallError(f"rates is 'case' or 'pooled'; got {rates!r}")
+    settings = Settings(seed=seed, resamples=resamples, jobs=jobs)
+    study = open_study(study)
+    with results_folder(out, "fuse", jobs=jobs, goes_on=True) as folder:
+        earlier = None if out is None else Path(out) / "fuse"
+        plan = FusePlan(methods, options, folder, pictures, earlier)
+        result = compute_fusion(study, plan, pooled_rates=rates == "pooled", settings=settings, progress=progress)
+        if folder is not None:
+            result.write_into(folder, result.map_files, pictures=pictures)
+    return result
+
+
+def compute_fusion(
+    study: Study,
+    plan: FusePlan,
+    *,
+    pooled_rates: bool = False,
+    settings: Settings | None = None,
+    progress: Progress | None = None,
+) -> Fusion:
+    """Estimate, write the maps into ``plan.folder`` while the cases are read, and tabulate."""
+    settings = settings or Settings()
+    for method in plan.methods:
+        estimator(method)
+    if pooled_rates:
+        plan = _pool_rates(study, plan, settings)
+    return tabulate_fusion(study, _fuse_cases(study, plan, settings, progress), plan, settings)
+
+
+def _fuse_cases(study: Study, plan: FusePlan, settings: Settings, progress: Progress | None) -> dict[str, CaseFusion]:
+    work = partial(fuse_case, plan=plan)
+    return {case.name: result for case, result in study.map(work, jobs=settings.jobs, progress=progress)}
+
+
+def tabulate_fusion(study: Study, cases: Mapping[str, CaseFusion], plan: FusePlan, settings: Settings) -> Fusion:
+    """The tables of cases that were fused one by one."""
+    tallies = study.gathered({name: case.tally for name, case in cases.items()})
+    complexity, groups = _complexity(cases, tallies, settings)
+    performance = _performance(cases, tallies, plan.methods, settings)
+    differences = _differences(cases, tallies, plan.methods, settings)
+    moved = mark_resampled(study, (performance, differences, complexity))
+    tables = Tables([performance, differences, complexity, _endings(cases, moved)])
+    notes = (*moved.notes, *_notes(cases, groups))
+    return Fusion(study, settings, plan, cases, tallies, tables, groups, notes, moved)
+
+
+def _endings(cases: Mapping[str, CaseFusion], moved: Moved) -> PlainTable:
+    """How each method ended in each case."""
+    rows = [(name, e.method, e.ended, e.iterations, e.note) for name, case in cases.items() for e in case.convergence]
+    header = ("case", "method", "ended", "iterations", "note")
+    return PlainTable("endings", *marked_rows(rows, header, [row[0] in moved.cases for row in rows]))
+
+
+def _pool_rates(study: Study, plan: FusePlan, settings: Settings) -> FusePlan:
+    """Every method fitted once, to the table of the whole study."""
+    spatial = [m for m in plan.methods if estimator(m)[0].spatial]
+    if spatial:
+        raise CallError(f"{', '.join(spatial)} works case by case; rates cannot be pooled over the study")
+    if study.options.exchangeable:
+        raise CallError("raters are exchangeable: rates of a slot cannot be pooled over cases")
+    read = study.map(rater_table, jobs=settings.jobs)
+    tables = list(study.gathered({case.name: table for case, table in read}).values())
+    if any(t.region != "whole" for t in tables):
+        return replace(plan, pooled=_estimates(plan, tables))
+    cut = [t.restrict("modified_background") for t in tables]
+    return replace(plan, pooled=_estimates(plan, tables), pooled_cut=_estimates(plan, cut))
+
+
+def _estimates(plan: FusePlan, tables: Sequence[Tally]) -> dict[str, Consensus]:
+    whole = pool(tables, mixed=True)
+    return {m: estimate(whole, m, **plan.options_of(m)) for m in plan.methods}
+
+
+def _performance(
+    cases: Mapping[str, CaseFusion], tallies: Tallies, methods: Sequence[str], settings: Settings
+) -> Table:
+    table = Table("performance", ("method", "rater"))
+    exchangeable = next(iter(tallies.values())).exchangeable
+    for method in methods:
+        if exchangeable:
+            series = [Series(s.__name__, _of_exchangeable(tallies, method, s), extra=(method, "")) for s in HARD]
+            table.add(summarise(series, tallies, settings))
+            continue
+        by_case = [rater_performance(t, consensus_column(method)) for t in tallies.values()]
+        whole = rater_performance(pool(tallies, mixed=True), consensus_column(method))
+        series = [
+            Series(s.__name__, [_value(one, r, s) for one in by_case], extra=(method, r))
+            for r in whole.raters
+            for s in HARD
+        ]
+        series += _soft_series(cases, method, whole.raters)
+        table.add(summarise(series, tallies, settings))
+        region = region_of(tallies)
+        table.add(
+            Row("pooled", s.__name__, whole.value(r, s), region=region, extra=(method, r))
+            for r in whole.raters
+            for s in HARD
+        )
+    if "staple" in methods and not exchangeable:
+        table.add(_dependence(first_readings(pool(tallies, mixed=True)), region_of(tallies)))
+    return table
+
+
+def _dependence(whole: Tally, region: str) -> Iterator[Row]:
+    """Whether the raters make errors together; STAPLE assumes that they do not."""
+    if whole.labels.background is None:
+        return
+    result = rater_dependence(whole)
+    values = {"effective_raters": result.effective_raters, "error_correlation": result.mean_correlation}
+    for name, value in values.items():
+        yield Row("pooled", name, value, region=region, extra=("staple", ""), n=len(result.raters))
+
+
+def _value(result: RaterPerformance, rater: str, statistic: PairStatistic) -> float:
+    return result.value(rater, statistic) if rater in result.raters else Undefined("absent")
+
+
+def _of_exchangeable(tallies: Tallies, method: str, statistic: PairStatistic) -> list[float]:
+    """The mean over the raters of each case: all there is where raters are exchangeable."""
+    return [_mean_over_raters(t, t.position(consensus_column(method)), statistic) for t in tallies.values()]
+
+
+def _mean_over_raters(tally: Tally, reference: int, statistic: PairStatistic) -> float:
+    values = statistic.of(contingency(tally, [*tally.raters, reference])[:-1, -1], tally.labels)
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else Undefined(statistic.undefined)
+
+
+def _soft_series(cases: Mapping[str, CaseFusion], method: str, raters: Sequence[str]) -> list[Series]:
+    """Gordon's measures against the probability, where a method has one by pattern."""
+    by_case = [{(r, s): v for m, r, s, v in f.soft if m == method} for f in cases.values()]
+    names = list(dict.fromkeys(s for by in by_case for _, s in by))
+    absent = Undefined("absent_or_no_probability")
+    return [Series(s, [by.get((r, s), absent) for by in by_case], extra=(method, r)) for r in raters for s in names]
+
+
+def _differences(
+    cases: Mapping[str, CaseFusion], tallies: Tallies, methods: Sequence[str], settings: Settings
+) -> Table:
+    """Method against method, and each against itself on the modified background."""
+    table = Table("differences", ("method_a", "method_b"))
+    region, united = region_of(tallies), {e.method for f in cases.values() for e in f.convergence if e.united}
+    for a, b in combinations(methods, 2):
+        # what only tells marked from not gives no label that could differ
+        tables = [t.foreground() if united & {a, b} else t for t in tallies.values()]
+        pairs, labels = [_pair(t, a, b) for t in tables], tables[0].labels
+        whole = np.sum(pairs, axis=0)
+        series = [Series(s.__name__, [s.value(p, labels) for p in pairs], extra=(a, b)) for s in BETWEEN]
+        series.append(Series("changed", [_changed(p) for p in pairs], extra=(a, b)))
+        table.add(summarise(series, tallies, settings))
+        table.add(Row("pooled", s.__name__, s.value(whole, labels), region=region, extra=(a, b)) for s in BETWEEN)
+        table.append(Row("pooled", "changed", _changed(whole), region=region, extra=(a, b)))
+    for method in methods:
+        table.add(summarise(_region_series(cases, method), tallies, settings))
+    return table
+
+
+def _pair(tally: Tally, a: str, b: str) -> NDArray[np.float64]:
+    """The labels that two methods give, items by labels of the one and of the other."""
+    where = [tally.position(consensus_column(method)) for method in (a, b)]
+    return np.asarray(contingency(tally, where)[0, 1])
+
+
+def _changed(pair: NDArray[np.float64]) -> float:
+    """The share of items to which the two give different labels."""
+    return ratio(float(pair.sum() - np.trace(pair)), float(pair.sum()), "no_item_decided_by_both")
+
+
+def _region_series(cases: Mapping[str, CaseFusion], method: str) -> list[Series]:
+    regions = [next((r for r in f.regions if r[0] == method), None) for f in cases.values()]
+    if not any(regions):
+        return []
+    extra = (method, on_modified_background(method))
+    none = Undefined("other_region")
+    return [
+        Series("dice", [r[1] if r else none for r in regions], extra=extra),
+        Series("changed", [r[2] if r else none for r in regions], extra=extra),
+    ]
+
+
+def _complexity(
+    cases: Mapping[str, CaseFusion], tallies: Tallies, settings: Settings
+) -> tuple[Table, GroupClassifier | None]:
+    """The complexity of each case, and groups of cases where there are enough."""
+    table = Table("complexity", ("class",))
+    values = {name: case.complexity for name, case in cases.items()}
+    try:
+        enough = len(values) >= LEAST_CASES
+        groups = fit_complexity_groups(list(values.values()), seed=settings.seed) if enough else None
+    except InputError:
+        groups = None
+    classes = {name: groups.classify(value) if groups else "" for name, value in values.items()}
+    series = [Series(s, [getattr(value, s) for value in values.values()], extra=("",)) for s in STATISTICS]
+    rows = summarise(series, tallies, settings)
+    for row in rows:
+        row.region = "modified_background"
+        if row.scope == "case":
+            row.extra, row.n = (classes[row.case],), values[row.case].items
+    table.add(rows)
+    return table, groups
+
+
+def _notes(cases: Mapping[str, CaseFusion], groups: GroupClassifier | None) -> Iterator[str]:
+    """Each note once, with the methods and cases it applies to; empty masks are reported by ``check``."""
+    applies: dict[str, tuple[list[str], list[str]]] = {}
+    for name, case in cases.items():
+        for one in case.convergence:
+            notes = [f"ended: {one.ended}"] if one.ended in ("stopped", "vanished") else []
+            notes += [note for note in one.notes if code_of(note) != MARKED_NOTHING]
+            for note in notes:
+                methods, names = applies.setdefault(note, ([], []))
+                methods += [one.method] if one.method not in methods else []
+                names += [name] if name not in names else []
+    for note, (methods, names) in applies.items():
+        where = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        yield f"{', '.join(methods)}: {note} ({where})"
+    if groups is not None and groups.note:
+        yield Note(COMPLEXITY, f"complexity: {groups.note}")

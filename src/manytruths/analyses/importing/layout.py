@@ -1,0 +1,161 @@
+"""The folder of an imported study: where its files lie, what they are called, and its ``study.toml``."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...core.errors import InputError, StudyError
+from ...exchange.reading_set import ReadingSet
+from ...exchange.readings import Reading
+from ...io import safe_name
+from ...io.writing import PART
+
+PICTURES = "images/{case}.*"
+OURS = "# Imported by manytruths."
+IMAGES = "images.csv"
+"""The name that the tool gave to the image of each case; exports to the tool need it."""
+WRITTEN = ("masks", "ranks", "images", "study.toml", "reads.csv", "cases.csv", "left_out.csv", IMAGES)
+"""All that an import may write."""
+FIRST = "1"
+"""The session of reads without one, where others have one."""
+_UNSEEN = re.compile(r"[\x80-\x9f\u2028-\u202e\u2066-\u2069]")
+"""What some take for the end of a line, and what turns the direction of what follows, in paths and in tables."""
+
+
+def on_disk(name: str) -> str:
+    """A name as a part of a path, and the same in a table, which takes no notice of spaces around it."""
+    return safe_name(_UNSEEN.sub("_", name).strip())
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The parts that a study's paths have."""
+
+    structures: tuple[str, ...]
+    sessions: bool
+    volumes: bool
+    cases: Mapping[str, str]
+    """What a case is called on the disk."""
+
+    @classmethod
+    def of(cls, readings: ReadingSet) -> Layout:
+        axes = {len(read.grid.shape) for read in readings.reads}
+        if len(axes) > 1:
+            raise StudyError("there are images and volumes among the cases; import them apart")
+        cases = {name: on_disk(name) for name in readings.cases}
+        for names in (readings.cases, readings.raters, {read.session for read in readings.reads}, readings.structures):
+            _check_distinct(sorted(names))
+        layout = cls(
+            readings.structures or ("marked",), any(read.session for read in readings.reads), axes == {3}, cases
+        )
+        often = Counter((read.case, read.rater, layout.session(read)) for read in readings.reads)
+        for (case, rater, session), count in often.items():
+            if count > 1:
+                raise StudyError(f"rater {rater} read case {case} {count} times in session {session}; name them apart")
+        return layout
+
+    @property
+    def ending(self) -> str:
+        return ".nii.gz" if self.volumes else ".png"
+
+    @property
+    def masks(self) -> str:
+        """As a template."""
+        return f"masks/{self._parts('{rater}', '{session}', '{label}')}/{{case}}{self.ending}"
+
+    @property
+    def ranks(self) -> str:
+        return f"ranks/{self._parts('{rater}', '{session}', '')}/{{case}}{self.ending}"
+
+    def mask(self, folder: Path, read: Reading, structure: str) -> Path:
+        own = self._parts(on_disk(read.rater), self.session(read), on_disk(structure))
+        return folder / f"masks/{own}/{self.cases[read.case]}{self.ending}"
+
+    def rank(self, folder: Path, read: Reading) -> Path:
+        own = self._parts(on_disk(read.rater), self.session(read), "")
+        return folder / f"ranks/{own}/{self.cases[read.case]}{self.ending}"
+
+    def session(self, read: Reading) -> str:
+        """As it is called on the disk."""
+        return on_disk(read.session or FIRST) if self.sessions else ""
+
+    def parent(self, read: Reading) -> str:
+        """The read that it is based on, as that is called on the disk."""
+        name, slash, session = read.based_on.partition("/")
+        return f"{name and on_disk(name)}{slash}{session and on_disk(session)}"
+
+    def _parts(self, rater: str, session: str, label: str) -> str:
+        several = len(self.structures) > 1 and label
+        return "/".join([rater, *([session] if self.sessions else ()), *([label] if several else ())])
+
+
+def _check_distinct(names: Iterable[str]) -> None:
+    """Refuse names that are one on disks that take no notice of capitals, or of how an umlaut is put together."""
+    known: dict[str, str] = {}
+    for name in names:
+        other = known.setdefault(unicodedata.normalize("NFC", on_disk(name)).casefold(), name)
+        if other != name:
+            raise StudyError(f"{other!r} and {name!r} would be one file on many disks; rename one of them")
+
+
+# -- the folder --------------------------------------------------------------------------------------
+
+
+def check_folder(folder: Path, replace: bool) -> None:
+    """Refuse a folder that holds anything but an import that may go."""
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder}: is a file; choose a new folder with --to")
+    there = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    inside = sorted(name for name in there if not name.startswith(PART))
+    if not inside:
+        return
+    mark = folder / "study.toml"
+    ours = mark.is_file() and mark.read_text(encoding="utf-8", errors="replace").startswith(OURS)
+    if ours and replace:
+        return
+    what = "an earlier import; put this one in its place with --replace" if ours else f"{', '.join(inside[:3])}"
+    raise InputError(f"{folder}: holds {what}{'' if ours else '; choose an empty or a new folder with --to'}")
+
+
+def earlier_files(folder: Path, images: str | None) -> list[str]:
+    """What an earlier import wrote into the folder; images that somebody else put there are not among it."""
+    mark = folder / "study.toml"
+    before = mark.read_text(encoding="utf-8", errors="replace") if mark.is_file() else ""
+    named = images is not None and Path(images).resolve().is_relative_to((folder / "images").resolve())
+    ours = f"images = {_quoted(PICTURES)}" in before and not named
+    return [name for name in WRITTEN if name != "images" or ours]
+
+
+def study_toml(
+    layout: Layout,
+    overlap: str,
+    images: str | None,
+    *,
+    pictures: bool,
+    ranked: bool,
+    subjects: bool,
+    models: Mapping[str, Sequence[str]],
+) -> str:
+    """The text of ``study.toml``; models that raters started from are excluded from the raters."""
+    # as absolute paths, images are found wherever the study lies
+    template = PICTURES if pictures else images and str(Path(images).absolute())
+    lines = [OURS, f'masks = "{layout.masks}"', 'reads = "reads.csv"']
+    lines += [f"images = {_quoted(template)}"] if template else []
+    lines += [f'ranks = "{layout.ranks}"'] if ranked else []
+    lines += ['cases = "cases.csv"'] if subjects else []
+    lines += ['overlap = "union"'] if overlap == "union" and len(layout.structures) > 1 else []
+    lines += [f"labels = {{ 1 = {_quoted(layout.structures[0])} }}"] if len(layout.structures) == 1 else []
+    if models:
+        lines += ["", "[exclude]"]
+        lines += [f"{_quoted(name)} = [{', '.join(map(_quoted, cases))}]" for name, cases in models.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in escaped) + '"'

@@ -1,0 +1,127 @@
+"""One read as files: its masks, and its ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...core.errors import InputError
+from ...exchange.documents import about
+from ...exchange.readings import Mark, Mask, Reading, Window
+from ...io import write_map
+from ...io.writing import checksum
+from .layout import Layout
+
+Overlap = Literal["smaller", "z", "union"]
+"""Structures of one rater that overlap: each whole, so that a study cuts the smaller out of the larger or unites
+them; or cut already, so that each pixel is that of what lies on top."""
+LARGEST_RANK = 255
+HELD = 1 << 27
+"""Bytes of drawn marks that are held at once; more of them are drawn again where they are needed."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What became of a read."""
+
+    checksum: str
+    marked: int
+    """Pixels of all of its masks together."""
+    lost: int
+    """Marks that hold no pixel's centre."""
+
+
+def draw(read: Reading, folder: Path, layout: Layout, overlap: Overlap, ranked: bool) -> Drawn:
+    """Write the masks of a read."""
+    with about(f"{read.source}: case {read.case}, rater {read.rater}" if read.source else f"case {read.case}"):
+        return _draw_masks(read, folder, layout, overlap, ranked)
+
+
+class _Pixels:
+    """What each mark holds: a few shapes of the size of a large image would not fit into memory."""
+
+    def __init__(self, read: Reading) -> None:
+        self.read, self.kept, self.room = read, dict[int, tuple[Window, Mask]](), HELD
+
+    def __getitem__(self, i: int) -> tuple[Window, Mask]:
+        if i in self.kept:
+            return self.kept[i]
+        window, inside = self.read.marks[i].outline.pixels(self.read.grid.shape)
+        if inside.nbytes <= self.room:
+            self.kept[i], self.room = (window, inside), self.room - inside.nbytes
+        return window, inside
+
+
+def _draw_masks(read: Reading, folder: Path, layout: Layout, overlap: Overlap, ranked: bool) -> Drawn:
+    pixels = _Pixels(read)
+    areas = [int(np.count_nonzero(pixels[i][1])) for i in range(len(read.marks))]
+    order = _by_height(read.marks) if overlap == "z" else _by_size(areas)
+    on_top = _topmost(read, pixels, order) if overlap == "z" else None
+    written, marked = dict[str, Path](), 0
+    for structure in layout.structures:
+        mask = _structure_mask(read, pixels, structure) if on_top is None else _cut_mask(read, on_top, structure)
+        path = layout.mask(folder, read, structure)
+        write_map(path, mask, read.grid)
+        written[path.parent.name if len(layout.structures) > 1 else ""] = path
+        marked += int(np.count_nonzero(mask))
+        del mask
+    if ranked:
+        del on_top
+        write_map(layout.rank(folder, read), _rank_map(read, pixels, order), read.grid)
+    return Drawn(checksum(written), marked, areas.count(0))
+
+
+def _structure_mask(read: Reading, pixels: _Pixels, structure: str) -> NDArray[np.uint8]:
+    mask = np.zeros(read.grid.shape, np.uint8)
+    for i, mark in enumerate(read.marks):
+        if mark.label == structure:
+            window, inside = pixels[i]
+            mask[window] |= inside
+    return mask
+
+
+def _cut_mask(read: Reading, on_top: NDArray[Any], structure: str) -> NDArray[np.uint8]:
+    own = np.array([False, *(mark.label == structure for mark in read.marks)], np.uint8)
+    mask = np.empty(read.grid.shape, np.uint8)
+    for k, part in enumerate(on_top):
+        mask[k] = own[part]
+    return mask
+
+
+def _topmost(read: Reading, pixels: _Pixels, order: Sequence[int]) -> NDArray[Any]:
+    """The mark that lies on top of each pixel, counted from 1."""
+    topmost = np.zeros(read.grid.shape, np.min_scalar_type(len(read.marks)))
+    for i in order:
+        window, inside = pixels[i]
+        topmost[window][inside] = i + 1
+    return topmost
+
+
+def _by_height(marks: Sequence[Mark]) -> list[int]:
+    return sorted(range(len(marks)), key=lambda i: marks[i].order)
+
+
+def _by_size(sizes: Sequence[int]) -> list[int]:
+    return sorted(range(len(sizes)), key=lambda i: -sizes[i])
+
+
+def _rank_map(read: Reading, pixels: _Pixels, order: Sequence[int]) -> NDArray[np.uint8]:
+    """The rank of what lies on top, 0 where nothing is marked."""
+    ranks = np.zeros(read.grid.shape, np.uint8)
+    for i in order:
+        rank = read.marks[i].rank
+        if rank is None:
+            raise InputError(
+                f"a {read.marks[i].label} has no rank, and others have one; give all of them ranks, or import without "
+                "them (--no-ranks)"
+            )
+        if not 1 <= rank <= LARGEST_RANK:
+            raise InputError(f"a {read.marks[i].label} has the rank {rank}; ranks are 1 to {LARGEST_RANK}")
+        window, inside = pixels[i]
+        ranks[window][inside] = rank
+    return ranks

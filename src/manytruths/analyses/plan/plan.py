@@ -1,0 +1,297 @@
+"""The command ``plan``: how many raters, and how many cases, would be enough."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from ...core.errors import CallError
+from ...core.tallies import Tallies
+from ...ratings.ratings import Ratings
+from ...ratings.tables import RatingsOptions, open_ratings
+from ...study import Study
+from ..files import summary_of
+from ..printing import counted, grid
+from ..reliability.reliability import names_masks
+from ..resampled import NOTHING_MOVED, Moved, mark_all, mark_resampled
+from ..result import Result, Tables, console_or_stdout, results_folder
+from ..rows import Table
+from .kappa import kappa_topic
+from .majority import majority_topic
+from .nomogram import nomogram_topic
+from .pilot import NAME as PILOT
+from .pilot import pilot_topic
+from .topics import EXTRA, PlanSettings, Topic
+
+NOTHING = (
+    "nothing is asked; try --wanted 0.95 --rater-accuracy 0.85, or --pilot ratings.csv, or --agreement 0.8 --n-raters "
+    "3 --reported-accuracy 0.9, or --kappa 0.6 --prevalence 0.3 --width 0.2"
+)
+
+
+@dataclass(frozen=True, repr=False)
+class Plan(Result):
+    """The result of :func:`manytruths.plan`.
+
+    Attributes
+    ----------
+    settings : PlanSettings
+        The arguments.
+    topics : tuple of Topic
+        The answers to each question: sentences, rows and charts.
+    tables : Tables
+        ``plan``, as in the file.
+    """
+
+    command: ClassVar[str] = "plan"
+
+    settings: PlanSettings
+    topics: tuple[Topic, ...]
+    tables: Tables[Table]
+    moved: Moved = NOTHING_MOVED
+    """Which masks of the pilot were resampled."""
+
+    @property
+    def table(self) -> Table:
+        """The table ``plan``."""
+        return self.tables["plan"]
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The answers in words."""
+        return tuple(words for topic in self.topics for words in topic.sentences)
+
+    @property
+    def notes(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The assumptions behind the answers."""
+        return tuple(dict.fromkeys((*(note for topic in self.topics for note in topic.notes), *self.moved.notes)))
+
+    @property
+    def charts(self) -> dict[str, str]:
+        """Charts as SVG by name."""
+        return {name: svg for topic in self.topics for name, svg in topic.charts().items()}
+
+    def summary(self) -> dict[str, Any]:
+        """Versions, arguments, answers and the numbers of the table, as ``summary.json`` has them."""
+        return summary_of(
+            "plan",
+            self.tables.values(),
+            settings=self.settings,
+            answers=list(self.sentences),
+            notes=list(self.notes),
+        )
+
+    def describe(self) -> str:
+        """The questions, in one line."""
+        return f"{counted(len(self.topics), 'question')} ({', '.join(topic.name for topic in self.topics)})"
+
+    def print(self, console: Any = None) -> None:
+        """Print answers, their tables and the notes."""
+        console = console_or_stdout(console)
+        for topic in self.topics:
+            for words in topic.sentences:
+                console.print(words, style="bold", markup=False, highlight=False)
+            console.print()
+            for part in topic.grids:
+                console.print(grid(part.title, part.header, part.rows))
+        for note in self.notes:
+            console.print(f"• {note}", markup=False, highlight=False)
+
+
+def plan(
+    *,
+    out: str | Path | None = None,
+    wanted: float | None = None,
+    rater_accuracy: float | Sequence[float] | None = None,
+    rater_std: float = 0.01,
+    correlation: float = 0.0,
+    spread: float = 0.0,
+    n_labels: int = 2,
+    n_raters: int | None = None,
+    agreement: float | None = None,
+    rho: float | None = None,
+    reported_accuracy: float | None = None,
+    wanted_actual: float | None = None,
+    pilot: Ratings | Study | str | Path | None = None,
+    columns: Mapping[str, str] | None = None,
+    reference_column: str | None = None,
+    filter: Mapping[str, str] | None = None,
+    cut: float | None = None,
+    cost_rater: float | None = None,
+    cost_error: float | None = None,
+    kappa: float | None = None,
+    prevalence: float | None = None,
+    width: float | None = None,
+    n_cases: int | None = None,
+    max_raters: int = 15,
+    gain: float = 0.01,
+    level: float = 0.95,
+    seed: int = 0,
+    resamples: int = 1000,
+    pictures: bool = True,
+) -> Plan:
+    """Plan a study: how many raters, and how many cases, would be enough.
+
+    Four questions can be asked, alone or together: the accuracy of the majority of raters of known accuracy
+    (``rater_accuracy``), the actual accuracy of an algorithm (``agreement`` or ``rho``, and ``reported_accuracy``), the
+    number of raters from a pilot study (``pilot``), and the number of cases for an interval of kappa (``kappa``,
+    ``prevalence``, and ``width`` or ``n_cases``).
+
+    Parameters
+    ----------
+    out : str or Path, optional
+        Folder for the results, written to ``out/plan/``; by default nothing is written.
+    wanted : float, optional
+        Accuracy that the majority is to have.
+    rater_accuracy : float or sequence of float, optional
+        Accuracy of all raters, or of each.
+    rater_std : float
+        Standard deviation of the raters' accuracies, for the chart of random panels.
+    correlation : float
+        Correlation of the raters' errors, from 0 to 1.
+    spread : float
+        Standard deviation of the cases' difficulty in logits, for raters who differ.
+    n_labels : int
+        Number of labels.
+    n_raters : int, optional
+        Number of raters.
+    agreement, rho : float, optional
+        Share of cases on which two raters agree, or the weighted concordance ρ: where the nomogram starts.
+    reported_accuracy : float, optional
+        Accuracy of an algorithm measured against the raters' majority.
+    wanted_actual : float, optional
+        Accuracy that the algorithm is to have in fact.
+    pilot : Ratings, Study, str or Path, optional
+        Ratings or masks of a pilot study, or the path of a table of ratings, or a template of masks.
+    columns, reference_column, filter, cut
+        How to read a table of ratings, as for :func:`manytruths.reliability`.
+    cost_rater, cost_error : float, optional
+        Costs of one rating of one case and of one wrong label, in the same currency.
+    kappa, prevalence : float, optional
+        Expected Fleiss' kappa, and expected share of cases that a rater marks.
+    width : float, optional
+        Wanted width of kappa's interval.
+    n_cases : int, optional
+        Number of cases, for the width of kappa's interval.
+    max_raters : int
+        Largest panel to compute.
+    gain : float
+        Without costs: two more raters are worth it if they add at least this accuracy.
+    level : float
+        Confidence level of intervals.
+    seed, resamples : int
+        Seed and number of resamples of the pilot's subjects.
+    pictures : bool
+        Whether to write charts.
+
+    Returns
+    -------
+    Plan
+        Sentences, table, charts, notes and ``write()``.
+
+    References
+    ----------
+    Cabitza F, Campagner A, Albano D et al. The elephant in the machine. Appl Sci 2020;10:4014.
+    doi:10.3390/app10114014
+    Donner A, Eliasziw M. Stat Med 1992;11:1511–1519. doi:10.1002/sim.4780111109
+
+    Examples
+    --------
+    >>> import manytruths as mt
+    >>> print(*mt.plan(wanted=0.95, rater_accuracy=0.85).sentences)
+    Five raters of accuracy 0.85 reach 0.973; three reach 0.939, less than the 0.95 wanted.
+    """
+    accuracies = (rater_accuracy,) if isinstance(rater_accuracy, int | float) else tuple(rater_accuracy or ())
+    settings = PlanSettings(
+        wanted, accuracies, rater_std, correlation, spread, n_labels, n_raters, agreement, rho, reported_accuracy,
+        wanted_actual, kappa, prevalence, width, n_cases, cost_rater, cost_error, max_raters, gain, level, seed,
+        resamples,
+    )  # fmt: skip
+    reading = {"columns": columns, "reference_column": reference_column, "filter": filter, "cut": cut}
+    ratings, moved = _read_pilot(pilot, reading)
+    with results_folder(out, "plan") as folder:
+        result = compute_plan(settings, ratings, moved=moved)
+        if folder is not None:
+            result.write_into(folder, pictures=pictures)
+    return result
+
+
+def _read_pilot(
+    pilot: Ratings | Study | str | Path | None, reading: Mapping[str, Any]
+) -> tuple[Ratings | Tallies | None, Moved]:
+    """The pilot's ratings, or the tallies of its masks and which of these were resampled."""
+    unused = [f"--{name.replace('_', '-')}" for name, value in reading.items() if value is not None]
+    if pilot is None and unused:
+        raise CallError(f"{unused[0]} says how to read a pilot; give --pilot ratings.csv beside it")
+    if pilot is None:
+        return None, NOTHING_MOVED
+    if isinstance(pilot, Ratings):
+        if unused:
+            raise CallError(f"{unused[0]} says how to read a table; these ratings are read already")
+        return pilot, NOTHING_MOVED
+    if isinstance(pilot, Study) or names_masks(pilot):
+        if unused:
+            name = pilot if isinstance(pilot, str | Path) else "a study"
+            raise CallError(f"{unused[0]} says how to read a table; the pilot {name} is of masks")
+        study = pilot if isinstance(pilot, Study) else Study.open(pilot, foreground="any")
+        return study.tally(region="union"), mark_resampled(study, ())
+    options = RatingsOptions(
+        columns=reading["columns"] or {}, reference=reading["reference_column"], filters=reading["filter"] or {},
+        cut=reading["cut"], sure=False,
+    )  # fmt: skip
+    return open_ratings(pilot, options).ratings, NOTHING_MOVED
+
+
+def compute_plan(
+    settings: PlanSettings, pilot: Ratings | Tallies | None = None, *, moved: Moved = NOTHING_MOVED
+) -> Plan:
+    """Answer every question that the settings ask; ``moved`` tells which masks of the pilot were resampled."""
+    topics = tuple(_topics(settings, pilot))
+    _check_unused(settings, {topic.name for topic in topics})
+    if not topics:
+        raise CallError(NOTHING)
+    table = Table("plan", EXTRA)
+    for topic in topics:
+        if topic.name == PILOT and moved.cases:
+            mark_all([Table(topic.name, rows=list(topic.rows))])
+        table.add(topic.rows)
+    return Plan(settings, topics, Tables((table,)), moved)
+
+
+def _topics(settings: PlanSettings, pilot: Ratings | Tallies | None) -> Iterator[Topic]:
+    reported, actual = settings.reported_accuracy is not None, settings.wanted_actual is not None
+    if settings.agreement is not None and settings.rho is not None:
+        raise CallError("--agreement and --rho each lead into the nomogram; give one of them")
+    if settings.measured and settings.rater_accuracy:
+        raise CallError("the raters' accuracy follows from --agreement or --rho; give it or one of those")
+    if settings.rater_accuracy:
+        yield majority_topic(settings)
+    entered = settings.measured or bool(settings.rater_accuracy and reported)
+    if entered or (actual and (reported or settings.rater_accuracy)):
+        yield nomogram_topic(settings)
+    if pilot is not None:
+        yield pilot_topic(settings, pilot)
+    if any(x is not None for x in (settings.kappa, settings.prevalence, settings.width, settings.n_cases)):
+        yield kappa_topic(settings)
+
+
+def _check_unused(settings: PlanSettings, topics: set[str]) -> None:
+    """Reject arguments that no question uses."""
+    wants = {
+        "wanted": ({"majority", "pilot"}, "--rater-accuracy or --pilot"),
+        "correlation": ({"majority"}, "--rater-accuracy"),
+        "spread": ({"majority"}, "--rater-accuracy"),
+        "reported_accuracy": ({"nomogram"}, "--agreement, --rho, --rater-accuracy or --wanted-actual"),
+        "wanted_actual": ({"nomogram"}, "--reported-accuracy, --agreement, --rho or --rater-accuracy"),
+        "cost_rater": ({"pilot"}, "--pilot"),
+        "cost_error": ({"pilot"}, "--pilot"),
+        "n_raters": ({"majority", "nomogram", "kappa"}, "--rater-accuracy, --agreement, --rho or --kappa"),
+    }
+    if not topics:
+        # alone it asks nothing, and the error lists what could be asked
+        del wants["n_raters"]
+    for name, (useful, needs) in wants.items():
+        if getattr(settings, name) and not useful & topics:
+            raise CallError(f"--{name.replace('_', '-')} needs {needs} beside it")

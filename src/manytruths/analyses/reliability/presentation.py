@@ -1,0 +1,230 @@
+"""How the reliability of ratings is shown: in the terminal, as notes, and as charts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...agreement import interpret_alpha
+from ...charts.pairs import matrix
+from ...charts.reliability import confidence_errors, confidence_ridges, roc_space
+from ...charts.svg import shorten
+from ...core.undefined import reason, undefined_like
+from ...inference.intervals import Interval
+from ...ratings.majorities import Majorities, binomial_tail
+from ..printing import counted, grid, number
+from .intervals import LEVELS
+from .ratings_tables import ConfidenceLevels, conspicuous_raters, operating_points
+from .rho import TITLES
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from .reliability import Reliability
+
+
+STATISTICS = {
+    "percent_agreement": "percent agreement",
+    "sigma": "sigma: genuine agreement",
+    "krippendorff_alpha": "Krippendorff's alpha",
+    "fleiss_kappa": "Fleiss' kappa",
+    "gwet_ac1": "Gwet's AC1",
+}
+LONGEST = 18
+"""Longest name of a rater that is printed in full."""
+SHORT = {"reference": "reference", "majority": "others", "given": "given", "rasch": "Rasch"}
+
+
+def print_reliability(result: Reliability, console: Console) -> None:
+    """Print the headline numbers, ρ by source, raters, majorities and notes."""
+    ratings = result.ratings
+    subjects = len(set(ratings.subjects))
+    sizes = [
+        (len(ratings.raters), "rater"),
+        (len(ratings), "case"),
+        *([(subjects, "subject")] * (subjects < len(ratings))),
+    ]
+    missing = int((~ratings.given).sum())
+    gaps = f"; {counted(missing, 'rating')} missing" if missing else ""
+    shown = ", ".join(ratings.labels[:8]) + (", …" if len(ratings.labels) > 8 else "")
+    console.print(f"[bold]{', '.join(counted(*size) for size in sizes)}[/bold]{gaps}; ", end="")
+    console.print(f"{ratings.kind} labels {shown}\n", markup=False, highlight=False)
+    for part in (_headline_grid(result), _sources_grid(result), _raters_grid(result)):
+        console.print(part)
+    console.print(majorities_text(result.majorities), style="bold", markup=False, highlight=False)
+    for note in result.notes:
+        console.print(f"• {note}", markup=False, highlight=False)
+
+
+def _interval_text(value: Interval) -> str:
+    known = not reason(value.low)
+    return number(value.value) + (f" ({number(value.low)}–{number(value.high)})" if known else "")
+
+
+def _headline_grid(result: Reliability) -> Any:
+    rows = []
+    for name, title in STATISTICS.items():
+        value = result.headline[name]
+        label = f"{title} ({LEVELS[result.ratings.kind]})" if name == "krippendorff_alpha" else title
+        rows.append([label, _interval_text(value), reason(value.value)])
+    missing = reason(result.headline["sigma"].low)
+    intervals = "" if missing else f", with {result.settings.level:.0%} intervals over {_units(result)}"
+    return grid(f"Reliability of the data set{intervals}", ["", "value", ""], rows)
+
+
+def _units(result: Reliability) -> str:
+    return "subjects" if len(set(result.ratings.subjects)) < len(result.ratings) else "cases"
+
+
+def _sources_grid(result: Reliability) -> Any:
+    rows = []
+    for source in result.sources:
+        known = source.accuracy[~np.isnan(source.accuracy)]
+        spread = f"{number(float(known.min()), 2)}–{number(float(known.max()), 2)}" if len(known) else "–"
+        mean = number(float(known.mean()), 2) if len(known) else "–"
+        rows.append([source.title, _interval_text(result.headline[f"rho {source.name}"]), mean, spread])
+    header = ["competence by", "rho", "mean accuracy", "of raters"]
+    return grid("rho: genuine and right agreement, by where the raters' competence comes from", header, rows)
+
+
+def _raters_grid(result: Reliability) -> Any:
+    ratings, odd = result.ratings, conspicuous_raters(result.ratings)
+    sources = [s for s in result.sources if s.name != "rasch"]
+    model = next((s.rasch for s in result.sources if s.rasch is not None), None)
+    rows = []
+    for i, rater in enumerate(ratings.raters):
+        sure = ratings.confidence[:, i]
+        sure = sure[~np.isnan(sure)]
+        row = [
+            shorten(rater, LONGEST),
+            str(int(ratings.given[:, i].sum())),
+            number(float(sure.mean()), 2) if len(sure) else "–",
+        ]
+        row += [number(float(source.accuracy[i]), 2) for source in sources]
+        row += [number(float(result.sigma.by_rater[i]), 2)]
+        if model is not None:
+            error = f" ± {number(float(model.ability_error[i]), 2)}"
+            row += [number(float(model.ability[i]), 2) + error, number(float(model.infit[i]), 2)]
+            row += [number(float(model.outfit[i]), 2)]
+        warnings = {"one_label": "one label only", "never_agrees": "never agrees"}
+        flags = [words for name, words in warnings.items() if rater in odd[name]]
+        rows.append([*row, *([", ".join(flags)] if any(odd.values()) else [])])
+    accuracies = [f"right, {SHORT[s.name]}" for s in sources]
+    rasch = ["ability", "infit", "outfit"] if model is not None else []
+    last = [""] if any(odd.values()) else []
+    return grid("Raters", ["", "ratings", "confidence", *accuracies, "sigma", *rasch, *last], rows)
+
+
+MAX_NAMES = 6
+
+
+def list_notes(result: Reliability) -> Iterator[str]:
+    """Krippendorff's rule, conspicuous raters, and undefined numbers."""
+    ratings, headline = result.ratings, result.headline
+    if len(ratings.labels) == 1:
+        yield (
+            f"every rating is {ratings.labels[0]!r}, so that chance agreement looks certain; name the labels that "
+            "could have been given: --labels"
+        )
+    alpha = headline["krippendorff_alpha"]
+    if not reason(alpha.low):
+        rule = interpret_alpha(alpha.low)
+        yield f"Krippendorff's rule, by the lower end of alpha ({alpha.low:.3f}): {rule}"
+    if reason(headline["sigma"].low):
+        yield f"no intervals: {reason(headline['sigma'].low)}"
+    elif any(source.rasch is not None for source in result.sources):
+        yield "the interval of rho by a Rasch model takes its abilities and difficulties as they are"
+    yield from _warnings(result)
+    yield from _source_notes(result)
+    alone = int((ratings.rated < 2).sum())
+    if alone:
+        yield f"{counted(alone, 'case')} rated by fewer than two raters, left out"
+
+
+def _warnings(result: Reliability) -> Iterator[str]:
+    odd = conspicuous_raters(result.ratings)
+    if odd["one_label"] and len(result.ratings.labels) > 1:
+        yield f"warning: one label only from {_first_names(odd['one_label'])}"
+    if odd["never_agrees"]:
+        yield f"warning: never agrees with anybody: {_first_names(odd['never_agrees'])}"
+
+
+def _first_names(raters: tuple[str, ...]) -> str:
+    return ", ".join(raters[:MAX_NAMES]) + (", …" if len(raters) > MAX_NAMES else "")
+
+
+def _source_notes(result: Reliability) -> Iterator[str]:
+    if len(result.ratings.raters) == 2:
+        yield "with two raters the majority of the others is the other one: an accuracy by it is their agreement"
+    for source in result.sources:
+        if source.rho is None:
+            yield f"no rho by {source.title}: {undefined_like(source.value).detail or reason(source.value)}"
+            continue
+        if source.rho.undefined:
+            pairs = counted(source.rho.undefined, "pair")
+            why = "one who is always right agrees with one who never is"
+            yield f"by {source.title}: {pairs} of ratings left out, as {why}"
+        unknown = [r for r, a in zip(result.ratings.raters, source.accuracy.tolist(), strict=True) if np.isnan(a)]
+        if unknown:
+            yield f"by {source.title}: no accuracy of {_first_names(tuple(unknown))}, who takes no part in that rho"
+        if source.rasch is not None:
+            yield from (f"Rasch model: {note}" for note in source.rasch.notes)
+
+
+def majorities_text(won: Majorities) -> str:
+    """One or two sentences about the majorities."""
+    if not won.n:
+        return ""
+    tied = won.count("tied")
+    parts = [
+        f"{won.overwhelming_share:.1%} overwhelming ({_votes_needed(won)})",
+        f"{won.slim_share:.1%} won by one vote",
+        f"{counted(tied, 'tie')}" if tied else "no ties",
+    ]
+    text = f"Majorities of {counted(won.n, 'case')}: {', '.join(parts)}."
+    if not won.n_judged:
+        return text
+    wrong, much = won.count("wrong"), won.count("wrong_overwhelming")
+    wrong_text = f" Wrong: {won.wrong_share:.1%} ({wrong} of {won.n_judged})"
+    return text + wrong_text + (f", of them {much / wrong:.0%} overwhelming." if wrong else ".")
+
+
+def _votes_needed(won: Majorities) -> str:
+    """Number of votes for an overwhelming majority, if all cases have the same number of raters."""
+    rated = np.unique(won.rated[won.counted])
+    if len(rated) == 1:
+        m = int(rated[0])
+        enough = [v for v in range(m // 2 + 1, m + 1) if binomial_tail(v, m) < won.alpha]
+        if not enough:
+            return f"impossible with {m} votes"
+        return f"all {m} votes" if enough[0] == m else f"{enough[0]} of {m} votes or more, p < {won.alpha:g}"
+    return f"p < {won.alpha:g}"
+
+
+def charts(result: Reliability) -> dict[str, str]:
+    """Charts as SVG by name."""
+    svg = {"sigma-between-raters": matrix(result.sigma.pairs, result.ratings.raters, "sigma between raters")}
+    points = {rater: (1 - p.specificity, p.sensitivity) for rater, p in operating_points(result).items()}
+    if points:
+        positive = result.settings.positive or result.ratings.labels[-1]
+        svg["roc-space"] = roc_space(points, "Raters against the reference", positive=positive)
+    if result.confidence is not None:
+        svg |= _confidence_charts(result, result.confidence)
+    return svg
+
+
+def _confidence_charts(result: Reliability, levels: ConfidenceLevels) -> dict[str, str]:
+    counts = dict(zip(levels.raters, levels.count, strict=True))
+    sure = result.ratings.confidence
+    means = {rater: float(np.nanmean(sure[:, i])) for i, rater in enumerate(levels.raters) if counts[rater].any()}
+    judged, wrong = levels.judged.sum(axis=0), levels.wrong.sum(axis=0)
+    return {
+        "confidence": confidence_ridges(
+            counts, levels.names, "How sure raters were", means=means | {"": float(np.nanmean(sure))}
+        ),
+        "confidence-errors": confidence_errors(
+            levels.names, judged, wrong, "How often raters were wrong, by confidence", truth=TITLES[levels.source]
+        ),
+    }

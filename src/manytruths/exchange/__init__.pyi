@@ -1,0 +1,41 @@
+from .bids import read_bids, write_bids
+from .coco import read_coco, write_coco
+from .cvat import read_cvat
+from .cvat_writer import write_cvat
+from .dicom.segmentations import read_dicom_seg
+from .dicom.writing import write_dicom_seg
+from .labelme import read_labelme, write_labelme
+from .labelstudio import read_labelstudio
+from .labelstudio_writer import write_labelstudio
+from .outlines import Bitmap, Ellipse, Line, Polygon, Whole, box
+from .reading_set import ReadingSet, combine_readings
+from .readings import ImportOptions, Mark, Reading
+from .slicer import read_slicer, write_slicer
+
+__all__ = [
+    "Bitmap",
+    "Ellipse",
+    "ImportOptions",
+    "Line",
+    "Mark",
+    "Polygon",
+    "Reading",
+    "ReadingSet",
+    "Whole",
+    "box",
+    "combine_readings",
+    "read_bids",
+    "read_coco",
+    "read_cvat",
+    "read_dicom_seg",
+    "read_labelme",
+    "read_labelstudio",
+    "read_slicer",
+    "write_bids",
+    "write_coco",
+    "write_cvat",
+    "write_dicom_seg",
+    "write_labelme",
+    "write_labelstudio",
+    "write_slicer",
+]

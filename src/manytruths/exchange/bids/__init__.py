@@ -1,1 +1,0 @@
-"""BIDS derivatives."""

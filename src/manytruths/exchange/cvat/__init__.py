@@ -1,1 +1,0 @@
-"""CVAT for images 1.1."""

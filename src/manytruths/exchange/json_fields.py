@@ -1,0 +1,167 @@
+"""What the JSON formats share: parts that are read one at a time, names, ranks, and pictures that lie beside."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeVar, cast
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.errors import FormatError, InputError
+from ..io import atomic
+from .outlines import MOST_POINTS, Polygon, few_enough
+from .readings import Mask, Outline, Stored
+
+T = TypeVar("T")
+
+LONGEST = 1 << 24
+"""Bytes of one outline as text; as numbers it takes some twenty times as much memory, until it is an array."""
+LONGEST_NOTE = 1 << 20
+"""Bytes of everything that was said of one thing."""
+NOTHING = msgspec.Raw(b"")
+PERSON = ("email", "username", "name", "id")
+
+
+def decoded(raw: msgspec.Raw, kind: type[T], most: int = LONGEST) -> T:
+    """A part of a file, once it is sure that it is not too long."""
+    if len(raw) > most:
+        raise FormatError(
+            f"is {len(raw) >> 20} MB of text, more than {most >> 20}; draw it simpler, or export it again"
+        )
+    return msgspec.json.decode(raw, type=kind, strict=False)
+
+
+def given(raw: msgspec.Raw) -> bool:
+    """Whether a field is there, and not null."""
+    return len(raw) > 0 and bytes(memoryview(raw)[:4]) != b"null"
+
+
+def anything(raw: msgspec.Raw) -> Any:
+    """A short part of a file, whatever it is."""
+    return decoded(raw, cast(type[Any], Any), LONGEST_NOTE)
+
+
+def points_of(raw: msgspec.Raw) -> NDArray[np.float64]:
+    """(points, 2) of a list of x and y."""
+    if not given(raw):
+        raise FormatError("has no points; draw it again, or delete it")
+    points = decoded(raw, list[tuple[float, float]])
+    few_enough(len(points))
+    return np.array(points, np.float64).reshape(len(points), 2)
+
+
+def rings_of(raw: msgspec.Raw) -> list[NDArray[np.float64]]:
+    """Rings of a list of lists x, y, x, y, …, or of one such list."""
+    single = bytes(memoryview(raw)[:99]).translate(None, b" \t\r\n")[1:2] not in (b"[", b"]")
+    flat = [decoded(raw, list[float])] if single else decoded(raw, list[list[float]])
+    if sum(map(len, flat)) > 2 * MOST_POINTS:
+        few_enough(sum(map(len, flat)) // 2)
+    odd = next((k for k, ring in enumerate(flat) if len(ring) % 2), None)
+    if odd is not None:
+        raise FormatError(f"ring {odd} has {len(flat[odd])} numbers, not pairs of x and y; export it again")
+    return [np.array(ring, np.float64).reshape(-1, 2) for ring in flat]
+
+
+def notes_of(raw: msgspec.Raw) -> dict[str, str]:
+    """What was said of a thing, by name, all of it as text."""
+    if not given(raw):
+        return {}
+    return {name: text_of(value) for name, value in decoded(raw, dict[str, Any], LONGEST_NOTE).items()}
+
+
+def text_of(value: Any) -> str:
+    """A value as it would be written by hand."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1 << 53:
+        return str(int(value))
+    if isinstance(value, str | int | float):
+        return str(value)
+    if isinstance(value, list) and len(value) == 1:
+        return text_of(value[0])
+    return "" if value is None else msgspec.json.encode(value).decode()
+
+
+def person_of(raw: msgspec.Raw) -> str:
+    """Whose it is: a name, a number, or an object with one of both; empty where it is not said."""
+    value: Any = anything(raw) if given(raw) else None
+    if not isinstance(value, dict):
+        return text_of(value).strip()
+    return next((text_of(value[key]).strip() for key in PERSON if value.get(key) not in (None, "")), "")
+
+
+def ranked(notes: Mapping[str, str], name: str) -> tuple[int | None, dict[str, str]]:
+    """The rank that stands under a name, and everything else."""
+    rank, rest = None, dict[str, str]()
+    for key, text in notes.items():
+        if key.strip().casefold() != name.strip().casefold():
+            rest[key] = text
+        elif text.strip():
+            rank = _rank(text.strip(), key)
+    return rank, rest
+
+
+def _rank(text: str, name: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) > 0):
+        raise InputError(
+            f"its {name!r} is {text[:40]!r}; a rank is a whole number from 1 on: correct it in the tool, or say which "
+            "attribute holds ranks with --rank"
+        )
+    return int(text)
+
+
+def score_of(notes: Mapping[str, str]) -> dict[str, float]:
+    """The score, where there is one that is a number, as a field to write."""
+    try:
+        score = float(notes["score"])
+    except (KeyError, ValueError):
+        return {}
+    return {"score": score} if math.isfinite(score) else {}
+
+
+def picture_beside(folder: Path, name: str) -> Stored | None:
+    """The picture of that name inside a folder, or in its ``images``; never one outside of it."""
+    if not name or "\0" in name:
+        return None
+    plain = PurePosixPath(name.replace("\\", "/"))
+    for place in (plain, PurePosixPath("images") / plain.name, PurePosixPath(plain.name)):
+        try:
+            path = (folder / place).resolve()
+            if path.is_relative_to(folder.resolve()) and path.is_file():
+                return Stored(folder / place)
+        except (OSError, ValueError):
+            continue
+    return None
+
+
+def whole_of(outline: Outline, shape: tuple[int, ...]) -> Mask:
+    """The outline on the whole image."""
+    window, inside = outline.pixels(shape)
+    whole = np.zeros(shape, bool)
+    whole[window] = inside
+    return whole
+
+
+def single_rings(outline: Outline) -> list[Polygon] | None:
+    """The polygons of one ring each that an outline is made of; None where it is anything else."""
+    parts = getattr(outline, "parts", (outline,))
+    return [*parts] if parts and all(isinstance(part, Polygon) and len(part.rings) == 1 for part in parts) else None
+
+
+def flat_shape(shape: tuple[int, ...], image: str, tool: str) -> tuple[int, int]:
+    """Height and width of an image; volumes have other formats."""
+    if len(shape) != 2:
+        raise InputError(
+            f"{image}: has {len(shape)} axes, and {tool} holds images of two; export it as .seg.nrrd or NIfTI"
+        )
+    return shape[0], shape[1]
+
+
+def write_document(path: Path | str, value: object) -> None:
+    """A JSON file, whole or not at all; without line ends, which would make masks several times as long."""
+    with atomic(path) as temporary:
+        temporary.write_bytes(msgspec.json.encode(value))

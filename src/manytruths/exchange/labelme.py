@@ -1,0 +1,341 @@
+"""LabelMe: one JSON an image.
+
+LabelMe: a JSON file an image, with shapes in pixels; whose it is, the folder says.
+
+The first pixel reaches from 0 to 1. A mask is a picture of its own, from one pixel to another, both inside it.
+
+LabelMe's files: a folder a rater, a JSON file an image.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.errors import CallError, FormatError, InputError, LabelError
+from ..io import probe, safe_name
+from ..io.files import quiet
+from ..io.pillow import open_png
+from ..shape.grid import Grid
+from .documents import about, image_grid, json_of
+from .json_fields import (
+    LONGEST,
+    NOTHING,
+    anything,
+    decoded,
+    flat_shape,
+    given,
+    notes_of,
+    picture_beside,
+    points_of,
+    ranked,
+    single_rings,
+    text_of,
+    whole_of,
+    write_document,
+)
+from .outlines import Bitmap, Ellipse, Line, Polygon, finite
+from .readings import ImportOptions, Mark, Mask, Outline, Reading, Status, Stored, Window
+from .sources import Source, sources
+
+TOOL = "LabelMe"
+PNG, SIZE_AT, COLOURS_AT = b"\x89PNG\r\n\x1a\n", 16, 25
+_COLOURED = {2: "RGB", 4: "LA", 6: "RGBA"}
+"""Unpacked, these take several times the memory of the largest mask."""
+LINES, POINTS = ("line", "linestrip"), ("point", "points")
+
+
+class Told(msgspec.Struct):
+    """What manytruths adds to a file; LabelMe keeps what it does not know."""
+
+    rater: str = ""
+    status: Status | None = None
+    session: str = ""
+    based_on: str = ""
+    tool: str = ""
+    started: str = ""
+    seconds: float | None = None
+
+
+class Shape(msgspec.Struct):
+    label: str
+    points: msgspec.Raw = NOTHING
+    shape_type: str | None = None
+    mask: msgspec.Raw = NOTHING
+    group_id: msgspec.Raw = NOTHING
+    description: str | None = None
+    flags: msgspec.Raw = NOTHING
+    attributes: msgspec.Raw = NOTHING
+    rank: msgspec.Raw = NOTHING
+
+
+class Document(msgspec.Struct):
+    imagePath: str
+    shapes: list[Shape] | None = None
+    imageHeight: float | None = None
+    imageWidth: float | None = None
+    flags: msgspec.Raw = NOTHING
+    read: Told | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Packed:
+    """A mask as a PNG picture, unpacked when it is drawn: packed, no mask takes more memory than its file."""
+
+    top: int
+    left: int
+    png: bytes
+
+    def pixels(self, shape: tuple[int, ...]) -> tuple[Window, Mask]:
+        return Bitmap(self.top, self.left, _unpacked(self.png)).pixels(shape)
+
+
+def read_labelme(paths: Sequence[Path | str] | Path | str, choices: ImportOptions | None = None) -> list[Reading]:
+    """The reads of LabelMe's files, of folders of them, or of a template as ``{rater}/{case}.json``.
+
+    The rater is what the template says, or the folder that a file lies in.
+    """
+    several = [paths] if isinstance(paths, Path | str) else paths
+    return [_read(source, choices or ImportOptions()) for source in sources(several, (".json",))]
+
+
+def _read(source: Source, choices: ImportOptions) -> Reading:
+    document: Any = json_of(source.path, _kind(choices.rank))
+    told: Told = document.read or Told()
+    with about(source.path):
+        # the path is as the disk of whoever drew had it
+        image = PureWindowsPath(document.imagePath).name
+        picture = picture_beside(source.path.parent, document.imagePath)
+        grid = _grid(document, picture)
+        marks, left_out = _marks(document.shapes or [], grid, choices)
+        flagged: Status | None = "unfinished" if notes_of(document.flags).get("unfinished") == "true" else None
+    seen: Status = "done" if marks or left_out else "empty"
+    fields = source.fields
+    return Reading(
+        image, source.rater(told.rater or source.path.resolve().parent.name), grid, marks,
+        fields.get("session", told.session), told.status or flagged or seen,
+        told.based_on, told.tool or TOOL, told.started, told.seconds, fields.get("subject", ""), fields.get("case", ""),
+        picture, left_out, str(source.path),
+    )  # fmt: skip
+
+
+def _kind(rank: str) -> Any:
+    """The kind of the file, with the field that holds ranks where the caller chose one."""
+    if rank == "rank" or rank in Shape.__struct_fields__:
+        return Document
+    own = msgspec.defstruct("Ranked", [("rank", msgspec.Raw, NOTHING)], bases=(Shape,), rename={"rank": rank})
+    return msgspec.defstruct("Document", [("shapes", list[own] | None, None)], bases=(Document,))  # type: ignore[valid-type]
+
+
+def _grid(document: Document, picture: Stored | None) -> Grid:
+    if document.imageWidth is not None and document.imageHeight is not None:
+        return image_grid(document.imageWidth, document.imageHeight)
+    if picture is None:
+        raise FormatError("has no size of its image; put the image beside it, or save it again with a newer LabelMe")
+    height, width = probe(picture.path).shape[:2]
+    return image_grid(width, height)
+
+
+def _marks(shapes: Sequence[Shape], grid: Grid, choices: ImportOptions) -> tuple[tuple[Mark, ...], dict[str, int]]:
+    marks, left_out = list[Mark](), Counter[str]()
+    for k, shape in enumerate(shapes):
+        kind = shape.shape_type or "polygon"
+        with about(f"shape {k} ({shape.label!r}, {kind})"):
+            if not shape.label.strip():
+                raise LabelError("has no label; give it one in LabelMe")
+            outline = _outline(shape, kind, grid, choices)
+            if outline is None:
+                left_out["polyline" if kind in LINES else "points" if kind in POINTS else kind] += 1
+            else:
+                rank, notes = ranked(_notes(shape, choices.rank), choices.rank)
+                marks.append(Mark(shape.label, outline, 0, rank, notes))
+    return tuple(marks), dict(left_out)
+
+
+def _notes(shape: Shape, rank: str) -> dict[str, str]:
+    notes = {name: text for name, text in notes_of(shape.flags).items() if text != "false"} | notes_of(shape.attributes)
+    if given(shape.rank):
+        notes[rank] = text_of(anything(shape.rank))
+    if given(shape.group_id):
+        notes["group_id"] = text_of(anything(shape.group_id))
+    return notes | ({"description": shape.description} if shape.description else {})
+
+
+def _outline(shape: Shape, kind: str, grid: Grid, choices: ImportOptions) -> Outline | None:
+    if kind == "mask":
+        return _mask(shape, grid)
+    if kind in LINES and choices.widen is not None:
+        finite(choices.widen)
+        return Line.of(points_of(shape.points), choices.widen)
+    draw = _AREAS.get(kind)
+    return None if draw is None else draw(points_of(shape.points), choices)
+
+
+def _polygon(points: NDArray[np.float64], choices: ImportOptions) -> Outline:
+    return Polygon.of([points], choices.rule)
+
+
+def _rectangle(points: NDArray[np.float64], choices: ImportOptions) -> Outline:
+    if len(points) == 4:
+        return _polygon(points, choices)
+    _two(points)
+    (left, top), (right, bottom) = points
+    return Polygon.of([[(left, top), (right, top), (right, bottom), (left, bottom)]], choices.rule)
+
+
+def _circle(points: NDArray[np.float64], choices: ImportOptions) -> Outline:
+    _two(points)
+    (x, y), rim = points[0].tolist(), points[1]
+    radius = float(np.hypot(*(rim - points[0])))
+    return Ellipse(x, y, radius, radius)
+
+
+def _two(points: NDArray[np.float64]) -> None:
+    if len(points) != 2:
+        raise InputError(f"has {len(points)} points, wanted are two; draw it again")
+    finite(*points.ravel().tolist())
+
+
+_AREAS: dict[str, Callable[[NDArray[np.float64], ImportOptions], Outline]] = {
+    "polygon": _polygon,
+    "oriented_rectangle": _polygon,
+    "rectangle": _rectangle,
+    "circle": _circle,
+}
+
+
+def _mask(shape: Shape, grid: Grid) -> Outline:
+    points = points_of(shape.points)
+    _two(points)
+    (left, top), (right, bottom) = np.trunc(points).astype(int).tolist()
+    size = bottom + 1 - top, right + 1 - left
+    if not (1 <= size[0] <= grid.shape[0] and 1 <= size[1] <= grid.shape[1]):
+        raise FormatError(f"its mask has {size[1]} × {size[0]} pixels, and the image {grid.shape[1]} × {grid.shape[0]}")
+    if not given(shape.mask):
+        raise FormatError("has no mask; draw it again, or delete it")
+    png = base64.b64decode(decoded(shape.mask, str, 8 * LONGEST), validate=True)
+    told = int.from_bytes(png[SIZE_AT + 4 : SIZE_AT + 8]), int.from_bytes(png[SIZE_AT : SIZE_AT + 4])
+    if not png.startswith(PNG) or told != size:
+        raise FormatError(
+            f"its mask is no PNG picture of {size[1]} × {size[0]} pixels, as its points say; draw it again"
+        )
+    if png[COLOURS_AT - 1] > 8:
+        raise FormatError(f"its mask has {png[COLOURS_AT - 1]} bits a pixel, wanted are 8 at most; draw it again")
+    if (mode := _COLOURED.get(png[COLOURS_AT])) is not None:
+        raise FormatError(f"its mask is an {mode} picture, wanted is grey; draw it again")
+    _unpacked(png)
+    return Packed(top, left, png)
+
+
+def _unpacked(png: bytes) -> Mask:
+    try:
+        with quiet, open_png(png) as image:
+            mode, values = image.mode, np.asarray(image)
+    except Exception as error:  # libraries raise what they like on bad bytes
+        raise FormatError(f"its mask is damaged ({' '.join(str(error).split())[:80]}); draw it again") from None
+    if values.ndim != 2:
+        raise FormatError(f"its mask is an {mode} picture, wanted is grey; draw it again")
+    return np.asarray(values != 0)
+
+
+VERSION = "5.5.0"
+"""The version of LabelMe whose masks these are."""
+
+
+def write_labelme(path: Path | str, reads: Iterable[Reading], *, exact: bool = False, rank: str = "rank") -> None:
+    """``path/rater/image.json`` for every read; beside them, LabelMe looks for the image.
+
+    Polygons of one ring stay polygons where they hold the same pixels by their centres; everything else becomes a
+    mask. ``exact`` writes masks alone.
+    """
+    found = [read for read in reads if read.status != "unread"]
+    places = [_place(Path(path), read) for read in found]
+    twice = next((place for k, place in enumerate(places) if place in places[:k]), None)
+    if twice is not None:
+        raise CallError(f"{twice}: two reads would be written there; name their images or raters apart")
+    for place, read in zip(places, found, strict=True):
+        write_document(place, _document(read, exact, rank))
+
+
+def _place(folder: Path, read: Reading) -> Path:
+    stem = PurePosixPath(read.image.replace("\\", "/")).stem
+    name = f"{stem}_{read.session}" if read.session else stem
+    return folder / safe_name(read.rater) / f"{safe_name(name)}.json"
+
+
+def _document(read: Reading, exact: bool, rank: str) -> dict[str, Any]:
+    height, width = flat_shape(read.grid.shape, read.image, "LabelMe")
+    told = {
+        "rater": read.rater,
+        "status": read.status,
+        "session": read.session,
+        "based_on": read.based_on,
+        "tool": read.tool,
+        "started": read.started,
+        "seconds": read.seconds,
+    }
+    shapes = [_shape(mark, (height, width), exact, rank) for mark in read.marks]
+    return {
+        "version": VERSION,
+        "flags": {},
+        "shapes": [shape for shape in shapes if shape is not None],
+        "imagePath": PurePosixPath(read.image.replace("\\", "/")).name,
+        "imageData": None,
+        "imageHeight": height,
+        "imageWidth": width,
+        "read": {name: value for name, value in told.items() if value not in ("", None)},
+    }
+
+
+def _shape(mark: Mark, size: tuple[int, int], exact: bool, rank: str) -> dict[str, Any] | None:
+    """A shape; None where there is no pixel, which no mask can be."""
+    inside = whole_of(mark.outline, size)
+    drawn = (None if exact else _polygon_fields(mark, inside)) or _mask_fields(inside)
+    if drawn is None:
+        return None
+    notes = {name: text for name, text in mark.attributes.items() if name not in ("group_id", "description")}
+    group = mark.attributes.get("group_id", "")
+    return {
+        "label": mark.label,
+        "group_id": int(group) if group.isascii() and group.isdigit() else None,
+        "description": mark.attributes.get("description", ""),
+        "flags": {},
+        **drawn,
+        **({"attributes": notes} if notes else {}),
+        **({rank: mark.rank} if mark.rank is not None else {}),
+    }
+
+
+def _polygon_fields(mark: Mark, inside: Mask) -> dict[str, Any] | None:
+    parts = single_rings(mark.outline)
+    if not parts or len(parts) != 1:
+        return None
+    again = Polygon(parts[0].rings)
+    if parts[0].rule != again.rule and not (whole_of(again, inside.shape) == inside).all():
+        return None
+    return {"shape_type": "polygon", "points": again.rings[0].tolist(), "mask": None}
+
+
+def _mask_fields(inside: Mask) -> dict[str, Any] | None:
+    from PIL import Image
+
+    rows, columns = np.flatnonzero(inside.any(axis=1)), np.flatnonzero(inside.any(axis=0))
+    if not len(rows):
+        return None
+    top, bottom, left, right = (int(k) for k in (rows[0], rows[-1], columns[0], columns[-1]))
+    packed = io.BytesIO()
+    Image.fromarray(inside[top : bottom + 1, left : right + 1].astype(np.uint8)).save(packed, "PNG")
+    return {
+        "shape_type": "mask",
+        "points": [[left, top], [right, bottom]],
+        "mask": base64.b64encode(packed.getvalue()).decode("ascii"),
+    }

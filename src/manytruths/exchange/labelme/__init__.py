@@ -1,1 +1,0 @@
-"""LabelMe: one JSON an image."""

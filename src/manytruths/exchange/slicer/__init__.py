@@ -1,1 +1,0 @@
-"""3D Slicer's segmentations, ``.seg.nrrd``."""

@@ -1,0 +1,188 @@
+"""Scores of all runs on the test cases, and their means over subjects and seeds with intervals.
+
+Both subjects and seeds are resampled: subjects, since the test set could have been another, and seeds, since training
+could have ended elsewhere. With V the (subjects, seeds) values of a strategy, and w, v how often each subject and seed
+is drawn, a replicate of its mean is w V v / (Σ w Σ v). All strategies share the draws, so that differences are paired.
+Few seeds underestimate the variation over seeds: with three, their contribution is a fifth too small (the root of 2/3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..analyses.evaluate.case_scores import EVERYBODY
+from ..analyses.evaluate.marks import EvaluatePlan
+from ..analyses.evaluate.mask_scores import LabelScores, case_values, references_of, score_masks
+from ..core.columns import Column
+from ..core.undefined import Undefined
+from ..inference.intervals import MIN_SUBJECTS, Interval, draw_subjects, subject_values
+from ..io import Location
+from ..study import Progress, Study
+from ..study.options import merged
+from .runs import Bench, Run
+
+MAJORITY = "vote:0.5"
+STATISTICS = ("dice", "iou", "hausdorff")
+"""Those of Zeng et al.'s Table 2; their Table 3 has extended Dice."""
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of one label and statistic, against one reference standard."""
+
+    label: str
+    statistic: str
+    against: str
+    by_run: Mapping[Run, Values]
+    """One value for each case."""
+    by_subject: Mapping[Run, Values]
+    """Means over the cases of each subject; nan if none is defined."""
+
+
+def evaluate_runs(
+    study: Study, bench: Bench, runs: Sequence[Run], *, distances: bool, jobs: int, progress: Progress | None
+) -> list[Scores]:
+    """Scores of all runs, evaluated by network and seed, so that memory does not grow with the number of seeds."""
+    scores: dict[tuple[str, str, str], Scores] = {}
+    groups, plan = list(_groups(runs)), EvaluatePlan((MAJORITY,), distances=distances)
+    for done, group in enumerate(groups):
+        shown = progress and _progress_of_group(progress, done, len(groups))
+        parts = score_masks(_study_of_predictions(study, bench, group), plan, jobs=jobs, progress=shown)
+        for new in _scores(parts, group):
+            key = new.label, new.statistic, new.against
+            scores[key] = _join(scores[key], new) if key in scores else new
+    return list(scores.values())
+
+
+def _progress_of_group(progress: Progress, done: int, groups: int) -> Progress:
+    """One progress bar for all groups, which have equally many cases."""
+    return lambda cases, total: progress(done * total + cases, groups * total)
+
+
+def _groups(runs: Sequence[Run]) -> Iterator[list[Run]]:
+    """Runs of one network and seed."""
+    by: dict[tuple[str, int], list[Run]] = {}
+    for run in runs:
+        by.setdefault((run.network, run.seed), []).append(run)
+    yield from by.values()
+
+
+def _study_of_predictions(study: Study, bench: Bench, runs: Sequence[Run]) -> Study:
+    """The test cases with their predictions."""
+    template = str(bench.home / "predictions" / "{algorithm}" / f"{{case}}{bench.suffix}")
+    # a network may predict a label that no rater of the case gave
+    labels = bench.frames.labels if len(bench.frames.labels) > 2 else None
+    options = merged(study.options, predictions=template, grey=False, labels=labels)
+    test_cases = set(bench.test_cases)
+    cases = [
+        replace(case, options=options, missing=(), predictions=_predictions(bench, runs, case.name))
+        for case in study
+        if case.name in test_cases
+    ]
+    return Study(cases, options, study.properties, coded=study.coded)
+
+
+def _predictions(bench: Bench, runs: Sequence[Run], case: str) -> dict[Column, Location]:
+    return {_column(run): Location(Path(bench.prediction_path(run, case))) for run in runs}
+
+
+def _column(run: Run) -> Column:
+    return Column(run.name, "algorithm")
+
+
+def _scores(parts: Sequence[LabelScores], runs: Sequence[Run]) -> Iterator[Scores]:
+    for part in parts:
+        for truth in references_of(part):
+            names = ("extended_dice",) if truth == EVERYBODY else STATISTICS
+            known = {n for run in runs for n in part.statistics((_column(run), truth))}
+            for name in (n for n in names if n in known):
+                values = [case_values(part, _column(run), truth, name) for run in runs]
+                filled = np.array(part.fill_missing(name, values, "worst"), np.float64)
+                by_subject = subject_values(part.tallies, filled.T).T
+                against = "all raters" if truth == EVERYBODY else truth.name
+                yield Scores(part.label, name, against, _by_run(runs, filled), _by_run(runs, by_subject))
+
+
+def _by_run(runs: Sequence[Run], values: Any) -> dict[Run, Values]:
+    return dict(zip(runs, values, strict=True))
+
+
+def _join(first: Scores, second: Scores) -> Scores:
+    by_run, by_subject = {**first.by_run, **second.by_run}, {**first.by_subject, **second.by_subject}
+    return replace(first, by_run=by_run, by_subject=by_subject)
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Bootstrap over subjects and seeds, with the same draws for all strategies."""
+
+    resamples: int
+    level: float
+    seed: int
+
+    def means(self, values: Values) -> Values:
+        """Replicates of the mean of (subjects, seeds) values; undefined values are left out."""
+        known = ~np.isnan(values)
+        people, seeds = self._weights(values.shape)
+        total = np.einsum("rs,sk,rk->r", people, np.nan_to_num(values), seeds)
+        count = np.einsum("rs,sk,rk->r", people, known.astype(np.float64), seeds)
+        return np.asarray(np.divide(total, count, out=np.full(len(total), np.nan), where=count > 0))
+
+    def _weights(self, shape: tuple[int, ...]) -> tuple[Values, Values]:
+        people = draw_subjects(shape[0], self.resamples, self.seed)
+        return people, np.ones((self.resamples, 1)) if shape[1] == 1 else draw_seeds(
+            shape[1], self.resamples, self.seed
+        )
+
+    def interval(self, values: Values) -> Interval:
+        """Percentile interval of the mean of (subjects, seeds) values."""
+        value = _mean(values)
+        n = int((~np.isnan(values)).any(axis=1).sum())
+        if n < MIN_SUBJECTS:
+            undefined = Undefined("too_few_subjects", f"it is defined for {n}")
+            return Interval(value, undefined, undefined, self.level, "percentile", n)
+        replicates = self.means(values)
+        n_undefined = int(np.isnan(replicates).sum())
+        low, high = np.nanquantile(replicates, [(1 - self.level) / 2, (1 + self.level) / 2])
+        return Interval(value, float(low), float(high), self.level, "percentile", n, n_undefined)
+
+
+def draw_seeds(n: int, resamples: int, seed: int) -> Values:
+    """How often each seed is drawn, in every resample; independent of the draws of subjects."""
+    random = np.random.default_rng([seed, 1])
+    return random.multinomial(n, np.full(n, 1 / n), size=resamples).astype(np.float64)
+
+
+def values_by_seed(scores: Scores, network: str, strategy: str) -> Values:
+    """(subjects, seeds) values of one network and strategy, ordered by seed."""
+    runs = sorted(
+        (r for r in scores.by_subject if (r.network, r.strategy) == (network, strategy)), key=lambda run: run.seed
+    )
+    return np.stack([scores.by_subject[run] for run in runs], axis=1)
+
+
+def standard_deviation(scores: Scores, network: str, strategy: str) -> float:
+    """Standard deviation over all test images and seeds, as Zeng et al. report it."""
+    by_run = [v for run, v in scores.by_run.items() if (run.network, run.strategy) == (network, strategy)]
+    values = np.concatenate(by_run)
+    defined = values[~np.isnan(values)]
+    return float(defined.std(ddof=1)) if len(defined) > 1 else Undefined("fewer_than_two_images")
+
+
+def best_single(scores: Sequence[Scores], network: str, singles: Sequence[str], against: str, label: str) -> str:
+    """The single-rater strategy with the largest mean Dice against the majority vote."""
+    dice = next(s for s in scores if (s.statistic, s.against, s.label) == ("dice", against, label))
+    return max(singles, key=lambda name: _mean(values_by_seed(dice, network, name)))
+
+
+def _mean(values: Values) -> float:
+    defined = values[~np.isnan(values)]
+    return float(defined.mean()) if len(defined) else Undefined("undefined_for_every_subject")

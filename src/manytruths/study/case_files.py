@@ -1,0 +1,379 @@
+"""From templates to cases: which files belong together, and what ``cases.csv`` says about each case."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..core.columns import Column, Role, natural_key
+from ..core.errors import FormatError, ManytruthsError, StudyError, few, find_name_fault, raise_error
+from ..io import Location, Template, TemplateMatch
+from ..io.images import read_mask
+from ..io.tables import check_listed, read_table, subjects_of
+from ..io.template import Complain
+from .case import Case, Source
+from .options import Options
+from .reading_log import Edit, Place, ReadingLog, place_of
+
+MOST_COLUMNS = 64
+"""Columns of groups."""
+
+MOST_GROUPS = 100
+"""Groups of one column."""
+
+EIGHT_BITS = 255
+
+UNNAMED: dict[Role, str] = {"rater": "", "algorithm": "prediction", "reference": "reference"}
+"""Who it is where a template does not say."""
+
+BACKGROUND = "background"
+"""The name of what nobody marked."""
+
+
+@dataclass
+class Draft:
+    """What is known of a case while files are being gathered."""
+
+    fields: dict[str, str]
+    masks: Mapping[Column, Mapping[str, Source]] = field(default_factory=dict)
+    edits: Mapping[Column, Edit] = field(default_factory=dict)
+    statuses: Mapping[Column, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class FoundCases:
+    """The cases of a study, and why others are none."""
+
+    cases: list[Case]
+    left_out: Mapping[str, str]
+
+
+def find_cases(options: Options, complain: Complain = raise_error) -> FoundCases:
+    """Every case of a study, in natural order; ``complain`` gets what does not keep the rest from being found."""
+    template = Template(options.masks, require=("rater", "case"))
+    everything = template.find(complain)
+    check_excluded_raters({one.fields["rater"] for one in everything}, options.exclude_rater, complain)
+    found = [one for one in everything if one.fields["rater"] not in options.exclude_rater]
+    register = _register(options, template, found, complain)
+    blanks = register.blanks()
+    found, everything = [*found, *blanks], [*everything, *blanks]
+    _check_exclude(everything, options.exclude, complain)
+    drafts = _drafts(found, options.exclude)
+    if not drafts:
+        raise StudyError("every mask is excluded; shorten exclude or exclude_rater")
+    drafts, left_out = _counting(register, drafts, options, complain)
+    structures = tuple(sorted({f.fields["label"] for f in found if "label" in f.fields}, key=natural_key))
+    if BACKGROUND in structures:
+        raise StudyError(
+            f"{options.masks}: a structure is called {BACKGROUND!r}, as what nobody marked is; rename its files"
+        )
+    columns = sorted({c for d in drafts.values() for c in d.masks}, key=lambda c: c.order)
+    own = {name: draft.fields for name, draft in drafts.items()}
+    table = read_case_table(options.cases, own, [*_drafts(everything, {}), *register.cases()], complain)
+    _check_subjects(options, drafts)
+    masks = bool(structures) and not options.grey
+    algorithms = _by_case(options.predictions, "algorithm", drafts, complain, labels=masks)
+    judged = {column for by in algorithms.values() for column in by}
+    references = _by_case(options.references, "reference", drafts, complain, labels=masks)
+    given = {column for by in references.values() for column in by}
+    training = _by_case(options.training, "algorithm", drafts, complain)
+    _check_training(options, training, judged, complain)
+    ranks = _by_case(options.ranks, "rater", drafts, complain)
+    _check_ranks(ranks, drafts, columns, complain)
+    cases = [
+        Case(
+            name,
+            table.get(name, {}).get("subject") or draft.fields.get("subject", name),
+            group_names(table.get(name, {})),
+            draft.masks,
+            tuple(c for c in columns if c not in draft.masks),
+            options,
+            structures,
+            algorithms.get(name, {}),
+            {c: s for c, s in ranks.get(name, {}).items() if c in draft.masks},
+            _image(options.images, draft.fields),
+            _image(options.roi, draft.fields),
+            references.get(name, {}),
+            training.get(name, {}),
+            _others(judged, algorithms.get(name, {})),
+            _others(given, references.get(name, {})),
+            edits=draft.edits,
+            statuses=draft.statuses,
+        )
+        for name, draft in sorted(drafts.items(), key=lambda item: natural_key(item[0]))
+    ]
+    return FoundCases(cases, left_out)
+
+
+def check_void(cases: Iterable[Case], void: int | None) -> None:
+    """Refuse a value of "not rated" that no mask of the study can hold: 300 where all have 8 bits."""
+    if void is None or void <= EIGHT_BITS:
+        return
+    largest = 0.0
+    for source in (one for case in cases for by_label in case.masks.values() for one in by_label.values()):
+        if not isinstance(source, Location) or source.blank:
+            continue
+        try:
+            largest = max(largest, read_mask(source).largest)
+        except ManytruthsError:
+            continue  # what is wrong with it is said where it is read for its marks
+        if void <= largest:
+            return
+    if largest:
+        raise StudyError(f"void is {void}, and no mask can hold more than {largest:.0f}; correct or leave out void")
+
+
+def _register(options: Options, template: Template, found: list[TemplateMatch], complain: Complain) -> ReadingLog:
+    """What is known of every read, with an empty mask for those that left nothing."""
+    if options.reads is None:
+        return ReadingLog()
+
+    def image(place: Place) -> Location | None:
+        if "subject" in template.fields and not place[0]:
+            raise StudyError(f"case {place[1]!r} is of no subject that is known; write SUBJECT/{place[1]}")
+        return _image(options.images, {"case": place[1]} | ({"subject": place[0]} if place[0] else {}))
+
+    return ReadingLog.read(options.reads, found, template.fields, complain).completed(
+        found, image, complain, options.exclude_rater
+    )
+
+
+def _counting(
+    register: ReadingLog, drafts: Mapping[str, Draft], options: Options, complain: Complain
+) -> tuple[dict[str, Draft], dict[str, str]]:
+    """Drafts with the masks that count, and cases that have none, with the reason."""
+    kept, left_out, aside = dict[str, Draft](), dict[str, str](), Counter[str]()
+    for name, draft in drafts.items():
+        place = place_of(draft.fields)
+        found = register.sorted(place, draft.masks, keep=options.edited == "keep")
+        if found.masks:
+            kept[name] = Draft(draft.fields, found.masks, found.edits, register.statuses(place))
+        else:
+            left_out[name] = found.why
+        aside.update(edits=len(found.edits.keys() - found.masks.keys()), unfinished=len(found.unfinished))
+    if not aside.total():
+        need_two_raters((c for d in kept.values() for c in d.masks), complain)
+    elif not any(len({c.name for c in d.masks}) > 1 for d in kept.values()):
+        problem = StudyError(_nobody_left(aside, str(options.reads)))
+        complain(problem)
+        if not kept:
+            raise problem
+    return kept, left_out
+
+
+def _nobody_left(aside: Mapping[str, int], path: str) -> str:
+    edits, begun = aside["edits"], aside["unfinished"]
+    told = [
+        f"{edits} {'is an edit' if edits == 1 else 'are edits'} of another's, to stay apart" if edits else "",
+        f"{begun} {'is' if begun == 1 else 'are'} unfinished" if begun else "",
+    ]
+    answer = "; to count edits all the same, give edited='keep' (--edited keep)" if edits else ""
+    return f"no case has reads of two raters left: of those in {path}, {' and '.join(filter(None, told))}{answer}"
+
+
+def _others(columns: set[Column], here: Mapping[Column, Any]) -> tuple[Column, ...]:
+    return tuple(sorted(columns.difference(here), key=lambda c: c.order))
+
+
+def _check_subjects(options: Options, drafts: Mapping[str, Draft]) -> None:
+    """Where subjects share names of cases, what lies beside the masks must say whose it is."""
+    if len({draft.fields["case"] for draft in drafts.values()}) == len(drafts):
+        return
+    for key in ("images", "roi", "ranks", "predictions", "references", "training"):
+        template = getattr(options, key)
+        fields = Template(template).fields if template else ()
+        if "case" in fields and "subject" not in fields:
+            raise StudyError(
+                f"{key}: template {template!r} has no {{subject}}, but several subjects have cases of one name; "
+                "put it where the subject's name stands in the path"
+            )
+
+
+def _check_ranks(
+    ranks: Mapping[str, Mapping[Column, Any]],
+    drafts: Mapping[str, Draft],
+    columns: Iterable[Column],
+    complain: Complain,
+) -> None:
+    """Refuse ranks that are nobody's: other names than the masks', or a session in only one of the templates."""
+    if not ranks or any(column in drafts[case].masks for case in ranks for column in ranks[case]):
+        return
+    whose = sorted({str(column) for by_rater in ranks.values() for column in by_rater})
+    there = ", ".join(map(str, columns))
+    problem = f"ranks are of {', '.join(whose)}, masks of {there}; name the raters alike in both templates"
+    complain(StudyError(problem))
+
+
+def _check_training(
+    options: Options, training: Mapping[str, Mapping[Column, Any]], judged: Iterable[Column], complain: Complain
+) -> None:
+    """Refuse an area of an algorithm that is not there: what it was trained on would be counted."""
+    if options.training is None or "algorithm" not in Template(options.training).fields:
+        return
+    known = {column.name for column in judged}
+    for name in sorted({column.name for by in training.values() for column in by} - known):
+        there = ", ".join(sorted(known, key=natural_key)) or "none"
+        complain(
+            StudyError(f"exclude: there is an area of {name!r} but no prediction of it; predictions are of {there}")
+        )
+
+
+def _check_exclude(found: list[TemplateMatch], exclude: Mapping[str, tuple[str, ...]], complain: Complain) -> None:
+    """Refuse to leave out what is not there: a misspelt name would leave in what should go."""
+    cases: dict[str, set[str]] = {}
+    for one in found:
+        f = one.fields
+        cases.setdefault(f["rater"], set()).update((f["case"], f"{f.get('subject', '')}/{f['case']}"))
+    for rater, names in exclude.items():
+        for name in names:
+            if name not in cases.get(rater, ()):
+                complain(StudyError(f"exclude: rater {rater!r} has no mask of case {name!r}; correct the name"))
+
+
+def check_excluded_raters(there: Iterable[str], excluded: Iterable[str], complain: Complain = raise_error) -> None:
+    """Refuse to leave out raters who are not there: a misspelt name would leave in whom it should not."""
+    names = sorted(set(there), key=natural_key)
+    for name in dict.fromkeys(excluded):
+        if name not in names:
+            complain(StudyError(f"exclude_rater: there is no rater {name!r}; raters are {', '.join(names)}"))
+
+
+def need_two_raters(columns: Iterable[Column], complain: Complain = raise_error) -> None:
+    """Refuse a study that has nobody to agree with."""
+    names = sorted({c.name for c in columns}, key=natural_key)
+    if len(names) < 2:
+        problem = (
+            f"there is one rater only ({', '.join(names)}): agreement needs two; "
+            "check that {rater} stands where the raters' names differ"
+        )
+        complain(StudyError(problem))
+
+
+def _drafts(found: list[TemplateMatch], exclude: Mapping[str, tuple[str, ...]]) -> dict[str, Draft]:
+    subjects: dict[str, set[str]] = {}
+    for one in found:
+        subjects.setdefault(one.fields["case"], set()).add(one.fields.get("subject", ""))
+    shared = any(len(s) > 1 for s in subjects.values())
+    drafts: dict[str, Draft] = {}
+    masks: dict[str, dict[Column, dict[str, Source]]] = {}
+    for one in found:
+        f = one.fields
+        name = f"{f['subject']}/{f['case']}" if shared else f["case"]
+        if {f["case"], name} & set(exclude.get(f["rater"], ())):
+            continue
+        own = masks.setdefault(name, {})
+        drafts.setdefault(name, Draft({k: f[k] for k in ("case", "subject") if k in f}, own))
+        column = Column(f["rater"], "rater", f.get("session", ""))
+        own.setdefault(column, {})[f.get("label", "")] = one.location
+    return drafts
+
+
+def _by_case(
+    template: str | None, who: Role, drafts: Mapping[str, Draft], complain: Complain, labels: bool = False
+) -> dict[str, dict[Column, Any]]:
+    """Predictions, references, areas or ranks by case and column; with ``labels``, perhaps a file a structure."""
+    if template is None:
+        return {}
+    parsed = Template(template, require=("case", "rater") if who == "rater" else ("case",))
+    several = _check_fields(parsed, who, labels)
+    names = {(d.fields["case"], d.fields.get("subject", "")): name for name, d in drafts.items()}
+    # whoever's it is said to be, where only one subject has a case of that name
+    often = Counter(case for case, _ in names)
+    alone = {case: name for (case, _), name in names.items() if often[case] == 1}
+    by_case: dict[str, dict[Column, Any]] = {}
+    for one in parsed.find(complain):
+        f = one.fields
+        name = names.get((f["case"], f.get("subject", ""))) or names.get((f["case"], ""))
+        name = name or alone.get(f["case"])
+        column = Column(f.get(who, UNNAMED[who]), who, f.get("session", ""))
+        if name is None:
+            continue
+        own = by_case.setdefault(name, {}).setdefault(column, {})
+        first = own.setdefault(f.get("label", ""), one.location)
+        if first != one.location:
+            problem = f"{first} and {one.location} are both of case {name}; remove one, or name the cases apart"
+            complain(StudyError(problem))
+    if several:
+        return by_case
+    return {name: {column: own[""] for column, own in by.items()} for name, by in by_case.items()}
+
+
+def _check_fields(template: Template, who: Role, labels: bool) -> bool:
+    """Refuse a placeholder that would make several files one; whether there is a file for every structure."""
+    known = ("case", "subject", who, *(("session",) if who == "rater" else ()), *(("label",) if labels else ()))
+    for name in template.fields:
+        if name not in known:
+            wanted = ", ".join(f"{{{field}}}" for field in known)
+            raise StudyError(
+                f"template {template.text!r} has {{{name}}}, which has no place there; it may have {wanted}"
+            )
+    return "label" in template.fields
+
+
+def _image(template: str | None, fields: Mapping[str, str]) -> Location | None:
+    if template is None:
+        return None
+    parsed = Template(template)
+    try:
+        return parsed.fill(**fields)
+    except StudyError:
+        if any(name not in fields for name in parsed.fields):
+            raise
+        # a wildcard that finds nothing for this case, but something for others: told when it is read
+        parsed.find()
+        return Location(Path(re.sub(r"\{(\w+)\}", lambda name: fields[name[1]], template)))
+
+
+def read_case_table(
+    path: str | None, cases: Mapping[str, Mapping[str, str]], known: Collection[str], complain: Complain
+) -> dict[str, dict[str, str]]:
+    """The rows of ``cases.csv``: of all cases, here with what their paths say, and of no others that are not known."""
+    if path is None:
+        return {}
+    table = read_table(path, "case")
+    _check_groups(path, table)
+    unknown = [name for name in table if name not in known]
+    if unknown:
+        problem = (
+            f"{path}: has rows of cases without a mask, {len(unknown)} in all: {', '.join(unknown[:5])}; "
+            f"correct or remove them: cases are called {', '.join(list(known)[:5])}"
+        )
+        complain(StudyError(problem))
+    try:
+        check_listed(path, table, cases)
+        # a template may say whose a case is, too
+        subjects_of(path, table, [name for name, fields in cases.items() if "subject" not in fields])
+    except FormatError as error:
+        complain(StudyError(str(error)))
+    return table
+
+
+def _check_groups(path: str, table: Mapping[str, Mapping[str, str]]) -> None:
+    """Refuse more groups than anybody reads: each gets all of the numbers, and their intervals."""
+    columns = [column for column in next(iter(table.values()), {}) if column != "subject"]
+    if len(columns) > MOST_COLUMNS:
+        raise StudyError(
+            f"{path}: has {len(columns)} columns of groups ({few(columns, 3)}); at most {MOST_COLUMNS}: keep those "
+            "whose values are groups of cases"
+        )
+    for column in columns:
+        values = {row[column] for row in table.values()} - {""}
+        for value in values:
+            if fault := find_name_fault(value):
+                raise StudyError(f'{path}: {column} {value[:40]!r} {fault}; is a quote (") not closed?')
+        if len(values) > MOST_GROUPS:
+            raise StudyError(
+                f"{path}: column {column!r} has {len(values)} different values, and each would be a group; at most "
+                f"{MOST_GROUPS}: remove it, or write ranges"
+            )
+
+
+def group_names(row: Mapping[str, str]) -> tuple[str, ...]:
+    """What groups a row of ``cases.csv`` puts its case in: the value, or column=value where there are several."""
+    columns = {k: v for k, v in row.items() if k != "subject" and v}
+    alone = len([k for k in row if k != "subject"]) == 1
+    return tuple(v if alone else f"{k}={v}" for k, v in columns.items())

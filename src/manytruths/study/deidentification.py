@@ -1,0 +1,91 @@
+"""Names of cases, subjects and raters replaced by codes, for results that leave the house."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from random import SystemRandom
+from typing import Literal, TypeVar
+
+from ..core.columns import Column, natural_key
+from .case import Case
+from .study import Study
+
+T = TypeVar("T")
+Kind = Literal["case", "subject", "rater"]
+
+LETTERS: dict[Kind, str] = {"case": "C", "subject": "S", "rater": "R"}
+
+
+@dataclass(frozen=True)
+class Codes:
+    """Which code stands for which name, by kind."""
+
+    names: Mapping[Kind, Mapping[str, str]] = field(default_factory=lambda: {kind: {} for kind in LETTERS})
+    """Codes by name."""
+
+    @classmethod
+    def of(cls, study: Study, before: Codes | None = None) -> Codes:
+        """Codes for every name of a study, in random order; those that were given before stay."""
+        old = (before or cls()).names
+        names: dict[Kind, Iterable[str]] = {
+            "case": (case.name for case in study),
+            "subject": study.subjects,
+            "rater": sorted({column.name for column in _columns(study)}, key=natural_key),
+        }
+        return cls({kind: _assign_codes(old.get(kind, {}), names[kind], letter) for kind, letter in LETTERS.items()})
+
+    def rows(self) -> list[tuple[str, str, str]]:
+        """Kind, code, name, in the order of the codes: the key."""
+        return [
+            (kind, code, name)
+            for kind, by in self.names.items()
+            for code, name in sorted((code, name) for name, code in by.items())
+        ]
+
+
+def _columns(study: Study) -> set[Column]:
+    """Everybody who is named anywhere: who edited, and what he started from, too."""
+    edited = {column for case in study for child, edit in case.edits.items() for column in (child, edit.parent)}
+    return edited.union(study.columns)
+
+
+def _assign_codes(old: Mapping[str, str], names: Iterable[str], letter: str) -> dict[str, str]:
+    fresh = [name for name in names if name not in old]
+    taken = {int(code[1:]) for code in old.values() if code[1:].isdecimal()}
+    free = [n for n in range(1, len(fresh) + len(taken) + 1) if n not in taken][: len(fresh)]
+    SystemRandom().shuffle(free)
+    digits = len(str(len(fresh) + len(old)))
+    return dict(old) | {name: f"{letter}{number:0{digits}}" for name, number in zip(fresh, free, strict=True)}
+
+
+def code_study(study: Study, codes: Codes) -> Study:
+    """The same study under codes, its cases in the codes' order; sessions are numbered, raters' properties left out."""
+    named = sorted({c.session for c in _columns(study) if c.session}, key=natural_key)
+    sessions = {name: str(number) for number, name in enumerate(named, start=1)} | {"": ""}
+    cases = sorted((_code_case(case, codes, sessions) for case in study), key=lambda case: case.name)
+    # what is known about raters may be a name, too
+    return Study(cases, study.options, {}, coded=True)
+
+
+def _code_case(case: Case, codes: Codes, sessions: Mapping[str, str]) -> Case:
+    raters = codes.names["rater"]
+
+    def renamed(column: Column) -> Column:
+        return replace(column, name=raters[column.name], session=sessions[column.session])
+
+    return replace(
+        case,
+        name=codes.names["case"][case.name],
+        subject=codes.names["subject"][case.subject],
+        masks=_in_order({renamed(c): sources for c, sources in case.masks.items()}),
+        absent=tuple(sorted(map(renamed, case.absent), key=lambda c: c.order)),
+        ranks=_in_order({renamed(c): source for c, source in case.ranks.items()}),
+        edits=_in_order({renamed(c): replace(edit, parent=renamed(edit.parent)) for c, edit in case.edits.items()}),
+        statuses={},
+        coded=True,
+    )
+
+
+def _in_order(by_column: Mapping[Column, T]) -> dict[Column, T]:
+    return dict(sorted(by_column.items(), key=lambda item: item[0].order))

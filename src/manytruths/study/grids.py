@@ -1,0 +1,155 @@
+"""On which grid the masks of a case are counted, and how what lies elsewhere gets there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..core.errors import GridError, ManytruthsError
+from ..io import Location, Mask, probe
+from ..io.files import suffix_of
+from ..shape.alignment import Alignment, align, bounding_grid, can_resample, lattice_steps, obstacle, plan_alignment
+from ..shape.grid import Grid
+
+if TYPE_CHECKING:
+    from .case import Case
+
+PLACED = (".nii", ".nii.gz", ".nrrd")
+"""Endings of files that may say where they lie; no other header is looked at twice."""
+ORDER = ("", "jitter", "cropped", "padded", "reoriented", "resampled")
+"""What may be done to a mask, from nothing to most."""
+ADVICE = "resample it{offer}"
+IMAGE = "the image's"
+NOTHING = Alignment()
+OFFER = " (--resample nearest does it)"
+
+
+class Misplaced(GridError):
+    """A mask that cannot be put where the others of its case lie."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A grid, and whose it is: ``rater A's``."""
+
+    grid: Grid
+    whose: str
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """A mask where it is wanted, and what was done to it."""
+
+    mask: Mask
+    done: Alignment = NOTHING
+
+
+@dataclass(frozen=True)
+class Move:
+    """What was done to one file of a case, or of several that are one mask."""
+
+    what: str
+    """``mask``, ``edit``, ``roi``, ``ranks``, ``prediction``, ``reference`` or ``training``."""
+    name: str
+    """Of the rater, algorithm or reference."""
+    done: Alignment
+
+
+def place(mask: Mask, target: Target, resample: str | None, name: str, advice: str = ADVICE) -> Placed:
+    """A mask on a grid; a refusal says how it differs and what to do."""
+    grid, onto = mask.grid, target.grid
+    able = can_resample(grid, onto)
+    differs = obstacle(grid, onto)
+    if differs and not (resample and able):
+        told = advice.replace("{offer}", OFFER if able else "")
+        raise Misplaced(f"{name} has {differs}, unlike {target.whose}; {told}")
+    try:
+        found = align(mask.array, grid, onto, resample)
+    except GridError as error:
+        more = "" if target.whose == IMAGE else ", or give images that hold all of it (--images)"
+        raise Misplaced(f"{name} has {error} ({target.whose}); correct the affine of one of them{more}") from None
+    return Placed(mask if found.array is mask.array else Mask(found.array, onto, mask.format), found.done)
+
+
+def combine_alignments(parts: Mapping[str, Alignment]) -> Alignment:
+    """Of structures in files of their own: the most that was done to any, and what to each."""
+    done = {label: one for label, one in parts.items() if one.how}
+    how = max((one.how for one in done.values()), key=ORDER.index, default="")
+    return Alignment(how, "; ".join(f"{label}: {one.detail}" for label, one in done.items()))
+
+
+def find_target(case: Case) -> Target | None:
+    """Where the masks are counted, by headers alone; None where none of them says where it lies.
+
+    The image's grid where a mask shares its lattice, or masks may be resampled. Else the smallest box on the first
+    rater's lattice that holds the masks of all who share it.
+    """
+    known = [(column, grid) for column, by_label in case.masks.items() for grid in _grids(by_label)]
+    if not known:
+        return None
+    image = _image(case)
+    grids = [grid for _, grid in known]
+    if image is not None and (
+        case.options.resample or any(lattice_steps(grid, image) for grid in dict.fromkeys(grids))
+    ):
+        return Target(image, IMAGE)
+    return Target(bounding_grid(grids[0], dict.fromkeys(grids[1:])), f"rater {known[0][0]}'s")
+
+
+def _image(case: Case) -> Grid | None:
+    return None if case.image is None else next(_grids({"": case.image}), None)
+
+
+def _grids(sources: Mapping[str, Any]) -> Iterator[Grid]:
+    """Of every source that says where it lies; what cannot be read is refused when it is read."""
+    for source in sources.values():
+        if isinstance(source, Location) and suffix_of(source.path.name) in PLACED:
+            try:
+                grid = probe(source)
+            except ManytruthsError:
+                continue
+            if grid.placed:
+                yield grid
+
+
+def find_moves(case: Case, target: Target | None, *, masks: bool = True, judged: bool = True) -> Iterator[Move]:
+    """What is done to the files of a case, by headers alone; ``judged``: also to predictions and given truths."""
+    if target is None:
+        return
+    for what, name, sources in _sources(case, masks, judged):
+        parts = {label: _plan_alignment(source, target.grid, case) for label, source in sources.items()}
+        done = combine_alignments(parts) if len(parts) > 1 else next(iter(parts.values()), NOTHING)
+        if done.how:
+            yield Move(what, name, done)
+
+
+def _sources(case: Case, masks: bool, judged: bool) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    kinds: list[tuple[str, Mapping[Any, Any]]] = [("mask", case.masks if masks else {}), ("ranks", case.ranks)]
+    kinds += [("roi", {} if case.roi is None else {"": case.roi})]
+    kinds += [("edit", {c: edit.source for c, edit in case.edits.items() if c not in case.masks})]
+    if judged:
+        kinds += [("prediction", case.predictions), ("reference", case.references), ("training", case.training)]
+    for what, by_column in kinds:
+        for column, source in by_column.items():
+            yield what, str(column), source if isinstance(source, Mapping) else {"": source}
+
+
+def _plan_alignment(source: object, onto: Grid, case: Case) -> Alignment:
+    for grid in _grids({"": source}):
+        try:
+            return plan_alignment(grid, onto, case.options.resample)
+        except GridError:
+            break
+    return NOTHING
+
+
+def is_resampled(case: Case, *, judged: bool = False) -> bool:
+    """Whether any mask of a case is resampled, by headers alone; ``judged``: or any prediction or given truth."""
+    if case.options.resample is None:
+        return False
+    try:
+        found = find_moves(case, find_target(case), judged=judged)
+        return any(move.done.how == "resampled" for move in found)
+    except GridError:
+        return False

@@ -1,0 +1,197 @@
+"""Everything that is wrong with a study, found in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+from ..core.columns import Column
+from ..core.errors import InputError, LabelError, ManytruthsError
+from ..core.tally import Tally
+from ..io import probe
+from ..shape.alignment import obstacle
+from ..shape.grid import Grid
+from .case import Case, Reading
+from .grids import IMAGE, Misplaced, Move, Placed, Target, find_moves, find_target
+from .mask_values import find_other_values_of_predictions, grey_references
+from .reading_log import unreadable_edits
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong (``error``) or worth knowing (``warning``)."""
+
+    severity: str
+    kind: str
+    message: str
+    case: str = ""
+    rater: str = ""
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a case holds: the items each rater marked (None where absent or unreadable), and its problems."""
+
+    grid: Grid | None
+    marked: dict[str, int | None]
+    tally: Tally | None
+    problems: tuple[Problem, ...]
+    moves: tuple[Move, ...] = ()
+    """What was done to files that lie on other grids."""
+
+
+def check_case(case: Case) -> Checked:
+    """Read everything of a case and list all that is wrong with it."""
+    problems: list[Problem] = []
+    masks, target = _masks(case, problems)
+    grid = None if target is None else target.grid
+    beside = [*_image(case, target), *_beside(case, grid)]
+    problems += beside
+    table = None
+    if grid is not None:
+        # what lies beside the masks is said already, and must not hide what is wrong with them
+        reading = Reading(_without(case, beside), {c: placed.mask.array for c, placed in masks.items()}, grid)
+        table = _table(reading, problems)
+        problems += [] if table is None else _other_values(reading, table)
+    marked = {str(c): _marked(table, c) for c in case.masks}
+    problems += [
+        Problem("warning", "empty", f"rater {c} marked nothing in case {case.name}", case.name, c)
+        for c, items in marked.items()
+        if items == 0
+    ]
+    moved = [Move("mask", str(c), placed.done) for c, placed in masks.items() if placed.done.how]
+    moved += find_moves(case, target, masks=False)
+    problems += [_resampled(case, move) for move in moved if move.done.how == "resampled"]
+    problems += [Problem("error", "edit", str(e), case.name, str(c)) for c, e in unreadable_edits(case)]
+    return Checked(grid, marked, table, tuple(problems), tuple(moved))
+
+
+def _resampled(case: Case, move: Move) -> Problem:
+    """What is only approximately where it was drawn."""
+    what = f"rater {move.name}'s mask" if move.what == "mask" else f"{move.what} {move.name}".rstrip()
+    return Problem(
+        "warning", "grid", f"case {case.name}: {what} is resampled, {move.done.detail}", case.name, move.name
+    )
+
+
+def _without(case: Case, said: list[Problem]) -> Case:
+    """The case without what cannot be used."""
+    errors = {(p.kind, p.rater) for p in said if p.severity == "error"}
+    return replace(
+        case,
+        roi=None if ("roi", "") in errors else case.roi,
+        predictions={c: s for c, s in case.predictions.items() if ("prediction", str(c)) not in errors},
+        references={c: s for c, s in case.references.items() if ("reference", str(c)) not in errors},
+    )
+
+
+def _masks(case: Case, problems: list[Problem]) -> tuple[dict[Column, Placed], Target | None]:
+    """Every mask that can be read and put where the others lie."""
+    found: dict[Column, Placed] = {}
+    try:
+        target = find_target(case)
+    except ManytruthsError as error:
+        problems.append(Problem("error", "grid", f"case {case.name}: {error}", case.name))
+        return found, None
+    for column in case.masks:
+        try:
+            found[column] = case.placed(column, target)
+        except ManytruthsError as error:
+            kind = "label" if isinstance(error, LabelError) else "grid" if isinstance(error, Misplaced) else "file"
+            problems.append(Problem("error", kind, str(error), case.name, str(column)))
+        else:
+            target = target or Target(found[column].mask.grid, f"rater {column}'s")
+    return found, target if found else None
+
+
+def _beside(case: Case, grid: Grid | None) -> Iterator[Problem]:
+    """Region, ranks and predictions: there, readable, on the masks' grid."""
+    checks: list[tuple[str, str, Callable[[], object]]] = [("roi", "", partial(case.region, grid))]
+    checks += [("ranks", str(c), partial(case.rank_map, c, grid)) for c in case.ranks]
+    look = case.response if case.options.grey else case.prediction
+    checks += [("prediction", str(c), partial(look, c, grid)) for c in case.predictions]
+    checks += [("prediction", str(c), partial(case.training_area, c, grid)) for c in case.predictions]
+    checks += [("reference", str(c), partial(case.reference, c, grid)) for c in case.references]
+    for column in case.masks if case.options.ranks else ():
+        if column not in case.ranks:
+            message = f"case {case.name}: rater {column} has no rank map: the ranking heatmap is the others'"
+            yield Problem("warning", "ranks", message, case.name, str(column))
+    for kind, gone in (("prediction", case.missing), ("reference", case.missing_references)):
+        for column in gone:
+            yield Problem("warning", kind, f"case {case.name}: there is no {kind} of {column}", case.name, str(column))
+    failed = set()
+    for kind, who, check in checks:
+        try:
+            check()
+        except InputError as error:
+            failed.add(kind)
+            yield Problem("error", kind, str(error), case.name, who)
+    if case.ranks and grid is not None and "ranks" not in failed:
+        try:
+            case.rank_tally(grid)
+        except InputError as error:
+            yield Problem("error", "ranks", str(error), case.name)
+
+
+def _image(case: Case, target: Target | None) -> Iterator[Problem]:
+    """Without its image a case can still be analysed."""
+    if case.image is None:
+        return
+    try:
+        found = probe(case.image)
+    except ManytruthsError as error:
+        yield Problem("warning", "image", f"case {case.name}: image {error}", case.name)
+        return
+    if target is None or target.whose == IMAGE:
+        return
+    differs = found.difference(target.grid) if found.shape != target.grid.shape else ""
+    if found.placed and target.grid.placed:
+        differs = obstacle(found, target.grid)
+    if differs:
+        told = f"{case.image} has {differs}, unlike the masks; resample it"
+        yield Problem("warning", "image", f"case {case.name}: image {told}", case.name)
+
+
+def _table(reading: Reading, problems: list[Problem], region: str | None = None) -> Tally | None:
+    """The case's table; where masks hold no labels, who and which values."""
+    case = reading.case
+    try:
+        return reading.tally(region)
+    except LabelError as error:
+        problems += list(_labels(case, reading)) or [Problem("error", "label", str(error), case.name)]
+    except ManytruthsError as error:
+        problems.append(Problem("error", "region", str(error), case.name))
+    return None
+
+
+def _other_values(reading: Reading, table: Tally) -> list[Problem]:
+    """Predictions and given truths that ``evaluate`` refuses for their values, anywhere in the image."""
+    case, found = reading.case, list[Problem]()
+    if not (case.predictions or case.references):
+        return found
+    whole = table if table.region == "whole" else _table(reading, found, "whole")
+    if whole is None:
+        return found
+    given = {c: case.reference(c, reading.grid) for c in case.references}
+    predicted = () if case.options.grey else find_other_values_of_predictions(case, whole)
+    for wrong in (*predicted, *grey_references(case, whole, given)):
+        kind = "prediction" if wrong.column.role == "algorithm" else "reference"
+        found.append(Problem("error", kind, str(wrong.error), case.name, str(wrong.column)))
+    return found
+
+
+def _labels(case: Case, reading: Reading) -> Iterator[Problem]:
+    """What is wrong with each rater's labels: together, the first one hides the others."""
+    for column, array in reading.masks.items():
+        try:
+            Reading(replace(case, absent=(), predictions={}), {column: array}, reading.grid).tally("whole")
+        except LabelError as error:
+            yield Problem("error", "label", str(error), case.name, str(column))
+
+
+def _marked(table: Tally | None, column: Column) -> int | None:
+    if table is None or column not in table.columns:
+        return None
+    codes = table.patterns[:, table.columns.index(column)]
+    return int(sum(table.counts[codes == code].sum() for code in table.labels.marks))

@@ -1,0 +1,419 @@
+"""The reading log (``reads.csv``): who read which case, how far they got, and from which mask they started.
+
+Readings that started from another one are edits: pre-labelled by a model, or corrected by one rater and then by the
+next. They are kept apart from agreement and consensus unless the study says otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from typing import TypeVar
+
+from ..core.columns import Column
+from ..core.errors import ManytruthsError, StudyError
+from ..core.tally import Tally
+from ..io import Location, TemplateMatch
+from ..io.tables import read_rows
+from ..io.template import Complain
+from .case import Case, Source
+from .case_names import closest_name
+from .mask_values import about, refuse_two_values
+from .options import merged
+
+T = TypeVar("T")
+
+STATUSES = ("done", "empty", "unread", "unfinished")
+"""Marked; opened and left without a mark; never opened; begun."""
+
+Place = tuple[str, str]
+"""The subject (empty where the masks name none) and the case."""
+
+Masks = Mapping[Column, Mapping[str, Source]]
+
+
+@dataclass(frozen=True)
+class LogEntry:
+    """A row of the register: one rater's look at one case."""
+
+    line: int
+    place: Place
+    column: Column
+    status: str = "done"
+    based_on: str = ""
+    """As it is written: a rater, or rater/session."""
+    parent: Column | None = None
+    """Whose read of the same case that is."""
+
+    @property
+    def case(self) -> str:
+        """The case, with its subject where there is one."""
+        return "/".join(part for part in self.place if part)
+
+    def __str__(self) -> str:
+        return f"rater {self.column} of case {self.case}"
+
+
+Reads = Mapping[Place, Mapping[Column, LogEntry]]
+
+
+@dataclass(frozen=True)
+class Names:
+    """How the files spell what a register names; what they do not have stays as it is written."""
+
+    place: Callable[[str], Place]
+    rater: Callable[[str], str]
+    session: Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class ReadingLog:
+    """What is known of every read; without a file, nothing is."""
+
+    path: str = ""
+    reads: Reads = field(default_factory=dict)
+    masks: Mapping[Place, Masks] = field(default_factory=dict)
+    """Every mask that there is, also those that are left out of the study; none of raters who are left out."""
+    excluded: frozenset[str] = frozenset()
+    """Raters who are left out of the study."""
+
+    @classmethod
+    def read(cls, path: str, found: Sequence[TemplateMatch], fields: Sequence[str], complain: Complain) -> ReadingLog:
+        """The register of some files, whose template has these ``fields``."""
+        masks = _by_place(found)
+        reads = read_log_entries(path, _names(found, "subject" in fields), complain)
+        if "session" not in fields and any(column.session for here in reads.values() for column in here):
+            raise StudyError(
+                f"{path}: names sessions, but the masks' template has no {{session}}; put it where the session stands "
+                "in the path, or leave that column empty"
+            )
+        return cls(path, reads, masks)
+
+    def completed(
+        self,
+        found: Sequence[TemplateMatch],
+        image: Callable[[Place], Location | None],
+        complain: Complain,
+        excluded: Iterable[str] = (),
+    ) -> ReadingLog:
+        """With an empty mask for every read that left nothing; ``complain`` gets what contradicts the files.
+
+        Reads of ``excluded`` raters have no masks here; those that started from them are edits all the same.
+        """
+        gone = {compose_name(name) for name in excluded}
+        raters = {one.fields["rater"] for one in found}
+        masks = {place: dict(here) for place, here in self.masks.items()}
+        for read in (read for here in self.reads.values() for read in here.values()):
+            if compose_name(read.column.name) in gone:
+                continue
+            try:
+                here = masks.get(read.place, {})
+                if self._is_blank(read, here, raters):
+                    blank = _blank(read, here, image(read.place))
+                    masks.setdefault(read.place, {})[read.column] = {"": blank}
+            except StudyError as error:
+                complain(StudyError(f"{self.path}, line {read.line}: {error}"))
+        self._check_rows(complain)
+        return replace(self, masks=masks, excluded=frozenset(gone))
+
+    def _is_blank(self, read: LogEntry, here: Masks, raters: Iterable[str]) -> bool:
+        """Whether a read left nothing, not even a file; refused where one should, or should not, be there."""
+        if read.column in here:
+            if read.status == "unread":
+                raise StudyError(f"{read} is unread, but has a mask; correct the status, or remove the mask")
+            return False
+        if read.status == "done":
+            raise StudyError(f"{read} is done, but has no mask; {self._hint(read, raters)}")
+        if read.status == "empty" and read.column.name not in raters:
+            raise StudyError(f"{read} is empty, and he has no mask of any case; {self._hint(read, raters)}")
+        return read.status == "empty"
+
+    def _hint(self, read: LogEntry, raters: Iterable[str]) -> str:
+        """What may be meant."""
+        cases = {"/".join(filter(None, place)): None for place in self.masks}
+        if read.place not in self.masks and (close := closest_name(read.case, list(cases))):
+            return f"did you mean case {close!r}?"
+        if close := closest_name(read.column.name, sorted(raters)):
+            return f"did you mean rater {close!r}?" if close != read.column.name else "save it, or correct the status"
+        return f"masks are of {', '.join(sorted(raters))}: correct the name, or save the mask"
+
+    def _check_rows(self, complain: Complain) -> None:
+        """Refuse a mask of which nothing is known beside masks of which something is."""
+        for place, here in self.reads.items():
+            silent = [str(column) for column in self.masks.get(place, ()) if column not in here]
+            if silent:
+                case = next(iter(here.values())).case
+                problem = f"{self.path}: case {case} has masks of {', '.join(silent)}, of whom there is no row; add it"
+                complain(StudyError(f"{problem}: an edit that nobody knows of makes agreement look better than it is"))
+
+    def blanks(self) -> list[TemplateMatch]:
+        """The empty masks that no file stands for, as if they had been found."""
+        return [
+            TemplateMatch(source, _fields(place, column))
+            for place, here in self.masks.items()
+            for column, by_label in here.items()
+            for source in by_label.values()
+            if isinstance(source, Location) and source.blank
+        ]
+
+    def sorted(self, place: Place, masks: Masks, *, keep: bool) -> SortedMasks:
+        """The masks of a case that count, its edits (which count where they are kept), and what is unfinished."""
+        reads, found = self.reads.get(place, {}), SortedMasks({}, {})
+        # empty masks that no file stands for were found last
+        for column, source in sorted(masks.items(), key=lambda item: item[0].order) if self.path else masks.items():
+            read = reads.get(column)
+            if read is not None and read.status in ("unread", "unfinished"):
+                found = replace(found, unfinished=(*found.unfinished, column))
+                continue
+            if read is not None and read.parent is not None:
+                origin = self.masks[place].get(read.parent)
+                found.edits[column] = Edit(source, read.parent, origin, count_steps(reads, column))
+            if column not in found.edits or keep:
+                found.masks[column] = source
+        return found
+
+    def statuses(self, place: Place) -> dict[Column, str]:
+        """What the register says of each read of a case."""
+        reads = self.reads.get(place, {}).items()
+        return {column: read.status for column, read in reads if compose_name(column.name) not in self.excluded}
+
+    def cases(self) -> list[str]:
+        """Every case that it names, as ``cases.csv`` may name it."""
+        return [name for subject, case in self.reads for name in (case, f"{subject}/{case}")]
+
+
+@dataclass(frozen=True)
+class SortedMasks:
+    """The masks of a case by what they are."""
+
+    masks: dict[Column, Mapping[str, Source]]
+    edits: dict[Column, Edit]
+    unfinished: tuple[Column, ...] = ()
+
+    @property
+    def why(self) -> str:
+        """Why what does not count does not."""
+        told = [f"the read of {column} is an edit of {edit.parent}'s" for column, edit in self.edits.items()]
+        return " and ".join([*told, *(f"the read of {column} is not finished" for column in self.unfinished)])
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A read that started from another's mask of the same case."""
+
+    source: Mapping[str, Source]
+    parent: Column
+    origin: Mapping[str, Source] | None
+    """The parent's mask, wherever else it is left out; None where there is no file of it."""
+    step: int
+    """1 where the parent started from nothing, 2 where the parent is an edit of such a read, …"""
+
+
+def edit_tally(case: Case, column: Column, region: str | None = None) -> Tally | None:
+    """The table of an edit and what it started from; None where that was not kept."""
+    edit = case.edits[column]
+    if edit.origin is None:
+        return None
+    with about(f"edit of {edit.parent} by {column}"):
+        table = _only_edit(case, column, edit.origin).read().tally(region, judged=False)
+        if case.options.labels is None:
+            refuse_two_values(table, f"case {case.name}: ")
+    return table.pair(edit.parent, column)
+
+
+def _only_edit(case: Case, column: Column, origin: Mapping[str, Source]) -> Case:
+    """The case as if nobody but these two had seen it."""
+    edit = case.edits[column]
+    masks = {edit.parent: origin, column: edit.source}
+    named = merged(case.options, exchangeable=False)
+    return replace(case, masks=masks, absent=(), options=named, ranks={}, predictions={}, references={}, edits={})
+
+
+def unreadable_edits(case: Case) -> Iterator[tuple[Column, ManytruthsError]]:
+    """Edits that cannot be compared with what they started from, and why."""
+    for column in case.edits:
+        try:
+            edit_tally(case, column)
+        except ManytruthsError as error:
+            yield column, error
+
+
+def read_log_entries(path: str, names: Names, complain: Complain) -> Reads:
+    """The reads of every case; ``complain`` gets everything that is wrong with a row, which is then not believed."""
+    reads: dict[Place, dict[Column, LogEntry]] = {}
+    for line, row in read_rows(path, ("case", "rater"), lambda error: complain(StudyError(str(error)))):
+        try:
+            read = _read(line, row, names)
+            first = reads.setdefault(read.place, {}).setdefault(read.column, read)
+            if first is not read:
+                raise StudyError(f"{read} is there twice, first in line {first.line}; remove one, or name sessions")
+        except StudyError as error:
+            complain(StudyError(f"{path}, line {line}: {error}"))
+    return {place: _linked(path, here, complain) for place, here in reads.items()}
+
+
+def _read(line: int, row: Mapping[str, str], names: Names) -> LogEntry:
+    for key in ("case", "rater"):
+        if not row[key]:
+            raise StudyError(f"{key} is empty; name it as the masks do")
+    column = Column(names.rater(row["rater"]), "rater", names.session(row.get("session", "")))
+    _check_seconds(row.get("seconds", ""))
+    return LogEntry(line, names.place(row["case"]), column, _status(row.get("status", "")), row.get("based_on", ""))
+
+
+def _status(text: str) -> str:
+    status = text.casefold() or "done"
+    if status not in STATUSES:
+        hint = "".join(f"; did you mean {close}?" for close in get_close_matches(status, STATUSES, 1))
+        raise StudyError(f"status is {text!r}; it must be one of {', '.join(STATUSES)}{hint}")
+    return status
+
+
+def _check_seconds(text: str) -> None:
+    try:
+        fine = not text or 0 <= float(text) < math.inf
+    except ValueError:
+        fine = False
+    if not fine:
+        raise StudyError(f"seconds is {text!r}; it is a number, not negative, or empty where it is not known")
+
+
+def _linked(path: str, here: Mapping[Column, LogEntry], complain: Complain) -> dict[Column, LogEntry]:
+    """The reads of a case with their parents; a link that cannot be believed is told, and cut."""
+    parents: dict[Column, Column] = {}
+    for column, read in here.items():
+        try:
+            if read.based_on:
+                parents[column] = _parent(read, here)
+        except StudyError as error:
+            complain(StudyError(f"{path}, line {read.line}: {error}"))
+    for cycle in find_cycles(parents):
+        first = here[cycle[0]]
+        way = " → ".join(map(name_reading, (*cycle, cycle[0])))
+        problem = f"case {first.case}: reads are based on each other: {way}; one of them must have been the first"
+        complain(StudyError(f"{path}, line {first.line}: {problem}"))
+        for column in cycle:
+            del parents[column]
+    return {column: replace(read, parent=parents.get(column)) for column, read in here.items()}
+
+
+def _parent(read: LogEntry, here: Mapping[Column, LogEntry]) -> Column:
+    wanted = compose_name(read.based_on)
+    fitting = [column for column in here if wanted in (compose_name(column.name), compose_name(name_reading(column)))]
+    exact = [column for column in fitting if wanted == compose_name(name_reading(column))]
+    if len(exact or fitting) > 1:
+        each = ", ".join(map(name_reading, fitting))
+        raise StudyError(f"{read} is based on {read.based_on!r}, who read it more than once; write one of {each}")
+    for column in exact or fitting:
+        if here[column].status == "unread":
+            raise StudyError(
+                f"{read} is based on {read.based_on!r}, which is unread, so that nothing can start from it"
+            )
+        return column
+    known = [name_reading(column) for column in here if column != read.column]
+    close = closest_name(read.based_on, known) or "".join(get_close_matches(read.based_on, known, 1))
+    hint = f"did you mean {close!r}?" if close else f"reads of it are of {', '.join(known) or 'nobody else'}"
+    raise StudyError(f"{read} is based on {read.based_on!r}, of which there is no read; {hint}")
+
+
+def _by_place(found: Iterable[TemplateMatch]) -> dict[Place, dict[Column, dict[str, Source]]]:
+    masks: dict[Place, dict[Column, dict[str, Source]]] = {}
+    for one in found:
+        f = one.fields
+        column = Column(f["rater"], "rater", f.get("session", ""))
+        masks.setdefault(place_of(f), {}).setdefault(column, {})[f.get("label", "")] = one.location
+    return masks
+
+
+def place_of(fields: Mapping[str, str]) -> Place:
+    """Where a register finds a case."""
+    return fields.get("subject", ""), fields["case"]
+
+
+def _fields(place: Place, column: Column) -> dict[str, str]:
+    given = {"subject": place[0], "case": place[1], "rater": column.name, "session": column.session}
+    return {name: value for name, value in given.items() if value}
+
+
+def _blank(read: LogEntry, here: Masks, image: Location | None) -> Location:
+    """An empty mask of the size of another's, or of the image."""
+    files = [one for by_label in here.values() for one in by_label.values() if isinstance(one, Location)]
+    if files:
+        return replace(files[0], blank=files[0].blank or "mask")
+    if image is None or not image.path.is_file():
+        raise StudyError(
+            f"{read} is empty, and nobody has a mask of that case to say how large it is; "
+            f"{'give its image (--images)' if image is None else f'there is no image {image} either'}"
+        )
+    return replace(image, blank="image")
+
+
+def _names(found: Sequence[TemplateMatch], subjects: bool) -> Names:
+    places = {place_of(one.fields): None for one in found}
+    full = {compose_name("/".join(one)): one for one in places}
+    cases: dict[str, list[Place]] = {}
+    for one in places:
+        cases.setdefault(compose_name(one[1]), []).append(one)
+
+    def place(text: str) -> Place:
+        if compose_name(text) in full:
+            return full[compose_name(text)]
+        several = cases.get(compose_name(text), [])
+        if len(several) > 1:
+            raise StudyError(f"case {text!r} is there of several subjects; write {several[0][0]}/{text} or the like")
+        if several:
+            return several[0]
+        head, _, tail = compose_name(text).rpartition("/") if subjects else ("", "", compose_name(text))
+        return head, tail
+
+    raters, sessions = (_spelt(one.fields.get(key, "") for one in found) for key in ("rater", "session"))
+    return Names(place, raters, sessions)
+
+
+def _spelt(names: Iterable[str]) -> Callable[[str], str]:
+    """A name as the files spell it."""
+    known = {compose_name(name): name for name in names}
+    return lambda text: known.get(compose_name(text), text)
+
+
+def compose_name(text: str) -> str:
+    """One spelling of a name: ü may be one letter, or u with two dots."""
+    return unicodedata.normalize("NFC", text)
+
+
+def name_reading(column: Column) -> str:
+    """As ``based_on`` names a read.
+
+    >>> name_reading(Column("anna", "rater", "2")), name_reading(Column("ben"))
+    ('anna/2', 'ben')
+    """
+    return f"{column.name}/{column.session}" if column.session else column.name
+
+
+def find_cycles(parents: Mapping[T, T]) -> Iterator[list[T]]:
+    """Every way from child to parent that comes back to where it started, once.
+
+    >>> list(find_cycles({"A": "B", "B": "C", "C": "B", "D": "E"}))
+    [['B', 'C']]
+    """
+    seen: set[T] = set()
+    for start in list(parents):
+        way, at = dict[T, None](), start
+        while at in parents and at not in seen:
+            seen.add(at)
+            way[at] = None
+            at = parents[at]
+        if at in way:
+            steps = list(way)
+            yield steps[steps.index(at) :]
+
+
+def count_steps(reads: Mapping[Column, LogEntry], column: Column) -> int:
+    """How many edits lie between a read and the one that started from nothing."""
+    count, at = 0, reads[column].parent
+    while at is not None:
+        count, at = count + 1, reads[at].parent
+    return count

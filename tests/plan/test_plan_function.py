@@ -1,0 +1,64 @@
+"""``mt.plan`` as a function: the numbers and files of the command."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import manytruths as mt
+from manytruths.cli import status
+
+
+def without_run(folder):
+    paths = [path for path in folder.rglob("*") if path.is_file() and path.name != "run.json"]
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
+
+
+def test_the_files_of_the_command(tmp_path):
+    options = [
+        "--wanted",
+        "0.95",
+        "--rater-accuracy",
+        "0.8,0.9",
+        "--correlation",
+        "0.2",
+        "--kappa",
+        "0.6",
+        "--prevalence",
+        "0.3",
+        "--width",
+        "0.2",
+    ]
+    assert status(["plan", *options, "--out", str(tmp_path / "a"), "--quiet"]) == 0
+    result = mt.plan(
+        wanted=0.95, rater_accuracy=[0.8, 0.9], correlation=0.2, kappa=0.6, prevalence=0.3, width=0.2,
+        out=tmp_path / "b",
+    )  # fmt: skip
+    assert without_run(tmp_path / "a") == without_run(tmp_path / "b")
+    assert result.tables["plan"].to_frame()["topic"].unique().tolist() == ["majority", "kappa"]
+    assert repr(result) == "<Plan: 2 questions (majority, kappa); tables: plan>"
+    assert {"majority", "kappa-cases"} <= set(result.charts)
+    assert "beta" in result._repr_html_().lower()
+
+
+def test_a_pilot_is_ratings_or_a_study(tmp_path):
+    random = np.random.default_rng(1)
+    ratings = mt.Ratings.of(random.integers(0, 2, (30, 3)), reference=random.integers(0, 2, 30))
+    assert mt.plan(pilot=ratings, resamples=20).table.find("best_raters", topic="pilot").value == 1
+    masks = {f"p{i}": {rater: random.integers(0, 2, (6, 6)) for rater in "ABC"} for i in range(3)}
+    study = mt.Study.from_arrays(masks)
+    assert [topic.name for topic in mt.plan(pilot=study, resamples=20).topics] == ["pilot"]
+
+
+def test_arguments_that_do_not_apply_are_refused():
+    ratings = mt.Ratings.of([[0, 1], [1, 1]])
+    for options, text in (
+        ({}, "nothing is asked"),
+        ({"cut": 3, "kappa": 0.5}, "--cut says how to read a pilot"),
+        ({"pilot": ratings, "reference_column": "truth"}, "--reference-column says how to read a table"),
+        ({"agreement": 0.8, "cost_rater": 3}, "--cost-rater needs --pilot"),
+        ({"rater_accuracy": 0.8, "n_labels": 1}, "n_labels is at least 2"),
+        ({"rater_accuracy": 0.8, "max_raters": 100}, "max_raters, the largest panel to compute"),
+    ):
+        with pytest.raises(mt.CallError, match=text):
+            mt.plan(**options)
