@@ -14,7 +14,7 @@ import pytest
 from hypothesis import strategies as st
 
 from manytruths.core.errors import InputError, ManytruthsError
-from manytruths.exchange.outlines import Bitmap, Ellipse, Polygon, United, Whole
+from manytruths.exchange.outlines import Bitmap, Ellipse, Polygon, UnitedOutline, Whole
 from manytruths.exchange.readings import Mark, Reading
 from manytruths.shape.grid import Grid
 
@@ -31,7 +31,9 @@ outlines = st.one_of(
     st.builds(Ellipse, *(st.floats(-3, 26),) * 2, *(st.floats(0.2, 20),) * 2, st.floats(-400, 400)),
     st.builds(Bitmap, st.integers(-3, 15), st.integers(-3, 20), masks),
     st.builds(lambda fill: Whole(np.full(SHAPE, fill)), st.booleans()),
-    st.builds(lambda many: United(tuple(Polygon.of([ring]) for ring in many)), st.lists(rings, min_size=2, max_size=3)),
+    st.builds(
+        lambda many: UnitedOutline(tuple(Polygon.of([ring]) for ring in many)), st.lists(rings, min_size=2, max_size=3)
+    ),
 )
 labels = st.sampled_from(["lesion", "vessel wall", "größte Läsion", "病変", '<"&\\>'])
 notes = st.dictionaries(st.sampled_from(["sure", "ünsicher"]), st.sampled_from(["yes", "ja, sehr", "病"]), max_size=2)

@@ -271,17 +271,17 @@ def truth_twice(folder):
     return ["--truth", "staple,staple"]
 
 
-@mistake("--threshold is for grey predictions", "--grey", status=2)
+@mistake("--threshold is for probability maps", "--grey", status=2)
 def threshold_of_masks(folder):
     return ["--threshold", "0.5"]
 
 
-@mistake("--skew is for grey predictions", status=2)
+@mistake("--skew is for probability maps", status=2)
 def skew_of_masks(folder):
     return ["--skew", "0.1,0.5"]
 
 
-@mistake("--limits is for grey predictions", status=2)
+@mistake("--limits is for probability maps", status=2)
 def limits_of_masks(folder):
     return ["--limits", "0,255"]
 
@@ -377,7 +377,7 @@ def test_no_predictions_asked_for(capsys, tmp_path):
     write_study(tmp_path)
     done = run(capsys, "evaluate", tmp_path / "masks/{rater}/{case}.png", "--out", tmp_path / "out")
     assert done.status == 2
-    assert "evaluate wants --predictions" in done.line
+    assert "evaluate needs predictions" in done.line
 
 
 def test_what_an_earlier_run_left_stays_when_one_fails(capsys, tmp_path):
@@ -414,9 +414,9 @@ def test_missing_predictions_are_counted(more, capsys, tmp_path):
     (tmp_path / "pred/x/p2.png").unlink()
     area = "pbar_area" if more else "dice"
     said, worst = judged(capsys, tmp_path, *more)
-    assert "x has no prediction of 1 of 3 cases (p2): they count as the worst" in said
+    assert "x has no prediction of 1 of 3 cases (p2): they get the worst score" in said
     said, left = judged(capsys, tmp_path, *more, "--missing", "exclude")
-    assert "x has no prediction of 1 of 3 cases (p2): means and rankings leave these cases out" in said
+    assert "x has no prediction of 1 of 3 cases (p2): means and rankings exclude these cases" in said
     for found, n in ((worst, "3"), (left, "2")):
         rows = [r for r in found["scores"] if (r["scope"], r["against"], r["statistic"]) == ("mean", "A", area)]
         assert {r["algorithm"]: r["n"] for r in rows} == {"x": n, "y": n}
@@ -498,7 +498,7 @@ def test_a_constant_response(capsys, tmp_path):
     for case in CASES:
         write_png(tmp_path / f"pred/x/{case}.png", EMPTY + 7)
     said, found = judged(capsys, tmp_path, *GREY)
-    assert "x: the response is 7 everywhere, so that no threshold tells anything (p1, p2, p3)" in said
+    assert "x: the response is 7 everywhere, so that no threshold separates anything (p1, p2, p3)" in said
     assert value(found["scores"], "roc_area", "pooled", algorithm="x", against="A") == 0.5
     rows = [r for r in found["correlations"] if (r["scope"], r["algorithm"], r["statistic"]) == ("pooled", "x", "cco")]
     assert rows[0]["value"] == "nan"
@@ -509,7 +509,7 @@ def test_a_copy_of_a_rater(capsys, tmp_path):
     for y, case in enumerate(CASES):
         write_png(tmp_path / f"pred/x/{case}.png", disc(x=1, y=y, radius=6.5))
     said, _ = judged(capsys, tmp_path)
-    assert "x is identical to rater B in 3 of 3 cases (p1, p2, p3): it will look too good" in said
+    assert "x is identical to rater B in 3 of 3 cases (p1, p2, p3): its scores are too good" in said
     assert "identical to rater A" not in said
 
 
@@ -518,7 +518,7 @@ def test_no_positives_in_a_truth(capsys, tmp_path):
     for case in CASES[:2]:
         write_png(tmp_path / f"masks/A/{case}.png", EMPTY)
     said, found = judged(capsys, tmp_path)
-    assert "A has nothing marked in 2 cases (p1, p2): what is then undefined is left out, and counted" in said
+    assert "A has nothing marked in 2 cases (p1, p2): scores that are then undefined are left out, and counted" in said
     row = next(r for r in found["scores"] if (r["scope"], r["against"], r["statistic"]) == ("mean", "A", "sensitivity"))
     assert (row["n"], row["n_undefined"]) == ("1", "2")
     said, found = judged(capsys, tmp_path, *GREY)
@@ -547,7 +547,7 @@ def test_an_area_that_covers_everything(more, capsys, tmp_path):
     write_study(tmp_path)
     write_png(tmp_path / "seen/x/p2.png", EMPTY + 1)
     said, found = judged(capsys, tmp_path, *more, "--exclude", tmp_path / "seen/{algorithm}/{case}.png")
-    assert "all that counts is excluded" in said
+    assert "everything that counts is excluded" in said
     assert "(p2)" in said
     metric = "pbar_area" if more else "dice"
     rows = {(r["scope"], r["case"], r["algorithm"]): r for r in found["scores"]
@@ -634,7 +634,7 @@ def test_the_same_prediction_twice(capsys, tmp_path):
     for case in CASES:
         (tmp_path / f"pred/y/{case}.png").write_bytes((tmp_path / f"pred/x/{case}.png").read_bytes())
     said, found = judged(capsys, tmp_path)
-    assert "x and y are equal under every truth" in said
+    assert "x and y are equal under every reference standard" in said
     assert {r["rank"] for r in found["rankings"]} == {"1"}
     assert {r["order"] for r in found["orders"]} == {"x = y"}
 
@@ -683,7 +683,7 @@ def test_two_raters_and_an_absent_one(capsys, tmp_path):
     for more in ((), GREY):
         said, found = judged(capsys, tmp_path, *more)
         assert {r["case"] for r in found["scores"] if r["scope"] == "case"} == set(CASES)
-        assert ("2 raters make no human range" in said) == (not more)
+        assert ("2 raters are too few for a human range" in said) == (not more)
 
 
 def test_default_prevalences_are_those_of_the_region(capsys, tmp_path):

@@ -113,7 +113,7 @@ def test_values_that_are_no_mask(honest: Path) -> None:
 def test_names_that_are_none_of_bids(honest: Path, name: str) -> None:
     path = honest.with_name(name)
     path.write_bytes(honest.read_bytes())
-    assert "is no name of BIDS" in refused(path)
+    assert "is not a BIDS name" in refused(path)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from pycocotools import mask as peer
 from json_exports import refused
 from manytruths.core.errors import CallError, InputError
 from manytruths.exchange.coco import read_coco
-from manytruths.exchange.outlines import United, WholeRuns
+from manytruths.exchange.outlines import RunLengthMask, UnitedOutline
 from manytruths.exchange.reading_set import combine_readings
 from manytruths.exchange.readings import ImportOptions
 
@@ -110,7 +110,7 @@ def test_run_lengths(tmp_path, packed, share):
     mask = RNG.random((12, 20)) < share
     path = written(tmp_path, annotation(segmentation=runs(mask, packed)))
     found = read_coco(path)[0]
-    assert isinstance(found.marks[0].outline, WholeRuns)
+    assert isinstance(found.marks[0].outline, RunLengthMask)
     assert (found.structures()["lesion"] == mask).all()
 
 
@@ -127,7 +127,7 @@ def test_packed_run_lengths_that_python_wrote_as_bytes(tmp_path):
 def test_rings_are_parts_and_never_holes(tmp_path):
     inner = [3, 3, 5, 3, 5, 5, 3, 5]
     found = read_coco(written(tmp_path, annotation(segmentation=[*SQUARE, inner])))[0]
-    assert isinstance(found.marks[0].outline, United)
+    assert isinstance(found.marks[0].outline, UnitedOutline)
     assert found.structures()["lesion"].sum() == 24
 
 

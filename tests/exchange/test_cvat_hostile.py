@@ -52,7 +52,7 @@ def mask(rle: str, left: str = "0", top: str = "0", width: str = "3", height: st
         (polygon("1,1;2,inf;3,3"), "not finite"),
         (polygon("1,1;2,1e308;3,3"), "not finite"),
         (polygon("1,1;2;3,3"), "one of its points is '2'"),
-        (polygon("1,1;2,x;3,3"), "no number"),
+        (polygon("1,1;2,x;3,3"), "not a number"),
         (polygon("1,1,1;2,2,2;3,3,3"), "not x,y"),
         (polygon(""), "one of its points is ''"),
         (polygon(";".join(["1,2"] * 1_000_000)), "1000000 points"),
@@ -67,9 +67,9 @@ def mask(rle: str, left: str = "0", top: str = "0", width: str = "3", height: st
         (mask("-1, 10"), "a run of -1"),
         (mask("0, 99999999999999999999999"), "a run of"),
         (mask(", ".join(["1"] * 50_000)), "hold more pixels"),
-        (mask("1.5, 7.5"), "no whole numbers"),
-        (mask(""), "no whole numbers"),
-        (mask("4, 5,"), "no whole numbers"),
+        (mask("1.5, 7.5"), "not whole numbers"),
+        (mask(""), "not whole numbers"),
+        (mask("4, 5,"), "not whole numbers"),
         (mask("3600000000", width="60000", height="60000"), "60000 × 60000 pixels and the image 20 × 16"),
         (mask("0", width="0", height="3"), "0 × 3"),
         (mask("9", left="nan"), "left is 'nan'"),
@@ -171,7 +171,7 @@ def test_archives_that_unpack_block_by_block_are_refused(tmp_path):
     path = tmp_path / "a.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_BZIP2) as archive:
         archive.writestr("annotations.xml", "<annotations/>")
-    refused(path, "packed in a way that no tool uses")
+    refused(path, "compressed by an unsupported method")
 
 
 def test_an_archive_with_a_password(tmp_path):
@@ -257,7 +257,7 @@ def test_a_zip_that_lies_about_its_size(tmp_path, monkeypatch):
     path = tmp_path / "a.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("annotations.xml", "<annotations>" + " " * 5000)
-    refused(path, "unpacks to more than any honest file")
+    refused(path, "unpacks to more than an export can hold")
 
 
 # -- what is drawn -----------------------------------------------------------------------------------

@@ -258,10 +258,10 @@ MARK = Mark("a", box(1, 1, 3, 3))
     [
         ([Reading("p.png", "anna", Grid((3, 4, 5)), (MARK,))], "has 3 axes"),
         ([Reading("p.png", "anna", Grid(SIZE), (MARK,))] * 2, "is there twice for anna"),
-        ([Reading("p.png", "anna", Grid(SIZE), (Mark("a\x01", MARK.outline),))], "no XML file can"),
-        ([Reading("p.png", "anna", Grid(SIZE), (Mark("a\ud800", MARK.outline),))], "no XML file can"),
+        ([Reading("p.png", "anna", Grid(SIZE), (Mark("a\x01", MARK.outline),))], "characters that XML cannot hold"),
+        ([Reading("p.png", "anna", Grid(SIZE), (Mark("a\ud800", MARK.outline),))], "characters that XML cannot hold"),
         ([Reading("p.png", "anna", Grid(SIZE), (Mark(" ", MARK.outline),))], "without a label"),
-        ([Reading("p.png", "anna", Grid(SIZE), (Mark("a", MARK.outline, attributes={"Rank": "x"}),))], "is no rank"),
+        ([Reading("p.png", "anna", Grid(SIZE), (Mark("a", MARK.outline, attributes={"Rank": "x"}),))], "is not a rank"),
     ],
 )
 def test_what_cvat_cannot_hold_is_refused_before_anything_is_written(tmp_path, reads, said):

@@ -207,7 +207,7 @@ def test_an_image_without_a_place(tmp_path):
     [
         ({"status": "unread"}, InputError, "has not read"),
         ({"rater": "a^b"}, LabelError, "holds \\^"),
-        ({"rater": "x" * 64}, LabelError, "up to 63 signs"),
+        ({"rater": "x" * 64}, LabelError, "up to 63 characters"),
         ({"marks": (Mark("a\\b", Whole(np.zeros((COLUMNS, ROWS, SLICES), bool))),)}, LabelError, "without"),
         ({"grid": Grid((COLUMNS, ROWS, SLICES), affine=np.eye(4).tolist())}, GridError, "no series that lies where"),
     ],

@@ -8,9 +8,16 @@ import pytest
 
 from manytruths.core.errors import CallError, FormatError, InputError
 from manytruths.exchange import documents
-from manytruths.exchange.documents import about, archive_or_file, copy_picture, elements, image_grid, json_of
+from manytruths.exchange.documents import (
+    copy_picture,
+    error_context,
+    image_grid,
+    open_archive_or_file,
+    read_elements,
+    read_json,
+)
 from manytruths.exchange.readings import Stored
-from manytruths.exchange.sources import sources
+from manytruths.exchange.sources import find_sources
 
 BOMB = (
     '<?xml version="1.0"?><!DOCTYPE r [<!ENTITY a "ha">'
@@ -21,12 +28,12 @@ OUTSIDE = '<!DOCTYPE r [<!ENTITY a SYSTEM "file:///etc/passwd">]><r><x>&a;</x></
 
 
 def parsed(text, wanted=("x",), root="r"):
-    return list(elements(io.BytesIO(text.encode()), set(wanted), root))
+    return list(read_elements(io.BytesIO(text.encode()), set(wanted), root))
 
 
 def test_elements_under_the_root():
     first, second = parsed('<r><y><x i="0"/></y><x i="1">a<z k="v">deep</z>b</x><x i="2"/></r>')
-    assert (first.get("i"), first.text, first.told("z"), second.get("i")) == ("1", "ab", "deep", "2")
+    assert (first.get("i"), first.text, first.text_at("z"), second.get("i")) == ("1", "ab", "deep", "2")
     with pytest.raises(FormatError, match="<x> has no 'j'"):
         first.get("j")
 
@@ -39,7 +46,7 @@ def test_document_types_and_entities(text):
 
 @pytest.mark.parametrize("text", ["", "<r>", "<r><x></r>", "no xml", "<q/>", "<r>" + "<x>" * 80, "\x00"])
 def test_what_is_no_such_xml(text):
-    with pytest.raises(FormatError), about("file"):
+    with pytest.raises(FormatError), error_context("file"):
         parsed(text)
 
 
@@ -47,7 +54,7 @@ def test_large_files_are_read_piece_by_piece():
     row = b'<x points="' + b"1.5,2.5;" * 1000 + b'"/>'
     stream = io.BytesIO(b"<r>" + row * 4000 + b"</r>")
     tracemalloc.start()
-    count = sum(1 for _ in elements(stream, {"x"}, "r"))
+    count = sum(1 for _ in read_elements(stream, {"x"}, "r"))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert count == 4000
@@ -60,8 +67,11 @@ def test_archives_that_unpack_to_more_than_they_should(tmp_path, monkeypatch):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("annotations.xml", b"<annotations>" + b" " * (2 << 20))
         archive.writestr("images/p01.png", b"\0" * (2 << 20))
-    with pytest.raises(FormatError, match="unpacks to more"), archive_or_file(path, "annotations.xml") as (stream, _):
-        list(elements(stream, {"image"}, "annotations"))
+    with (
+        pytest.raises(FormatError, match="unpacks to more"),
+        open_archive_or_file(path, "annotations.xml") as (stream, _),
+    ):
+        list(read_elements(stream, {"image"}, "annotations"))
     with pytest.raises(FormatError, match="unpacks to more"):
         copy_picture(Stored(path, "images/p01.png"), tmp_path / "out.png")
 
@@ -72,7 +82,7 @@ def test_archives_without_the_file(tmp_path):
         archive.writestr("other.xml", b"<a/>")
     with (
         pytest.raises(FormatError, match=r"holds 0 files called annotations\.xml"),
-        archive_or_file(path, "annotations.xml"),
+        open_archive_or_file(path, "annotations.xml"),
     ):
         pass
 
@@ -80,17 +90,17 @@ def test_archives_without_the_file(tmp_path):
 def test_json(tmp_path, monkeypatch):
     path = tmp_path / "a.json"
     path.write_text('{"a": [1, 2]}')
-    assert json_of(path, dict) == {"a": [1, 2]}
+    assert read_json(path, dict) == {"a": [1, 2]}
     for text in ("", "{", "[1, 2]", "nan", "[" * 100_000):
         path.write_text(text)
         with pytest.raises(FormatError, match=r"a\.json"):
-            json_of(path, dict)
+            read_json(path, dict)
     monkeypatch.setattr(documents, "LARGEST_TEXT", 10)
     path.write_text('{"a": [1, 2, 3, 4]}')
     with pytest.raises(FormatError, match="export it in parts"):
-        json_of(path, dict)
+        read_json(path, dict)
     with pytest.raises(FormatError, match="there is no such file; correct the path"):
-        json_of(tmp_path / "none.json", dict)
+        read_json(tmp_path / "none.json", dict)
 
 
 @pytest.mark.parametrize(
@@ -121,18 +131,18 @@ def test_which_files(tmp_path):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     home = tmp_path / "a"
-    assert [one.rater() for one in sources([home], [".xml"])] == ["anna", "ben"]
-    assert [one.rater("found") for one in sources([f"{home}/{{rater}}.xml"], [".xml"])] == ["anna", "ben"]
-    assert [one.rater("found") for one in sources([f"Dr. A={home}/anna.xml"], [".xml"])] == ["Dr. A"]
-    assert [one.rater("found") for one in sources([home / "ben.xml"], [".xml"])] == ["found"]
+    assert [one.rater() for one in find_sources([home], [".xml"])] == ["anna", "ben"]
+    assert [one.rater("found") for one in find_sources([f"{home}/{{rater}}.xml"], [".xml"])] == ["anna", "ben"]
+    assert [one.rater("found") for one in find_sources([f"Dr. A={home}/anna.xml"], [".xml"])] == ["Dr. A"]
+    assert [one.rater("found") for one in find_sources([home / "ben.xml"], [".xml"])] == ["found"]
     with pytest.raises(FormatError, match="no such file"):
-        sources([home / "eva.xml"], [".xml"])
+        find_sources([home / "eva.xml"], [".xml"])
     with pytest.raises(FormatError, match=r"holds no file that ends in \.json"):
-        sources([home], [".json"])
+        find_sources([home], [".json"])
     with pytest.raises(CallError, match="named twice"):
-        sources([home, home / "ben.xml"], [".xml"])
+        find_sources([home, home / "ben.xml"], [".xml"])
     with pytest.raises(CallError, match="nothing to read"):
-        sources([], [".xml"])
+        find_sources([], [".xml"])
 
 
 @pytest.mark.parametrize("count", [200, 70_000])  # more than 65,535 are described by another record
@@ -142,11 +152,11 @@ def test_archives_with_too_long_a_list(count, tmp_path, monkeypatch):
         archive.writestr("annotations.xml", b"<annotations/>")
         for k in range(count):
             archive.writestr(f"images/{k}.png", b"")
-    with archive_or_file(path, "annotations.xml") as (stream, found):
+    with open_archive_or_file(path, "annotations.xml") as (stream, found):
         assert stream.read() == b"<annotations/>"
         assert len(found.namelist()) == count + 1
     monkeypatch.setattr(documents, "LARGEST_LIST", 50 * count)
-    with pytest.raises(FormatError, match="lists what it holds in"), archive_or_file(path, "annotations.xml"):
+    with pytest.raises(FormatError, match="lists what it holds in"), open_archive_or_file(path, "annotations.xml"):
         pass
     with pytest.raises(FormatError, match="lists what it holds in"):
-        json_of(path, dict)
+        read_json(path, dict)

@@ -8,7 +8,7 @@ from hypothesis.extra.numpy import arrays
 from pycocotools import mask as coco
 
 from manytruths.core.errors import FormatError
-from manytruths.exchange.run_lengths import filled, lengths_of, packed, unpacked
+from manytruths.exchange.run_lengths import decode_counts, encode_counts, encode_runs, fill_runs
 
 masks = arrays(bool, st.tuples(st.integers(1, 30), st.integers(1, 30)))
 
@@ -16,15 +16,15 @@ masks = arrays(bool, st.tuples(st.integers(1, 30), st.integers(1, 30)))
 @given(masks)
 def test_as_pycocotools_packs_them(mask):
     theirs = coco.encode(np.asfortranarray(mask.astype(np.uint8)))["counts"].decode()
-    lengths = lengths_of(mask.ravel(order="F"))
-    assert packed(lengths) == theirs
-    assert unpacked(theirs, mask.size).tolist() == lengths
-    assert (filled(lengths, mask.size).reshape(mask.shape, order="F") == mask).all()
+    lengths = encode_runs(mask.ravel(order="F"))
+    assert encode_counts(lengths) == theirs
+    assert decode_counts(theirs, mask.size).tolist() == lengths
+    assert (fill_runs(lengths, mask.size).reshape(mask.shape, order="F") == mask).all()
 
 
 @given(st.lists(st.integers(0, 10**6), min_size=1, max_size=40))
 def test_any_lengths(lengths):
-    assert unpacked(packed(lengths), 10**6).tolist() == lengths
+    assert decode_counts(encode_counts(lengths), 10**6).tolist() == lengths
 
 
 @pytest.mark.parametrize(
@@ -33,19 +33,19 @@ def test_any_lengths(lengths):
 )
 def test_lengths_that_are_not_those_of_the_image(lengths, size):
     with pytest.raises(FormatError):
-        filled(lengths, size)
+        fill_runs(lengths, size)
 
 
 @pytest.mark.parametrize("text", ["0" * 3 + "\x7f", "é", "o", "oooooooooo0", b"\xff\x00", "PPPPPPPP0"])
 def test_signs_that_are_none(text):
     with pytest.raises((FormatError, UnicodeEncodeError)):
-        filled(unpacked(text, 100), 100)
+        fill_runs(decode_counts(text, 100), 100)
 
 
 @given(st.binary(max_size=60))
 def test_any_bytes(data):
     try:
-        found = filled(unpacked(data, 400), 400)
+        found = fill_runs(decode_counts(data, 400), 400)
     except FormatError:
         return
     assert found.size == 400

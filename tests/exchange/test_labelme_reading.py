@@ -134,12 +134,12 @@ def bomb():
         (shape([[1, 2]] * 1_000_000), "1000000 points"),
         (shape(None), "has no points"),
         (shape([[1, 1], [2, 2], [3, 3]], label=" "), "has no label"),
-        (shape([[1, 1]], "rectangle"), "has 1 points, wanted are two"),
+        (shape([[1, 1]], "rectangle"), "has 1 points, expected two"),
         (shape([[1, 1], [1, 1]], "circle"), "half axes 0"),
         (shape([[1, 1], [4, 3]], "mask"), "has no mask"),
-        (shape([[1, 1], [4, 3]], "mask", mask="AAAA"), "no PNG picture of 4 × 3"),
+        (shape([[1, 1], [4, 3]], "mask", mask="AAAA"), "not a PNG picture of 4 × 3"),
         (shape([[1, 1], [4, 3]], "mask", mask="not base 64!"), "damaged"),
-        (shape([[1, 1], [4, 3]], "mask", mask=png(np.ones((4, 3)))), "no PNG picture of 4 × 3"),
+        (shape([[1, 1], [4, 3]], "mask", mask=png(np.ones((4, 3)))), "not a PNG picture of 4 × 3"),
         (shape([[1, 1], [4, 3]], "mask", mask=png(np.ones((3, 4)), "RGB")), "RGB picture"),
         (shape([[1, 1], [4, 3]], "mask", mask=png(np.ones((3, 4)), "I;16")), "16 bits a pixel"),
         (shape([[1, 1], [5, 4]], "mask", mask=png(np.ones((4, 5)))[:60]), "damaged"),
@@ -167,8 +167,8 @@ def test_a_bomb_in_a_mask(tmp_path):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"imageWidth": 10**6}, "no image that outlines are for"),
-        ({"imageWidth": 0}, "no image that outlines are for"),
+        ({"imageWidth": 10**6}, "it cannot be imported"),
+        ({"imageWidth": 0}, "it cannot be imported"),
         ({"imageWidth": "wide"}, "damaged"),
         ({"imagePath": ...}, "imagePath"),
         ({"shapes": 3}, "shapes"),
@@ -187,7 +187,7 @@ def test_what_is_no_json(tmp_path, data):
 
 
 def test_a_name_that_is_none(tmp_path):
-    with pytest.raises(InputError, match="no name"):
+    with pytest.raises(InputError, match="not a name"):
         combine_readings(read_labelme(written(tmp_path, imagePath="/")))
 
 

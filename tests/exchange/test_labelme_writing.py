@@ -22,7 +22,7 @@ from manytruths.exchange.coco import read_coco, write_coco
 from manytruths.exchange.labelme import read_labelme, write_labelme
 from manytruths.exchange.labelstudio import read_labelstudio
 from manytruths.exchange.labelstudio_writer import write_labelstudio
-from manytruths.exchange.outlines import Polygon, United
+from manytruths.exchange.outlines import Polygon, UnitedOutline
 from manytruths.exchange.readings import Mark
 
 again = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
@@ -83,7 +83,7 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path):
 
 def test_reads_go_to_other_processes(tmp_path):
     hole = Polygon.of([[(1, 1), (9, 1), (9, 9), (1, 9)], [(3, 3), (5, 3), (5, 5), (3, 5)]])
-    parts = United((Polygon.of([[(1, 1), (9, 1), (9, 9)]]), Polygon.of([[(1, 1), (19, 1), (9, 9)]])))
+    parts = UnitedOutline((Polygon.of([[(1, 1), (9, 1), (9, 9)]]), Polygon.of([[(1, 1), (19, 1), (9, 9)]])))
     reads = [read(marks=[square(1, 1, 3, rank=1), Mark("hole", hole), Mark("parts", parts)])]
     write_labelme(tmp_path / "labelme", reads)
     write_coco(tmp_path / "coco.json", reads)

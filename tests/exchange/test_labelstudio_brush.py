@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from manytruths.core.errors import FormatError
-from manytruths.exchange.run_lengths import SIZES, brush_bytes, brush_runs, filled
+from manytruths.exchange.run_lengths import SIZES, decode_brush, encode_brush, fill_runs
 
 
 class Bits:
@@ -67,7 +67,7 @@ def test_as_bit_by_bit(seed, word, sizes):
     values[:, :, 3] *= chance.random((height, width)) < 0.7
     data = packed(values.ravel().tolist(), word, sizes, chance)
     assert values_of(data) == values.ravel().tolist()
-    found = filled(brush_runs(data, height * width), height * width).reshape(height, width)
+    found = fill_runs(decode_brush(data, height * width), height * width).reshape(height, width)
     assert (found == (values[:, :, 3] > 0)).all()
 
 
@@ -75,21 +75,21 @@ def test_as_bit_by_bit(seed, word, sizes):
 def test_there_and_back(seed, share):
     chance = np.random.default_rng(seed)
     mask = chance.random(chance.integers(1, 30, 2)) < share
-    data = brush_bytes(mask)
+    data = encode_brush(mask)
     assert (np.array(values_of(data)).reshape(*mask.shape, 4) == 255 * mask[:, :, None]).all()
-    assert (filled(brush_runs(data, mask.size), mask.size).reshape(mask.shape) == mask).all()
+    assert (fill_runs(decode_brush(data, mask.size), mask.size).reshape(mask.shape) == mask).all()
 
 
 def test_long_runs_are_several():
     mask = np.zeros((400, 300), bool)
     mask[100:] = True
-    data = brush_bytes(mask)
+    data = encode_brush(mask)
     assert len(data) < 40
-    assert brush_runs(data, mask.size).tolist() == [30_000, 90_000, 0]
+    assert decode_brush(data, mask.size).tolist() == [30_000, 90_000, 0]
 
 
 def test_too_much_and_too_little():
-    data = brush_bytes(np.eye(5, dtype=bool))
+    data = encode_brush(np.eye(5, dtype=bool))
     for wrong, size, said in (
         (data, 24, "25 pixels, and the image has 24"),
         (data[:-6], 25, "end too early"),
@@ -98,4 +98,4 @@ def test_too_much_and_too_little():
         (packed([1] * 100, 8, (16, 16, 16, 16), np.random.default_rng(0))[:7] + b"\x9f\xff" * 20, 25, "longer than"),
     ):
         with pytest.raises(FormatError, match=said):
-            brush_runs(wrong, size)
+            decode_brush(wrong, size)

@@ -11,13 +11,13 @@ from test_labelstudio_reading import annotation, polygon, result, task
 from json_exports import grafted, survives
 from manytruths.exchange.labelstudio import read_labelstudio
 from manytruths.exchange.readings import ImportOptions
-from manytruths.exchange.run_lengths import brush_bytes
+from manytruths.exchange.run_lengths import encode_brush
 from mutations import mutated
 
 
 def honest():
     """One of everything."""
-    brush = list(brush_bytes(np.random.default_rng(0).random((20, 40)) < 0.02))
+    brush = list(encode_brush(np.random.default_rng(0).random((20, 40)) < 0.02))
     results = [
         polygon(number="a"),
         result("number", {"number": 2}, "a", "rank"),

@@ -12,9 +12,9 @@ from json_exports import memory, refused
 from manytruths.core.errors import InputError
 from manytruths.exchange.labelstudio import read_labelstudio
 from manytruths.exchange.reading_set import combine_readings
-from manytruths.exchange.run_lengths import brush_bytes
+from manytruths.exchange.run_lengths import encode_brush
 
-BRUSH = list(brush_bytes(np.eye(20, 40, dtype=bool)))
+BRUSH = list(encode_brush(np.eye(20, 40, dtype=bool)))
 
 
 def brush(rle, **more):
@@ -36,8 +36,8 @@ def shape(kind, **value):
         (polygon(value={"points": None}), "has no points"),
         (polygon(value={"points": "1,1 2,2"}), "damaged"),
         (polygon(value={"polygonlabels": 3}), "damaged"),
-        (polygon(original_width=10**6), "no image that outlines are for"),
-        (polygon(original_width=-4), "no image that outlines are for"),
+        (polygon(original_width=10**6), "it cannot be imported"),
+        (polygon(original_width=-4), "it cannot be imported"),
         (polygon(original_width=2.5), "2.5"),
         (polygon(image_rotation=45), "turned by 45"),
         (polygon(item_index=2), "further page"),

@@ -14,7 +14,7 @@ from manytruths.core.errors import InputError, StudyError
 from manytruths.exchange.labelstudio import read_labelstudio
 from manytruths.exchange.reading_set import combine_readings
 from manytruths.exchange.readings import ImportOptions
-from manytruths.exchange.run_lengths import brush_bytes
+from manytruths.exchange.run_lengths import encode_brush
 
 WIDTH, HEIGHT = 40, 20
 
@@ -103,12 +103,12 @@ def test_an_ellipse_turns_about_its_centre(tmp_path):
 
 def test_a_brush(tmp_path):
     mask = np.random.default_rng(0).random((HEIGHT, WIDTH)) < 0.3
-    value = {"format": "rle", "rle": list(brush_bytes(mask)), "brushlabels": ["lesion"]}
+    value = {"format": "rle", "rle": list(encode_brush(mask)), "brushlabels": ["lesion"]}
     assert (only(read_one(tmp_path, result("brushlabels", value))) == mask).all()
 
 
 def test_an_ellipse_after_a_brush_keeps_its_attributes_to_itself(tmp_path):
-    brush = {"format": "rle", "rle": list(brush_bytes(np.eye(20, 40, dtype=bool))), "brushlabels": ["vessel"]}
+    brush = {"format": "rle", "rle": list(encode_brush(np.eye(20, 40, dtype=bool))), "brushlabels": ["vessel"]}
     ellipse = {"x": 50, "y": 50, "radiusX": 20, "radiusY": 10, "rotation": 0, "ellipselabels": ["lesion"]}
     found = read_one(
         tmp_path,
@@ -131,7 +131,7 @@ def test_labels_of_their_own_belong_to_the_shape_of_the_same_id(tmp_path):
     place = {"x": 10, "y": 10, "width": 50, "height": 50, "rotation": 0}
     found = read_one(
         tmp_path, result("rectangle", place), result("labels", {**place, "labels": ["lesion"]}), result("brush", {
-            "format": "rle", "rle": list(brush_bytes(np.eye(20, 40, dtype=bool)))}, "r2", name="stroke"),
+            "format": "rle", "rle": list(encode_brush(np.eye(20, 40, dtype=bool)))}, "r2", name="stroke"),
     )  # fmt: skip
     assert [mark.label for mark in found.marks] == ["lesion", "stroke"]
     assert found.structures()["lesion"].sum() == 20 * 10
@@ -321,7 +321,7 @@ def test_two_sizes_of_one_image(tmp_path):
 def test_the_short_form(tmp_path):
     sizes = {"original_width": WIDTH, "original_height": HEIGHT}
     shape = polygon()["value"]
-    brush = {"format": "rle", "rle": list(brush_bytes(np.eye(20, 40, dtype=bool))), "brushlabels": ["vessel"]}
+    brush = {"format": "rle", "rle": list(encode_brush(np.eye(20, 40, dtype=bool))), "brushlabels": ["vessel"]}
     items = [
         {"image": "/data/upload/p01.png", "id": 1, "tag": [{**shape, **sizes}], "brush": [{**brush, **sizes}],
          "quality": "good", "annotator": 3, "annotation_id": 9, "created_at": "2024-01-01", "lead_time": 2.5},

@@ -146,22 +146,22 @@ def test_a_folder_of_something_else(capsys, tmp_path):
     write_cases(tmp_path)
     (tmp_path / "to/Dataset501_Manytruths/imagesTr").mkdir(parents=True)
     write_png(tmp_path / "to/Dataset501_Manytruths/imagesTr/mine_0000.png", colour())
-    assert "holds something that is no export to nnunet" in refused(capsys, tmp_path, "nnunet")
-    assert "holds something that is no export to monai" in refused(capsys, tmp_path, "monai")
+    assert "holds something that is not an export to nnunet" in refused(capsys, tmp_path, "nnunet")
+    assert "holds something that is not an export to monai" in refused(capsys, tmp_path, "monai")
 
 
 def test_an_export_to_another_target_stays(capsys, tmp_path):
     write_cases(tmp_path)
     out = to_nnunet(capsys, tmp_path)
     line = ["export", "monai", *template(tmp_path), "--to", out, "--jobs", 1]
-    assert "is no export to monai" in run(capsys, *line).line
+    assert "is not an export to monai" in run(capsys, *line).line
     assert len(files(out / "labelsTr")) == 4
 
 
 def test_a_file_in_place_of_the_folder(capsys, tmp_path):
     write_cases(tmp_path)
     (tmp_path / "to").write_text("mine")
-    assert "is no folder" in refused(capsys, tmp_path, "monai")
+    assert "is not a folder" in refused(capsys, tmp_path, "monai")
     assert "cannot be written" in refused(capsys, tmp_path, "nnunet")
 
 

@@ -136,7 +136,7 @@ def test_a_coloured_mask_is_refused_before_it_is_unpacked(tmp_path, capsys):
     document = {"imagePath": "a.png", "imageWidth": 13000, "imageHeight": 13000, "shapes": [shape]}
     (tmp_path / "m.json").write_text(json.dumps(document))
     assert status(["import", "labelme", str(tmp_path / "m.json"), "--to", str(tmp_path / "s")]) == 1
-    assert "RGBA picture, wanted is grey" in capsys.readouterr().err
+    assert "RGBA picture, expected grey" in capsys.readouterr().err
 
 
 def test_two_imports_into_one_folder_do_not_take_each_others_files(tmp_path):

@@ -145,8 +145,10 @@ def test_models_that_raters_started_from_are_no_raters(tmp_path, monkeypatch, ca
     call = ["import", "labelstudio", "t.json", "--to", "study", "--raters", "1=anna,2=ben,3=eva,4=zoe"]
     assert status([*call, "--raters", "unet, v2=unet"]) == 0, capsys.readouterr().err
     said = capsys.readouterr().out
-    assert "models that reads started from are no raters: unet ([exclude] in study.toml)" in said
-    assert "edits of another's read are left out of agreement and consensus: eva in p01, zoe in p01" in said
+    assert "models that readings started from are not raters: unet ([exclude] in study.toml)" in said
+    assert (
+        "readings edited from another rater's are excluded from agreement and consensus: eva in p01, zoe in p01" in said
+    )
     study = mt.Study.open("study")
     assert study.rater_names == ("anna", "ben")
     assert {str(c): str(edit.parent) for c, edit in study["p01"].edits.items()} == {"eva": "unet", "zoe": "eva"}

@@ -9,7 +9,7 @@ from statistics import median
 
 import pytest
 
-from manytruths.cli import commands, status
+from manytruths.cli import status
 
 ROOT = Path(__file__).parents[2]
 HOME = ROOT / "docs" / "learning"

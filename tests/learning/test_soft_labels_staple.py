@@ -13,13 +13,13 @@ from hypothesis import given, settings
 import manytruths as mt
 from batches import DEVICES, batches, drawn, everywhere, painted, tally
 from manytruths.core.errors import CallError
-from manytruths.learning import batch_staple, staple_em
+from manytruths.learning import batch_staple, staple, staple_em
 from manytruths.learning.batch_staple import code_pixels
 
 
 def same(target, present=None, labels=2, **options):
     """Every image as the library has it."""
-    found = batch_staple(target, present, labels, **options)
+    found = staple(target, present, labels, **options)
     target, present = target.cpu(), None if present is None else present.cpu()
     known = inspect.signature(mt.staple).parameters
     options = {
@@ -96,9 +96,9 @@ def test_nothing_or_everything_marked():
 def test_what_an_absent_rater_holds_does_not_matter():
     target, present = drawn((2, 10, 10), 4), torch.tensor([[True, True, True, False], [True, False, True, True]])
     other = torch.where(everywhere(target, present), target, 200)
-    assert torch.equal(batch_staple(target, present).probability, batch_staple(other, present).probability)
-    by_pixel = batch_staple(other, everywhere(target, present))
-    assert torch.allclose(batch_staple(target, present).probability, by_pixel.probability, atol=1e-7)
+    assert torch.equal(staple(target, present).probability, staple(other, present).probability)
+    by_pixel = staple(other, everywhere(target, present))
+    assert torch.allclose(staple(target, present).probability, by_pixel.probability, atol=1e-7)
 
 
 @pytest.mark.parametrize("raters", [17, 70])
@@ -126,9 +126,9 @@ def test_wrong_calls():
     target = drawn((2, 5, 5), 3)
     for options in ({"labels": 1}, {"max_iter": 0}, {"prior": "guessed"}, {"prior": 1.0}, {"prior": (0.5, 0.2)}):
         with pytest.raises(CallError):
-            batch_staple(target, **options)
+            staple(target, **options)
     with pytest.raises(CallError, match=r"image 0, rater 0: the annotation at .* is 2,"):
-        batch_staple(drawn((1, 9, 9), 3, labels=3))
+        staple(drawn((1, 9, 9), 3, labels=3))
     target[1, 0] = 1
     with pytest.raises(CallError, match="image 1: every pixel is marked"):
-        batch_staple(target, prior="marked")
+        staple(target, prior="marked")

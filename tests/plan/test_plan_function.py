@@ -53,12 +53,12 @@ def test_a_pilot_is_ratings_or_a_study(tmp_path):
 def test_arguments_that_do_not_apply_are_refused():
     ratings = mt.Ratings.of([[0, 1], [1, 1]])
     for options, text in (
-        ({}, "nothing is asked"),
-        ({"cut": 3, "kappa": 0.5}, "--cut says how to read a pilot"),
-        ({"pilot": ratings, "reference_column": "truth"}, "--reference-column says how to read a table"),
+        ({}, "nothing was asked"),
+        ({"cut": 3, "kappa": 0.5}, "--cut is for reading a pilot"),
+        ({"pilot": ratings, "reference_column": "truth"}, "--reference-column is for reading a table"),
         ({"agreement": 0.8, "cost_rater": 3}, "--cost-rater needs --pilot"),
-        ({"rater_accuracy": 0.8, "n_labels": 1}, "n_labels is at least 2"),
-        ({"rater_accuracy": 0.8, "max_raters": 100}, "max_raters, the largest panel to compute"),
+        ({"rater_accuracy": 0.8, "n_labels": 1}, "n_labels must be at least 2"),
+        ({"rater_accuracy": 0.8, "max_raters": 100}, "max_raters must be from 3"),
     ):
         with pytest.raises(mt.CallError, match=text):
             mt.plan(**options)

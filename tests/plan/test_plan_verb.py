@@ -94,14 +94,20 @@ def test_the_summary_holds_the_table_and_lists_the_files(ask):
         (("--rater-accuracy", 0.85), "Three raters of accuracy 0.85 reach 0.939, five reach 0.973"),
         (("--rater-accuracy", 0.7, "--labels", 4, "--wanted", 0.95), "Seven raters of accuracy 0.7 reach 0.956"),
         (("--agreement", 0.745, "--raters", 3), "each right in 0.850"),
-        (("--agreement", 0.745, "--raters", 3, "--reported-accuracy", 0.9), "is right in 0.845 as the paper has it"),
+        (
+            ("--agreement", 0.745, "--raters", 3, "--reported-accuracy", 0.9),
+            "is right in 0.845 by the formula of the paper",
+        ),
         (("--rho", 0.7225, "--raters", 3), "the majority of three raters is right in 0.939"),
-        (("--rater-accuracy", 0.85, "--raters", 1, "--reported-accuracy", 0.98), "right in 0.833 as the paper has it"),
-        (("--reported-accuracy", 0.95, "--wanted-actual", 0.9), "the truth must be right in 0.947"),
+        (
+            ("--rater-accuracy", 0.85, "--raters", 1, "--reported-accuracy", 0.98),
+            "right in 0.833 by the formula of the paper",
+        ),
+        (("--reported-accuracy", 0.95, "--wanted-actual", 0.9), "the majority must be right in 0.947"),
         (("--reported-accuracy", 0.9, "--wanted-actual", 0.95), "0.95 is out of reach"),
-        (("--agreement", 0.745, "--wanted-actual", 0.9), "must show 0.958 on that truth to be right in 0.9"),
+        (("--agreement", 0.745, "--wanted-actual", 0.9), "must reach 0.958 against that majority to be right in 0.9"),
         (("--agreement", 0.745, "--wanted-actual", 0.95), "cannot be right in 0.95"),
-        (("--agreement", 0.4), "An agreement of 0.4 has no such raters"),
+        (("--agreement", 0.4), "An agreement of 0.4 is not possible for such raters"),
         (("--kappa", 0.6, "--prevalence", 0.3, "--width", 0.2), "522: three raters and 174 cases"),
         (("--kappa", 0.6, "--prevalence", 0.3, "--cases", 50, "--raters", 4), "interval of width 0.329"),
     ],
@@ -121,7 +127,7 @@ def test_sentences(ask, options, words):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ((), "nothing is asked"),
+        ((), "nothing was asked"),
         (("--wanted", 95, "--rater-accuracy", 0.85), "for 95% write 0.95"),
         (("--wanted", 0.95, "--rater-accuracy", 85), "for 85% write 0.85"),
         (("--rater-accuracy", "good"), "--rater-accuracy wants numbers"),
@@ -129,16 +135,16 @@ def test_sentences(ask, options, words):
         (("--reported-accuracy", 0.9), "--reported-accuracy needs"),
         (("--wanted-actual", 0.9), "--wanted-actual needs"),
         (("--rater-accuracy", 0.8, "--cost-rater", 1), "--cost-rater needs --pilot"),
-        (("--rater-accuracy", 0.8, "--correlation", 2), "correlation runs from 0 to 1"),
+        (("--rater-accuracy", 0.8, "--correlation", 2), "correlation must be from 0 to 1"),
         (("--rater-accuracy", 0.8, "--correlation", 0.1, "--spread", 1), "not both"),
-        (("--rater-accuracy", 0.8, "--raters", 0), "raters is at least 1"),
-        (("--rater-accuracy", 0.8, "--labels", 1), "labels is at least 2"),
+        (("--rater-accuracy", 0.8, "--raters", 0), "n_raters must be at least 1"),
+        (("--rater-accuracy", 0.8, "--labels", 1), "n_labels must be at least 2"),
         (("--agreement", 0.8, "--rho", 0.7), "give one of them"),
-        (("--agreement", 0.8, "--rater-accuracy", 0.7), "give it or one of those"),
-        (("--width", 0.2), "give --kappa and --prevalence"),
+        (("--agreement", 0.8, "--rater-accuracy", 0.7), "give only one of the three"),
+        (("--width", 0.2), "give the expected --kappa and --prevalence"),
         (("--kappa", 0.6, "--prevalence", 0.3), "--width"),
         (("--kappa", 1.2, "--prevalence", 0.3, "--width", 0.2), "below 1"),
-        (("--kappa", 0.6, "--prevalence", 0.3, "--width", 0), "width lies between"),
+        (("--kappa", 0.6, "--prevalence", 0.3, "--width", 0), "width must be from"),
         (("--rater-accuracy", 0.8, "--cut", 3), "--pilot ratings.csv"),
         (("--rater-accuracy", 0.8, "--most", 2), "from 3 to 99"),
     ],
@@ -174,7 +180,7 @@ def test_a_pilot_without_a_truth(ask, tmp_path):
     code, out, _, folder = ask("--pilot", path, "--resamples", 50, "--wanted", 0.9)
     assert code == 0
     assert "says what most raters would in" in out
-    assert "errors that most raters share cannot be seen" in out
+    assert "errors that most raters share cannot be detected" in out
     assert "against the majority of the others" in out
     assert not find(folder, "observed_majority_accuracy")
 
@@ -213,5 +219,5 @@ def test_from_python():
     found = mt.plan(wanted=0.95, rater_accuracy=0.85, resamples=20, pilot=ratings)
     assert [topic.name for topic in found.topics] == ["majority", "pilot"]
     assert len(found.sentences) >= 3
-    with pytest.raises(CallError, match="nothing is asked"):
+    with pytest.raises(CallError, match="nothing was asked"):
         mt.plan()

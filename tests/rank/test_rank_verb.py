@@ -259,9 +259,14 @@ def test_what_is_printed(tmp_path, capsys):
     path = write_scores(tmp_path / "scores.csv", ("[red]net", "vnet"))
     done = run(capsys, "rank", path, "--out", tmp_path)
     assert (done.status, done.err) == (0, "")
-    assert "2 algorithms, 14 cases, 14 subjects, 2 metrics, 2 truths" in done.out
+    assert "2 algorithms, 14 cases, 14 subjects, 2 metrics, 2 reference standards" in done.out
     assert "[red]net" in done.out
-    for told in ("Rank under each truth", "distinct ranking", "Kendall's tau between schemes", "both marked nothing"):
+    for told in (
+        "Rank under each reference standard",
+        "distinct ranking",
+        "Kendall's tau between schemes",
+        "both marked nothing",
+    ):
         assert told in done.out
     assert run(capsys, "rank", path, "--out", tmp_path, "--quiet").out == ""
 
@@ -291,7 +296,7 @@ def test_anybodys_table_with_subjects(tmp_path, capsys):
     options = ["--columns", "case=image,algorithm=team", "--cases", tmp_path / "cases.csv"]
     done = run(capsys, "rank", tmp_path / "wide.csv", "--out", tmp_path, *options)
     assert done.status == 0
-    assert "24 cases, 12 subjects, 1 metric, 1 truth" in done.out
+    assert "24 cases, 12 subjects, 1 metric, 1 reference standard" in done.out
     assert "not ranked by Loss" in done.out
     both = run(capsys, "rank", tmp_path / "wide.csv", "--out", tmp_path, *options, "--direction", "loss=lower")
     assert "12 subjects, 2 metrics" in both.out
@@ -389,4 +394,4 @@ def test_what_evaluate_writes(tmp_path, capsys):
     assert (entry["missing"], entry["undefined"], entry["both_empty"]) == (2, 0, 0)
     only = run(capsys, "rank", path, "--out", tmp_path, "--truth", "mean of raters")
     assert only.status == 0
-    assert "1 truth" in only.out
+    assert "1 reference standard" in only.out

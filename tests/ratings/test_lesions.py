@@ -198,12 +198,12 @@ def test_who_marked_nothing_at_all():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"connectivity": 3}, "connectivity runs from 1 .* to 2"),
+        ({"connectivity": 3}, "connectivity must be from 1 to 2"),
         ({"connectivity": 0}, "connectivity"),
-        ({"min_size": 0}, "min_size is at least 1"),
-        ({"overlap": 0}, "overlap is a share"),
-        ({"overlap": 1.5}, "overlap is a share"),
-        ({"spacing": (1,)}, "spacing has one size an axis"),
+        ({"min_size": 0}, "min_size must be at least 1"),
+        ({"overlap": 0}, "overlap must be above 0"),
+        ({"overlap": 1.5}, "overlap must be above 0"),
+        ({"spacing": (1,)}, "spacing must have 2 numbers"),
         ({"region": [[1]]}, "the region is 1×1 but the masks are 2×2"),
         ({"foreground": "all"}, "foreground"),
     ],
@@ -225,7 +225,7 @@ def test_images_are_pooled_with_their_patients():
     assert found.ratings.cases[:3] == ("p1: 1", "p1: 2", "p2: 1")
     assert found.ratings.codes.tolist() == [[1, 1, -1], [1, 0, -1], [-1, 1, 1], [1, 1, -1], [1, 0, -1]]
     assert [lesion.case for lesion in found.lesions] == ["p1", "p1", "p2", "p3", "p3"]
-    with pytest.raises(mt.CallError, match="no case"):
+    with pytest.raises(mt.CallError, match="by_case is empty"):
         pool_lesions({})
 
 

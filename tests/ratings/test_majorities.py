@@ -111,7 +111,7 @@ def test_against_counting(rows):
 
 @pytest.mark.parametrize(
     ("options", "told"),
-    [({"alpha": 0.0}, "alpha lies between 0 and 1"), ({"against": "third"}, "against is 'half' or 'labels'")],
+    [({"alpha": 0.0}, "alpha must be between 0 and 1"), ({"against": "third"}, "against must be 'half' or 'labels'")],
 )
 def test_wrong_calls(options, told):
     with pytest.raises(CallError, match=told):

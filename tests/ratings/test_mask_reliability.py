@@ -230,7 +230,7 @@ MASKS = {"A": np.array([[1, 0]]), "B": np.array([[1, 1]])}
 @pytest.mark.parametrize(
     ("confidence", "options", "says"),
     [
-        ({"A": [[0.5, 1]]}, {}, "no confidence of B"),
+        ({"A": [[0.5, 1]]}, {}, "confidence of B is missing"),
         ({"A": [[5, 1]], "B": 1}, {}, r"confidence of A: got 5; it is from 0 to 1.*levels=5"),
         ({"A": [[5, 6]], "B": 1}, {"confidence_levels": 5}, "confidence of A: got 6; it is one of the levels 0 to 5"),
         ({"A": [[2.5, 1]], "B": 1}, {"confidence_levels": 5}, "got 2.5; it is one of the levels"),

@@ -265,21 +265,21 @@ def test_few_cases_have_no_interval():
 
 
 def test_what_is_no_pilot():
-    with pytest.raises(InputError, match="two raters or more"):
+    with pytest.raises(InputError, match="rated by two raters"):
         plan_from_pilot(Ratings.of({"A": [1, 0, None], "B": [None, None, 1]}))
-    with pytest.raises(InputError, match="one and the same label"):
+    with pytest.raises(InputError, match="all ratings are the same label"):
         plan_from_pilot(Ratings.of({"A": [1, 1], "B": [1, 1]}))
     with pytest.raises(CallError, match="no reference"):
         plan_from_pilot(Ratings.of({"A": [1, 0], "B": [1, 1]}), source="reference")
     with pytest.raises(CallError, match="'panel'"):
         plan_from_pilot(Ratings.of({"A": [1, 0], "B": [1, 1]}), source="majority")
-    with pytest.raises(CallError, match="go together"):
+    with pytest.raises(CallError, match="give both cost_rater and cost_error"):
         PilotRule(cost_rater=1)
-    with pytest.raises(CallError, match="not negative"):
+    with pytest.raises(CallError, match="0 or more"):
         PilotRule(cost_rater=-1, cost_error=1)
-    with pytest.raises(CallError, match="three to 99"):
+    with pytest.raises(CallError, match="max_raters must be from 3 to 99"):
         PilotRule(max_raters=2)
-    with pytest.raises(CallError, match="no table"):
+    with pytest.raises(CallError, match="pilot is empty"):
         plan_from_pilot({})
 
 

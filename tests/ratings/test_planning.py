@@ -167,7 +167,7 @@ def test_sums_over_the_normal(spread):
 def test_a_spread_for_a_correlation():
     accuracies = [0.8, 0.9, 0.85]
     assert pair_correlation(accuracies, spread_for_correlation(accuracies, 0.25)) == pytest.approx(0.25, abs=1e-8)
-    with pytest.raises(CallError, match="mean correlation below"):
+    with pytest.raises(CallError, match="correlation must be below"):
         spread_for_correlation([0.5, 0.99], 0.9)
 
 
@@ -216,8 +216,8 @@ def test_needed_in_plain_cases():
     assert raters_needed(0.93925, 0.85).n_raters == 3
     assert raters_needed(0.95, 0.96).n_raters == 1
     assert raters_needed(0.95, 0.51).n_raters == 6763
-    assert "no more than chance" in raters_needed(0.95, 0.5).reason
-    assert "no more than chance" in raters_needed(0.6, 0.3).reason
+    assert "no more than by chance" in raters_needed(0.95, 0.5).reason
+    assert "no more than by chance" in raters_needed(0.6, 0.3).reason
     assert "10,001" in raters_needed(0.95, 0.501).reason
     held = raters_needed(0.95, 0.85, correlation=0.3)
     assert held.ceiling == pytest.approx(1 - betabinom_share(0.85, 0.3), abs=1e-10)
@@ -383,7 +383,7 @@ def test_cases_for_a_width():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: majority_accuracy(0, 0.8), "one rater or more"),
+        (lambda: majority_accuracy(0, 0.8), "n_raters must be a whole number"),
         (lambda: majority_accuracy(3, 85), "from 0 to 1"),
         (lambda: majority_accuracy(3, math.nan), "from 0 to 1"),
         (lambda: majority_accuracy(3, [0.8, 0.9]), "one for each of 3"),
@@ -391,18 +391,18 @@ def test_cases_for_a_width():
         (lambda: majority_accuracy(3, 0.8, correlation=0.1, spread=1), "not both"),
         (lambda: majority_accuracy(3, 0.8, correlation=-0.1), "from 0 to 1"),
         (lambda: majority_accuracy(3, 0.8, spread=99), "logits"),
-        (lambda: majority_accuracy(3, 0.8, n_labels=1), "two to 255 labels"),
+        (lambda: majority_accuracy(3, 0.8, n_labels=1), "n_labels must be from 2 to 255"),
         (lambda: slim_majority_share(4, 0.5), "odd"),
         (lambda: raters_needed(1, 0.9), "between 0 and 1"),
         (lambda: majority_band([101]), "1 to 100"),
-        (lambda: majority_band([3], 0.8, -1), "not negative"),
+        (lambda: majority_band([3], 0.8, -1), "std 0 or more"),
         (lambda: nomogram(3), "got none"),
-        (lambda: nomogram(3, rho=0.5, agreement=0.8), "give one of"),
+        (lambda: nomogram(3, rho=0.5, agreement=0.8), "give exactly one of"),
         (lambda: nomogram(3, rho=1.5), "from 0 to 1"),
-        (lambda: nomogram(0, rho=0.5), "one rater or more"),
+        (lambda: nomogram(0, rho=0.5), "n_raters must be at least 1"),
         (lambda: nomogram_for_accuracy(3, 0.9, reported=0.95, formula="other"), "formula"),
-        (lambda: kappa_width(9, 3, 0.5, 0.5), "10 cases"),
-        (lambda: kappa_width(50, 1, 0.5, 0.5), "two raters"),
+        (lambda: kappa_width(9, 3, 0.5, 0.5), "n_cases must be at least 10"),
+        (lambda: kappa_width(50, 1, 0.5, 0.5), "n_raters must be at least 2"),
         (lambda: kappa_width(50, 3, 1, 0.5), "below 1"),
         (lambda: kappa_width(50, 3, 0.5, 0), "prevalence"),
         (lambda: kappa_width(50, 3, 0.5, 0.5, level=1), "level"),

@@ -257,7 +257,7 @@ def test_weights_are_cases_again_and_empty_cases_are_nothing():
     padded = rasch(ratings_of(np.vstack([right, np.full((5, 3), -1)])))
     assert_allclose(padded.ability, many.ability, atol=1e-9)
     assert padded.log_likelihood == pytest.approx(many.log_likelihood)
-    assert any("5 cases nobody could be judged" in note for note in padded.notes)
+    assert any("5 cases nobody could be compared" in note for note in padded.notes)
 
 
 def test_who_is_always_right_gets_the_correction():
@@ -281,7 +281,7 @@ def test_who_cannot_be_judged_has_no_ability():
     assert np.isnan(found.ability[3])
     assert np.isnan(found.accuracy[:, 3]).all()
     assert_allclose(found.ability[:3], rasch(ratings_of(right)).ability, atol=1e-9)
-    assert any("r3 could not be judged" in note for note in found.notes)
+    assert any("r3 could not be compared" in note for note in found.notes)
 
 
 def test_where_cases_do_not_differ():
@@ -312,7 +312,7 @@ def test_the_likelihood_ratio_keeps_its_level():
 def test_a_perfect_order_has_no_bound(rows):
     found = rasch(ratings_of(rows * 10))
     assert found.ended == "stopped"
-    assert any("without bound" in note for note in found.notes)
+    assert any("unbounded" in note for note in found.notes)
 
 
 def test_too_few_iterations_are_told():
@@ -325,8 +325,8 @@ def test_too_few_iterations_are_told():
 @pytest.mark.parametrize(
     ("rows", "why"),
     [
-        ([[1], [0]], "two raters who can be judged by the reference; there are 1"),
-        ([[1, -1], [0, -1]], "two raters who can be judged by the reference; there are 1"),
+        ([[1], [0]], "two raters who can be compared with the reference; there are 1"),
+        ([[1, -1], [0, -1]], "two raters who can be compared with the reference; there are 1"),
         (np.zeros((0, 3)), "there are 0"),
         ([[1, 1], [1, 1]], "reference; nobody is"),
         ([[1, 1], [1, 0]], "only r1 is"),

@@ -192,7 +192,7 @@ def test_options_that_would_lead_nowhere(ask, name, options, told):
 def test_chance_is_looked_at_without_confidence_too(ask):
     code, _, err = ask(lines(), "--chance", "nonsense=0.3")
     assert code == 2
-    assert "chance wants a share for each of x, y, together 1" in err
+    assert "chance must have a share for each of x, y, with the sum 1" in err
 
 
 def test_shares_of_labels_are_not_those_of_lesions():
@@ -214,7 +214,7 @@ def test_a_study_with_given_chance(tmp_path, capsys):
     options = ["--labels", "0=none,255=lesion", "--chance", "none=0.9,lesion=0.1", "--confidence", "A=0.9,B=0.6"]
     code = status(["reliability", str(tmp_path / "masks/{rater}/{case}.png"), *options, "--out", str(tmp_path / "out")])
     assert code == 0
-    assert "--chance are of the items' labels" in " ".join(capsys.readouterr().out.split())
+    assert "--chance are those of pixels" in " ".join(capsys.readouterr().out.split())
 
 
 def test_few_cases_that_two_rated_have_no_interval():
@@ -297,7 +297,7 @@ def test_headline_and_note_of_rho():
     within = found.headline["rho reference"]
     assert within.value == own.value
     assert within.high - within.low > 1.15 * 2 * 1.96 * fixed
-    assert "the interval of rho by a Rasch model takes its abilities and difficulties as they are" in found.notes
+    assert "the interval of rho by a Rasch model treats its abilities and difficulties as known" in found.notes
 
 
 def test_pixels_one_by_one():

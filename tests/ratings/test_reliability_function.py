@@ -74,12 +74,12 @@ def test_arguments_that_do_not_apply_are_refused(table, masks):
     for data, options, text in (
         (masks, {"columns": {"case": "image"}}, "--columns is for a table of ratings"),
         (masks, {"partial": "linear"}, "--partial is for a table of ratings"),
-        (masks, {"confidence": "sure.csv"}, "confidence of masks is one number for each rater"),
+        (masks, {"confidence": "sure.csv"}, "for masks, confidence must be one number"),
         (table, {"lesion_min_size": 3}, "--lesion-min-size is for masks"),
-        (table, {"confidence": 0.8}, "confidence of a table of ratings is a second table"),
+        (table, {"confidence": 0.8}, "for a table of ratings, confidence must be the path"),
         (ratings, {"cut": 3}, "--cut is for files"),
         (ratings, {"confidence": "sure.csv"}, "--confidence is for files"),
-        (ratings, {"positive": "dead"}, "no label"),
+        (ratings, {"positive": "dead"}, "not a label"),
     ):
         with pytest.raises(mt.CallError, match=text):
             mt.reliability(data, **options)

@@ -299,11 +299,11 @@ def test_given_accuracies_chance_and_partial(tmp_path, capsys):
         (("--levels", "5", "--raters", "A"), 1, "agreement needs two raters or more; there is only A"),
         (("--levels", "5", "--raters", "A,Q"), 2, "no rater 'Q'"),
         (("--levels", "5", "--chance", "rarely"), 2, "--chance is uniform, empirical or a share for each label"),
-        (("--levels", "5", "--chance", "well=0.9"), 2, "chance wants a share for each of ill, well"),
-        (("--levels", "5", "--accuracy", "A=0.9"), 2, "accuracies are one for each of A, B, C"),
+        (("--levels", "5", "--chance", "well=0.9"), 2, "chance must have a share for each of ill, well"),
+        (("--levels", "5", "--accuracy", "A=0.9"), 2, "accuracies must be from 0 to 1, one for each of A, B, C"),
         (("--levels", "5", "--accuracy", "A=high,B=1,C=1"), 2, "--accuracy wants name=number"),
-        (("--levels", "5", "--partial", "linear"), 2, "nominal labels agree or do not"),
-        (("--levels", "5", "--positive", "dead"), 2, "--positive 'dead' is no label; there are ill, well"),
+        (("--levels", "5", "--partial", "linear"), 2, "partial agreement is for ordinal and numeric labels"),
+        (("--levels", "5", "--positive", "dead"), 2, "--positive 'dead' is not a label; labels are ill, well"),
         (("--levels", "5", "--filter", "site"), 2, "--filter wants name=value"),
         (("--levels", "5", "--scale", "5,1"), 2, "--scale wants two numbers"),
         (("--levels", "5", "--resamples", "0"), 2, "resamples is at least 1"),
@@ -350,7 +350,7 @@ def test_strange_raters_are_warned_of(tmp_path, capsys):
     (tmp_path / "ratings.csv").write_text("\n".join(lines))
     done = run(capsys, "reliability", tmp_path / "ratings.csv", "--out", tmp_path)
     assert done.status == 0
-    assert "warning: one label only from lazy" in done.out
+    assert "warning: only one label from lazy" in done.out
     assert "warning: never agrees with anybody: odd" in done.out
     rows = table(tmp_path / "reliability/raters.csv")
     flags = {
@@ -367,7 +367,7 @@ def test_one_label_is_told(tmp_path, capsys):
     done = run(capsys, "reliability", tmp_path / "ratings.csv", "--out", tmp_path)
     assert done.status == 0
     assert "every rating is 'x'" in done.out
-    assert "no rho by a Rasch model: it wants two raters" in done.out
+    assert "no rho by a Rasch model: it needs two raters" in done.out
     rows = table(tmp_path / "reliability/reliability.csv")
     whole = {"source": "", "rater_a": "", "rater_b": ""}
     assert value(rows, "sigma", "pooled", **whole) == 1
@@ -413,7 +413,7 @@ def test_intervals_of_kappas_are_those_of_the_tables(kind, monkeypatch):
     ratings = Ratings.of([[None if c < 0 else c for c in row] for row in codes], kind=kind)
     chosen = ReliabilitySettings(resamples=150, seed=4)
     quick = beyond_chance(ratings, chosen)
-    alpha = krippendorff_alpha if kind == "nominal" else partial(krippendorff_alpha, level="ordinal")
+    alpha = krippendorff_alpha if kind == "nominal" else partial(krippendorff_alpha, metric="ordinal")
     slow = pooled_intervals(
         [percent_agreement, alpha, fleiss_kappa, gwet_ac1], sorted_tallies(ratings), "bca", 150, 0.95, 4
     )
@@ -489,9 +489,9 @@ def test_too_many_labels_leave_sigma(tmp_path, capsys):
 
 def test_wrong_calls():
     ratings = Ratings.of([[0, 1], [1, 1]])
-    with pytest.raises(CallError, match="ratings of patterns"):
+    with pytest.raises(CallError, match="patterns of masks"):
         mt.reliability(replace(ratings, weights=np.array([1, 2])))
-    with pytest.raises(InputError, match="two raters or more"):
+    with pytest.raises(InputError, match="at least two raters"):
         mt.reliability(ratings.select(raters=["1"]))
 
 

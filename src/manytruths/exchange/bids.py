@@ -1,12 +1,7 @@
-"""BIDS derivatives.
+"""Masks of several raters among BIDS derivatives: ``sub-01_ses-2_label-lesion_desc-rater1_mask.nii.gz``.
 
-The names of BIDS, and what lies beside a file: ``sub-01_ses-2_label-lesion_desc-rater1_mask.nii.gz``.
-
-Masks of several raters among BIDS derivatives, in NIfTI.
-
-Reference: the names and sidecars of BIDS derivatives, https://bids-specification.readthedocs.io.
-
-Write reads as BIDS derivatives: one NIfTI mask a structure, with a sidecar that tells the names it was made of.
+The reader takes names, sidecars and tables of labels into account; the writer makes one NIfTI mask for each structure,
+with a sidecar that holds the original names. Specification: https://bids-specification.readthedocs.io.
 """
 
 from __future__ import annotations
@@ -28,16 +23,214 @@ from ..core.errors import CallError, FormatError, GridError, LabelError, Manytru
 from ..io import write_json, write_map
 from ..io.files import check_regular_file
 from ..shape.grid import Grid
-from .documents import about, json_of
-from .readings import ImportOptions, Mark, Mask, Outline, Reading, Status, Stored
-from .sources import Source, sources
-from .volumes import Labelled, Nothing, Seen, Volume, looked_through, nifti_volume, telling
+from .documents import error_context, read_json
+from .readings import ImportOptions, Mark, Outline, Reading, SegmentKey, Status, Stored
+from .sources import Source, find_sources
+from .volumes import EmptyOutline, LabelledVoxels, Volume, VolumeContents, file_errors, read_nifti_volume, scan_volume
 
 MASKS = ("mask", "dseg", "probseg")
 """Suffixes of what is no image: yes or no, labels, probabilities."""
 ENDINGS = (".nii.gz", ".nii")
 LARGEST_TABLE = 1 << 20
 """Bytes of a table of names."""
+READABLE = tuple(f"_{suffix}{ending}" for suffix in ("mask", "dseg", "probseg") for ending in (".nii.gz", ".nii"))
+SAID = ("Author", "Authors", "Annotator", "Rater", "Reader", "Manual")
+"""What a sidecar says of who drew it: kept with the marks."""
+ReadingKey = tuple[str, str, str]
+OWN = "manytruths"
+"""The part of a sidecar that says what the file name cannot."""
+VERSION = "1.10.0"
+"""Of BIDS."""
+_ENTITIES = ("ses", "task", "acq", "ce", "rec", "run", "space", "res")
+"""What may stand between the subject and ``label`` and ``desc``, in this order."""
+_CASE = re.compile(
+    "sub-[A-Za-z0-9]+" + "".join(f"(_{word}-{'[0-9]' if word == 'run' else '[A-Za-z0-9]'}+)?" for word in _ENTITIES),
+    re.ASCII,
+)
+
+
+# -- reading ------------------------------------------------------------------------------------------
+
+
+def read_bids(paths: Sequence[Path | str] | Path | str, options: ImportOptions | None = None) -> list[Reading]:
+    """Read masks of BIDS derivatives: one reading for every rater of a case.
+
+    The rater is the entity ``desc`` (``desc-rater1``), or the entity or sidecar field that ``options.rater_field``
+    names, or without either the folder of the dataset. The case is the rest of the name without ``label``; ``ses`` is
+    a visit of the patient, not a rater's second reading. A ``mask`` is of the structure ``label``, else of its
+    sidecar's ``Type``, else of ``mask``. Labels of a ``dseg`` have the names of the nearest table ``dseg.tsv``, or
+    their numbers without a table; labels that the table does not name are counted as ``unnamed-values``. A reading
+    without any marked voxel is ``empty``. Probabilities (``probseg``) are left out and counted where the rater has
+    masks of the case, and refused otherwise.
+
+    Parameters
+    ----------
+    paths : sequence of str or Path
+        Files ``…_mask.nii.gz`` and ``…_dseg.nii.gz``, folders of them, ``RATER=PATH``, or templates such as
+        ``…/sub-{case}_desc-{rater}_mask.nii.gz``.
+    options : ImportOptions, optional
+        What the files leave open.
+
+    Returns
+    -------
+    list of Reading
+        One for every rater of a case.
+    """
+    options = options or ImportOptions()
+    datasets: dict[Path, Dataset] = {}
+    groups: dict[ReadingKey, list[_File]] = {}
+    for source in find_sources(paths, READABLE):
+        with file_errors(source.path):
+            file = _file(source, datasets, options)
+        groups.setdefault(file.key, []).append(file)
+    reads = [_read(files, options) for files in groups.values()]
+    return [replace(read, based_on=_parent(read, groups, options)) for read in reads]
+
+
+@dataclass(frozen=True, eq=False)
+class _File:
+    """A file and all that its name, its place and its sidecar say."""
+
+    path: Path
+    name: Name
+    sidecar: Mapping[str, Any]
+    own: Mapping[str, str]
+    """What :func:`write_bids` said in the sidecar."""
+    key: ReadingKey
+    """Case, rater, session."""
+    fields: Mapping[str, str]
+    dataset: Dataset
+
+
+def _file(source: Source, datasets: dict[Path, Dataset], options: ImportOptions) -> _File:
+    path = source.path
+    name = parse_name(path.name)
+    if name is None or next(iter(name.entities), "") != "sub" or not path.name.endswith(READABLE):
+        raise FormatError("is not a BIDS name (sub-01_desc-rater1_mask.nii.gz, letters and digits); rename it")
+    root = root_of(path.absolute())
+    dataset = datasets.setdefault(root, Dataset(root))
+    fields = read_sidecar(dataset, path.absolute(), name)
+    own_fields = fields.get(OWN)
+    own = {str(k): v for k, v in own_fields.items() if isinstance(v, str)} if isinstance(own_fields, dict) else {}
+    rater = source.fields.get("rater") or own.get("Rater") or _rater(name, fields, dataset, options)
+    case = source.fields.get("case") or own.get("Case") or name.without("label", options.rater_field or "desc", "desc")
+    session = source.fields.get("session") or own.get("Session", "")
+    return _File(path, name, fields, own, (case, rater, session), source.fields, dataset)
+
+
+def _rater(name: Name, fields: Mapping[str, Any], dataset: Dataset, options: ImportOptions) -> str:
+    if options.rater_field is None:
+        return name.entities.get("desc") or dataset.root.name
+    value = fields.get(options.rater_field)
+    rater = name.entities.get(options.rater_field) or (value.strip() if isinstance(value, str) else "")
+    if not rater:
+        raise FormatError(f"neither its name nor its sidecar holds {options.rater_field!r}; name another field")
+    return rater
+
+
+def _parent(read: Reading, groups: Mapping[ReadingKey, list[_File]], options: ImportOptions) -> str:
+    """The one other rater of the case whose mask a sidecar says that this one was made of."""
+    files = groups[read.case, read.rater, read.session]
+    own = next((file.own["BasedOn"] for file in files if "BasedOn" in file.own), "")
+    made_of = [parse_name(source.rpartition("/")[2]) for file in files for source in sources_of(file.sidecar)]
+    masks = [name for name in made_of if name and name.suffix in ("mask", "dseg")]
+    subject, entity = files[0].name.entities["sub"], options.rater_field or "desc"
+    raters = {name.entities.get(entity, "") for name in masks if name.entities.get("sub") == subject}
+    known = {rater for rater in raters if rater != read.rater and (read.case, rater, "") in groups}
+    return own or (known.pop() if len(known) == 1 else "")
+
+
+def _read(files: Sequence[_File], options: ImportOptions) -> Reading:
+    first = files[0]
+    case, rater, session = first.key
+    drawn = [file for file in files if file.name.suffix != "probseg"]
+    if not drawn:
+        raise FormatError(f"{first.path}: holds probabilities, and {rater} has no mask of {case}; threshold it")
+    marks: list[Mark] = []
+    left_out = Counter({"probseg": len(files) - len(drawn)})
+    grids: list[Grid] = []
+    for file in drawn:
+        with file_errors(file.path):
+            volume, grid = read_nifti_volume(file.path)
+            grids.append(grid)
+            if different := grid.difference(grids[0]):
+                raise GridError(f"{different}, as {drawn[0].path.name} has; put both on one grid")
+            file_marks, strange = _marks(file, volume, scan_volume(volume), options)
+            _check_once(file_marks, marks, drawn[0].path)
+        marks += file_marks
+        left_out["unnamed-values"] += strange
+    blank = all(isinstance(mark.outline, EmptyOutline) for mark in marks) and not left_out["unnamed-values"]
+    image = find_image(drawn[0].dataset, drawn[0].path.absolute(), drawn[0].name, drawn[0].sidecar, grids[0])
+    return Reading(
+        image=f"{case}.nii.gz",
+        rater=rater,
+        grid=grids[0],
+        marks=() if blank else tuple(marks),
+        session=session,
+        status=_status(first.own.get("Status", ""), blank, options),
+        tool="BIDS",
+        subject=first.fields.get("subject") or first.own.get("Subject") or first.name.entities["sub"],
+        case=case,
+        picture=None if image is None else Stored(image),
+        left_out={kind: count for kind, count in left_out.items() if count},
+        source=str(first.path),
+    )
+
+
+def _status(status: str, blank: bool, options: ImportOptions) -> Status:
+    if status == "unfinished":
+        return "unfinished"
+    return "done" if not blank else "empty" if status == "empty" else options.blank
+
+
+def _check_once(marks: Sequence[Mark], others: Sequence[Mark], path: Path) -> None:
+    known = {(mark.label, mark.rank) for mark in others}
+    for mark in marks:
+        if (mark.label, mark.rank) in known:
+            raise LabelError(f"marks {mark.label!r}, which {path.name} marks, too; leave one of them out")
+
+
+def _marks(file: _File, volume: Volume, contents: VolumeContents, options: ImportOptions) -> tuple[list[Mark], int]:
+    """What a file marks, and how many of its labels have no name."""
+    values = contents.values[0]
+    attributes = {
+        word: str(file.sidecar[word]) for word in SAID if isinstance(file.sidecar.get(word), str | bool | int)
+    }
+    if file.name.suffix == "mask":
+        if len(values) > 1:
+            shown = ", ".join(map(str, values[:5]))
+            raise LabelError(f"is called a mask and holds the labels {shown}; call it …_dseg.nii.gz")
+        return [
+            Mark(_structure(file), _outline(volume, contents, None), rank=_rank(file, options), attributes=attributes)
+        ], 0
+    names = read_label_names(file.dataset, file.path.absolute(), file.name)
+    known = {value: str(value) for value in values} if names is None else names
+    marks = [
+        Mark(name, _outline(volume, contents, value), attributes=attributes)
+        for value, name in known.items()
+        if value > 0
+    ]
+    return marks, sum(value not in known for value in values)
+
+
+def _structure(file: _File) -> str:
+    kind = file.sidecar.get("Type")
+    named = file.fields.get("label") or file.own.get("Structure") or file.name.entities.get("label")
+    return named or (kind.strip() if isinstance(kind, str) else "") or "mask"
+
+
+def _rank(file: _File, options: ImportOptions) -> int | None:
+    with error_context("its sidecar"):
+        value = file.own.get("Rank") or file.sidecar.get(options.rank, "")
+        return int(value) if isinstance(value, str | int) and str(value).isdecimal() and len(str(value)) < 10 else None
+
+
+def _outline(volume: Volume, contents: VolumeContents, value: int | None) -> Outline:
+    there = bool(contents.values[0]) if value is None else value in contents.values[0]
+    return LabelledVoxels(volume, contents.box, value) if contents.box is not None and there else EmptyOutline()
+
+
+# -- names and sidecars -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -57,7 +250,7 @@ class Name:
         return "_".join([*kept, *([self.source] if self.source else [])])
 
 
-def parsed(name: str) -> Name | None:
+def parse_name(name: str) -> Name | None:
     """The parts of a name; None where it is none of BIDS."""
     stem, dot, ending = name.partition(".")
     *parts, suffix = stem.split("_")
@@ -77,15 +270,15 @@ class Dataset:
     """The folder that a dataset starts at, and what was seen in it."""
 
     root: Path
-    seen: dict[Path, list[tuple[Path, Name]]] = field(default_factory=dict)
+    listed: dict[Path, list[tuple[Path, Name]]] = field(default_factory=dict)
 
     def inside(self, folder: Path) -> list[tuple[Path, Name]]:
         """The files of a folder that have names of BIDS."""
-        if folder not in self.seen:
+        if folder not in self.listed:
             files = sorted(folder.iterdir()) if folder.is_dir() else []
-            named = ((path, parsed(path.name)) for path in files)
-            self.seen[folder] = [(path, name) for path, name in named if name is not None]
-        return self.seen[folder]
+            named = ((path, parse_name(path.name)) for path in files)
+            self.listed[folder] = [(path, name) for path, name in named if name is not None]
+        return self.listed[folder]
 
     def beside(self, path: Path, name: Name, ending: str) -> list[Path]:
         """What holds for a file, from the dataset's folder down to its own, the nearest last."""
@@ -112,23 +305,23 @@ def root_of(path: Path) -> Path:
     return path.parent
 
 
-def sidecar(dataset: Dataset, path: Path, name: Name) -> dict[str, Any]:
+def read_sidecar(dataset: Dataset, path: Path, name: Name) -> dict[str, Any]:
     """Everything that JSON files say of a file; the nearest has the last word."""
-    told: dict[str, Any] = {}
-    for one in dataset.beside(path, name, ".json"):
-        told |= json_of(one, dict[str, Any])
-    return told
+    fields: dict[str, Any] = {}
+    for nearer in dataset.beside(path, name, ".json"):
+        fields |= read_json(nearer, dict[str, Any])
+    return fields
 
 
-def label_names(dataset: Dataset, path: Path, name: Name) -> dict[int, str] | None:
+def read_label_names(dataset: Dataset, path: Path, name: Name) -> dict[int, str] | None:
     """Names by label, of the nearest table; None where there is none."""
     tables = dataset.beside(path, name, ".tsv")
-    return _table(tables[-1]) if tables else None
+    return _read_table(tables[-1]) if tables else None
 
 
-def _table(path: Path) -> dict[int, str]:
+def _read_table(path: Path) -> dict[int, str]:
     check_regular_file(path)
-    with about(path):
+    with error_context(path):
         with open(path, "rb") as stream:
             data = stream.read(LARGEST_TABLE + 1)
         if len(data) > LARGEST_TABLE:
@@ -137,35 +330,35 @@ def _table(path: Path) -> dict[int, str]:
         rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE, strict=True)
         if not {"index", "name"} <= set(rows.fieldnames or ()):
             raise FormatError("has no columns index and name; add them")
-        return dict(_named(rows))
+        return dict(_table_rows(rows))
 
 
-def _named(rows: Iterator[dict[str | Any, str | Any]]) -> Iterator[tuple[int, str]]:
-    seen: set[int] = set()
+def _table_rows(rows: Iterator[dict[str | Any, str | Any]]) -> Iterator[tuple[int, str]]:
+    labels: set[int] = set()
     for number, row in enumerate(rows, start=2):
-        with about(f"line {number}"):
+        with error_context(f"line {number}"):
             label = int(row["index"])
-            if label in seen:
+            if label in labels:
                 raise FormatError(f"names the label {label} twice; leave one of them out")
-            seen.add(label)
+            labels.add(label)
             yield label, (row["name"] or "").strip() or str(label)
 
 
-# -- the image that was drawn on ---------------------------------------------------------------------
+# -- the image that was marked ------------------------------------------------------------------------
 
 
-def image_of(dataset: Dataset, path: Path, name: Name, told: Mapping[str, Any], grid: Grid) -> Path | None:
+def find_image(dataset: Dataset, path: Path, name: Name, sidecar: Mapping[str, Any], grid: Grid) -> Path | None:
     """The image of a mask, where just one can be meant: the one that the sidecar names, or the only one of its name."""
     places = [place / path.parent.relative_to(dataset.root) for place in _raw(dataset.root)]
-    sources = {one.rpartition("/")[2] for one in sources_of(told)}
+    sources = {image.rpartition("/")[2] for image in sources_of(sidecar)}
     fitting = [
-        (one.name in sources, one)
+        (image.name in sources, image)
         for folder in places
-        for one, other in dataset.inside(folder)
+        for image, other in dataset.inside(folder)
         if other.ending in ENDINGS and other.suffix not in MASKS and _same_image(name, other)
     ]
-    named = [one for said, one in fitting if said]
-    lying = [one for one in named or [one for _, one in fitting] if _lies_on(one, grid)]
+    named = [image for is_source, image in fitting if is_source]
+    lying = [image for image in named or [image for _, image in fitting] if _lies_on(image, grid)]
     return lying[0] if len(lying) == 1 else None
 
 
@@ -185,213 +378,37 @@ def _same_image(name: Name, other: Name) -> bool:
 
 def _lies_on(path: Path, grid: Grid) -> bool:
     try:
-        with telling(path):
-            return not nifti_volume(path)[1].difference(grid)
+        with file_errors(path):
+            return not read_nifti_volume(path)[1].difference(grid)
     except ManytruthsError:
         return False
 
 
-def sources_of(told: Mapping[str, Any]) -> list[str]:
+def sources_of(sidecar: Mapping[str, Any]) -> list[str]:
     """What a sidecar says it was made of, as paths."""
-    found: list[str] = []
+    sources: list[str] = []
     for key in ("Sources", "RawSources"):
-        value = told.get(key, [])
-        found += [one for one in (value if isinstance(value, list) else [value]) if isinstance(one, str)]
-    return [one.rpartition(":")[2] for one in found]
+        value = sidecar.get(key, [])
+        sources += [source for source in (value if isinstance(value, list) else [value]) if isinstance(source, str)]
+    return [source.rpartition(":")[2] for source in sources]
 
 
-__all__ = ["read_bids", "write_bids"]
-
-READABLE = tuple(f"_{suffix}{ending}" for suffix in ("mask", "dseg", "probseg") for ending in (".nii.gz", ".nii"))
-SAID = ("Author", "Authors", "Annotator", "Rater", "Reader", "Manual")
-"""What a sidecar says of who drew it: kept with the marks."""
-
-ReadingKey = tuple[str, str, str]
-
-
-def read_bids(paths: Sequence[Path | str] | Path | str, choices: ImportOptions | None = None) -> list[Reading]:
-    """One read for every rater of a case, of all of his files ``…_mask.nii.gz`` and ``…_dseg.nii.gz``.
-
-    The rater is ``desc`` (``desc-rater1``), or the entity or field of the sidecar that ``choices.rater_field``
-    names, or without either the folder of the dataset. The case is the rest of the name without ``label``: ``ses``
-    is a visit of the patient, not a rater's second reading. A mask is of the structure ``label``, else of its
-    sidecar's ``Type``, else of ``mask``; labels of a ``dseg`` are called as the nearest table ``dseg.tsv`` says,
-    and those it does not name are counted as ``unnamed-values``; without a table, as their numbers. A read without
-    any marked voxel is ``empty``. Probabilities are counted as ``probseg`` where the rater has masks of the case,
-    and refused otherwise.
-    """
-    listed = [paths] if isinstance(paths, Path | str) else list(paths)
-    choices = choices or ImportOptions()
-    datasets: dict[Path, Dataset] = {}
-    groups: dict[ReadingKey, list[_File]] = {}
-    for source in sources(listed, READABLE):
-        with telling(source.path):
-            one = _file(source, datasets, choices)
-        groups.setdefault(one.key, []).append(one)
-    reads = [_read(files, choices) for files in groups.values()]
-    return [replace(read, based_on=_parent(read, groups, choices)) for read in reads]
-
-
-@dataclass(frozen=True, eq=False)
-class _File:
-    """A file and all that its name, its place and its sidecar say."""
-
-    path: Path
-    name: Name
-    told: Mapping[str, Any]
-    own: Mapping[str, str]
-    """What :func:`write_bids` said in the sidecar."""
-    key: ReadingKey
-    """Case, rater, session."""
-    fields: Mapping[str, str]
-    dataset: Dataset
-
-
-def _file(source: Source, datasets: dict[Path, Dataset], choices: ImportOptions) -> _File:
-    path = source.path
-    name = parsed(path.name)
-    if name is None or next(iter(name.entities), "") != "sub" or not path.name.endswith(READABLE):
-        raise FormatError("is no name of BIDS (sub-01_desc-rater1_mask.nii.gz, letters and digits); rename it")
-    root = root_of(path.absolute())
-    dataset = datasets.setdefault(root, Dataset(root))
-    told = sidecar(dataset, path.absolute(), name)
-    said = told.get(OWN)
-    own = {str(k): v for k, v in said.items() if isinstance(v, str)} if isinstance(said, dict) else {}
-    rater = source.fields.get("rater") or own.get("Rater") or _rater(name, told, dataset, choices)
-    case = source.fields.get("case") or own.get("Case") or name.without("label", choices.rater_field or "desc", "desc")
-    session = source.fields.get("session") or own.get("Session", "")
-    return _File(path, name, told, own, (case, rater, session), source.fields, dataset)
-
-
-def _rater(name: Name, told: Mapping[str, Any], dataset: Dataset, choices: ImportOptions) -> str:
-    if choices.rater_field is None:
-        return name.entities.get("desc") or dataset.root.name
-    said = told.get(choices.rater_field)
-    rater = name.entities.get(choices.rater_field) or (said.strip() if isinstance(said, str) else "")
-    if not rater:
-        raise FormatError(f"neither its name nor its sidecar holds {choices.rater_field!r}; name another field")
-    return rater
-
-
-def _parent(read: Reading, groups: Mapping[ReadingKey, list[_File]], choices: ImportOptions) -> str:
-    """The one other rater of the case whose mask a sidecar says that this one was made of."""
-    files = groups[read.case, read.rater, read.session]
-    own = next((one.own["BasedOn"] for one in files if "BasedOn" in one.own), "")
-    made_of = [parsed(said.rpartition("/")[2]) for one in files for said in sources_of(one.told)]
-    masks = [name for name in made_of if name and name.suffix in ("mask", "dseg")]
-    subject, entity = files[0].name.entities["sub"], choices.rater_field or "desc"
-    raters = {name.entities.get(entity, "") for name in masks if name.entities.get("sub") == subject}
-    known = {rater for rater in raters if rater != read.rater and (read.case, rater, "") in groups}
-    return own or (known.pop() if len(known) == 1 else "")
-
-
-# -- voxels ------------------------------------------------------------------------------------------
-
-
-def _read(files: Sequence[_File], choices: ImportOptions) -> Reading:
-    first = files[0]
-    case, rater, session = first.key
-    drawn = [one for one in files if one.name.suffix != "probseg"]
-    if not drawn:
-        raise FormatError(f"{first.path}: holds probabilities, and {rater} has no mask of {case}; threshold it")
-    marks: list[Mark] = []
-    left_out = Counter({"probseg": len(files) - len(drawn)})
-    grids: list[Grid] = []
-    for one in drawn:
-        with telling(one.path):
-            volume, grid = nifti_volume(one.path)
-            grids.append(grid)
-            if different := grid.difference(grids[0]):
-                raise GridError(f"{different}, as {drawn[0].path.name} has; put both on one grid")
-            found, strange = _marks(one, volume, looked_through(volume), choices)
-            _once(found, marks, drawn[0].path)
-        marks += found
-        left_out["unnamed-values"] += strange
-    blank = all(isinstance(mark.outline, Nothing) for mark in marks) and not left_out["unnamed-values"]
-    image = image_of(drawn[0].dataset, drawn[0].path.absolute(), drawn[0].name, drawn[0].told, grids[0])
-    return Reading(
-        image=f"{case}.nii.gz",
-        rater=rater,
-        grid=grids[0],
-        marks=() if blank else tuple(marks),
-        session=session,
-        status=_status(first.own.get("Status", ""), blank, choices),
-        tool="BIDS",
-        subject=first.fields.get("subject") or first.own.get("Subject") or first.name.entities["sub"],
-        case=case,
-        picture=None if image is None else Stored(image),
-        left_out={kind: count for kind, count in left_out.items() if count},
-        source=str(first.path),
-    )
-
-
-def _status(told: str, blank: bool, choices: ImportOptions) -> Status:
-    if told == "unfinished":
-        return "unfinished"
-    return "done" if not blank else "empty" if told == "empty" else choices.blank
-
-
-def _once(marks: Sequence[Mark], others: Sequence[Mark], path: Path) -> None:
-    known = {(mark.label, mark.rank) for mark in others}
-    for mark in marks:
-        if (mark.label, mark.rank) in known:
-            raise LabelError(f"marks {mark.label!r}, which {path.name} marks, too; leave one of them out")
-
-
-def _marks(one: _File, volume: Volume, seen: Seen, choices: ImportOptions) -> tuple[list[Mark], int]:
-    """What a file marks, and how many of its labels have no name."""
-    values = seen.values[0]
-    attributes = {word: str(one.told[word]) for word in SAID if isinstance(one.told.get(word), str | bool | int)}
-    if one.name.suffix == "mask":
-        if len(values) > 1:
-            shown = ", ".join(map(str, values[:5]))
-            raise LabelError(f"is called a mask and holds the labels {shown}; call it …_dseg.nii.gz")
-        return [Mark(_structure(one), _outline(volume, seen, None), rank=_rank(one, choices), attributes=attributes)], 0
-    names = label_names(one.dataset, one.path.absolute(), one.name)
-    known = {value: str(value) for value in values} if names is None else names
-    marks = [
-        Mark(name, _outline(volume, seen, value), attributes=attributes) for value, name in known.items() if value > 0
-    ]
-    return marks, sum(value not in known for value in values)
-
-
-def _structure(one: _File) -> str:
-    kind = one.told.get("Type")
-    named = one.fields.get("label") or one.own.get("Structure") or one.name.entities.get("label")
-    return named or (kind.strip() if isinstance(kind, str) else "") or "mask"
-
-
-def _rank(one: _File, choices: ImportOptions) -> int | None:
-    with about("its sidecar"):
-        said = one.own.get("Rank") or one.told.get(choices.rank, "")
-        return int(said) if isinstance(said, str | int) and str(said).isdecimal() and len(str(said)) < 10 else None
-
-
-def _outline(volume: Volume, seen: Seen, value: int | None) -> Outline:
-    there = bool(seen.values[0]) if value is None else value in seen.values[0]
-    return Labelled(volume, seen.box, value) if seen.box is not None and there else Nothing()
-
-
-OWN = "manytruths"
-"""The part of a sidecar that says what the file name cannot."""
-VERSION = "1.10.0"
-"""Of BIDS."""
-
-_ENTITIES = ("ses", "task", "acq", "ce", "rec", "run", "space", "res")
-"""What may stand between the subject and ``label`` and ``desc``, in this order."""
-_CASE = re.compile(
-    "sub-[A-Za-z0-9]+" + "".join(f"(_{word}-{'[0-9]' if word == 'run' else '[A-Za-z0-9]'}+)?" for word in _ENTITIES),
-    re.ASCII,
-)
-
-SegmentKey = tuple[str, int | None]
+# -- writing ------------------------------------------------------------------------------------------
 
 
 def write_bids(folder: Path | str, reads: Iterable[Reading]) -> None:
-    """A dataset of derivatives: ``sub-01/anat/sub-01_label-lesion_desc-consensus_mask.nii.gz`` and so on.
+    """Write readings as a dataset of BIDS derivatives.
 
-    ``desc`` is the rater, ``label`` the structure. Names are made of letters and digits, no two the same; sidecars
-    tell what they were. A read without marks is a mask of zeros; one that nobody read is not written.
+    Files are called ``sub-01/anat/sub-01_label-lesion_desc-consensus_mask.nii.gz``: ``desc`` is the rater, ``label``
+    the structure. Names consist of letters and digits and are unique; sidecars hold the original names. A reading
+    without marks is a mask of zeros; one with status ``unread`` is not written.
+
+    Parameters
+    ----------
+    folder : str or Path
+        Folder of the dataset; it may hold an earlier dataset of manytruths, but no other.
+    reads : iterable of Reading
+        What to write.
     """
     folder = Path(folder)
     _check(folder)
@@ -412,10 +429,10 @@ def _check(folder: Path) -> None:
     if not path.exists():
         return
     try:
-        made = json.loads(path.read_bytes())["GeneratedBy"][0]["Name"]
+        author = json.loads(path.read_bytes())["GeneratedBy"][0]["Name"]
     except (OSError, ValueError, LookupError, TypeError):
-        made = None
-    if made != OWN:
+        author = None
+    if author != OWN:
         raise CallError(f"{folder}: holds another dataset of BIDS; choose a folder of its own, as derivatives/{OWN}")
 
 
@@ -435,7 +452,7 @@ def _write(folder: Path, read: Reading, names: _Names) -> None:
     desc = names.made("desc", (read.rater, read.session), f"{read.rater}{read.session}")
     entities = dict(part.split("-") for part in prefix.split("_"))
     place = folder / f"sub-{entities['sub']}" / (f"ses-{entities['ses']}" if "ses" in entities else "") / "anat"
-    masks = _masks(read)
+    masks = read.segments()
     for key, mask in masks.items() or [(None, np.zeros(read.grid.shape, bool))]:
         label = "" if key is None else f"label-{names.made('label', key, key[0])}_"
         stem = f"{prefix}_{label}desc-{desc}_mask"
@@ -443,18 +460,8 @@ def _write(folder: Path, read: Reading, names: _Names) -> None:
         write_json(place / f"{stem}.json", _sidecar(read, key))
 
 
-def _masks(read: Reading) -> dict[SegmentKey, Mask]:
-    """By structure and rank."""
-    found: dict[SegmentKey, Mask] = {}
-    for mark in read.marks:
-        window, inside = mark.outline.pixels(read.grid.shape)
-        whole = found.setdefault((mark.label, mark.rank), np.zeros(read.grid.shape, bool))
-        whole[window] |= inside
-    return found
-
-
 def _sidecar(read: Reading, key: SegmentKey | None) -> dict[str, object]:
-    told = {
+    fields = {
         "Case": read.case or read.image,
         "Subject": read.subject,
         "Rater": read.rater,
@@ -464,7 +471,7 @@ def _sidecar(read: Reading, key: SegmentKey | None) -> dict[str, object]:
         "Structure": key[0] if key else "",
         "Rank": str(key[1]) if key and key[1] is not None else "",
     }
-    return {"Type": "ROI", OWN: {name: value for name, value in told.items() if value}}
+    return {"Type": "ROI", OWN: {name: value for name, value in fields.items() if value}}
 
 
 class _Names:

@@ -1,11 +1,7 @@
-"""COCO files.
+"""COCO files: images, categories and annotations, whose areas are polygons or run lengths along columns.
 
-COCO files: images, categories and annotations, whose areas are polygons or run lengths along columns.
-
-COCO knows no raters. A file is one rater's, unless its annotations name one each. Its polygons have no holes: every
-ring of an annotation is a part of it.
-
-COCO files, as pycocotools and most tools open them.
+COCO has no raters. A file is one rater's, unless its annotations name one each. Its polygons have no holes: every ring
+of an annotation is a part of it.
 """
 
 from __future__ import annotations
@@ -21,27 +17,29 @@ from ..core.columns import natural_key
 from ..core.errors import CallError, FormatError, GridError
 from ..shape.grid import Grid
 from ..shape.polygons import Rule
-from .documents import about, image_grid, json_of
+from .documents import error_context, image_grid, read_json
 from .json_fields import (
     NOTHING,
-    decoded,
+    ReadingFields,
+    decode,
     flat_shape,
-    given,
+    full_mask,
+    is_given,
     notes_of,
     person_of,
     picture_beside,
-    ranked,
+    reading_fields,
     rings_of,
     score_of,
     single_rings,
+    split_rank,
     text_of,
-    whole_of,
     write_document,
 )
-from .outlines import Polygon, United, WholeRuns
-from .readings import ImportOptions, Mark, Mask, Outline, Reading, Status
-from .run_lengths import lengths_of, packed, unpacked
-from .sources import Source, sources
+from .outlines import Polygon, RunLengthMask, UnitedOutline
+from .readings import ImportOptions, Mark, Mask, Outline, Reading
+from .run_lengths import decode_counts, encode_counts, encode_runs
+from .sources import Source, find_sources
 
 TOOL = "COCO"
 MOST_ANNOTATIONS = 300_000
@@ -53,16 +51,10 @@ RATERS = (
 QUOTES = "'\""
 
 
-class Told(msgspec.Struct, rename={"rater": "annotator"}):
+class ImageReading(ReadingFields, rename={"rater": "annotator"}):
     """What manytruths adds to an image: who looked at it."""
 
-    rater: str = ""
-    status: Status = "done"
-    session: str = ""
-    based_on: str = ""
-    tool: str = ""
-    started: str = ""
-    seconds: float | None = None
+    rater: str = ""  # here, since only fields of the class itself are renamed
 
 
 class Image(msgspec.Struct):
@@ -70,7 +62,7 @@ class Image(msgspec.Struct):
     file_name: str
     width: float
     height: float
-    reads: list[Told] | None = None
+    reads: list[ImageReading] | None = None
 
 
 class Category(msgspec.Struct):
@@ -102,45 +94,57 @@ class RunLengths(msgspec.Struct):
     counts: msgspec.Raw
 
 
-def read_coco(paths: Sequence[Path | str] | Path | str, choices: ImportOptions | None = None) -> list[Reading]:
-    """Every rater's look at every image of COCO files.
+def read_coco(paths: Sequence[Path | str] | Path | str, options: ImportOptions | None = None) -> list[Reading]:
+    """Read COCO files: one reading for every rater and image.
 
     Structures are matched by the names of the categories, whatever their numbers. Polygons are filled by
-    ``choices.rule``; pycocotools fills them by ``"coco"``.
+    ``options.rule``; pycocotools fills them by ``"coco"``.
+
+    Parameters
+    ----------
+    paths : sequence of str or Path
+        JSON files with images, categories and annotations, folders of them, ``RATER=PATH``, or templates such as
+        ``exports/{rater}.json``.
+    options : ImportOptions, optional
+        What the files leave open.
+
+    Returns
+    -------
+    list of Reading
+        One for every rater and image.
     """
-    several = [paths] if isinstance(paths, Path | str) else paths
-    return [read for source in sources(several, (".json",)) for read in _reads(source, choices or ImportOptions())]
+    return [read for source in find_sources(paths, (".json",)) for read in _reads(source, options or ImportOptions())]
 
 
-def _reads(source: Source, choices: ImportOptions) -> list[Reading]:
-    document = _document(source.path, choices)
-    with about(source.path):
+def _reads(source: Source, options: ImportOptions) -> list[Reading]:
+    document = _document(source.path, options)
+    with error_context(source.path):
         _as_text(document)
-        images = _by_number(document.images, "image")
-        names = {number: one.name for number, one in _by_number(document.categories, "category").items()}
-        _fitting(document.annotations, images, names)
-        field, owner = _rater_field(document.annotations, source, choices), _owner(document, source)
-        found = dict[int | str, dict[tuple[str, str], list[Annotation]]]()
-        for one in document.annotations:
-            key = _rater_of(one, field) if field else owner, one.session or ""
-            found.setdefault(one.image_id, {}).setdefault(key, []).append(one)
+        images = _by_id(document.images, "image")
+        names = {number: annotation.name for number, annotation in _by_id(document.categories, "category").items()}
+        _check_references(document.annotations, images, names)
+        field, owner = _rater_field(document.annotations, source, options), _owner(document, source)
+        grouped = dict[int | str, dict[tuple[str, str], list[Annotation]]]()
+        for annotation in document.annotations:
+            key = _rater_of(annotation, field) if field else owner, annotation.session or ""
+            grouped.setdefault(annotation.image_id, {}).setdefault(key, []).append(annotation)
         return [
             read
             for image in document.images
-            for read in _of_image(image, found.get(image.id, {}), names, source, choices, "" if field else owner)
+            for read in _of_image(image, grouped.get(image.id, {}), names, source, options, "" if field else owner)
         ]
 
 
-def _document(path: Path, choices: ImportOptions) -> Document:
-    with about(path):
+def _document(path: Path, options: ImportOptions) -> Document:
+    with error_context(path):
         with open(path, "rb") as stream:
             start = stream.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
         if start == b"[":
             raise FormatError(
-                "is a list, as COCO's results are (and Label Studio's exports: import labelstudio); wanted is a file "
+                "is a list, as COCO's results are (and Label Studio's exports: import labelstudio); expected a file "
                 "with images, categories and annotations"
             )
-    document: Any = json_of(path, _kind(choices.rater_field))
+    document: Any = read_json(path, _kind(options.rater_field))
     if max(len(document.annotations), len(document.images)) > MOST_ANNOTATIONS:
         raise FormatError(f"{path}: has more than {MOST_ANNOTATIONS} annotations or images; split it")
     return cast(Document, document)
@@ -170,41 +174,44 @@ def _as_text(document: Document) -> None:
         annotation.image_id, annotation.category_id = str(annotation.image_id), str(annotation.category_id)
 
 
-def _by_number(items: Iterable[Any], what: str) -> dict[int | str, Any]:
-    found = dict[int | str, Any]()
-    for one in items:
-        if one.id in found:
-            raise FormatError(f"two of its {what} entries have the id {one.id}; number them apart")
-        found[one.id] = one
-    return found
+def _by_id(items: Iterable[Any], what: str) -> dict[int | str, Any]:
+    numbered = dict[int | str, Any]()
+    for item in items:
+        if item.id in numbered:
+            raise FormatError(f"two of its {what} entries have the id {item.id}; number them apart")
+        numbered[item.id] = item
+    return numbered
 
 
-def _fitting(annotations: list[Annotation], images: dict[int | str, Any], names: dict[int | str, str]) -> None:
-    seen = set[int | str]()
-    for k, one in enumerate(annotations):
-        if one.id is not None and one.id in seen:
-            raise FormatError(f"two of its annotations have the id {one.id!r}; number them apart")
-        if one.id is not None:
-            seen.add(one.id)
-        for what, number, there in (("image", one.image_id, images), ("category", one.category_id, names)):
+def _check_references(annotations: list[Annotation], images: dict[int | str, Any], names: dict[int | str, str]) -> None:
+    numbers = set[int | str]()
+    for k, annotation in enumerate(annotations):
+        if annotation.id is not None and annotation.id in numbers:
+            raise FormatError(f"two of its annotations have the id {annotation.id!r}; number them apart")
+        if annotation.id is not None:
+            numbers.add(annotation.id)
+        for what, number, there in (
+            ("image", annotation.image_id, images),
+            ("category", annotation.category_id, names),
+        ):
             if number not in there:
+                which = k if annotation.id is None else annotation.id
                 raise FormatError(
-                    f"annotation {one.id if one.id is not None else k} is of {what} {number}, which is not in the "
-                    "file; export it again"
+                    f"annotation {which} is of {what} {number}, which is not in the file; export it again"
                 )
 
 
 # -- raters ------------------------------------------------------------------------------------------
 
 
-def _rater_field(annotations: list[Annotation], source: Source, choices: ImportOptions) -> str:
+def _rater_field(annotations: list[Annotation], source: Source, options: ImportOptions) -> str:
     """The field that names the rater; empty where the file is one rater's."""
-    if choices.rater_field is not None:
-        return _field(choices.rater_field)
+    if options.rater_field is not None:
+        return _field(options.rater_field)
     if "rater" in source.fields:
         return ""
     for name in RATERS:
-        having = sum(given(getattr(one, _field(name))) for one in annotations)
+        having = sum(is_given(getattr(annotation, _field(name))) for annotation in annotations)
         if having and having == len(annotations):
             return _field(name)
         if having:
@@ -217,108 +224,114 @@ def _rater_field(annotations: list[Annotation], source: Source, choices: ImportO
 
 def _owner(document: Document, source: Source) -> str:
     """Whose the file is, where its annotations do not say."""
-    said = {one.rater for image in document.images for one in image.reads or []}
-    return source.rater(said.pop() if len(said) == 1 else "")
+    names = {reading.rater for image in document.images for reading in image.reads or []}
+    return source.rater(names.pop() if len(names) == 1 else "")
 
 
-def _rater_of(one: Annotation, field: str) -> str:
-    name = person_of(getattr(one, field))
+def _rater_of(annotation: Annotation, field: str) -> str:
+    name = person_of(getattr(annotation, field))
     if not name:
-        raise FormatError(f"annotation {one.id!r} does not say whose it is; name the field that does (--rater-field)")
+        raise FormatError(
+            f"annotation {annotation.id!r} does not say whose it is; name the field that does (--rater-field)"
+        )
     return name
 
 
 def _of_image(
     image: Image,
-    found: dict[tuple[str, str], list[Annotation]],
+    grouped: dict[tuple[str, str], list[Annotation]],
     names: dict[int | str, str],
     source: Source,
-    choices: ImportOptions,
+    options: ImportOptions,
     owner: str,
 ) -> list[Reading]:
-    """The reads of an image: of those who marked something, and of those who are said to have looked."""
-    with about(f"image {image.file_name!r}"):
+    """The readings of an image: of raters who marked something, and of those listed in its ``reads``."""
+    with error_context(f"image {image.file_name!r}"):
         grid = image_grid(image.width, image.height)
-        told = {(source.fields.get("rater") or one.rater or owner, one.session): one for one in image.reads or []}
-        if owner and not told and not found:
-            told = {(owner, ""): Told(status=choices.blank)}
+        known = {(source.fields.get("rater") or one.rater or owner, one.session): one for one in image.reads or []}
+        if owner and not known and not grouped:
+            known = {(owner, ""): ImageReading(status=options.blank)}
         picture = picture_beside(source.path.parent, image.file_name)
-        made = []
-        for (rater, session), said in {**{key: Told() for key in found}, **told}.items():
-            own = found.get((rater, session), [])
-            marks, left_out = _marks(own, names, grid, choices)
-            read = Reading(
-                image.file_name, rater, grid, marks, session or source.fields.get("session", ""), said.status,
-                said.based_on, said.tool or TOOL, said.started, said.seconds, source.fields.get("subject", ""),
+        readings = []
+        for (rater, session), fields in {**{key: ImageReading() for key in grouped}, **known}.items():
+            own = grouped.get((rater, session), [])
+            marks, left_out = _marks(own, names, grid, options)
+            reading = Reading(
+                image.file_name, rater, grid, marks, session or source.fields.get("session", ""),
+                fields.status or "done", fields.based_on, fields.tool or TOOL, fields.started, fields.seconds,
+                source.fields.get("subject", ""),
                 source.fields.get("case", ""), picture, left_out, str(source.path),
             )  # fmt: skip
-            made.append(read)
-        return made
+            readings.append(reading)
+        return readings
 
 
 # -- marks -------------------------------------------------------------------------------------------
 
 
 def _marks(
-    annotations: list[Annotation], names: dict[int | str, str], grid: Grid, choices: ImportOptions
+    annotations: list[Annotation], names: dict[int | str, str], grid: Grid, options: ImportOptions
 ) -> tuple[tuple[Mark, ...], dict[str, int]]:
     marks, left_out = list[Mark](), dict[str, int]()
-    for k, one in enumerate(annotations):
-        with about(f"annotation {one.id if one.id is not None else k}"):
-            outline = outline_of(one.segmentation, grid, choices)
+    for k, annotation in enumerate(annotations):
+        with error_context(f"annotation {annotation.id if annotation.id is not None else k}"):
+            outline = outline_of(annotation.segmentation, grid, options)
             if outline is not None:
-                rank, notes = ranked(_notes(one), choices.rank)
-                marks.append(Mark(names[one.category_id], outline, 0, rank, notes))
-            elif _boxed(one):
+                rank, notes = split_rank(_notes(annotation), options.rank)
+                marks.append(Mark(names[annotation.category_id], outline, 0, rank, notes))
+            elif _has_box(annotation):
                 left_out["bbox"] = left_out.get("bbox", 0) + 1
-            if given(one.keypoints) and any(decoded(one.keypoints, list[float])):
+            if is_given(annotation.keypoints) and any(decode(annotation.keypoints, list[float])):
                 left_out["keypoints"] = left_out.get("keypoints", 0) + 1
     return tuple(marks), left_out
 
 
-def _notes(one: Annotation) -> dict[str, str]:
-    notes = notes_of(one.attributes)
-    if given(one.score):
-        notes["score"] = text_of(decoded(one.score, float))
-    if given(one.iscrowd) and decoded(one.iscrowd, int):
+def _notes(annotation: Annotation) -> dict[str, str]:
+    notes = notes_of(annotation.attributes)
+    if is_given(annotation.score):
+        notes["score"] = text_of(decode(annotation.score, float))
+    if is_given(annotation.iscrowd) and decode(annotation.iscrowd, int):
         notes["iscrowd"] = "1"
     return notes
 
 
-def _boxed(one: Annotation) -> bool:
+def _has_box(annotation: Annotation) -> bool:
     """Whether there is a box that holds something: a box alone says not which of its pixels are meant."""
-    return given(one.bbox) and all(side > 0 for side in decoded(one.bbox, list[float])[2:])
+    return is_given(annotation.bbox) and all(side > 0 for side in decode(annotation.bbox, list[float])[2:])
 
 
-def outline_of(raw: msgspec.Raw, grid: Grid, choices: ImportOptions) -> Outline | None:
+def outline_of(raw: msgspec.Raw, grid: Grid, options: ImportOptions) -> Outline | None:
     """What a segmentation says; None where it says nothing."""
-    if not given(raw):
+    if not is_given(raw):
         return None
     if bytes(memoryview(raw)[:1]) == b"{":
-        return _runs(decoded(raw, RunLengths), grid)
+        return _runs(decode(raw, RunLengths), grid)
     rings = rings_of(raw)
-    parts = tuple(Polygon.of([ring], choices.rule) for ring in rings)
-    return None if not parts else parts[0] if len(parts) == 1 else United(parts)
+    parts = tuple(Polygon.of([ring], options.rule) for ring in rings)
+    return None if not parts else parts[0] if len(parts) == 1 else UnitedOutline(parts)
 
 
-def _runs(found: RunLengths, grid: Grid) -> WholeRuns:
+def _runs(runs: RunLengths, grid: Grid) -> RunLengthMask:
     height, width = grid.shape
-    if found.size != (height, width):
+    if runs.size != (height, width):
         raise FormatError(
-            f"its run lengths are of an image of {found.size[1]} × {found.size[0]} pixels, and this one has "
+            f"its run lengths are of an image of {runs.size[1]} × {runs.size[0]} pixels, and this one has "
             f"{width} × {height}; export it again"
         )
-    if bytes(memoryview(found.counts)[:1]) == b"[":
-        return WholeRuns.of(decoded(found.counts, list[int]), grid.shape, by_column=True)
-    packed = _plain(decoded(found.counts, str))
-    return WholeRuns.of(unpacked(packed, height * width), grid.shape, by_column=True)
+    if bytes(memoryview(runs.counts)[:1]) == b"[":
+        return RunLengthMask.of(decode(runs.counts, list[int]), grid.shape, by_column=True)
+    packed = _strip_bytes_literal(decode(runs.counts, str))
+    return RunLengthMask.of(decode_counts(packed, height * width), grid.shape, by_column=True)
 
 
-def _plain(counts: str) -> str:
+def _strip_bytes_literal(counts: str) -> str:
     """Without what Python puts around bytes, where a script wrote those as text."""
     if len(counts) > 2 and counts[0] == "b" and counts[1] in QUOTES and counts[-1] == counts[1]:
         return counts[2:-1].replace("\\\\", "\\")
     return counts
+
+
+# -- writing ------------------------------------------------------------------------------------------
 
 
 def write_coco(
@@ -329,35 +342,39 @@ def write_coco(
     exact: bool = False,
     rank: str = "rank",
 ) -> None:
-    """One file of all that was marked.
+    """Write readings as one COCO file.
 
-    Polygons of one ring stay polygons where whoever fills them by ``rule`` gets the same pixels; everything else
-    becomes compressed run lengths. With several raters every annotation has a field ``annotator``, and every image a
-    list ``reads`` of who looked at it, so that nothing found is not the same as not looked at.
+    Polygons of one ring stay polygons where filling them by ``rule`` gives the same pixels; everything else becomes
+    compressed run lengths. With several raters every annotation has a field ``annotator``, and every image a list
+    ``reads`` of who looked at it, so that an empty reading differs from a missing one.
 
     Parameters
     ----------
-    rule
+    path : str or Path
+        The JSON file.
+    reads : iterable of Reading
+        What to write.
+    rule : {"centre", "inclusive", "coco"}
         How polygons will be filled: ``"coco"`` for pycocotools.
-    exact
-        Run lengths for everything.
-    rank
-        The attribute that holds a severity rank.
+    exact : bool
+        Whether to write run lengths for everything.
+    rank : str
+        The attribute that holds the severity rank.
     """
-    found = [read for read in reads if read.status != "unread" or read.marks]
-    images = _images(found)
-    labels = sorted({mark.label for read in found for mark in read.marks}, key=natural_key)
+    kept = [read for read in reads if read.status != "unread" or read.marks]
+    images = _images(kept)
+    labels = sorted({mark.label for read in kept for mark in read.marks}, key=natural_key)
     numbers = {label: k for k, label in enumerate(labels, 1)}
     places = {image["file_name"]: image["id"] for image in images}
-    several = len({read.rater for read in found}) > 1
+    several = len({read.rater for read in kept}) > 1
     annotations = [
         {
             "id": k,
             "image_id": places[read.image],
             **_annotation(mark, read, numbers, rule, exact, rank),
-            **_whose(read, several),
+            **_rater_fields(read, several),
         }
-        for k, (read, mark) in enumerate(((read, mark) for read in found for mark in read.marks), 1)
+        for k, (read, mark) in enumerate(((read, mark) for read in kept for mark in read.marks), 1)
     ]
     categories = [{"id": number, "name": label, "supercategory": ""} for label, number in numbers.items()]
     write_document(
@@ -380,23 +397,15 @@ def _image(reads: Sequence[Reading]) -> dict[str, Any]:
             raise GridError(
                 f"{first.image}: {read.rater}'s grid is {read.grid.shape}, and {first.rater}'s {first.grid.shape}"
             )
-    return {"file_name": first.image, "width": width, "height": height, "reads": [_told(read) for read in reads]}
-
-
-def _told(read: Reading) -> dict[str, Any]:
-    said = {
-        "annotator": read.rater,
-        "status": read.status,
-        "session": read.session,
-        "based_on": read.based_on,
-        "tool": read.tool,
-        "started": read.started,
-        "seconds": read.seconds,
+    return {
+        "file_name": first.image,
+        "width": width,
+        "height": height,
+        "reads": [reading_fields(read, "annotator") for read in reads],
     }
-    return {name: value for name, value in said.items() if value not in ("", None)}
 
 
-def _whose(read: Reading, several: bool) -> dict[str, str]:
+def _rater_fields(read: Reading, several: bool) -> dict[str, str]:
     return ({"annotator": read.rater} if several else {}) | ({"session": read.session} if read.session else {})
 
 
@@ -404,11 +413,11 @@ def _annotation(
     mark: Mark, read: Reading, numbers: dict[str, int], rule: Rule, exact: bool, rank: str
 ) -> dict[str, Any]:
     shape = flat_shape(read.grid.shape, read.image, "COCO")
-    inside = whole_of(mark.outline, shape)
+    inside = full_mask(mark.outline, shape)
     rings = None if exact else _rings(mark.outline, inside, rule)
-    made: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "category_id": numbers[mark.label],
-        "segmentation": rings or {"size": list(shape), "counts": packed(lengths_of(inside.T))},
+        "segmentation": rings or {"size": list(shape), "counts": encode_counts(encode_runs(inside.T))},
         "area": int(inside.sum()),
         "bbox": _box(inside),
         "iscrowd": int(mark.attributes.get("iscrowd", "0") == "1"),
@@ -417,7 +426,7 @@ def _annotation(
     notes: dict[str, Any] = {name: text for name, text in mark.attributes.items() if name not in ("iscrowd", *score)}
     if mark.rank is not None:
         notes[rank] = mark.rank
-    return made | score | ({"attributes": notes} if notes else {})
+    return fields | score | ({"attributes": notes} if notes else {})
 
 
 def _rings(outline: Outline, inside: Mask, rule: Rule) -> list[list[float]] | None:
@@ -427,7 +436,7 @@ def _rings(outline: Outline, inside: Mask, rule: Rule) -> list[list[float]] | No
         return None
     for part in parts:
         again = Polygon(part.rings, rule)
-        if part.rule != rule and not (whole_of(again, inside.shape) == whole_of(part, inside.shape)).all():
+        if part.rule != rule and not (full_mask(again, inside.shape) == full_mask(part, inside.shape)).all():
             return None
     return [part.rings[0].ravel().tolist() for part in parts]
 

@@ -1,24 +1,19 @@
-"""CVAT for images 1.1.
+"""Read exports of CVAT (*CVAT for images 1.1*): ``annotations.xml``, alone, in a folder, or in the archive with images.
 
-The shapes of a CVAT export, one by one: what each is called, where it lies, and what was said of it.
+**Raters.** CVAT does not say who drew a shape, only whom the work was assigned to. A file is one rater's: the assignee
+of the job, else of the task; in a project's export each image is its task's assignee's, else the project's. A job
+without an assignee is ``job-ID``; anything else has the name of its file, or of the folder of an ``annotations.xml``.
+The owner of a task need not have drawn anything and is not taken as a rater. Where several people worked on the jobs
+of one task, export job by job. ``RATER=PATH`` overrides all of this. Replicas of a job (consensus) are exported one by
+one; replicas with the same assignee are distinguished by the number of the job, and tasks without assignees that hold
+the same image by the number of the task.
 
-CVAT counts as we do: the first pixel reaches from 0 to 1 in x and y. Rotations are degrees about the centre, from x to
-y. A mask is run lengths inside a frame, row by row, the first run outside.
+**Status.** An image without shapes may have been opened or not (``blank`` of :class:`ImportOptions`); one with only a
+tag or a point was opened, and is empty. Where all shapes of an image have the same source other than ``manual``, the
+reading's tool names it: ``CVAT, auto`` is a model's work, ``CVAT, consensus`` a merger of replicas.
 
-What CVAT exports as *CVAT for images 1.1*: ``annotations.xml``, alone, in a folder, or in the archive with images.
-
-**Whose it is.** CVAT does not say who drew a shape, only whom the work was given to. A file is read as one rater's:
-the assignee of the job, else of the task; in a project's export each image is its task's assignee's, else the
-project's. A job without an assignee is ``job-ID``, anything else is called as its file, or as the folder of an
-``annotations.xml``. The owner of a task made it and need not have drawn anything, so he is no rater. Where several
-people worked on the jobs of one task, export job by job. ``NAME=PATH`` says it better than any file.
-
-Replicas of a job (consensus) are exported one by one; those with the same assignee are told apart by the number of the
-job, and so are tasks without assignees that hold the same image.
-
-**What it says.** An image without shapes may have been opened or not (``blank`` of :class:`ImportOptions`); one with a
-tag or a point only was opened, and is empty. Where all shapes of an image have one source other than ``manual``, the
-tool says so: ``CVAT, auto`` is a model's work, ``CVAT, consensus`` a merger of replicas.
+**Shapes.** The first pixel reaches from 0 to 1 in x and y. Rotations are degrees about the centre, from x to y. A mask
+is run lengths inside a frame, row by row, the first run outside.
 """
 
 from __future__ import annotations
@@ -35,218 +30,45 @@ from numpy.typing import NDArray
 
 from ..core.errors import FormatError, InputError, LabelError
 from ..shape.grid import Grid
-from .documents import Element, about, archive_or_file, elements, image_grid
-from .outlines import Bitmap, Ellipse, Line, Polygon, box, few_enough, finite
-from .readings import ImportOptions, Mark, Mask, Outline, Reading, Status, Stored, Window
-from .run_lengths import filled
-from .sources import Source, sources
+from .documents import Element, error_context, image_grid, open_archive_or_file, read_elements
+from .outlines import Bitmap, Ellipse, Line, Polygon, box, check_finite, check_point_count
+from .readings import ImportOptions, Mark, Mask, Outline, Reading, Status, Stored, Window, parse_rank
+from .run_lengths import fill_runs
+from .sources import Source, find_sources
 
 UNSAID = "", "__undefined__"
 """What CVAT writes where nobody chose a value."""
 LARGEST_WHOLE = 1 << 31
 PIECE = 1 << 16
 """Signs of run lengths that are taken apart at once."""
-
-
-@dataclass(frozen=True, eq=False)
-class Runs:
-    """Run lengths inside a frame, which become pixels only when they are drawn."""
-
-    top: int
-    left: int
-    height: int
-    width: int
-    lengths: NDArray[np.int32]
-
-    def pixels(self, shape: tuple[int, ...]) -> tuple[Window, Mask]:
-        inside = filled(self.lengths, self.height * self.width).reshape(self.height, self.width)
-        return Bitmap(self.top, self.left, inside).pixels(shape)
-
-
-def mark_of(shape: Element, grid: Grid, choices: ImportOptions) -> Mark | None:
-    """A shape as a mark; None where it is no area."""
-    draw = _AREAS.get(shape.name)
-    if draw is None and shape.name == "polyline" and choices.widen is not None:
-        draw = _line
-    if draw is None:
-        return None
-    rank, attributes = _said(shape, choices.rank)
-    return Mark(_label(shape), draw(shape, grid, choices), _whole(shape, "z_order", "0"), rank, attributes)
-
-
-def cost_of(mark: Mark) -> int:
-    """About how many bytes a mark takes in memory."""
-    outline, cost = mark.outline, 900
-    if isinstance(outline, Polygon):
-        cost += sum(ring.nbytes for ring in outline.rings)
-    elif isinstance(outline, Line):
-        cost += outline.points.nbytes
-    elif isinstance(outline, Runs):
-        cost += outline.lengths.nbytes
-    return cost + sum(200 + 4 * (len(name) + len(value)) for name, value in mark.attributes.items())
-
-
-# -- what was said -----------------------------------------------------------------------------------
-
-
-def _label(shape: Element) -> str:
-    label = shape.get("label")
-    if not label.strip():
-        raise LabelError("has no label; give it one in CVAT")
-    return label
-
-
-def _said(shape: Element, ranked: str) -> tuple[int | None, dict[str, str]]:
-    """The rank, and everything else."""
-    rank, said = None, dict[str, str]()
-    if shape.get("occluded", "0") == "1":
-        said["occluded"] = "1"
-    if group := _whole(shape, "group_id", "0"):
-        said["group_id"] = str(group)
-    for child in shape.all("attribute"):
-        name = child.get("name")
-        if name.strip().casefold() != ranked.strip().casefold():
-            said[name] = child.text
-        elif child.text.strip() not in UNSAID:
-            if rank is not None:
-                raise InputError(f"has two attributes {ranked!r}; keep one of them")
-            rank = _rank(child.text.strip(), name)
-    return rank, said
-
-
-def _rank(text: str, name: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) > 0):
-        raise InputError(
-            f"its attribute {name!r} is {text[:40]!r}; a rank is a whole number from 1 on: correct it in CVAT, or say "
-            "which attribute holds ranks with --rank"
-        )
-    return int(text)
-
-
-def _whole(shape: Element, name: str, default: str | None = None) -> int:
-    text = shape.get(name, default)
-    try:
-        number = int(text)
-    except ValueError:
-        number = LARGEST_WHOLE
-    if abs(number) >= LARGEST_WHOLE:
-        raise FormatError(f"its {name} is {text[:40]!r}, which is no whole number; export it again")
-    return number
-
-
-# -- where it lies -----------------------------------------------------------------------------------
-
-
-def _number(shape: Element, name: str, default: str | None = None) -> float:
-    text = shape.get(name, default)
-    try:
-        return float(text)
-    except ValueError:
-        raise FormatError(f"its {name} is {text[:40]!r}, which is no number; export it again") from None
-
-
-def _points(shape: Element) -> NDArray[np.float64]:
-    text = shape.get("points")
-    few_enough(text.count(";") + 1)
-    odd = next((pair for pair in text.split(";") if pair.count(",") != 1), None)
-    if odd is not None:
-        raise FormatError(f"one of its points is {odd[:40]!r}, not x,y; export it again")
-    try:
-        numbers = list(map(float, text.replace(";", ",").split(",")))
-    except ValueError as error:
-        raise FormatError(f"one of its points is no number ({str(error)[:80]}); export it again") from None
-    return np.array(numbers, np.float64).reshape(-1, 2)
-
-
-def _polygon(shape: Element, grid: Grid, choices: ImportOptions) -> Outline:
-    points = _points(shape)
-    if len(points) < 3:
-        raise InputError(f"has {len(points)} points; an area needs three at least: draw it again, or delete it")
-    return Polygon.of([points], choices.rule)
-
-
-def _box(shape: Element, grid: Grid, choices: ImportOptions) -> Outline:
-    left, top, right, bottom = (_number(shape, name) for name in ("xtl", "ytl", "xbr", "ybr"))
-    drawn = box(left, top, right - left, bottom - top, _number(shape, "rotation", "0"))
-    return Polygon(drawn.rings, choices.rule)
-
-
-def _ellipse(shape: Element, grid: Grid, choices: ImportOptions) -> Outline:
-    x, y, half_width, half_height = (_number(shape, name) for name in ("cx", "cy", "rx", "ry"))
-    return Ellipse(x, y, half_width, half_height, _number(shape, "rotation", "0"))
-
-
-def _line(shape: Element, grid: Grid, choices: ImportOptions) -> Outline:
-    assert choices.widen is not None
-    finite(choices.widen)
-    return Line.of(_points(shape), choices.widen)
-
-
-def _mask(shape: Element, grid: Grid, choices: ImportOptions) -> Outline:
-    top, left, height, width = (_whole(shape, name) for name in ("top", "left", "height", "width"))
-    if not (1 <= height <= grid.shape[0] and 1 <= width <= grid.shape[1]):
-        raise FormatError(
-            f"its frame has {width} × {height} pixels and the image {grid.shape[1]} × {grid.shape[0]}; export it again"
-        )
-    text, size = shape.get("rle"), height * width
-    lengths = _lengths(text, size) if text.count(",") <= size else np.zeros(0, np.int32)
-    if (total := int(lengths.sum(dtype=np.int64))) != size:
-        raise FormatError(f"its run lengths hold {total or 'more'} pixels, and its frame {size}; export it again")
-    return Runs(top, left, height, width, lengths)
-
-
-def _lengths(text: str, size: int) -> NDArray[np.int32]:
-    """Run lengths piece by piece: as a list of words they would take twenty times as much memory."""
-    pieces, start = [], 0
-    while start <= len(text):
-        end = text.find(",", start + PIECE)
-        end = len(text) if end < 0 else end
-        pieces.append(_runs(text[start:end], size))
-        start = end + 1
-    return np.concatenate(pieces)
-
-
-def _runs(text: str, size: int) -> NDArray[np.int32]:
-    try:
-        runs = list(map(int, text.split(",")))
-    except ValueError:
-        raise FormatError("its run lengths are no whole numbers; export it again") from None
-    if min(runs) < 0 or max(runs) > size:
-        raise FormatError(f"it has a run of {min(min(runs), 0) or max(runs)} pixels; export it again")
-    return np.array(runs, np.int32)
-
-
-_AREAS: dict[str, Callable[[Element, Grid, ImportOptions], Outline]] = {
-    "polygon": _polygon,
-    "box": _box,
-    "ellipse": _ellipse,
-    "mask": _mask,
-}
-
-
 NAME = "annotations.xml"
 LARGEST = 1 << 28
 """About so many bytes of memory for the marks of one file."""
 HAND = "manual"
 
 
-def read_cvat(paths: Sequence[Path | str] | Path | str, choices: ImportOptions | None = None) -> list[Reading]:
-    """Every image of every file, in their order.
+def read_cvat(paths: Sequence[Path | str] | Path | str, options: ImportOptions | None = None) -> list[Reading]:
+    """Read exports of CVAT (*CVAT for images 1.1*): one reading for every image of a file.
 
     Parameters
     ----------
-    paths
-        Files (``.xml`` or ``.zip``), folders, ``NAME=PATH``, or templates with ``{rater}``.
-    choices
-        What the files leave open: lines, blank images, the name of the rank.
+    paths : sequence of str or Path
+        Files ``.xml`` or ``.zip``, folders of them, ``RATER=PATH``, or templates such as ``exports/{rater}.xml``.
+    options : ImportOptions, optional
+        What the files leave open.
+
+    Returns
+    -------
+    list of Reading
+        Readings in the order of the files and their images.
     """
-    found = sources([paths] if isinstance(paths, str | Path) else paths, (".xml", ".zip"))
-    exports = [_export(source, choices or ImportOptions()) for source in found]
-    raters = _raters(exports)
+    sources = find_sources(paths, (".xml", ".zip"))
+    exports = [_read_export(source, options or ImportOptions()) for source in sources]
+    raters = _name_raters(exports)
     return [read for export, rater in zip(exports, raters, strict=True) for read in export.given(rater)]
 
 
-# -- whose it is -------------------------------------------------------------------------------------
+# -- raters -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -271,12 +93,15 @@ class _Header:
         task = meta.find("project/tasks")
         return cls(
             kind,
-            meta.told(f"{kind}/id"),
-            meta.told(f"{kind}/assignee/username") or meta.told("task/assignee/username"),
-            meta.told(f"{kind}/created"),
-            meta.told(f"{kind}/parent_job_id"),
-            meta.told(f"{kind}/segments/segment/id"),
-            {one.told("id"): one.told("assignee/username") for one in (task.all("task") if task is not None else [])},
+            meta.text_at(f"{kind}/id"),
+            meta.text_at(f"{kind}/assignee/username") or meta.text_at("task/assignee/username"),
+            meta.text_at(f"{kind}/created"),
+            meta.text_at(f"{kind}/parent_job_id"),
+            meta.text_at(f"{kind}/segments/segment/id"),
+            {
+                task_element.text_at("id"): task_element.text_at("assignee/username")
+                for task_element in (task.all("task") if task is not None else [])
+            },
         )
 
     @property
@@ -313,7 +138,7 @@ class _Export:
         return self.header.tasks.get(task) or (f"task-{task}" if shared else rater)
 
 
-def _raters(exports: Sequence[_Export]) -> list[str]:
+def _name_raters(exports: Sequence[_Export]) -> list[str]:
     """Of each file; replicas of one job with the same assignee are named with their numbers."""
     names = [export.source.rater(export.header.rater) for export in exports]
     jobs = defaultdict[tuple[str, str], set[str]](set)
@@ -337,23 +162,23 @@ def _replicated(export: _Export, exports: Sequence[_Export]) -> str:
     return f"job {own}" if own else header.segment and f"segment {header.segment}"
 
 
-# -- images ------------------------------------------------------------------------------------------
+# -- images -------------------------------------------------------------------------------------------
 
 
-def _export(source: Source, choices: ImportOptions) -> _Export:
+def _read_export(source: Source, options: ImportOptions) -> _Export:
     header, reads, places = _Header(), list[Reading](), list[tuple[str, str]]()
-    with about(source.path), archive_or_file(source.path, NAME) as (stream, archive):
+    with error_context(source.path), open_archive_or_file(source.path, NAME) as (stream, archive):
         pictures, cost = _Pictures(source.path, archive), 0
-        for one in elements(stream, {"version", "meta", "image", "track"}, "annotations"):
-            if one.name == "image":
-                reads.append(_read(one, len(reads), source, choices, pictures))
-                places.append((one.get("task_id", ""), one.get("subset", "")))
+        for element in read_elements(stream, {"version", "meta", "image", "track"}, "annotations"):
+            if element.name == "image":
+                reads.append(_read(element, len(reads), source, options, pictures))
+                places.append((element.get("task_id", ""), element.get("subset", "")))
                 cost += 1500 + 4 * len(reads[-1].image) + sum(map(cost_of, reads[-1].marks))
                 cost += sum(200 + 4 * len(kind) for kind in reads[-1].left_out)
-            elif one.name == "meta":
-                header = _Header.of(one)
+            elif element.name == "meta":
+                header = _Header.of(element)
             else:
-                _refuse(one)
+                _check_element(element)
             if cost > LARGEST:
                 raise FormatError(f"holds more than fits into memory, from image {len(reads)} on; export it in parts")
         if not reads:
@@ -361,23 +186,23 @@ def _export(source: Source, choices: ImportOptions) -> _Export:
     return _Export(source, header, tuple(replace(read, started=header.created) for read in reads), tuple(places))
 
 
-def _refuse(one: Element) -> None:
-    if one.name == "track":
-        raise FormatError("holds tracks, as 'CVAT for video' has them; export it as 'CVAT for images 1.1'")
-    if not one.text.strip().startswith("1."):
-        raise FormatError(f"is of version {one.text.strip()[:20]!r}; export it as 'CVAT for images 1.1'")
+def _check_element(element: Element) -> None:
+    if element.name == "track":
+        raise FormatError("holds tracks of 'CVAT for video'; export it as 'CVAT for images 1.1'")
+    if not element.text.strip().startswith("1."):
+        raise FormatError(f"is of version {element.text.strip()[:20]!r}; export it as 'CVAT for images 1.1'")
 
 
-def _read(image: Element, number: int, source: Source, choices: ImportOptions, pictures: _Pictures) -> Reading:
-    with about(f"image {number + 1}"):
+def _read(image: Element, number: int, source: Source, options: ImportOptions, pictures: _Pictures) -> Reading:
+    with error_context(f"image {number + 1}"):
         name = _name(image)
-    with about(f"image {number + 1} ({name[:80]!r})"):
+    with error_context(f"image {number + 1} ({name[:80]!r})"):
         grid = image_grid(image.get("width"), image.get("height"))
         marks, left_out, counted = list[Mark](), Counter[str](), Counter[str]()
         for shape in image.children:
             counted[shape.name] += 1
-            with about(f"{shape.name[:40]} {counted[shape.name]}"):
-                mark = mark_of(shape, grid, choices)
+            with error_context(f"{shape.name[:40]} {counted[shape.name]}"):
+                mark = mark_of(shape, grid, options)
             if mark is not None:
                 marks.append(mark)
             else:
@@ -388,7 +213,7 @@ def _read(image: Element, number: int, source: Source, choices: ImportOptions, p
         grid=grid,
         marks=tuple(marks),
         session=source.fields.get("session", ""),
-        status=_status(marks, left_out, choices),
+        status=_status(marks, left_out, options),
         tool=_tool(image.children),
         subject=source.fields.get("subject", ""),
         case=source.fields.get("case", ""),
@@ -407,10 +232,10 @@ def _name(image: Element) -> str:
     return name
 
 
-def _status(marks: Sequence[Mark], left_out: Counter[str], choices: ImportOptions) -> Status:
+def _status(marks: Sequence[Mark], left_out: Counter[str], options: ImportOptions) -> Status:
     if marks:
         return "done"
-    return "empty" if left_out else choices.blank
+    return "empty" if left_out else options.blank
 
 
 def _tool(shapes: Iterable[Element]) -> str:
@@ -432,8 +257,8 @@ class _Pictures:
     def find(self, name: str, subset: str) -> Stored | None:
         places = (*((f"images/{subset}/{name}",) if subset else ()), f"images/{name}", name)
         if self.members is not None:
-            found = (str(self.inside / place) for place in places)
-            return next((Stored(self.path, one) for one in found if one in self.members), None)
+            members = (str(self.inside / place) for place in places)
+            return next((Stored(self.path, member) for member in members if member in self.members), None)
         return next((Stored(path) for place in places if (path := self._beside(place)) is not None), None)
 
     def _beside(self, place: str) -> Path | None:
@@ -441,3 +266,167 @@ class _Pictures:
         if not os.path.isfile(path) or not path.resolve().is_relative_to(self.folder) or path == self.path:
             return None
         return path
+
+
+# -- shapes -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """Run lengths inside a frame, which become pixels only when they are drawn."""
+
+    top: int
+    left: int
+    height: int
+    width: int
+    lengths: NDArray[np.int32]
+
+    def pixels(self, shape: tuple[int, ...]) -> tuple[Window, Mask]:
+        inside = fill_runs(self.lengths, self.height * self.width).reshape(self.height, self.width)
+        return Bitmap(self.top, self.left, inside).pixels(shape)
+
+
+def mark_of(shape: Element, grid: Grid, options: ImportOptions) -> Mark | None:
+    """A shape as a mark; None where it is no area."""
+    draw = _AREAS.get(shape.name)
+    if draw is None and shape.name == "polyline" and options.widen is not None:
+        draw = _line
+    if draw is None:
+        return None
+    rank, attributes = _read_attributes(shape, options.rank)
+    return Mark(_label(shape), draw(shape, grid, options), _whole_number(shape, "z_order", "0"), rank, attributes)
+
+
+def cost_of(mark: Mark) -> int:
+    """About how many bytes a mark takes in memory."""
+    outline, cost = mark.outline, 900
+    if isinstance(outline, Polygon):
+        cost += sum(ring.nbytes for ring in outline.rings)
+    elif isinstance(outline, Line):
+        cost += outline.points.nbytes
+    elif isinstance(outline, Runs):
+        cost += outline.lengths.nbytes
+    return cost + sum(200 + 4 * (len(name) + len(value)) for name, value in mark.attributes.items())
+
+
+def _label(shape: Element) -> str:
+    label = shape.get("label")
+    if not label.strip():
+        raise LabelError("has no label; give it one in CVAT")
+    return label
+
+
+def _read_attributes(shape: Element, ranked: str) -> tuple[int | None, dict[str, str]]:
+    """The rank, and everything else."""
+    rank, attributes = None, dict[str, str]()
+    if shape.get("occluded", "0") == "1":
+        attributes["occluded"] = "1"
+    if group := _whole_number(shape, "group_id", "0"):
+        attributes["group_id"] = str(group)
+    for child in shape.all("attribute"):
+        name = child.get("name")
+        if name.strip().casefold() != ranked.strip().casefold():
+            attributes[name] = child.text
+        elif child.text.strip() not in UNSAID:
+            if rank is not None:
+                raise InputError(f"has two attributes {ranked!r}; keep one of them")
+            rank = parse_rank(child.text.strip(), name)
+    return rank, attributes
+
+
+def _whole_number(shape: Element, name: str, default: str | None = None) -> int:
+    text = shape.get(name, default)
+    try:
+        number = int(text)
+    except ValueError:
+        number = LARGEST_WHOLE
+    if abs(number) >= LARGEST_WHOLE:
+        raise FormatError(f"its {name} is {text[:40]!r}, which is not a whole number; export it again")
+    return number
+
+
+def _number(shape: Element, name: str, default: str | None = None) -> float:
+    text = shape.get(name, default)
+    try:
+        return float(text)
+    except ValueError:
+        raise FormatError(f"its {name} is {text[:40]!r}, which is not a number; export it again") from None
+
+
+def _points(shape: Element) -> NDArray[np.float64]:
+    text = shape.get("points")
+    check_point_count(text.count(";") + 1)
+    odd = next((pair for pair in text.split(";") if pair.count(",") != 1), None)
+    if odd is not None:
+        raise FormatError(f"one of its points is {odd[:40]!r}, not x,y; export it again")
+    try:
+        numbers = list(map(float, text.replace(";", ",").split(",")))
+    except ValueError as error:
+        raise FormatError(f"one of its points is not a number ({str(error)[:80]}); export it again") from None
+    return np.array(numbers, np.float64).reshape(-1, 2)
+
+
+def _polygon(shape: Element, grid: Grid, options: ImportOptions) -> Outline:
+    points = _points(shape)
+    if len(points) < 3:
+        raise InputError(f"has {len(points)} points; an area needs three at least: draw it again, or delete it")
+    return Polygon.of([points], options.rule)
+
+
+def _box(shape: Element, grid: Grid, options: ImportOptions) -> Outline:
+    left, top, right, bottom = (_number(shape, name) for name in ("xtl", "ytl", "xbr", "ybr"))
+    drawn = box(left, top, right - left, bottom - top, _number(shape, "rotation", "0"))
+    return Polygon(drawn.rings, options.rule)
+
+
+def _ellipse(shape: Element, grid: Grid, options: ImportOptions) -> Outline:
+    x, y, half_width, half_height = (_number(shape, name) for name in ("cx", "cy", "rx", "ry"))
+    return Ellipse(x, y, half_width, half_height, _number(shape, "rotation", "0"))
+
+
+def _line(shape: Element, grid: Grid, options: ImportOptions) -> Outline:
+    assert options.widen is not None
+    check_finite(options.widen)
+    return Line.of(_points(shape), options.widen)
+
+
+def _mask(shape: Element, grid: Grid, options: ImportOptions) -> Outline:
+    top, left, height, width = (_whole_number(shape, name) for name in ("top", "left", "height", "width"))
+    if not (1 <= height <= grid.shape[0] and 1 <= width <= grid.shape[1]):
+        raise FormatError(
+            f"its frame has {width} × {height} pixels and the image {grid.shape[1]} × {grid.shape[0]}; export it again"
+        )
+    text, size = shape.get("rle"), height * width
+    lengths = _parse_lengths(text, size) if text.count(",") <= size else np.zeros(0, np.int32)
+    if (total := int(lengths.sum(dtype=np.int64))) != size:
+        raise FormatError(f"its run lengths hold {total or 'more'} pixels, and its frame {size}; export it again")
+    return Runs(top, left, height, width, lengths)
+
+
+def _parse_lengths(text: str, size: int) -> NDArray[np.int32]:
+    """Run lengths piece by piece: as a list of words they would take twenty times as much memory."""
+    pieces, start = [], 0
+    while start <= len(text):
+        end = text.find(",", start + PIECE)
+        end = len(text) if end < 0 else end
+        pieces.append(_parse_runs(text[start:end], size))
+        start = end + 1
+    return np.concatenate(pieces)
+
+
+def _parse_runs(text: str, size: int) -> NDArray[np.int32]:
+    try:
+        runs = list(map(int, text.split(",")))
+    except ValueError:
+        raise FormatError("its run lengths are not whole numbers; export it again") from None
+    if min(runs) < 0 or max(runs) > size:
+        raise FormatError(f"it has a run of {min(min(runs), 0) or max(runs)} pixels; export it again")
+    return np.array(runs, np.int32)
+
+
+_AREAS: dict[str, Callable[[Element, Grid, ImportOptions], Outline]] = {
+    "polygon": _polygon,
+    "box": _box,
+    "ellipse": _ellipse,
+    "mask": _mask,
+}

@@ -1,11 +1,11 @@
-"""Marks as a file that CVAT opens: *CVAT for images 1.1*.
+"""Write readings as files that CVAT opens (*CVAT for images 1.1*).
 
-Polygons of one ring stay polygons, with their coordinates to the last digit. Everything else becomes a mask of the very
-same pixels, also polygons that are not filled by pixel centres alone, as CVAT has no other rule.
+Polygons of one ring stay polygons, with all digits of their coordinates. Everything else becomes a mask of the same
+pixels, including polygons with another filling rule, since CVAT has only one.
 
-To see it in CVAT: open a task or a job that has these images and labels, *Upload annotations*, *CVAT 1.1*. CVAT finds
-images by their names, and leaves out shapes whose label the task does not have. (When it makes a new project of such a
-file, CVAT leaves out all masks.)
+To open it in CVAT: in a task or a job that has these images and labels, *Upload annotations*, *CVAT 1.1*. CVAT finds
+images by their names, and drops shapes whose label the task does not have. (When it makes a new project of such a
+file, CVAT drops all masks.)
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..core.errors import CallError, InputError
 from ..io import atomic, safe_name
 from .outlines import Polygon
 from .readings import Mark, Outline, Reading
-from .run_lengths import lengths_of
+from .run_lengths import encode_runs
 
 NAME = "annotations.xml"
 EARLIEST = 1980, 1, 1, 0, 0, 0
@@ -35,25 +35,32 @@ _UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 
 
 def write_cvat(path: Path | str, reads: Iterable[Reading], *, rank: str = "rank") -> list[Path]:
-    """Write what was read; gives the files.
+    """Write readings as files that CVAT opens.
 
-    Images that were not read are left out, and those left empty are there without shapes. CVAT has no word for work
-    that is not finished: such an image is left out if it has no marks, and is written like any other if it has.
+    Images that were not read are left out; images without marks are written without shapes. CVAT does not know
+    unfinished work: such an image is left out if it has no marks, and written like any other if it has.
 
     Parameters
     ----------
-    path
-        ``….xml`` or ``….zip`` for the reads of one rater; any other path is a folder, for a file ``RATER.xml`` each.
-    rank
-        The attribute that takes the ranks.
+    path : str or Path
+        ``….xml`` or ``….zip`` for the readings of one rater; any other path is a folder for a file ``RATER.xml`` each.
+    reads : iterable of Reading
+        What to write.
+    rank : str
+        The attribute that holds the severity rank.
+
+    Returns
+    -------
+    list of Path
+        The files.
     """
     path, rows = Path(path), [read for read in reads if read.marks or read.status in ("done", "empty")]
     files = _files(path, rows)
-    for one in files.values():
-        _check(one, rank)
-    for file, one in files.items():
+    for readings in files.values():
+        _check(readings, rank)
+    for file, readings in files.items():
         with atomic(file) as temporary:
-            _write(temporary, one, rank, packed=file.suffix.lower() == ".zip")
+            _write(temporary, readings, rank, packed=file.suffix.lower() == ".zip")
     return list(files)
 
 
@@ -74,28 +81,30 @@ def _files(path: Path, reads: Sequence[Reading]) -> dict[Path, list[Reading]]:
 
 def _check(reads: Sequence[Reading], rank: str) -> None:
     """Refuse what CVAT cannot hold, before anything is written."""
-    seen = set[str]()
+    names = set[str]()
     for read in reads:
         name = _image(read)
         if len(read.grid.shape) != 2:
             raise InputError(f"{name!r}: has {len(read.grid.shape)} axes, and CVAT takes images; export it elsewhere")
-        if name in seen:
+        if name in names:
             raise InputError(f"{name!r}: is there twice for {read.rater}; write one file for each")
-        seen.add(name)
+        names.add(name)
         for mark in read.marks:
             _check_mark(mark, name, rank)
         words = [name, read.rater, read.started, rank]
         words += [word for mark in read.marks for word in (mark.label, *mark.attributes, *mark.attributes.values())]
         for word in words:
             if _UNWRITABLE.search(word):
-                raise InputError(f"{name!r}: {word[:80]!r} holds signs that no XML file can; rename it")
+                raise InputError(f"{name!r}: {word[:80]!r} holds characters that XML cannot hold; rename it")
 
 
 def _check_mark(mark: Mark, image: str, rank: str) -> None:
     if not mark.label.strip():
         raise InputError(f"{image!r}: holds a mark without a label; give it one")
     if any(_same(name, rank) for name in mark.attributes):
-        raise InputError(f"{image!r}: a mark has an attribute {rank!r} that is no rank; choose another name with rank=")
+        raise InputError(
+            f"{image!r}: a mark has an attribute {rank!r} that is not a rank; choose another name with rank="
+        )
 
 
 def _same(name: str, other: str) -> bool:
@@ -113,15 +122,15 @@ def _image(read: Reading) -> str:
 def _write(path: Path, reads: Sequence[Reading], rank: str, packed: bool) -> None:
     if not packed:
         with open(path, "wb") as stream:
-            _pour(stream, reads, rank)
+            _write_lines(stream, reads, rank)
         return
     about = zipfile.ZipInfo(NAME, EARLIEST)
     about.compress_type = zipfile.ZIP_DEFLATED
     with zipfile.ZipFile(path, "w") as archive, archive.open(about, "w", force_zip64=True) as stream:
-        _pour(stream, reads, rank)
+        _write_lines(stream, reads, rank)
 
 
-def _pour(stream: IO[bytes], reads: Sequence[Reading], rank: str) -> None:
+def _write_lines(stream: IO[bytes], reads: Sequence[Reading], rank: str) -> None:
     for line in _lines(reads, rank):
         stream.write(line.encode() + b"\n")
 
@@ -157,10 +166,10 @@ def _text(text: str) -> str:
 
 def _meta(reads: Sequence[Reading], rank: str) -> Iterator[str]:
     yield "  <meta>\n    <task>"
-    told = {"id": 0, "name": reads[0].rater, "size": len(reads), "mode": "annotation", "overlap": 0, "bugtracker": ""}
-    told["created"] = told["updated"] = min((read.started for read in reads if read.started), default="")
-    told |= {"subset": "default", "start_frame": 0, "stop_frame": len(reads) - 1, "frame_filter": ""}
-    for name, value in told.items():
+    fields = {"id": 0, "name": reads[0].rater, "size": len(reads), "mode": "annotation", "overlap": 0, "bugtracker": ""}
+    fields["created"] = fields["updated"] = min((read.started for read in reads if read.started), default="")
+    fields |= {"subset": "default", "start_frame": 0, "stop_frame": len(reads) - 1, "frame_filter": ""}
+    for name, value in fields.items():
         yield _element(name, value, 6)
     yield "      <owner></owner>\n      <assignee>"
     yield _element("username", reads[0].rater, 8)
@@ -173,12 +182,12 @@ def _meta(reads: Sequence[Reading], rank: str) -> Iterator[str]:
 
 def _labels(reads: Sequence[Reading], rank: str) -> dict[str, dict[str, None]]:
     """Every label, with the names of its attributes, as they first appear."""
-    found: dict[str, dict[str, None]] = {}
+    labels: dict[str, dict[str, None]] = {}
     for read in reads:
         for mark in read.marks:
-            names = found.setdefault(mark.label, {})
-            names.update(dict.fromkeys(_said(mark, rank)))
-    return found
+            names = labels.setdefault(mark.label, {})
+            names.update(dict.fromkeys(_shape_attributes(mark, rank)))
+    return labels
 
 
 def _label(name: str, number: int, attributes: Iterable[str], rank: str) -> Iterator[str]:
@@ -190,8 +199,8 @@ def _label(name: str, number: int, attributes: Iterable[str], rank: str) -> Iter
     for attribute in attributes:
         kind, values = ("number", "1\n100\n1") if attribute == rank else ("text", "")
         yield "            <attribute>"
-        told = {"name": attribute, "mutable": False, "input_type": kind, "default_value": "", "values": values}
-        for key, value in told.items():
+        fields = {"name": attribute, "mutable": False, "input_type": kind, "default_value": "", "values": values}
+        for key, value in fields.items():
             yield _element(key, value, 14)
         yield "            </attribute>"
     yield "          </attributes>\n        </label>"
@@ -206,28 +215,28 @@ def _colour(number: int) -> str:
 # -- shapes ------------------------------------------------------------------------------------------
 
 
-def _said(mark: Mark, rank: str) -> dict[str, str]:
+def _shape_attributes(mark: Mark, rank: str) -> dict[str, str]:
     """What stands beside the shape, the rank first."""
     ranked = {} if mark.rank is None else {rank: str(mark.rank)}
-    own = _own(mark.attributes)
+    own = _own_attributes(mark.attributes)
     return ranked | {name: value for name, value in mark.attributes.items() if name not in own}
 
 
-def _own(attributes: Mapping[str, str]) -> dict[str, str]:
+def _own_attributes(attributes: Mapping[str, str]) -> dict[str, str]:
     return {name: attributes[name] for name, form in OWN.items() if form.fullmatch(attributes.get(name, ""))}
 
 
 def _shape(mark: Mark, read: Reading, rank: str) -> Iterator[str]:
-    own = {"occluded": "0"} | _own(mark.attributes)
+    own = {"occluded": "0"} | _own_attributes(mark.attributes)
     kind, place = _place(mark.outline, read.grid.shape)
     way = read.tool.removeprefix("CVAT, ") if read.tool.startswith("CVAT, ") else "manual"
     source = way if read.tool.startswith("CVAT") else "file"
     head = _attributes(label=mark.label, source=source, **own, **place, z_order=mark.order)
-    said = _said(mark, rank)
-    yield f"    <{kind}{head}>" if said else f"    <{kind}{head}></{kind}>"
-    for name, value in said.items():
+    attributes = _shape_attributes(mark, rank)
+    yield f"    <{kind}{head}>" if attributes else f"    <{kind}{head}></{kind}>"
+    for name, value in attributes.items():
         yield f"      <attribute{_attributes(name=name)}>{_text(value)}</attribute>"
-    if said:
+    if attributes:
         yield f"    </{kind}>"
 
 
@@ -241,7 +250,7 @@ def _place(outline: Outline, shape: tuple[int, ...]) -> tuple[str, dict[str, obj
         return "mask", {"rle": "1", "left": 0, "top": 0, "width": 1, "height": 1}
     tight = inside[high[0] : high[-1] + 1, wide[0] : wide[-1] + 1]
     return "mask", {
-        "rle": ", ".join(map(str, lengths_of(tight))),
+        "rle": ", ".join(map(str, encode_runs(tight))),
         "left": columns.start + int(wide[0]),
         "top": rows.start + int(high[0]),
         "width": tight.shape[1],

@@ -1,4 +1,6 @@
-"""Open what others wrote: nothing is expanded, fetched or unpacked beyond what an honest file needs."""
+"""Open JSON, XML and ZIP files of unknown origin within bounds of memory: nothing is expanded or fetched that an export
+does not need.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +24,6 @@ if TYPE_CHECKING:
     from .readings import Stored
 
 T = TypeVar("T")
-
-
-class Stream(Protocol):
-    """Whatever bytes can be read from, some at a time."""
-
-    def read(self, size: int = -1, /) -> bytes: ...
-
-
 LARGEST_TEXT = 1 << 27
 """Bytes of a JSON file: as objects it takes several times as much memory."""
 MOST_OBJECTS = 1 << 20
@@ -52,8 +46,14 @@ END = (1 << 16) + 64
 PIECE = 1 << 20
 
 
+class Stream(Protocol):
+    """Whatever bytes can be read from, some at a time."""
+
+    def read(self, size: int = -1, /) -> bytes: ...
+
+
 @contextmanager
-def about(where: object) -> Iterator[None]:
+def error_context(where: object) -> Iterator[None]:
     """Errors that say first where; whatever a library raises on bad bytes is one of ours."""
     try:
         yield
@@ -83,12 +83,12 @@ def about(where: object) -> Iterator[None]:
         ) from None
 
 
-def json_of(path: Path, kind: type[T], data: bytes | None = None) -> T:
+def read_json(path: Path, kind: type[T], data: bytes | None = None) -> T:
     """A JSON file as objects of a kind."""
     if data is None:
         check_regular_file(path)
-    with about(path):
-        data = _whole(path) if data is None else data
+    with error_context(path):
+        data = _read_bytes(path) if data is None else data
         if not data.strip():
             raise FormatError("is empty; export it again")
         if data.count(b"{") > MOST_OBJECTS:
@@ -96,24 +96,22 @@ def json_of(path: Path, kind: type[T], data: bytes | None = None) -> T:
         return msgspec.json.decode(data, type=kind, strict=False)
 
 
-def _whole(path: Path) -> bytes:
+def _read_bytes(path: Path) -> bytes:
     if zipfile.is_zipfile(path):
-        return _packed(path)
+        return _read_archived(path)
     size = path.stat().st_size
     if size > LARGEST_TEXT:
         raise FormatError(f"has {size >> 20} MB, more than {LARGEST_TEXT >> 20}; export it in parts")
     return path.read_bytes().removeprefix(codecs.BOM_UTF8)
 
 
-def _packed(path: Path) -> bytes:
+def _read_archived(path: Path) -> bytes:
     """The one JSON file of an archive."""
-    with _archive(path) as archive:
-        inside = [one for one in archive.infolist() if one.filename.lower().endswith(".json")]
+    with _open_archive(path) as archive:
+        inside = [member for member in archive.infolist() if member.filename.lower().endswith(".json")]
         if len(inside) != 1:
-            raise FormatError(
-                f"holds {len(inside)} files that end in .json, wanted is one; unpack it and name the file"
-            )
-        _plain(inside[0])
+            raise FormatError(f"holds {len(inside)} files that end in .json, expected one; unpack it and name the file")
+        _check_compression(inside[0])
         with archive.open(inside[0]) as member:
             return _Bounded(member, LARGEST_TEXT).read()
 
@@ -146,13 +144,13 @@ class Element:
             here = next(iter(here.all(name)), None) if here is not None else None
         return here
 
-    def told(self, path: str) -> str:
+    def text_at(self, path: str) -> str:
         """The text of the first one down a path; empty where there is none."""
-        found = self.find(path)
-        return "" if found is None else found.text.strip()
+        element = self.find(path)
+        return "" if element is None else element.text.strip()
 
 
-def elements(stream: Stream, wanted: set[str], root: str) -> Iterator[Element]:
+def read_elements(stream: Stream, wanted: set[str], root: str) -> Iterator[Element]:
     """The elements of these names right under the root, one after the other.
 
     A document that defines entities or names a document type is refused: exports have none, attacks do.
@@ -178,7 +176,7 @@ def elements(stream: Stream, wanted: set[str], root: str) -> Iterator[Element]:
 
 
 def _refuse(*_: Any) -> None:
-    raise FormatError("it declares a document type or entities, which no export has; export it again")
+    raise FormatError("it declares a document type or entities, which exports do not have; export it again")
 
 
 class _Builder:
@@ -225,22 +223,22 @@ class _Builder:
 
 
 @contextmanager
-def archive_or_file(path: Path, name: str) -> Iterator[tuple[Stream, zipfile.ZipFile | None]]:
+def open_archive_or_file(path: Path, name: str) -> Iterator[tuple[Stream, zipfile.ZipFile | None]]:
     """The file itself, or the one of that name inside an archive, at any depth."""
     if not zipfile.is_zipfile(path):
         with open(path, "rb") as stream:
             yield stream, None
         return
-    with _archive(path) as archive:
-        inside = [one for one in archive.infolist() if PurePosixPath(one.filename).name == name]
+    with _open_archive(path) as archive:
+        inside = [member for member in archive.infolist() if PurePosixPath(member.filename).name == name]
         if len(inside) != 1:
-            raise FormatError(f"holds {len(inside)} files called {name}, wanted is one; unpack it and name the file")
-        _plain(inside[0])
+            raise FormatError(f"holds {len(inside)} files called {name}, expected one; unpack it and name the file")
+        _check_compression(inside[0])
         with archive.open(inside[0]) as member:
             yield _Bounded(member, LARGEST_XML), archive
 
 
-def _archive(path: Path) -> zipfile.ZipFile:
+def _open_archive(path: Path) -> zipfile.ZipFile:
     """An archive, once it is sure that the list of what it holds fits into memory, where it takes ten times as much."""
     with open(path, "rb") as stream:
         stream.seek(max(0, path.stat().st_size - END))
@@ -256,10 +254,10 @@ def _archive(path: Path) -> zipfile.ZipFile:
     return zipfile.ZipFile(path)
 
 
-def _plain(member: zipfile.ZipInfo) -> None:
+def _check_compression(member: zipfile.ZipInfo) -> None:
     """Other methods unpack without a bound, a whole block at a time."""
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise FormatError("is packed in a way that no tool uses; unpack it, or export it again")
+        raise FormatError("is compressed by an unsupported method; unpack it, or export it again")
 
 
 class _Bounded:
@@ -272,19 +270,19 @@ class _Bounded:
         data = self.stream.read(self.left + 1 if size < 0 else min(size, self.left + 1))
         self.left -= len(data)
         if self.left < 0:
-            raise FormatError("unpacks to more than any honest file; export it again")
+            raise FormatError("unpacks to more than an export can hold; export it again")
         return data
 
 
 def copy_picture(stored: Stored, to: Path) -> None:
     """The bytes of a picture, from the disk or out of an archive."""
-    with about(stored):
+    with error_context(stored):
         if stored.member is None:
             with open(stored.path, "rb") as stream, open(to, "wb") as target:
                 _copy(stream, target)
             return
         with zipfile.ZipFile(stored.path) as archive, archive.open(stored.member) as packed, open(to, "wb") as target:
-            _plain(archive.getinfo(stored.member))
+            _check_compression(archive.getinfo(stored.member))
             _copy(_Bounded(packed, LARGEST_XML), target)
 
 
@@ -302,5 +300,8 @@ def image_grid(width: Any, height: Any, spacing: tuple[float, float] | None = No
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"the size of the image is {width!r} × {height!r}; export it again with sizes") from None
     if not all(1 <= side <= LARGEST_SIDE for side in sides) or math.prod(sides) > LARGEST_IMAGE:
-        raise InputError(f"the size of the image is {sides[1]} × {sides[0]}; that is no image that outlines are for")
+        raise InputError(
+            f"the size of the image is {sides[1]} × {sides[0]}, so it cannot be imported: "
+            f"a side may have 1 to {LARGEST_SIDE} pixels"
+        )
     return Grid((sides[0], sides[1]), spacing)

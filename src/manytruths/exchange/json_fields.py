@@ -1,4 +1,4 @@
-"""What the JSON formats share: parts that are read one at a time, names, ranks, and pictures that lie beside."""
+"""Fields that the JSON formats share: points, notes, ranks, people, and the pictures beside a file."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from ..core.errors import FormatError, InputError
 from ..io import atomic
-from .outlines import MOST_POINTS, Polygon, few_enough
-from .readings import Mask, Outline, Stored
+from .outlines import MOST_POINTS, Polygon, check_point_count
+from .readings import Mask, Outline, Reading, Status, Stored, parse_rank
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ NOTHING = msgspec.Raw(b"")
 PERSON = ("email", "username", "name", "id")
 
 
-def decoded(raw: msgspec.Raw, kind: type[T], most: int = LONGEST) -> T:
+def decode(raw: msgspec.Raw, kind: type[T], most: int = LONGEST) -> T:
     """A part of a file, once it is sure that it is not too long."""
     if len(raw) > most:
         raise FormatError(
@@ -35,31 +35,31 @@ def decoded(raw: msgspec.Raw, kind: type[T], most: int = LONGEST) -> T:
     return msgspec.json.decode(raw, type=kind, strict=False)
 
 
-def given(raw: msgspec.Raw) -> bool:
+def is_given(raw: msgspec.Raw) -> bool:
     """Whether a field is there, and not null."""
     return len(raw) > 0 and bytes(memoryview(raw)[:4]) != b"null"
 
 
-def anything(raw: msgspec.Raw) -> Any:
+def decode_any(raw: msgspec.Raw) -> Any:
     """A short part of a file, whatever it is."""
-    return decoded(raw, cast(type[Any], Any), LONGEST_NOTE)
+    return decode(raw, cast(type[Any], Any), LONGEST_NOTE)
 
 
 def points_of(raw: msgspec.Raw) -> NDArray[np.float64]:
     """(points, 2) of a list of x and y."""
-    if not given(raw):
+    if not is_given(raw):
         raise FormatError("has no points; draw it again, or delete it")
-    points = decoded(raw, list[tuple[float, float]])
-    few_enough(len(points))
+    points = decode(raw, list[tuple[float, float]])
+    check_point_count(len(points))
     return np.array(points, np.float64).reshape(len(points), 2)
 
 
 def rings_of(raw: msgspec.Raw) -> list[NDArray[np.float64]]:
     """Rings of a list of lists x, y, x, y, …, or of one such list."""
     single = bytes(memoryview(raw)[:99]).translate(None, b" \t\r\n")[1:2] not in (b"[", b"]")
-    flat = [decoded(raw, list[float])] if single else decoded(raw, list[list[float]])
+    flat = [decode(raw, list[float])] if single else decode(raw, list[list[float]])
     if sum(map(len, flat)) > 2 * MOST_POINTS:
-        few_enough(sum(map(len, flat)) // 2)
+        check_point_count(sum(map(len, flat)) // 2)
     odd = next((k for k, ring in enumerate(flat) if len(ring) % 2), None)
     if odd is not None:
         raise FormatError(f"ring {odd} has {len(flat[odd])} numbers, not pairs of x and y; export it again")
@@ -68,9 +68,9 @@ def rings_of(raw: msgspec.Raw) -> list[NDArray[np.float64]]:
 
 def notes_of(raw: msgspec.Raw) -> dict[str, str]:
     """What was said of a thing, by name, all of it as text."""
-    if not given(raw):
+    if not is_given(raw):
         return {}
-    return {name: text_of(value) for name, value in decoded(raw, dict[str, Any], LONGEST_NOTE).items()}
+    return {name: text_of(value) for name, value in decode(raw, dict[str, Any], LONGEST_NOTE).items()}
 
 
 def text_of(value: Any) -> str:
@@ -88,30 +88,21 @@ def text_of(value: Any) -> str:
 
 def person_of(raw: msgspec.Raw) -> str:
     """Whose it is: a name, a number, or an object with one of both; empty where it is not said."""
-    value: Any = anything(raw) if given(raw) else None
+    value: Any = decode_any(raw) if is_given(raw) else None
     if not isinstance(value, dict):
         return text_of(value).strip()
     return next((text_of(value[key]).strip() for key in PERSON if value.get(key) not in (None, "")), "")
 
 
-def ranked(notes: Mapping[str, str], name: str) -> tuple[int | None, dict[str, str]]:
+def split_rank(notes: Mapping[str, str], name: str) -> tuple[int | None, dict[str, str]]:
     """The rank that stands under a name, and everything else."""
     rank, rest = None, dict[str, str]()
     for key, text in notes.items():
         if key.strip().casefold() != name.strip().casefold():
             rest[key] = text
         elif text.strip():
-            rank = _rank(text.strip(), key)
+            rank = parse_rank(text.strip(), key)
     return rank, rest
-
-
-def _rank(text: str, name: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) > 0):
-        raise InputError(
-            f"its {name!r} is {text[:40]!r}; a rank is a whole number from 1 on: correct it in the tool, or say which "
-            "attribute holds ranks with --rank"
-        )
-    return int(text)
 
 
 def score_of(notes: Mapping[str, str]) -> dict[str, float]:
@@ -138,7 +129,7 @@ def picture_beside(folder: Path, name: str) -> Stored | None:
     return None
 
 
-def whole_of(outline: Outline, shape: tuple[int, ...]) -> Mask:
+def full_mask(outline: Outline, shape: tuple[int, ...]) -> Mask:
     """The outline on the whole image."""
     window, inside = outline.pixels(shape)
     whole = np.zeros(shape, bool)
@@ -159,6 +150,25 @@ def flat_shape(shape: tuple[int, ...], image: str, tool: str) -> tuple[int, int]
             f"{image}: has {len(shape)} axes, and {tool} holds images of two; export it as .seg.nrrd or NIfTI"
         )
     return shape[0], shape[1]
+
+
+class ReadingFields(msgspec.Struct):
+    """What manytruths adds to the files of tools that do not say it: who read an image, and how far."""
+
+    rater: str = ""
+    status: Status | None = None
+    session: str = ""
+    based_on: str = ""
+    tool: str = ""
+    started: str = ""
+    seconds: float | None = None
+
+
+def reading_fields(read: Reading, rater: str) -> dict[str, Any]:
+    """The same of a reading, as a file holds it; ``rater`` is the name of the field that holds the rater."""
+    names = ("status", "session", "based_on", "tool", "started", "seconds")
+    fields = {rater: read.rater, **{name: getattr(read, name) for name in names}}
+    return {name: value for name, value in fields.items() if value not in ("", None)}
 
 
 def write_document(path: Path | str, value: object) -> None:

@@ -1,10 +1,6 @@
-"""LabelMe: one JSON an image.
+"""LabelMe: one JSON file for each image, with shapes in pixels; the folder says whose it is.
 
-LabelMe: a JSON file an image, with shapes in pixels; whose it is, the folder says.
-
-The first pixel reaches from 0 to 1. A mask is a picture of its own, from one pixel to another, both inside it.
-
-LabelMe's files: a folder a rater, a JSON file an image.
+The first pixel reaches from 0 to 1. A mask is a PNG picture of its own, from one pixel to another, both included.
 """
 
 from __future__ import annotations
@@ -26,44 +22,36 @@ from ..io import probe, safe_name
 from ..io.files import quiet
 from ..io.pillow import open_png
 from ..shape.grid import Grid
-from .documents import about, image_grid, json_of
+from .documents import error_context, image_grid, read_json
 from .json_fields import (
     LONGEST,
     NOTHING,
-    anything,
-    decoded,
+    ReadingFields,
+    decode,
+    decode_any,
     flat_shape,
-    given,
+    full_mask,
+    is_given,
     notes_of,
     picture_beside,
     points_of,
-    ranked,
+    reading_fields,
     single_rings,
+    split_rank,
     text_of,
-    whole_of,
     write_document,
 )
-from .outlines import Bitmap, Ellipse, Line, Polygon, finite
+from .outlines import Bitmap, Ellipse, Line, Polygon, check_finite
 from .readings import ImportOptions, Mark, Mask, Outline, Reading, Status, Stored, Window
-from .sources import Source, sources
+from .sources import Source, find_sources
 
 TOOL = "LabelMe"
 PNG, SIZE_AT, COLOURS_AT = b"\x89PNG\r\n\x1a\n", 16, 25
 _COLOURED = {2: "RGB", 4: "LA", 6: "RGBA"}
 """Unpacked, these take several times the memory of the largest mask."""
 LINES, POINTS = ("line", "linestrip"), ("point", "points")
-
-
-class Told(msgspec.Struct):
-    """What manytruths adds to a file; LabelMe keeps what it does not know."""
-
-    rater: str = ""
-    status: Status | None = None
-    session: str = ""
-    based_on: str = ""
-    tool: str = ""
-    started: str = ""
-    seconds: float | None = None
+VERSION = "5.5.0"
+"""The version of LabelMe whose masks these are."""
 
 
 class Shape(msgspec.Struct):
@@ -84,7 +72,7 @@ class Document(msgspec.Struct):
     imageHeight: float | None = None
     imageWidth: float | None = None
     flags: msgspec.Raw = NOTHING
-    read: Told | None = None
+    read: ReadingFields | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,35 +84,46 @@ class Packed:
     png: bytes
 
     def pixels(self, shape: tuple[int, ...]) -> tuple[Window, Mask]:
-        return Bitmap(self.top, self.left, _unpacked(self.png)).pixels(shape)
+        return Bitmap(self.top, self.left, _decode_png(self.png)).pixels(shape)
 
 
-def read_labelme(paths: Sequence[Path | str] | Path | str, choices: ImportOptions | None = None) -> list[Reading]:
-    """The reads of LabelMe's files, of folders of them, or of a template as ``{rater}/{case}.json``.
+def read_labelme(paths: Sequence[Path | str] | Path | str, options: ImportOptions | None = None) -> list[Reading]:
+    """Read LabelMe's files: one reading for every file.
 
-    The rater is what the template says, or the folder that a file lies in.
+    The rater is the one of the template, or the folder of the file.
+
+    Parameters
+    ----------
+    paths : sequence of str or Path
+        JSON files, folders of them, ``RATER=PATH``, or templates such as ``{rater}/{case}.json``.
+    options : ImportOptions, optional
+        What the files leave open.
+
+    Returns
+    -------
+    list of Reading
+        One for every file.
     """
-    several = [paths] if isinstance(paths, Path | str) else paths
-    return [_read(source, choices or ImportOptions()) for source in sources(several, (".json",))]
+    return [_read(source, options or ImportOptions()) for source in find_sources(paths, (".json",))]
 
 
-def _read(source: Source, choices: ImportOptions) -> Reading:
-    document: Any = json_of(source.path, _kind(choices.rank))
-    told: Told = document.read or Told()
-    with about(source.path):
+def _read(source: Source, options: ImportOptions) -> Reading:
+    document: Any = read_json(source.path, _kind(options.rank))
+    fields: ReadingFields = document.read or ReadingFields()
+    with error_context(source.path):
         # the path is as the disk of whoever drew had it
         image = PureWindowsPath(document.imagePath).name
         picture = picture_beside(source.path.parent, document.imagePath)
         grid = _grid(document, picture)
-        marks, left_out = _marks(document.shapes or [], grid, choices)
+        marks, left_out = _marks(document.shapes or [], grid, options)
         flagged: Status | None = "unfinished" if notes_of(document.flags).get("unfinished") == "true" else None
-    seen: Status = "done" if marks or left_out else "empty"
-    fields = source.fields
+    outcome: Status = "done" if marks or left_out else "empty"
+    place = source.fields
     return Reading(
-        image, source.rater(told.rater or source.path.resolve().parent.name), grid, marks,
-        fields.get("session", told.session), told.status or flagged or seen,
-        told.based_on, told.tool or TOOL, told.started, told.seconds, fields.get("subject", ""), fields.get("case", ""),
-        picture, left_out, str(source.path),
+        image, source.rater(fields.rater or source.path.resolve().parent.name), grid, marks,
+        place.get("session", fields.session), fields.status or flagged or outcome,
+        fields.based_on, fields.tool or TOOL, fields.started, fields.seconds, place.get("subject", ""),
+        place.get("case", ""), picture, left_out, str(source.path),
     )  # fmt: skip
 
 
@@ -145,64 +144,64 @@ def _grid(document: Document, picture: Stored | None) -> Grid:
     return image_grid(width, height)
 
 
-def _marks(shapes: Sequence[Shape], grid: Grid, choices: ImportOptions) -> tuple[tuple[Mark, ...], dict[str, int]]:
+def _marks(shapes: Sequence[Shape], grid: Grid, options: ImportOptions) -> tuple[tuple[Mark, ...], dict[str, int]]:
     marks, left_out = list[Mark](), Counter[str]()
     for k, shape in enumerate(shapes):
         kind = shape.shape_type or "polygon"
-        with about(f"shape {k} ({shape.label!r}, {kind})"):
+        with error_context(f"shape {k} ({shape.label!r}, {kind})"):
             if not shape.label.strip():
                 raise LabelError("has no label; give it one in LabelMe")
-            outline = _outline(shape, kind, grid, choices)
+            outline = _outline(shape, kind, grid, options)
             if outline is None:
                 left_out["polyline" if kind in LINES else "points" if kind in POINTS else kind] += 1
             else:
-                rank, notes = ranked(_notes(shape, choices.rank), choices.rank)
+                rank, notes = split_rank(_notes(shape, options.rank), options.rank)
                 marks.append(Mark(shape.label, outline, 0, rank, notes))
     return tuple(marks), dict(left_out)
 
 
 def _notes(shape: Shape, rank: str) -> dict[str, str]:
     notes = {name: text for name, text in notes_of(shape.flags).items() if text != "false"} | notes_of(shape.attributes)
-    if given(shape.rank):
-        notes[rank] = text_of(anything(shape.rank))
-    if given(shape.group_id):
-        notes["group_id"] = text_of(anything(shape.group_id))
+    if is_given(shape.rank):
+        notes[rank] = text_of(decode_any(shape.rank))
+    if is_given(shape.group_id):
+        notes["group_id"] = text_of(decode_any(shape.group_id))
     return notes | ({"description": shape.description} if shape.description else {})
 
 
-def _outline(shape: Shape, kind: str, grid: Grid, choices: ImportOptions) -> Outline | None:
+def _outline(shape: Shape, kind: str, grid: Grid, options: ImportOptions) -> Outline | None:
     if kind == "mask":
         return _mask(shape, grid)
-    if kind in LINES and choices.widen is not None:
-        finite(choices.widen)
-        return Line.of(points_of(shape.points), choices.widen)
+    if kind in LINES and options.widen is not None:
+        check_finite(options.widen)
+        return Line.of(points_of(shape.points), options.widen)
     draw = _AREAS.get(kind)
-    return None if draw is None else draw(points_of(shape.points), choices)
+    return None if draw is None else draw(points_of(shape.points), options)
 
 
-def _polygon(points: NDArray[np.float64], choices: ImportOptions) -> Outline:
-    return Polygon.of([points], choices.rule)
+def _polygon(points: NDArray[np.float64], options: ImportOptions) -> Outline:
+    return Polygon.of([points], options.rule)
 
 
-def _rectangle(points: NDArray[np.float64], choices: ImportOptions) -> Outline:
+def _rectangle(points: NDArray[np.float64], options: ImportOptions) -> Outline:
     if len(points) == 4:
-        return _polygon(points, choices)
-    _two(points)
+        return _polygon(points, options)
+    _check_two_points(points)
     (left, top), (right, bottom) = points
-    return Polygon.of([[(left, top), (right, top), (right, bottom), (left, bottom)]], choices.rule)
+    return Polygon.of([[(left, top), (right, top), (right, bottom), (left, bottom)]], options.rule)
 
 
-def _circle(points: NDArray[np.float64], choices: ImportOptions) -> Outline:
-    _two(points)
+def _circle(points: NDArray[np.float64], options: ImportOptions) -> Outline:
+    _check_two_points(points)
     (x, y), rim = points[0].tolist(), points[1]
     radius = float(np.hypot(*(rim - points[0])))
     return Ellipse(x, y, radius, radius)
 
 
-def _two(points: NDArray[np.float64]) -> None:
+def _check_two_points(points: NDArray[np.float64]) -> None:
     if len(points) != 2:
-        raise InputError(f"has {len(points)} points, wanted are two; draw it again")
-    finite(*points.ravel().tolist())
+        raise InputError(f"has {len(points)} points, expected two; draw it again")
+    check_finite(*points.ravel().tolist())
 
 
 _AREAS: dict[str, Callable[[NDArray[np.float64], ImportOptions], Outline]] = {
@@ -215,54 +214,63 @@ _AREAS: dict[str, Callable[[NDArray[np.float64], ImportOptions], Outline]] = {
 
 def _mask(shape: Shape, grid: Grid) -> Outline:
     points = points_of(shape.points)
-    _two(points)
+    _check_two_points(points)
     (left, top), (right, bottom) = np.trunc(points).astype(int).tolist()
     size = bottom + 1 - top, right + 1 - left
     if not (1 <= size[0] <= grid.shape[0] and 1 <= size[1] <= grid.shape[1]):
         raise FormatError(f"its mask has {size[1]} × {size[0]} pixels, and the image {grid.shape[1]} × {grid.shape[0]}")
-    if not given(shape.mask):
+    if not is_given(shape.mask):
         raise FormatError("has no mask; draw it again, or delete it")
-    png = base64.b64decode(decoded(shape.mask, str, 8 * LONGEST), validate=True)
-    told = int.from_bytes(png[SIZE_AT + 4 : SIZE_AT + 8]), int.from_bytes(png[SIZE_AT : SIZE_AT + 4])
-    if not png.startswith(PNG) or told != size:
+    png = base64.b64decode(decode(shape.mask, str, 8 * LONGEST), validate=True)
+    size_in_png = int.from_bytes(png[SIZE_AT + 4 : SIZE_AT + 8]), int.from_bytes(png[SIZE_AT : SIZE_AT + 4])
+    if not png.startswith(PNG) or size_in_png != size:
         raise FormatError(
-            f"its mask is no PNG picture of {size[1]} × {size[0]} pixels, as its points say; draw it again"
+            f"its mask is not a PNG picture of {size[1]} × {size[0]} pixels, as its points say; draw it again"
         )
     if png[COLOURS_AT - 1] > 8:
-        raise FormatError(f"its mask has {png[COLOURS_AT - 1]} bits a pixel, wanted are 8 at most; draw it again")
+        raise FormatError(f"its mask has {png[COLOURS_AT - 1]} bits a pixel, expected 8 at most; draw it again")
     if (mode := _COLOURED.get(png[COLOURS_AT])) is not None:
-        raise FormatError(f"its mask is an {mode} picture, wanted is grey; draw it again")
-    _unpacked(png)
+        raise FormatError(f"its mask is an {mode} picture, expected grey; draw it again")
+    _decode_png(png)
     return Packed(top, left, png)
 
 
-def _unpacked(png: bytes) -> Mask:
+def _decode_png(png: bytes) -> Mask:
     try:
         with quiet, open_png(png) as image:
             mode, values = image.mode, np.asarray(image)
     except Exception as error:  # libraries raise what they like on bad bytes
         raise FormatError(f"its mask is damaged ({' '.join(str(error).split())[:80]}); draw it again") from None
     if values.ndim != 2:
-        raise FormatError(f"its mask is an {mode} picture, wanted is grey; draw it again")
+        raise FormatError(f"its mask is an {mode} picture, expected grey; draw it again")
     return np.asarray(values != 0)
 
 
-VERSION = "5.5.0"
-"""The version of LabelMe whose masks these are."""
+# -- writing ------------------------------------------------------------------------------------------
 
 
 def write_labelme(path: Path | str, reads: Iterable[Reading], *, exact: bool = False, rank: str = "rank") -> None:
-    """``path/rater/image.json`` for every read; beside them, LabelMe looks for the image.
+    """Write readings as LabelMe's files ``path/rater/image.json``; LabelMe looks for the image beside them.
 
-    Polygons of one ring stay polygons where they hold the same pixels by their centres; everything else becomes a
-    mask. ``exact`` writes masks alone.
+    Polygons of one ring stay polygons where their pixels stay the same; everything else becomes a mask.
+
+    Parameters
+    ----------
+    path : str or Path
+        Folder for the files.
+    reads : iterable of Reading
+        What to write.
+    exact : bool
+        Whether to write masks for everything.
+    rank : str
+        The field that holds the severity rank.
     """
-    found = [read for read in reads if read.status != "unread"]
-    places = [_place(Path(path), read) for read in found]
+    kept = [read for read in reads if read.status != "unread"]
+    places = [_place(Path(path), read) for read in kept]
     twice = next((place for k, place in enumerate(places) if place in places[:k]), None)
     if twice is not None:
         raise CallError(f"{twice}: two reads would be written there; name their images or raters apart")
-    for place, read in zip(places, found, strict=True):
+    for place, read in zip(places, kept, strict=True):
         write_document(place, _document(read, exact, rank))
 
 
@@ -274,15 +282,6 @@ def _place(folder: Path, read: Reading) -> Path:
 
 def _document(read: Reading, exact: bool, rank: str) -> dict[str, Any]:
     height, width = flat_shape(read.grid.shape, read.image, "LabelMe")
-    told = {
-        "rater": read.rater,
-        "status": read.status,
-        "session": read.session,
-        "based_on": read.based_on,
-        "tool": read.tool,
-        "started": read.started,
-        "seconds": read.seconds,
-    }
     shapes = [_shape(mark, (height, width), exact, rank) for mark in read.marks]
     return {
         "version": VERSION,
@@ -292,13 +291,13 @@ def _document(read: Reading, exact: bool, rank: str) -> dict[str, Any]:
         "imageData": None,
         "imageHeight": height,
         "imageWidth": width,
-        "read": {name: value for name, value in told.items() if value not in ("", None)},
+        "read": reading_fields(read, "rater"),
     }
 
 
 def _shape(mark: Mark, size: tuple[int, int], exact: bool, rank: str) -> dict[str, Any] | None:
     """A shape; None where there is no pixel, which no mask can be."""
-    inside = whole_of(mark.outline, size)
+    inside = full_mask(mark.outline, size)
     drawn = (None if exact else _polygon_fields(mark, inside)) or _mask_fields(inside)
     if drawn is None:
         return None
@@ -320,7 +319,7 @@ def _polygon_fields(mark: Mark, inside: Mask) -> dict[str, Any] | None:
     if not parts or len(parts) != 1:
         return None
     again = Polygon(parts[0].rings)
-    if parts[0].rule != again.rule and not (whole_of(again, inside.shape) == inside).all():
+    if parts[0].rule != again.rule and not (full_mask(again, inside.shape) == inside).all():
         return None
     return {"shape_type": "polygon", "points": again.rings[0].tolist(), "mask": None}
 

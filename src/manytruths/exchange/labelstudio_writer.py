@@ -1,4 +1,4 @@
-"""Tasks that Label Studio imports: with predictions, which it shows to raters, or with annotations."""
+"""Write tasks that Label Studio imports: with predictions, which it shows to raters, or with annotations."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import numpy as np
 from ..core.columns import natural_key
 from ..core.errors import CallError
 from ..shape.grid import Grid
-from .json_fields import flat_shape, score_of, single_rings, whole_of, write_document
+from .json_fields import flat_shape, full_mask, score_of, single_rings, write_document
 from .labelstudio import in_pixels
 from .outlines import Polygon
 from .readings import Mark, Mask, Outline, Reading
-from .run_lengths import brush_bytes
+from .run_lengths import encode_brush
 
 IMAGE, BRUSH, POLYGON = "image", "brush", "polygon"
 """What the tags of the labelling configuration are called."""
@@ -32,20 +32,24 @@ def write_labelstudio(
     exact: bool = False,
     rank: str = "rank",
 ) -> None:
-    """A task an image, with what every rater marked on it.
+    """Write readings as tasks that Label Studio imports, one task for each image.
 
     Polygons of one ring stay polygons where Label Studio's percentages hold the same pixels; everything else becomes a
     brush. The project must have the tags of :func:`labelstudio_configuration`.
 
     Parameters
     ----------
-    kind
+    path : str or Path
+        The JSON file.
+    reads : iterable of Reading
+        What to write.
+    kind : {"predictions", "annotations"}
         As predictions, whose ``model_version`` is the rater, or as annotations, which Label Studio takes where it knows
-        the raters' e-mail addresses. Predictions cannot be unfinished, so that unfinished reads are left out of them.
-    exact
-        Brushes for everything.
-    rank
-        The name of the number that holds a severity rank.
+        the raters' e-mail addresses. Unfinished readings are left out of predictions.
+    exact : bool
+        Whether to write brushes for everything.
+    rank : str
+        The name of the number that holds the severity rank.
     """
     if kind not in ("predictions", "annotations"):
         raise CallError(f"kind is 'predictions' or 'annotations'; got {kind!r}")
@@ -63,11 +67,11 @@ def labelstudio_configuration(reads: Iterable[Reading], rank: str = "rank") -> s
     inside = "".join(f"<Label value={quoteattr(label)}/>" for label in labels)
     tags = (("BrushLabels", BRUSH), ("PolygonLabels", POLYGON))
     controls = "".join(f'<{tag} name="{name}" toName="{IMAGE}">{inside}</{tag}>' for tag, name in tags)
-    said = {"Number": {rank} if any(mark.rank is not None for mark in marks) else set[str]()}
-    said["TextArea"] = {name for mark in marks for name in mark.attributes if name not in UNSAID}
+    controls_of = {"Number": {rank} if any(mark.rank is not None for mark in marks) else set[str]()}
+    controls_of["TextArea"] = {name for mark in marks for name in mark.attributes if name not in UNSAID}
     controls += "".join(
         f'<{tag} name={quoteattr(name)} toName="{IMAGE}" perRegion="true"/>'
-        for tag, names in said.items()
+        for tag, names in controls_of.items()
         for name in sorted(names)
     )
     return f'<View><Image name="{IMAGE}" value="${IMAGE}"/>{controls}</View>\n'
@@ -124,22 +128,22 @@ class _Writer:
             "image_rotation": 0,
         }
         score = score_of(mark.attributes)
-        said: list[dict[str, Any]] = [
+        notes: list[dict[str, Any]] = [
             {**common, "type": "textarea", "from_name": name, "value": {"text": [text]}}
             for name, text in mark.attributes.items()
             if name not in (*score, "ground_truth")
         ]
         if mark.rank is not None:
-            said.append({**common, "type": "number", "from_name": self.rank, "value": {"number": mark.rank}})
-        return [{**common, **self._shape(mark, grid), **score}, *said]
+            notes.append({**common, "type": "number", "from_name": self.rank, "value": {"number": mark.rank}})
+        return [{**common, **self._shape(mark, grid), **score}, *notes]
 
     def _shape(self, mark: Mark, grid: Grid) -> dict[str, Any]:
-        inside = whole_of(mark.outline, grid.shape)
+        inside = full_mask(mark.outline, grid.shape)
         points = None if self.exact else _percentages(mark.outline, inside, grid)
         if points is not None:
             value: dict[str, Any] = {"points": points, "closed": True, "polygonlabels": [mark.label]}
             return {"type": "polygonlabels", "from_name": POLYGON, "value": value}
-        value = {"format": "rle", "rle": list(brush_bytes(inside)), "brushlabels": [mark.label]}
+        value = {"format": "rle", "rle": list(encode_brush(inside)), "brushlabels": [mark.label]}
         return {"type": "brushlabels", "from_name": BRUSH, "value": value}
 
 
@@ -150,4 +154,4 @@ def _percentages(outline: Outline, inside: Mask, grid: Grid) -> list[list[float]
         return None
     percent = parts[0].rings[0] * 100 / np.array(grid.shape[::-1], np.float64)
     again = Polygon((in_pixels(percent, grid),))
-    return percent.tolist() if (whole_of(again, grid.shape) == inside).all() else None
+    return percent.tolist() if (full_mask(again, grid.shape) == inside).all() else None

@@ -1,6 +1,6 @@
-"""Things drawn, as the pixels that they hold. A pixel is inside where its centre is.
+"""Shapes that raters draw, and the pixels that they hold; a pixel is inside where its centre is.
 
-Outlines of many parts: run lengths of a whole image, and several outlines that make one thing.
+An outline becomes pixels only when :meth:`pixels` is called, within the part of the image that holds it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..shape.polygons import LARGEST, Points, Rule, check_ring, rasterise_polygo
 from .readings import Mask, Outline, Window
 
 MOST_POINTS = 100_000
-"""Of one outline: nobody draws more, and a file that says so is damaged or an attack."""
+"""Points of one outline; a file with more is damaged or malicious."""
 LONGEST = 1 << 20
 """Pixels along one outline, all its edges together: COCO's rule walks them all at once."""
 NOWHERE = slice(0, 0), slice(0, 0)
@@ -26,33 +26,78 @@ NOWHERE = slice(0, 0), slice(0, 0)
 
 @dataclass(frozen=True, eq=False)
 class Polygon:
-    """Rings, filled by the even-odd rule."""
+    """A polygon of one or more rings, filled by the even-odd rule.
+
+    Attributes
+    ----------
+    rings : tuple of ndarray
+        (points, 2) of x and y; the first pixel reaches from 0 to 1.
+    rule : {"centre", "inclusive", "coco"}
+        Which pixels it holds; see :func:`manytruths.rasterise`.
+    """
 
     rings: tuple[Points, ...]
     rule: Rule = "centre"
 
     @classmethod
     def of(cls, rings: Sequence[ArrayLike], rule: Rule = "centre") -> Polygon:
-        """Once it is sure that they are rings of finite points, and not too many."""
+        """Make a polygon after checking that its rings are finite and not too long.
+
+        Parameters
+        ----------
+        rings : sequence of array_like
+            (points, 2) of x and y.
+        rule : {"centre", "inclusive", "coco"}
+            Which pixels it holds.
+
+        Returns
+        -------
+        Polygon
+            The polygon.
+        """
         points = tuple(check_ring(ring, k) for k, ring in enumerate(rings))
-        few_enough(sum(map(len, points)))
+        check_point_count(sum(map(len, points)))
         if rule == "coco":
-            _short_enough(points)
+            _check_length(points)
         return cls(points, rule)
 
     def pixels(self, shape: tuple[int, ...]) -> tuple[Window, Mask]:
+        """Find the pixels that it holds on a grid.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Size of the grid.
+
+        Returns
+        -------
+        window : tuple of slice
+            A part of the grid.
+        inside : ndarray of bool
+            Which pixels of that part are inside.
+        """
         together = np.concatenate(self.rings)
-        window = framed(together.min(axis=0), together.max(axis=0), shape)
+        window = window_around(together.min(axis=0), together.max(axis=0), shape)
         if self.rule == "coco":  # rounds fifths of a pixel of the image, not of a part of it
-            _short_enough(self.rings)
+            _check_length(self.rings)
             return window, rasterise_polygon(self.rings, (window[0].stop, window[1].stop), self.rule)[window]
         corner = np.array([window[1].start, window[0].start], np.float64)
-        return window, rasterise_polygon([ring - corner for ring in self.rings], sizes(window), self.rule)
+        return window, rasterise_polygon([ring - corner for ring in self.rings], window_size(window), self.rule)
 
 
 @dataclass(frozen=True)
 class Ellipse:
-    """A centre, two half axes, and how far it is turned: degrees, from x to y."""
+    """An ellipse.
+
+    Attributes
+    ----------
+    x, y : float
+        The centre.
+    half_width, half_height : float
+        Half axes in pixels.
+    turned : float
+        Rotation in degrees, from x to y.
+    """
 
     x: float
     y: float
@@ -61,19 +106,33 @@ class Ellipse:
     turned: float = 0.0
 
     def __post_init__(self) -> None:
-        finite(self.x, self.y, self.half_width, self.half_height, self.turned)
+        check_finite(self.x, self.y, self.half_width, self.half_height, self.turned)
         if min(self.half_width, self.half_height) <= 0:
             raise InputError(f"an ellipse with half axes {self.half_width:g} and {self.half_height:g}; draw it again")
 
     def pixels(self, shape: tuple[int, ...]) -> tuple[Window, Mask]:
+        """Find the pixels that it holds on a grid.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Size of the grid.
+
+        Returns
+        -------
+        window : tuple of slice
+            A part of the grid.
+        inside : ndarray of bool
+            Which pixels of that part are inside.
+        """
         c, s = math.cos(math.radians(self.turned)), math.sin(math.radians(self.turned))
         reach = np.hypot([self.half_width * c, self.half_width * s], [self.half_height * s, self.half_height * c])
         centre = np.array([self.x, self.y])
-        window = framed(centre - reach, centre + reach, shape)
+        window = window_around(centre - reach, centre + reach, shape)
         y, x = (np.arange(part.start, part.stop) + 0.5 for part in window)
         dx, dy = x[None, :] - self.x, y[:, None] - self.y
-        inside = np.empty(sizes(window), bool)
-        for rows in _few_rows(inside):
+        inside = np.empty(window_size(window), bool)
+        for rows in _row_blocks(inside):
             along, across = dx * c + dy[rows] * s, dy[rows] * c - dx * s
             inside[rows] = (along / self.half_width) ** 2 + (across / self.half_height) ** 2 <= 1
         return window, inside
@@ -81,13 +140,35 @@ class Ellipse:
 
 @dataclass(frozen=True, eq=False)
 class Bitmap:
-    """Pixels themselves, from a corner on; those beyond the image are gone."""
+    """Pixels from a corner on; those outside the image are dropped.
+
+    Attributes
+    ----------
+    top, left : int
+        Row and column of the first pixel.
+    inside : ndarray
+        Which pixels are marked.
+    """
 
     top: int
     left: int
     inside: NDArray[Any]
 
     def pixels(self, shape: tuple[int, ...]) -> tuple[Window, Mask]:
+        """Find the pixels that it holds on a grid.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Size of the grid.
+
+        Returns
+        -------
+        window : tuple of slice
+            A part of the grid.
+        inside : ndarray of bool
+            Which pixels of that part are inside.
+        """
         window, kept = zip(
             *(
                 _overlap(first, length, size)
@@ -100,64 +181,137 @@ class Bitmap:
 
 @dataclass(frozen=True, eq=False)
 class Whole:
-    """A mask of the whole grid."""
+    """A mask of the whole grid.
+
+    Attributes
+    ----------
+    inside : ndarray
+        Which pixels or voxels are marked.
+    """
 
     inside: NDArray[Any]
 
     def pixels(self, shape: tuple[int, ...]) -> tuple[Window, Mask]:
+        """Find the pixels that it holds on a grid.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Size of the grid.
+
+        Returns
+        -------
+        window : tuple of slice
+            A part of the grid.
+        inside : ndarray of bool
+            Which pixels of that part are inside.
+        """
         return tuple(slice(0, size) for size in shape), np.asarray(self.inside, bool)
 
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """An open line, so many pixels across, with round ends."""
+    """An open line with round ends.
+
+    Attributes
+    ----------
+    points : ndarray
+        (points, 2) of x and y.
+    width : float
+        Width in pixels.
+    """
 
     points: Points
     width: float
 
     @classmethod
     def of(cls, points: ArrayLike, width: float) -> Line:
+        """Make a line after checking that its points are finite and not too many.
+
+        Parameters
+        ----------
+        points : array_like
+            (points, 2) of x and y.
+        width : float
+            Width in pixels.
+
+        Returns
+        -------
+        Line
+            The line.
+        """
         line = np.asarray(points, np.float64)
         if line.ndim != 2 or line.shape[1] != 2 or not len(line):
             raise InputError(f"a line is (points, 2) of x and y; got {line.shape}")
-        few_enough(len(line))
-        finite(*line.ravel().tolist())
+        check_point_count(len(line))
+        check_finite(*line.ravel().tolist())
         return cls(line, width)
 
     def pixels(self, shape: tuple[int, ...]) -> tuple[Window, Mask]:
+        """Find the pixels that it holds on a grid.
+
+        Parameters
+        ----------
+        shape : tuple of int
+            Size of the grid.
+
+        Returns
+        -------
+        window : tuple of slice
+            A part of the grid.
+        inside : ndarray of bool
+            Which pixels of that part are inside.
+        """
         reach = self.width / 2
-        window = framed(self.points.min(axis=0) - reach, self.points.max(axis=0) + reach, shape)
-        near = np.zeros(sizes(window), bool)
+        window = window_around(self.points.min(axis=0) - reach, self.points.max(axis=0) + reach, shape)
+        near = np.zeros(window_size(window), bool)
         ends = self.points[1:] if len(self.points) > 1 else self.points
         for first, last in zip(self.points, ends, strict=False):
-            part = framed(np.minimum(first, last) - reach, np.maximum(first, last) + reach, shape)
+            part = window_around(np.minimum(first, last) - reach, np.maximum(first, last) + reach, shape)
             own = tuple(slice(p.start - w.start, p.stop - w.start) for p, w in zip(part, window, strict=True))
-            near[own] |= _close(part, first, last, reach)
+            near[own] |= _near_segment(part, first, last, reach)
         return window, near
 
 
-def _close(window: Window, first: Points, last: Points, reach: float) -> Mask:
+def _near_segment(window: Window, first: Points, last: Points, reach: float) -> Mask:
     """Which centres lie no farther from a stretch than that."""
     y, x = (np.arange(part.start, part.stop) + 0.5 for part in window)
     dx, dy = x[None, :] - first[0], y[:, None] - first[1]
     run = last - first
     length = float(run @ run)
     near = np.empty((len(y), len(x)), bool)
-    for rows in _few_rows(near):
+    for rows in _row_blocks(near):
         along = np.clip((dx * run[0] + dy[rows] * run[1]) / length, 0, 1) if length else np.zeros((1, 1))
         near[rows] = (dx - along * run[0]) ** 2 + (dy[rows] - along * run[1]) ** 2 <= reach**2
     return near
 
 
-def _few_rows(mask: Mask) -> Iterator[slice]:
+def _row_blocks(mask: Mask) -> Iterator[slice]:
     """A million pixels at a time: with 64 bits each, a large image would not fit into memory."""
     step = max(1, (1 << 20) // max(1, mask.shape[1]))
     return (slice(start, start + step) for start in range(0, len(mask), step))
 
 
 def box(x: float, y: float, width: float, height: float, turned: float = 0.0, about: str = "centre") -> Polygon:
-    """A rectangle from its upper left corner, turned (degrees, from x to y) about its centre or that corner."""
-    finite(x, y, width, height, turned)
+    """Make a rectangle from its upper left corner.
+
+    Parameters
+    ----------
+    x, y : float
+        The corner.
+    width, height : float
+        Size in pixels.
+    turned : float
+        Rotation in degrees, from x to y.
+    about : {"centre", "corner"}
+        What it is rotated about.
+
+    Returns
+    -------
+    Polygon
+        The rectangle.
+    """
+    check_finite(x, y, width, height, turned)
     corners = np.array([(0, 0), (width, 0), (width, height), (0, height)], np.float64)
     fixed = np.array([width / 2, height / 2]) if about == "centre" else np.zeros(2)
     c, s = math.cos(math.radians(turned)), math.sin(math.radians(turned))
@@ -165,7 +319,7 @@ def box(x: float, y: float, width: float, height: float, turned: float = 0.0, ab
     return Polygon.of([moved + np.array([x, y])])
 
 
-def framed(low: Points, high: Points, shape: tuple[int, ...]) -> Window:
+def window_around(low: Points, high: Points, shape: tuple[int, ...]) -> Window:
     """The pixels around what lies between two points (x, y), inside the image."""
     height, width = shape
     left, top = np.floor(np.clip(low, 0, (width, height))).astype(int).tolist()
@@ -173,7 +327,7 @@ def framed(low: Points, high: Points, shape: tuple[int, ...]) -> Window:
     return slice(top, max(top, bottom)), slice(left, max(left, right))
 
 
-def sizes(window: Window) -> tuple[int, int]:
+def window_size(window: Window) -> tuple[int, int]:
     height, width = (part.stop - part.start for part in window)
     return height, width
 
@@ -184,40 +338,40 @@ def _overlap(first: int, length: int, size: int) -> tuple[slice, slice]:
     return slice(start, stop), slice(start - first, stop - first)
 
 
-def finite(*numbers: float) -> None:
+def check_finite(*numbers: float) -> None:
     """Refuse what is no place on any image."""
     for number in numbers:
         if not abs(number) <= LARGEST:
             raise InputError(f"it has the coordinate {number:g}; draw it again")
 
 
-def _short_enough(rings: Sequence[Points]) -> None:
+def _check_length(rings: Sequence[Points]) -> None:
     length = sum(float(np.abs(np.roll(ring, -1, axis=0) - ring).max(axis=1).sum()) for ring in rings)
     if length > LONGEST:
         raise InputError(f"its outline is {length:.0f} pixels long, more than {LONGEST}; simplify the outline")
 
 
-def few_enough(points: int) -> None:
+def check_point_count(points: int) -> None:
     if points > MOST_POINTS:
         raise InputError(f"it has {points} points, more than {MOST_POINTS}; simplify the outline")
 
 
 @dataclass(frozen=True, eq=False)
-class WholeRuns:
-    """So many pixels out, so many in, and so on, along the rows or the columns of the image.
+class RunLengthMask:
+    """Run lengths along the rows or columns of the whole image: unmarked, marked, and so on in turns.
 
-    They become pixels when they are drawn, and no more than the rows or columns that hold some.
+    They become pixels when they are drawn, and only the rows or columns that hold any.
     """
 
     lengths: NDArray[np.int32]
     by_column: bool = False
 
     @classmethod
-    def of(cls, lengths: ArrayLike, shape: tuple[int, ...], by_column: bool = False) -> WholeRuns:
-        """Once it is sure that they are as many pixels as the image has."""
+    def of(cls, lengths: ArrayLike, shape: tuple[int, ...], by_column: bool = False) -> RunLengthMask:
+        """Make it after checking that the runs cover the image exactly."""
         runs, size = np.asarray(lengths, np.int64), int(np.prod(shape, dtype=np.int64))
         if runs.ndim != 1:
-            raise FormatError("its run lengths are no list of whole numbers; export it again")
+            raise FormatError("its run lengths are not a list of whole numbers; export it again")
         if runs.size and (runs.min() < 0 or runs.max() > size):
             raise FormatError(f"it has a run of {min(int(runs.min()), 0) or int(runs.max())} pixels; export it again")
         if (total := int(runs.sum())) != size:
@@ -241,8 +395,8 @@ class WholeRuns:
 
 
 @dataclass(frozen=True, eq=False)
-class United:
-    """Several outlines, whatever lies in one of them."""
+class UnitedOutline:
+    """The union of several outlines."""
 
     parts: tuple[Outline, ...]
 

@@ -1,4 +1,4 @@
-"""Reads of several files, once it is sure that they fit together: names of cases, raters and structures."""
+"""Readings of several files, combined after checking that cases, raters and structures fit together."""
 
 from __future__ import annotations
 
@@ -20,26 +20,35 @@ composed = partial(normalize, "NFC")
 BACKGROUND = "background"
 """The name of what nobody marked, in every study."""
 SHOWN = 6
-"""So many of a list are enough in a message."""
+"""Number of names that a message lists."""
 
 
 @dataclass(frozen=True)
 class ReadingSet:
-    """Reads that make a study."""
+    """Readings that make a study.
+
+    Attributes
+    ----------
+    reads : tuple of Reading
+        One for each rater, case and session.
+    structures : tuple of str
+        The names of what was marked.
+    left_out : mapping of (case, rater, kind) to int
+        Number of shapes that are not areas, by case, rater and kind.
+    """
 
     reads: tuple[Reading, ...]
-    """One for each rater, case and session that a file speaks of."""
     structures: tuple[str, ...]
-    """The names of what was marked."""
     left_out: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
-    """By case, rater and kind: what was drawn that is no area."""
 
     @property
     def cases(self) -> tuple[str, ...]:
+        """The names of the cases, in natural order."""
         return tuple(sorted({read.case for read in self.reads}, key=natural_key))
 
     @property
     def raters(self) -> tuple[str, ...]:
+        """The names of the raters, in natural order."""
         return tuple(sorted({read.rater for read in self.reads}, key=natural_key))
 
 
@@ -76,31 +85,31 @@ def combine_readings(
         If readings do not fit together: a case read twice by a rater, images of different sizes, a label that only
         one rater uses, shapes that are not areas.
     """
-    combined = [_spelt(read) for read in reads]
+    combined = [_normalise_names(read) for read in reads]
     if not combined:
         raise StudyError("the files hold no image at all; export them again")
-    combined = _named(combined, {composed(old): new for old, new in (rename_rater or {}).items()})
-    combined = _called(combined, {composed(old): new for old, new in (rename_case or {}).items()})
+    combined = _name_raters_and_cases(combined, {composed(old): new for old, new in (rename_rater or {}).items()})
+    combined = _rename_cases(combined, {composed(old): new for old, new in (rename_case or {}).items()})
     labels = {composed(old).strip(): new for old, new in (rename_label or {}).items()}
-    combined = _renamed(combined, labels)
-    combined = _numbered(combined) if sessions else combined
-    _once(combined)
-    _same_grids(combined)
-    _known_parents(combined)
-    return ReadingSet(tuple(combined), _matched(combined, set(labels)), _skipped(combined, skip))
+    combined = _rename_labels(combined, labels)
+    combined = _number_sessions(combined) if sessions else combined
+    _check_once(combined)
+    _check_grids(combined)
+    _check_parents(combined)
+    return ReadingSet(tuple(combined), _check_structures(combined, set(labels)), _check_left_out(combined, skip))
 
 
 # -- cases and raters --------------------------------------------------------------------------------
 
 
-def _spelt(read: Reading) -> Reading:
+def _normalise_names(read: Reading) -> Reading:
     """With names that are the same wherever they look the same."""
     marks = tuple(replace(mark, label=composed(mark.label).strip()) for mark in read.marks)
     case, rater, parent = (composed(name).strip() for name in (read.case, read.rater, read.based_on))
     return replace(read, marks=marks, case=case, rater=rater, based_on=parent)
 
 
-def _named(reads: list[Reading], raters: Mapping[str, str]) -> list[Reading]:
+def _name_raters_and_cases(reads: list[Reading], raters: Mapping[str, str]) -> list[Reading]:
     unknown = set(raters).difference(read.rater for read in reads)
     if unknown:
         there = ", ".join(sorted({read.rater for read in reads}, key=natural_key)[:SHOWN])
@@ -109,7 +118,7 @@ def _named(reads: list[Reading], raters: Mapping[str, str]) -> list[Reading]:
     new = {old: raters.get(old, old).strip() for old in {read.rater for read in reads}}
     for old, name in new.items():
         if not name or name in (".", "..") or set(name) & set("/\\\0"):
-            raise StudyError(f"a rater is called {old!r}, which cannot be a folder; rename him with --raters OLD=NEW")
+            raise StudyError(f"a rater is called {old!r}, which cannot be a folder; rename them with --raters OLD=NEW")
     # the parent's name may carry a session
     return [
         replace(read, case=read.case or cases[read.image], rater=new[read.rater], based_on=_parent(read, new))
@@ -117,7 +126,7 @@ def _named(reads: list[Reading], raters: Mapping[str, str]) -> list[Reading]:
     ]
 
 
-def _called(reads: list[Reading], cases: Mapping[str, str]) -> list[Reading]:
+def _rename_cases(reads: list[Reading], cases: Mapping[str, str]) -> list[Reading]:
     there = {read.case for read in reads}
     for name in cases:
         if name not in there:
@@ -151,7 +160,7 @@ def _parts(image: str) -> tuple[str, ...]:
         raise FormatError(f"an image is called {image!r}, which leads out of its folder; rename it in the tool")
     pieces = [piece for piece in pieces if not piece.endswith(":")]
     if not pieces:
-        raise FormatError(f"an image is called {image!r}, which is no name; rename it in the tool")
+        raise FormatError(f"an image is called {image!r}, which is not a name; rename it in the tool")
     name = pieces[-1]
     lower = name.lower()
     double = next((e for e in (".nii.gz", ".seg.nrrd", ".ome.tif", ".ome.tiff") if lower.endswith(e)), "")
@@ -159,21 +168,21 @@ def _parts(image: str) -> tuple[str, ...]:
     return (*pieces[:-1], stem.strip() or name)
 
 
-def _numbered(reads: list[Reading]) -> list[Reading]:
-    """Reads of one rater and case, in the order of their start and of the files, as sessions 1, 2, …"""
+def _number_sessions(reads: list[Reading]) -> list[Reading]:
+    """Number the readings of a rater and case as sessions 1, 2, … by their start and the order of the files."""
     again = max(Counter((read.case, read.rater) for read in reads if not read.session).values(), default=0) > 1
-    seen: Counter[tuple[str, str]] = Counter()
-    made: list[Reading] = []
+    counts: Counter[tuple[str, str]] = Counter()
+    numbered: list[Reading] = []
     for read in sorted(reads, key=lambda one: one.started):
         key = read.case, read.rater
         if not read.session and again:
-            seen[key] += 1
-            read = replace(read, session=str(seen[key]))
-        made.append(read)
-    return made
+            counts[key] += 1
+            read = replace(read, session=str(counts[key]))
+        numbered.append(read)
+    return numbered
 
 
-def _once(reads: list[Reading]) -> None:
+def _check_once(reads: list[Reading]) -> None:
     first: dict[tuple[str, str, str], Reading] = {}
     for read in reads:
         other = first.setdefault((read.case, read.rater, read.session), read)
@@ -185,15 +194,15 @@ def _once(reads: list[Reading]) -> None:
             )
 
 
-def _same_grids(reads: list[Reading]) -> None:
+def _check_grids(reads: list[Reading]) -> None:
     """Images are of one size, whoever marked them; volumes may be cropped, which is looked at later."""
     first: dict[str, Reading] = {}
     for read in reads:
-        one = first.setdefault(read.case, read)
-        if len(read.grid.shape) == 2 and one.grid.shape != read.grid.shape:
+        other = first.setdefault(read.case, read)
+        if len(read.grid.shape) == 2 and other.grid.shape != read.grid.shape:
             raise GridError(
-                f"case {read.case}: its image has {_size(read.grid)} pixels in {read.source} and {_size(one.grid)} in "
-                f"{one.source}; export both from the same image, or name the cases apart"
+                f"case {read.case}: its image has {_size(read.grid)} pixels in {read.source} and "
+                f"{_size(other.grid)} in {other.source}; export both from the same image, or name the cases apart"
             )
 
 
@@ -201,7 +210,7 @@ def _size(grid: Grid) -> str:
     return " × ".join(str(n) for n in reversed(grid.shape))
 
 
-def _known_parents(reads: list[Reading]) -> None:
+def _check_parents(reads: list[Reading]) -> None:
     known: dict[tuple[str, str], list[Reading]] = {}
     for read in reads:
         for name in {read.rater, f"{read.rater}/{read.session}"}:
@@ -210,26 +219,26 @@ def _known_parents(reads: list[Reading]) -> None:
     for read in reads:
         way, passed = [read], {id(read)}
         while way[-1].based_on and id(way[-1]) not in sure:
-            way.append(_origin(way[-1], known))
+            way.append(_find_parent(way[-1], known))
             if id(way[-1]) in passed:
-                told = " → ".join(one.rater for one in way)
-                raise StudyError(f"case {read.case}: reads are based on each other ({told}); export them again")
+                chain = " → ".join(step.rater for step in way)
+                raise StudyError(f"case {read.case}: reads are based on each other ({chain}); export them again")
             passed.add(id(way[-1]))
         sure |= passed
 
 
-def _origin(read: Reading, known: Mapping[tuple[str, str], list[Reading]]) -> Reading:
-    found = known.get((read.case, read.based_on), [])
-    if len(found) == 1:
-        return found[0]
-    what = "who read it more than once" if found else "of which there is no read; export that one, too"
+def _find_parent(read: Reading, known: Mapping[tuple[str, str], list[Reading]]) -> Reading:
+    candidates = known.get((read.case, read.based_on), [])
+    if len(candidates) == 1:
+        return candidates[0]
+    what = "who read it more than once" if candidates else "of which there is no read; export that one, too"
     raise StudyError(f"case {read.case}: the read of {read.rater} is based on {read.based_on!r}, {what}")
 
 
 # -- structures --------------------------------------------------------------------------------------
 
 
-def _renamed(reads: list[Reading], names: Mapping[str, str]) -> list[Reading]:
+def _rename_labels(reads: list[Reading], names: Mapping[str, str]) -> list[Reading]:
     there = {mark.label for read in reads for mark in read.marks}
     for name in names:
         if name not in there:
@@ -244,8 +253,8 @@ def _renamed(reads: list[Reading], names: Mapping[str, str]) -> list[Reading]:
     ]
 
 
-def _matched(reads: list[Reading], mapped: set[str]) -> tuple[str, ...]:
-    """The names of all structures; one that a single rater uses is a slip of the pen until somebody says no."""
+def _check_structures(reads: list[Reading], mapped: set[str]) -> tuple[str, ...]:
+    """The names of all structures; a name that only one rater uses is refused as a typing error unless it is mapped."""
     used: dict[str, set[str]] = {}
     for read in reads:
         for mark in read.marks:
@@ -262,19 +271,19 @@ def _matched(reads: list[Reading], mapped: set[str]) -> tuple[str, ...]:
     several = len({read.rater for read in reads if read.marks}) > 1
     alone = [name for name in names if several and len(used[name]) == 1 and name not in mapped]
     if alone:
-        raise LabelError(_alone(alone, used))
+        raise LabelError(_describe_unmatched(alone, used))
     return names
 
 
-def _alone(alone: list[str], used: Mapping[str, set[str]]) -> str:
+def _describe_unmatched(alone: list[str], used: Mapping[str, set[str]]) -> str:
     """Every name that one rater uses alone, with what it may be meant for."""
     near = {name: _nearest(name, used) for name in alone}
     hints = {name: f"; {other!r}?" if other else "" for name, other in near.items()}
-    told = [f"{name!r} ({next(iter(used[name]))}{hints[name]})" for name in alone[:SHOWN]]
+    described = [f"{name!r} ({next(iter(used[name]))}{hints[name]})" for name in alone[:SHOWN]]
     more = f" and {len(alone) - SHOWN} more" if len(alone) > SHOWN else ""
     first = next((name for name in alone if near[name]), alone[0])
     return (
-        f"structures that one rater alone uses: {', '.join(told)}{more}; say what they are with "
+        f"structures that one rater alone uses: {', '.join(described)}{more}; say what they are with "
         f"--names {first}={near[first] or 'OTHER'}, or --names {first}={first} where the name is right"
     )
 
@@ -289,16 +298,18 @@ def _nearest(name: str, names: Iterable[str]) -> str:
 # -- what is no area ---------------------------------------------------------------------------------
 
 
-def _skipped(reads: list[Reading], skip: Sequence[str]) -> dict[tuple[str, str, str], int]:
-    found = Counter[tuple[str, str, str]]()
+def _check_left_out(reads: list[Reading], skip: Sequence[str]) -> dict[tuple[str, str, str], int]:
+    counts = Counter[tuple[str, str, str]]()
     for read in reads:
         for kind, count in read.left_out.items():
-            found[read.case, read.rater, kind] += count
-    refused = [key for key in found if key[2] not in skip]
+            counts[read.case, read.rater, kind] += count
+    refused = [key for key in counts if key[2] not in skip]
     if refused:
-        told = "; ".join(f"case {c}, rater {r}: {found[c, r, kind]} {kind}" for c, r, kind in refused[:SHOWN])
+        described = "; ".join(f"case {c}, rater {r}: {counts[c, r, kind]} {kind}" for c, r, kind in refused[:SHOWN])
         more = f" and {len(refused) - SHOWN} more" if len(refused) > SHOWN else ""
         kinds = sorted({kind for *_, kind in refused})
         lines = " or draw lines so many pixels wide with --widen" if "polyline" in kinds else ""
-        raise InputError(f"shapes that are no areas: {told}{more}; leave them out with --skip {','.join(kinds)}{lines}")
-    return dict(found)
+        raise InputError(
+            f"shapes that are not areas: {described}{more}; leave them out with --skip {','.join(kinds)}{lines}"
+        )
+    return dict(counts)

@@ -1,10 +1,9 @@
-"""Run lengths, as tools write masks: COCO's, packed or not, and CVAT's.
+"""Run lengths, as tools store masks: those of COCO (plain or compressed), of CVAT, and of Label Studio's brush.
 
-Label Studio's brush masks: run lengths of red, green, blue and alpha, bit by bit.
-
-32 bits say how many values there are, 5 how many bits a value has (less one), 4 × 4 how many bits a length may have
-(less one). Then, until there are enough: a bit that says whether one value is repeated, 2 bits that choose among the
-four, the length (less one), and the value, or as many values. A pixel is marked where its alpha is not 0.
+Label Studio's brush encodes red, green, blue and alpha bit by bit: 32 bits for the number of values, 5 for the bits of
+a value (less one), 4 × 4 for the bits of a length (less one); then, until all values are there, a bit that says
+whether one value is repeated, 2 bits that choose among the four sizes, the length (less one), and the value or values.
+A pixel is marked where its alpha is not 0.
 """
 
 from __future__ import annotations
@@ -18,13 +17,18 @@ from ..core.errors import FormatError
 from .readings import Mask
 
 Lengths = NDArray[np.int64]
+SIZES = (3, 4, 8, 16)
+"""Bits of a length, as Label Studio itself writes them."""
+FULL = 255
+HEADER = 32 + 5 + 4 * 4
+PADDING = b"\0" * 8
 
 
-def filled(lengths: ArrayLike, size: int) -> NDArray[np.bool_]:
+def fill_runs(lengths: ArrayLike, size: int) -> NDArray[np.bool_]:
     """(size) pixels: so many out, so many in, and so on; they must be just as many as there are."""
     runs = np.asarray(lengths)
     if runs.ndim != 1 or (runs.size and runs.dtype.kind not in "iu"):
-        raise FormatError("its run lengths are no whole numbers; export it again")
+        raise FormatError("its run lengths are not whole numbers; export it again")
     runs = runs.astype(np.int64)
     if (runs < 0).any() or (runs > size).any() or int(runs.sum()) != size:
         raise FormatError(f"its run lengths hold {int(runs.sum())} pixels, and the mask has {size}; export it again")
@@ -32,7 +36,7 @@ def filled(lengths: ArrayLike, size: int) -> NDArray[np.bool_]:
     return np.repeat(values, runs)
 
 
-def lengths_of(flat: ArrayLike) -> list[int]:
+def encode_runs(flat: ArrayLike) -> list[int]:
     """The other way; the first run is out, and may be of length 0."""
     inside = np.asarray(flat, bool).ravel()
     if not inside.size:
@@ -42,12 +46,12 @@ def lengths_of(flat: ArrayLike) -> list[int]:
     return [int(length) for length in np.diff(ends, prepend=0)]
 
 
-def unpacked(text: str | bytes, most: int) -> Lengths:
+def decode_counts(text: str | bytes, most: int) -> Lengths:
     """COCO's compressed counts: 5 bits a sign, low ones first, from the third on the difference to two before."""
     data = text.encode("ascii", "strict") if isinstance(text, str) else text
     signs = np.frombuffer(data, np.uint8).astype(np.int64) - 48
     if signs.size and (signs.min() < 0 or signs.max() > 63):
-        raise FormatError("its packed run lengths hold signs that are none; export it again")
+        raise FormatError("its packed run lengths hold invalid characters; export it again")
     if signs.size and signs[-1] & 32:
         raise FormatError("its packed run lengths end too early; export it again")
     last = np.flatnonzero((signs & 32) == 0)
@@ -68,7 +72,7 @@ def unpacked(text: str | bytes, most: int) -> Lengths:
     return numbers
 
 
-def packed(lengths: Sequence[int]) -> str:
+def encode_counts(lengths: Sequence[int]) -> str:
     """The other way."""
     signs: list[int] = []
     for k, length in enumerate(lengths):
@@ -81,14 +85,7 @@ def packed(lengths: Sequence[int]) -> str:
     return bytes(signs).decode("ascii")
 
 
-SIZES = (3, 4, 8, 16)
-"""Bits of a length, as Label Studio itself writes them."""
-FULL = 255
-HEADER = 32 + 5 + 4 * 4
-PADDING = b"\0" * 8
-
-
-def brush_runs(data: bytes, size: int) -> NDArray[np.int64]:
+def decode_brush(data: bytes, size: int) -> NDArray[np.int64]:
     """Run lengths of the pixels, row by row, the first run outside."""
     number, word, sizes = _header(data)
     if number != 4 * size:
@@ -146,10 +143,10 @@ def _add_each(edges: list[int], place: int, data: bytes, at: int, word: int, len
         _add(edges, pixel, pixel + 1, _value(data, at + k * word, word))
 
 
-def brush_bytes(inside: Mask) -> bytes:
+def encode_brush(inside: Mask) -> bytes:
     """The other way: white where marked, transparent black elsewhere."""
     bits = [f"{4 * inside.size:032b}{7:05b}", *(f"{size - 1:04b}" for size in SIZES)]
-    for k, length in enumerate(lengths_of(inside)):
+    for k, length in enumerate(encode_runs(inside)):
         bits += _tokens(4 * length, FULL * (k % 2))
     text = "".join(bits)
     text += "0" * (-len(text) % 8)

@@ -1,12 +1,6 @@
-"""3D Slicer's segmentations, ``.seg.nrrd``.
+"""Segmentations of 3D Slicer, ``.seg.nrrd``: names, layers, and the box of the image that Slicer stored.
 
-The header of a ``.seg.nrrd``: its segments, its grid, and the grid of the image that it was drawn on.
-
-Segmentations of 3D Slicer, ``.seg.nrrd``: names, layers, and the box of the image that Slicer stored.
-
-Reference: the fields that Slicer writes are described with its class vtkMRMLSegmentationStorageNode.
-
-Write a read as a segmentation that 3D Slicer opens.
+The fields are those of Slicer's class vtkMRMLSegmentationStorageNode.
 """
 
 from __future__ import annotations
@@ -27,10 +21,10 @@ from ..io import atomic
 from ..io.files import import_extra
 from ..io.nrrd import affine_of
 from ..shape.grid import Grid
-from .documents import about
-from .readings import ImportOptions, Mark, Mask, Outline, Reading, Status, Window
-from .sources import Source, sources
-from .volumes import LARGEST_VOLUME, Labelled, Nothing, Seen, Volume, looked_through, telling
+from .documents import error_context
+from .readings import ImportOptions, Mark, Mask, Outline, Reading, SegmentKey, Status, Window
+from .sources import Source, find_sources
+from .volumes import LARGEST_VOLUME, EmptyOutline, LabelledVoxels, Volume, VolumeContents, file_errors, scan_volume
 
 LONGEST_HEADER = 1 << 22
 """Bytes; the terminology of a hundred segments takes a hundredth of it."""
@@ -54,6 +48,160 @@ _TYPES = {
     "f8": ("double",),
 }
 _ELSEWHERE = ("data file", "datafile", "line skip", "lineskip", "byte skip", "byteskip")
+TOOL = "3D Slicer"
+OWN = "manytruths_"
+"""Before the keys in which a file written here says whose it is; Slicer leaves such keys alone."""
+STATUS = "Segmentation.Status"
+"""Slicer's tag of how far a segment is: kept, but no status of the read, as Slicer sets it by itself."""
+_OWN_KEYS = ("rater", "case", "session", "subject", "status", "based_on")
+PALETTE = (
+    (230, 159, 0), (86, 180, 233), (0, 158, 115), (240, 228, 66), (0, 114, 178), (213, 94, 0), (204, 121, 167),
+    (153, 153, 153), (136, 34, 85), (68, 170, 153), (153, 153, 51), (51, 34, 136),
+)  # fmt: skip
+"""Colours that those who see red and green alike can tell apart (Okabe and Ito, and Tol after them)."""
+_LPS = np.diag([-1.0, -1.0, 1.0, 1.0])
+_PIECE = 1 << 24
+
+
+# -- reading ------------------------------------------------------------------------------------------
+
+
+def read_slicer(paths: Sequence[Path | str] | Path | str, options: ImportOptions | None = None) -> list[Reading]:
+    """Read segmentations of 3D Slicer: one reading for every ``.seg.nrrd`` file.
+
+    Rater and case are those of the template; without one, the rater is the folder and the case the file. A structure
+    has the name of its segment, or its number where the file names no segments. Where the file holds the grid of the
+    image, and the stored box is a part of it, the reading lies on that grid, otherwise on that of the box. All stored
+    voxels count, whatever extent a segment declares. A file without any marked voxel is ``empty``. Labels that belong
+    to no segment are counted as ``unnamed-values``.
+
+    Parameters
+    ----------
+    paths : sequence of str or Path
+        Files ``.seg.nrrd``, folders of them, ``RATER=PATH``, or templates such as ``segs/{rater}/{case}.seg.nrrd``.
+    options : ImportOptions, optional
+        What the files leave open.
+
+    Returns
+    -------
+    list of Reading
+        One for every file.
+    """
+    return [_read(source, options or ImportOptions()) for source in find_sources(paths, (".seg.nrrd",))]
+
+
+def _read(source: Source, options: ImportOptions) -> Reading:
+    with file_errors(source.path):
+        header = _check_form(read_slicer_header(source.path))
+        contents = scan_volume(header.volume)
+        grid, corner = _place_on_grid(header, contents)
+        marks, strange = _marks(header, contents, corner, options)
+    fields = {name: source.fields.get(name) or header.keys.get(OWN + name, "") for name in _OWN_KEYS}
+    return Reading(
+        image=source.path.name,
+        rater=source.rater(fields["rater"] or source.path.resolve().parent.name),
+        grid=grid,
+        marks=marks if contents.box is not None else (),
+        session=fields["session"],
+        status=_status(fields["status"], contents, options),
+        based_on=fields["based_on"],
+        tool=TOOL,
+        subject=fields["subject"],
+        case=fields["case"],
+        left_out={"unnamed-values": strange} if strange else {},
+        source=str(source.path),
+    )
+
+
+def _check_form(header: Header) -> Header:
+    """Refuse the first form of such files, whose layers are the last axis."""
+    if "Segmentation_Extent" in header.keys:
+        raise FormatError("is in the form that Slicer wrote before 2017; open it in a newer Slicer and save it")
+    return header
+
+
+def _status(status: str, contents: VolumeContents, options: ImportOptions) -> Status:
+    if status == "unfinished":
+        return "unfinished"
+    return "done" if contents.box is not None else "empty" if status == "empty" else options.blank
+
+
+def _place_on_grid(header: Header, contents: VolumeContents) -> tuple[Grid, tuple[int, ...]]:
+    """The grid of the image where it is known and holds everything that was marked, and the box's corner on it."""
+    here = (0,) * len(header.grid.shape)
+    reference = reference_of(header.keys)
+    if reference is None:
+        return header.grid, here
+    if contents.box is None:
+        # Slicer stores an empty segmentation as a single voxel, anywhere
+        return reference, here
+    corner = corner_in(header.grid, reference)
+    if corner is None or not _inside(contents.box, corner, reference.shape):
+        return header.grid, here
+    return reference, corner
+
+
+def _inside(box: Window, corner: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    return all(part.start + c >= 0 and part.stop + c <= n for part, c, n in zip(box, corner, shape, strict=True))
+
+
+def _marks(
+    header: Header, contents: VolumeContents, corner: tuple[int, ...], options: ImportOptions
+) -> tuple[tuple[Mark, ...], int]:
+    """The marks of all segments, and the number of labels that belong to no segment."""
+    if not header.segments:
+        values = [(layer, value) for layer, values_of_layer in enumerate(contents.values) for value in values_of_layer]
+        return tuple(Mark(str(v), _outline(header, contents, corner, layer, v)) for layer, v in values), 0
+    marks: list[Mark] = []
+    owned: set[tuple[int, int | None]] = set()
+    for number, fields in enumerate(header.segments):
+        with error_context(f"segment {fields['Number']}"):
+            layer, value = _place(fields, number, header)
+            _check_unique(owned, layer, value)
+            marks.append(_mark(fields, _outline(header, contents, corner, layer, value), options))
+    labels = ((layer, value) for layer, values_of_layer in enumerate(contents.values) for value in values_of_layer)
+    return tuple(marks), sum((layer, value) not in owned and (layer, None) not in owned for layer, value in labels)
+
+
+def _check_unique(owned: set[tuple[int, int | None]], layer: int, value: int | None) -> None:
+    """Refuse two segments that are the same voxels; without a label, a segment is all that its layer holds."""
+    whole = value is None and any(other == layer for other, _ in owned)
+    if whole or (layer, value) in owned or (layer, None) in owned:
+        what = "no label" if value is None else f"label {value}"
+        raise FormatError(f"has {what} in layer {layer}, which another one has; save it from Slicer again")
+    owned.add((layer, value))
+
+
+def _place(fields: Mapping[str, str], number: int, header: Header) -> tuple[int, int | None]:
+    """The layer and the label; before there were shared layers, every segment had one of its own and no label."""
+    layer = int(fields["Layer"]) if "Layer" in fields else number if header.volume.layers > 1 else 0
+    value = int(fields["LabelValue"]) if "LabelValue" in fields else None
+    if not 0 <= layer < header.volume.layers:
+        raise FormatError(f"is in layer {layer}, and there are {header.volume.layers}; save it from Slicer again")
+    if value is not None and value < 1:
+        raise FormatError(f"has the label {value}, expected 1 or more; save it from Slicer again")
+    return layer, value
+
+
+def _outline(
+    header: Header, contents: VolumeContents, corner: tuple[int, ...], layer: int, value: int | None
+) -> Outline:
+    there = bool(contents.values[layer]) if value is None else value in contents.values[layer]
+    if contents.box is None or not there:
+        return EmptyOutline()
+    return LabelledVoxels(header.volume, contents.box, value, layer, corner)
+
+
+def _mark(fields: Mapping[str, str], outline: Outline, options: ImportOptions) -> Mark:
+    tags = tags_of(fields.get("Tags", ""))
+    rank = tags.get(options.rank, "")
+    kept = {name.lower(): fields.get(name) for name in ("ID", "Color", "Tags")} | {"status": tags.get(STATUS)}
+    label = fields.get("Name") or fields.get("ID") or f"Segment_{fields['Number']}"
+    attributes = {name: value for name, value in kept.items() if value}
+    return Mark(label, outline, rank=int(rank) if rank.isdecimal() and len(rank) < 10 else None, attributes=attributes)
+
+
+# -- the header of a file -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +217,7 @@ class Header:
     """Of every segment its own: ``Name``, ``ID``, ``LabelValue``, …"""
 
 
-def header_of(path: Path) -> Header:
+def read_slicer_header(path: Path) -> Header:
     """The header alone; no voxel is read."""
     lines, start = _lines(path)
     keys = dict(_key(line) for line in lines if ":=" in line and not line.startswith("#"))
@@ -102,9 +250,6 @@ def _key(line: str) -> tuple[str, str]:
     return name.strip(), re.sub(r"\\(.)", lambda m: {"n": "\n"}.get(m[1], m[1]), value)
 
 
-# -- voxels ------------------------------------------------------------------------------------------
-
-
 def _volume(path: Path, fields: Any, start: int) -> Volume:
     missing = [field for field in ("dimension", "type", "encoding", "sizes") if field not in fields]
     if missing:
@@ -113,13 +258,15 @@ def _volume(path: Path, fields: Any, start: int) -> Volume:
         raise FormatError("its voxels lie in another file, or behind bytes to skip; save it as one .seg.nrrd")
     sizes = [int(size) for size in fields["sizes"]]
     if len(sizes) not in (3, 4) or fields["dimension"] != len(sizes):
-        raise FormatError(f"has {len(sizes)} axes, wanted are 3, or 4 with the layers first; export it from Slicer")
+        raise FormatError(f"has {len(sizes)} axes, expected 3, or 4 with the layers first; export it from Slicer")
     packed = str(fields["encoding"]).lower()
     if packed not in ("raw", "gzip", "gz"):
-        raise FormatError(f"its voxels are stored as {packed}, wanted is gzip or raw; save it from Slicer again")
+        raise FormatError(f"its voxels are stored as {packed}, expected gzip or raw; save it from Slicer again")
     layers = sizes[0] if len(sizes) == 4 else 1
     if len(sizes) == 4 and not _layers_first(fields):
-        raise FormatError("its first axis are no layers (kinds: list domain domain domain); export it from Slicer")
+        raise FormatError(
+            "its first axis does not hold layers (kinds: list domain domain domain); export it from Slicer"
+        )
     return Volume(path, tuple(sizes[-3:]), _type(fields), layers, before=start, packed=packed != "raw")
 
 
@@ -152,18 +299,15 @@ def _grid(fields: Any, volume: Volume) -> Grid:
     return Grid(volume.shape, None if spacing is None else tuple(float(s) for s in spacing)[-3:])
 
 
-# -- segments ----------------------------------------------------------------------------------------
-
-
 def _segment_fields(keys: Mapping[str, str]) -> tuple[Mapping[str, str], ...]:
-    found: dict[int, dict[str, str]] = {}
+    segments: dict[int, dict[str, str]] = {}
     for name, value in keys.items():
         match = _KEY.fullmatch(name)
         if match and len(match[1]) < 8:
-            found.setdefault(int(match[1]), {})[match[2]] = value
-    if len(found) > MOST_SEGMENTS:
-        raise FormatError(f"names {len(found)} segments, more than {MOST_SEGMENTS}; export it in parts")
-    return tuple({"Number": str(number), **found[number]} for number in sorted(found))
+            segments.setdefault(int(match[1]), {})[match[2]] = value
+    if len(segments) > MOST_SEGMENTS:
+        raise FormatError(f"names {len(segments)} segments, more than {MOST_SEGMENTS}; export it in parts")
+    return tuple({"Number": str(number), **segments[number]} for number in sorted(segments))
 
 
 def tags_of(text: str) -> dict[str, str]:
@@ -172,13 +316,13 @@ def tags_of(text: str) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-# -- the image that was drawn on ---------------------------------------------------------------------
+# -- the grid of the image ----------------------------------------------------------------------------
 
 
 def reference_of(keys: Mapping[str, str]) -> Grid | None:
     """The grid of the image, where the file tells it: 16 numbers from index to mm (RAS), and 6 of where it ends."""
-    told = keys.get("Segmentation_ConversionParameters", "")
-    parts = (parameter.split("|") for parameter in told.split("&"))
+    parameters = keys.get("Segmentation_ConversionParameters", "")
+    parts = (parameter.split("|") for parameter in parameters.split("&"))
     text = next((part[1] for part in parts if len(part) > 1 and part[0].strip() == GEOMETRY), "").strip()
     if not text.strip(";"):
         return None
@@ -211,167 +355,33 @@ def corner_in(grid: Grid, reference: Grid) -> tuple[int, ...] | None:
     turned = np.abs(moved[:3, :3] - np.eye(3)) @ reach
     if not (turned + np.abs(moved[:3, 3] - place) <= CLOSE).all():
         return None
-    return tuple(int(n) for n in _whole(place))
+    return tuple(int(n) for n in _clip_to_int(place))
 
 
-def _whole(place: NDArray[np.float64]) -> NDArray[np.int64]:
+def _clip_to_int(place: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.clip(place, -(2**40), 2**40).astype(np.int64)
 
 
-TOOL = "3D Slicer"
-OWN = "manytruths_"
-"""Before the keys in which a file written here says whose it is; Slicer leaves such keys alone."""
-STATUS = "Segmentation.Status"
-"""Slicer's tag of how far a segment is: kept, but no status of the read, as Slicer sets it by itself."""
-
-
-def read_slicer(paths: Sequence[Path | str] | Path | str, choices: ImportOptions | None = None) -> list[Reading]:
-    """One read a file.
-
-    The rater and the case are those of the template, as ``segs/{rater}/{case}.seg.nrrd``; without one, the rater is
-    called as the folder and the case as the file. A structure is called as its segment; where the file names none
-    (a volume of labels under the name of a segmentation), as its number. Where the file tells the grid of the image,
-    and the stored box is a part of it, the read lies on that grid, and otherwise on that of the box. All voxels that
-    are stored count, whatever extent a segment says. A file without any marked voxel is ``empty``.
-
-    Labels that belong to no segment are counted as ``unnamed-values``.
-    """
-    listed = [paths] if isinstance(paths, Path | str) else list(paths)
-    return [_read(source, choices or ImportOptions()) for source in sources(listed, (".seg.nrrd",))]
-
-
-def _read(source: Source, choices: ImportOptions) -> Reading:
-    with telling(source.path):
-        header = _recent(header_of(source.path))
-        seen = looked_through(header.volume)
-        grid, corner = _placed(header, seen)
-        marks, strange = _marks(header, seen, corner, choices)
-    told = {name: source.fields.get(name) or header.keys.get(OWN + name, "") for name in _OWN_KEYS}
-    return Reading(
-        image=source.path.name,
-        rater=source.rater(told["rater"] or source.path.resolve().parent.name),
-        grid=grid,
-        marks=marks if seen.box is not None else (),
-        session=told["session"],
-        status=_status(told["status"], seen, choices),
-        based_on=told["based_on"],
-        tool=TOOL,
-        subject=told["subject"],
-        case=told["case"],
-        left_out={"unnamed-values": strange} if strange else {},
-        source=str(source.path),
-    )
-
-
-_OWN_KEYS = ("rater", "case", "session", "subject", "status", "based_on")
-
-
-def _recent(header: Header) -> Header:
-    """Refuse the first form of such files, whose layers are the last axis."""
-    if "Segmentation_Extent" in header.keys:
-        raise FormatError("is in the form that Slicer wrote before 2017; open it in a newer Slicer and save it")
-    return header
-
-
-def _status(told: str, seen: Seen, choices: ImportOptions) -> Status:
-    if told == "unfinished":
-        return "unfinished"
-    return "done" if seen.box is not None else "empty" if told == "empty" else choices.blank
-
-
-def _placed(header: Header, seen: Seen) -> tuple[Grid, tuple[int, ...]]:
-    """The grid of the image where it is known and holds everything that was marked, and the box's corner on it."""
-    here = (0,) * len(header.grid.shape)
-    reference = reference_of(header.keys)
-    if reference is None:
-        return header.grid, here
-    if seen.box is None:
-        # Slicer stores an empty segmentation as a single voxel, anywhere
-        return reference, here
-    corner = corner_in(header.grid, reference)
-    if corner is None or not _inside(seen.box, corner, reference.shape):
-        return header.grid, here
-    return reference, corner
-
-
-def _inside(box: Window, corner: tuple[int, ...], shape: tuple[int, ...]) -> bool:
-    return all(part.start + c >= 0 and part.stop + c <= n for part, c, n in zip(box, corner, shape, strict=True))
-
-
-# -- segments ----------------------------------------------------------------------------------------
-
-
-def _marks(header: Header, seen: Seen, corner: tuple[int, ...], choices: ImportOptions) -> tuple[tuple[Mark, ...], int]:
-    """Every segment, and how many labels are nobody's."""
-    if not header.segments:
-        values = [(layer, value) for layer, found in enumerate(seen.values) for value in found]
-        return tuple(Mark(str(v), _outline(header, seen, corner, layer, v)) for layer, v in values), 0
-    marks: list[Mark] = []
-    owned: set[tuple[int, int | None]] = set()
-    for number, fields in enumerate(header.segments):
-        with about(f"segment {fields['Number']}"):
-            layer, value = _place(fields, number, header)
-            _only(owned, layer, value)
-            marks.append(_mark(fields, _outline(header, seen, corner, layer, value), choices))
-    labels = ((layer, value) for layer, found in enumerate(seen.values) for value in found)
-    return tuple(marks), sum((layer, value) not in owned and (layer, None) not in owned for layer, value in labels)
-
-
-def _only(owned: set[tuple[int, int | None]], layer: int, value: int | None) -> None:
-    """Refuse two segments that are the same voxels; without a label, a segment is all that its layer holds."""
-    whole = value is None and any(other == layer for other, _ in owned)
-    if whole or (layer, value) in owned or (layer, None) in owned:
-        what = "no label" if value is None else f"label {value}"
-        raise FormatError(f"has {what} in layer {layer}, which another one has; save it from Slicer again")
-    owned.add((layer, value))
-
-
-def _place(fields: Mapping[str, str], number: int, header: Header) -> tuple[int, int | None]:
-    """The layer and the label; before there were shared layers, every segment had one of its own and no label."""
-    layer = int(fields["Layer"]) if "Layer" in fields else number if header.volume.layers > 1 else 0
-    value = int(fields["LabelValue"]) if "LabelValue" in fields else None
-    if not 0 <= layer < header.volume.layers:
-        raise FormatError(f"is in layer {layer}, and there are {header.volume.layers}; save it from Slicer again")
-    if value is not None and value < 1:
-        raise FormatError(f"has the label {value}, wanted is 1 or more; save it from Slicer again")
-    return layer, value
-
-
-def _outline(header: Header, seen: Seen, corner: tuple[int, ...], layer: int, value: int | None) -> Outline:
-    there = bool(seen.values[layer]) if value is None else value in seen.values[layer]
-    if seen.box is None or not there:
-        return Nothing()
-    return Labelled(header.volume, seen.box, value, layer, corner)
-
-
-def _mark(fields: Mapping[str, str], outline: Outline, choices: ImportOptions) -> Mark:
-    tags = tags_of(fields.get("Tags", ""))
-    rank = tags.get(choices.rank, "")
-    kept = {name.lower(): fields.get(name) for name in ("ID", "Color", "Tags")} | {"status": tags.get(STATUS)}
-    label = fields.get("Name") or fields.get("ID") or f"Segment_{fields['Number']}"
-    attributes = {name: value for name, value in kept.items() if value}
-    return Mark(label, outline, rank=int(rank) if rank.isdecimal() and len(rank) < 10 else None, attributes=attributes)
-
-
-SegmentKey = tuple[str, int | None]
-"""A segment: the name of a structure, and a rank."""
-
-PALETTE = (
-    (230, 159, 0), (86, 180, 233), (0, 158, 115), (240, 228, 66), (0, 114, 178), (213, 94, 0), (204, 121, 167),
-    (153, 153, 153), (136, 34, 85), (68, 170, 153), (153, 153, 51), (51, 34, 136),
-)  # fmt: skip
-"""Colours that those who see red and green alike can tell apart (Okabe and Ito, and Tol after them)."""
-
-_LPS = np.diag([-1.0, -1.0, 1.0, 1.0])
-_PIECE = 1 << 24
+# -- writing ------------------------------------------------------------------------------------------
 
 
 def write_slicer(path: Path | str, read: Reading) -> None:
-    """One ``.seg.nrrd``: a segment for every structure and rank, in as few layers as their overlaps need."""
+    """Write a reading as a segmentation that 3D Slicer opens.
+
+    There is a segment for every structure and rank, in as few layers as their overlaps need.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file ``….seg.nrrd``.
+    read : Reading
+        A reading of a volume.
+    """
     path = Path(path)
     if len(read.grid.shape) != 3:
         raise CallError(f"{path}: a .seg.nrrd holds volumes, and {read.image} is an image; write it in another format")
-    segments = _segments(read)
+    _check_labels(read)
+    segments = read.segments()
     layers = _layers(segments)
     header = _header(read, segments, layers)
     with atomic(path) as temporary, open(temporary, "wb") as stream:
@@ -379,18 +389,10 @@ def write_slicer(path: Path | str, read: Reading) -> None:
         _voxels(stream, list(segments.values()), layers, read.grid.shape)
 
 
-def _segments(read: Reading) -> dict[SegmentKey, Mask]:
-    found: dict[SegmentKey, Mask] = {}
+def _check_labels(read: Reading) -> None:
     for mark in read.marks:
         if not mark.label.isprintable() or mark.label != mark.label.strip() or not mark.label:
             raise LabelError(f"a structure is called {mark.label!r}, which Slicer cannot show; rename it")
-        window, inside = mark.outline.pixels(read.grid.shape)
-        whole = found.setdefault((mark.label, mark.rank), np.zeros(read.grid.shape, bool))
-        whole[window] |= inside
-    return found
-
-
-# -- layers ------------------------------------------------------------------------------------------
 
 
 def _layers(segments: Mapping[SegmentKey, Mask]) -> list[int]:
@@ -398,25 +400,26 @@ def _layers(segments: Mapping[SegmentKey, Mask]) -> list[int]:
     overlaps = _overlaps(list(segments.values()))
     layers = [-1] * len(segments)
     for _ in layers:
-        taken = [{layers[other] for other in overlaps[one] if layers[other] >= 0} for one in range(len(layers))]
-        left = [one for one, layer in enumerate(layers) if layer < 0]
-        hardest = max(left, key=lambda one: (len(taken[one]), len(overlaps[one]), -one))
+        taken = [{layers[other] for other in overlaps[segment] if layers[other] >= 0} for segment in range(len(layers))]
+        left = [segment for segment, layer in enumerate(layers) if layer < 0]
+        hardest = max(left, key=lambda segment: (len(taken[segment]), len(overlaps[segment]), -segment))
         layers[hardest] = next(layer for layer in range(len(layers)) if layer not in taken[hardest])
     return layers
 
 
 def _overlaps(masks: list[Mask]) -> list[set[int]]:
     boxes = [_box(mask) for mask in masks]
-    found: list[set[int]] = [set() for _ in masks]
-    for one in range(len(masks)):
-        for other in range(one):
+    overlaps: list[set[int]] = [set() for _ in masks]
+    for segment in range(len(masks)):
+        for other in range(segment):
             shared = tuple(
-                slice(max(a.start, b.start), min(a.stop, b.stop)) for a, b in zip(boxes[one], boxes[other], strict=True)
+                slice(max(a.start, b.start), min(a.stop, b.stop))
+                for a, b in zip(boxes[segment], boxes[other], strict=True)
             )
-            if all(part.start < part.stop for part in shared) and (masks[one][shared] & masks[other][shared]).any():
-                found[one].add(other)
-                found[other].add(one)
-    return found
+            if all(part.start < part.stop for part in shared) and (masks[segment][shared] & masks[other][shared]).any():
+                overlaps[segment].add(other)
+                overlaps[other].add(segment)
+    return overlaps
 
 
 def _box(mask: Mask) -> tuple[slice, ...]:
@@ -424,9 +427,6 @@ def _box(mask: Mask) -> tuple[slice, ...]:
     lines = [mask.any(axis=tuple(other for other in axes if other != axis)) for axis in axes]
     ends = [np.flatnonzero(line) for line in lines]
     return tuple(slice(int(e[0]), int(e[-1]) + 1) if e.size else slice(0, 0) for e in ends)
-
-
-# -- the file ----------------------------------------------------------------------------------------
 
 
 def _header(read: Reading, segments: Mapping[SegmentKey, Mask], layers: list[int]) -> bytes:

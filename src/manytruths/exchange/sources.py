@@ -1,4 +1,4 @@
-"""Which files to read, and whose they are: paths, ``NAME=path``, folders, or templates with ``{rater}`` in them."""
+"""Which files to read, and whose they are: paths, ``RATER=PATH``, folders, or templates with ``{rater}``."""
 
 from __future__ import annotations
 
@@ -14,6 +14,11 @@ from ..io import Template
 from ..io.files import check_regular_file
 from ..io.results import SUMMARY
 
+ALIKE = re.compile(r"_?annotations(\.coco)?|results?|instances_\w+|export|default|train|valid?|test", re.IGNORECASE)
+"""What exports, and the folders in them, are called whoever they are of."""
+CVAT = re.compile(r"(?:task|project|job)_(?P<own>.+?)_(?:annotations|dataset)_\d{4}_\d\d_\d\d_\d\d_\d\d_\d\d_.*")
+"""As CVAT calls what it exports."""
+
 
 @dataclass(frozen=True)
 class Source:
@@ -25,21 +30,15 @@ class Source:
 
     def rater(self, otherwise: str = "") -> str:
         """Whose it is: as given, else as the file says, else as it is called."""
-        return self.fields.get("rater") or otherwise or named_after(self.path)
+        return self.fields.get("rater") or otherwise or rater_from_path(self.path)
 
 
-ALIKE = re.compile(r"_?annotations(\.coco)?|results?|instances_\w+|export|default|train|valid?|test", re.IGNORECASE)
-"""What exports, and the folders in them, are called whoever they are of."""
-CVAT = re.compile(r"(?:task|project|job)_(?P<own>.+?)_(?:annotations|dataset)_\d{4}_\d\d_\d\d_\d\d_\d\d_\d\d_.*")
-"""As CVAT calls what it exports."""
-
-
-def named_after(path: Path) -> str:
+def rater_from_path(path: Path) -> str:
     """What a file is called, or its folder where every export is called the same.
 
-    >>> named_after(Path("exports/anna/annotations.xml"))
+    >>> rater_from_path(Path("exports/anna/annotations.xml"))
     'anna'
-    >>> named_after(Path("task_lesions anna_annotations_2025_07_31_09_54_02_cvat for images 1.1.zip"))
+    >>> rater_from_path(Path("task_lesions anna_annotations_2025_07_31_09_54_02_cvat for images 1.1.zip"))
     'lesions anna'
     """
     usual = CVAT.fullmatch(path.name)
@@ -48,41 +47,42 @@ def named_after(path: Path) -> str:
     return next((name for name in names if not ALIKE.fullmatch(name)), names[0])
 
 
-def sources(paths: Sequence[Path | str], endings: Iterable[str]) -> list[Source]:
+def find_sources(paths: Sequence[Path | str] | Path | str, endings: Iterable[str]) -> list[Source]:
     """Every file that the paths stand for; of folders, those that end so."""
+    paths = [paths] if isinstance(paths, Path | str) else paths
     if not paths:
         raise CallError("there is nothing to read: name the files")
-    found = [one for path in paths for one in _sources(str(path), tuple(endings))]
-    for one in found:
-        if find_name_fault(str(one.path)) == NOT_TEXT:
-            raise FormatError(one_line(f"{one.path}: its name {NOT_TEXT}; rename it"))
-        check_regular_file(one.path)
-    for path, often in Counter(one.path for one in found).items():
+    sources = [source for path in paths for source in _expand_path(str(path), tuple(endings))]
+    for source in sources:
+        if find_name_fault(str(source.path)) == NOT_TEXT:
+            raise FormatError(one_line(f"{source.path}: its name {NOT_TEXT}; rename it"))
+        check_regular_file(source.path)
+    for path, often in Counter(source.path for source in sources).items():
         if often > 1:
             raise CallError(f"{path}: is named twice; name every file once")
-    return found
+    return sources
 
 
-def _sources(text: str, endings: tuple[str, ...]) -> list[Source]:
+def _expand_path(text: str, endings: tuple[str, ...]) -> list[Source]:
     path, owner = Path(text), {}
     if not path.exists() and "=" in text:
         name, _, rest = text.partition("=")
         path, owner = Path(rest), {"rater": name}
     if not path.exists() and "{" in str(path):
-        return [Source(one.location.path, {**owner, **one.fields}) for one in Template(str(path)).find()]
+        return [Source(match.location.path, {**owner, **match.fields}) for match in Template(str(path)).find()]
     if path.is_dir():
-        return [Source(one, owner) for one in _inside(path, endings)]
+        return [Source(match, owner) for match in _list_folder(path, endings)]
     if not path.exists():
         raise FormatError(f"{text}: there is no such file; correct the path")
     return [Source(path, owner)]
 
 
 def _refuse(error: OSError) -> None:
-    """What lies in a folder that is closed would be left out without a word."""
+    """Refuse folders that cannot be listed, instead of silently skipping their files."""
     raise FormatError(f"{error.filename}: cannot be listed: {error.strerror}; check its rights") from None
 
 
-def _inside(folder: Path, endings: tuple[str, ...]) -> list[Path]:
+def _list_folder(folder: Path, endings: tuple[str, ...]) -> list[Path]:
     # an export of ours has a summary beside what the tool opens
     named = (
         Path(home, name)
@@ -90,7 +90,7 @@ def _inside(folder: Path, endings: tuple[str, ...]) -> list[Path]:
         for name in names
         if name.lower().endswith(endings) and name != SUMMARY
     )
-    found = sorted(path for path in named if path.is_file())
-    if not found:
+    files = sorted(path for path in named if path.is_file())
+    if not files:
         raise FormatError(f"{folder}: holds no file that ends in {' or '.join(endings)}; correct the path")
-    return found
+    return files

@@ -1,4 +1,4 @@
-"""Volumes of labels as files store them, looked at a few slices at a time and drawn only when somebody asks."""
+"""Volumes of labels as files store them: scanned a few slices at a time, and read whole only when they are drawn."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Volume:
     def __post_init__(self) -> None:
         size = "×".join(map(str, self.shape)) + (f" in {self.layers} layers" if self.layers > 1 else "")
         if len(self.shape) not in (2, 3) or min(self.shape) < 1 or not 1 <= self.layers <= MOST_LAYERS:
-            raise FormatError(f"its size is {size}, which is no volume; export it again")
+            raise FormatError(f"its size is {size}, which is not a volume; export it again")
         if (
             math.prod(self.shape) > LARGEST_VOLUME
             or self._slice > LARGEST_SLICE
@@ -78,7 +78,7 @@ class Volume:
         with self._opened() as stream:
             for first in range(0, self.shape[-1], at_once):
                 count = min(at_once, self.shape[-1] - first)
-                flat = np.frombuffer(_exactly(stream, count * self._slice), self.dtype)
+                flat = np.frombuffer(_read_exactly(stream, count * self._slice), self.dtype)
                 yield first, self._labels(flat.reshape((self.layers, *self.shape[:-1], count), order="F"))
             if stream.read(1):
                 raise FormatError("holds more voxels than its header says; export it again")
@@ -94,11 +94,11 @@ class Volume:
         with open(self.path, "rb") as plain:
             plain.seek(self.before)
             if not self.packed:
-                _exactly(plain, self.skipped)
+                _read_exactly(plain, self.skipped)
                 yield plain
                 return
             with gzip.GzipFile(fileobj=plain) as unpacked:
-                _exactly(unpacked, self.skipped)
+                _read_exactly(unpacked, self.skipped)
                 yield unpacked
 
     def _scaled(self, array: NDArray[Any]) -> NDArray[Any]:
@@ -107,7 +107,7 @@ class Volume:
         return array * np.float64(self.slope) + np.float64(self.intercept)
 
 
-def _exactly(stream: Stream, size: int) -> bytes:
+def _read_exactly(stream: Stream, size: int) -> bytes:
     """So many bytes, in as many reads as it takes."""
     parts: list[bytes] = []
     left = size
@@ -121,7 +121,7 @@ def _exactly(stream: Stream, size: int) -> bytes:
 
 
 @contextmanager
-def telling(path: Path) -> Iterator[None]:
+def file_errors(path: Path) -> Iterator[None]:
     """Errors that say the file first; whatever a library raises on bad bytes is one of ours."""
     try:
         with format_errors(Location(path)):
@@ -132,7 +132,7 @@ def telling(path: Path) -> Iterator[None]:
         raise type(error)(f"{path}: {error}") from None
 
 
-def nifti_volume(path: Path) -> tuple[Volume, Grid]:
+def read_nifti_volume(path: Path) -> tuple[Volume, Grid]:
     """The volume of a NIfTI file, and its grid."""
     header, grid, packed = read_layout(Location(path))
     slope, intercept = header.get_slope_inter()
@@ -149,7 +149,7 @@ def nifti_volume(path: Path) -> tuple[Volume, Grid]:
 
 
 @dataclass(frozen=True)
-class Seen:
+class VolumeContents:
     """What a look at every voxel found."""
 
     values: tuple[tuple[int, ...], ...]
@@ -158,26 +158,26 @@ class Seen:
     """Around everything that is not 0; None where all is."""
 
 
-def looked_through(volume: Volume) -> Seen:
+def scan_volume(volume: Volume) -> VolumeContents:
     """Read a volume to its end, keeping none of it."""
     values = [np.zeros(LARGEST_LABEL + 1, bool) for _ in range(volume.layers)]
     along = [np.zeros(size, bool) for size in volume.shape]
     for first, slab in volume.slabs():
-        for layer, found in zip(slab, values, strict=True):
-            found[np.unique(layer[layer != 0])] = True
+        for layer, present in zip(slab, values, strict=True):
+            present[np.unique(layer[layer != 0])] = True
         marked = (slab != 0).any(axis=0)
         last = marked.ndim - 1
         for axis in range(last):
             along[axis] |= marked.any(axis=tuple(other for other in range(marked.ndim) if other != axis))
         along[last][first : first + marked.shape[last]] = marked.any(axis=tuple(range(last)))
-    labels = tuple(tuple(int(v) for v in np.flatnonzero(found)) for found in values)
+    labels = tuple(tuple(int(v) for v in np.flatnonzero(present)) for present in values)
     ends = [np.flatnonzero(line)[[0, -1]] for line in along if line.any()]
     box = tuple(slice(int(low), int(high) + 1) for low, high in ends) if len(ends) == len(along) else None
-    return Seen(labels, box)
+    return VolumeContents(labels, box)
 
 
 @dataclass(frozen=True)
-class Labelled:
+class LabelledVoxels:
     """The voxels of one label of a file; they are read when they are drawn."""
 
     volume: Volume
@@ -192,7 +192,7 @@ class Labelled:
     def pixels(self, shape: tuple[int, ...]) -> tuple[Window, Mask]:
         corner = self.corner or (0,) * len(self.volume.shape)
         window = tuple(slice(part.start + c, part.stop + c) for part, c in zip(self.box, corner, strict=True))
-        with telling(self.volume.path):
+        with file_errors(self.volume.path):
             if any(part.start < 0 or part.stop > size for part, size in zip(window, shape, strict=True)):
                 raise FormatError(f"does not lie on a grid of {'×'.join(map(str, shape))}; read it again")
             held = _layer(self.volume, self.layer)[self.box]
@@ -200,7 +200,7 @@ class Labelled:
 
 
 @dataclass(frozen=True)
-class Nothing:
+class EmptyOutline:
     """A structure that was named, and of which there is no voxel."""
 
     def pixels(self, shape: tuple[int, ...]) -> tuple[Window, Mask]:
@@ -210,18 +210,18 @@ class Nothing:
 def _layer(volume: Volume, layer: int) -> NDArray[Any]:
     """One layer; the last one stays, as a file's structures are drawn one after the other."""
     if math.prod(volume.shape) * min(2, np.dtype(volume.dtype).itemsize) > KEPT:
-        _kept.cache_clear()
-        return _drawn(volume, layer)
+        _cached_layer.cache_clear()
+        return _read_layer(volume, layer)
     now = volume.path.stat()
-    return _kept(volume, layer, (now.st_mtime_ns, now.st_size))
+    return _cached_layer(volume, layer, (now.st_mtime_ns, now.st_size))
 
 
 @lru_cache(maxsize=1)
-def _kept(volume: Volume, layer: int, changed: tuple[int, int]) -> NDArray[Any]:
-    return _drawn(volume, layer)
+def _cached_layer(volume: Volume, layer: int, changed: tuple[int, int]) -> NDArray[Any]:
+    return _read_layer(volume, layer)
 
 
-def _drawn(volume: Volume, layer: int) -> NDArray[Any]:
+def _read_layer(volume: Volume, layer: int) -> NDArray[Any]:
     small = np.dtype(volume.dtype).kind in "bui" and np.dtype(volume.dtype).itemsize == 1 and volume.slope == 1
     whole = np.empty(volume.shape, np.uint8 if small and not volume.intercept else np.uint16, order="F")
     for first, slab in volume.slabs():

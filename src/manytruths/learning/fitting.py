@@ -36,6 +36,15 @@ from .trained_network import Recipe, TrainedNetwork, load, save
 
 GREY = (0.299, 0.587, 0.114)
 """Luminance of red, green and blue."""
+WARM_UP_STEPS = 3
+"""Steps before the recording, in which libraries choose their kernels and the optimiser allocates its memory."""
+CHECKPOINT = "checkpoint.pt"
+LOG = "log.csv"
+CONFUSION = "confusion.csv"
+PARTS = ("net", "loss", "optimizer")
+"""What a checkpoint holds besides the history."""
+MAX_LEARNING_RATE = 1e36
+"""Larger steps overflow in float32."""
 
 
 @dataclass(frozen=True)
@@ -120,8 +129,8 @@ def _change_intensities(images: Tensor, drawn: Tensor) -> Tensor:
 Step = Callable[[Tensor, Tensor], Tensor]
 """Maps the rows of a batch, and the random changes of each, to the loss."""
 
-WARM_UP_STEPS = 3
-"""Steps before the recording, in which libraries choose their kernels and the optimiser allocates its memory."""
+
+# -- CUDA graphs -----------------------------------------------------------------------------------
 
 
 class RecordedStep:
@@ -167,15 +176,11 @@ class RecordedStep:
             self.loss = self.step(self.rows, self.drawn)
 
 
-CHECKPOINT = "checkpoint.pt"
-LOG = "log.csv"
-CONFUSION = "confusion.csv"
-PARTS = ("net", "loss", "optimizer")
-"""What a checkpoint holds besides the history."""
-MAX_LEARNING_RATE = 1e36
-"""Larger steps overflow in float32."""
 Tick = Callable[[], None]
 """Called after every epoch."""
+
+
+# -- training --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

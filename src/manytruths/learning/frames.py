@@ -92,6 +92,9 @@ def reduce_labels(stack: Array, size: int | None) -> Array:
     return np.ascontiguousarray(stack[..., rows[:, None], columns])
 
 
+# -- studies as tensors ----------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Frames:
     """Images and annotations by case; cases and pixels that a rater did not rate are ``VOID``."""

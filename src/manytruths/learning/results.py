@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 OURS = "extended_dice"
 LOWER = ("hausdorff",)
 """Statistics for which lower is better."""
+STATISTIC_TITLES = {"extended_dice": "extended Dice", "dice": "Dice"}
+GAP = 3
+"""Between columns in the terminal."""
 
 
 @dataclass(frozen=True)
@@ -209,7 +212,7 @@ def _difference(comparison: Comparison, network: str, against: object, statistic
     return {"difference": row.value, "low": row.low, "high": row.high}
 
 
-STATISTIC_TITLES = {"extended_dice": "extended Dice", "dice": "Dice"}
+# -- charts ----------------------------------------------------------------------------------------
 
 
 def charts(comparison: Comparison) -> dict[str, str]:
@@ -248,8 +251,7 @@ def _value(row: Row) -> Value:
     return row.value, nan if row.low is None else row.low, nan if row.high is None else row.high
 
 
-GAP = 3
-"""Between columns in the terminal."""
+# -- the terminal ----------------------------------------------------------------------------------
 
 
 def print_training(comparison: Comparison, console: Console) -> None:

@@ -191,7 +191,7 @@ def _run_in_parallel(bench: Bench, runs: Sequence[Run], device: torch.device, at
     with _forward_ticks(receiver, sender, tick), ProcessPoolExecutor(at_once, context, _prepare, shared) as pool:
         try:
             with hold_signals():
-                futures = [pool.submit(_run_in_worker, run) for run in runs]
+                futures = [pool.submit(_run_in_process, run) for run in runs]
                 # a pool only notices the death of processes that existed when it last woke up
                 pool.submit(_do_nothing)
             for future in as_completed(futures):
@@ -229,7 +229,7 @@ def _prepare(bench: Bench, device: str, sender: Any, stop: Any) -> None:
     _shared.update(bench=_move(bench, where), device=where, sender=sender, stop=stop)
 
 
-def _run_in_worker(run: Run) -> None:
+def _run_in_process(run: Run) -> None:
     """One run, which ends at the end of an epoch if the others were stopped."""
     with suppress(_Stopped):
         run_one(_shared["bench"], run, _shared["device"], _tick)

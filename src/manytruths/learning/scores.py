@@ -120,6 +120,9 @@ def _join(first: Scores, second: Scores) -> Scores:
     return replace(first, by_run=by_run, by_subject=by_subject)
 
 
+# -- means over subjects and seeds -----------------------------------------------------------------
+
+
 @dataclass(frozen=True)
 class Draws:
     """Bootstrap over subjects and seeds, with the same draws for all strategies."""

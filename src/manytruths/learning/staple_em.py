@@ -203,10 +203,8 @@ def _cells(patterns: int, raters: int, labels: int) -> int:
 
 def fit_in_kernel(tables: Tables, prior: Tensor, estimate: bool, tol: float, max_iter: int) -> TableFit:
     """As :func:`fit_step_by_step`."""
-    images, (patterns, raters, labels) = (
-        prior.shape[1],
-        _powers_of_two(len(tables.chosen), tables.raters, tables.labels),
-    )
+    images = prior.shape[1]
+    patterns, raters, labels = _powers_of_two(len(tables.chosen), tables.raters, tables.labels)
     given = (
         _pad(tables.chosen.view(-1, tables.raters, tables.labels), (patterns, raters, labels)),
         _pad(tables.heard.view(tables.raters, -1).T, (images, raters)),

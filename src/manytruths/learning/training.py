@@ -26,6 +26,9 @@ from .strategies import Strategy, find_strategies
 from .trained_network import find_device
 
 PARTS = ("train", "test")
+SETTINGS = "settings.json"
+DIFFERENCES = {"data": "other images, masks or labels", "folds": "another split"}
+"""What differs where the digest does."""
 
 
 def split_by_subject(study: Study, share: float = 0.3, seed: int = 0) -> dict[str, str]:
@@ -81,9 +84,7 @@ def _check_split(study: Study, parts: Mapping[str, str], path: Path) -> None:
         raise InputError(f"{path}: no case has the part {missing[0]}; give it to some subjects")
 
 
-SETTINGS = "settings.json"
-DIFFERENCES = {"data": "other images, masks or labels", "folds": "another split"}
-"""What differs where the digest does."""
+# -- the study -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

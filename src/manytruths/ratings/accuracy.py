@@ -69,7 +69,9 @@ def rater_accuracy(ratings: Ratings, by: str | Mapping[str, float] = "majority")
         unknown = [r for r in ratings.raters if r not in by]
         values = np.array([by.get(r, np.nan) for r in ratings.raters], np.float64)
         if unknown or not ((values >= 0) & (values <= 1)).all():
-            raise CallError(f"accuracies are one for each of {', '.join(ratings.raters)}, from 0 to 1; got {dict(by)}")
+            raise CallError(
+                f"accuracies must be from 0 to 1, one for each of {', '.join(ratings.raters)}; got {dict(by)}"
+            )
         return RaterAccuracy("given", ratings.raters, values, ratings.items @ ratings.given)
     expected = comparison_labels(ratings, by)
     compared = ratings.given & (expected != MISSING)
@@ -83,10 +85,10 @@ def comparison_labels(ratings: Ratings, by: str) -> NDArray[np.int16]:
     """(cases, raters): the label that each rater is compared with; −1 where there is none."""
     if by == "reference":
         if ratings.reference is None:
-            raise CallError("there is no reference; give one, or take the majority of the others")
+            raise CallError("the ratings have no reference; give one, or use the majority of the others")
         return np.repeat(ratings.reference[:, None], len(ratings.raters), axis=1)
     if by != "majority":
-        raise CallError(f"competence is by 'reference', by 'majority', or given by rater; got {by!r}")
+        raise CallError(f"by must be 'reference', 'majority', or accuracies by rater; got {by!r}")
     expected = np.full(ratings.codes.shape, MISSING, np.int16)
     for i in range(len(ratings.raters)):
         own = ratings.codes[:, i, None] == np.arange(len(ratings.labels))

@@ -41,7 +41,7 @@ from ..core.tally import Tally
 from ..core.undefined import Undefined
 from .accuracy import comparison_labels, rater_accuracy
 from .masks import Confidence, ratings_from_tally
-from .ratings import MISSING, Ratings, Values
+from .ratings import MISSING, Ratings, Values, divide_or_nan
 
 Chance = Literal["uniform", "empirical"] | Mapping[str, float]
 Partial = Literal["none", "linear", "quadratic"]
@@ -102,13 +102,13 @@ def chance_distribution(ratings: Ratings, chance: Chance = "uniform") -> Values:
         values = np.array([chance.get(label, np.nan) for label in ratings.labels], np.float64)
         if unknown or not (values >= 0).all() or abs(values.sum() - 1) > 1e-6:
             raise CallError(
-                f"chance wants a share for each of {', '.join(ratings.labels)}, together 1; got {dict(chance)}"
+                f"chance must have a share for each of {', '.join(ratings.labels)}, with the sum 1; got {dict(chance)}"
             )
         return values
     if chance == "uniform":
         return np.full(len(ratings.labels), 1 / max(1, len(ratings.labels)))
     if chance != "empirical":
-        raise CallError(f"chance is 'uniform', 'empirical' or a share by label; got {chance!r}")
+        raise CallError(f"chance must be 'uniform', 'empirical', or shares by label; got {chance!r}")
     counts = ratings.items @ ratings.votes
     return np.asarray(counts / max(1, counts.sum()), np.float64)
 
@@ -190,11 +190,12 @@ def rho(ratings: Ratings, accuracy: ArrayLike, chance: Chance = "uniform", parti
     accuracies = np.asarray(accuracy, np.float64)
     if accuracies.shape not in ((len(ratings.raters),), ratings.codes.shape):
         raise CallError(
-            f"accuracy is one number a rater, {len(ratings.raters)}, or one a rating; got {accuracies.shape}"
+            f"accuracy must have one number for each of {len(ratings.raters)} raters, or for each rating; "
+            f"got {accuracies.shape}"
         )
     known = accuracies[~np.isnan(accuracies)]
     if known.size and not 0 <= known.min() <= known.max() <= 1:
-        raise CallError(f"accuracy runs from 0 to 1; got {known.min():g} to {known.max():g}")
+        raise CallError(f"accuracy must be from 0 to 1; got {known.min():g} to {known.max():g}")
     return _means("rho", ratings, genuineness(ratings, chance), accuracies, partial)
 
 
@@ -222,7 +223,7 @@ def label_closeness(numbers: ArrayLike, partial: Partial) -> Values:
     if partial == "none" or len(values) < 2:
         return np.eye(len(values))
     if partial not in ("linear", "quadratic"):
-        raise CallError(f"partial is 'none', 'linear' or 'quadratic'; got {partial!r}")
+        raise CallError(f"partial must be 'none', 'linear' or 'quadratic'; got {partial!r}")
     distance = np.abs(np.subtract.outer(values, values)) / np.ptp(values)
     return np.asarray(1 - (distance if partial == "linear" else distance**2))
 
@@ -230,7 +231,7 @@ def label_closeness(numbers: ArrayLike, partial: Partial) -> Values:
 def _means(name: str, ratings: Ratings, genuine: Values, accuracy: Values | None, partial: Partial) -> Concordance:
     """Sum pair by pair, so that memory does not grow with pairs × cases."""
     if partial != "none" and ratings.kind == "nominal":
-        raise CallError("nominal labels agree or do not; partial agreement is for ordinal and numeric ones")
+        raise CallError("partial agreement is for ordinal and numeric labels; these are nominal")
     closeness, items = label_closeness(ratings.numbers, partial), ratings.items
     count, size = len(ratings.raters), len(ratings.cases)
     total, met = np.zeros(size), np.zeros(size, np.int64)
@@ -316,7 +317,7 @@ class SigmaStatistic:
             return np.array([self(tally.recount(row)) for row in counts], np.float64)
         by_pattern = sigma(ratings_from_tally(tally, self.confidence), self.chance).by_case
         many = counts.astype(np.float64)
-        return _divide(many @ np.nan_to_num(by_pattern), many @ ~np.isnan(by_pattern))
+        return divide_or_nan(many @ np.nan_to_num(by_pattern), many @ ~np.isnan(by_pattern))
 
 
 @dataclass(frozen=True, eq=False)
@@ -378,7 +379,7 @@ class RhoStatistic:
             return np.broadcast_to(rater_accuracy(ratings, self._source).accuracy, (len(many), len(ratings.raters)))
         expected = comparison_labels(ratings, self._source)
         compared = ratings.given & (expected != MISSING)
-        return _divide(many @ (compared & (ratings.codes == expected)), many @ compared)
+        return divide_or_nan(many @ (compared & (ratings.codes == expected)), many @ compared)
 
 
 def _rho_of_tables(
@@ -399,8 +400,4 @@ def _rho_of_tables(
         correct = both_correct_probability(accuracy[:, i], accuracy[:, j], len(ratings.labels))
         total += (part * np.nan_to_num(correct)).sum(axis=1)
         lost |= (np.isnan(correct) & (part > 0)).any(axis=1)
-    return _divide(total, many @ (met > 0)), lost
-
-
-def _divide(part: Values, whole: Values) -> Values:
-    return np.asarray(np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0))
+    return divide_or_nan(total, many @ (met > 0)), lost

@@ -38,8 +38,9 @@ from .ratings import MISSING, Ratings, Values
 LONELY = "fewer_than_two_finders"
 FOUND = Labels((0, 1), ("missed", "found"))
 FLOOR = (
-    "every lesion was found by at least one rater, as nobody knows the places that all left out: kappa and alpha come "
-    "out too low; read positive agreement"
+    "every lesion was found by at least one rater, since places that nobody marked are unknown: kappa and "
+    "alpha are too "
+    "low; use positive agreement"
 )
 Flags = NDArray[np.bool_]
 Whole = NDArray[np.int64]
@@ -279,13 +280,13 @@ def _check_arguments(
     axes = len(shape)
     reach = axes if connectivity is None else connectivity
     if not 1 <= reach <= axes:
-        raise CallError(f"connectivity runs from 1 (faces) to {axes}, the axes of the masks; got {connectivity}")
+        raise CallError(f"connectivity must be from 1 to {axes}, the number of axes of the masks; got {connectivity}")
     if min_size < 1:
-        raise CallError(f"min_size is at least 1 pixel; got {min_size}")
+        raise CallError(f"min_size must be at least 1; got {min_size}")
     if overlap is not None and not 0 < overlap <= 1:
-        raise CallError(f"overlap is a share of a lesion, above 0 and up to 1, or None; got {overlap}")
+        raise CallError(f"overlap must be above 0 and at most 1, or None; got {overlap}")
     if spacing is not None and len(spacing) != axes:
-        raise CallError(f"spacing has one size an axis, {axes} in all; got {tuple(spacing)}")
+        raise CallError(f"spacing must have {axes} numbers, one for each axis; got {tuple(spacing)}")
     return reach
 
 
@@ -294,7 +295,7 @@ def _read_labels(
 ) -> tuple[NDArray[np.uint8], Labels]:
     """(raters present, …) label codes, and the labels."""
     if foreground not in (None, "any"):
-        raise CallError(f"foreground is None or 'any'; got {foreground!r}")
+        raise CallError(f"foreground must be None or 'any'; got {foreground!r}")
     coder = Coder([str(inputs.columns[i]) for i in inputs.present], labels, void, foreground == "any")
     encoded = coder.encode([np.ascontiguousarray(fill_masked(inputs.arrays[i])).reshape(-1) for i in inputs.present])
     known = coder.labels()
@@ -349,7 +350,7 @@ def pool_lesions(by_case: Mapping[str, LesionRatings], subjects: Mapping[str, st
     [[1, 1, -1], [1, 0, -1], [1, -1, 1]]
     """
     if not by_case:
-        raise CallError("there is no case whose lesions could be pooled")
+        raise CallError("by_case is empty; give the lesions of at least one case")
     raters = tuple(sorted({r for part in by_case.values() for r in part.ratings.raters}, key=natural_key))
     parts, lesions, owners = [], [], []
     for case, part in by_case.items():

@@ -181,9 +181,9 @@ def majorities(ratings: Ratings, alpha: float = 0.05, against: Literal["half", "
     <majorities of 2 items: 1 slim, 1 overwhelming, 0 tied, 1 wrong>
     """
     if not 0 < alpha < 1:
-        raise CallError(f"alpha lies between 0 and 1; got {alpha}")
+        raise CallError(f"alpha must be between 0 and 1; got {alpha}")
     if against not in ("half", "labels"):
-        raise CallError(f"against is 'half' or 'labels'; got {against!r}")
+        raise CallError(f"against must be 'half' or 'labels'; got {against!r}")
     votes, rated = ratings.votes, ratings.rated
     top_two = np.sort(np.pad(votes, ((0, 0), (2, 0))), axis=1)[:, -2:]
     winner = most_frequent(votes)

@@ -75,7 +75,7 @@ def ratings_from_tally(tally: Tally, confidence: Confidence = None, *, reference
     array([[1.  , 0.33, 1.  , 0.33]])
     """
     if tally.exchangeable and isinstance(confidence, Mapping):
-        raise CallError("raters are exchangeable: a slot is not a person, so that no confidence is its own")
+        raise CallError("raters are exchangeable: a column is not a person, so confidence must be one number for all")
     names, rows = tally.rater_names, tally.patterns[:, tally.raters]
     codes = _rating_codes(rows)
     answers = None
@@ -203,7 +203,7 @@ def _by_rater(given: Mapping[str, ArrayLike] | float | None, names: list[str]) -
     by_rater = given if isinstance(given, Mapping) else dict.fromkeys(names, given)
     missing = [name for name in names if name not in by_rater]
     if missing:
-        raise CallError(f"there is no confidence of {missing[0]}; give a map or a number for each of "
+        raise CallError(f"confidence of {missing[0]} is missing; give a map or a number for each of "
                         f"{', '.join(names)}")  # fmt: skip
     return {name: by_rater[name] for name in names}
 
@@ -220,8 +220,8 @@ def first_readings(inputs: Inputs) -> Inputs:
 def _region_mask(region: str | ArrayLike, inputs: Inputs) -> Array | None:
     if isinstance(region, str):
         if region not in ("whole", "union"):
-            raise CallError(f"region is 'whole', 'union' or a mask; got {region!r}. For 'modified_background', which "
-                            "has no maps, take ratings_from_tally(tally(masks, region=…))")  # fmt: skip
+            raise CallError(f"region must be 'whole', 'union' or a mask; got {region!r}. For 'modified_background' use "
+                            "ratings_from_tally(tally(masks, region=…)), which takes no maps")  # fmt: skip
         return None
     mask = np.asarray(region).astype(bool)
     if mask.shape != inputs.shape:

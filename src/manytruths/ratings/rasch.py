@@ -47,8 +47,8 @@ from .ratings import MISSING, Ratings, Values
 EXTREME = 0.3
 """Part of an item that is counted the other way for a rater who was always right, or never."""
 SPLIT = (
-    "right is what the majority of the others says: where one vote decides, those who gave it meet a tie and are not "
-    "judged, and all others count as wrong"
+    "the majority of the others defines what is right: where one vote decides, its raters meet a tie and are not "
+    "compared, and all others count as wrong"
 )
 
 
@@ -219,17 +219,17 @@ def _check_answers(answers: _Answers, raters: tuple[str, ...]) -> None:
     judged, right = answers.judged[:, usable].sum(axis=1), answers.right[:, usable].sum(axis=1)
     names = ", ".join(np.array(raters, object)[usable])
     if answers.known.sum() < 2:
-        why = f"it wants two raters who can be judged by the {answers.source}; there are {answers.known.sum()}"
+        why = f"it needs two raters who can be compared with the {answers.source}; there are {answers.known.sum()}"
     elif usable.sum() < 2:
-        why = f"it wants two raters who are sometimes right and sometimes wrong by the {answers.source}; "
+        why = f"it needs two raters who are sometimes right and sometimes wrong by the {answers.source}; "
         why += f"only {names} is" if names else "nobody is"
     elif not (judged > 1).any():
-        why = f"no case has two of {names} judged by the {answers.source}, so that nothing says how much cases differ"
+        why = f"no case has two of {names} compared with the {answers.source}, so the differences of cases are unknown"
     elif not ((right > 0) & (right < judged)).any():
-        why = f"on every case {names} are all right or all wrong by the {answers.source}: the spread has no bound"
+        why = f"on every case {names} are all right or all wrong by the {answers.source}: the spread is unbounded"
     else:
         return
-    raise NotFittedError(f"{why}; take accuracies of the whole data set (competence)")
+    raise NotFittedError(f"{why}; use rater_accuracy instead")
 
 
 def _result(ratings: Ratings, answers: _Answers, scores: Scores, group: NDArray[np.intp], top: Maximum) -> Rasch:
@@ -272,19 +272,19 @@ def _notes(answers: _Answers, names: NDArray[Any], top: Maximum) -> Iterator[str
     """What to know about a fit."""
     for i in np.flatnonzero(answers.extreme):
         word = "always" if answers.right[:, i].any() else "never"
-        yield f"{names[i]} was {word} right: the ability rests on {EXTREME:g} of an item, counted the other way"
+        yield f"{names[i]} was {word} right: the ability rests on a correction of {EXTREME:g} of an item"
     if not answers.known.all():
-        yield f"{', '.join(names[~answers.known])} could not be judged on any case, and has no ability"
+        yield f"{', '.join(names[~answers.known])} could not be compared on any case, so there is no ability"
     alone = int(answers.items[~answers.judged.any(axis=1)].sum())
     if alone:
-        yield f"on {alone} case{'s' * (alone > 1)} nobody could be judged: the difficulty is the mean, 0"
+        yield f"on {alone} case{'s' * (alone > 1)} nobody could be compared: their difficulty is 0, the mean"
     if answers.source == "majority":
         yield SPLIT
     if top.spread == 0:
-        yield "nothing says that cases differ in difficulty: all are 0"
+        yield "the ratings do not show that cases differ in difficulty: all difficulties are 0"
     if top.ended == "stopped" and not (top.spread < MAX_SPREAD and top.spread_error < top.spread):
-        yield "the spread grows without bound, and abilities with it: the answers follow one order of raters and cases"
+        yield "the spread is unbounded, and so are abilities: the answers follow one order of raters and cases"
     elif top.ended == "stopped":
         yield f"not converged after {top.iterations} iterations"
     if np.isnan(top.ability_error).any():
-        yield "the information has no inverse, and there are no standard errors"
+        yield "the information is singular: there are no standard errors"

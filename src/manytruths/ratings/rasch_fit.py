@@ -30,12 +30,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .ratings import Values
+from .ratings import Values, divide_or_nan
 
 STEP = 0.8
 """Spacing of the nodes in units of the smallest possible posterior standard deviation: an error of 4·10⁻¹⁴."""
@@ -47,6 +46,10 @@ BLOCK = 2_000_000
 """Largest number of values in an array of groups × nodes: 16 MB."""
 NEAR = 1e-4
 """Abilities closer than this count as equal in the product of two probabilities."""
+NO_SPREAD = 1e-3
+"""A smaller spread counts as 0."""
+MAX_SPREAD = 20.0
+"""A larger spread is unbounded: hardly any answer is random, and the likelihood is almost flat."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,10 +195,7 @@ def _both_right(scores: Scores, ability: Values, mean: Values, squared: Values) 
     return np.where(near, (own + own.T) / 2, np.where(gap > 0, other, other.T))
 
 
-NO_SPREAD = 1e-3
-"""A smaller spread counts as 0."""
-MAX_SPREAD = 20.0
-"""A larger spread is unbounded: hardly any answer is random, and the likelihood is almost flat."""
+# -- the maximum of the likelihood -----------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,6 +269,9 @@ def _standard_errors(hessian: Values) -> Values:
     return np.sqrt(np.diagonal(np.linalg.inv(-hessian)))
 
 
+# -- posteriors, and the fit of answers ------------------------------------------------------------
+
+
 @dataclass(frozen=True, eq=False)
 class Posterior:
     """Posterior of the difficulty of each group."""
@@ -329,12 +332,8 @@ def mean_squares(
     outer = right * np.outer(posterior.rising[group], np.exp(-ability))
     outer += (judged & ~right) * np.outer(posterior.falling[group], np.exp(ability))
     return MeanSquares(
-        _divide(items @ inner, items @ expected),
-        _divide(items @ outer, items @ judged),
-        _divide(inner.sum(axis=1), expected.sum(axis=1)),
-        _divide(outer.sum(axis=1), judged.sum(axis=1)),
+        divide_or_nan(items @ inner, items @ expected),
+        divide_or_nan(items @ outer, items @ judged),
+        divide_or_nan(inner.sum(axis=1), expected.sum(axis=1)),
+        divide_or_nan(outer.sum(axis=1), judged.sum(axis=1)),
     )
-
-
-def _divide(part: NDArray[Any], whole: NDArray[Any]) -> Values:
-    return np.asarray(np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0))

@@ -66,18 +66,23 @@ class Ratings:
     def __post_init__(self) -> None:
         shape = (len(self.cases), len(self.raters))
         if self.codes.shape != shape or self.confidence.shape != shape:
-            raise CallError(f"codes and confidence are cases × raters, {shape}; got {self.codes.shape} and "
+            raise CallError(
+                f"codes and confidence must have the shape cases × raters, {shape}; got {self.codes.shape} and "
+                ""
+            
                             f"{self.confidence.shape}")  # fmt: skip
         for name, given in (("case", self.cases), ("rater", self.raters), ("label", self.labels)):
             if len(set(given)) < len(given):
-                raise CallError(f"a {name} is named twice; each once")
+                raise CallError(f"a {name} is named twice; name each once")
         if self.kind not in get_args(Kind):
-            raise CallError(f"kind is {', '.join(get_args(Kind))}; got {self.kind!r}")
+            raise CallError(f"kind must be {', '.join(get_args(Kind))}; got {self.kind!r}")
         if self.codes.size and not -1 <= self.codes.min() <= self.codes.max() < len(self.labels):
-            raise CallError(f"codes run from −1 to {len(self.labels) - 1}")
+            raise CallError(
+                f"codes must be from −1 to {len(self.labels) - 1}; got {self.codes.min()} to {self.codes.max()}"
+            )
         known = self.confidence[~np.isnan(self.confidence)]
         if known.size and not 0 <= known.min() <= known.max() <= 1:
-            raise CallError(f"confidence runs from 0 to 1; got {known.min():g} to {known.max():g}")
+            raise CallError(f"confidence must be from 0 to 1; got {known.min():g} to {known.max():g}")
         if not self.subjects:
             object.__setattr__(self, "subjects", self.cases)
 
@@ -123,7 +128,7 @@ class Ratings:
         table, names = _read_rows(ratings, raters)
         answers = [None] * len(table) if reference is None else list(reference)
         if len(answers) != len(table):
-            raise CallError(f"the reference has {len(answers)} labels, the ratings {len(table)} cases")
+            raise CallError(f"the reference has {len(answers)} labels, but there are {len(table)} cases")
         known = _find_labels(table, answers, labels)
         place = {label: i for i, label in enumerate(known)}
         codes = np.array([[_code(place, x) for x in row] for row in table], np.int16).reshape(len(table), len(names))
@@ -188,32 +193,37 @@ class Ratings:
     def position(self, rater: str) -> int:
         """The column of a rater."""
         if rater not in self.raters:
-            raise CallError(f"no rater {rater!r}; there are {', '.join(self.raters)}")
+            raise CallError(f"there is no rater {rater!r}; raters are {', '.join(self.raters)}")
         return self.raters.index(rater)
 
     def tally(self) -> Tally:
         """The ratings as a tally, for kappa, alpha and other agreement statistics; no label is background."""
         codes = np.where(self.given, self.codes, VOID).astype(np.uint8)
         if len(self.labels) >= VOID:
-            raise CallError(f"kappa and alpha want fewer than {VOID} labels; there are {len(self.labels)}: group them")
+            raise CallError(f"kappa and alpha need fewer than {VOID} labels; there are {len(self.labels)}: group them")
         names = tuple(self.labels)
         labels = Labels(tuple(range(1, len(names) + 1)), names, self.numbers)
         return Tally(tuple(map(Column, self.raters)), labels, codes, self.items)
+
+
+def divide_or_nan(part: NDArray[Any], whole: NDArray[Any]) -> Values:
+    """``part / whole``, and nan where ``whole`` is not positive."""
+    return np.asarray(np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0))
 
 
 def _read_rows(ratings: Any, raters: Sequence[str] | None) -> tuple[list[list[Any]], tuple[str, ...]]:
     if isinstance(ratings, Mapping):
         columns = [list(column) for column in ratings.values()]
         if len({len(c) for c in columns}) > 1:
-            raise CallError("every rater has one rating a case, None where he gave none; the lengths differ")
+            raise CallError("every rater needs one rating for each case, None where it is missing; the lengths differ")
         return [list(row) for row in zip(*columns, strict=True)], tuple(map(str, ratings))
     rows = [list(row) for row in ratings]
     width = len(rows[0]) if rows else 0
     if any(len(row) != width for row in rows):
-        raise CallError("ratings are a table of cases × raters; the rows differ in length")
+        raise CallError("ratings must be a table of cases × raters; the rows differ in length")
     names = tuple(map(str, raters)) if raters is not None else tuple(str(i + 1) for i in range(width))
     if len(names) != width:
-        raise CallError(f"raters= names {len(names)}, the table has {width} columns")
+        raise CallError(f"raters= has {len(names)} names, but the table has {width} columns")
     return rows, names
 
 
@@ -230,7 +240,7 @@ def _find_labels(table: list[list[Any]], answers: list[Any], labels: Sequence[Ha
             return sorted(used, key=str)
     unknown = used - set(labels)
     if unknown:
-        raise CallError(f"{sorted(map(str, unknown))[0]!r} is no label; labels are {', '.join(map(str, labels))}")
+        raise CallError(f"{sorted(map(str, unknown))[0]!r} is not a label; labels are {', '.join(map(str, labels))}")
     return list(labels)
 
 
@@ -244,7 +254,7 @@ def _confidence_table(given: Any, names: tuple[str, ...], codes: NDArray[np.int1
     if isinstance(given, Mapping):
         missing = [name for name in names if name not in given]
         if missing:
-            raise CallError(f"there is no confidence of {missing[0]}; give one for each of {', '.join(names)}")
+            raise CallError(f"confidence of {missing[0]} is missing; give one for each of {', '.join(names)}")
         columns = [np.broadcast_to(np.asarray(given[name], np.float64), len(codes)) for name in names]
         return np.where(codes == MISSING, np.nan, np.stack(columns, axis=1))
     values = np.asarray(given, np.float64)

@@ -22,7 +22,7 @@ from ..io import write_csv, write_text
 from ..io.results import replacing, write_summary
 from ..io.tables import read_table
 from ..study import Progress, Study
-from ..study.coding import LETTERS, Codes, coded
+from ..study.deidentification import LETTERS, Codes, code_study
 from .elements import plain_text, spell_intervals
 from .findings import Findings, ReportPlan, compute_findings
 from .sections import make_sections
@@ -246,7 +246,7 @@ def _replace_names(study: Study, key: Path, to: Path) -> Study:
         before.setdefault(row["kind"], {})[row["name"]] = code
     codes = Codes.of(study, Codes(before))
     write_csv(to, codes.rows(), ("kind", "code", "name"))
-    return coded(study, codes)
+    return code_study(study, codes)
 
 
 def render_page(findings: Findings) -> str:

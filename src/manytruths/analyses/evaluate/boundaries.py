@@ -18,7 +18,7 @@ from ...evaluation.boundaries import (
 )
 from ...shape import find_boundaries
 from ...study import Study
-from ...study.refusals import about
+from ...study.mask_values import about
 from ..rows import Row, Table
 from .case_scores import EVERYBODY
 from .marks import Array, CaseMarks, EvaluatePlan
@@ -73,7 +73,7 @@ def _thresholds(response: Array, limits: tuple[float, float] | None) -> tuple[fl
 def check_boundaries(study: Study, plan: EvaluatePlan) -> None:
     """Refuse outlines of probability maps."""
     if plan.boundaries == "outlines" and study.options.grey and plan.threshold is None:
-        raise CallError("grey predictions have no outlines; cut them with --threshold, or say --boundaries lines")
+        raise CallError("probability maps have no outlines; cut them with --threshold, or use --boundaries lines")
 
 
 def boundary_table(study: Study, cases: Mapping[str, CaseBoundaries], plan: EvaluatePlan) -> Table:

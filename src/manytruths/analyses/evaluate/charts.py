@@ -96,7 +96,7 @@ def _truths(scores: ProbabilityScores) -> Iterator[tuple[str, str]]:
     for algorithm in (c.name for c in scores.counts):
         curves = {truth: _points(scores, algorithm, truth) for truth in scores.truths}
         areas = {truth: _area(scores, algorithm, truth) for truth in scores.truths}
-        title = f"{algorithm}: P̄-R under every truth"
+        title = f"{algorithm}: P̄-R under every reference standard"
         raters = [name for name, kind in scores.kinds.items() if kind == "rater"]
         drawn = line_chart(curves, "recall", "mean precision P̄", title, notes=areas, faint=raters, faint_name="raters")
         yield f"truths-{safe_name(algorithm)}", drawn
@@ -108,7 +108,7 @@ def _rankings(scores: ProbabilityScores) -> Iterator[tuple[str, str]]:
         truth = next((t for t in reversed(ranking.truths)), "")
         curves = {algorithm: _points(scores, algorithm, truth) for algorithm in ranking.order}
         areas = {algorithm: _area(scores, algorithm, truth) for algorithm in ranking.order}
-        title = f"Ranking {number}, under {truth} and {len(ranking.truths) - 1} more truths"
+        title = f"Ranking {number}, under {truth} and {len(ranking.truths) - 1} more reference standards"
         if len(ranking.truths) == 1:
             title = f"Ranking {number}, under {truth} alone"
         yield f"ranking-{number}", line_chart(curves, "recall", "mean precision P̄", title, notes=areas)

@@ -13,7 +13,7 @@ from ...evaluation.grading import GradeScale
 from ...evaluation.ranking.by_reference import ReferenceRankings
 from ...fusion.registry import estimator
 from ...study import Progress, Study
-from ...study.finding import find_cases
+from ...study.case_files import find_cases
 from ...study.options import merged
 from ..data_table import DataTable, PlainTable
 from ..files import summary_of
@@ -349,9 +349,9 @@ def check_plan(study: Study, plan: EvaluatePlan, wanted: Sequence[str] = ()) -> 
     _check_study(study, plan)
     check_boundaries(study, plan)
     if study.options.grey and plan.threshold is None and wanted:
-        raise CallError(f"{wanted[0]}: grey predictions have no masks; cut them with --threshold")
+        raise CallError(f"{wanted[0]}: probability maps have no masks; cut them with --threshold")
     if plan.intensity_curves and study.options.images is None:
-        raise CallError("frame-intensity curves want the images; give them with --images")
+        raise CallError("intensity curves need the images; give them with --images")
     return replace(plan, second_look=plan.second_look and len(study.algorithms) > 1)
 
 
@@ -362,16 +362,16 @@ def _check_numbers(study: Study, plan: EvaluatePlan) -> None:
     if skew is not None and not 0 <= skew[0] < skew[1] <= 1:
         raise CallError(f"skew is a range of prevalences within 0 to 1, as in 0.1,0.5; got {skew[0]:g},{skew[1]:g}")
     if threshold is not None and threshold != threshold:
-        raise CallError("threshold is a number to cut grey predictions at; got nan")
+        raise CallError("threshold is a number at which probability maps are cut; got nan")
     given = {"--threshold": threshold, "--skew": skew, "--limits": study.options.limits}
     for option, value in given.items():
         if value is not None and not study.options.grey:
-            raise CallError(f"{option} is for grey predictions; say --grey, or leave it out")
+            raise CallError(f"{option} is for probability maps; say --grey, or leave it out")
 
 
 def _check_study(study: Study, plan: EvaluatePlan) -> None:
     if study.options.predictions is None:
-        raise CallError("evaluate wants --predictions, as in --predictions unet/{case}.png")
+        raise CallError("evaluate needs predictions, as in --predictions unet/{case}.png")
     if not study.algorithms:
         raise InputError(
             f"{study.options.predictions!r} has no prediction of any case of the study; name the cases as the masks do"

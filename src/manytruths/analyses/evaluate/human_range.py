@@ -1,9 +1,9 @@
-"""Algorithms read beside the raters.
+"""The human range: algorithms beside the raters.
 
-For every rater, he and the algorithm are judged by the same: by the other raters, by what the others say together, or
-by a truth that was given. The difference is taken case by case, so that an easy case is easy for both. ``above``:
-better than every rater, whichever way the metric goes; ``below``: worse than every one; ``inside``: neither. It is
-certain where the intervals of the differences say so: all on one side of 0, or, inside, some rater on either side.
+For every rater, the rater and the algorithm are scored against the same: the other raters, the consensus of the others,
+or a given reference. The difference is taken case by case, so that an easy case is easy for both. ``above``: better
+than every rater, whichever way the metric goes; ``below``: worse than every rater; ``inside``: neither. It is certain
+where the intervals of the differences say so: all on one side of 0, or, inside, some rater on either side.
 
 Of k raters and one more like them, the one more lies above or below all in about 2 / (k + 1) of studies.
 """
@@ -38,7 +38,7 @@ TIED = 1e-12
 
 @dataclass(frozen=True)
 class Bench:
-    """What is needed to judge a rater and an algorithm by the same: the scores of all cases of a label."""
+    """The scores of all cases of a label, by which a rater and an algorithm are compared."""
 
     tallies: Tallies
     scores: Mapping[str, Mapping[Key, Values]]
@@ -54,7 +54,7 @@ class Bench:
         return judges
 
     def kinds(self) -> list[str]:
-        """By what raters are judged: the others, what they say together, truths that were given."""
+        """What raters are scored against: the others, their consensus, given references."""
         met = [OTHERS] if any(a.role == b.role == "rater" for by in self.scores.values() for a, b in by) else []
         for by in self.scores.values():
             for who, truth in by:
@@ -63,11 +63,11 @@ class Bench:
         return list(dict.fromkeys(met))
 
     def of_rater(self, case: str, rater: Column, kind: str, statistic: str) -> float:
-        """A rater by the others."""
+        """The score of a rater against the others."""
         return self._average(case, rater, statistic, self._truths(case, rater, kind, rater.name))
 
     def of_algorithm(self, case: str, algorithm: Column, kind: str, statistic: str, rater: Column) -> float:
-        """An algorithm by the same, without that rater; a prediction that is missing is the worst there is."""
+        """The score of an algorithm against the same, without that rater; missing predictions get the worst score."""
         value = self._average(case, algorithm, statistic, self._truths(case, algorithm, kind, rater.name))
         return worst_score(statistic, self.diagonals[case]) if code(value) == NO_PREDICTION else value
 
@@ -95,12 +95,12 @@ def _others(truth: Column) -> bool:
 
 @dataclass(frozen=True)
 class HumanRange:
-    """One statistic: every rater's own mean, and how far each algorithm is better than each rater."""
+    """One statistic: every rater's mean, and by how much each algorithm is better than each rater."""
 
     statistic: str
     against: str
     raters: Mapping[str, float]
-    """Each rater's mean over subjects, judged by the others."""
+    """Each rater's mean over subjects, against the others."""
     differences: Mapping[str, Mapping[str, Interval]]
     """By algorithm and rater, over subjects: above 0 where the algorithm is better."""
 
@@ -140,7 +140,7 @@ class HumanRange:
 
 
 def _apart(bench: Bench, case: str, algorithm: Column, rater: Column, against: str, statistic: str) -> float:
-    """An algorithm less a rater. Who marks nothing where there is nothing does best; where both do, nothing is said."""
+    """An algorithm minus a rater. An empty mask against an empty reference scores best; undefined where both do."""
     pair = (
         bench.of_algorithm(case, algorithm, against, statistic, rater),
         bench.of_rater(case, rater, against, statistic),
@@ -162,7 +162,7 @@ def human_range(
     settings: Settings,
     left_out: Sequence[int] = (),
 ) -> HumanRange:
-    """Raters and algorithms judged by the same; without the cases, by position, that are left out for all."""
+    """Compare raters and algorithms against the same, without the cases, by position, that are excluded."""
     cases = list(bench.tallies)
     own = np.array([[bench.of_rater(c, r, against, statistic) for r in raters] for c in cases], np.float64)
     own[list(left_out)] = np.nan

@@ -22,12 +22,11 @@ from ...core.tally import Tally
 from ...evaluation.consensus_columns import PatternEstimate, append_estimates, consensus_column, estimate_all
 from ...evaluation.grading import Ticket
 from ...fusion import Consensus
-from ...fusion.notes import MARKED_NOTHING
 from ...fusion.registry import estimator, options_of
+from ...fusion.result import MARKED_NOTHING
 from ...study.case import Case, Reading
 from ...study.consensus import FirstReadings, binary_mask
-from ...study.predicted import refuse_grey_references, refuse_other_values
-from ...study.refusals import about
+from ...study.mask_values import about, refuse_grey_references, refuse_other_values_of_predictions
 from .missing_scores import Missing
 
 Array = NDArray[Any]
@@ -104,7 +103,7 @@ class CaseMarks:
         table = reading.tally("whole")
         predictions: Mapping[Column, Array] = {}
         if not case.options.grey:
-            refuse_other_values(case, table)
+            refuse_other_values_of_predictions(case, table)
             predictions = reading.predictions
         elif plan.threshold is not None:
             predictions = {c: response >= plan.threshold for c, response in reading.predictions.items()}

@@ -137,7 +137,7 @@ def _refuse_classes(cases: Mapping[str, Mapping[str, LabelCounts]]) -> None:
         case, label, who = others[0]
         raise LabelError(
             f"case {case}: {who} marks {label}, while every rater marks {marked.pop()} alone; declare the labels "
-            "(--labels), unite them (--foreground any), or say --grey if the prediction is grey"
+            "(--labels), unite them (--foreground any), or say --grey if the prediction is a probability map"
         )
 
 
@@ -204,15 +204,15 @@ def algorithms_of(part: LabelScores) -> list[Column]:
 
 
 def references_of(part: LabelScores) -> list[Column]:
-    """Raters in natural order, then truths as given and named; those without one of the raters are not shown."""
+    """Raters in natural order, then references and consensuses; those without one of the raters are not shown."""
     met = dict.fromkeys(t for who, t in part.keys if who.role == "algorithm" and not t.left_out)
-    slots = next(iter(part.tallies.values())).exchangeable  # slots are nobody, and so no truth
+    slots = next(iter(part.tallies.values())).exchangeable  # exchangeable raters are not identified
     raters = [] if slots else sorted([t for t in met if t.role == "rater"], key=lambda c: c.order)
     return raters + [t for t in met if t.role != "rater"]
 
 
 def _scores(parts: Sequence[LabelScores], missing: Missing, settings: Settings) -> Table:
-    """Case by case as it is; means over subjects with what is missing filled in, or left out for all."""
+    """Case by case as scored; means over subjects with missing scores filled in, or excluded for all."""
     table = Table("scores", ("algorithm", "against"))
     for part in parts:
         for truth in [*references_of(part), MEAN]:
@@ -250,7 +250,7 @@ def case_values(part: LabelScores, algorithm: Column, truth: Column, statistic: 
 
 
 def _human_series(part: LabelScores, raters: Sequence[Column]) -> Iterator[Series]:
-    """Each rater against every other, against what the others say, and against truths that were given."""
+    """Each rater against every other, against the consensus of the others, and against given references."""
     for key in part.keys:
         own = key[1].role == "rater" or key[1].left_out or key[1] == EVERYBODY or key[1] in part.given
         if key[0] in raters and own:
@@ -269,7 +269,7 @@ def _verdicts(
     part: LabelScores, raters: Sequence[Column], missing: Missing, settings: Settings,
     ranges: dict[tuple[str, str, str], HumanRange],
 ) -> Iterator[Row]:  # fmt: skip
-    """Each algorithm's mean beside the raters' own, and whether it lies among them."""
+    """Each algorithm's mean beside those of the raters, and whether it lies among them."""
     bench, algorithms = part.bench, algorithms_of(part)
     for kind in bench.kinds() if raters else ():
         truth = next((t for t in references_of(part) if t.name == kind), MEAN)
@@ -304,7 +304,7 @@ def _verdict_rows(
 
 
 def _difference_rows(ranges: Mapping[tuple[str, str, str], HumanRange], region: str) -> Iterator[Row]:
-    """How far each algorithm is better than each rater, both judged by the same."""
+    """By how much each algorithm is better than each rater, both scored against the same."""
     for (label, against, statistic), human in ranges.items():
         for algorithm, by in human.differences.items():
             for rater, d in by.items():

@@ -1,4 +1,4 @@
-"""What a score that is not there counts, so that leaving out a hard case does not pay."""
+"""How missing and undefined scores count in means, so that leaving out a hard case does not pay."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ AGAINST_ALL = "undefined_against_all"
 
 
 def worst_score(statistic: str, diagonal: float) -> float:
-    """The worst there is: the metric's bound, and of distances the image's diagonal; nan where there is none."""
+    """The worst score: the metric's bound, and of distances the image's diagonal; nan where there is none."""
     if is_distance(statistic):
         return diagonal
     bound = None if describes_the_case(statistic) else worst_value(statistic)
@@ -29,10 +29,10 @@ def worst_score(statistic: str, diagonal: float) -> float:
 
 
 def average(values: Iterable[float], statistic: str, diagonal: float) -> float:
-    """The mean of a case's values against several truths.
+    """The mean of a case's values against several raters or references.
 
-    Where one of two marked nothing, it counts as the worst; where neither marked anything, as the best, unless that is
-    so against all of them: then there is nothing to say.
+    Where one of the two is empty, it counts as the worst; where both are, as the best, unless that is so against all of
+    them: then it is undefined.
     """
     values = list(values)
     codes = [code(v) for v in values]
@@ -63,9 +63,9 @@ def fill_missing(
 ) -> list[list[float]]:
     """(algorithms, cases) values as they go into means.
 
-    A distance to or from nothing counts as the worst there is. So does a prediction that is missing, or, with
-    ``exclude``, its case is left out for all algorithms. A metric that lies below its bound (a kappa below 0) makes its
-    least value the worst.
+    A distance to or from an empty mask counts as the worst. So does a missing prediction, or, with ``exclude``, its
+    case is excluded for all algorithms. Where values lie below the metric's bound (a kappa below 0), the smallest
+    is the worst.
     """
     if describes_the_case(statistic):
         return [list(row) for row in values]
@@ -87,7 +87,7 @@ def _worst(statistic: str, diagonal: float, known: Sequence[float]) -> float:
 
 
 def excluded_cases(values: Sequence[Sequence[float]], missing: Missing) -> list[int]:
-    """The cases, by position, that ``exclude`` leaves out: for raters, too, who are read beside the algorithms."""
+    """The cases, by position, that ``exclude`` leaves out, for the raters beside the algorithms too."""
     if missing != "exclude":
         return []
     return sorted({i for row in values for i, v in enumerate(row) if code(v) == NO_PREDICTION})

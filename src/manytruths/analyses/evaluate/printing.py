@@ -17,7 +17,7 @@ from ...core.tally import Tally
 from ...evaluation.extended_dice import SATURATED
 from ...evaluation.ranking.scores import direction
 from ...study import Study
-from ...study.strangers import strangers
+from ...study.case_names import find_unknown_cases
 from ..printing import counted, grid, number, with_interval
 from ..rows import Row
 from .case_scores import EVERYBODY
@@ -38,8 +38,8 @@ ONE_MORE = "one_more_rater"
 """The code of the note that says how often a further rater lies outside."""
 
 COUNTED = {
-    "worst": "they count as the worst in means and rankings (--missing exclude leaves these cases out for all)",
-    "exclude": "means and rankings leave these cases out for every algorithm",
+    "worst": "they get the worst score in means and rankings (--missing exclude leaves these cases out for all)",
+    "exclude": "means and rankings exclude these cases for every algorithm",
 }
 
 
@@ -66,15 +66,15 @@ def _few(study: Study, plan: EvaluatePlan) -> Iterator[str]:
     """What depends on how many raters and subjects there are."""
     raters = len(study.rater_names)
     if raters < LEAST_RATERS:
-        yield Note("no_human_range", f"{raters} raters make no human range: no verdict is given")
+        yield Note("no_human_range", f"{raters} raters are too few for a human range: no verdict is given")
     elif not study.options.exchangeable:
         chance = 2 / (raters + 1)
         text = f"one more rater like these {raters} would lie above or below all in about {chance:.0%} of studies"
         yield Note(ONE_MORE, text)
     if raters == 2 and "vote:0.5" in plan.truths:
-        yield Note("vote_of_two", "vote:0.5 of two raters is what any of them marked: half is enough")
+        yield Note("vote_of_two", "vote:0.5 of two raters is what either of them marked: half of the votes is enough")
     if len(study) > 1 and len(study.subjects) == len(study) and all(c.subject == c.name for c in study):
-        text = "no subjects are named: every case counts as a patient of its own (--cases with a column subject)"
+        text = "no subjects are named: every case counts as its own patient (--cases with a column subject)"
         yield Note("no_subjects", text)
 
 
@@ -91,10 +91,10 @@ def _missing(study: Study, missing: Missing) -> Iterator[str]:
 def _strangers(study: Study) -> Iterator[str]:
     """Predictions of cases that the study does not have: names that do not fit, perhaps."""
     # under codes no name would be known, and none is to be told
-    others = [] if study.coded else strangers(study.options, [case.name for case in study])
+    others = [] if study.coded else find_unknown_cases(study.options, [case.name for case in study])
     if others:
         names = few(list(map(str, others)), 3)
-        yield f"predictions of {counted(len(others), 'case')} that nobody marked are not used ({names})"
+        yield f"predictions of {counted(len(others), 'case')} that no rater marked are not used ({names})"
 
 
 def _absent(study: Study) -> Iterator[str]:
@@ -116,7 +116,7 @@ def _copies(part: LabelScores) -> Iterator[str]:
     for (name, rater), cases in copies.items():
         yield (
             f"{name} is identical to rater {rater} in {len(cases)} of {counted(len(part.tallies), 'case')} "
-            f"({few(cases, 3)}): it will look too good"
+            f"({few(cases, 3)}): its scores are too good"
         )
 
 
@@ -136,8 +136,8 @@ def _empty(part: LabelScores) -> Iterator[str]:
                     yield f"{column} marks {what} in {counted(len(cases), 'case')} ({few(cases, 3)})"
         elif nothing:
             yield (
-                f"{column} has nothing marked in {counted(len(nothing), 'case')} ({few(nothing, 3)}): what is then "
-                "undefined is left out, and counted"
+                f"{column} has nothing marked in {counted(len(nothing), 'case')} ({few(nothing, 3)}): scores that are "
+                "then undefined are left out, and counted"
             )
 
 
@@ -147,7 +147,7 @@ def _excluded(study: Study, part: LabelScores) -> Iterator[str]:
         cases = [case for case in _cases(part, algorithm, set()) if algorithm in study[case].predictions]
         if cases:
             where = f"{counted(len(cases), 'case')} ({few(cases, 3)})"
-            yield f"{algorithm} is not judged in {where}: all that counts is excluded"
+            yield f"{algorithm} is not scored in {where}: everything that counts is excluded"
 
 
 def _cases(part: LabelScores, column: Column, codes: set[int]) -> list[str]:
@@ -172,8 +172,8 @@ def _easy(part: LabelScores) -> Iterator[str]:
     if share < SATURATED:
         empty = f", and in {counted(none, 'case')} nothing was marked by all" if none else ""
         yield (
-            f"extended Dice: the raters share {share:.0%} of what any of them marked (|I|/|O|){empty}: nearly anything "
-            "between them scores 1, so do not rank by it"
+            f"extended Dice: the raters share {share:.0%} of what any of them marked (|I|/|O|){empty}: nearly any "
+            "mask between them scores 1, so do not rank by it"
         )
 
 
@@ -184,7 +184,7 @@ def _tolerance(part: LabelScores, plan: EvaluatePlan) -> Iterator[str]:
         if part.tolerance > part.radius:
             yield (
                 f"that is more than the radius of what raters mark, about {part.radius:.3g} {unit}: they differ by "
-                "whole objects, and surface Dice says little; give a tolerance (--tolerance)"
+                "whole objects, and surface Dice is not informative; give a tolerance (--tolerance)"
             )
 
 
@@ -278,8 +278,8 @@ def _against(result: Evaluation, part: LabelScores) -> Any:
             cells = [f"{number(means[k].value)} ± {number(deviations[k].value)}" for k in keys]
             rows.append(["" if i else truth, algorithm, *cells])
     header = ["against", "", *(NAMES[s] + _unit(part, s) for s in shown)]
-    more = f" ({len(truths) - len(chosen)} truths more in scores.csv)" if len(chosen) < len(truths) else ""
-    return grid(_title(part, f"Algorithms against raters and truths, mean ± std over subjects{more}"), header, rows)
+    more = f" ({len(truths) - len(chosen)} more reference standards in scores.csv)" if len(chosen) < len(truths) else ""
+    return grid(_title(part, f"Algorithms against raters and references, mean ± SD over subjects{more}"), header, rows)
 
 
 def _rows(result: Evaluation, part: LabelScores, scope: str) -> dict[tuple[str, str, str], Row]:
@@ -354,8 +354,8 @@ def order_grids(result: Evaluation) -> Iterator[Any]:
             continue
         rows = [[str(r), str(len(r.truths)), few(r.truths, 8)] for r in orders.rankings]
         way = "" if direction(metric) == "higher" else " (lower is better)"
-        title = f"{label + ': ' if label else ''}Rankings by {NAMES[metric]}{way}, and under which truths"
-        yield grid(title, ["", "truths", ""], rows)
+        title = f"{label + ': ' if label else ''}Rankings by {NAMES[metric]}{way}, and under which reference standards"
+        yield grid(title, ["", "references", ""], rows)
 
 
 def _distinct(result: Evaluation) -> Iterator[str]:
@@ -368,13 +368,13 @@ def _distinct(result: Evaluation) -> Iterator[str]:
             pair = orders.separate(first, second)
             about = f"{label + ': ' if label else ''}{NAMES[metric]}: "
             if pair.whatever:
-                yield f"{about}{first} is ahead of {second} whatever is taken as truth, even by different truths"
+                yield f"{about}{first} is ahead of {second} under any reference standard, even under different ones"
             elif pair.under_each:
-                yield f"{about}{first} is ahead of {second} under every truth"
+                yield f"{about}{first} is ahead of {second} under every reference standard"
             elif not pair.ahead and not pair.behind:
-                yield f"{about}{first} and {second} are equal under every truth"
+                yield f"{about}{first} and {second} are equal under every reference standard"
             else:
                 yield (
-                    f"{about}{first} and {second} cannot be told apart without choosing a truth: {first} is ahead "
-                    f"under {len(pair.ahead)} of {pair.of}"
+                    f"{about}{first} and {second} cannot be separated without choosing a reference: {first} is "
+                    f"ahead under {len(pair.ahead)} of {pair.of}"
                 )

@@ -30,7 +30,7 @@ from ...evaluation.ranking.by_reference import ReferenceRankings, rank_by_refere
 from ...evaluation.references import ReferenceStandards, reference_standards
 from ...evaluation.responses import count_indexed_responses, pattern_index
 from ...study import Case, Study
-from ...study.refusals import about
+from ...study.mask_values import about
 from ..rows import Row, Table
 from ..summaries import Series, Settings, region_of, summarise
 from .marks import Array, CaseMarks, EvaluatePlan
@@ -91,7 +91,7 @@ def count_case_responses(whole: CaseMarks) -> CaseResponses:
         index = pattern_index(label.marks | label.maps, label.base)
         references = reference_standards(label.joint, levels=True)
     if len(whole.table.labels.marks) > 1:
-        notes.append("labels are united: a grey prediction is judged by what is marked at all")
+        notes.append("labels are united: probability maps are scored against everything that is marked")
     counts: dict[Column, ResponseCounts] = {}
     everything: dict[Column, ResponseCounts] = {}
     inside = None if isinstance(reading.region, str) else reading.region
@@ -104,10 +104,10 @@ def count_case_responses(whole: CaseMarks) -> CaseResponses:
             responses = count_indexed_responses(values, index, label.joint, region=inside, limits=limits)
             everything[column] = responses.against(references)
         if not counts[column].levels.size:
-            notes.append(f"{column}: all that counts is excluded, so that it is not judged")
+            notes.append(f"{column}: everything that counts is excluded, so that it is not scored")
         elif counts[column].constant:
             level = counts[column].levels[0]
-            notes.append(f"{column}: the response is {level:g} everywhere, so that no threshold tells anything")
+            notes.append(f"{column}: the response is {level:g} everywhere, so that no threshold separates anything")
     kinds = dict(zip(references.names, references.kinds, strict=True))
     silent = _silent(case, label.joint, references)
     return CaseResponses(label.joint, kinds, counts, everything, silent, tuple(notes))
@@ -205,7 +205,7 @@ def tabulate_probabilities(
 
 @dataclass
 class _Totals:
-    """What is kept while the cases pass by: counts are added up at once, since each may be large."""
+    """Sums over cases: counts are added at once, since each may be large."""
 
     missing: Missing
     tallies: dict[str, Tally] = field(default_factory=dict)
@@ -357,5 +357,5 @@ def _notes(study: Study, totals: _Totals) -> Iterator[str]:
         names = ", ".join(str(c) for c in study.algorithms if c in totals.excluded)
         yield (
             f"{names}: areas leave out what was excluded, so that algorithms are compared on "
-            "different items; correlations are over all items, and again without"
+            "different pixels; correlations are over all pixels, and again without"
         )

@@ -1,1 +1,1 @@
-"""The verb ``export``: a study as a data set to train on."""
+"""The command ``export``: a study as a data set to train on."""

@@ -36,6 +36,12 @@ _OPTIONS = {
 """The options of a format beside ``consensus``; other annotation tools have ``mark_disputed``."""
 _DEFAULTS = {field.name: field.default for kind in (TrainingOptions, ToolOptions) for field in fields(kind)}
 _DEFAULTS |= {"id": 501, "name": "Manytruths"}
+_USED = {
+    "reference": "they have the label of {}",
+    "ignore": "they are ignored",
+    "soft": "they have the probability of {}",
+    "replicate": "they have every rater's label, one after the other",
+}
 
 
 def export(
@@ -127,7 +133,7 @@ def export(
     own = _OPTIONS.get(format, ("mark_disputed",))
     for option, value in given.items():
         if option not in own and value != _DEFAULTS[option]:
-            raise CallError(f"{option} is no option of {format}, which takes {', '.join(('consensus', *own))}")
+            raise CallError(f"{option} is not an option of {format}, which takes {', '.join(('consensus', *own))}")
     if format == "dicomseg" and series is None:
         raise CallError("a DICOM SEG refers to the images it was drawn on; say where they are with --series")
     folder = Path(to)
@@ -237,7 +243,7 @@ def _notes(study: Study, plan: TrainingSet, counts: Mapping[str, CaseCounts], mo
         yield f"masks of {few(moved, 5)} were resampled by nearest neighbour: their edges are off by up to half a voxel"
     alone = [name for name, case in counts.items() if len(case.raters) == 1]
     if alone:
-        yield f"only one rater marked {few(alone, 5)}: nothing is disputed there, and he alone is the reference"
+        yield f"only one rater marked {few(alone, 5)}: nothing is disputed there, and that rater alone is the reference"
     for number, name in enumerate(plan.survey.numbering.names, start=1):
         if not any(case.counts[number] for case in counts.values()):
             yield f"label {name} occurs in no training label: nothing can be learnt of it"
@@ -246,14 +252,6 @@ def _notes(study: Study, plan: TrainingSet, counts: Mapping[str, CaseCounts], mo
     changed = [item.case for item in plan.cases if item.name != "__".join(filter(None, (item.case, item.rater)))]
     if changed:
         yield f"names that not every program takes were changed, such as {changed[0]!r}; cases.csv says which is which"
-
-
-_USED = {
-    "reference": "they have the label of {}",
-    "ignore": "they are ignored",
-    "soft": "they have the probability of {}",
-    "replicate": "they have every rater's label, one after the other",
-}
 
 
 def _lines(study: Study, plan: TrainingSet, share: float) -> tuple[str, ...]:

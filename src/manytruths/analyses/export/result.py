@@ -80,9 +80,11 @@ def check_folder(folder: Path, format: str) -> None:
     if not folder.exists() and not folder.is_symlink():
         return
     if not folder.is_dir():
-        raise InputError(f"{folder}: is no folder; choose another one with --to")
+        raise InputError(f"{folder}: is not a folder; choose another one with --to")
     if any(not path.name.startswith(PART) for path in folder.iterdir()) and _format_of(folder / SUMMARY) != format:
-        raise InputError(f"{folder}: holds something that is no export to {format}; choose another folder with --to")
+        raise InputError(
+            f"{folder}: holds something that is not an export to {format}; choose another folder with --to"
+        )
 
 
 def _format_of(path: Path) -> str:

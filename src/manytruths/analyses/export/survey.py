@@ -1,4 +1,4 @@
-"""A first look at every case: all that keeps a study from being exported, and what its files will look like."""
+"""Read every case before an export: find all problems, and the file format that suits all images."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Survey:
 def survey_study(
     study: Study, found_before: Sequence[Exception] = (), *, jobs: int = 1, progress: Progress | None = None
 ) -> Survey:
-    """Look at everything once; all that is wrong is told in one error, before anything is written."""
+    """Read every case once; all problems are reported in one error, before anything is written."""
     if study.options.images is None:
         raise CallError('there are no images to learn from; say where they are, as --images "images/{case}.png"')
     surveys = {case.name: result for case, result in study.map(survey_case, jobs=jobs, progress=progress)}

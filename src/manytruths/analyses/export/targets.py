@@ -115,7 +115,7 @@ class Targets:
 
     @property
     def settled(self) -> Codes:
-        """The label that all agree on, and what is to be ignored."""
+        """The label that all raters agree on; other pixels get the label to ignore."""
         return self._ignoring(self.agreed, self.rated & ~self.disputed)
 
     @property
@@ -124,11 +124,11 @@ class Targets:
         return np.where(self.rated, self.disputed, np.uint8(NOT_RATED)).astype(np.uint8)
 
     def own(self, rater: str) -> Codes:
-        """What one rater says; what he did not rate is to be ignored."""
+        """The labels of one rater; pixels that they did not rate get the label to ignore."""
         return self._ignoring(self.masks[rater], self.masks[rater] != NOT_RATED)
 
     def hard(self, consensus: Consensus) -> Codes:
-        """The reference standard; what nobody rated is to be ignored."""
+        """The labels of a consensus; pixels that nobody rated get the label to ignore."""
         values, _ = self.readings.paint(consensus)
         codes = values != 0 if self.reading.case.options.foreground else self.numbering.codes(values)
         return self._ignoring(codes.astype(np.uint8), self.rated)
@@ -151,7 +151,7 @@ class Targets:
         return FirstReadings.of(self.reading)
 
     def consensus(self, method: str) -> Consensus:
-        """The reference standard, by a method of ``fuse``."""
+        """Estimate the consensus by a method of ``fuse``."""
         consensus = self.readings.estimate(method)
         if consensus.labels == BINARY and len(self.numbering.values) > 1:
             raise CallError(

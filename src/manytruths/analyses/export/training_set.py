@@ -26,6 +26,10 @@ LONGEST = 120
 """Signs of a name; the number of a channel and the ending follow it."""
 
 _OTHER = re.compile(r"[^A-Za-z0-9._-]|^[.-]")
+USUAL = 5
+"""Default number of folds."""
+Disputed = Literal["reference", "ignore", "soft", "replicate"]
+"""What becomes of pixels on which raters disagree."""
 
 
 def plain_names(names: Sequence[Sequence[str]]) -> list[str]:
@@ -50,10 +54,6 @@ def _digest(parts: Sequence[str]) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:6]
 
 
-USUAL = 5
-"""Folds where nobody asks for another number."""
-
-
 def folds_of(sizes: Mapping[str, int], folds: int | None, seed: int) -> dict[str, int]:
     """The fold of every subject, from how many training cases each has.
 
@@ -75,10 +75,6 @@ def folds_of(sizes: Mapping[str, int], folds: int | None, seed: int) -> dict[str
         fold[subject] = filled.index(min(filled))
         filled[fold[subject]] += sizes[subject]
     return {name: fold[name] for name in names}
-
-
-Disputed = Literal["reference", "ignore", "soft", "replicate"]
-"""What becomes of pixels on which raters disagree."""
 
 
 @dataclass(frozen=True)

@@ -1,1 +1,1 @@
-"""The verb ``import``: what annotation tools export, as a study."""
+"""The command ``import``: what annotation tools export, as a study."""

@@ -314,7 +314,7 @@ def _drawable(readings: ReadingSet) -> list[Reading]:
     """The readings that have masks, once it is sure that there are any and that they are not too many."""
     drawable = [read for read in readings.reads if read.status in ("done", "empty")]
     if not drawable:
-        raise StudyError("nobody finished reading any image; take unfinished ones, too, with --unfinished keep")
+        raise StudyError("nobody finished reading any image; include unfinished readings with --unfinished keep")
     if len(readings.cases) * len(readings.raters) > MOST_ROWS:
         raise StudyError(
             f"{len(readings.cases)} cases of {len(readings.raters)} raters are more than {MOST_ROWS} reads; import "

@@ -1,4 +1,4 @@
-"""One read as files: its masks, and its ranks."""
+"""Draw a reading: write its masks, and its rank map."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import InputError
-from ...exchange.documents import about
+from ...exchange.documents import error_context
 from ...exchange.readings import Mark, Mask, Reading, Window
 from ...io import write_map
 from ...io.writing import checksum
@@ -27,7 +27,7 @@ HELD = 1 << 27
 
 @dataclass(frozen=True)
 class Drawn:
-    """What became of a read."""
+    """What was drawn of a reading."""
 
     checksum: str
     marked: int
@@ -38,7 +38,7 @@ class Drawn:
 
 def draw(read: Reading, folder: Path, layout: Layout, overlap: Overlap, ranked: bool) -> Drawn:
     """Write the masks of a read."""
-    with about(f"{read.source}: case {read.case}, rater {read.rater}" if read.source else f"case {read.case}"):
+    with error_context(f"{read.source}: case {read.case}, rater {read.rater}" if read.source else f"case {read.case}"):
         return _draw_masks(read, folder, layout, overlap, ranked)
 
 

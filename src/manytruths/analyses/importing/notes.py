@@ -20,7 +20,7 @@ def notes_of(
     """What to know of an import; ``elsewhere`` where images stay where they are."""
     lost = sum(mask.lost for mask in drawn)
     if lost:
-        yield f"{lost} marks hold no pixel's centre, or lie outside of the image, and mark nothing"
+        yield f"{lost} marks hold no pixel's centre or lie outside the image, and mark nothing"
     blank = [
         f"{read.rater} in {read.case}" for read in readings.reads if read.status == "empty" and read.tool not in SAYING
     ]
@@ -35,10 +35,13 @@ def notes_of(
         )
     edits = [f"{read.rater} in {read.case}" for read in reads if read.based_on]
     if edits:
-        yield f"edits of another's read are left out of agreement and consensus: {few(edits, 3)} (--edited keep, later)"
+        yield (
+            "readings edited from another rater's are excluded from agreement and consensus: "
+            f"{few(edits, 3)} (--edited keep, later)"
+        )
     models = list(models_of(readings))
     if models:
-        yield f"models that reads started from are no raters: {few(models, 3)} ([exclude] in study.toml)"
+        yield f"models that readings started from are not raters: {few(models, 3)} ([exclude] in study.toml)"
     yield from _read_by_one(readings)
     there = sum(not why for why in pictures.values())
     if not elsewhere and not pictures:
@@ -63,7 +66,7 @@ def _read_by_one(readings: ReadingSet) -> Iterator[str]:
 
 
 def models_of(readings: ReadingSet) -> dict[str, list[str]]:
-    """By name, the cases in which somebody's read started from a model's."""
+    """The models that readings started from, with their cases."""
     parents = {(read.case, read.based_on) for read in readings.reads if read.based_on}
     by: dict[str, list[str]] = {}
     for read in readings.reads:

@@ -16,11 +16,9 @@ RATERS = range(2, 11)
 def kappa_topic(settings: PlanSettings) -> Topic:
     """Number of cases for a wanted width, width for a given number of cases, or both."""
     if settings.kappa is None or settings.prevalence is None:
-        raise CallError(
-            "the width of kappa's interval depends on both: give --kappa and --prevalence, as you expect them"
-        )
+        raise CallError("the width of kappa's interval depends on both: give the expected --kappa and --prevalence")
     if settings.width is None and settings.n_cases is None:
-        raise CallError("give the --width of kappa's interval that you want, or the number of --n-cases that you have")
+        raise CallError("give the wanted --width of kappa's interval, or the number of cases (--n-cases)")
     kappa, prevalence = settings.kappa, settings.prevalence
     panels = sorted({*RATERS, *([settings.n_raters] if settings.n_raters else [])})
     needed = (
@@ -40,7 +38,7 @@ def kappa_topic(settings: PlanSettings) -> Topic:
         *([_needed_grid(settings, needed)] if needed else []),
         *([_width_grid(settings, widths)] if widths else []),
     ]
-    note = "the width is that of many cases, with chances of a mark that are Beta-distributed over the cases"
+    note = "the width holds for many cases, with a probability of a mark that is Beta-distributed over the cases"
     return Topic(
         NAME, tuple(map(sentence, _sentences(settings, needed, widths))), tuple(rows), tuple(grids), (note,),
         lambda: _charts(settings, needed, widths),

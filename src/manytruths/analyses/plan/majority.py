@@ -185,15 +185,24 @@ def _kind(settings: PlanSettings, model: Model) -> str:
 
 def _notes(settings: PlanSettings, model: Model) -> Iterator[str]:
     if model.words == "independent":
-        yield "errors are taken as independent; where some cases are hard for all raters it is less (--correlation)"
+        yield (
+            "errors are assumed to be independent; if some cases are difficult for all raters, the accuracy is "
+            "lower (--correlation)"
+        )
     elif model.correlation:
-        yield "correlated errors: each case has its own accuracy, Beta-distributed around the raters' (beta-binomial)"
+        yield (
+            "correlated errors: each case has its own accuracy, Beta-distributed around that of the raters "
+            "(beta-binomial)"
+        )
     else:
-        yield f"raters who differ, in cases that differ: logit accuracy spreads by {model.spread:.2f} over the cases"
+        yield (
+            f"raters and cases differ: the logit of accuracy has a standard deviation of {model.spread:.2f} "
+            "over the cases"
+        )
     if model.differ:
-        yield "numbers for other panels are for raters drawn at random from such as these"
+        yield "numbers for other panels are for raters drawn at random from these"
     if settings.n_labels > 2:
-        yield "wrong votes fall evenly on the other labels; labels that tie share"
+        yield "wrong votes are distributed evenly over the other labels; tied labels share the win"
 
 
 def _charts(settings: PlanSettings, model: Model, needed: RatersNeeded | None) -> dict[str, str]:

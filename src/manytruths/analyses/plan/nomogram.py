@@ -68,7 +68,7 @@ def _back(settings: PlanSettings, raters: int, forth: Nomogram | None) -> Nomogr
 
 def _sentences(result: Nomogram, settings: PlanSettings) -> Iterator[str]:
     if reason(result.rater_accuracy):
-        yield f"an agreement of {result.agreement:g} has no such raters: {reason(result.rater_accuracy)}."
+        yield f"an agreement of {result.agreement:g} is not possible for such raters: {reason(result.rater_accuracy)}."
         return
     yield (
         f"raters who agree in {result.agreement:.3f} of the cases are each right in {result.rater_accuracy:.3f} "
@@ -77,9 +77,11 @@ def _sentences(result: Nomogram, settings: PlanSettings) -> Iterator[str]:
     )
     if not reason(result.reported):
         yield (
-            f"an algorithm of accuracy {result.reported:g} on that truth is right in {result.product:.3f} as the paper "
-            f"has it, in {result.independent:.3f} where its errors are independent of the truth's, and in any event in "
-            f"{result.low:.3f} to {result.high:.3f}."
+            f"an algorithm of accuracy {result.reported:g} against that majority is right in "
+            f"{result.product:.3f} by the "
+            f"formula of the paper, in {result.independent:.3f} if its errors are independent of those of "
+            "the majority, "
+            f"and in {result.low:.3f} to {result.high:.3f} for any dependence."
         )
 
 
@@ -91,7 +93,8 @@ def _back_sentences(settings: PlanSettings, back: Nomogram | None, forth: Nomogr
             yield f"{settings.wanted_actual:g} is out of reach: {reason(back.majority_accuracy)}."
         else:
             yield (
-                f"for an algorithm of accuracy {back.reported:g} to be right in {settings.wanted_actual:g}, the truth "
+                f"for an algorithm of accuracy {back.reported:g} to be right in "
+                f"{settings.wanted_actual:g}, the majority "
                 f"must be right in {back.majority_accuracy:.3f}: {raters_of(back.n_raters)}, each right in "
                 f"{back.rater_accuracy:.3f}, who agree in {back.agreement:.3f} of the cases (ρ {back.rho:.3f})."
             )
@@ -99,7 +102,7 @@ def _back_sentences(settings: PlanSettings, back: Nomogram | None, forth: Nomogr
         result = reported_accuracy_for(settings.wanted_actual, forth.majority_accuracy)
         text = f"cannot be right in {settings.wanted_actual:g}: {reason(result)}"
         if not reason(result):
-            text = f"must show {result:.3f} on that truth to be right in {settings.wanted_actual:g}"
+            text = f"must reach {result:.3f} against that majority to be right in {settings.wanted_actual:g}"
         yield f"an algorithm {text}."
 
 
@@ -111,11 +114,14 @@ def _rows(topic: str, result: Nomogram) -> Iterator[Row]:
 
 
 def _notes(settings: PlanSettings) -> Iterator[str]:
-    yield "the nomogram is for two labels and independent raters of equal accuracy; shared errors make the truth worse"
+    yield (
+        "the nomogram is for two labels and independent raters of equal accuracy; shared errors lower the "
+        "majority's accuracy"
+    )
     if settings.n_raters is None:
-        yield f"the truth is the majority of {raters_of(DEFAULT)}; for others give --n-raters"
+        yield f"the majority is that of {raters_of(DEFAULT)}; for another number give --n-raters"
     if settings.reported_accuracy is not None:
-        yield "low and high of actual_accuracy are its bounds, whatever the errors' dependence"
+        yield "low and high of actual_accuracy are its bounds for any dependence of the errors"
 
 
 def _charts(result: Nomogram) -> dict[str, str]:

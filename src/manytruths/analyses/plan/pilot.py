@@ -16,7 +16,7 @@ from ..rows import Row
 from .topics import Grid, PlanSettings, Topic, plan_row, raters_of, sentence
 
 NAME = "pilot"
-OF_MASKS = "of masks, every pixel that any rater marked is a rating: agreement on empty background does not count"
+OF_MASKS = "in masks, every pixel that any rater marked is a rating; agreement on the background does not count"
 
 
 def pilot_topic(settings: PlanSettings, pilot: Ratings | Tallies) -> Topic:
@@ -49,7 +49,7 @@ def _sentences(plan: PilotPlan, settings: PlanSettings) -> Iterator[str]:
     what = "is right in" if plan.source == "reference" else "says what most raters would in"
     yield f"take {raters_of(best)}{sure}: {who} {what} {_within(panel.accuracy)} of the cases."
     if best + (2 if plan.n_labels == 2 else 1) > len(plan.panels):
-        yield f"no larger panel was computed, and one may be worth more: raise --max-raters, {len(plan.panels)} so far."
+        yield f"larger panels were not computed and may be better: raise --max-raters, now {len(plan.panels)}."
     if plan.additional_raters:
         more, have = number_word(plan.additional_raters), number_word(plan.n_raters)
         yield f"that is {more} more than the pilot's {have}, whose majority reaches {now.accuracy.value:.3f}."
@@ -108,13 +108,21 @@ def _rater_grid(raters: RaterAccuracy) -> Grid:
 
 def _notes(plan: PilotPlan) -> Iterator[str]:
     if plan.source == "panel":
-        yield "there is no reference: errors that most raters share cannot be seen, and right is what most would say"
-        yield f"cases differ: any two ratings of a case correlate by {_within(plan.correlation)}"
+        yield (
+            "there is no reference standard: errors that most raters share cannot be detected; right is what "
+            "most would say"
+        )
+        yield f"cases differ in difficulty: two ratings of a case have a correlation of {_within(plan.correlation)}"
     else:
-        yield f"cases differ: the correctness of any two raters correlates by {_within(plan.correlation)}"
+        yield (
+            "cases differ in difficulty: the correctness of two raters has a correlation of "
+            f"{_within(plan.correlation)}"
+        )
     if reason(plan.accuracy.low):
         yield f"no intervals: {reason(plan.accuracy.low)}"
-    yield "intervals are over cases; that other raters may be better or worse than the pilot's is not in them"
+    yield (
+        "intervals are over cases; they do not include that other raters may be better or worse than those of the pilot"
+    )
 
 
 def _charts(plan: PilotPlan, settings: PlanSettings) -> dict[str, str]:

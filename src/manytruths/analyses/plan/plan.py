@@ -26,7 +26,7 @@ from .pilot import pilot_topic
 from .topics import EXTRA, PlanSettings, Topic
 
 NOTHING = (
-    "nothing is asked; try --wanted 0.95 --rater-accuracy 0.85, or --pilot ratings.csv, or --agreement 0.8 --n-raters "
+    "nothing was asked; try --wanted 0.95 --rater-accuracy 0.85, or --pilot ratings.csv, or --agreement 0.8 --n-raters "
     "3 --reported-accuracy 0.9, or --kappa 0.6 --prevalence 0.3 --width 0.2"
 )
 
@@ -224,17 +224,17 @@ def _read_pilot(
     """The pilot's ratings, or the tallies of its masks and which of these were resampled."""
     unused = [f"--{name.replace('_', '-')}" for name, value in reading.items() if value is not None]
     if pilot is None and unused:
-        raise CallError(f"{unused[0]} says how to read a pilot; give --pilot ratings.csv beside it")
+        raise CallError(f"{unused[0]} is for reading a pilot; give --pilot ratings.csv too")
     if pilot is None:
         return None, NOTHING_MOVED
     if isinstance(pilot, Ratings):
         if unused:
-            raise CallError(f"{unused[0]} says how to read a table; these ratings are read already")
+            raise CallError(f"{unused[0]} is for reading a table of ratings, but pilot is a Ratings object")
         return pilot, NOTHING_MOVED
     if isinstance(pilot, Study) or names_masks(pilot):
         if unused:
             name = pilot if isinstance(pilot, str | Path) else "a study"
-            raise CallError(f"{unused[0]} says how to read a table; the pilot {name} is of masks")
+            raise CallError(f"{unused[0]} is for reading a table of ratings, but the pilot {name} has masks")
         study = pilot if isinstance(pilot, Study) else Study.open(pilot, foreground="any")
         return study.tally(region="union"), mark_resampled(study, ())
     options = RatingsOptions(
@@ -263,9 +263,9 @@ def compute_plan(
 def _topics(settings: PlanSettings, pilot: Ratings | Tallies | None) -> Iterator[Topic]:
     reported, actual = settings.reported_accuracy is not None, settings.wanted_actual is not None
     if settings.agreement is not None and settings.rho is not None:
-        raise CallError("--agreement and --rho each lead into the nomogram; give one of them")
+        raise CallError("--agreement and --rho are alternatives; give one of them")
     if settings.measured and settings.rater_accuracy:
-        raise CallError("the raters' accuracy follows from --agreement or --rho; give it or one of those")
+        raise CallError("the raters' accuracy follows from --agreement or --rho; give only one of the three")
     if settings.rater_accuracy:
         yield majority_topic(settings)
     entered = settings.measured or bool(settings.rater_accuracy and reported)
@@ -294,4 +294,4 @@ def _check_unused(settings: PlanSettings, topics: set[str]) -> None:
         del wants["n_raters"]
     for name, (useful, needs) in wants.items():
         if getattr(settings, name) and not useful & topics:
-            raise CallError(f"--{name.replace('_', '-')} needs {needs} beside it")
+            raise CallError(f"--{name.replace('_', '-')} needs {needs} too")

@@ -52,23 +52,23 @@ class PlanSettings:
         for value in self.rater_accuracy:
             check_share("rater_accuracy", value)
         if not 0 <= self.rater_std <= 0.5:
-            raise CallError(f"rater_std, a standard deviation of shares, is from 0 to 0.5; got {self.rater_std:g}")
+            raise CallError(f"rater_std must be from 0 to 0.5; got {self.rater_std:g}")
         largest = MAX_RATERS if self.n_labels == 2 else MAX_PLURALITY_PANEL
         if self.n_raters is not None and self.n_raters > largest:
             labels = "" if self.n_labels == 2 else f" for {self.n_labels} labels"
-            raise CallError(f"n_raters is at most {largest}{labels}; got {self.n_raters}")
+            raise CallError(f"n_raters must be at most {largest}{labels}; got {self.n_raters}")
         for name, least in (("n_raters", 1), ("n_labels", 2), ("n_cases", 1), ("seed", 0), ("resamples", 1)):
             value = getattr(self, name)
             if value is not None and value < least:
-                raise CallError(f"{name} is at least {least}; got {value}")
+                raise CallError(f"{name} must be at least {least}; got {value}")
         for name, largest in (("n_labels", MAX_LABELS), ("n_cases", MAX_CASES), ("resamples", MAX_RESAMPLES)):
             value = getattr(self, name)
             if value is not None and value > largest:
-                raise CallError(f"{name} is at most {largest:,}; got {value:,}")
+                raise CallError(f"{name} must be at most {largest:,}; got {value:,}")
         if len(self.rater_accuracy) > MAX_RATERS:
-            raise CallError(f"rater_accuracy is of at most {MAX_RATERS} raters; got {len(self.rater_accuracy):,}")
+            raise CallError(f"rater_accuracy must have at most {MAX_RATERS} numbers; got {len(self.rater_accuracy):,}")
         if not 3 <= self.max_raters <= 99:
-            raise CallError(f"max_raters, the largest panel to compute, is from 3 to 99; got {self.max_raters}")
+            raise CallError(f"max_raters must be from 3 to 99; got {self.max_raters}")
 
     @property
     def measured(self) -> bool:
@@ -80,7 +80,7 @@ def check_share(name: str, value: float | None) -> None:
     """Reject numbers that are not from 0 to 1."""
     if value is not None and not 0 <= value <= 1:
         hint = f"; for {value:g}% write {value / 100:g}" if 1 < value <= 100 else ""
-        raise CallError(f"{name} runs from 0 to 1; got {value:g}{hint}")
+        raise CallError(f"{name} must be from 0 to 1; got {value:g}{hint}")
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ def charts(ranking: Ranking) -> dict[str, str]:
     if len(ranking.boards) == 1:
         board = ranking.boards[0]
         return drawn | _pair(ranking, "overall", board.title, board.truth, board.metric)
-    drawn |= _pair(ranking, "overall", "All metrics and truths", "", "")
+    drawn |= _pair(ranking, "overall", "All metrics and reference standards", "", "")
     truths = tuple(t for t in ranking.truths)
     if len(truths) > 1:
         drawn["truths"] = _truths(ranking, truths)
@@ -62,4 +62,4 @@ def _stability(ranking: Ranking) -> str:
 def _truths(ranking: Ranking, truths: tuple[str, ...]) -> str:
     order = best_first(ranking.overall.ranks, ranking.algorithms)
     table = np.stack([ranking.find(truth).places[order] for truth in truths], axis=1)
-    return rank_table(table, [ranking.algorithms[i] for i in order], truths, "Rank under each truth")
+    return rank_table(table, [ranking.algorithms[i] for i in order], truths, "Rank under each reference standard")

@@ -57,7 +57,7 @@ def _order(result: RankResult) -> Any:
 
 def _scheme(ranking: Ranking) -> str:
     ways = {"mean": ranking.aggregate, "rank": "mean rank in the cases", "test": "significant wins"}
-    return ways[ranking.scheme] + (", mean of ranks over metrics and truths" if len(ranking.boards) > 1 else "")
+    return ways[ranking.scheme] + (", mean of ranks over metrics and references" if len(ranking.boards) > 1 else "")
 
 
 def _columns(ranking: Ranking) -> dict[str, list[str]]:
@@ -79,7 +79,7 @@ def _truths(ranking: Ranking) -> Any:
     places = {truth: ranking.find(truth).places for truth in ranking.truths}
     order = best_first(ranking.overall.ranks, ranking.algorithms)
     rows = [[ranking.algorithms[i], *(str(ranks[i]) for ranks in places.values())] for i in order]
-    return grid("Rank under each truth", ["", *places], rows)
+    return grid("Rank under each reference standard", ["", *places], rows)
 
 
 def _distinct(ranking: Ranking) -> Any:
@@ -88,4 +88,4 @@ def _distinct(ranking: Ranking) -> Any:
         return None
     rows = [[entry.ranking, str(len(entry.truths)), ", ".join(entry.truths)] for entry in rankings[:MOST_RANKINGS]]
     count = counted(len(rankings), "distinct ranking")
-    return grid(f"{count} under {counted(len(ranking.truths), 'truth')}", ["", "truths", ""], rows)
+    return grid(f"{count} under {counted(len(ranking.truths), 'reference standard')}", ["", "references", ""], rows)

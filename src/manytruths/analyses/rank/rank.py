@@ -91,7 +91,7 @@ class RankResult(Result):
         """What was ranked, in one line."""
         ranking = self.ranking
         sizes = [(len(ranking.algorithms), "algorithm"), (ranking.cases, "case"), (ranking.subjects, "subject")]
-        sizes += [(len(ranking.metrics), "metric"), (len(ranking.truths), "truth")]
+        sizes += [(len(ranking.metrics), "metric"), (len(ranking.truths), "reference standard")]
         return ", ".join(counted(*size) for size in sizes)
 
     def summary(self) -> dict[str, Any]:
@@ -299,8 +299,8 @@ def _notes(ranking: Ranking, missing: Missing) -> Iterator[str]:
     yield from ranking.notes
     if len(ranking.boards) > 1:
         yield (
-            "overall: the mean of ranks over the truths of each metric, then over metrics; two are told apart only if "
-            "one is significantly better under every metric and truth"
+            "overall: the mean of ranks over the references of each metric, then over metrics; two are separated "
+            "only if one is significantly better under every metric and reference standard"
         )
     yield from _gaps(ranking, missing)
     if ranking.overall.refusal:
@@ -340,7 +340,7 @@ def _without_truth(ranking: Ranking) -> Iterator[str]:
     if not ranking.without_truth:
         return
     if not changed:
-        yield "leaving out any one truth does not change the overall ranking"
+        yield "leaving out any one reference standard does not change the overall ranking"
         return
     heads = [without for without in changed if without.first_changed]
     names = join_names([without.truth for without in changed])

@@ -44,6 +44,17 @@ LESIONS = "lesions"
 """In the column ``region``: rows that count lesions, not pixels."""
 
 NOBODY = "rater_not_comparable"
+MASK_STATISTICS = {
+    "sigma": "σ, genuine agreement",
+    "rho": "ρ, genuine and right",
+    "percent_agreement": "percent agreement",
+    "positive_agreement": "positive agreement",
+    "fleiss_kappa": "Fleiss' kappa",
+    "krippendorff_alpha": "Krippendorff's alpha",
+    "gwet_ac1": "Gwet's AC1",
+    "dice": "Dice of those who found it",
+    "lesions": "lesions",
+}
 
 
 @dataclass(frozen=True)
@@ -145,7 +156,7 @@ class MaskReliability(Result):
         """Print pixels, lesions, raters and notes."""
         console = console_or_stdout(console)
         console.print(f"[bold]{self.describe()}[/bold]\n")
-        title = f"Item by item (region: {region_of(self.tallies)}), with intervals over subjects"
+        title = f"Pixel by pixel (region: {region_of(self.tallies)}), with intervals over subjects"
         console.print(_means_grid(title, self.masks))
         console.print(_means_grid("Lesion by lesion: found or missed", self.detection))
         console.print(_raters_grid(self))
@@ -330,37 +341,26 @@ def lesion_table(lesions: LesionRatings, tallies: Tallies) -> Table:
 def _notes(tallies: Tallies, lesions: LesionRatings, given: Assumptions) -> Iterator[str]:
     if region_of(tallies) == "whole":
         yield (
-            "items that nobody marked count as agreement: on the whole image σ, ρ and the raters' accuracies are close "
-            "to 1; a region (union) says more"
+            "pixels that nobody marked count as agreement: on the whole image σ, ρ and the raters' "
+            "accuracies are close "
+            "to 1; use --region union"
         )
     if given.confidence is None:
-        yield "nobody gave a confidence: σ is percent agreement, and ρ what of it is right"
+        yield "without confidences σ equals percent agreement, and ρ is the part of it that is right"
     elif isinstance(given.chance, Mapping):
-        yield "the shares of --chance are of the items' labels; who guesses about a lesion finds or misses it equally"
+        yield "the shares of --chance are those of pixels; for lesions, found and missed are equally likely by chance"
     if not isinstance(given.accuracy, Mapping):
-        yield "the interval of ρ's mean over subjects takes accuracies as they are; that of all together does not"
+        yield "the interval of the mean ρ over subjects treats accuracies as known; that of the pooled ρ does not"
     if len(lesions):
         yield FLOOR
     if lesions.bridged:
         yield (
-            f"{lesions.bridged} of {len(lesions)} lesions are bridged: one rater drew in one blob what another drew in "
-            "several; they count as one lesion, found by everybody who drew a part of it"
+            f"{lesions.bridged} of {len(lesions)} lesions are bridged: one rater drew a single piece where "
+            "another drew "
+            "several; each counts as one lesion, found by every rater who drew a part of it"
         )
     if lesions.specks:
-        yield f"{lesions.specks} components were too small to be lesions, and were left out"
-
-
-MASK_STATISTICS = {
-    "sigma": "σ, genuine agreement",
-    "rho": "ρ, genuine and right",
-    "percent_agreement": "percent agreement",
-    "positive_agreement": "positive agreement",
-    "fleiss_kappa": "Fleiss' kappa",
-    "krippendorff_alpha": "Krippendorff's alpha",
-    "gwet_ac1": "Gwet's AC1",
-    "dice": "Dice of those who found it",
-    "lesions": "lesions",
-}
+        yield f"{lesions.specks} components were too small to count as lesions"
 
 
 def _means_grid(title: str, table: Table) -> Any:
@@ -391,5 +391,5 @@ def _raters_grid(result: MaskReliability) -> Any:
         ]
         for rater in result.lesions.ratings.raters
     ]
-    header = ["", "accuracy, items", "lesions found", "of what most others found", "found alone"]
+    header = ["", "accuracy, pixels", "lesions found", "of those that most others found", "found alone"]
     return grid("Raters, against the majority of the others, all cases together", header, rows)

@@ -35,6 +35,7 @@ STATISTICS = {
 LONGEST = 18
 """Longest name of a rater that is printed in full."""
 SHORT = {"reference": "reference", "majority": "others", "given": "given", "rasch": "Rasch"}
+MAX_NAMES = 6
 
 
 def print_reliability(result: Reliability, console: Console) -> None:
@@ -117,7 +118,7 @@ def _raters_grid(result: Reliability) -> Any:
     return grid("Raters", ["", "ratings", "confidence", *accuracies, "sigma", *rasch, *last], rows)
 
 
-MAX_NAMES = 6
+# -- notes -----------------------------------------------------------------------------------------
 
 
 def list_notes(result: Reliability) -> Iterator[str]:
@@ -125,8 +126,8 @@ def list_notes(result: Reliability) -> Iterator[str]:
     ratings, headline = result.ratings, result.headline
     if len(ratings.labels) == 1:
         yield (
-            f"every rating is {ratings.labels[0]!r}, so that chance agreement looks certain; name the labels that "
-            "could have been given: --labels"
+            f"every rating is {ratings.labels[0]!r}, so chance agreement is complete; list all possible labels with "
+            "--labels"
         )
     alpha = headline["krippendorff_alpha"]
     if not reason(alpha.low):
@@ -135,18 +136,18 @@ def list_notes(result: Reliability) -> Iterator[str]:
     if reason(headline["sigma"].low):
         yield f"no intervals: {reason(headline['sigma'].low)}"
     elif any(source.rasch is not None for source in result.sources):
-        yield "the interval of rho by a Rasch model takes its abilities and difficulties as they are"
+        yield "the interval of rho by a Rasch model treats its abilities and difficulties as known"
     yield from _warnings(result)
     yield from _source_notes(result)
     alone = int((ratings.rated < 2).sum())
     if alone:
-        yield f"{counted(alone, 'case')} rated by fewer than two raters, left out"
+        yield f"{counted(alone, 'case')} with fewer than two raters left out"
 
 
 def _warnings(result: Reliability) -> Iterator[str]:
     odd = conspicuous_raters(result.ratings)
     if odd["one_label"] and len(result.ratings.labels) > 1:
-        yield f"warning: one label only from {_first_names(odd['one_label'])}"
+        yield f"warning: only one label from {_first_names(odd['one_label'])}"
     if odd["never_agrees"]:
         yield f"warning: never agrees with anybody: {_first_names(odd['never_agrees'])}"
 
@@ -157,18 +158,20 @@ def _first_names(raters: tuple[str, ...]) -> str:
 
 def _source_notes(result: Reliability) -> Iterator[str]:
     if len(result.ratings.raters) == 2:
-        yield "with two raters the majority of the others is the other one: an accuracy by it is their agreement"
+        yield (
+            "with two raters, the majority of the others is the other rater, so accuracy by majority is their agreement"
+        )
     for source in result.sources:
         if source.rho is None:
             yield f"no rho by {source.title}: {undefined_like(source.value).detail or reason(source.value)}"
             continue
         if source.rho.undefined:
             pairs = counted(source.rho.undefined, "pair")
-            why = "one who is always right agrees with one who never is"
-            yield f"by {source.title}: {pairs} of ratings left out, as {why}"
+            why = "a rater who is always right agrees with one who never is"
+            yield f"by {source.title}: {pairs} of ratings left out, because {why}"
         unknown = [r for r, a in zip(result.ratings.raters, source.accuracy.tolist(), strict=True) if np.isnan(a)]
         if unknown:
-            yield f"by {source.title}: no accuracy of {_first_names(tuple(unknown))}, who takes no part in that rho"
+            yield f"by {source.title}: no accuracy of {_first_names(tuple(unknown))}, left out of that rho"
         if source.rasch is not None:
             yield from (f"Rasch model: {note}" for note in source.rasch.notes)
 
@@ -201,6 +204,9 @@ def _votes_needed(won: Majorities) -> str:
             return f"impossible with {m} votes"
         return f"all {m} votes" if enough[0] == m else f"{enough[0]} of {m} votes or more, p < {won.alpha:g}"
     return f"p < {won.alpha:g}"
+
+
+# -- charts ----------------------------------------------------------------------------------------
 
 
 def charts(result: Reliability) -> dict[str, str]:

@@ -41,6 +41,10 @@ ONE_RATER = "fewer_than_two_raters"
 NEVER_MET = "no_case_rated_by_both"
 NOT_GIVEN = "label_not_given_where_another_rated"
 BEYOND_CHANCE = ("percent_agreement", "krippendorff_alpha", "fleiss_kappa", "gwet_ac1")
+NORMAL = 1.959963984540054
+"""Standard errors on each side of a 95% interval."""
+MAX_LEVELS = 12
+"""With more distinct values, confidence is grouped into ten bins."""
 
 
 def reliability_table(result: Reliability) -> Table:
@@ -168,8 +172,7 @@ def majorities_table(result: Reliability) -> Table:
     return table
 
 
-NORMAL = 1.959963984540054
-"""Standard errors on each side of a 95% interval."""
+# -- raters ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -272,8 +275,7 @@ def _count_labels(ratings: Ratings) -> Values:
     return np.array([len(np.unique(column[column != MISSING])) for column in ratings.codes.T], np.float64)
 
 
-MAX_LEVELS = 12
-"""With more distinct values, confidence is grouped into ten bins."""
+# -- confidence ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)

@@ -240,7 +240,9 @@ def reliability(
     if isinstance(data, Study) or (not isinstance(data, Ratings) and names_masks(data)):
         check_options_of_masks({**reading, "partial": partial, "positive": positive}, data)
         if isinstance(confidence, str | Path):
-            raise CallError(f"confidence of masks is one number for each rater, or for all; got {confidence}")
+            raise CallError(
+                f"for masks, confidence must be one number for all raters, or one for each; got {confidence}"
+            )
         settings = Settings(seed=seed, resamples=resamples, level=level, jobs=jobs)
         assumptions = Assumptions(confidence, chance, accuracy or "majority")
         rule = LesionRule(min_size=1 if lesion_min_size is None else lesion_min_size, overlap=lesion_overlap)
@@ -291,10 +293,10 @@ def _read_ratings(
 ) -> tuple[Ratings, tuple[str, ...]]:
     """The ratings, and notes of how they were read."""
     if isinstance(data, Ratings):
-        _check_unused({**reading, "confidence": confidence}, "files; these ratings are read already")
+        _check_unused({**reading, "confidence": confidence}, "files, but data is a Ratings object")
         return data, ()
     if confidence is not None and not isinstance(confidence, str | Path):
-        raise CallError(f"confidence of a table of ratings is a second table; got {confidence!r}")
+        raise CallError(f"for a table of ratings, confidence must be the path of a second table; got {confidence!r}")
     options = RatingsOptions(
         reading["columns"] or {}, reading["kind"] or "nominal", reading["labels"], reading["confidence_levels"],
         reading["confidence_rule"] or "share", confidence, reading["reference_column"], reading["reference_rater"],
@@ -326,13 +328,13 @@ def compute_reliability(
 
 def _check_ratings(ratings: Ratings, settings: ReliabilitySettings) -> None:
     if ratings.weights is not None:
-        raise CallError("these are ratings of patterns, not of cases; σ and ρ of masks come from their tables")
+        raise CallError("these ratings are patterns of masks, not cases; give the study of masks instead")
     if len(ratings.raters) < 2:
-        raise InputError(f"agreement is between two raters or more; there is {', '.join(ratings.raters) or 'nobody'}")
+        raise InputError(f"agreement needs at least two raters; there is {', '.join(ratings.raters) or 'none'}")
     if not (ratings.rated > 1).any():
-        raise InputError(f"{REASONS[ALONE]}, so that nothing can be compared; let some cases be rated twice")
+        raise InputError(f"{REASONS[ALONE]}, so nothing can be compared; let some cases be rated twice")
     if settings.positive is not None and settings.positive not in ratings.labels:
-        raise CallError(f"--positive {settings.positive!r} is no label; there are {', '.join(ratings.labels)}")
+        raise CallError(f"--positive {settings.positive!r} is not a label; labels are {', '.join(ratings.labels)}")
 
 
 def _headline(

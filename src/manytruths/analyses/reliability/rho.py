@@ -33,7 +33,7 @@ from ...ratings.concordance import (
     rho,
 )
 from ...ratings.rasch import Rasch, rasch
-from ...ratings.ratings import MISSING, Ratings, Values
+from ...ratings.ratings import MISSING, Ratings, Values, divide_or_nan
 from ..summaries import Settings
 
 TITLES = {
@@ -129,7 +129,7 @@ class _RhoParts:
         self._order, self._starts = _group_by_subject(ratings.subjects)
         self.judged = self._by_subject(judged.astype(np.float64))
         self.right = self._by_subject((judged & (ratings.codes == expected)).astype(np.float64))
-        self._accuracy = _divide(self.right.sum(axis=0), self.judged.sum(axis=0))
+        self._accuracy = divide_or_nan(self.right.sum(axis=0), self.judged.sum(axis=0))
         self._genuine = np.where(np.isnan(self._accuracy), np.nan, genuine)
         self._met = np.zeros(len(ratings), np.int64)
         for _, valid in self._pairs():
@@ -149,7 +149,7 @@ class _RhoParts:
 
     def rho(self, total: Total) -> Values:
         """ρ of every resample; nan if it has no case."""
-        accuracy = _divide(total(self.right), total(self.judged))
+        accuracy = divide_or_nan(total(self.right), total(self.judged))
         accuracy = np.where(np.isnan(accuracy), self._accuracy, accuracy)
         cases = total(self.cases)[:, 0]
         out = np.zeros(len(cases))
@@ -158,7 +158,7 @@ class _RhoParts:
             chance = both_correct_probability(accuracy[:, i, None], accuracy[:, i + 1 :], self._labels)
             whole = np.nan_to_num(both_correct_probability(self._accuracy[i], self._accuracy[i + 1 :], self._labels))
             out += (total(self._by_subject(part)) * np.where(np.isnan(chance), whole, chance)).sum(axis=1)
-        return _divide(out, cases)
+        return divide_or_nan(out, cases)
 
 
 def _group_by_subject(subjects: tuple[str, ...]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -167,7 +167,3 @@ def _group_by_subject(subjects: tuple[str, ...]) -> tuple[NDArray[np.intp], NDAr
     owner = np.array([place[subject] for subject in subjects])
     order = np.argsort(owner, kind="stable")
     return order, np.searchsorted(owner[order], np.arange(len(place)))
-
-
-def _divide(part: Values, whole: Values) -> Values:
-    return np.asarray(np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0))

@@ -155,14 +155,14 @@ def _numbers(dataset: Any, name: str, width: int) -> tuple[float, ...]:
         return ()
     numbers = tuple(float(number) for number in value)
     if len(numbers) != width or not all(abs(number) < 1e9 for number in numbers):
-        raise FormatError(f"its {name} is {list(numbers)}, wanted are {width} finite numbers; export it again")
+        raise FormatError(f"its {name} is {list(numbers)}, expected {width} finite numbers; export it again")
     return numbers
 
 
 def _spacing(measures: Any) -> tuple[float, ...]:
     spacing = _numbers(measures, "PixelSpacing", 2) or _numbers(measures, "ImagerPixelSpacing", 2)
     if spacing and min(spacing) <= 0:
-        raise FormatError(f"its PixelSpacing is {list(spacing)}, wanted are two positive numbers; export it again")
+        raise FormatError(f"its PixelSpacing is {list(spacing)}, expected two positive numbers; export it again")
     return spacing
 
 
@@ -174,7 +174,7 @@ def _number(dataset: Any, name: str) -> float:
 def whole_number(value: Any, name: str) -> int:
     """A count, as a file has it."""
     if not isinstance(value, int | np.integer) and not (isinstance(value, str) and value.strip().isdigit()):
-        raise FormatError(f"its {name} is {value!r}, wanted is a whole number; export it again")
+        raise FormatError(f"its {name} is {value!r}, expected a whole number; export it again")
     return int(value)
 
 
@@ -253,7 +253,9 @@ def _directions(planes: Planes) -> tuple[Numbers, Numbers]:
     across, down = planes.orientations[0].reshape(2, 3)
     lengths = np.linalg.norm([across, down], axis=1)
     if not np.allclose(lengths, 1, atol=1e-3) or abs(across @ down) > 1e-3:
-        raise GridError(f"its ImageOrientationPatient is {planes.orientations[0].tolist()}, which is no orientation")
+        raise GridError(
+            f"its ImageOrientationPatient is {planes.orientations[0].tolist()}, which is not an orientation"
+        )
     across = across / lengths[0]
     down = down - (down @ across) * across
     down /= np.linalg.norm(down)

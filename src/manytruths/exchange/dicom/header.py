@@ -13,7 +13,7 @@ from typing import IO, Any, NoReturn
 
 from ...core.errors import FormatError, ManytruthsError
 from ...io.files import import_extra, quiet
-from ..documents import PIECE, about
+from ..documents import PIECE, error_context
 
 LARGEST_HEADER = 1 << 24
 """Bytes of a header that are looked at, without its frames."""
@@ -38,7 +38,7 @@ _UNDEFINED = 0xFFFFFFFF
 @contextmanager
 def dicom_errors(where: object) -> Iterator[None]:
     """Whatever pydicom raises on bad bytes is one of our errors, and says where; its warnings are dropped."""
-    with about(where), quiet:
+    with error_context(where), quiet:
         try:
             yield
         except (ManytruthsError, MemoryError, RecursionError):
@@ -52,7 +52,7 @@ def dicom_errors(where: object) -> Iterator[None]:
 
 def is_dicom(path: Path) -> bool:
     """Whether it starts as DICOM files do."""
-    with about(path), open(path, "rb") as stream:
+    with error_context(path), open(path, "rb") as stream:
         return stream.read(_PREAMBLE)[128:] == b"DICM"
 
 
@@ -72,7 +72,7 @@ class PixelData:
 
 
 class BoundedFile:
-    """A file that gives out no more than it has, and no more than an honest header needs."""
+    """A file that never returns more bytes than it holds, nor more than a valid header needs."""
 
     def __init__(self, stream: IO[bytes], most: int = LARGEST_HEADER, items: int = MOST_ITEMS) -> None:
         self.stream, self.left, self.items, self.refused = stream, most, items, ""
@@ -85,11 +85,11 @@ class BoundedFile:
         wanted = room if size is None or size < 0 else min(size, room)
         self.left -= wanted
         if self.left < 0:
-            self.refuse("its header is longer than any honest one; export it again")
+            self.refuse("its header is too long; export it again")
         data = self.stream.read(wanted)
         self.items -= data.count(_ITEM)
         if self.items < 0:
-            self.refuse("its header holds more items than any honest one; export it again")
+            self.refuse("its header holds too many items; export it again")
         return data
 
     def refuse(self, why: str) -> NoReturn:
@@ -106,7 +106,7 @@ class BoundedFile:
 
 @contextmanager
 def open_dataset(path: Path) -> Iterator[tuple[IO[bytes], str]]:
-    """The file at the start of its data, and its transfer syntax; a deflated one is inflated, if it is honest."""
+    """The file at the start of its data, and its transfer syntax; a deflated file is inflated within bounds."""
     with open(path, "rb") as stream:
         syntax = _read_syntax(stream)
         if syntax == BIG_ENDIAN:

@@ -68,13 +68,13 @@ class Pixels:
                 there = self.data.available if length is None else min(length, self.data.available)
                 raise FormatError(
                     f"holds {there} bytes of pixels where {self.frames} frames of {self.columns} × {self.rows} take "
-                    f"{wanted}: cut short, or its header lies; copy or export it again"
+                    f"{wanted}: it is cut short, or its header is wrong; copy or export it again"
                 )
         elif syntax not in (RUN_LENGTHS, DEFLATED_FRAMES, JPEG_LS, JPEG_2000) or (
             self.bits == 1 and syntax != DEFLATED_FRAMES
         ):
             raise FormatError(
-                f"its frames are packed in a way that is not known here ({syntax}); save it as explicit little endian"
+                f"its frames are compressed by an unsupported method ({syntax}); save it as explicit little endian"
             )
         elif length is not None:
             raise FormatError("its frames are packed, but not one by one; export it again")
@@ -133,7 +133,7 @@ class Pixels:
             raise FormatError(f"a frame is {columns} × {rows} pixels, not {self.columns} × {self.rows}")
         wanted = self._options()["samples_per_pixel"]
         if colours != wanted:
-            raise FormatError(f"a frame has {colours} colours, wanted is {wanted}; export it again")
+            raise FormatError(f"a frame has {colours} colours, expected {wanted}; export it again")
         encaps = import_extra("pydicom.encaps", "dicom", self.data.path)
         return self._decode_by_pydicom(encaps.encapsulate([data], has_bot=False), syntax)
 
@@ -167,7 +167,7 @@ def decode_rle(data: bytes, wanted: int, planes: int) -> bytes:
     """DICOM's run lengths: one plane for each byte of a pixel, the highest first; never more than is wanted."""
     count, *starts = struct.unpack("<16I", data[:64])
     if count != planes:
-        raise FormatError(f"a frame is packed in {count} parts, wanted are {planes}; export it again")
+        raise FormatError(f"a frame is packed in {count} parts, expected {planes}; export it again")
     pixels = np.zeros((wanted // planes, planes), np.uint8)
     ends = [*starts[1:planes], len(data)]
     for plane, (start, end) in enumerate(zip(starts[:planes], ends, strict=True)):
@@ -199,7 +199,7 @@ def _size_in_stream(data: bytes, syntax: str) -> tuple[int, int, int]:
 
 def _jpeg_2000(data: bytes) -> tuple[int, int, int]:
     if data[:4] != b"\xff\x4f\xff\x51":
-        raise FormatError("a frame is no JPEG 2000; export it again")
+        raise FormatError("a frame is not JPEG 2000; export it again")
     right, bottom, left, top = struct.unpack(">4I", data[8:24])
     return bottom - top, right - left, struct.unpack(">H", data[40:42])[0]
 
@@ -212,7 +212,7 @@ def _jpeg(data: bytes, starts: tuple[int, ...], name: str) -> tuple[int, int, in
             rows, columns, colours = struct.unpack(">HHB", data[here + 5 : here + 10])
             return rows, columns, colours
         here += 2 + length
-    raise FormatError(f"a frame is no {name}; export it again")
+    raise FormatError(f"a frame is not {name}; export it again")
 
 
 @dataclass(frozen=True, eq=False)
@@ -363,7 +363,7 @@ def read_image_pixels(path: Path) -> ImagePixels:
     header = read_header(path, _TAGS, (_SCALE,), _frame_scale)
     dataset, data = header.dataset, header.pixels
     if data is None:
-        raise FormatError("has no pixels, or other ones than whole numbers")
+        raise FormatError("has no pixels, or pixels that are not whole numbers")
     rows, columns, bits = (whole_number(dataset.get(name), name) for name in ("Rows", "Columns", "BitsAllocated"))
     frames, stored = (int(dataset.get(name) or n) for name, n in (("NumberOfFrames", 1), ("BitsStored", bits)))
     if frames != max(1, len(header.frames)):

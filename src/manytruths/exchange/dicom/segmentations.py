@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ...core.errors import FormatError, GridError
 from ...shape.grid import Grid
 from ..readings import ImportOptions, Mark, Reading, Status
-from ..sources import Source, sources
+from ..sources import Source, find_sources
 from .geometry import (
     GEOMETRY_TAGS,
     GROUPS,
@@ -64,6 +64,9 @@ SEGMENT_TAGS = (
     "DimensionOrganizationType",
 )
 _RANK = re.compile(r"rank (\d{1,6})")
+TOOL = "DICOM SEG"
+_MINE = ("SOPClassUID", "SOPInstanceUID", "SeriesInstanceUID", "SeriesNumber", "SeriesDescription")
+_DIRECTORY = "1.2.840.10008.1.3.10"
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,7 @@ def parse_segmentation(source: Source, header: Header) -> Segmentation:
     """A file by its header, once it is sure that all that it names is there."""
     dataset = header.dataset
     if str(dataset.get("DimensionOrganizationType", "")).startswith("TILED"):
-        raise FormatError("is of tiles of a slide, which has no stack; export it as an image")
+        raise FormatError("holds tiles of a slide, not a stack of slices; export it as an image")
     planes = planes_of(dataset, header.frames)
     shared = frame_of(first_item(dataset, "SharedFunctionalGroupsSequence"))
     frames = _frames(dataset, header.frames)
@@ -160,7 +163,11 @@ def _segments_of_frames(frames: Sequence[Frame], shared: Frame, segments: tuple[
     numbers = [shared.segment if frame.segment is None else frame.segment for frame in frames]
     for k, number in enumerate(numbers):
         if number not in known:
-            what = "does not say of which segment it is" if number is None else f"is of segment {number}, which is none"
+            what = (
+                "does not say of which segment it is"
+                if number is None
+                else f"is of segment {number}, which is not described"
+            )
             raise FormatError(f"frame {k + 1} {what}; export it again")
     return np.array(numbers, np.int64)
 
@@ -171,7 +178,7 @@ def _pixels(dataset: Any, data: PixelData | None, frames: int) -> Pixels:
     bits = whole_number(dataset.get("BitsAllocated"), "BitsAllocated")
     colours = whole_number(dataset.get("SamplesPerPixel", 1), "SamplesPerPixel")
     if bits not in (1, 8, 16) or colours != 1:
-        raise FormatError(f"has {colours} × {bits} bits a pixel, wanted are 1, 8 or 16; export it again")
+        raise FormatError(f"has {colours} × {bits} bits a pixel, expected 1, 8 or 16; export it again")
     rows, columns = (whole_number(dataset.get(name), name) for name in ("Rows", "Columns"))
     pixels = Pixels(data, rows, columns, frames, bits)
     pixels.check()
@@ -234,16 +241,24 @@ def _start_time(dataset: Any) -> str:
     return f"{day}T{time[:2]}:{time[2:4]}:{time[4:6]}" if re.match(r"\d{6}", time) else day
 
 
-TOOL = "DICOM SEG"
-_MINE = ("SOPClassUID", "SOPInstanceUID", "SeriesInstanceUID", "SeriesNumber", "SeriesDescription")
-_DIRECTORY = "1.2.840.10008.1.3.10"
+def read_dicom_seg(paths: Sequence[Path | str] | Path | str, options: ImportOptions | None = None) -> list[Reading]:
+    """Read DICOM segmentations: one reading for every segmentation among the files.
 
+    The rater is, in this order, the one of the path (``RATER=PATH``, ``{rater}``), the content's creator, the first
+    operator, the description of the series, or the name of the file. Files of the series that was marked may be among
+    the paths.
 
-def read_dicom_seg(paths: Sequence[Path | str] | Path | str, choices: ImportOptions | None = None) -> list[Reading]:
-    """One read for each segmentation among the files.
+    Parameters
+    ----------
+    paths : sequence of str or Path
+        DICOM files, folders of them, ``RATER=PATH``, or templates such as ``segs/{rater}/{case}.dcm``.
+    options : ImportOptions, optional
+        What the files leave open.
 
-    The rater is, in this order, as the path says (``NAME=path``, ``{rater}``), the content's creator, the first
-    operator, the description of the series, or the file's name.
+    Returns
+    -------
+    list of Reading
+        One for every segmentation.
     """
     given = [paths] if isinstance(paths, Path | str) else list(paths)
     segmentations, series = sort_files(given)
@@ -260,11 +275,11 @@ def sort_files(given: Sequence[Path | str]) -> tuple[list[Segmentation], dict[st
     folders = {path for path in map(_folder, map(str, given)) if path}
     segmentations: list[Segmentation] = []
     series: dict[str, Series] = {}
-    for source in sources(given, ("",)):
+    for source in find_sources(given, ("",)):
         if is_dicom(source.path):
             _sort_file(source, segmentations, series)
         elif not folders.intersection(source.path.parents):
-            raise FormatError(f"{source.path}: is no DICOM file; export it again, or name the folder that it is in")
+            raise FormatError(f"{source.path}: is not a DICOM file; export it again, or name the folder that it is in")
     return segmentations, series
 
 

@@ -22,7 +22,7 @@ from ...io import atomic
 from ...io.files import import_extra, quiet
 from ...shape.alignment import align, obstacle
 from ...shape.grid import Grid
-from ..readings import Mask, Reading
+from ..readings import Mask, Reading, SegmentKey
 from .header import dicom_errors
 from .segmentations import NOTHING, UNFINISHED, sort_files
 from .series import Series
@@ -30,8 +30,6 @@ from .series import Series
 OURS = "manytruths"
 LONGEST = 64
 """Signs of a name."""
-SegmentKey = tuple[str, int | None]
-"""A segment: the name of a structure, and a rank."""
 
 _EMPTY_WHERE_UNKNOWN = (
     "PatientID", "PatientName", "PatientBirthDate", "PatientSex",
@@ -65,16 +63,22 @@ def write_dicom_seg(
     automatic: bool | None = None,
     structures: Sequence[str] = (),
 ) -> None:
-    """One file: a segment for every structure and rank.
+    """Write a reading as a DICOM segmentation of the series that it was drawn on.
+
+    There is a segment for every structure and rank, and a frame for every slice of the series.
 
     Parameters
     ----------
-    series
-        Where the images are; of several series that of the read's subject, and that lies where the masks do.
-    automatic
-        Whether an algorithm of this package made it; by default where the read says that its tool was this package.
-    structures
-        Names that have a segment even where nothing is marked.
+    path : str or Path
+        The DICOM file.
+    read : Reading
+        What to write.
+    series : SeriesFolder, str, Path or sequence of them
+        Where the images are. Of several series, the one of the reading's subject that lies where the masks do is taken.
+    automatic : bool, optional
+        Whether an algorithm of this package made the reading; by default, whether the reading's tool is this package.
+    structures : sequence of str
+        Names that get a segment even where nothing is marked.
     """
     path = Path(path)
     import_extra("highdicom", "dicom", path)
@@ -107,9 +111,11 @@ def _check(read: Reading, path: Path) -> None:
         raise InputError(f"{path}: {read.rater} has not read {read.image}, so there is nothing to write")
     for name in (read.rater, *(mark.label for mark in read.marks)):
         if not name or name != name.strip() or len(name) > LONGEST - 1 or not name.isprintable() or "\\" in name:
-            raise LabelError(f"the name {name!r} is none in DICOM: up to {LONGEST - 1} signs without \\; rename it")
+            raise LabelError(f"the name {name!r} is not valid in DICOM: use up to {LONGEST - 1} characters without \\")
     if set(read.rater) & set("^="):
-        raise LabelError(f"the rater's name {read.rater!r} holds ^ or =, which part names in DICOM; rename the rater")
+        raise LabelError(
+            f"the rater's name {read.rater!r} holds ^ or =, which separate parts of names in DICOM; rename the rater"
+        )
 
 
 # -- the series -------------------------------------------------------------------------------------------

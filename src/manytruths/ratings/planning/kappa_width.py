@@ -92,7 +92,7 @@ def kappa_width(n_cases: int, n_raters: int, kappa: float, prevalence: float, le
     0.216
     """
     if n_cases < MIN_SUBJECTS:
-        raise CallError(f"an interval wants {MIN_SUBJECTS} cases or more; got {n_cases}")
+        raise CallError(f"n_cases must be at least {MIN_SUBJECTS}; got {n_cases}")
     error = math.sqrt(_variance(n_raters, kappa, prevalence) / n_cases)
     return KappaWidth(n_cases, n_raters, kappa, prevalence, level, error, 2 * _quantile(level) * error)
 
@@ -133,7 +133,7 @@ def cases_for_kappa_width(
     [(2, 296), (5, 117)]
     """
     if not LEAST_WIDTH <= width < 2:
-        raise CallError(f"width lies between {LEAST_WIDTH:g} and 2, the whole range of kappa; got {width:g}")
+        raise CallError(f"width must be from {LEAST_WIDTH:g} to below 2, the range of kappa; got {width:g}")
     plans = []
     for m in n_raters:
         wanted = (2 * _quantile(level) / width) ** 2 * _variance(m, kappa, prevalence)
@@ -143,18 +143,18 @@ def cases_for_kappa_width(
 
 def _quantile(level: float) -> float:
     if not 0 < level < 1:
-        raise CallError(f"level lies between 0 and 1; got {level:g}")
+        raise CallError(f"level must be between 0 and 1; got {level:g}")
     return NormalDist().inv_cdf((1 + level) / 2)
 
 
 def _variance(raters: int, kappa: float, prevalence: float) -> float:
     """Var ψ."""
     if raters < 2:
-        raise CallError(f"kappa wants two raters or more; got {raters}")
+        raise CallError(f"n_raters must be at least 2; got {raters}")
     if not 0 <= kappa < 1:
-        raise CallError(f"kappa runs from 0 to below 1 under this model; got {kappa:g}")
+        raise CallError(f"kappa must be from 0 to below 1 in this model; got {kappa:g}")
     if not LEAST_SHARE <= prevalence <= 1 - LEAST_SHARE:
-        raise CallError(f"prevalence lies between 0 and 1, at least {LEAST_SHARE:g} from both; got {prevalence:g}")
+        raise CallError(f"prevalence must be from {LEAST_SHARE:g} to 1 − {LEAST_SHARE:g}; got {prevalence:g}")
     chance, votes = correct_votes(raters, prevalence, correlation=kappa), np.arange(raters + 1)
     disagreement = 2 * votes * (raters - votes) / (raters * (raters - 1))
     within = 2 * prevalence * (1 - prevalence)

@@ -123,12 +123,12 @@ def nomogram(
     given["majority_accuracy"] = majority_accuracy
     known = {name: value for name, value in given.items() if value is not None}
     if len(known) != 1:
-        raise CallError(f"give one of {', '.join(given)}; got {', '.join(known) or 'none'}")
+        raise CallError(f"give exactly one of {', '.join(given)}; got {', '.join(known) or 'none'}")
     for name, value in {**known, "reported": reported}.items():
         if value is not None and not 0 <= value <= 1:
-            raise CallError(f"{name} runs from 0 to 1; got {value:g}")
+            raise CallError(f"{name} must be from 0 to 1; got {value:g}")
     if n_raters < 1:
-        raise CallError(f"a panel has one rater or more; got {n_raters}")
+        raise CallError(f"n_raters must be at least 1; got {n_raters}")
     (name, value), x = next(iter(known.items())), Undefined(NOT_REPORTED) if reported is None else float(reported)
     a = _accuracy(n_raters, name, float(value))
     return _derive(n_raters, a, x, {name: float(value)} if name != "rater_accuracy" else {})
@@ -216,7 +216,7 @@ def reported_accuracy_for(wanted: float, majority_accuracy: float, formula: Form
 def _check_wanted(wanted: float, other: float, name: str) -> None:
     for what, value in (("wanted", wanted), (name, other)):
         if not 0 <= value <= 1:
-            raise CallError(f"{what} runs from 0 to 1; got {value:g}")
+            raise CallError(f"{what} must be from 0 to 1; got {value:g}")
 
 
 def _other_factor(wanted: float, factor: float, formula: Formula, code: str) -> float:
@@ -228,7 +228,7 @@ def _other_factor(wanted: float, factor: float, formula: Formula, code: str) -> 
             return Undefined("right_half_of_the_time")
         other = (wanted - (1 - factor)) / (2 * factor - 1)
     else:
-        raise CallError(f"formula is 'product' or 'independent'; got {formula!r}")
+        raise CallError(f"formula must be 'product' or 'independent'; got {formula!r}")
     # a quotient may exceed 1 by rounding
     if 0 <= other <= 1 + 1e-12:
         return min(other, 1.0)

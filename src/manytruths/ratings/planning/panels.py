@@ -45,6 +45,10 @@ from ..ratings import Values
 
 REACH = 8.5
 """Standard deviations up to which the normal distribution is summed; less than 1e-16 lies beyond."""
+MAX_PANEL = 10_001
+"""Largest panel that is searched."""
+MAX_PLURALITY_PANEL = 99
+"""Largest panel for more than two labels, where every size is computed separately."""
 
 
 def majority_accuracy(
@@ -99,7 +103,7 @@ def correct_votes(k: int, accuracy: ArrayLike, *, correlation: float = 0.0, spre
     if not correlation:
         return convolve_votes(panel)
     if np.ptp(panel) > 0:
-        raise CallError("correlation= is for raters of equal accuracy; for raters who differ give spread=")
+        raise CallError("correlation= is for raters of equal accuracy; use spread= for raters who differ")
     *_, last = beta_binomial_votes(k, panel[0], np.float64(correlation))
     return last
 
@@ -129,7 +133,7 @@ def slim_majority_share(n_raters: int, accuracy: ArrayLike, *, correlation: floa
     [0.75, 0.625, 0.546875]
     """
     if n_raters % 2 == 0:
-        raise CallError(f"a majority by one vote wants an odd number of raters; got {n_raters}")
+        raise CallError(f"n_raters must be odd for a majority by one vote; got {n_raters}")
     votes = correct_votes(n_raters, accuracy, correlation=correlation, spread=spread)
     return float(votes[n_raters // 2] + votes[n_raters // 2 + 1])
 
@@ -242,7 +246,7 @@ def pair_correlation(accuracy: ArrayLike, spread: float) -> float:
     panel_accuracies(len(panel), panel)
     check_model(0.0, spread)
     if len(panel) < 2 or ((panel == 0) | (panel == 1)).any():
-        raise CallError(f"a correlation wants two raters or more who are neither always nor never right; got {panel}")
+        raise CallError(f"a correlation needs at least two raters, with accuracies between 0 and 1; got {panel}")
     z, weight = normal_nodes(spread)
     right = case_accuracy(panel, spread, z)
     both = (right * weight[:, None]).T @ right - np.outer(panel, panel)
@@ -257,7 +261,7 @@ def spread_for_correlation(accuracy: ArrayLike, correlation: float, widest: floa
         return 0.0
     reached = pair_correlation(accuracy, widest)
     if reached < correlation:
-        raise CallError(f"raters of such accuracies have a mean correlation below {reached:.2f}; got {correlation:g}")
+        raise CallError(f"correlation must be below {reached:.2f} for raters of such accuracies; got {correlation:g}")
     low, high = 0.0, widest
     while high - low > 1e-10 * widest:
         middle = (low + high) / 2
@@ -268,21 +272,21 @@ def spread_for_correlation(accuracy: ArrayLike, correlation: float, widest: floa
 def panel_accuracies(k: int, accuracy: ArrayLike) -> Values:
     """One accuracy for each of k raters."""
     if k < 1 or k != int(k):
-        raise CallError(f"a panel has one rater or more; got {k}")
+        raise CallError(f"n_raters must be a whole number of at least 1; got {k}")
     values = np.asarray(accuracy, np.float64)
     if values.ndim > 1 or values.size not in (1, k):
-        raise CallError(f"accuracy is one number, or one for each of {k} raters; got {values.size}")
+        raise CallError(f"accuracy must be one number, or one for each of {k} raters; got {values.size}")
     if not ((values >= 0) & (values <= 1)).all():
-        raise CallError(f"accuracy runs from 0 to 1; got {values.min():g} to {values.max():g}")
+        raise CallError(f"accuracy must be from 0 to 1; got {values.min():g} to {values.max():g}")
     return np.array(np.broadcast_to(values, int(k)))
 
 
 def check_model(correlation: float, spread: float) -> None:
     """Reject correlation and spread together, or out of range."""
     if not 0 <= correlation <= 1:
-        raise CallError(f"correlation runs from 0 to 1; got {correlation:g}")
+        raise CallError(f"correlation must be from 0 to 1; got {correlation:g}")
     if not 0 <= spread <= 50:
-        raise CallError(f"spread runs from 0 to 50 logits; got {spread:g}")
+        raise CallError(f"spread must be from 0 to 50 logits; got {spread:g}")
     if correlation and spread:
         raise CallError("give correlation= (raters of equal accuracy) or spread= (raters who differ), not both")
 
@@ -290,14 +294,11 @@ def check_model(correlation: float, spread: float) -> None:
 def check_labels(labels: int) -> int:
     """The number of labels, if it is at least two and not more than a mask can hold."""
     if not 2 <= labels <= MAX_LABELS or labels != int(labels):
-        raise CallError(f"there are two to {MAX_LABELS} labels; got {labels}")
+        raise CallError(f"n_labels must be from 2 to {MAX_LABELS}; got {labels}")
     return int(labels)
 
 
-MAX_PANEL = 10_001
-"""Largest panel that is searched."""
-MAX_PLURALITY_PANEL = 99
-"""Largest panel for more than two labels, where every size is computed separately."""
+# -- the number of raters needed -------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -374,14 +375,14 @@ def raters_needed(
     'with errors that correlate by 0.3 no panel is right in more than 0.921 of the cases'
     """
     if not 0 < wanted < 1:
-        raise CallError(f"wanted lies between 0 and 1; got {wanted:g}")
+        raise CallError(f"wanted must be between 0 and 1; got {wanted:g}")
     population = panel_accuracies(np.size(accuracy), accuracy)
     check_model(correlation, spread)
     a, top = float(population.mean()), ceiling(population, correlation=correlation, spread=spread, n_labels=n_labels)
     if a >= wanted:
         return RatersNeeded(wanted, a, 1, a, top)
     if a <= 1 / n_labels:
-        why = f"raters who are right in {a:g} of the cases, no more than chance gives, do not improve by numbers"
+        why = f"raters who are right in {a:g} of the cases, no more than by chance, do not improve in number"
         return RatersNeeded(wanted, a, None, a, top, why)
     sizes, reached = _accuracy_by_size(population, correlation, spread, n_labels)
     # allow for rounding
@@ -489,9 +490,11 @@ def majority_band(
     """
     sizes = (k,) if isinstance(k, int) else tuple(k)
     if not 0 <= mean <= 1 or std < 0:
-        raise CallError(f"mean runs from 0 to 1 and std is not negative; got {mean:g} and {std:g}")
+        raise CallError(f"mean must be from 0 to 1 and std 0 or more; got {mean:g} and {std:g}")
     if not sizes or min(sizes) < 1 or max(sizes) > population or samples < 1:
-        raise CallError(f"panels have 1 to {population} raters, all there are; got {sizes} and {samples} samples")
+        raise CallError(
+            f"panels must have 1 to {population} raters, and samples must be at least 1; got {sizes} and {samples}"
+        )
     random = np.random.default_rng(seed)
     raters = np.clip(random.normal(mean, std, population), 0, 1)
     drawn = np.array([_sample_panels(raters, size, samples, random) for size in sizes])

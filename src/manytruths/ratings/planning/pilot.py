@@ -55,6 +55,13 @@ MANY_LABELS = "counted_for_two_labels"
 FEWER = "no_case_rated_by_so_many"
 PATTERNS = "patterns_not_cases"
 LAST = "next_panel_not_computed"
+MAX_CORRELATION = 1 - 1e-6
+"""If all votes of every case agree, the likelihood increases up to a correlation of 1."""
+GOLDEN = (5**0.5 - 1) / 2
+SIMULATED, RESIMULATED = 20_000, 2_000
+"""Number of simulated cases where there is no closed form: for the pilot itself, and for each resample."""
+MIN_CORRELATION = 1e-5
+"""With a lower ρ, cases count as equally difficult."""
 
 
 @dataclass(frozen=True)
@@ -135,21 +142,21 @@ class PilotRule:
 
     def __post_init__(self) -> None:
         if (self.cost_rater is None) != (self.cost_error is None):
-            raise CallError("the cost of a rating and the cost of an error go together; give both or neither")
+            raise CallError("give both cost_rater and cost_error, or neither")
         for name in ("cost_rater", "cost_error"):
             if not 0 <= (getattr(self, name) or 0) < math.inf:
-                raise CallError(f"{name} is not negative; got {getattr(self, name):g}")
+                raise CallError(f"{name} must be 0 or more; got {getattr(self, name):g}")
         for name in ("level", "gain"):
             if not 0 < getattr(self, name) < 1:
-                raise CallError(f"{name} lies between 0 and 1; got {getattr(self, name):g}")
+                raise CallError(f"{name} must be between 0 and 1; got {getattr(self, name):g}")
         check_resamples(self.resamples)
         if not 3 <= self.max_raters <= MAX_PLURALITY_PANEL:
-            raise CallError(f"a plan wants panels of three to {MAX_PLURALITY_PANEL}; got {self.max_raters}")
+            raise CallError(f"max_raters must be from 3 to {MAX_PLURALITY_PANEL}; got {self.max_raters}")
 
     def __str__(self) -> str:
         if self.cost_rater is None:
             return f"the smallest panel to which two more raters would add less than {self.gain:.1%}"
-        return f"the least cost a case, {self.cost_rater:g} a rating and {self.cost_error:g} an error"
+        return f"the lowest cost of a case, with {self.cost_rater:g} for a rating and {self.cost_error:g} for an error"
 
 
 def plan_from_pilot(
@@ -206,19 +213,19 @@ def plan_from_pilot(
     rule = PilotRule(max_raters, gain, cost_rater, cost_error, resamples, level, seed)
     if isinstance(pilot, Ratings):
         if reference is not None:
-            raise CallError("reference= names a column of tallies; ratings carry their own reference")
+            raise CallError("reference= is for tallies; ratings have their own reference")
         return _plan_from_ratings(pilot, rule, source)
     if source == "reference" and reference is None:
-        raise CallError("there is no reference; give one, or plan by the panel")
+        raise CallError("there is no reference; give one, or use source='panel'")
     return _plan_from_tallies(pilot, rule, reference)
 
 
 def _plan_from_ratings(ratings: Ratings, rule: PilotRule, source: str | None) -> PilotPlan:
     source = source or ("panel" if ratings.reference is None else "reference")
     if source not in ("panel", "reference"):
-        raise CallError(f"source is 'reference' or 'panel'; got {source!r}")
+        raise CallError(f"source must be 'reference' or 'panel'; got {source!r}")
     if source == "reference" and ratings.reference is None:
-        raise CallError("there is no reference; give one, or plan by the panel")
+        raise CallError("there is no reference; give one, or use source='panel'")
     outcomes = _outcomes(ratings.votes, ratings.reference if source == "reference" else None)
     place = {name: i for i, name in enumerate(dict.fromkeys(ratings.subjects))}
     owner = np.array([place[name] for name in ratings.subjects], np.int64)
@@ -229,10 +236,10 @@ def _plan_from_ratings(ratings: Ratings, rule: PilotRule, source: str | None) ->
 def _plan_from_tallies(tallies: Tally | Mapping[str, Tally], rule: PilotRule, reference: str | None) -> PilotPlan:
     tables = Tallies({"": tallies}) if isinstance(tallies, Tally) else Tallies.of(tallies)
     if not tables:
-        raise CallError("there is no table")
+        raise CallError("pilot is empty; give at least one tally")
     sizes = {len(t.labels) for t in tables.values()}
     if len(sizes) > 1:
-        raise CallError(f"the tables differ in their labels, {sorted(sizes)} of them; give all the same")
+        raise CallError(f"the tallies have different numbers of labels: {sorted(sizes)}; use the same labels for all")
     place = {name: i for i, name in enumerate(tables.by_subject())}
     answers = [None if reference is None else _reference_codes(t, reference) for t in tables.values()]
     outcomes = np.concatenate([_outcomes(t.votes, own) for t, own in zip(tables.values(), answers, strict=True)])
@@ -268,10 +275,10 @@ def _plan(
         outcomes = outcomes[:, (outcomes * weights[:, None]).any(axis=0)]
         labels = outcomes.shape[1]
     if labels < 2:
-        raise InputError("every rater gave one and the same label, which says nothing about more raters")
+        raise InputError("all ratings are the same label, so nothing can be said about more raters")
     votes = Votes.of(outcomes, weights, owner)
     if votes.n_raters < 2:
-        raise InputError("a pilot wants cases that two raters or more rated; no case has two")
+        raise InputError("no case of the pilot was rated by two raters")
     n = len(votes.tails)
     refusal = refusal or too_few_subjects(n)
     whole = accuracy_curves(
@@ -362,9 +369,7 @@ def _observed_accuracies(votes: Votes, source: str, labels: int, largest: int) -
     return [float(value) if not np.isnan(value) else Undefined(FEWER) for value in values]
 
 
-MAX_CORRELATION = 1 - 1e-6
-"""If all votes of every case agree, the likelihood increases up to a correlation of 1."""
-GOLDEN = (5**0.5 - 1) / 2
+# -- the model of votes ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -437,10 +442,7 @@ def _likelihood(tails: Values, shares: Values, rho: Values) -> Values:
     return np.asarray((tails * logs).sum(axis=-1) @ signs)
 
 
-SIMULATED, RESIMULATED = 20_000, 2_000
-"""Number of simulated cases where there is no closed form: for the pilot itself, and for each resample."""
-MIN_CORRELATION = 1e-5
-"""With a lower ρ, cases count as equally difficult."""
+# -- accuracy by size of the panel -----------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
