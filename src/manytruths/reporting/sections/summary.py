@@ -118,43 +118,38 @@ def _who_marked_what(findings: Findings) -> str:
 
 def _overlap_sentences(findings: Findings) -> Iterator[Sentence]:
     """Who marked what, and the overlap of two raters."""
-    table = find_table(findings, "agree", "agreement")
-    dice, size, same = (table.row(s) for s in ("dice", "volume_difference", "percent_agreement"))
-    who, two = _who_marked_what(findings), "they" if len(findings.study.rater_names) == 2 else "any two raters"
-    if dice is None:
-        yield capitalise(
-            (
-                f"{who}; two raters give the same label to ",
-                _spelled_out(findings, table, "percent_agreement"),
-                f" of the {pixel_word(findings)}s.",
-            )
-            if is_defined(same)
-            else (f"{who}.",)
-        )
-    elif not is_defined(dice):
+    table, who = find_table(findings, "agree", "agreement"), _who_marked_what(findings)
+    dice, same = table.row("dice"), table.row("percent_agreement")
+    if dice is None and is_defined(same):
+        share = _spelled_out(findings, table, "percent_agreement")
+        yield capitalise((f"{who}; two raters give the same label to ", share, f" of the {pixel_word(findings)}s."))
+    elif dice is None:
+        yield capitalise((f"{who}.",))
+    elif is_defined(dice):
+        yield capitalise((f"{who}; ", *_dice_clause(findings, table, dice), "."))
+    else:
         who = who.replace(" marked ", " looked at ", 1)
         yield capitalise((f"{who}, but {why_no_overlap(findings)}: there is no overlap to measure.",))
-    else:
-        several = ", whatever the label," if len(_label_names(findings)) > 1 else ""
-        sizes: Sentence = ()
-        if size is not None and is_defined(size):
-            sizes = (", and their relative volume difference is ", table.quote(size, 0, percent=True))
-        mean = "mean Dice" if len(findings.study) > 1 or two != "they" else "Dice"
-        if dice.n and dice.n < len(findings.study.subjects):
-            subjects = f"{number_word(dice.n)} {subject_word(findings)}{'s' if dice.n > 1 else ''}"
-            several += f" in the {subjects} where this is defined"
-        yield capitalise(
-            (
-                f"{who}; {two} overlap{several} by a {mean} of ",
-                _spelled_out(findings, table, "dice"),
-                DICE_END,
-                *sizes,
-                ".",
-            )
-        )
     shown = same if dice is None else dice
     if is_defined(shown) and not has_interval(shown):
         yield (_why_no_interval(findings, shown),)
+
+
+def _dice_clause(findings: Findings, table: TableIndex, dice: Row) -> Iterator[str | Cell]:
+    """``any two raters overlap by a mean Dice of 0.62, …, and their relative volume difference is 62%``."""
+    two = "they" if len(findings.study.rater_names) == 2 else "any two raters"
+    several = ", whatever the label," if len(_label_names(findings)) > 1 else ""
+    if dice.n and dice.n < len(findings.study.subjects):
+        subjects = f"{subject_word(findings)}{'s' if dice.n > 1 else ''}"
+        several += f" in the {number_word(dice.n)} {subjects} where this is defined"
+    mean = "mean Dice" if len(findings.study) > 1 or two != "they" else "Dice"
+    yield f"{two} overlap{several} by a {mean} of "
+    yield _spelled_out(findings, table, "dice")
+    yield DICE_END
+    size = table.row("volume_difference")
+    if is_defined(size):
+        yield ", and their relative volume difference is "
+        yield table.quote(size, 0, percent=True)
 
 
 def _why_no_interval(findings: Findings, row: Row) -> str:
