@@ -78,13 +78,13 @@ def test_one_rater_left(capsys, tmp_path):
         assert "only one rater" in ends["p2", method][1], method
         assert "only one rater" not in ends["p1", method][1], method
         assert (pixels(out / f"consensus/{method.replace(':', '-')}/p2.png") == disc(x=2)).all(), method
-    assert "only one rater: the consensus is what he decided (p2)" in printed
+    assert "only one rater: the consensus is their mask (p2)" in printed
     assert {r["reason"] for r in table(out / "complexity.csv") if r["case"] == "p2"} == {"fewer than two raters"}
 
 
 def test_simple_leaves_one(capsys, tmp_path):
     _, ends, printed = fused(capsys, tmp_path, {"p1": {**SHIFTED, "D": disc(x=-5, radius=3)}}, methods="simple:0.5")
-    assert ends["p1", "simple:0.5"][1] == "only B is left: the consensus is his"
+    assert ends["p1", "simple:0.5"][1] == "only B is left: the consensus is their mask"
     assert "only B is left" in printed
 
 

@@ -233,3 +233,57 @@ def test_rank_maps(tmp_path, ranks, told):
         return
     with pytest.raises(LabelError, match=f"case p1, rank maps: {told}"):
         reading.rank_tally  # noqa: B018
+
+
+# -- how often studies are refused, simulated --------------------------------------------------------
+
+SIZES = {(2, 5): 0.10, (3, 10): 0.02, (5, 30): 0.0}
+"""Raters and cases, and the largest share of studies of several labels that may be refused by mistake."""
+
+
+def is_refused(masks):
+    try:
+        mt.Study.from_arrays(masks).tally()
+    except LabelError:
+        return True
+    return False
+
+
+def of_one_class(chance, raters, cases, labels):
+    """Lesions: one class in each image; raters name another one in 10% of their readings."""
+    classes = chance.integers(1, labels + 1, cases)
+    named = np.where(
+        chance.random((cases, raters)) < 0.1, chance.integers(1, labels + 1, (cases, raters)), classes[:, None]
+    )
+    return {
+        f"p{case}": {f"R{rater}": [[0, value]] for rater, value in enumerate(row)} for case, row in enumerate(named)
+    }
+
+
+def of_organs(chance, raters, cases, labels):
+    """Organs: each in half of the images; raters miss 10% of them."""
+    there = chance.random((cases, 1, labels)) < 0.5
+    there[~there.any(axis=(1, 2)), :, 0] = True
+    marks = np.where(there & (chance.random((cases, raters, labels)) > 0.1), np.arange(1, labels + 1), 0)
+    return {f"p{case}": {f"R{rater}": [[0, *row]] for rater, row in enumerate(here)} for case, here in enumerate(marks)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("draw", [of_one_class, of_organs])
+@pytest.mark.parametrize(("raters", "cases"), SIZES)
+def test_how_often_studies_of_several_labels_are_refused_by_mistake(raters, cases, draw):
+    chance, number = np.random.default_rng([raters, cases]), 600 // cases
+    refused = [is_refused(draw(chance, raters, cases, labels)) for labels in (2, 3) for _ in range(2 * number)]
+    assert np.mean(refused) <= SIZES[raters, cases]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("raters", "cases"), SIZES)
+def test_one_wrong_file_is_always_refused(raters, cases):
+    chance = np.random.default_rng([raters, cases, 1])
+    for _ in range(600 // cases):
+        masks = {f"p{case}": {f"R{rater}": [[0, 1]] for rater in range(raters)} for case in range(cases)}
+        masks[f"p{chance.integers(cases)}"][f"R{chance.integers(raters)}"] = [
+            [0, int(chance.choice([2, 7, 255, 65535]))]
+        ]
+        assert is_refused(masks)

@@ -93,7 +93,7 @@ def test_a_case_that_the_register_does_not_name_is_as_without_one(tmp_path):
         ("p1,B,done,a", "did you mean 'A'?"),
         ("p1,B,done,B", "line 3: case p1: reads are based on each other: B → B"),
         ("p1,Bob,done,", "line 3: rater Bob of case p1 is done, but has no mask; masks are of A, B, C"),
-        ("p1,Bob,empty,", "line 3: rater Bob of case p1 is empty, and he has no mask of any case"),
+        ("p1,Bob,empty,", "line 3: rater Bob of case p1 is empty, and the rater has no mask of any case"),
         ("p01,B,done,", "line 3: rater B of case p01 is done, but has no mask; did you mean case 'p1'?"),
     ],
 )

@@ -7,10 +7,10 @@ the truth, relative to knowing its prevalence ::
 
     I_j = Σ_b s_b Σ_t s_(t|b) ln (s_(t|b) / s_t)
 
-over the rater's answers b and the truths t, with shares s of the calibration items that he rated (the mutual
+over the rater's answers b and the truths t, with shares s of the calibration items that they rated (the mutual
 information of answer and truth, in nats: 0 for one who answers at random). Weights are I_j / Σ I. A vote has no use for
-a rater who is right by being wrong: where his answers agree with the truth less than chance has it, he weighs 0, and
-so does one who rated no calibration item.
+a rater who is right by being wrong: where answers agree with the truth less than by chance, the weight is 0,
+as it is for one who rated no calibration item.
 
 Cooke RM. Experts in Uncertainty. Oxford University Press, 1991, ch. 8–12. Cooke RM, Goossens LLHJ. TU Delft expert
 judgment data base. Reliab Eng Syst Saf 2008;93:657–674. doi:10.1016/j.ress.2007.03.005

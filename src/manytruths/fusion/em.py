@@ -7,7 +7,7 @@ the others. With W_i[k] the chance that the items of pattern i are k, and n_i th
     E   W_i[k] ∝ π_k Π_j θ_j[k, D_ij]
 
 over the raters present; a − 1 are pseudo-counts of a prior on the rates, 0 for maximum likelihood. Where nothing that
-a rater rated can be k, any θ_j[k] is as likely: his row is nan and counts as uniform, and the likelihood never falls.
+a rater rated can be k, any θ_j[k] is as likely: that row is nan and counts as uniform, and the likelihood never falls.
 Arrays may have further axes in front, for tables that share their patterns.
 """
 

@@ -77,9 +77,9 @@ class LevelSet(Consensus):
     """
 
     sensitivity: Values
-    """p of each rater against the contour; nan where nothing that he rated lies inside."""
+    """p of each rater against the contour; nan where nothing that they rated lies inside."""
     specificity: Values
-    """q of each rater; nan where nothing that he rated lies outside."""
+    """q of each rater; nan where nothing that they rated lies outside."""
     iterations: int
     """Steps of the contour."""
     energy: Values
@@ -87,7 +87,7 @@ class LevelSet(Consensus):
     penalty: float
     """The penalty on a unit of length at the end: λ or, with the prior on detail, λ (g / eᵐ)ᵏ."""
     detail: Values
-    """g of each rater; nan where he marked nothing, or it was not asked for."""
+    """g of each rater; nan where they marked nothing, or for LSML."""
 
 
 def lsml(
@@ -331,9 +331,9 @@ class Scene:
     counted: Flags
     """In the region, and rated by somebody."""
     marked: Values
-    """(patterns, raters): 1 where he marked."""
+    """(patterns, raters): 1 where the rater marked."""
     left: Values
-    """(patterns, raters): 1 where he did not, though he rated."""
+    """(patterns, raters): 1 where the rater rated and did not mark."""
     counts: Values
     """Items a pattern; 0 where nobody rated."""
     prior: float
@@ -384,12 +384,12 @@ class Scene:
     @property
     def notes(self) -> list[str]:
         """What to know of the decisions, and of the start."""
-        found, threshold = table_notes(self.tally), self.threshold
+        messages, threshold = table_notes(self.tally), self.threshold
         if not self.counts.any():
-            found.append("nobody rated anything")
+            messages.append("nobody rated anything")
         if 0 < threshold < 0.5:
-            found.append(f"no item has half of the votes: started from those that have the most, {threshold:.0%}")
-        return found
+            messages.append(f"no item has half of the votes: started from those that have the most, {threshold:.0%}")
+        return messages
 
     def inside(self, hard: Flags) -> Values:
         """How many items of each pattern lie inside."""
@@ -456,7 +456,7 @@ class Detail:
     """The raters' detail, as a prior on that of the truth."""
 
     each: Values
-    """g of each rater; nan where he marked nothing, or has no outline."""
+    """g of each rater; nan where they marked nothing, or there is no outline."""
     mean: float
     """m, of log g."""
     strength: float
@@ -478,7 +478,7 @@ class Detail:
 
 
 def measure_detail(scene: Scene, leeway: float, spacing: Sequence[float] | None) -> Detail:
-    """The detail of each rater, and its mean and spread, weighted by how well he agrees with the vote."""
+    """The detail of each rater, and its mean and spread, weighted by agreement with the vote."""
     power = 1 - 1 / scene.counted.ndim
     each = np.array([_detail(scene, rater, power, spacing) for rater in range(scene.marked.shape[1])])
     rates = scene.rates(scene.inside(scene.start))

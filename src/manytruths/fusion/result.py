@@ -132,7 +132,7 @@ def unrated_code(labels: Labels) -> int:
     return VOID if labels.background is None else labels.background
 
 
-ALONE = "only one rater: the consensus is what he decided"
+ALONE = "only one rater: the consensus is their mask"
 NOBODY = "nobody marked anything"
 NO_OVERLAP = "no item was marked by two raters: an estimate means nothing (STAPLE's follows whoever marked most)"
 MARKED_NOTHING = "rater_marked_nothing"
@@ -145,11 +145,11 @@ def table_notes(tally: Tally) -> list[str]:
     given = _given(tally)
     each = given.sum(axis=1).tolist()
     present = len(each) - each.count(0)
-    found: list[str] = [ALONE] if present == 1 else _no_overlap(tally)
+    messages: list[str] = [ALONE] if present == 1 else _no_overlap(tally)
     if present and tally.labels.background is not None and not np.delete(given, tally.labels.background, 1).any():
-        return [*found, NOBODY]
-    found += [_constant(tally, i, int(given[i].argmax())) for i, n in enumerate(each) if n == 1]
-    return found + (_lone_labels(tally, given) if len(tally.labels) > 2 and present > 1 else [])
+        return [*messages, NOBODY]
+    messages += [_constant(tally, i, int(given[i].argmax())) for i, n in enumerate(each) if n == 1]
+    return messages + (_lone_labels(tally, given) if len(tally.labels) > 2 and present > 1 else [])
 
 
 def _lone_labels(tally: Tally, given: NDArray[np.bool_]) -> list[str]:
@@ -184,6 +184,7 @@ def _who(tally: Tally, rater: int) -> str:
 def left_out_notes(tally: Tally, kept: NDArray[np.bool_]) -> list[str]:
     """What to say when too few raters remain: items that none of them rated, or one rater alone."""
     rated = (tally.patterns[:, tally.raters] != VOID)[:, kept].any(axis=1)
-    found = [f"only {tally.rater_names[int(kept.argmax())]} is left: the consensus is his"] if kept.sum() == 1 else []
+    alone = tally.rater_names[int(kept.argmax())]
+    messages = [f"only {alone} is left: the consensus is their mask"] if kept.sum() == 1 else []
     lost = int(tally.counts[(tally.rated > 0) & ~rated].sum())
-    return found + ([f"{lost:,} items were rated by nobody who is left, and are background"] if lost else [])
+    return messages + ([f"{lost:,} items were rated by nobody who is left, and are background"] if lost else [])

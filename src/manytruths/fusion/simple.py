@@ -2,7 +2,7 @@
 
 From the vote of all, repeat until the raters kept and the estimate stand still ::
 
-    score   s_j = Dice (or IoU) of rater j and the estimate, over the items that he rated
+    score   s_j = Dice (or IoU) of rater j and the estimate, over the items that they rated
     drop    raters with s_j < mean s − α · std s, over those kept; std divides by their number
     vote    Σ s_j D_j / Σ s_j ≥ 0.5 over those kept
 

@@ -392,9 +392,9 @@ def convergence_of(fit: Fit, options: StapleOptions) -> str:
 
 def staple_notes(tally: Tally, fit: Fit, options: StapleOptions) -> list[str]:
     """What to know of a table and of its fit."""
-    found = table_notes(tally) + ([SLOTS] if tally.exchangeable else [])
+    messages = table_notes(tally) + ([SLOTS] if tally.exchangeable else [])
     if not len(fit.history):
-        return [*found, "the rates cannot be told: raters agree on every item, and those are left out"]
+        return [*messages, "the rates cannot be told: raters agree on every item, and those are left out"]
     if fit.moved > options.tol:
-        found.append(f"not converged: after {len(fit.history)} iterations a rate still moved by {fit.moved:.2g}")
-    return found
+        messages.append(f"not converged: after {len(fit.history)} iterations a rate still moved by {fit.moved:.2g}")
+    return messages

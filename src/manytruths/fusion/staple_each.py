@@ -57,12 +57,12 @@ def staple_each(
     for case, table in tables.items():
         if _plain(table) and not (options.get("like") and len(table.labels) > 2):
             together.setdefault((table.columns, table.labels, table.region, table.exchangeable), []).append(case)
-    found = {}
+    result = {}
     for cases in together.values():
         whole, counts = align_counts([tables[case] for case in cases])
         if len(cases) > 1 and counts.size <= MOST_CELLS:
-            found.update(_side_by_side(tables, cases, whole, counts, prior, options))
-    return {case: found[case] if case in found else staple(table, prior, **options) for case, table in tables.items()}
+            result.update(_side_by_side(tables, cases, whole, counts, prior, options))
+    return {case: result[case] if case in result else staple(table, prior, **options) for case, table in tables.items()}
 
 
 def _plain(table: Tally) -> bool:

@@ -49,20 +49,20 @@ class RateErrors:
     """Why there are none."""
 
 
-def rate_errors(found: Staple) -> RateErrors:
+def rate_errors(result: Staple) -> RateErrors:
     """Standard errors of the rates of a :class:`Staple` of patterns; see :meth:`Staple.standard_errors`."""
-    if found.tally is None:
+    if result.tally is None:
         raise CallError("standard errors are for STAPLE of a table; neighbouring items of a map are not independent")
-    decisions, _ = read_decisions(found.tally, found.options)
-    prior = np.array([1 - found.prior, found.prior]) if isinstance(found.prior, float) else found.prior
-    rates = _parameters(found.confusion, prior)
+    decisions, _ = read_decisions(result.tally, result.options)
+    prior = np.array([1 - result.prior, result.prior]) if isinstance(result.prior, float) else result.prior
+    rates = _parameters(result.confusion, prior)
     free = (rates > EDGE) & (rates < 1 - EDGE)
-    free[:, -1] &= found.options.estimate
+    free[:, -1] &= result.options.estimate
     if not free.any() or not decisions.counts.any():
-        return _errors(found, np.full(rates.shape, np.nan), "every rate is 0 or 1, or cannot be told")
-    matrix = _information(decisions, found.confusion, prior)
-    matrix += np.diag(_curvature(found, rates).ravel())
-    return _invert(found, matrix, free)
+        return _errors(result, np.full(rates.shape, np.nan), "every rate is 0 or 1, or cannot be told")
+    matrix = _information(decisions, result.confusion, prior)
+    matrix += np.diag(_curvature(result, rates).ravel())
+    return _invert(result, matrix, free)
 
 
 def _parameters(confusion: Values, prior: Values) -> Values:
@@ -91,22 +91,22 @@ def _slopes(decisions: Decisions, rates: Values) -> Values:
     return np.asarray(met[None] * turned[:, None, :])
 
 
-def _curvature(found: Staple, rates: Values) -> Values:
+def _curvature(result: Staple, rates: Values) -> Values:
     """What a prior on the rates adds: (a − 1) / θ²."""
-    pseudo = np.tile(pseudo_counts(found.options.map_prior, len(rates)), (1, len(found.raters)))
+    pseudo = np.tile(pseudo_counts(result.options.map_prior, len(rates)), (1, len(result.raters)))
     each = np.column_stack([pseudo, np.zeros(len(rates))])
     return np.asarray(np.divide(each, rates**2, out=np.zeros_like(rates), where=rates > EDGE))
 
 
-def _invert(found: Staple, matrix: Values, free: NDArray[np.bool_]) -> RateErrors:
+def _invert(result: Staple, matrix: Values, free: NDArray[np.bool_]) -> RateErrors:
     """Inverted among the steps that keep every row's sum."""
     steps = _steps(free)
     inside = steps.T @ matrix @ steps
     smallest = np.linalg.eigvalsh(inside)[0] if inside.size else 0.0
     if smallest <= 1e-9 * np.abs(inside).max(initial=1.0):
-        return _errors(found, np.full(free.shape, np.nan), UNIDENTIFIED)
+        return _errors(result, np.full(free.shape, np.nan), UNIDENTIFIED)
     variance = np.diagonal(steps @ np.linalg.inv(inside) @ steps.T).reshape(free.shape)
-    return _errors(found, np.where(free, np.sqrt(variance), np.nan), "")
+    return _errors(result, np.where(free, np.sqrt(variance), np.nan), "")
 
 
 def _steps(free: NDArray[np.bool_]) -> Values:
@@ -124,10 +124,10 @@ def _steps(free: NDArray[np.bool_]) -> Values:
     return np.stack(columns, axis=1) if columns else np.zeros((free.size, 0))
 
 
-def _errors(found: Staple, each: Values, reason: str) -> RateErrors:
-    labels, raters = len(found.labels), len(found.raters)
+def _errors(result: Staple, each: Values, reason: str) -> RateErrors:
+    labels, raters = len(result.labels), len(result.raters)
     confusion = each[:, :-1].reshape(labels, raters, labels).transpose(1, 0, 2)
     right = np.diagonal(confusion, axis1=1, axis2=2)
     if labels > 2:
-        return RateErrors(found.raters, np.array(right), np.zeros(0), confusion, each[:, -1], reason)
-    return RateErrors(found.raters, np.array(right[:, 1]), np.array(right[:, 0]), confusion, each[:, -1], reason)
+        return RateErrors(result.raters, np.array(right), np.zeros(0), confusion, each[:, -1], reason)
+    return RateErrors(result.raters, np.array(right[:, 1]), np.array(right[:, 0]), confusion, each[:, -1], reason)

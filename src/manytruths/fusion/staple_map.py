@@ -108,14 +108,14 @@ def staple_map(
     index = paint(np.arange(len(whole.counts)), masks, whole, raters=raters, void=void, foreground=foreground)
     settings = {"unanimous": unanimous, "map_prior": map_prior, "tol": tol, "max_iter": max_iter}
     if isinstance(prior, str) or np.ndim(prior) == 0 or np.shape(prior) == (len(whole.labels),) != index.shape:
-        found = staple(_restrict(whole, index, region), prior, **settings)  # type: ignore[arg-type]
-        joint, where = _joint(found, whole, Decisions.of(whole), _vector(found.prior)), index
+        result = staple(_restrict(whole, index, region), prior, **settings)  # type: ignore[arg-type]
+        joint, where = _joint(result, whole, Decisions.of(whole), _vector(result.prior)), index
     else:
         bins = _bin(index, _prior_map(prior, index.shape, whole.labels), _inside(whole, index, region))
-        found = _fit(whole, bins, StapleOptions("map", **settings))  # type: ignore[arg-type]
-        joint, where = _joint(found, whole, bins.decisions(Decisions.of(whole)), bins.prior), bins.of_item
+        result = _fit(whole, bins, StapleOptions("map", **settings))  # type: ignore[arg-type]
+        joint, where = _joint(result, whole, bins.decisions(Decisions.of(whole)), bins.prior), bins.of_item
     smooth = potts(joint[where], smoothing) if smoothing else Smoothed(normal(joint)[where], 0, "converged")
-    return _paint_map(found, smooth, whole.rated[index] > 0)
+    return _paint_map(result, smooth, whole.rated[index] > 0)
 
 
 def _restrict(whole: Tally, index: Index, region: str | ArrayLike) -> Tally:
@@ -210,12 +210,12 @@ def _result(table: Tally, fit: Fit, prior: Values, options: StapleOptions) -> St
     )
 
 
-def _joint(found: Staple, whole: Tally, decisions: Decisions, prior: Values) -> Values:
+def _joint(result: Staple, whole: Tally, decisions: Decisions, prior: Values) -> Values:
     """(bins, labels) log-probabilities up to a constant: of the fit, of what was settled, or of the prior."""
-    _, agreed = read_decisions(whole, found.options)
-    if not len(found.log_likelihood) and found.ended != "all agree":
-        return np.broadcast_to(log(_vector(found.prior)), (len(decisions.counts), decisions.labels))
-    joint = log_joint(decisions, found.confusion, log(prior))
+    _, agreed = read_decisions(whole, result.options)
+    if not len(result.log_likelihood) and result.ended != "all agree":
+        return np.broadcast_to(log(_vector(result.prior)), (len(decisions.counts), decisions.labels))
+    joint = log_joint(decisions, result.confusion, log(prior))
     joint = np.where(decisions.spread(agreed[:, None].astype(np.float64)) > 0, log(decisions.share), joint)
     return np.where(np.isneginf(joint).all(axis=1, keepdims=True), log(prior), joint)
 
@@ -224,16 +224,16 @@ def _vector(prior: float | Values) -> Values:
     return np.array([1 - prior, prior]) if isinstance(prior, float) else prior
 
 
-def _paint_map(found: Staple, smooth: Smoothed, rated: NDArray[np.bool_]) -> Staple:
-    two = len(found.labels) == 2
-    notes = found.notes
+def _paint_map(result: Staple, smooth: Smoothed, rated: NDArray[np.bool_]) -> Staple:
+    two = len(result.labels) == 2
+    notes = result.notes
     if smooth.ended == "stopped":
         notes += (f"smoothing has not converged after {smooth.sweeps} sweeps",)
     return replace(
-        found,
+        result,
         method="staple_map",
         probability=np.array(smooth.weight[..., 1]) if two else smooth.weight,
-        hard=decide(smooth.weight, found.labels, rated),
+        hard=decide(smooth.weight, result.labels, rated),
         notes=notes,
     )
 
@@ -289,7 +289,7 @@ def potts(log_weight: Values, beta: float, *, tol: float = 1e-4, max_iter: int =
 
 def _lattices(shape: tuple[int, ...]) -> list[tuple[Place, Place, list[Place]]]:
     """Every second item along each axis, white ones first: their place, that in the padded map, their neighbours'."""
-    found = []
+    result = []
     for start in sorted(product((0, 1), repeat=len(shape)), key=lambda s: sum(s) % 2):
         ends = list(zip(start, shape, strict=True))
         own = tuple(slice(o, n, 2) for o, n in ends)
@@ -299,8 +299,8 @@ def _lattices(shape: tuple[int, ...]) -> list[tuple[Place, Place, list[Place]]]:
             for axis in range(len(shape))
             for step in (0, 2)
         ]
-        found.append((own, middle, beside))
-    return found
+        result.append((own, middle, beside))
+    return result
 
 
 def _update(padded: Values, log_weight: Values, beta: float, own: Place, middle: Place, beside: list[Place]) -> float:

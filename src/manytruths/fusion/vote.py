@@ -210,9 +210,9 @@ def vote_without_outliers(tally: Tally, threshold: float | str = 0.5, exclude: I
     names, gone = tally.rater_names, set(find_outliers(tally) if exclude is None else exclude)
     if gone - set(names) or gone >= set(names):
         raise CallError(f"exclude= takes some of {', '.join(names)}, and leaves one; got {', '.join(sorted(gone))}")
-    found = vote(tally, threshold, {name: float(name not in gone) for name in names})
+    result = vote(tally, threshold, {name: float(name not in gone) for name in names})
     left = tuple(name for name in names if name not in gone)
-    return replace(found, method=f"excl:{threshold}", raters=left, excluded=tuple(n for n in names if n in gone))
+    return replace(result, method=f"excl:{threshold}", raters=left, excluded=tuple(n for n in names if n in gone))
 
 
 def find_outliers(tally: Tally) -> tuple[str, ...]:

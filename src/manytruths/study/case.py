@@ -39,9 +39,20 @@ _MANY = 8
 
 @dataclass(frozen=True)
 class Case:
-    """An image that several raters marked. Nothing is read before it is asked for.
+    """An image that several raters marked; files are read only when they are needed.
 
-    ``masks`` holds, by rater, one source, or one a structure where the template has ``{label}``.
+    Attributes
+    ----------
+    name, subject : str
+        The case and the patient.
+    groups : tuple of str
+        Groups of the case, from ``cases.csv``.
+    masks : mapping of Column to mapping of str to source
+        By rater and session, one file or array, or one per structure where the template has ``{label}``.
+    absent : tuple of Column
+        Raters of the study who did not mark this case.
+    options : Options
+        How the study was opened.
     """
 
     name: str
@@ -60,34 +71,60 @@ class Case:
     missing: tuple[Column, ...] = ()
     """Algorithms that have predictions of other cases, but none of this one."""
     missing_references: tuple[Column, ...] = ()
-    """Likewise, truths that were given."""
+    """Likewise, given reference standards."""
     coded: bool = False
-    """Whether names were replaced by codes, so that no path may be told."""
+    """Whether names were replaced by codes, so that no path may be shown."""
     edits: Mapping[Column, Edit] = field(default_factory=dict)
-    """Reads that started from another's."""
+    """Readings that were edited from another one."""
     statuses: Mapping[Column, str] = field(default_factory=dict)
-    """What a register says of each read."""
+    """The status of each reading in the reading log."""
 
     def tally(self, region: str | ArrayLike | None = None) -> Tally:
-        """The table of this case. Raters absent from it are VOID. ``region`` overrides the study's."""
+        """Count the patterns of the case; raters absent from it are VOID.
+
+        Parameters
+        ----------
+        region : str or array, optional
+            Overrides the study's region.
+
+        Returns
+        -------
+        Tally
+            The table of the case.
+        """
         return self.read().tally(region)
 
     def paint(self, values: ArrayLike, table: Tally | None = None, fill: float | None = None) -> Array:
-        """The map of a value per pattern, of a table that may be a pooled one; see :func:`manytruths.paint`."""
+        """The map of a value per pattern; see :func:`manytruths.paint`.
+
+        Parameters
+        ----------
+        values : array
+            One value per pattern of ``table``.
+        table : Tally, optional
+            The table, which may be a pooled one; values of a consensus or heatmap know theirs.
+        fill : float, optional
+            What to paint where a pattern is not in the table; by default that is an error.
+
+        Returns
+        -------
+        ndarray
+            A map of the size of the masks.
+        """
         return self.read().paint(values, table, fill)
 
     def read(self) -> Reading:
-        """Every rater's mask on one grid: the image's, or one that holds them all."""
+        """Read every rater's mask onto one grid: the image's, or one that holds them all."""
         with about(f"case {self.name}"):
             target = find_target(self)
-        found: dict[Column, Placed] = {}
+        masks: dict[Column, Placed] = {}
         for column in self.masks:
-            found[column] = self.placed(column, target)
-            target = target or Target(found[column].mask.grid, f"rater {column}'s")
+            masks[column] = self.placed(column, target)
+            target = target or Target(masks[column].mask.grid, f"rater {column}'s")
         if target is None:
             raise StudyError(f"case {self.name}: nobody marked it")
-        done = {column: one.done for column, one in found.items() if one.done.how}
-        return Reading(self, {column: one.mask.array for column, one in found.items()}, target.grid, done)
+        done = {column: placed.done for column, placed in masks.items() if placed.done.how}
+        return Reading(self, {column: placed.mask.array for column, placed in masks.items()}, target.grid, done)
 
     def mask(self, column: Column) -> Mask:
         """One rater's mask as it was drawn; structures in files of their own are put together."""
@@ -142,35 +179,33 @@ class Case:
             raise LabelError(f"{error}; if it is grey, say so (--grey)") from None
 
     def reference(self, column: Column, grid: Grid | None) -> Array:
-        """A truth that was given."""
+        """A given reference standard."""
         return self._beside(f"reference {column}", self.references[column], grid)
 
     def response(self, column: Column, grid: Grid | None) -> Array:
-        """One algorithm's grey output."""
+        """One algorithm's probability map or response."""
         source = self.predictions[column]
         with about(f"case {self.name}, {_of(column)}"):
-            found = read_probability(source) if isinstance(source, Location) else self._load(source).mask
-            if found.array.ndim > len(found.grid.shape):
+            mask = read_probability(source) if isinstance(source, Location) else self._load(source).mask
+            if mask.array.ndim > len(mask.grid.shape):
                 raise InputError(
                     f"{source} is a picture in colour; a grey prediction has one number a pixel: save it as grey"
                 )
-            refuse_strange(found.array, self.options.limits)
-            return self._response(Mask(found.array, self._spaced(found.grid), found.format), str(source), grid)
+            refuse_strange(mask.array, self.options.limits)
+            return self._response(Mask(mask.array, self._spaced(mask.grid), mask.format), str(source), grid)
 
-    def _response(self, found: Mask, name: str, grid: Grid | None) -> Array:
+    def _response(self, mask: Mask, name: str, grid: Grid | None) -> Array:
         if grid is None:
-            return found.array
-        placed = place(found, Target(grid, "the masks"), self.options.resample, name)
-        least = float(found.array.min()) if self.options.limits is None else self.options.limits[0]
-        if least < 0 and placed.mask.array is not found.array and found.grid.shape != grid.shape:
+            return mask.array
+        placed = place(mask, Target(grid, "the masks"), self.options.resample, name)
+        least = float(mask.array.min()) if self.options.limits is None else self.options.limits[0]
+        if least < 0 and placed.mask.array is not mask.array and mask.grid.shape != grid.shape:
             # 0 beyond its edge would be more than the least that it can say
-            raise GridError(
-                f"{name} has {found.grid.difference(grid)} and values below 0; write it for the whole image"
-            )
+            raise GridError(f"{name} has {mask.grid.difference(grid)} and values below 0; write it for the whole image")
         return placed.mask.array
 
     def training_area(self, column: Column, grid: Grid | None) -> NDArray[np.bool_] | None:
-        """What an algorithm was trained on and is not judged by; one without {algorithm} is everybody's."""
+        """The area an algorithm was trained on and is not judged by."""
         owner = self.training_owner(column)
         if owner is None:
             return None

@@ -57,23 +57,23 @@ def find_cases(options: Options, complain: Complain = raise_error) -> FoundCases
     template = Template(options.masks, require=("rater", "case"))
     everything = template.find(complain)
     check_excluded_raters({one.fields["rater"] for one in everything}, options.exclude_rater, complain)
-    found = [one for one in everything if one.fields["rater"] not in options.exclude_rater]
-    register = _register(options, template, found, complain)
-    blanks = register.blanks()
-    found, everything = [*found, *blanks], [*everything, *blanks]
+    files = [one for one in everything if one.fields["rater"] not in options.exclude_rater]
+    log = _read_log(options, template, files, complain)
+    blanks = log.blanks()
+    files, everything = [*files, *blanks], [*everything, *blanks]
     _check_exclude(everything, options.exclude, complain)
-    drafts = _drafts(found, options.exclude)
+    drafts = _drafts(files, options.exclude)
     if not drafts:
         raise StudyError("every mask is excluded; shorten exclude or exclude_rater")
-    drafts, left_out = _counting(register, drafts, options, complain)
-    structures = tuple(sorted({f.fields["label"] for f in found if "label" in f.fields}, key=natural_key))
+    drafts, left_out = _sort_masks(log, drafts, options, complain)
+    structures = tuple(sorted({f.fields["label"] for f in files if "label" in f.fields}, key=natural_key))
     if BACKGROUND in structures:
         raise StudyError(
             f"{options.masks}: a structure is called {BACKGROUND!r}, as what nobody marked is; rename its files"
         )
     columns = sorted({c for d in drafts.values() for c in d.masks}, key=lambda c: c.order)
     own = {name: draft.fields for name, draft in drafts.items()}
-    table = read_case_table(options.cases, own, [*_drafts(everything, {}), *register.cases()], complain)
+    table = read_case_table(options.cases, own, [*_drafts(everything, {}), *log.cases()], complain)
     _check_subjects(options, drafts)
     masks = bool(structures) and not options.grey
     algorithms = _by_case(options.predictions, "algorithm", drafts, complain, labels=masks)
@@ -127,7 +127,7 @@ def check_void(cases: Iterable[Case], void: int | None) -> None:
         raise StudyError(f"void is {void}, and no mask can hold more than {largest:.0f}; correct or leave out void")
 
 
-def _register(options: Options, template: Template, found: list[TemplateMatch], complain: Complain) -> ReadingLog:
+def _read_log(options: Options, template: Template, files: list[TemplateMatch], complain: Complain) -> ReadingLog:
     """What is known of every read, with an empty mask for those that left nothing."""
     if options.reads is None:
         return ReadingLog()
@@ -137,24 +137,25 @@ def _register(options: Options, template: Template, found: list[TemplateMatch], 
             raise StudyError(f"case {place[1]!r} is of no subject that is known; write SUBJECT/{place[1]}")
         return _image(options.images, {"case": place[1]} | ({"subject": place[0]} if place[0] else {}))
 
-    return ReadingLog.read(options.reads, found, template.fields, complain).completed(
-        found, image, complain, options.exclude_rater
+    return ReadingLog.read(options.reads, files, template.fields, complain).complete(
+        files, image, complain, options.exclude_rater
     )
 
 
-def _counting(
-    register: ReadingLog, drafts: Mapping[str, Draft], options: Options, complain: Complain
+def _sort_masks(
+    log: ReadingLog, drafts: Mapping[str, Draft], options: Options, complain: Complain
 ) -> tuple[dict[str, Draft], dict[str, str]]:
     """Drafts with the masks that count, and cases that have none, with the reason."""
     kept, left_out, aside = dict[str, Draft](), dict[str, str](), Counter[str]()
     for name, draft in drafts.items():
         place = place_of(draft.fields)
-        found = register.sorted(place, draft.masks, keep=options.edited == "keep")
-        if found.masks:
-            kept[name] = Draft(draft.fields, found.masks, found.edits, register.statuses(place))
+        sorted_masks = log.sort(place, draft.masks, keep=options.edited == "keep")
+        if sorted_masks.masks:
+            kept[name] = Draft(draft.fields, sorted_masks.masks, sorted_masks.edits, log.statuses(place))
         else:
-            left_out[name] = found.why
-        aside.update(edits=len(found.edits.keys() - found.masks.keys()), unfinished=len(found.unfinished))
+            left_out[name] = sorted_masks.why
+        aside["edits"] += len(sorted_masks.edits.keys() - sorted_masks.masks.keys())
+        aside["unfinished"] += len(sorted_masks.unfinished)
     if not aside.total():
         need_two_raters((c for d in kept.values() for c in d.masks), complain)
     elif not any(len({c.name for c in d.masks}) > 1 for d in kept.values()):
@@ -167,12 +168,12 @@ def _counting(
 
 def _nobody_left(aside: Mapping[str, int], path: str) -> str:
     edits, begun = aside["edits"], aside["unfinished"]
-    told = [
+    reasons = [
         f"{edits} {'is an edit' if edits == 1 else 'are edits'} of another's, to stay apart" if edits else "",
         f"{begun} {'is' if begun == 1 else 'are'} unfinished" if begun else "",
     ]
     answer = "; to count edits all the same, give edited='keep' (--edited keep)" if edits else ""
-    return f"no case has reads of two raters left: of those in {path}, {' and '.join(filter(None, told))}{answer}"
+    return f"no case has reads of two raters left: of those in {path}, {' and '.join(filter(None, reasons))}{answer}"
 
 
 def _others(columns: set[Column], here: Mapping[Column, Any]) -> tuple[Column, ...]:
@@ -222,10 +223,10 @@ def _check_training(
         )
 
 
-def _check_exclude(found: list[TemplateMatch], exclude: Mapping[str, tuple[str, ...]], complain: Complain) -> None:
+def _check_exclude(files: list[TemplateMatch], exclude: Mapping[str, tuple[str, ...]], complain: Complain) -> None:
     """Refuse to leave out what is not there: a misspelt name would leave in what should go."""
     cases: dict[str, set[str]] = {}
-    for one in found:
+    for one in files:
         f = one.fields
         cases.setdefault(f["rater"], set()).update((f["case"], f"{f.get('subject', '')}/{f['case']}"))
     for rater, names in exclude.items():
@@ -253,14 +254,14 @@ def need_two_raters(columns: Iterable[Column], complain: Complain = raise_error)
         complain(StudyError(problem))
 
 
-def _drafts(found: list[TemplateMatch], exclude: Mapping[str, tuple[str, ...]]) -> dict[str, Draft]:
+def _drafts(files: list[TemplateMatch], exclude: Mapping[str, tuple[str, ...]]) -> dict[str, Draft]:
     subjects: dict[str, set[str]] = {}
-    for one in found:
+    for one in files:
         subjects.setdefault(one.fields["case"], set()).add(one.fields.get("subject", ""))
     shared = any(len(s) > 1 for s in subjects.values())
     drafts: dict[str, Draft] = {}
     masks: dict[str, dict[Column, dict[str, Source]]] = {}
-    for one in found:
+    for one in files:
         f = one.fields
         name = f"{f['subject']}/{f['case']}" if shared else f["case"]
         if {f["case"], name} & set(exclude.get(f["rater"], ())):

@@ -30,7 +30,7 @@ class UnknownCase:
 def find_unknown_cases(
     options: Options, names: Iterable[str], what: Literal["predictions", "references"] = "predictions"
 ) -> list[UnknownCase]:
-    """Predictions (or given truths) of cases that nobody marked, those first that may be a misspelt name.
+    """Predictions (or given reference standards) of cases that nobody marked, those first that may be a misspelt name.
 
     ``names`` are those of the study's cases, with the subject in front where several subjects share them.
     """

@@ -45,7 +45,7 @@ class Codes:
 
 
 def _columns(study: Study) -> set[Column]:
-    """Everybody who is named anywhere: who edited, and what he started from, too."""
+    """Everybody who is named anywhere, also in edits."""
     edited = {column for case in study for child, edit in case.edits.items() for column in (child, edit.parent)}
     return edited.union(study.columns)
 

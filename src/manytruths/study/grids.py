@@ -114,7 +114,7 @@ def _grids(sources: Mapping[str, Any]) -> Iterator[Grid]:
 
 
 def find_moves(case: Case, target: Target | None, *, masks: bool = True, judged: bool = True) -> Iterator[Move]:
-    """What is done to the files of a case, by headers alone; ``judged``: also to predictions and given truths."""
+    """What is done to the files of a case, by headers alone; with ``judged``, also to predictions and references."""
     if target is None:
         return
     for what, name, sources in _sources(case, masks, judged):
@@ -145,7 +145,7 @@ def _plan_alignment(source: object, onto: Grid, case: Case) -> Alignment:
 
 
 def is_resampled(case: Case, *, judged: bool = False) -> bool:
-    """Whether any mask of a case is resampled, by headers alone; ``judged``: or any prediction or given truth."""
+    """Whether any mask of a case is resampled, by headers alone; with ``judged``, or any prediction or reference."""
     if case.options.resample is None:
         return False
     try:

@@ -49,7 +49,7 @@ NO_MASK = 8
 """What holds more values than this that no rater uses is no mask."""
 
 LOOKED_AT = 1 << 20
-"""So many items of a given truth are enough to see that."""
+"""So many items of a given reference standard are enough to see that."""
 
 
 @contextmanager
@@ -217,7 +217,7 @@ def _listed(marks: set[int]) -> str:
 
 @dataclass(frozen=True)
 class Wrong:
-    """An algorithm or a given truth, and what is wrong with its values in a case."""
+    """An algorithm or a given reference standard, and what is wrong with its values in a case."""
 
     case: str
     column: Column
@@ -277,14 +277,14 @@ def _list_values(values: set[int]) -> str:
 
 
 def refuse_grey_references(case: Case, table: Tally, references: Mapping[Column, Array]) -> None:
-    """Refuse a given truth that is a map of probabilities, where all that is not 0 would be marked, or marks with 255
-    where there are labels."""
+    """Refuse a given reference standard that is a map of probabilities, where all that is not 0 would be marked, or
+    marks with 255 where there are labels."""
     for wrong in grey_references(case, table, references):
         raise wrong.error
 
 
 def grey_references(case: Case, table: Tally, references: Mapping[Column, Array]) -> Iterator[Wrong]:
-    """Every given truth that is one."""
+    """Every given reference standard that is one."""
     for column, array in references.items():
         some = array.ravel(order="K")[:: max(1, array.size // LOOKED_AT)]
         found = set(np.unique(some).tolist()) - {0, case.options.void}

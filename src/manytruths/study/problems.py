@@ -88,21 +88,21 @@ def _without(case: Case, said: list[Problem]) -> Case:
 
 def _masks(case: Case, problems: list[Problem]) -> tuple[dict[Column, Placed], Target | None]:
     """Every mask that can be read and put where the others lie."""
-    found: dict[Column, Placed] = {}
+    masks: dict[Column, Placed] = {}
     try:
         target = find_target(case)
     except ManytruthsError as error:
         problems.append(Problem("error", "grid", f"case {case.name}: {error}", case.name))
-        return found, None
+        return masks, None
     for column in case.masks:
         try:
-            found[column] = case.placed(column, target)
+            masks[column] = case.placed(column, target)
         except ManytruthsError as error:
             kind = "label" if isinstance(error, LabelError) else "grid" if isinstance(error, Misplaced) else "file"
             problems.append(Problem("error", kind, str(error), case.name, str(column)))
         else:
-            target = target or Target(found[column].mask.grid, f"rater {column}'s")
-    return found, target if found else None
+            target = target or Target(masks[column].mask.grid, f"rater {column}'s")
+    return masks, target if masks else None
 
 
 def _beside(case: Case, grid: Grid | None) -> Iterator[Problem]:
@@ -139,15 +139,15 @@ def _image(case: Case, target: Target | None) -> Iterator[Problem]:
     if case.image is None:
         return
     try:
-        found = probe(case.image)
+        grid = probe(case.image)
     except ManytruthsError as error:
         yield Problem("warning", "image", f"case {case.name}: image {error}", case.name)
         return
     if target is None or target.whose == IMAGE:
         return
-    differs = found.difference(target.grid) if found.shape != target.grid.shape else ""
-    if found.placed and target.grid.placed:
-        differs = obstacle(found, target.grid)
+    differs = grid.difference(target.grid) if grid.shape != target.grid.shape else ""
+    if grid.placed and target.grid.placed:
+        differs = obstacle(grid, target.grid)
     if differs:
         told = f"{case.image} has {differs}, unlike the masks; resample it"
         yield Problem("warning", "image", f"case {case.name}: image {told}", case.name)
@@ -166,19 +166,19 @@ def _table(reading: Reading, problems: list[Problem], region: str | None = None)
 
 
 def _other_values(reading: Reading, table: Tally) -> list[Problem]:
-    """Predictions and given truths that ``evaluate`` refuses for their values, anywhere in the image."""
-    case, found = reading.case, list[Problem]()
+    """Predictions and given reference standards that ``evaluate`` refuses for their values, anywhere in the image."""
+    case, problems = reading.case, list[Problem]()
     if not (case.predictions or case.references):
-        return found
-    whole = table if table.region == "whole" else _table(reading, found, "whole")
+        return problems
+    whole = table if table.region == "whole" else _table(reading, problems, "whole")
     if whole is None:
-        return found
+        return problems
     given = {c: case.reference(c, reading.grid) for c in case.references}
     predicted = () if case.options.grey else find_other_values_of_predictions(case, whole)
     for wrong in (*predicted, *grey_references(case, whole, given)):
         kind = "prediction" if wrong.column.role == "algorithm" else "reference"
-        found.append(Problem("error", kind, str(wrong.error), case.name, str(wrong.column)))
-    return found
+        problems.append(Problem("error", kind, str(wrong.error), case.name, str(wrong.column)))
+    return problems
 
 
 def _labels(case: Case, reading: Reading) -> Iterator[Problem]:

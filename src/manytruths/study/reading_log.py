@@ -81,10 +81,10 @@ class ReadingLog:
     """Raters who are left out of the study."""
 
     @classmethod
-    def read(cls, path: str, found: Sequence[TemplateMatch], fields: Sequence[str], complain: Complain) -> ReadingLog:
+    def read(cls, path: str, files: Sequence[TemplateMatch], fields: Sequence[str], complain: Complain) -> ReadingLog:
         """The register of some files, whose template has these ``fields``."""
-        masks = _by_place(found)
-        reads = read_log_entries(path, _names(found, "subject" in fields), complain)
+        masks = _by_place(files)
+        reads = read_log_entries(path, _names(files, "subject" in fields), complain)
         if "session" not in fields and any(column.session for here in reads.values() for column in here):
             raise StudyError(
                 f"{path}: names sessions, but the masks' template has no {{session}}; put it where the session stands "
@@ -92,9 +92,9 @@ class ReadingLog:
             )
         return cls(path, reads, masks)
 
-    def completed(
+    def complete(
         self,
-        found: Sequence[TemplateMatch],
+        files: Sequence[TemplateMatch],
         image: Callable[[Place], Location | None],
         complain: Complain,
         excluded: Iterable[str] = (),
@@ -104,7 +104,7 @@ class ReadingLog:
         Reads of ``excluded`` raters have no masks here; those that started from them are edits all the same.
         """
         gone = {compose_name(name) for name in excluded}
-        raters = {one.fields["rater"] for one in found}
+        raters = {one.fields["rater"] for one in files}
         masks = {place: dict(here) for place, here in self.masks.items()}
         for read in (read for here in self.reads.values() for read in here.values()):
             if compose_name(read.column.name) in gone:
@@ -128,7 +128,7 @@ class ReadingLog:
         if read.status == "done":
             raise StudyError(f"{read} is done, but has no mask; {self._hint(read, raters)}")
         if read.status == "empty" and read.column.name not in raters:
-            raise StudyError(f"{read} is empty, and he has no mask of any case; {self._hint(read, raters)}")
+            raise StudyError(f"{read} is empty, and the rater has no mask of any case; {self._hint(read, raters)}")
         return read.status == "empty"
 
     def _hint(self, read: LogEntry, raters: Iterable[str]) -> str:
@@ -159,21 +159,21 @@ class ReadingLog:
             if isinstance(source, Location) and source.blank
         ]
 
-    def sorted(self, place: Place, masks: Masks, *, keep: bool) -> SortedMasks:
+    def sort(self, place: Place, masks: Masks, *, keep: bool) -> SortedMasks:
         """The masks of a case that count, its edits (which count where they are kept), and what is unfinished."""
-        reads, found = self.reads.get(place, {}), SortedMasks({}, {})
+        reads, result = self.reads.get(place, {}), SortedMasks({}, {})
         # empty masks that no file stands for were found last
         for column, source in sorted(masks.items(), key=lambda item: item[0].order) if self.path else masks.items():
             read = reads.get(column)
             if read is not None and read.status in ("unread", "unfinished"):
-                found = replace(found, unfinished=(*found.unfinished, column))
+                result = replace(result, unfinished=(*result.unfinished, column))
                 continue
             if read is not None and read.parent is not None:
                 origin = self.masks[place].get(read.parent)
-                found.edits[column] = Edit(source, read.parent, origin, count_steps(reads, column))
-            if column not in found.edits or keep:
-                found.masks[column] = source
-        return found
+                result.edits[column] = Edit(source, read.parent, origin, count_steps(reads, column))
+            if column not in result.edits or keep:
+                result.masks[column] = source
+        return result
 
     def statuses(self, place: Place) -> dict[Column, str]:
         """What the register says of each read of a case."""
@@ -319,9 +319,9 @@ def _parent(read: LogEntry, here: Mapping[Column, LogEntry]) -> Column:
     raise StudyError(f"{read} is based on {read.based_on!r}, of which there is no read; {hint}")
 
 
-def _by_place(found: Iterable[TemplateMatch]) -> dict[Place, dict[Column, dict[str, Source]]]:
+def _by_place(files: Iterable[TemplateMatch]) -> dict[Place, dict[Column, dict[str, Source]]]:
     masks: dict[Place, dict[Column, dict[str, Source]]] = {}
-    for one in found:
+    for one in files:
         f = one.fields
         column = Column(f["rater"], "rater", f.get("session", ""))
         masks.setdefault(place_of(f), {}).setdefault(column, {})[f.get("label", "")] = one.location
@@ -351,8 +351,8 @@ def _blank(read: LogEntry, here: Masks, image: Location | None) -> Location:
     return replace(image, blank="image")
 
 
-def _names(found: Sequence[TemplateMatch], subjects: bool) -> Names:
-    places = {place_of(one.fields): None for one in found}
+def _names(files: Sequence[TemplateMatch], subjects: bool) -> Names:
+    places = {place_of(one.fields): None for one in files}
     full = {compose_name("/".join(one)): one for one in places}
     cases: dict[str, list[Place]] = {}
     for one in places:
@@ -369,7 +369,7 @@ def _names(found: Sequence[TemplateMatch], subjects: bool) -> Names:
         head, _, tail = compose_name(text).rpartition("/") if subjects else ("", "", compose_name(text))
         return head, tail
 
-    raters, sessions = (_spelt(one.fields.get(key, "") for one in found) for key in ("rater", "session"))
+    raters, sessions = (_spelt(one.fields.get(key, "") for one in files) for key in ("rater", "session"))
     return Names(place, raters, sessions)
 
 

@@ -28,9 +28,21 @@ R = TypeVar("R")
 
 
 class Study:
-    """Cases, raters, and what is known about them. Nothing is read before it is asked for.
+    """Cases that several raters marked, and what is known about them; masks are read only when they are needed.
 
-    Open one with :meth:`open` (files) or :meth:`from_arrays` (memory).
+    Open one with :meth:`open` (files) or :meth:`from_arrays` (memory). ``study["p01"]`` is a :class:`Case`; iterating
+    gives all cases.
+
+    Attributes
+    ----------
+    options : Options
+        How the study was opened.
+    properties : mapping of str to mapping
+        What ``raters.csv`` says about each rater.
+    left_out : mapping of str to str
+        Cases of which no reading counts, with the reason, where the reading log says so.
+    coded : bool
+        Whether names were replaced by codes.
     """
 
     def __init__(
@@ -79,46 +91,62 @@ class Study:
 
         Parameters
         ----------
-        masks
-            A template such as ``"masks/{rater}/{case}.png"`` (also ``{subject}``, ``{label}``, ``{session}``),
-            a ``study.toml``, or the folder that has one. What else is given overrides the file.
-        images, roi, ranks, predictions
-            Templates likewise; ``predictions`` may have ``{algorithm}``.
-        references
-            Template of truths that are given, beside those made of the raters; may have ``{reference}``.
-        training
-            Template of masks of what an algorithm was trained on, so that it is not judged by it; may have
+        masks : str or Path
+            A template such as ``"masks/{rater}/{case}.png"`` (also ``{subject}``, ``{label}``, ``{session}``), a
+            ``study.toml``, or the folder that has one. All other arguments override the file.
+        images, roi, ranks, predictions : str, optional
+            Templates of images, regions to count, rank maps, and predictions; ``predictions`` may have ``{algorithm}``.
+        references : str, optional
+            Template of given reference standards; may have ``{reference}``.
+        training : str, optional
+            Template of masks of the areas that an algorithm was trained on, by which it is not judged; may have
             ``{algorithm}``.
-        cases
-            A CSV with a column ``case``; ``subject`` names the patient, every other column a group.
-        raters
-            A CSV with a column ``rater`` and what is known about each, or ``"exchangeable"``.
-        reads
-            A CSV of who read which case, and from what he started: ``case``, ``rater``, and where they are known
-            ``session``, ``status`` (``done``, ``empty``, ``unread``, ``unfinished``) and ``based_on`` (a rater, or
-            rater/session).
-        labels, foreground, void
+        cases : str, optional
+            A CSV file with a column ``case``; ``subject`` names the patient, every other column a group.
+        raters : str, optional
+            A CSV file with a column ``rater`` and what is known about each rater, or ``"exchangeable"``.
+        reads : str, optional
+            A CSV file, the reading log: ``case``, ``rater`` and, where known, ``session``, ``status`` (``done``,
+            ``empty``, ``unread``, ``unfinished``) and ``based_on`` (a rater, or rater/session).
+        labels : Labels, mapping of int to str, or iterable of int, optional
             As in :func:`manytruths.tally`.
-        region
-            What is counted: ``"whole"``, ``"union"`` or ``"modified_background"``; ``roi`` files come first.
-        overlap
-            Where a rater's structures (``{label}``) overlap: ``"smaller"`` is cut out of the larger, or
-            ``"union"``, which unites everything into one foreground.
-        edited
-            Reads that are edits of another (``based_on``): ``"apart"`` from agreement and consensus, or ``"keep"``.
-        resample
-            ``"nearest"``: masks on another lattice are resampled; otherwise they are refused.
-        spacing
+        foreground : {"any"}, optional
+            Unite all labels but background.
+        void : int, optional
+            The value that means "not rated".
+        region : {"whole", "union", "modified_background"}, optional
+            What is counted; excludes ``roi``.
+        overlap : {"smaller", "union"}, optional
+            Where a rater's structures (``{label}``) overlap: cut the smaller one out of the larger, or unite everything
+            into one foreground.
+        edited : {"apart", "keep"}, optional
+            Masks that were edited from another one (``based_on``): exclude them from agreement and consensus, or keep
+            them.
+        resample : {"nearest"}, optional
+            Resample masks that lie on a different voxel grid, instead of rejecting them.
+        spacing : sequence of float, optional
             The size of a pixel in mm, for files that do not say.
-        grey, limits
-            Whether predictions are grey (probabilities, responses) instead of masks, and between which values.
-        exclude
+        grey : bool, optional
+            Whether predictions are probability maps or responses instead of masks.
+        limits : sequence of float, optional
+            The smallest and largest value of such predictions.
+        exclude : mapping of str to sequence of str, optional
             Masks to leave out: ``{rater: [case, …]}``.
-        exclude_rater
+        exclude_rater : sequence of str, optional
             Raters to leave out of the whole study; their masks are not read.
-        complain
-            What to do with a problem that does not keep the other files from being found: raised by default; give
-            a list's ``append`` to go on and have them all.
+        complain : callable
+            Called with each problem that does not keep the other files from being found; raises it by default. Give a
+            list's ``append`` to collect them.
+
+        Returns
+        -------
+        Study
+            The study; no mask was read yet.
+
+        Raises
+        ------
+        StudyError
+            Where files or names do not fit together.
         """
         given = merged(
             _start(masks),
@@ -134,11 +162,11 @@ class Study:
             exclude=None if exclude is None else {k: tuple(v) for k, v in exclude.items()},
             exclude_rater=None if exclude_rater is None else tuple(exclude_rater),
         )  # fmt: skip
-        found = find_cases(given, complain)
-        check_void(found.cases, given.void)
+        result = find_cases(given, complain)
+        check_void(result.cases, given.void)
         properties = read_table(given.raters, "rater") if given.raters else {}
         properties = {rater: row for rater, row in properties.items() if rater not in given.exclude_rater}
-        return cls(found.cases, given, properties, left_out=found.left_out)
+        return cls(result.cases, given, properties, left_out=result.left_out)
 
     @classmethod
     def from_arrays(
@@ -152,12 +180,35 @@ class Study:
         exclude_rater: Sequence[str] = (),
         **options: Any,
     ) -> Study:
-        """A study of arrays in memory: ``{case: {rater: mask}}``, or ``{case: stack}`` with raters 1, 2, ….
+        """Make a study of arrays in memory.
 
-        A rater's second reading goes under ``(rater, session)``. What else :meth:`open` takes (``labels``,
-        ``region``, ``void``, …) it takes too.
+        Parameters
+        ----------
+        cases : mapping
+            ``{case: {rater: mask}}``, or ``{case: stack}`` with raters 1, 2, …. A rater's second reading goes under
+            ``(rater, session)``.
+        subjects : mapping of str to str, optional
+            The patient of each case; by default each case is its own.
+        groups : mapping of str to str or sequence of str, optional
+            The groups of each case.
+        spacing : sequence of float, or mapping of str to it, optional
+            The size of a pixel in mm, of all cases or of each.
+        raters : {"exchangeable"}, optional
+            Where raters are not the same people in every case.
+        exclude_rater : sequence of str
+            Raters to leave out.
+        **options
+            Other arguments of :meth:`open` that are not paths: ``labels``, ``region``, ``void``, …
 
-        >>> study = Study.from_arrays({"p1": [[[1, 1, 0]], [[1, 0, 0]]], "p2": [[[0, 1, 0]], [[0, 1, 1]]]})
+        Returns
+        -------
+        Study
+            The study.
+
+        Examples
+        --------
+        >>> import manytruths as mt
+        >>> study = mt.Study.from_arrays({"p1": [[[1, 1, 0]], [[1, 0, 0]]], "p2": [[[0, 1, 0]], [[0, 1, 1]]]})
         >>> study.rater_names
         ('1', '2')
         """
@@ -170,7 +221,7 @@ class Study:
         }
         columns = sorted({c for by_rater in masks.values() for c in by_rater}, key=lambda c: c.order)
         need_two_raters(columns)
-        found = [
+        made = [
             Case(
                 name,
                 (subjects or {}).get(name, name),
@@ -181,7 +232,7 @@ class Study:
             )
             for name, by_rater in masks.items()
         ]
-        return cls(found, base, {})
+        return cls(made, base, {})
 
     # -- what is in it -------------------------------------------------------------------------
 
@@ -224,21 +275,51 @@ class Study:
     def map(
         self, work: Callable[[Case], R], *, jobs: int = 1, progress: Progress | None = None
     ) -> Iterator[tuple[Case, R]]:
-        """A function of every case, in order, ``jobs`` processes at a time, one case in memory each."""
+        """Apply a function to every case, in order.
+
+        Parameters
+        ----------
+        work : callable
+            Called with each case; must be picklable where ``jobs`` is above 1.
+        jobs : int
+            Number of worker processes, each with one case in memory. Results do not depend on it.
+        progress : callable, optional
+            Called with the number of cases that are done and of all cases.
+
+        Yields
+        ------
+        tuple of Case and result
+            In the order of the cases.
+        """
         cases = list(self)
         return zip(cases, map_in_order(work, cases, jobs, progress), strict=True)
 
     def tally(self, *, region: str | None = None, jobs: int = 1, progress: Progress | None = None) -> Tallies:
-        """A table per case, all over the same labels."""
+        """Count the patterns of every case.
+
+        Parameters
+        ----------
+        region : str, optional
+            Overrides the study's region.
+        jobs : int
+            Number of worker processes. Results do not depend on it.
+        progress : callable, optional
+            Called with the number of cases that are done and of all cases.
+
+        Returns
+        -------
+        Tallies
+            A table per case, all over the same labels.
+        """
         tables = {c.name: t for c, t in self.map(partial(Case.tally, region=region), jobs=jobs, progress=progress)}
         return self.gathered(tables)
 
     def gathered(self, tables: Mapping[str, Tally]) -> Tallies:
-        """Tables by case over the labels of all of them, with subjects and groups; looks for other values."""
-        found = self.labelled(tables)
+        """Tables by case over the labels of all of them, with subjects and groups; refuses files with other values."""
+        tallies = self.labelled(tables)
         if not self.knows_labels:
-            refuse_other_values(found)
-        return found
+            refuse_other_values(tallies)
+        return tallies
 
     @property
     def knows_labels(self) -> bool:

@@ -152,15 +152,18 @@ def estimate_case(reading: Reading, plan: FusePlan) -> CaseMaps:
     """A case whose masks are in memory."""
     readings = FirstReadings.of(reading)
     table = readings.table
-    found = {m: plan.pooled[m] if m in plan.pooled else readings.estimate(m, plan.options_of(m)) for m in plan.methods}
-    maps = {m: readings.paint(f) for m, f in found.items()}
-    endings = tuple(_convergence(m, f, readings.is_united(f)) for m, f in found.items())
+    estimates = {
+        method: plan.pooled[method] if method in plan.pooled else readings.estimate(method, plan.options_of(method))
+        for method in plan.methods
+    }
+    maps = {m: readings.paint(f) for m, f in estimates.items()}
+    endings = tuple(_convergence(m, f, readings.is_united(f)) for m, f in estimates.items())
     decided = {e.method: _in_study_labels(maps[e.method][0], e, table) for e in endings}
     joint = _joint(readings, decided)
-    soft = tuple(row for m, f in found.items() for row in _soft_measures(table, m, f))
+    soft = tuple(row for m, f in estimates.items() for row in _soft_measures(table, m, f))
     regions = tuple(row for m in plan.methods for row in _regions(table, m, plan))
     kept = CaseFusion(joint, endings, soft, regions, _complexity(readings))
-    return CaseMaps(kept, readings.inside, found, maps, decided)
+    return CaseMaps(kept, readings.inside, estimates, maps, decided)
 
 
 def _fingerprint(reading: Reading, plan: FusePlan) -> str:
@@ -177,12 +180,12 @@ def _fingerprint(reading: Reading, plan: FusePlan) -> str:
 
 def _digest(pooled: Mapping[str, Consensus]) -> list[tuple[str, tuple[str, ...], Any]]:
     """What of an estimate is painted, and said."""
-    return [(name, found.notes, _content(found)) for name, found in pooled.items()]
+    return [(name, estimated.notes, _content(estimated)) for name, estimated in pooled.items()]
 
 
-def _content(found: Consensus) -> list[bytes]:
-    assert found.tally is not None
-    return [np.asarray(part).tobytes() for part in (found.tally.patterns, found.values, found.probability)]
+def _content(estimated: Consensus) -> list[bytes]:
+    assert estimated.tally is not None
+    return [np.asarray(part).tobytes() for part in (estimated.tally.patterns, estimated.values, estimated.probability)]
 
 
 def map_files(case: Case, plan: FusePlan, method: str) -> list[Path]:
@@ -222,10 +225,10 @@ def _write_all(plan: FusePlan, made: CaseMaps) -> None:
         draw_sorted(sorted_file(reading.case, plan, method), reading, method, made.kept.soft)
 
 
-def _convergence(method: str, found: Consensus, united: bool) -> Convergence:
-    notes = (*found.notes, UNITED) if united else found.notes
-    rounds = getattr(found, "iterations", getattr(found, "rounds", 0))
-    return Convergence(method, found.ended, int(rounds), notes, united)
+def _convergence(method: str, estimated: Consensus, united: bool) -> Convergence:
+    notes = (*estimated.notes, UNITED) if united else estimated.notes
+    rounds = getattr(estimated, "iterations", getattr(estimated, "rounds", 0))
+    return Convergence(method, estimated.ended, int(rounds), notes, united)
 
 
 def _in_study_labels(hard: Array, ending: Convergence, table: Tally) -> Array:
@@ -270,11 +273,11 @@ def _joint(readings: FirstReadings, hard: Mapping[str, Array]) -> Tally:
         return joint
 
 
-def _soft_measures(table: Tally, method: str, found: Consensus) -> list[tuple[str, str, str, float]]:
+def _soft_measures(table: Tally, method: str, estimated: Consensus) -> list[tuple[str, str, str, float]]:
     """Gordon's measures of every rater, where the probability is one a pattern of this very table."""
-    if found.tally is None or table.exchangeable or found.tally is not table or table.labels.background is None:
+    if estimated.tally is None or table.exchangeable or estimated.tally is not table or table.labels.background is None:
         return []
-    values = {name: measure(table, found) for name, measure in SOFT.items()}
+    values = {name: measure(table, estimated) for name, measure in SOFT.items()}
     known = {name: [Undefined(UNKNOWN) if np.isnan(x) else float(x) for x in v] for name, v in values.items()}
     return [(method, r, name, v[i]) for name, v in known.items() for i, r in enumerate(table.rater_names)]
 
@@ -288,18 +291,18 @@ def _regions(table: Tally, method: str, plan: FusePlan) -> list[tuple[str, float
     else:
         cut = table.restrict("modified_background")
         both = [estimate(t, method, **plan.options_of(method)) for t in (table, cut)]
-    a, b = (_is_marked(found, table) for found in both)
+    a, b = (_is_marked(estimated, table) for estimated in both)
     changed = float(table.counts[a != b].sum())
     size = float(table.counts @ (a.astype(np.int64) + b))
     overlap = 1 - changed / size if size else Undefined("both_empty")
     return [(method, overlap, changed / table.items if table.items else 0.0)]
 
 
-def _is_marked(found: Consensus, table: Tally) -> NDArray[np.bool_]:
+def _is_marked(estimated: Consensus, table: Tally) -> NDArray[np.bool_]:
     """Whether a consensus marks each pattern of a table that has all of its patterns, and perhaps more."""
-    assert found.tally is not None
-    where = find_rows(found.tally, table.relabel(found.tally.labels).patterns)
-    values = np.asarray(found.values) > 0
+    assert estimated.tally is not None
+    where = find_rows(estimated.tally, table.relabel(estimated.tally.labels).patterns)
+    values = np.asarray(estimated.values) > 0
     return np.where(where < 0, False, values[where]) if len(values) else np.zeros(len(where), bool)
 
 
@@ -327,7 +330,7 @@ def draw_probability(path: Path, reading: Reading, method: str, chance: Array) -
 
 
 def draw_sorted(path: Path, reading: Reading, method: str, soft: Iterable[tuple[str, str, str, float]]) -> None:
-    """Gordon's Fig. 7: the raters' masks from the best to the worst, by each of his measures."""
+    """Gordon's Fig. 7: the raters' masks from the best to the worst, by each measure."""
     from ...charts import sorted_masks
 
     scores: dict[str, dict[str, float]] = {}
@@ -343,14 +346,14 @@ def draw_sorted(path: Path, reading: Reading, method: str, soft: Iterable[tuple[
     write_picture(path, drawn)
 
 
-def to_json(found: CaseFusion) -> dict[str, Any]:
+def to_json(result: CaseFusion) -> dict[str, Any]:
     """The case as JSON: numbers that are undefined as their code and detail."""
     return {
-        "tally": found.tally.to_csv(),
-        "endings": [{**vars(e), "notes": [[code_of(note), note] for note in e.notes]} for e in found.convergence],
-        "soft": [[m, r, s, _stored(v)] for m, r, s, v in found.soft],
-        "regions": [[m, _stored(d), c] for m, d, c in found.regions],
-        "complexity": {k: _stored(v) for k, v in vars(found.complexity).items()},
+        "tally": result.tally.to_csv(),
+        "endings": [{**vars(e), "notes": [[code_of(note), note] for note in e.notes]} for e in result.convergence],
+        "soft": [[m, r, s, _stored(v)] for m, r, s, v in result.soft],
+        "regions": [[m, _stored(d), c] for m, d, c in result.regions],
+        "complexity": {k: _stored(v) for k, v in vars(result.complexity).items()},
     }
 
 
