@@ -314,8 +314,7 @@ class Reading:
     def tally(self, region: str | ArrayLike | None = None, *, judged: bool = True) -> Tally:
         """The table of the case; of the raters alone where nobody is ``judged``."""
         case, options = self.case, self.case.options
-        algorithms = case.predictions if judged and not options.grey else ()
-        predictions = {c: case.prediction(c, self.grid) for c in algorithms}
+        predictions = self.predictions if judged and not options.grey else {}
         region = self.region if region is None else region
         try:
             table = tally(

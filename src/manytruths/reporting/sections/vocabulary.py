@@ -328,7 +328,7 @@ def method_options(findings: Findings, method: str) -> dict[str, Any]:
 def cite_method(findings: Findings, method: str, item: str) -> str:
     """A consensus method for a methods section, with its options and citation."""
     name, options = estimator(method)[0].name, method_options(findings, method)
-    threshold, length = options.get("threshold", 0.5), options.get("length", 2.0)
+    threshold, length = options.get("threshold", 0.5), options.get("length_penalty", 2.0)
     texts = {
         "vote": _describe_vote(threshold, len(findings.study.rater_names)),
         "excl": f"a vote at {threshold} without outliers" + cite("Lampert 2016"),
@@ -357,7 +357,7 @@ def _describe_staple(options: Mapping[str, Any], item: str) -> str:
     prior = options.get("prior", "prevalence")
     text = PRIORS[prior].format(item=item) if isinstance(prior, str) else f"prior: {_format_number(prior)}"
     parts = [text + (cite("Dawid 1979") if prior == "estimated" else "")]
-    if options.get("consensus_items") == "leave_out":
+    if options.get("unanimous") == "exclude":
         parts.append(f"without {item}s on which all agree" + cite("Commowick 2012"))
     if options.get("map_prior"):
         parts.append(f"Beta prior {_format_number(options['map_prior'])} on the rates" + cite("Commowick 2010"))
