@@ -266,7 +266,7 @@ def unknown_truth(folder):
     return ["--truth", "average"]
 
 
-@mistake("consensus names one or more different methods", status=2)
+@mistake("consensus is one or more different methods", status=2)
 def truth_twice(folder):
     return ["--truth", "staple,staple"]
 

@@ -18,6 +18,7 @@ from ..analyses.result import Tables, console_or_stdout, open_study
 from ..analyses.rows import Table
 from ..analyses.summaries import Settings
 from ..core.errors import CallError, InputError
+from ..fusion.registry import options_by_name, parse_methods
 from ..io import write_csv, write_text
 from ..io.results import replacing, write_summary
 from ..io.tables import read_table
@@ -189,24 +190,15 @@ def report(
     >>> study = mt.Study.open("manytruths-demo/study")  # doctest: +SKIP
     >>> mt.report(study, to="report.html").tables["agree/pairs"].to_frame()  # doctest: +SKIP
     """
-    methods = _consensus_methods(consensus)
-    staple = {"prior": prior}
+    methods = parse_methods(consensus)
     evaluate = {"threshold": threshold, "tolerance": tolerance, "distances": distances, "missing": missing}
     plan = ReportPlan(
-        methods, {"staple": staple, "staple_map": {**staple, "smoothing": 0.0}}, evaluate,
+        methods, options_by_name(prior=prior), evaluate,
         images=show_images, viewer=viewer, title=title, coded=codes,
     )  # fmt: skip
     left_out = (exclude_group,) if isinstance(exclude_group, str) else tuple(exclude_group)
     settings = Settings(seed=seed, resamples=resamples, scale=kappa_scale, without=left_out, jobs=jobs)
     return _write_report(open_study(study), _page_path(Path(to)), plan, settings, progress)
-
-
-def _consensus_methods(consensus: str | Sequence[str]) -> tuple[str, ...]:
-    names = consensus.split(",") if isinstance(consensus, str) else consensus
-    methods = tuple(name for name in map(str.strip, names) if name)
-    if not methods or len(set(methods)) < len(methods):
-        raise CallError(f"consensus wants one or more different methods; got {', '.join(methods) or 'none'}")
-    return methods
 
 
 def _page_path(to: Path) -> Path:

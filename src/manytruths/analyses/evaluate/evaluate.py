@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 from ...core.errors import CallError, InputError
 from ...evaluation.grading import GradeScale
 from ...evaluation.ranking.by_reference import ReferenceRankings
-from ...fusion.registry import estimator
+from ...fusion.registry import estimator, options_by_name, parse_methods
 from ...study import Progress, Study
 from ...study.case_files import find_cases
 from ...study.options import merged
@@ -279,13 +279,7 @@ def evaluate(
     if grades is not None:
         grading = Grading(Path(grades), None if key is None else Path(key), scale)
     study = _open(study, predictions)
-    options: dict[str, dict[str, Any]] = {
-        "staple": {"prior": prior},
-        "staple_map": {"prior": prior, "smoothing": 0},
-        "simple": {"alpha": simple_alpha},
-        "lsml": {"length": length_penalty},
-        "lsmlp": {"length": length_penalty},
-    }
+    options = options_by_name(prior=prior, simple_alpha=simple_alpha, length_penalty=length_penalty)
     plan = EvaluatePlan(
         _methods(consensus, study), options, threshold, distances, surfaces, boundaries, boundary_share, tolerance,
         skew, missing, second_look, second_look_algorithms, second_look_raters, second_look_least, pictures,
@@ -321,11 +315,7 @@ def _open(study: Study | str | Path, predictions: str | None) -> Study:
 def _methods(consensus: str | Sequence[str] | None, study: Study) -> tuple[str, ...]:
     if consensus is None:
         return PROBABILITY_MAPS if study.options.grey else MASKS
-    given = consensus.split(",") if isinstance(consensus, str) else consensus
-    methods = tuple(name.strip() for name in given if name.strip())
-    if not methods or len(set(methods)) < len(methods):
-        raise CallError(f"consensus names one or more different methods; got {consensus!r}")
-    return methods
+    return parse_methods(consensus)
 
 
 def _need_masks(intensity_curves: bool, grading_sheet: bool, grades: object) -> list[str]:
