@@ -268,7 +268,7 @@ def test_edges_are_held_band_by_band(monkeypatch):
     chance = np.random.default_rng(3)
     rings = [chance.integers(-4, 60, (40, 2)) / 2 for _ in range(3)]
     whole = {rule: Polygon.of(rings, rule).pixels((30, 25))[1] for rule in ("centre", "inclusive")}
-    monkeypatch.setattr(polygons, "MOST_CROSSINGS", 400)
+    monkeypatch.setattr(polygons, "MAX_CROSSINGS", 400)
     for rule, mask_ in whole.items():
         assert (Polygon.of(rings, rule).pixels((30, 25))[1] == mask_).all()
 

@@ -228,7 +228,7 @@ class Coder:
             return code
         if self.declared is not None:
             raise LabelError(
-                f"{name}: found the value {value}, which is not among the declared labels "
+                f"{name}: found the value {value}, which is not among the labels declared "
                 f"({', '.join(self.declared.describe())}); declare it, or unite all labels with foreground='any'"
             )
         if len(self.codes) >= MAX_LABELS:
