@@ -91,7 +91,7 @@ def test_boundary_is_where_a_neighbour_differs(labels: NDArray[np.int8]) -> None
 def test_errors() -> None:
     with pytest.raises(CallError, match=r"the mask has shape \(2, 2, 2\).*2-D only"):
         thin(np.zeros((2, 2, 2)))
-    with pytest.raises(LabelError, match=r"values 0, 1, 2.*boundary_of"):
+    with pytest.raises(LabelError, match=r"values 0, 1, 2.*find_boundaries"):
         thin([[0, 1, 2]])
     with pytest.raises(InputError, match="1 values that are not finite"):
         find_boundaries([[0.0, np.nan]])

@@ -57,8 +57,10 @@ class TaskComparison:
     ----------
     statistic : str
         The statistic compared.
-    a, b : TaskComplexity
-        The two tasks.
+    a : TaskComplexity
+        The first task.
+    b : TaskComplexity
+        The second task.
     difference : Interval
         Difference of the means, a minus b.
     probability : float

@@ -228,33 +228,10 @@ def boundary_scores(
 ) -> BoundaryScores:
     """Score a boundary map against the boundaries of one or several raters or references.
 
-    Parameters
-    ----------
-    prediction : array_like
-        Boundary map: booleans, or numbers that are cut at thresholds.
-    truths : array_like, mapping or sequence of array_like
-        Reference boundary map, or several by name or in a list. Of region masks, take ``find_boundaries`` first.
-    tolerance : float, optional
-        Distance in pixels within which boundary pixels match.
-    share : float
-        The same as a share of the image's diagonal, where ``tolerance`` is not given.
-    thresholds : iterable of float, optional
-        Where to cut a map of numbers; by default all its values but the smallest, or 33 evenly spaced ones within its
-        range where it has more.
-    thin : bool
-        Whether lines are thinned to a width of one pixel first.
-
-    Returns
-    -------
-    BoundaryScores
-        Precision, recall and F at each threshold.
-
-    References
-    ----------
-    Martin DR, Fowlkes CC, Malik J. IEEE Trans Pattern Anal Mach Intell 2004;26:530–549. doi:10.1109/TPAMI.2004.1273918
-
-    Examples
-    --------
+    ``truths`` is one map (an array), or several in a list or by name. For region masks, see :func:`find_boundaries`.
+    The tolerance is in pixels, or a share of the diagonal. Thresholds are by default all values of the prediction but
+    the smallest, or 33 evenly spaced ones within its range where it has more. With ``thin=False``, lines are
+    taken as thick as they are.
 
     >>> truths = {"A": [[0, 1, 0, 0]] * 4, "B": [[0, 1, 0, 0]] * 2 + [[0, 0, 0, 1]] * 2}
     >>> boundary_scores([[False, True, False, False]] * 4, truths, tolerance=1).best

@@ -51,8 +51,10 @@ class Interval:
     ----------
     value : float
         The statistic.
-    low, high : float
-        Ends of the interval; :class:`Undefined` where there is none.
+    low : float
+        Lower end of the interval; :class:`Undefined` where there is none.
+    high : float
+        Upper end.
     level : float
         Confidence level, such as 0.95.
     method : str

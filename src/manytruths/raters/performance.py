@@ -37,8 +37,20 @@ class RaterPerformance:
         ``consensus``, ``others``, or the column that they were compared with.
     tables : numpy.ndarray
         (raters, 2, 2) items by what the rater and the consensus decided.
-    sensitivity, specificity, ppv, npv, cohen_kappa, dice, iou : numpy.ndarray
-        The statistics.
+    sensitivity : numpy.ndarray
+        Share of the consensus that the rater marked.
+    specificity : numpy.ndarray
+        Share of what the consensus leaves unmarked that the rater left unmarked.
+    ppv : numpy.ndarray
+        Positive predictive value.
+    npv : numpy.ndarray
+        Negative predictive value.
+    cohen_kappa : numpy.ndarray
+        Cohen's kappa.
+    dice : numpy.ndarray
+        Dice's coefficient.
+    iou : numpy.ndarray
+        Intersection over union.
     """
 
     raters: tuple[str, ...]

@@ -119,7 +119,7 @@ def check_boundary_map(values: ArrayLike, what: str) -> Flags:
     if array.dtype != bool and np.unique(array[marked]).size > 1:
         some = ", ".join(f"{v:g}" for v in np.unique(array)[:5])
         raise LabelError(
-            f"{what} has values {some}; it takes 0 and one other. find_boundaries makes such a map of labels"
+            f"{what} has values {some}; it takes 0 and one other; find_boundaries makes such a map of labels"
         )
     return marked
 
@@ -179,10 +179,14 @@ class BoundaryMatch:
         Height and width of the maps.
     tolerance : float
         Largest distance of two matched pixels, in pixels.
-    n_prediction, n_reference : int
-        Number of boundary pixels in the prediction and in the reference standard.
-    prediction_at, reference_at : numpy.ndarray
-        (pairs, 2): row and column of both pixels of each pair.
+    n_prediction : int
+        Number of boundary pixels in the prediction.
+    n_reference : int
+        Number of boundary pixels in the reference standard.
+    prediction_at : numpy.ndarray
+        (pairs, 2): row and column of the predicted pixel of each pair.
+    reference_at : numpy.ndarray
+        (pairs, 2): row and column of the reference standard's pixel of each pair.
     """
 
     shape: tuple[int, int]

@@ -434,8 +434,10 @@ class SurfaceDistances:
 
     Attributes
     ----------
-    a_to_b, b_to_a : DirectedDistances
-        Distances from the elements of one surface to the other.
+    a_to_b : DirectedDistances
+        Distances from the elements of the first surface to the second.
+    b_to_a : DirectedDistances
+        Distances from the elements of the second surface to the first.
     """
 
     a_to_b: DirectedDistances
