@@ -161,8 +161,9 @@ def test_refused_intervals_are_listed():
 
 
 def test_nothing_undefined_is_said():
-    study, nothing = STUDIES["three"], Table("none")
-    fusion = replace(study.fusion, performance=nothing, differences=nothing, complexity=nothing)
+    study = STUDIES["three"]
+    nothing = Tables([Table(name) for name in ("performance", "differences", "complexity")])
+    fusion = replace(study.fusion, tables=nothing)
     part = undefined_block(replace(study, agreement=replace(study.agreement, tables=Tables(())), fusion=fusion))
     assert isinstance(part, Paragraphs)
     assert part.sentences == (("Every value and every interval is defined.",),)
