@@ -57,7 +57,7 @@ def changed(path: Path, *changes: tuple[int, str, object]) -> None:
         ((80, "f", float("nan")), "spacing"),
         ((108, "f", float("nan")), "is damaged"),
         ((108, "f", 1e30), "start at byte"),
-        ((112, "f", 0.3), "no labels"),
+        ((112, "f", 0.3), "are not labels"),
         ((280, "f", float("inf")), "not finite"),
     ],
 )
@@ -103,7 +103,7 @@ def test_values_that_are_no_mask(honest: Path) -> None:
     assert "holds the labels 1, 2; call it …_dseg.nii.gz" in refused(nifti(honest, voxels))
     for value in (0.5, np.nan, -1, np.inf):
         voxels[2] = value
-        assert "no labels" in refused(nifti(honest, voxels))
+        assert "are not labels" in refused(nifti(honest, voxels))
 
 
 @pytest.mark.parametrize(

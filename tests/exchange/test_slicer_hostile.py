@@ -89,9 +89,9 @@ def test_a_changed_voxel_fails_the_checksum(honest: Path) -> None:
 
 def test_floats_between_labels_are_refused(tmp_path: Path) -> None:
     voxels = np.full(IMAGE.shape, 0.5, np.float32)
-    assert "no labels" in refused(seg_nrrd(tmp_path / "p.seg.nrrd", voxels, segment(0, "a", 1, 0)))
+    assert "are not labels" in refused(seg_nrrd(tmp_path / "p.seg.nrrd", voxels, segment(0, "a", 1, 0)))
     voxels[:] = np.nan
-    assert "no labels" in refused(seg_nrrd(tmp_path / "p.seg.nrrd", voxels, segment(0, "a", 1, 0)))
+    assert "are not labels" in refused(seg_nrrd(tmp_path / "p.seg.nrrd", voxels, segment(0, "a", 1, 0)))
     huge = np.full(IMAGE.shape, 70000, np.int32)
     assert "holds the label 70000" in refused(seg_nrrd(tmp_path / "p.seg.nrrd", huge, segment(0, "a", 1, 0)))
 

@@ -74,10 +74,10 @@ def test_pipes_among_the_exports(tmp_path, capsys):
         place = tmp_path / "sub-1/anat" / f"sub-1_rater-anna_dseg.{ending}"
         os.mkfifo(place)
         done = run(capsys, "import", "bids", tmp_path / "sub-1", "--to", tmp_path / "s")
-        assert (done.status, f"{place}: is no regular file" in done.line) == (1, True)
+        assert (done.status, f"{place}: is not a regular file" in done.line) == (1, True)
         place.unlink()
     done = run(capsys, "import", "coco", f"{tmp_path}/{{rater}}.json", "--to", tmp_path / "s")
-    assert (done.status, f"{tmp_path}/anna.json: is no regular file" in done.line) == (1, True)
+    assert (done.status, f"{tmp_path}/anna.json: is not a regular file" in done.line) == (1, True)
 
 
 def test_a_closed_folder_among_those_to_read(tmp_path):
