@@ -12,7 +12,8 @@ import numpy as np
 from manytruths.analyses.reliability.intervals import beyond_chance
 from manytruths.analyses.reliability.reliability import Reliability, ReliabilitySettings, compute_reliability
 from manytruths.inference.intervals import draw_subjects
-from manytruths.ratings import Ratings, genuineness
+from manytruths.ratings import Ratings
+from manytruths.ratings.concordance import genuineness
 from manytruths.ratings.rasch import Rasch, rasch
 from manytruths.ratings.tables import read_ratings
 

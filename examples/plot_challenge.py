@@ -13,7 +13,7 @@ team gains by not handing in its failures.
 import numpy as np
 
 import manytruths as mt
-from manytruths.charts import lines
+from manytruths.charts import line_chart
 from manytruths.charts.rankings import rank_blobs, significance_map
 
 TRUE = {"atlas": 0.84, "blend": 0.83, "cascade": 0.80, "dummy": 0.60, "edge": 0.80}
@@ -107,4 +107,4 @@ parts = [mt.rank_scores(mt.Scores.of(dice[:, :n], list(TRUE))) for n in sizes]
 shares = np.array([part.overall.first_share for part in parts])
 curves = {"atlas": (sizes, shares[:, 0]), "blend": (sizes, shares[:, 1])}
 words = ("cases", "share of resamples in first place", "Who is first, by the number of cases")
-chart = lines(curves, *words, xlim=(0, 40))
+chart = line_chart(curves, *words, xlim=(0, 40))

@@ -22,7 +22,7 @@ import numpy as np
 from PIL import Image
 
 import manytruths as mt
-from manytruths.charts import beside_raters, contour_overlay, lines
+from manytruths.charts import contour_overlay, line_chart, rater_difference_chart
 
 data = Path(os.environ.get("MANYTRUTHS_DATA") or "../../shared/data") / "fissure"
 if not data.is_dir():
@@ -132,7 +132,7 @@ def drawn(curves, title, **look):
     """P̄-R curves by name, with their areas."""
     notes = {name: f"{curve.pbar_area(LOW, HIGH):.3f}" for name, curve in curves.items()}
     shapes = {name: points(curve) for name, curve in curves.items()}
-    return lines(shapes, "recall", "mean precision P̄", title, notes=notes, **look)
+    return line_chart(shapes, "recall", "mean precision P̄", title, notes=notes, **look)
 
 
 def by_level(name):
@@ -265,7 +265,7 @@ for name, values in zip(DETECTORS, mt.overlaps(both).values(mt.dice), strict=Tru
 # From one image there are no intervals; ``manytruths evaluate`` has them where there are ten patients or more.
 
 title = "Detectors against each rater, both judged by the other twelve"
-beside = beside_raters(better, "better by (Dice)", title, verdicts=words)
+beside = rater_difference_chart(better, "better by (Dice)", title, verdicts=words)
 
 # %%
 # Extended Dice is no help here: the raters share so little that much of anything between them passes.

@@ -11,7 +11,7 @@ share of agreement that is genuine. The page computes them all, and says where t
 import numpy as np
 
 import manytruths as mt
-from manytruths.charts import lines
+from manytruths.charts import line_chart
 from manytruths.ratings import Ratings, sigma
 from manytruths.ratings.masks import ratings_from_tally
 
@@ -86,7 +86,7 @@ tables = [Ratings.of(dict(zip("AB", ratings(n - 75, 75, 75, 925 - n), strict=Tru
 curves = {name: (rare / 1000, [s(t.tally()) for t in tables]) for name, s in COLUMNS.items() if name != "agreement"}
 curves |= {"σ": (rare / 1000, [sigma(t).value for t in tables])}
 title = "What 85% agreement is worth"
-chart = lines(curves, "share of the rarer label", "value", title, xlim=(0, 0.5), ylim=(-0.2, 1))
+chart = line_chart(curves, "share of the rarer label", "value", title, xlim=(0, 0.5), ylim=(-0.2, 1))
 
 # %%
 # The second: raters who differ get the higher kappa

@@ -32,7 +32,7 @@ south = mt.Study.from_arrays({name: masks[name] for name in names[10:]})
 folder = Path(tempfile.mkdtemp())
 for study in (north, south):
     for name, table in study.tally().items():
-        mt.save(table, folder / f"{name}.csv")
+        mt.write_tally(table, folder / f"{name}.csv")
 
 head, _, rows = (folder / "p01.csv").read_text().partition("\n")
 print(rows)
@@ -41,7 +41,7 @@ print(rows)
 # Whoever analyses the study needs these files alone. Where patients have several cases, a table of which case belongs
 # to whom goes along, for ``mt.Tallies(tables, subjects=...)``: intervals must draw patients, not cases.
 
-tallies = {path.stem: mt.load(path) for path in sorted(folder.glob("*.csv"))}
+tallies = {path.stem: mt.read_tally(path) for path in sorted(folder.glob("*.csv"))}
 whole = mt.pool(tallies)
 print(f"{whole.items:,} pixels of {len(tallies)} cases, {len(whole.counts)} patterns")
 print(f"Fleiss' kappa {mt.confidence_interval(mt.fleiss_kappa, tallies, seed=0)}")

@@ -94,7 +94,7 @@ def test_the_traceback_of_another_process(jobs, tmp_path):
     (tmp_path / "masks/B/p2.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(30))
     done = shell("{m} agree '" + template + f"' --jobs {jobs} --debug --out {tmp_path}/out")
     assert done.status == 1
-    assert "in examine" in done.err
+    assert "in analyse_case" in done.err
     assert ("in another process:" in done.err) == (jobs == 2)
 
 

@@ -46,7 +46,7 @@ def every(found: IndexedMasks) -> ReferenceStandards:
     table = found.tally
     votes = {"any": mt.vote(table, 1 / 13), "0.5": mt.vote(table, 0.5), "0.75": mt.vote(table, 0.75)}
     estimated = {"staple": mt.staple(table), "staple, marked": mt.staple(table, "marked"), "simple": mt.simple(table)}
-    return reference_standards(table, {**votes, **estimated, "excl": mt.excluded_vote(table, 0.5)})
+    return reference_standards(table, {**votes, **estimated, "excl": mt.vote_without_outliers(table, 0.5)})
 
 
 def counts(found: IndexedMasks, every: ReferenceStandards, detector: str, whole: bool) -> ResponseCounts:

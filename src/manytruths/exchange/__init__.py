@@ -1,7 +1,7 @@
 """Files of annotation tools: read into one kind of object, and written from it.
 
 ``read_…`` returns :class:`Reading` objects, :func:`combine_readings` checks that they fit together,
-:func:`manytruths.write_study` writes them as a study, and ``write_…`` writes them for a tool. Names are imported when
+:func:`manytruths.import_study` writes them as a study, and ``write_…`` writes them for a tool. Names are imported when
 they are first used, since each format has requirements of its own.
 """
 

@@ -33,7 +33,7 @@ class Polygon:
     rings : tuple of ndarray
         (points, 2) of x and y; the first pixel reaches from 0 to 1.
     rule : {"centre", "inclusive", "coco"}
-        Which pixels it holds; see :func:`manytruths.rasterise`.
+        Which pixels it holds; see :func:`manytruths.rasterise_polygon`.
     """
 
     rings: tuple[Points, ...]

@@ -200,7 +200,7 @@ class ImportOptions:
     Attributes
     ----------
     rule : {"centre", "inclusive", "coco"}
-        Which pixels an outline holds; see :func:`manytruths.rasterise`.
+        Which pixels an outline holds; see :func:`manytruths.rasterise_polygon`.
     widen : float, optional
         Width in pixels of open lines; without it, they are not areas.
     blank : {"empty", "unread"}
