@@ -136,7 +136,9 @@ def shrunk(columns: dict[str, list[str]]) -> Entry:
     """The same of a long table: a digest of each column and statistic, and the first rows."""
     rows = len(next(iter(columns.values()), []))
     kinds = columns.get("statistic") or [""] * rows
-    order = sorted(range(rows), key=lambda i: [short(columns[name][i]) for name in KEYS if name in columns])
+    # beside a reason, a code says why a value is undefined, not what the row is about
+    keys = [name for name in KEYS if name in columns and (name != "code" or "reason" not in columns)]
+    order = sorted(range(rows), key=lambda i: [short(columns[name][i]) for name in keys])
     digests: dict[str, dict[str, str]] = {}
     for name, cells in columns.items():
         by_kind: dict[str, list[str]] = {}

@@ -55,9 +55,9 @@ def grid(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> An
     return Group(Text(title, style="bold"), table)
 
 
-def print_written(folder: Path, console: Console) -> None:
-    """Print where everything was written."""
-    files = [*listed_files(folder), SUMMARY]
+def print_written(folder: Path, console: Console, *more: str) -> None:
+    """Print where everything was written; ``more`` are files that the summary does not list."""
+    files = [*listed_files(folder), SUMMARY, *more]
     names = ", ".join(dict.fromkeys(Path(name).parts[0] for name in files))
     console.print(f"\nwritten to {folder}: {names}", markup=False, highlight=False, soft_wrap=True)
 

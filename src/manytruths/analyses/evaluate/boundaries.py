@@ -35,7 +35,7 @@ def match_case_boundaries(whole: CaseMarks) -> CaseBoundaries:
     case, reading, label = whole.case, whole.reading, whole.together
     if len(reading.grid.shape) != 2:
         raise CallError(f"case {case.name}: boundaries are matched in images of two axes; leave --boundaries out")
-    lines = {c: _line(a, whole.plan) for c, a in (label.marks | label.maps | label.drawn(left_out=False)).items()}
+    lines = {c: _line(a, whole.plan) for c, a in (label.marks | label.maps | label.drawn_everywhere()).items()}
     first = [c for c in (label.base.columns[i] for i in label.base.raters) if c in lines]
     references: dict[str, Array | list[Array]] = {
         c.name: lines[c] for c in (*first, *(c for c in lines if c.role == "reference"))

@@ -235,10 +235,15 @@ class LabelMarks:
                 self._drawn[column] = decision_map(self.readings, estimate.found)
         return {c: drawn for c, drawn in self._drawn.items() if left_out or not c.left_out}
 
+    def drawn_everywhere(self) -> dict[Column, Array]:
+        """The maps of the estimates of all raters, outside the region as well: a cut there would be a boundary."""
+        whole = {c: estimate.found for c, estimate in self.estimates.items() if not c.left_out}
+        return {c: decision_map(self.readings, found, everywhere=True) for c, found in whole.items()}
 
-def decision_map(readings: FirstReadings, result: Consensus) -> Array:
+
+def decision_map(readings: FirstReadings, result: Consensus, *, everywhere: bool = False) -> Array:
     """The map of what a consensus of one label marks."""
-    return readings.map_of(result, np.asarray(result.hard)).astype(bool)
+    return readings.map_of(result, np.asarray(result.hard), everywhere=everywhere).astype(bool)
 
 
 def consensus_notes(method: str, result: Consensus) -> list[str]:
