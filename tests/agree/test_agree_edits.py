@@ -240,9 +240,12 @@ def test_the_report_says_what_is_left_out_and_keeps_codes(tmp_path, capsys):
     parents = {(case, rater): parent for case in ("p1", "p2") for rater, parent in (("A", "model"), ("B", "A"))}
     write_register(folder, parents, ("model", *"ABCDE"), statuses={("p3", "C"): "empty"})
     text = unwrapped(done(capsys, "report", folder, "--out", tmp_path / "out").out)
-    assert "Four reads started from another's mask, and are left out; what was changed is in agree/edits.csv." in text
+    assert (
+        "Four readings started from another rater's mask, and are left out; what was changed is in agree/edits.csv."
+        in text
+    )
     page = (tmp_path / "out/report.html").read_text(encoding="utf-8")
-    assert page.count("Four reads started from another") == 1
+    assert page.count("Four readings started from another") == 1
     assert "Edited volume" in page
     assert (tmp_path / "out/report_files/agree/edits.csv").exists()
     assert "masks/B/p1.png" in page

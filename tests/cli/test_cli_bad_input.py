@@ -345,7 +345,7 @@ def bomb(folder: Path) -> list[str]:
     return bad_bytes(folder, b"\x89PNG\r\n\x1a\n" + header + pixels + chunk(b"IEND", b""))
 
 
-@mistake("case p2", "rater B", "p2.npy", "holds object", "save it as such")
+@mistake("case p2", "rater B", "p2.npy", "holds object", "save it as one of these")
 def objects(folder: Path) -> list[str]:
     for rater in "AB":
         write_npy(folder / rater / "p2.npy", disc())

@@ -108,7 +108,7 @@ def test_what_was_not_decided_does_not_count():
 def test_calls_that_make_no_sense():
     with pytest.raises(CallError, match="no algorithm"):
         mt.extended_dice(mt.tally({"A": [1], "B": [1]}))
-    with pytest.raises(CallError, match="nobody to judge by"):
+    with pytest.raises(CallError, match="needs at least one other"):
         extended_dice_counts(mt.tally({"A": [1]}), "A")
 
 

@@ -312,7 +312,7 @@ def test_odd_studies_have_a_report(name, tmp_path):
 
 def test_labels_want_a_background(tmp_path):
     cases = {case: {r: disc(x=x) + 1 for x, r in enumerate("ABC")} for case in CASES}
-    with pytest.raises(mt.ManytruthsError, match="wants background"):
+    with pytest.raises(mt.ManytruthsError, match="needs background"):
         mt.report(mt.Study.from_arrays(cases), to=tmp_path / "r.html", resamples=40)
     assert not list(tmp_path.iterdir())
 

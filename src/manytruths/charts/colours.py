@@ -40,7 +40,7 @@ PAPER_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#1c1c20", "#e69f00
 def colour_map(values: ArrayLike) -> Colours:
     """Red, green and blue (a last axis of 3) for values from 0 to 1; those beyond are cut off, nan is grey.
 
-    >>> colour([0, 1]).tolist()
+    >>> colour_map([0, 1]).tolist()
     [[76, 52, 190], [243, 240, 54]]
     """
     where = np.asarray(values, float)

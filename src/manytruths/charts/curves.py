@@ -336,7 +336,7 @@ def legend(
 def shorten_middle(words: str, longest: int = LONGEST) -> str:
     """At most ``longest`` letters, the rest left out in the middle: names of algorithms often differ at their end.
 
-    >>> middle("nnunet_3d_fullres_fold0_postprocessed_best", 20)
+    >>> shorten_middle("nnunet_3d_fullres_fold0_postprocessed_best", 20)
     'nnunet_3d_fu…ed_best'
     """
     if len(words) <= longest:
@@ -348,7 +348,7 @@ def shorten_middle(words: str, longest: int = LONGEST) -> str:
 def distinct_names(names: Sequence[str], longest: int = LONGEST) -> dict[str, str]:
     """Every name in at most ``longest`` letters; names that would look the same show where they begin to differ.
 
-    >>> distinct(["a_long_name_of_fold1_of_five", "a_long_name_of_fold2_of_five", "b"], 16)
+    >>> distinct_names(["a_long_name_of_fold1_of_five", "a_long_name_of_fold2_of_five", "b"], 16)
     {'a_long_name_of_fold1_of_five': '…_of_fold1_of_f…', 'a_long_name_of_fold2_of_five': '…_of_fold2_of_f…', 'b': 'b'}
     """
     shown = {key: shorten_middle(key, longest) for key in names}

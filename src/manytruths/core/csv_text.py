@@ -21,7 +21,7 @@ from .tally import Counts, Rows, Tally
 _STARTS = ("=", "+", "-", "@", "\t", "\r", "'")
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")
-_SIGNED = re.compile(r"""[+-](?<=[,\n"][+-])(?!(?:\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|inf)(?:[,\n]|$))""")
+_SIGNED = re.compile(r"""[+-](?:(?<="[+-])|(?<=[,\n][+-])(?!(?:\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|inf)(?:[,\n]|$)))""")
 
 
 def escape_cell(text: str) -> str:

@@ -56,7 +56,7 @@ def is_missing(text: str, labels: Sequence[str] | None = None) -> bool:
 def short_number(number: float) -> str:
     """A number as short as it can be written.
 
-    >>> plain(3.0), plain(0.5)
+    >>> short_number(3.0), short_number(0.5)
     ('3', '0.5')
     """
     return str(int(number)) if float(number).is_integer() else repr(number)

@@ -262,7 +262,7 @@ def other_classes(tables: Mapping[str, Tally]) -> Iterator[Wrong]:
                 yield Wrong(case, column, LabelError(
                     f"case {case}: {column} marks {min(own - raters)}, while every rater marks {min(raters)} alone; "
                     "declare the labels (--labels), unite them (--foreground any), or say --grey if the prediction "
-                    "is grey"
+                    "is a probability map"
                 ))  # fmt: skip
 
 
