@@ -53,6 +53,8 @@ autodoc_type_aliases = {name: name for name in ("ArrayLike", "Masks", "Array", "
 autosummary_generate = False
 napoleon_google_docstring = False
 napoleon_use_rtype = False
+# the members of a class are listed as such
+napoleon_use_ivar = True
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
 add_module_names = False

@@ -44,8 +44,8 @@ def cooke_weights(tally: Tally, reference: str | None = None, cutoff: float = 0.
 
     References
     ----------
-    .. [1] Cooke RM, Goossens LLHJ. TU Delft expert judgment data base. Reliab Eng Syst Saf 2008;93:657–674.
-       doi:10.1016/j.ress.2007.03.005
+    * Cooke RM, Goossens LLHJ. TU Delft expert judgment data base. Reliab Eng Syst Saf 2008;93:657–674.
+      doi:10.1016/j.ress.2007.03.005
 
     Examples
     --------

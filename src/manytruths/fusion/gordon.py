@@ -50,8 +50,8 @@ def soft_sensitivity(tally: Tally, truth: Truth, columns: Columns = None) -> Val
 
     References
     ----------
-    .. [1] Gordon S et al. Evaluation of uterine cervix segmentations using ground truth from multiple experts. Comput
-       Med Imaging Graph 2009;33:205–216. doi:10.1016/j.compmedimag.2008.12.002
+    * Gordon S et al. Evaluation of uterine cervix segmentations using ground truth from multiple experts. Comput
+      Med Imaging Graph 2009;33:205–216. doi:10.1016/j.compmedimag.2008.12.002
 
     Examples
     --------
@@ -83,8 +83,8 @@ def soft_specificity(tally: Tally, truth: Truth, columns: Columns = None) -> Val
 
     References
     ----------
-    .. [1] Gordon S et al. Evaluation of uterine cervix segmentations using ground truth from multiple experts. Comput
-       Med Imaging Graph 2009;33:205–216. doi:10.1016/j.compmedimag.2008.12.002
+    * Gordon S et al. Evaluation of uterine cervix segmentations using ground truth from multiple experts. Comput
+      Med Imaging Graph 2009;33:205–216. doi:10.1016/j.compmedimag.2008.12.002
     """
     _, _, extra, spared = _cells(tally, truth, columns)
     return divide(spared, spared + extra)
@@ -109,8 +109,8 @@ def soft_accuracy(tally: Tally, truth: Truth, columns: Columns = None) -> Values
 
     References
     ----------
-    .. [1] Gordon S et al. Evaluation of uterine cervix segmentations using ground truth from multiple experts. Comput
-       Med Imaging Graph 2009;33:205–216. doi:10.1016/j.compmedimag.2008.12.002
+    * Gordon S et al. Evaluation of uterine cervix segmentations using ground truth from multiple experts. Comput
+      Med Imaging Graph 2009;33:205–216. doi:10.1016/j.compmedimag.2008.12.002
     """
     hit, missed, extra, spared = _cells(tally, truth, columns)
     return divide(hit + spared, hit + missed + extra + spared)
@@ -137,8 +137,8 @@ def gordon_f(tally: Tally, truth: Truth, columns: Columns = None, alpha: float =
 
     References
     ----------
-    .. [1] Gordon S et al. Evaluation of uterine cervix segmentations using ground truth from multiple experts. Comput
-       Med Imaging Graph 2009;33:205–216. doi:10.1016/j.compmedimag.2008.12.002
+    * Gordon S et al. Evaluation of uterine cervix segmentations using ground truth from multiple experts. Comput
+      Med Imaging Graph 2009;33:205–216. doi:10.1016/j.compmedimag.2008.12.002
     """
     if not 0 <= alpha <= 1:
         raise CallError(f"alpha is from 0 to 1; got {alpha!r}")
@@ -165,8 +165,8 @@ def balanced_accuracy(tally: Tally, truth: Truth, columns: Columns = None) -> Va
 
     References
     ----------
-    .. [1] Gordon S et al. Evaluation of uterine cervix segmentations using ground truth from multiple experts. Comput
-       Med Imaging Graph 2009;33:205–216. doi:10.1016/j.compmedimag.2008.12.002
+    * Gordon S et al. Evaluation of uterine cervix segmentations using ground truth from multiple experts. Comput
+      Med Imaging Graph 2009;33:205–216. doi:10.1016/j.compmedimag.2008.12.002
     """
     return (soft_sensitivity(tally, truth, columns) + soft_specificity(tally, truth, columns)) / 2
 

@@ -134,9 +134,9 @@ def lsml(
 
     References
     ----------
-    .. [1] Li X, Aldridge B, Fisher R, Rees J. Estimating the ground truth from multiple individual segmentations
-       incorporating prior pattern analysis with application to skin lesion segmentation. IEEE ISBI 2011.
-       doi:10.1109/ISBI.2011.5872670
+    * Li X, Aldridge B, Fisher R, Rees J. Estimating the ground truth from multiple individual segmentations
+      incorporating prior pattern analysis with application to skin lesion segmentation. IEEE ISBI 2011.
+      doi:10.1109/ISBI.2011.5872670
 
     Examples
     --------
@@ -188,9 +188,9 @@ def lsmlp(
 
     References
     ----------
-    .. [1] Li X, Aldridge B, Fisher R, Rees J. Estimating the ground truth from multiple individual segmentations
-       incorporating prior pattern analysis with application to skin lesion segmentation. IEEE ISBI 2011.
-       doi:10.1109/ISBI.2011.5872670
+    * Li X, Aldridge B, Fisher R, Rees J. Estimating the ground truth from multiple individual segmentations
+      incorporating prior pattern analysis with application to skin lesion segmentation. IEEE ISBI 2011.
+      doi:10.1109/ISBI.2011.5872670
 
     Examples
     --------

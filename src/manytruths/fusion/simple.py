@@ -91,8 +91,8 @@ def simple(tally: Tally, alpha: float = 1.5, score: Score = "dice", *, max_iter:
 
     References
     ----------
-    .. [1] Langerak TR et al. Label fusion in atlas-based segmentation using a selective and iterative method for
-       performance level estimation (SIMPLE). IEEE Trans Med Imaging 2010;29:2000–2008. doi:10.1109/TMI.2010.2057442
+    * Langerak TR et al. Label fusion in atlas-based segmentation using a selective and iterative method for
+      performance level estimation (SIMPLE). IEEE Trans Med Imaging 2010;29:2000–2008. doi:10.1109/TMI.2010.2057442
 
     Examples
     --------

@@ -110,8 +110,8 @@ class Staple(Consensus):
 
         References
         ----------
-        .. [1] Louis TA. Finding the observed information matrix when using the EM algorithm. J R Stat Soc B
-           1982;44:226–233. doi:10.1111/j.2517-6161.1982.tb01203.x
+        * Louis TA. Finding the observed information matrix when using the EM algorithm. J R Stat Soc B
+          1982;44:226–233. doi:10.1111/j.2517-6161.1982.tb01203.x
         """
         from .staple_errors import rate_errors
 
@@ -141,16 +141,16 @@ def staple(
         The raters' decisions, of two or more labels.
     prior : {"prevalence", "marked", "estimated"}, float or sequence of float
         π: the mean vote, as in ITK; the share of items that any rater marked (shared among several labels by their
-        votes); the mean of W after each step (Dawid and Skene's model [2]_); a number; or one number per label. All but
+        votes); the mean of W after each step (Dawid and Skene's model); a number; or one number per label. All but
         ``"estimated"`` stay fixed.
     like : {"itk"}, optional
         Reproduce ``itk::STAPLEImageFilter`` or, for more than two labels, ``itk::MultiLabelSTAPLEImageFilter``, which
         fixes start, prior and tolerance; the first counts one iteration less.
     unanimous : {"keep", "exclude"}
         With ``"exclude"``, items on which two or more raters all agree are taken as what they say, and rates and prior
-        come from the others [3]_.
+        come from the others.
     map_prior : tuple of float, optional
-        Beta priors of the rates [4]_: ``(a, b)`` for all of them, or ``(a_p, b_p, a_q, b_q)``; each at least 1. With
+        Beta priors of the rates: ``(a, b)`` for all of them, or ``(a_p, b_p, a_q, b_q)``; each at least 1. With
         more labels, Dirichlet: a for the right label, b for each of the others.
     tol : float
         Stop when no rate changes by more than this between iterations.
@@ -164,12 +164,12 @@ def staple(
 
     References
     ----------
-    .. [1] Warfield SK, Zou KH, Wells WM. Simultaneous truth and performance level estimation (STAPLE). IEEE Trans Med
-       Imaging 2004;23:903–921. doi:10.1109/TMI.2004.828354
-    .. [2] Dawid AP, Skene AM. Appl Stat 1979;28:20–28. doi:10.2307/2346806
-    .. [3] Commowick O, Akhondi-Asl A, Warfield SK. IEEE Trans Med Imaging 2012;31:1593–1606.
-       doi:10.1109/TMI.2012.2197406
-    .. [4] Commowick O, Warfield SK. MAP-STAPLE. MICCAI 2010, LNCS 6363:25–32. doi:10.1007/978-3-642-15711-0_4
+    * Warfield SK, Zou KH, Wells WM. Simultaneous truth and performance level estimation (STAPLE). IEEE Trans Med
+      Imaging 2004;23:903–921. doi:10.1109/TMI.2004.828354
+    * Dawid AP, Skene AM. Appl Stat 1979;28:20–28. doi:10.2307/2346806
+    * Commowick O, Akhondi-Asl A, Warfield SK. IEEE Trans Med Imaging 2012;31:1593–1606.
+      doi:10.1109/TMI.2012.2197406
+    * Commowick O, Warfield SK. MAP-STAPLE. MICCAI 2010, LNCS 6363:25–32. doi:10.1007/978-3-642-15711-0_4
 
     Examples
     --------

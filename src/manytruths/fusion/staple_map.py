@@ -1,22 +1,22 @@
 """STAPLE with a prior for every pixel, and with neighbours that prefer the same label.
 
 A map of priors (an atlas) makes pixels of one pattern differ. They are binned by (pattern, prior), exactly: EM takes
-the rates from the patterns and W from the bins [1]_.
+the rates from the patterns and W from the bins.
 
 Smoothing is a Potts field over the map that the rates give; the rates themselves are those of independent pixels. A map
 of labels T has the probability ::
 
     P(T) ∝ exp( Σ_i λ_i[T_i] + β Σ_(i~j) 1[T_i = T_j] )
 
-with λ_i[k] the log-probability of label k at pixel i on its own, and i~j pixels that share a face. Mean field [2]_
+with λ_i[k] the log-probability of label k at pixel i on its own, and i~j pixels that share a face. Mean field
 takes the closest distribution of independent pixels, by solving W_i[k] ∝ exp(λ_i[k] + β Σ_(j~i) W_j[k]) one colour
 of a checkerboard at a time: neighbours have the other colour, so that each half sweep is an exact maximum and the bound
 on the log-partition function never falls.
 
-.. [1] Warfield SK, Zou KH, Wells WM. Simultaneous truth and performance level estimation (STAPLE). IEEE Trans Med
-   Imaging 2004;23:903–921. doi:10.1109/TMI.2004.828354
-.. [2] Zhang J. The mean field theory in EM procedures for Markov random fields. IEEE Trans Signal Process
-   1992;40:2570–2583. doi:10.1109/78.157297
+* Warfield SK, Zou KH, Wells WM. Simultaneous truth and performance level estimation (STAPLE). IEEE Trans Med
+  Imaging 2004;23:903–921. doi:10.1109/TMI.2004.828354
+* Zhang J. The mean field theory in EM procedures for Markov random fields. IEEE Trans Signal Process
+  1992;40:2570–2583. doi:10.1109/78.157297
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ def staple_map(
 
     References
     ----------
-    .. [1] Warfield SK, Zou KH, Wells WM. Simultaneous truth and performance level estimation (STAPLE). IEEE Trans Med
-       Imaging 2004;23:903–921. doi:10.1109/TMI.2004.828354
+    * Warfield SK, Zou KH, Wells WM. Simultaneous truth and performance level estimation (STAPLE). IEEE Trans Med
+      Imaging 2004;23:903–921. doi:10.1109/TMI.2004.828354
 
     Examples
     --------

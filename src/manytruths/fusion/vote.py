@@ -5,20 +5,20 @@ With A the raters who marked an item and m those who rated it, the item belongs 
     A / m ≥ τ
 
 so that a tie at τ = 0.5 is marked; with weights, A and m are sums of weights. An item that nobody rated is
-background [1]_.
+background.
 
-The vote without outliers (``excl:τ``) [1]_ first drops raters who differ from the others: with F_ij the F1 score
+The vote without outliers (``excl:τ``) first drops raters who differ from the others: with F_ij the F1 score
 (Dice) of two raters, a rater's Dice distance is the mean of 1 − F_ij over the *other* raters, and an outlier's exceeds
 the raters' mean plus one *sample* standard deviation.
 
 Plurality is the vote among several labels. The inner region I is what all raters marked, the outer region O what any
-rater marked; an acceptable segmentation holds I and stays within O [2]_.
+rater marked; an acceptable segmentation holds I and stays within O.
 
-.. [1] Lampert TA, Stumpf A, Gançarski P. An empirical study into annotator agreement, ground truth estimation, and
-   algorithm evaluation. IEEE Trans Image Process 2016;25:2557–2572, eq. 6 and section 3.3.
-   doi:10.1109/TIP.2016.2544703
-.. [2] Zeng D et al. Segmentation with multiple acceptable annotations. IPMI 2021, LNCS 12729, eqs. 1–2.
-   doi:10.1007/978-3-030-78191-0_37
+* Lampert TA, Stumpf A, Gançarski P. An empirical study into annotator agreement, ground truth estimation, and
+  algorithm evaluation. IEEE Trans Image Process 2016;25:2557–2572, eq. 6 and section 3.3.
+  doi:10.1109/TIP.2016.2544703
+* Zeng D et al. Segmentation with multiple acceptable annotations. IPMI 2021, LNCS 12729, eqs. 1–2.
+  doi:10.1007/978-3-030-78191-0_37
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ def vote(tally: Tally, threshold: float | str = 0.5, weights: Mapping[str, float
 
     References
     ----------
-    .. [1] Lampert TA, Stumpf A, Gançarski P. An empirical study into annotator agreement, ground truth estimation, and
-       algorithm evaluation. IEEE Trans Image Process 2016;25:2557–2572. doi:10.1109/TIP.2016.2544703
+    * Lampert TA, Stumpf A, Gançarski P. An empirical study into annotator agreement, ground truth estimation, and
+      algorithm evaluation. IEEE Trans Image Process 2016;25:2557–2572. doi:10.1109/TIP.2016.2544703
 
     Examples
     --------
@@ -195,8 +195,8 @@ def vote_without_outliers(tally: Tally, threshold: float | str = 0.5, exclude: I
 
     References
     ----------
-    .. [1] Lampert TA, Stumpf A, Gançarski P. An empirical study into annotator agreement, ground truth estimation, and
-       algorithm evaluation. IEEE Trans Image Process 2016;25:2557–2572. doi:10.1109/TIP.2016.2544703
+    * Lampert TA, Stumpf A, Gançarski P. An empirical study into annotator agreement, ground truth estimation, and
+      algorithm evaluation. IEEE Trans Image Process 2016;25:2557–2572. doi:10.1109/TIP.2016.2544703
 
     Examples
     --------
@@ -304,8 +304,8 @@ def inner_region(tally: Tally) -> NDArray[np.bool_]:
 
     References
     ----------
-    .. [1] Zeng D et al. Segmentation with multiple acceptable annotations. IPMI 2021, LNCS 12729.
-       doi:10.1007/978-3-030-78191-0_37
+    * Zeng D et al. Segmentation with multiple acceptable annotations. IPMI 2021, LNCS 12729.
+      doi:10.1007/978-3-030-78191-0_37
     """
     return _region(tally, "all")
 
@@ -325,8 +325,8 @@ def outer_region(tally: Tally) -> NDArray[np.bool_]:
 
     References
     ----------
-    .. [1] Zeng D et al. Segmentation with multiple acceptable annotations. IPMI 2021, LNCS 12729.
-       doi:10.1007/978-3-030-78191-0_37
+    * Zeng D et al. Segmentation with multiple acceptable annotations. IPMI 2021, LNCS 12729.
+      doi:10.1007/978-3-030-78191-0_37
     """
     return _region(tally, "any")
 
@@ -346,8 +346,8 @@ def acceptable_region(tally: Tally) -> NDArray[np.bool_]:
 
     References
     ----------
-    .. [1] Zeng D et al. Segmentation with multiple acceptable annotations. IPMI 2021, LNCS 12729.
-       doi:10.1007/978-3-030-78191-0_37
+    * Zeng D et al. Segmentation with multiple acceptable annotations. IPMI 2021, LNCS 12729.
+      doi:10.1007/978-3-030-78191-0_37
 
     Examples
     --------
@@ -374,8 +374,8 @@ def inner_outer_ratio(tally: Tally) -> float:
 
     References
     ----------
-    .. [1] Zeng D et al. Segmentation with multiple acceptable annotations. IPMI 2021, LNCS 12729.
-       doi:10.1007/978-3-030-78191-0_37
+    * Zeng D et al. Segmentation with multiple acceptable annotations. IPMI 2021, LNCS 12729.
+      doi:10.1007/978-3-030-78191-0_37
 
     Examples
     --------
