@@ -51,6 +51,8 @@ autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
 autodoc_type_aliases = {name: name for name in ("ArrayLike", "Masks", "Array", "MaskInput")}
 autosummary_generate = False
+# a word in a type, such as "raters", is the name of several attributes
+suppress_warnings = ["ref.python"]
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 # the members of a class are listed as such
