@@ -113,7 +113,7 @@ BYTES = {
     "agree": (36, 1, 75),
     "agree --no-pictures": (1, 1, 0),
     "fuse": (28, 1, 32),
-    "evaluate": (30, 5, 0),
+    "evaluate": (55, 5, 0),
     "reliability": (14, 4, 0),
     "report": (36, 1, 75),
 }
