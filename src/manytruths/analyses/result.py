@@ -128,7 +128,7 @@ class Result(ABC):
 
 @contextmanager
 def results_folder(
-    out: str | Path | None, command: str, *, jobs: int = 1, goes_on: bool = False, ours: Sequence[str] = ()
+    out: str | Path | None, command: str, *, jobs: int | None = None, goes_on: bool = False, ours: Sequence[str] = ()
 ) -> Iterator[Path | None]:
     """The folder that a command writes into, which takes the place of its earlier results when the block ends well.
 
@@ -137,7 +137,9 @@ def results_folder(
     if out is None:
         yield None
         return
-    with replacing(Path(out) / command, ours=ours, goes_on=goes_on, run={"jobs": jobs}) as (stage,):
+    with replacing(Path(out) / command, ours=ours, goes_on=goes_on, run={} if jobs is None else {"jobs": jobs}) as (
+        stage,
+    ):
         yield stage
 
 

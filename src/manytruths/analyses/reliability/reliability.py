@@ -258,7 +258,7 @@ def reliability(
         positive=positive,
     )  # fmt: skip
     ratings, notes = _read_ratings(data, confidence, reading)
-    with results_folder(out, "reliability", jobs=jobs) as folder:
+    with results_folder(out, "reliability") as folder:
         result = compute_reliability(ratings, own, notes)
         if folder is not None:
             result.write_into(folder, pictures=pictures)
