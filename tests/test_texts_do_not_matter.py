@@ -23,7 +23,7 @@ CALLS = {
     "rank": ("rank", "out/evaluate/evaluate/scores.csv", "--metric", "dice,hausdorff,cohen_kappa"),
     "grey": ("evaluate", "study.toml", "--predictions", "grey/{algorithm}/{case}.png", "--grey", "--skew", "0.1,0.5"),
     "reliability": ("reliability", "study.toml"),
-    "ratings": ("reliability", "ratings.csv", "--reference", "truth"),
+    "ratings": ("reliability", "ratings.csv", "--reference-column", "truth"),
     "report": ("report", "study.toml", "--predictions", "nets/{algorithm}/{case}.png", "--no-images", "--no-viewer"),
 }
 PROSE = ("reason", "note")

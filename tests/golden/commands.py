@@ -68,7 +68,7 @@ demo = Study(
         "rank": f"rank out/demo/evaluate/scores.csv --metric dice,hausdorff_95 --scheme test {QUICK}",
         "rank-median": "rank out/demo/evaluate/scores.csv --metric iou --aggregate median --missing exclude "
         f"--truth vote:0.5,staple --no-pictures {QUICK}",
-        "reliability": f"reliability {DEMO} --region union --least 3 {QUICK}",
+        "reliability": f"reliability {DEMO} --region union --lesion-min-size 3 {QUICK}",
         "plan": f"plan --pilot {DEMO} --cost-rater 5 --cost-error 200 {QUICK}",
         "report": f"report {DEMO} {PREDICTED} --method vote:any,staple --no-viewer {QUICK}",
         "export-nnunet": f"export nnunet {DEMO} --disputed ignore",
@@ -130,7 +130,7 @@ fissure = Study(
         "evaluate-masks": f'evaluate {FISSURE} --predictions "cut/{{algorithm}}/{{case}}.png" --truth vote:0.5,staple '
         f"--no-distances {QUICK}",
         "rank": f"rank out/evaluate-grey/evaluate/scores.csv {QUICK}",
-        "reliability": f"reliability {FISSURE} --least 20 {QUICK}",
+        "reliability": f"reliability {FISSURE} --lesion-min-size 20 {QUICK}",
         "plan": f"plan --pilot {FISSURE} {QUICK}",
         "report": f"report {FISSURE} {DETECTED} --no-distances {QUICK}",
         "export-coco": f"export coco {FISSURE} --reference vote:0.5",
@@ -219,8 +219,8 @@ VANDYKE = "@data/ratings/VanDyke.csv --columns rater=reader,label=rating,referen
 
 ratings = Study(
     {
-        "vandyke": f"reliability {VANDYKE} --cut 3 --scale 1,5 {QUICK}",
-        "vandyke-given": f"reliability {VANDYKE} --cut 3 --scale 1,5 --accuracy 1=0.9,2=0.8,3=0.85,4=0.8,5=0.9 "
+        "vandyke": f"reliability {VANDYKE} --cut 3 --rating-range 1,5 {QUICK}",
+        "vandyke-given": f"reliability {VANDYKE} --cut 3 --rating-range 1,5 --accuracy 1=0.9,2=0.8,3=0.85,4=0.8,5=0.9 "
         f"--chance empirical --no-pictures {QUICK}",
         "malignancy": f"reliability malignancy.csv --kind ordinal --partial quadratic {QUICK}",
         "fleiss": f"reliability fleiss1971_psychiatric.csv {QUICK}",
@@ -228,11 +228,11 @@ ratings = Study(
         "krippendorff-numeric": f"reliability krippendorff_wikipedia.csv --kind numeric {QUICK}",
         "plan-majority": "plan --rater-accuracy 0.85 --wanted 0.95 --correlation 0.2",
         "plan-differing": "plan --rater-accuracy 0.8,0.9,0.85 --wanted 0.95 --spread 0.5",
-        "plan-labels": "plan --rater-accuracy 0.7 --wanted 0.9 --labels 4",
-        "plan-nomogram": "plan --agreement 0.8 --reported-accuracy 0.9 --wanted-actual 0.9 --raters 5",
-        "plan-rho": "plan --rho 0.7 --reported-accuracy 0.9 --raters 3",
-        "plan-kappa": "plan --kappa 0.6 --prevalence 0.3 --width 0.2 --raters 4",
-        "plan-cases": "plan --kappa 0.6 --prevalence 0.3 --cases 100 --raters 4",
+        "plan-labels": "plan --rater-accuracy 0.7 --wanted 0.9 --n-labels 4",
+        "plan-nomogram": "plan --agreement 0.8 --reported-accuracy 0.9 --wanted-actual 0.9 --n-raters 5",
+        "plan-rho": "plan --rho 0.7 --reported-accuracy 0.9 --n-raters 3",
+        "plan-kappa": "plan --kappa 0.6 --prevalence 0.3 --width 0.2 --n-raters 4",
+        "plan-cases": "plan --kappa 0.6 --prevalence 0.3 --n-cases 100 --n-raters 4",
         "plan-pilot": f"plan --pilot {VANDYKE} --cut 3 --wanted 0.95 {QUICK}",
         "plan-pilot-costs": f"plan --pilot malignancy.csv --cut 3 --cost-rater 5 --cost-error 200 {QUICK}",
     },

@@ -29,9 +29,9 @@ def ask(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--rater-accuracy", 0.85, "--raters", 100_001), "n_raters must be at most 999; got 100001"),
+        (("--rater-accuracy", 0.85, "--n-raters", 100_001), "n_raters must be at most 999; got 100001"),
         (
-            ("--rater-accuracy", 0.6, "--labels", 5, "--raters", 100),
+            ("--rater-accuracy", 0.6, "--n-labels", 5, "--n-raters", 100),
             "n_raters must be at most 99 for 5 labels; got 100",
         ),
         (("--rater-accuracy", 0.85, "--rater-std", "nan"), "rater_std must be from 0 to"),
@@ -39,16 +39,19 @@ def ask(tmp_path, capsys):
         (("--rater-accuracy", 0.85, "--cut", 0), "--cut is for reading a pilot"),
         (("--pilot", "masks/{rater}/{case}.png", "--cut", 0), "--cut is for reading a table of ratings, but the pilot"),
         (
-            ("--pilot", "masks/{rater}/{case}.png", "--reference", "truth"),
+            ("--pilot", "masks/{rater}/{case}.png", "--reference-column", "truth"),
             "--reference-column is for reading a table",
         ),
-        (("--raters", 3), "nothing was asked"),
-        (("--rater-accuracy", 0.85, "--wanted", 0.9, "--labels", 100_000), "n_labels must be at most 255; got 100,000"),
-        (("--rater-accuracy", 0.85, "--raters", 10**9), "n_raters must be at most 999; got 1000000000"),
-        (("--rater-accuracy", 0.85, "--most", 10**6), "max_raters must be from 3 to 99"),
+        (("--n-raters", 3), "nothing was asked"),
+        (
+            ("--rater-accuracy", 0.85, "--wanted", 0.9, "--n-labels", 100_000),
+            "n_labels must be at most 255; got 100,000",
+        ),
+        (("--rater-accuracy", 0.85, "--n-raters", 10**9), "n_raters must be at most 999; got 1000000000"),
+        (("--rater-accuracy", 0.85, "--max-raters", 10**6), "max_raters must be from 3 to 99"),
         (("--rater-accuracy", ",".join(["0.8"] * 5000)), "rater_accuracy must have at most 999 numbers; got 5,000"),
         (
-            ("--kappa", 0.6, "--prevalence", 0.3, "--cases", 10**12),
+            ("--kappa", 0.6, "--prevalence", 0.3, "--n-cases", 10**12),
             "n_cases must be at most 1,000,000,000; got 1,000,000,000,0",
         ),
         (("--kappa", 0.6, "--prevalence", 0.3, "--width", 1e-300), "width must be from 0.0001 to below 2"),
@@ -65,7 +68,7 @@ def test_what_is_refused(ask, options, told):
 
 def test_a_large_panel_is_quick_and_its_charts_are_short(ask, tmp_path):
     start = time.perf_counter()
-    code, out, _ = ask("--rater-accuracy", 0.55, "--raters", 999)
+    code, out, _ = ask("--rater-accuracy", 0.55, "--n-raters", 999)
     assert code == 0
     assert "999 raters of accuracy 0.55 reach 0.999" in out
     # it took as many seconds as there were hundreds
@@ -94,14 +97,14 @@ def test_a_pilot_may_have_confidence_on_any_scale(ask, tmp_path, confidence):
 
 
 def test_raters_beside_a_pilot_alone_lead_nowhere(ask, tmp_path):
-    code, _, err = ask("--pilot", pilot(tmp_path / "r.csv"), "--raters", 5)
+    code, _, err = ask("--pilot", pilot(tmp_path / "r.csv"), "--n-raters", 5)
     assert code == 2
     assert "--n-raters needs --rater-accuracy, --agreement, --rho or --kappa too" in err
-    assert ask("--pilot", tmp_path / "r.csv", "--raters", 5, "--rater-accuracy", 0.8)[0] == 0
+    assert ask("--pilot", tmp_path / "r.csv", "--n-raters", 5, "--rater-accuracy", 0.8)[0] == 0
 
 
 def test_the_largest_panel_says_that_it_is_the_largest(ask, tmp_path):
-    code, out, _ = ask("--pilot", pilot(tmp_path / "r.csv"), "--gain", 1e-9, "--most", 7)
+    code, out, _ = ask("--pilot", pilot(tmp_path / "r.csv"), "--gain", 1e-9, "--max-raters", 7)
     assert code == 0
     assert "Larger panels were not computed and may be better: raise --max-raters, now 7." in out
     assert "Larger panels were not" not in ask("--pilot", tmp_path / "r.csv")[1]
@@ -137,13 +140,13 @@ def test_endless_resampling_is_refused(tmp_path, capsys, verb):
 @pytest.mark.parametrize("labels", [3, 255])
 def test_the_most_labels_take_no_time(ask, labels):
     began = time.monotonic()
-    code, *_ = ask("--wanted", 0.95, "--rater-accuracy", 0.85, "--labels", labels)
+    code, *_ = ask("--wanted", 0.95, "--rater-accuracy", 0.85, "--n-labels", labels)
     assert code == 0
     assert time.monotonic() - began < 10
 
 
 def test_thousands_are_grouped(ask):
-    _, out, _ = ask("--kappa", 0.6, "--prevalence", 0.3, "--width", 0.01, "--raters", 3)
+    _, out, _ = ask("--kappa", 0.6, "--prevalence", 0.3, "--width", 0.01, "--n-raters", 3)
     assert "69,542 cases" in out
 
 

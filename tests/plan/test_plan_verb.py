@@ -90,17 +90,17 @@ def test_the_summary_holds_the_table_and_lists_the_files(ask):
         (("--wanted", 0.95, "--rater-accuracy", 0.5), "No panel of raters of accuracy 0.5 reaches 0.95"),
         (("--rater-accuracy", "0.8,0.9,0.85"), "these three raters (0.8, 0.9, 0.85) is right in 0.941"),
         (("--rater-accuracy", "0.8,0.9,0.85", "--correlation", 0.2), "spread 1.4 logits"),
-        (("--rater-accuracy", 0.85, "--raters", 7), "Seven raters of accuracy 0.85 reach 0.988."),
+        (("--rater-accuracy", 0.85, "--n-raters", 7), "Seven raters of accuracy 0.85 reach 0.988."),
         (("--rater-accuracy", 0.85), "Three raters of accuracy 0.85 reach 0.939, five reach 0.973"),
-        (("--rater-accuracy", 0.7, "--labels", 4, "--wanted", 0.95), "Seven raters of accuracy 0.7 reach 0.956"),
-        (("--agreement", 0.745, "--raters", 3), "each right in 0.850"),
+        (("--rater-accuracy", 0.7, "--n-labels", 4, "--wanted", 0.95), "Seven raters of accuracy 0.7 reach 0.956"),
+        (("--agreement", 0.745, "--n-raters", 3), "each right in 0.850"),
         (
-            ("--agreement", 0.745, "--raters", 3, "--reported-accuracy", 0.9),
+            ("--agreement", 0.745, "--n-raters", 3, "--reported-accuracy", 0.9),
             "is right in 0.845 by the formula of the paper",
         ),
-        (("--rho", 0.7225, "--raters", 3), "the majority of three raters is right in 0.939"),
+        (("--rho", 0.7225, "--n-raters", 3), "the majority of three raters is right in 0.939"),
         (
-            ("--rater-accuracy", 0.85, "--raters", 1, "--reported-accuracy", 0.98),
+            ("--rater-accuracy", 0.85, "--n-raters", 1, "--reported-accuracy", 0.98),
             "right in 0.833 by the formula of the paper",
         ),
         (("--reported-accuracy", 0.95, "--wanted-actual", 0.9), "the majority must be right in 0.947"),
@@ -109,7 +109,7 @@ def test_the_summary_holds_the_table_and_lists_the_files(ask):
         (("--agreement", 0.745, "--wanted-actual", 0.95), "cannot be right in 0.95"),
         (("--agreement", 0.4), "An agreement of 0.4 is not possible for such raters"),
         (("--kappa", 0.6, "--prevalence", 0.3, "--width", 0.2), "522: three raters and 174 cases"),
-        (("--kappa", 0.6, "--prevalence", 0.3, "--cases", 50, "--raters", 4), "interval of width 0.329"),
+        (("--kappa", 0.6, "--prevalence", 0.3, "--n-cases", 50, "--n-raters", 4), "interval of width 0.329"),
     ],
 )
 def test_sentences(ask, options, words):
@@ -137,8 +137,8 @@ def test_sentences(ask, options, words):
         (("--rater-accuracy", 0.8, "--cost-rater", 1), "--cost-rater needs --pilot"),
         (("--rater-accuracy", 0.8, "--correlation", 2), "correlation must be from 0 to 1"),
         (("--rater-accuracy", 0.8, "--correlation", 0.1, "--spread", 1), "not both"),
-        (("--rater-accuracy", 0.8, "--raters", 0), "n_raters must be at least 1"),
-        (("--rater-accuracy", 0.8, "--labels", 1), "n_labels must be at least 2"),
+        (("--rater-accuracy", 0.8, "--n-raters", 0), "n_raters must be at least 1"),
+        (("--rater-accuracy", 0.8, "--n-labels", 1), "n_labels must be at least 2"),
         (("--agreement", 0.8, "--rho", 0.7), "give one of them"),
         (("--agreement", 0.8, "--rater-accuracy", 0.7), "give only one of the three"),
         (("--width", 0.2), "give the expected --kappa and --prevalence"),
@@ -146,7 +146,7 @@ def test_sentences(ask, options, words):
         (("--kappa", 1.2, "--prevalence", 0.3, "--width", 0.2), "below 1"),
         (("--kappa", 0.6, "--prevalence", 0.3, "--width", 0), "width must be from"),
         (("--rater-accuracy", 0.8, "--cut", 3), "--pilot ratings.csv"),
-        (("--rater-accuracy", 0.8, "--most", 2), "from 3 to 99"),
+        (("--rater-accuracy", 0.8, "--max-raters", 2), "from 3 to 99"),
     ],
 )
 def test_wrong_numbers_get_a_line(ask, options, words):

@@ -106,10 +106,14 @@ def test_levels_of_confidence(tmp_path, rule, levels, texts, values):
         (5, "0.8", "confidence '0.8' is no level from 1 to 5"),
         (5, "high", "confidence 'high' is no level from 1 to 5"),
         (["low", "high"], "3", "confidence '3' is none of the levels low, high"),
-        (None, "4", "confidence '4' is not from 0 to 1; if it is a level of a scale, say of how many: --levels 5"),
+        (
+            None,
+            "4",
+            "confidence '4' is not from 0 to 1; if it is a level of a scale, say of how many: --confidence-levels 5",
+        ),
         (None, "-0.1", "confidence '-0.1' is not from 0 to 1"),
         (None, "inf", "confidence 'inf' is not from 0 to 1"),
-        (None, "high", "confidence 'high' is not a number; levels are named in order by --levels"),
+        (None, "high", "confidence 'high' is not a number; levels are named in order by --confidence-levels"),
     ],
 )
 def test_confidence_out_of_scale(tmp_path, levels, text, told):
@@ -182,7 +186,7 @@ def test_lines_are_counted_as_an_editor_does(tmp_path):
         ("case,A,B\np1,1,y\n", {"kind": "numeric"}, "line 2: label 'y' is not a number (case p1, rater B)"),
         ("case,A,B\np1,1,inf\n", {"kind": "numeric"}, "label 'inf' is not finite"),
         ("case,A,B\np1,1,2\n", {"kind": "numeric", "labels": ["1", "b"]}, "numeric labels are numbers"),
-        ("case,A,B\np1,x,y\n", {"confidence_levels": 5}, "--levels is of confidence, but the table has none"),
+        ("case,A,B\np1,x,y\n", {"confidence_levels": 5}, "--confidence-levels is of confidence"),
         ("case,A,B,A confidence\np1,x,y,1\n", {"confidence_levels": 1}, "a scale has two levels or more; got 1"),
         ("case,A,B\np1,x,y\n", {"reference_rater": "Z"}, "no rater 'Z' to take as the reference; there are A, B"),
         ("case,A,B\np1,x,y\n", {"reference_rater": "A"}, "there is only B"),

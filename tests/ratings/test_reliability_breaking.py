@@ -102,7 +102,7 @@ def test_a_truth_with_gaps_beside_a_cut(tmp_path):
 
 
 def test_an_unknown_rater_of_a_wide_table(ask):
-    code, _, err = ask("case,A,B\np1,x,y\n", "--raters", "A,Z")
+    code, _, err = ask("case,A,B\np1,x,y\n", "--select-raters", "A,Z")
     assert (code, err.count("\n")) == (2, 1)
     assert "no rater 'Z'; there are A, B" in err
 
@@ -128,9 +128,9 @@ def test_percentages(tmp_path, text, value):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("72", "--levels 5; if it is a percentage, write 72%"),
+        ("72", "--confidence-levels 5; if it is a percentage, write 72%"),
         ("120%", "confidence '120%' is not from 0 to 1"),
-        ("4", "say of how many: --levels 5 (case"),
+        ("4", "say of how many: --confidence-levels 5 (case"),
         ("0,5", "has a decimal comma; write 0.5 (case p1, rater A)"),
     ],
 )
@@ -177,9 +177,9 @@ def test_a_file_with_braces_in_its_name_is_a_table(ask):
     ("name", "options", "told"),
     [
         ("r.csv", ("--region", "union"), "--region is for masks"),
-        ("r.csv", ("--least", "3"), "--least is for masks"),
+        ("r.csv", ("--lesion-min-size", "3"), "--lesion-min-size is for masks"),
         ("{rater}/{case}.png", ("--cut", "0"), "--cut is for a table of ratings"),
-        ("{rater}/{case}.png", ("--level-rule", "span"), "--confidence-rule is for a table of ratings"),
+        ("{rater}/{case}.png", ("--confidence-rule", "span"), "--confidence-rule is for a table of ratings"),
         ("{rater}/{case}.png", ("--kind", "ordinal"), "--kind is for a table of ratings"),
     ],
 )

@@ -53,7 +53,7 @@ def test_a_table_gives_the_files_of_the_command(tmp_path, table):
 
 
 def test_masks_give_the_files_of_the_command(tmp_path, masks):
-    options = ["--region", "union", "--least", "2", "--resamples", "50", "--quiet"]
+    options = ["--region", "union", "--lesion-min-size", "2", "--resamples", "50", "--quiet"]
     assert status(["reliability", masks, *options, "--out", str(tmp_path / "a")]) == 0
     study = mt.Study.open(masks, region="union")
     result = mt.reliability(study, lesion_min_size=2, resamples=50, out=tmp_path / "b")

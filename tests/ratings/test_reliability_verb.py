@@ -57,7 +57,7 @@ def write_ratings(path, cases=30, raters=RATERS, *, seed=0, gaps=True, reference
     return path
 
 
-OPTIONS = ("--levels", "5", "--labels", "well,ill")
+OPTIONS = ("--confidence-levels", "5", "--labels", "well,ill")
 
 
 @pytest.fixture(scope="module")
@@ -292,22 +292,42 @@ def test_given_accuracies_chance_and_partial(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "code", "told"),
     [
-        (("--levels", "4"), 1, "confidence '5' is no level from 1 to 4"),
-        ((), 1, "is not from 0 to 1; if it is a level of a scale, say of how many: --levels 5"),
-        (("--levels", "sure"), 2, "--levels is a number of levels, or two names or more in order"),
-        (("--levels", "5", "--labels", "ill,sick"), 1, "label 'well' is none of ill, sick"),
-        (("--levels", "5", "--raters", "A"), 1, "agreement needs two raters or more; there is only A"),
-        (("--levels", "5", "--raters", "A,Q"), 2, "no rater 'Q'"),
-        (("--levels", "5", "--chance", "rarely"), 2, "--chance is uniform, empirical or a share for each label"),
-        (("--levels", "5", "--chance", "well=0.9"), 2, "chance must have a share for each of ill, well"),
-        (("--levels", "5", "--accuracy", "A=0.9"), 2, "accuracies must be from 0 to 1, one for each of A, B, C"),
-        (("--levels", "5", "--accuracy", "A=high,B=1,C=1"), 2, "--accuracy wants name=number"),
-        (("--levels", "5", "--partial", "linear"), 2, "partial agreement is for ordinal and numeric labels"),
-        (("--levels", "5", "--positive", "dead"), 2, "--positive 'dead' is not a label; labels are ill, well"),
-        (("--levels", "5", "--filter", "site"), 2, "--filter wants name=value"),
-        (("--levels", "5", "--scale", "5,1"), 2, "--scale wants two numbers"),
-        (("--levels", "5", "--resamples", "0"), 2, "resamples is at least 1"),
-        (("--levels", "5", "--kind", "interval"), 2, ""),
+        (("--confidence-levels", "4"), 1, "confidence '5' is no level from 1 to 4"),
+        ((), 1, "is not from 0 to 1; if it is a level of a scale, say of how many: --confidence-levels 5"),
+        (
+            ("--confidence-levels", "sure"),
+            2,
+            "--confidence-levels is a number of levels, or two names or more in order",
+        ),
+        (("--confidence-levels", "5", "--labels", "ill,sick"), 1, "label 'well' is none of ill, sick"),
+        (
+            ("--confidence-levels", "5", "--select-raters", "A"),
+            1,
+            "agreement needs two raters or more; there is only A",
+        ),
+        (("--confidence-levels", "5", "--select-raters", "A,Q"), 2, "no rater 'Q'"),
+        (
+            ("--confidence-levels", "5", "--chance", "rarely"),
+            2,
+            "--chance is uniform, empirical or a share for each label",
+        ),
+        (("--confidence-levels", "5", "--chance", "well=0.9"), 2, "chance must have a share for each of ill, well"),
+        (
+            ("--confidence-levels", "5", "--accuracy", "A=0.9"),
+            2,
+            "accuracies must be from 0 to 1, one for each of A, B, C",
+        ),
+        (("--confidence-levels", "5", "--accuracy", "A=high,B=1,C=1"), 2, "--accuracy wants name=number"),
+        (("--confidence-levels", "5", "--partial", "linear"), 2, "partial agreement is for ordinal and numeric labels"),
+        (
+            ("--confidence-levels", "5", "--positive", "dead"),
+            2,
+            "--positive 'dead' is not a label; labels are ill, well",
+        ),
+        (("--confidence-levels", "5", "--filter", "site"), 2, "--filter wants name=value"),
+        (("--confidence-levels", "5", "--rating-range", "5,1"), 2, "--rating-range wants two numbers"),
+        (("--confidence-levels", "5", "--resamples", "0"), 2, "resamples is at least 1"),
+        (("--confidence-levels", "5", "--kind", "interval"), 2, ""),
     ],
 )
 def test_what_is_refused(tmp_path, capsys, options, code, told):

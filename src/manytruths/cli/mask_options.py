@@ -30,9 +30,9 @@ class Masks:
     "Masks on another lattice: resample them by nearest neighbour, instead of refusing them."
     exclude: Annotated[list[str] | None, Parameter(negative_iterable=())] = None
     "Masks to leave out, as RATER=CASE; may be given several times."
-    least: int = 1
+    lesion_min_size: int = 1
     "Pixels of the smallest lesion; smaller ones are specks, which are only counted."
-    overlap: float | None = None
+    lesion_overlap: float | None = None
     "The share of a lesion that a rater must mark to have found it; by default any pixel."
     jobs: int = os.cpu_count() or 1
     "Processes that read cases at the same time; results do not depend on it."

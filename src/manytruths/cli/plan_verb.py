@@ -1,4 +1,4 @@
-"""The verb ``plan``."""
+"""The command ``plan``."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ def plan(
     rater_std: float = 0.01,
     correlation: float = 0.0,
     spread: float = 0.0,
-    labels: int = 2,
-    raters: int | None = None,
+    n_labels: int = 2,
+    n_raters: int | None = None,
     agreement: float | None = None,
     rho: float | None = None,
     reported_accuracy: float | None = None,
     wanted_actual: float | None = None,
     pilot: str | None = None,
     columns: str | None = None,
-    reference: str | None = None,
+    reference_column: str | None = None,
     filter: str | None = None,
     cut: float | None = None,
     cost_rater: float | None = None,
@@ -35,8 +35,8 @@ def plan(
     kappa: float | None = None,
     prevalence: float | None = None,
     width: float | None = None,
-    cases: int | None = None,
-    most: int = 15,
+    n_cases: int | None = None,
+    max_raters: int = 15,
     gain: float = 0.01,
     level: float = 0.95,
     seed: int = 0,
@@ -59,10 +59,10 @@ def plan(
         Between the raters' errors, 0 to 1: some cases are hard for all.
     spread
         The same in logits of the cases' difficulty, for raters who differ.
-    labels
-        How many labels there are.
-    raters
-        How many raters there are or are to be.
+    n_labels
+        Number of labels.
+    n_raters
+        Number of raters, present or planned.
     agreement
         How often two raters agree (Po), to enter the nomogram with.
     rho
@@ -72,11 +72,11 @@ def plan(
     wanted_actual
         Accuracy that the algorithm is to have in truth.
     pilot
-        Table of ratings of a pilot, as for the verb reliability; or its masks, as in agree.
+        Table of ratings of a pilot, as for the command reliability; or its masks, as in agree.
     columns
         The pilot's columns under other names: case=image,rater=reader,label=dx.
-    reference
-        The pilot's column of true labels.
+    reference_column
+        The pilot's column of reference labels.
     filter
         Only lines of the pilot with these values: treatment=1.
     cut
@@ -91,9 +91,9 @@ def plan(
         Share of cases that a rater marks, as expected.
     width
         Width of kappa's interval that is wanted.
-    cases
-        Cases that there are, to say how wide kappa's interval will be.
-    most
+    n_cases
+        Number of cases, to compute the width of kappa's interval.
+    max_raters
         The largest panel to compute.
     gain
         Without costs: two more raters are worth it when they add so much.
@@ -114,11 +114,11 @@ def plan(
 
     result = mt.plan(
         out=out, wanted=wanted, rater_accuracy=shares(rater_accuracy), rater_std=rater_std, correlation=correlation,
-        spread=spread, n_labels=labels, n_raters=raters, agreement=agreement, rho=rho,
+        spread=spread, n_labels=n_labels, n_raters=n_raters, agreement=agreement, rho=rho,
         reported_accuracy=reported_accuracy, wanted_actual=wanted_actual, pilot=pilot,
-        columns=pairs("--columns", columns) or None, reference_column=reference,
+        columns=pairs("--columns", columns) or None, reference_column=reference_column,
         filter=pairs("--filter", filter) or None, cut=cut, cost_rater=cost_rater, cost_error=cost_error, kappa=kappa,
-        prevalence=prevalence, width=width, n_cases=cases, max_raters=most, gain=gain, level=level, seed=seed,
+        prevalence=prevalence, width=width, n_cases=n_cases, max_raters=max_raters, gain=gain, level=level, seed=seed,
         resamples=resamples, pictures=pictures,
     )  # fmt: skip
     present(result, out, quiet=quiet)

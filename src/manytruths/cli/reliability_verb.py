@@ -1,4 +1,4 @@
-"""The verb ``reliability``."""
+"""The command ``reliability``."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ def reliability(
     kind: Literal["nominal", "ordinal", "numeric"] = "nominal",
     labels: str | None = None,
     confidence: str | None = None,
-    levels: str | None = None,
-    level_rule: Literal["share", "span"] = "share",
+    confidence_levels: str | None = None,
+    confidence_rule: Literal["share", "span"] = "share",
     raters: str | None = None,
-    reference: str | None = None,
+    select_raters: str | None = None,
+    reference_column: str | None = None,
     reference_rater: str | None = None,
     cases: Path | None = None,
     filter: str | None = None,
     cut: float | None = None,
-    scale: str | None = None,
+    rating_range: str | None = None,
     accuracy: str | None = None,
     chance: str = "uniform",
     partial: Literal["none", "linear", "quadratic"] = "none",
@@ -61,14 +62,16 @@ def reliability(
         All labels, in their order, with commas (of masks 1=gland,2=tumour); others are then errors.
     confidence
         A second table of this layout with confidence in place of labels; of masks, one number a rater: A=0.9,B=0.7.
-    levels
-        Of confidence: how many (5; 1 is the least sure), or their names in order (low,medium,high).
-    level_rule
+    confidence_levels
+        Levels of confidence: how many (5; 1 is the least sure), or their names in order (low,medium,high).
+    confidence_rule
         How a level becomes a number from 0 to 1: share, level/levels; span, (level-1)/(levels-1).
     raters
-        Raters to take, with commas; in a wide table, which columns are raters; of masks, as in agree. By default all.
-    reference
-        Column of the true labels; by default reference or truth.
+        Of masks, as in agree: CSV with a column rater and what is known about each; or the word exchangeable.
+    select_raters
+        Of tables: raters to take, with commas; in a wide table, which columns are raters. By default all.
+    reference_column
+        Column of the reference labels; by default reference or truth.
     reference_rater
         A rater whose labels are taken as the true ones.
     cases
@@ -77,7 +80,7 @@ def reliability(
         Only lines with these values: treatment=1.
     cut
         Ratings on a scale: from here on label 1, below it 0; confidence is the distance from the cut.
-    scale
+    rating_range
         Ends of the scale that is cut: 1,5. By default the least and the largest rating in the file.
     accuracy
         What is known of the raters' accuracies: A=0.9,B=0.8.
@@ -109,27 +112,31 @@ def reliability(
     }  # fmt: skip
     table: dict[str, Any] = {
         "columns": pairs("--columns", columns) or None, "kind": None if kind == "nominal" else kind,
-        "confidence_levels": levels_of(levels), "confidence_rule": None if level_rule == "share" else level_rule,
-        "reference_column": reference, "reference_rater": reference_rater, "filter": pairs("--filter", filter) or None,
-        "cut": cut, "rating_range": two_numbers(scale, "--scale"),
+        "confidence_levels": levels_of(confidence_levels),
+        "confidence_rule": None if confidence_rule == "share" else confidence_rule,
+        "reference_column": reference_column, "reference_rater": reference_rater,
+        "filter": pairs("--filter", filter) or None,
+        "cut": cut, "rating_range": two_numbers(rating_range, "--rating-range"),
     }  # fmt: skip
     data: str | Study
     if names_masks(ratings):
-        check_options_of_masks({**table, "partial": partial, "positive": positive}, ratings)
+        given = {**table, "select_raters": names(select_raters), "partial": partial, "positive": positive}
+        check_options_of_masks(given, ratings)
         data = chosen.open(ratings, labels, raters, cases)
         of_masks: dict[str, Any] = {
-            "lesion_min_size": chosen.least,
-            "lesion_overlap": chosen.overlap,
+            "lesion_min_size": chosen.lesion_min_size,
+            "lesion_overlap": chosen.lesion_overlap,
             "jobs": chosen.jobs,
         }
         sure = shares("--confidence", confidence) or None
         with progress(quiet) as bar:
             result = mt.reliability(data, confidence=sure, progress=bar, **table, **of_masks, **common)
     else:
-        refuse(chosen.changed, f"masks; {ratings} is a table of ratings")
+        of_masks_only = [*chosen.changed, *(["raters"] if raters is not None else [])]
+        refuse(of_masks_only, f"masks; {ratings} is a table of ratings")
         own: dict[str, Any] = {
             "labels": names(labels),
-            "select_raters": names(raters),
+            "select_raters": names(select_raters),
             "cases": cases,
             "confidence": confidence,
         }
@@ -141,7 +148,7 @@ def reliability(
 def refuse(options: Sequence[str], what: str) -> None:
     """What was given and leads nowhere is a mistake."""
     if options:
-        raise CallError(f"--{options[0]} is for {what}")
+        raise CallError(f"--{options[0].replace('_', '-')} is for {what}")
 
 
 def levels_of(text: str | None) -> int | list[str] | None:
@@ -150,5 +157,5 @@ def levels_of(text: str | None) -> int | list[str] | None:
     if levels is None or len(levels) != 1:
         return levels
     if not levels[0].isdecimal():
-        raise CallError(f"--levels is a number of levels, or two names or more in order; got {text!r}")
+        raise CallError(f"--confidence-levels is a number of levels, or two names or more in order; got {text!r}")
     return int(levels[0])

@@ -223,9 +223,10 @@ def _wrong_confidence(text: str, number: float | None, levels: int | Sequence[st
         return f"confidence {text!r} is none of the levels {', '.join(levels)}"
     if number is None:
         message = not_a_number("confidence", text)
-        return message if has_decimal_comma(text) else f"{message}; levels are named in order by --levels"
+        return message if has_decimal_comma(text) else f"{message}; levels are named in order by --confidence-levels"
     hint = f"; if it is a percentage, write {text}%" if 10 < number <= 100 else ""
-    return f"confidence {text!r} is not from 0 to 1; if it is a level of a scale, say of how many: --levels 5{hint}"
+    level = f"if it is a level of a scale, say of how many: --confidence-levels 5{hint}"
+    return f"confidence {text!r} is not from 0 to 1; {level}"
 
 
 def _parse_share(text: str) -> float | None:

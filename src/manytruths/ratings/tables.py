@@ -266,7 +266,7 @@ def read_entries(
             raise FormatError(
                 f"{sheet.path}: has {roles[other]!r} for the {other} but no column {role!r} among "
                 f"{few(sheet.header)}; say which it is: --columns {role}=NAME, or, where every rater has a "
-                "column of their own, name them: --raters A,B,C"
+                "column of their own, name them: --select-raters A,B,C"
             )
     return _long(sheet, roles, raters, filters, values)
 
@@ -461,7 +461,9 @@ def _confidence(
     if options.confidence is not None or not options.sure:
         return confidence
     if not entries.confidence and options.confidence_levels is not None:
-        raise CallError("--levels is of confidence, but the table has none; name its column: --columns confidence=NAME")
+        raise CallError(
+            "--confidence-levels is of confidence, but the table has none; name its column: --columns confidence=NAME"
+        )
     if not entries.confidence:
         confidence[where] = [meaning.confidence.get(text, np.nan) for text in entries.labels]
         return confidence
