@@ -29,7 +29,7 @@ CHARTS = {
 }
 """By verb, those that are shown."""
 PANEL = "--rater-accuracy 0.85 --wanted 0.95 --correlation 0.3"
-NOMOGRAM = "--agreement 0.8 --raters 3 --reported-accuracy 0.95"
+NOMOGRAM = "--agreement 0.8 --n-raters 3 --reported-accuracy 0.95"
 
 
 def overview() -> Image.Image:

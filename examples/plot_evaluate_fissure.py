@@ -299,4 +299,4 @@ look = contour_overlay(image, outlines, title="The strongest place")
 # The same, with every table and chart written to a folder::
 #
 #     manytruths evaluate "raters/{rater}/{case}.png" --predictions "predictions/{algorithm}/{case}.png" \
-#         --grey --skew 0.1,0.5 --exclude "training/{algorithm}/{case}.png" --images "images/{case}.png"
+#         --probability --skew 0.1,0.5 --training "training/{algorithm}/{case}.png" --images "images/{case}.png"

@@ -17,14 +17,29 @@ from study_folders import disc, run, table, write_png
 CASES = ("p1", "p2", "p3", "p4", "p5")
 NOTHING = disc() * 0
 CALLS = {
-    "agree": ("agree", "study.toml", "--without", "easy"),
+    "agree": ("agree", "study.toml", "--exclude-group", "easy"),
     "fuse": ("fuse", "study.toml"),
     "evaluate": ("evaluate", "study.toml", "--predictions", "nets/{algorithm}/{case}.png"),
     "rank": ("rank", "out/evaluate/evaluate/scores.csv", "--metric", "dice,hausdorff,cohen_kappa"),
-    "grey": ("evaluate", "study.toml", "--predictions", "grey/{algorithm}/{case}.png", "--grey", "--skew", "0.1,0.5"),
+    "grey": (
+        "evaluate",
+        "study.toml",
+        "--predictions",
+        "grey/{algorithm}/{case}.png",
+        "--probability",
+        "--skew",
+        "0.1,0.5",
+    ),
     "reliability": ("reliability", "study.toml"),
     "ratings": ("reliability", "ratings.csv", "--reference-column", "truth"),
-    "report": ("report", "study.toml", "--predictions", "nets/{algorithm}/{case}.png", "--no-images", "--no-viewer"),
+    "report": (
+        "report",
+        "study.toml",
+        "--predictions",
+        "nets/{algorithm}/{case}.png",
+        "--no-show-images",
+        "--no-viewer",
+    ),
 }
 PROSE = ("reason", "note")
 """Columns for people."""
@@ -66,12 +81,11 @@ def results(folder: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, list[
     write_study(folder)
     for name, call in CALLS.items():
         out = folder / "out" / name
-        target = out / "report.html" if name == "report" else out
+        target = ("--to", out / "report.html") if name == "report" else ("--out", out)
         done = run(
             capsys,
             *call,
-            "--out",
-            target,
+            *target,
             "--resamples",
             20,
             "--quiet",

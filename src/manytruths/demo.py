@@ -147,7 +147,7 @@ def _report(folder: Path, settings: Settings, progress: Progress | None) -> Find
     study = Study.open(
         folder / "study",
         predictions=str(folder / "study" / "predictions" / "{algorithm}" / "{case}.png"),
-        references=str(folder / "known" / "{reference}" / "{case}.png"),
+        reference=str(folder / "known" / "{reference}" / "{case}.png"),
     )
     plan = ReportPlan(maps=MapOptions(folder / "agree" / "heatmaps"), title="The demo: a simulated study")
     findings = compute_findings(study, plan, folder / "report_files", settings=settings, progress=progress)

@@ -239,7 +239,7 @@ def test_the_report_says_what_is_left_out_and_keeps_codes(tmp_path, capsys):
     (folder / "masks/C/p3.png").unlink()
     parents = {(case, rater): parent for case in ("p1", "p2") for rater, parent in (("A", "model"), ("B", "A"))}
     write_register(folder, parents, ("model", *"ABCDE"), statuses={("p3", "C"): "empty"})
-    text = unwrapped(done(capsys, "report", folder, "--out", tmp_path / "out").out)
+    text = unwrapped(done(capsys, "report", folder, "--to", tmp_path / "out").out)
     assert (
         "Four readings started from another rater's mask, and are left out; what was changed is in agree/edits.csv."
         in text
@@ -250,7 +250,7 @@ def test_the_report_says_what_is_left_out_and_keeps_codes(tmp_path, capsys):
     assert (tmp_path / "out/report_files/agree/edits.csv").exists()
     assert "masks/B/p1.png" in page
     assert "an empty mask of the size" not in page
-    done(capsys, "report", folder, "--out", tmp_path / "coded", "--codes", "--quiet")
+    done(capsys, "report", folder, "--to", tmp_path / "coded", "--codes", "--quiet")
     edits = table(tmp_path / "coded/report_files/agree/edits.csv")
     assert edits
     assert not {row["rater"] for row in edits} & {"model", *"ABCDE"}
@@ -302,7 +302,7 @@ def test_pairs_that_are_nearly_the_same_are_flagged_and_the_way_to_say_so_is_nam
     assert note in text
     assert note in json.loads((tmp_path / "out/agree/summary.json").read_text())["notes"]
     assert value(table(tmp_path / "out/agree/raters.csv"), "possible_copies", "pooled", rater="") == 1
-    report = unwrapped(done(capsys, "report", template, "--out", tmp_path / "out").out)
+    report = unwrapped(done(capsys, "report", template, "--to", tmp_path / "out").out)
     page = (tmp_path / "out/report.html").read_text(encoding="utf-8")
     assert "based_on in reads.csv" in page, report
     reads = write_register(tmp_path, {(case, "B"): "A" for case in CASES}, "ABCD")

@@ -132,11 +132,11 @@ def test_groups_left_out(tmp_path, capsys):
     template = write_rows(tmp_path, {k: ROWS[k] for k in ("same", "half", "apart")})
     (tmp_path / "cases.csv").write_text("case,kind\nsame,x\nhalf,y\napart,z\n")
     options = ("--cases", tmp_path / "cases.csv")
-    rows = agreed(capsys, tmp_path, template, *options, "--without", "x, z")
+    rows = agreed(capsys, tmp_path, template, *options, "--exclude-group", "x, z")
     assert value(rows, "cohen_kappa", "mean", group="without x, z") == pytest.approx(8 / 13)
-    rows = agreed(capsys, tmp_path, template, *options, "--without", "z")
+    rows = agreed(capsys, tmp_path, template, *options, "--exclude-group", "z")
     assert value(rows, "cohen_kappa", "mean", group="without z") == pytest.approx((1 + 8 / 13) / 2)
-    done = run(capsys, "agree", template, *options, "--without", "w", "--out", tmp_path / "out", "--jobs", 1)
+    done = run(capsys, "agree", template, *options, "--exclude-group", "w", "--out", tmp_path / "out", "--jobs", 1)
     assert done.status == 2
     assert "no group 'w'" in done.line
     assert set(done.line.rpartition(" are ")[2].split(", ")) == {"x", "y", "z"}

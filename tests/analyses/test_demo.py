@@ -46,7 +46,7 @@ def test_a_second_demo_in_the_same_folder_is_a_new_one(tmp_path):
 def test_what_is_not_ours_stays(tmp_path, capsys):
     (tmp_path / "study").mkdir()
     (tmp_path / "study/mine.png").write_text("precious")
-    assert status(["demo", "--out", str(tmp_path), "--cases", "10", "--size", "64"]) == 1
+    assert status(["demo", "--out", str(tmp_path), "--n-cases", "10", "--size", "64"]) == 1
     assert "something else" in capsys.readouterr().err
     assert (tmp_path / "study/mine.png").read_text() == "precious"
 

@@ -246,13 +246,13 @@ def line(command: str, template: str = MASKS, *more: str, predictions: str = PRE
         "agree": ("agree", template, "--no-pictures", *QUICK, "--out", "out"),
         "fuse": ("fuse", template, "--no-pictures", *QUICK, "--out", "out"),
         "evaluate": ("evaluate", template, "--predictions", predictions, "--no-pictures", *QUICK, "--out", "out"),
-        "report": ("report", template, "--no-distances", *QUICK, "--out", "out/report.html"),
+        "report": ("report", template, "--no-distances", *QUICK, "--to", "out/report.html"),
         "reliability": ("reliability", template, "--no-pictures", *QUICK, "--out", "out"),
         "plan": ("plan", "--pilot", template, "--no-pictures", *QUICK, "--out", "out"),
         "rank": ("rank", "in/scores.csv", "--no-pictures", *QUICK, "--out", "out"),
         "export": ("export", kind, template, *pictures, "--to", f"out/{kind}"),
         "import": ("import", kind, f"in/{kind}", "--to", "out/study"),
-        "demo": ("demo", "--out", "out", "--cases", "8", "--size", "64"),
-        "phantom": ("phantom", "echo", "--to", "out/phantom", "--subjects", "2", "--frames", "2", "--size", "64"),
+        "demo": ("demo", "--out", "out", "--n-cases", "8", "--size", "64"),
+        "phantom": ("phantom", "echo", "--to", "out/phantom", "--n-subjects", "2", "--n-frames", "2", "--size", "64"),
     }
     return [*own[verb], *more]

@@ -81,7 +81,7 @@ def _first_lines(folder: Path) -> list[list[str]]:
     return [
         ["agree", masks, *out, *more, "--no-pictures"],
         ["evaluate", masks, *predicted, *out, *more, "--no-pictures"],
-        ["report", masks, "--out", str(folder / "report.html"), *more],
+        ["report", masks, "--to", str(folder / "report.html"), *more],
         ["reliability", str(folder / "r.csv"), *out, "--resamples", "20"],
         ["rank", str(folder / "out/evaluate/scores.csv"), *out, "--resamples", "20"],
     ]

@@ -25,7 +25,7 @@ WRONG = [
     ("--spacing", "nan,1"),
     ("--spacing", "inf,1"),
     ("--spacing=-1,1",),
-    ("--scale", "nobody"),
+    ("--kappa-scale", "nobody"),
     ("--foreground", "some"),
     ("--region", "middle"),
     ("--overlap", "larger"),
@@ -35,7 +35,7 @@ WRONG = [
     ("--resamples", "-5"),
     ("--seed", "-1"),
     ("--void", "x"),
-    ("--without", "nobody"),
+    ("--exclude-group", "nobody"),
     ("another",),
 ]
 
@@ -51,7 +51,9 @@ def test_a_wrong_call_of_agree(wrong, tmp_path, capsys):
     assert not untidy(tmp_path / "out")
 
 
-@pytest.mark.parametrize("wrong", [("nope",), ("check", "--jobs", "0"), ("check", "--scale", "fleiss"), ("--nope",)])
+@pytest.mark.parametrize(
+    "wrong", [("nope",), ("check", "--jobs", "0"), ("check", "--kappa-scale", "fleiss"), ("--nope",)]
+)
 def test_other_wrong_calls(wrong, tmp_path, capsys):
     done = run(capsys, *wrong, *((write_study(tmp_path), "--out", tmp_path / "out") if wrong[0] == "check" else ()))
     assert done.status == 2

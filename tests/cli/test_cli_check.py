@@ -231,7 +231,7 @@ def test_predictions_and_references_that_are_no_masks(tmp_path, capsys):
     assert refused.line.startswith(f"manytruths: {found[0][4]}")
     predict(tmp_path)
     write_png(tmp_path / "gold/p1.png", grey.astype(np.uint8))
-    found, refused = problems(capsys, tmp_path, "--references", f"{tmp_path}/gold/{{case}}.png")
+    found, refused = problems(capsys, tmp_path, "--reference", f"{tmp_path}/gold/{{case}}.png")
     assert found[0][:4] == ("error", "reference", "p1", "reference")
     assert refused.line.startswith(f"manytruths: {found[0][4]}")
 

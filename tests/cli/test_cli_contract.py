@@ -49,7 +49,7 @@ def everything(tmp_path_factory):
     folder = tmp_path_factory.mktemp("contract")
     write_everything(folder)
     for jobs in (1, 2, 4):
-        for verb, options in (("check", ()), ("agree", ("--without", "b"))):
+        for verb, options in (("check", ()), ("agree", ("--exclude-group", "b"))):
             done = command(verb, folder, "--out", folder / f"out{jobs}", "--jobs", jobs, "--quiet", *options)
             assert (done.status, done.err) == (0, "")
     return folder
@@ -145,7 +145,7 @@ def test_the_number_of_jobs_does_not_matter(everything, jobs):
 
 def test_a_second_run_gives_the_same_files(everything):
     before = {path: path.read_bytes() for path in files(everything / "out1")}
-    for verb, options in (("check", ()), ("agree", ("--without", "b"))):
+    for verb, options in (("check", ()), ("agree", ("--exclude-group", "b"))):
         command(verb, everything, "--out", everything / "out1", "--jobs", 1, "--quiet", *options)
     assert {path: path.read_bytes() for path in files(everything / "out1")} == before
 

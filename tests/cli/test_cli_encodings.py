@@ -24,7 +24,7 @@ QUICK = [
     "agree --help",
     f"check {MASKS}",
     f"agree {MASKS} --images 'images/{{case}}.png' --jobs 2",
-    f"fuse {MASKS} --method vote:0.5,staple,simple",
+    f"fuse {MASKS} --consensus vote:0.5,staple,simple",
     "rank scores.csv",
     "plan --rater-accuracy 0.8 --wanted 0.95",
     "reliability ratings.csv",
@@ -35,11 +35,11 @@ SLOW = [
     f"evaluate {MASKS} --predictions 'unet/{{algorithm}}/{{case}}.png'",
     f"reliability {MASKS}",
     f"report {MASKS} --predictions 'unet/{{algorithm}}/{{case}}.png'",
-    f"export nnunet {MASKS} --images 'images/{{case}}.png' --to data --reference vote:0.5",
+    f"export nnunet {MASKS} --images 'images/{{case}}.png' --to data --consensus vote:0.5",
     f"train {MASKS} --images 'images/{{case}}.png' --epochs 1 --seeds 1 --networks unet --strategies majority"
     " --width 4 && {m} predict manytruths-out/train/runs/unet/majority/seed-0/fold-0/network.pt 'images/{case}.png'",
-    "phantom echo --to echo --subjects 2 --frames 1 --size 64",
-    "demo --cases 3 --size 64",
+    "phantom echo --to echo --n-subjects 2 --n-frames 1 --size 64",
+    "demo --n-cases 3 --size 64",
 ]
 
 

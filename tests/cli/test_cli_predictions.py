@@ -1,4 +1,4 @@
-"""Masks of algorithms given on the command line: checked, and without a say in the raters' agreement."""
+"""Masks of algorithms: checked, and without a say in the raters' agreement."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def study(tmp_path):
 
 
 def test_they_have_no_say(study, tmp_path, capsys):
-    given = ["--predictions", tmp_path / "{algorithm}/{case}.png"]
+    toml = 'masks = "raters/{rater}/{case}.png"\npredictions = "{algorithm}/{case}.png"\n'
+    (tmp_path / "study.toml").write_text(toml)
     assert run(capsys, "agree", study, "--out", tmp_path / "plain", "--no-pictures").status == 0
     (tmp_path / "masks").rename(tmp_path / "raters")
-    moved = study.replace("/masks/", "/raters/")
-    done = run(capsys, "agree", moved, *given, "--out", tmp_path / "out", "--no-pictures")
+    done = run(capsys, "agree", tmp_path, "--out", tmp_path / "out", "--no-pictures")
     assert done.status == 0
     for one, other in zip(*(table(tmp_path / o / "agree/agreement.csv") for o in ("plain", "out")), strict=True):
         assert float(one["value"]) == pytest.approx(float(other["value"]), abs=1e-12, nan_ok=True)

@@ -16,7 +16,7 @@ RATINGS = "case,rater,label\n" + "".join(f"c{c},{r},{(c * r) % 3}\n" for c in ra
 COMMANDS = {
     "check": ["check", "study"],
     "agree": ["agree", "study", "--resamples", "50"],
-    "fuse": ["fuse", "study", "--method", "vote:0.5,staple,lsml", "--resamples", "50"],
+    "fuse": ["fuse", "study", "--consensus", "vote:0.5,staple,lsml", "--resamples", "50"],
     "evaluate": [
         "evaluate", "study", "--predictions", "study/predictions/{algorithm}/{case}.png", "--grading-sheet",
         "--resamples", "50",
@@ -35,7 +35,7 @@ JOBS = {"check", "agree", "fuse", "evaluate", "reliability-masks", "report"}
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
     folder = tmp_path_factory.mktemp("same")
-    assert command("demo", "--cases", 8, "--size", 64, "--out", folder / "demo", "--quiet").status == 0
+    assert command("demo", "--n-cases", 8, "--size", 64, "--out", folder / "demo", "--quiet").status == 0
     (folder / "demo/study").rename(folder / "study")
     (folder / "demo/evaluate").rename(folder / "evaluate")
     (folder / "ratings.csv").write_text(RATINGS)
@@ -58,9 +58,9 @@ def test_only_run_json_differs(home, verb):
             # codes are drawn anew where there is no key
             out.mkdir()
             shutil.copy(key, out)
-        where = out / "page.html" if verb == "report" else out
+        where = ("--to", out / "page.html") if verb == "report" else ("--out", out)
         asked = ["--jobs", jobs] if verb in JOBS else []
-        done = command(*COMMANDS[verb], "--out", where, *asked, "--quiet", cwd=home)
+        done = command(*COMMANDS[verb], *where, *asked, "--quiet", cwd=home)
         assert done.status == 0, done.err
         found.append(results(out))
         told = [json.loads(path.read_text()) for path in out.rglob("run.json")]
@@ -83,11 +83,11 @@ def test_the_demo_and_what_goes_in_and_out(tmp_path):
     found = []
     for jobs in (1, 2):
         for line in (
-            ["demo", "--cases", "4", "--size", "64", "--jobs", jobs],
+            ["demo", "--n-cases", "4", "--size", "64", "--jobs", jobs],
             ["export", "coco", "manytruths-demo/study", "--to", "coco", "--jobs", jobs],
             ["export", "monai", "manytruths-demo/study", "--to", "monai", "--jobs", jobs],
             ["import", "coco", "A=coco/annotations.json", "--to", "imported", "--jobs", jobs],
-            ["phantom", "echo", "--to", "echo", "--subjects", "2", "--frames", "2", "--size", "64", "--jobs", jobs],
+            ["phantom", "echo", "--to", "echo", "--n-subjects", "2", "--n-frames", "2", "--size", "64", "--jobs", jobs],
         ):
             done = command(*line, "--quiet", cwd=tmp_path)
             assert done.status == 0, (line, done.err)

@@ -114,7 +114,8 @@ WRONG = {
     "agree a --jobs x": 'invalid value for --jobs: unable to convert "x" into int; see manytruths agree --help',
     "phantom": "KIND needs a value; see manytruths phantom --help",
     "phantom echo": "--to needs a value; see manytruths phantom --help",
-    "agree a --scale x": 'invalid value "x" for --scale. Choose from: "landis_koch", "fleiss", "altman", "shrout"; '
+    "agree a --kappa-scale x": 'invalid value "x" for --kappa-scale. Choose from: "landis_koch", "fleiss", '
+    '"altman", "shrout"; '
     "see manytruths agree --help",
 }
 

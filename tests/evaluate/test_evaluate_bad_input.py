@@ -31,7 +31,7 @@ from study_folders import (
 CASES = ("p1", "p2", "p3")
 EMPTY = disc() * 0
 RAMP = (np.arange(576) % 200).reshape(24, 24).astype(np.uint8)
-GREY = ("--grey", "--skew", "0.1,0.5")
+GREY = ("--probability", "--skew", "0.1,0.5")
 
 Build = Callable[[Path], list[object] | None]
 MISTAKES: dict[str, tuple[Build, int, tuple[str, ...]]] = {}
@@ -118,17 +118,17 @@ def no_bytes(folder):
     (folder / "pred/x/p2.png").write_bytes(b"")
 
 
-@mistake("case p2", "prediction of x holds", "no mask", "--grey", "--threshold", "--labels")
+@mistake("case p2", "prediction of x holds", "no mask", "--probability", "--threshold", "--labels")
 def grey_as_mask(folder):
     write_png(folder / "pred/x/p2.png", RAMP)
 
 
-@mistake("case p2", "x marks 2", "every rater marks 1 alone", "--labels", "--foreground any", "--grey")
+@mistake("case p2", "x marks 2", "every rater marks 1 alone", "--labels", "--foreground any", "--probability")
 def few_levels_as_mask(folder):
     write_png(folder / "pred/x/p2.png", disc() * 1 + disc(radius=3) + disc(radius=2))
 
 
-@mistake("case p2", "prediction of x", "0.5", "if it is grey, say so (--grey)")
+@mistake("case p2", "prediction of x", "0.5", "if it is grey, say so (--probability)")
 def shares_as_mask(folder):
     for case in CASES:
         for name in "xy":
@@ -225,37 +225,37 @@ def rater_like_a_method(folder):
 @mistake("a reference is called 'A' like a rater", "rename")
 def reference_like_a_rater(folder):
     write_png(folder / "given/A/p1.png", disc())
-    return ["--references", folder / "given/{reference}/{case}.png"]
+    return ["--reference", folder / "given/{reference}/{case}.png"]
 
 
 @mistake("'vote:0.5'", "like a method")
 def reference_like_a_method(folder):
     write_png(folder / "given/vote:0.5/p1.png", disc())
-    return ["--references", folder / "given/{reference}/{case}.png"]
+    return ["--reference", folder / "given/{reference}/{case}.png"]
 
 
 @mistake("case p1", "reference gold", "30×30 instead of 24×24", "resample")
 def reference_of_another_size(folder):
     write_png(folder / "given/gold/p1.png", disc(size=30))
-    return ["--references", folder / "given/{reference}/{case}.png"]
+    return ["--reference", folder / "given/{reference}/{case}.png"]
 
 
 @mistake("case p1", "reference gold holds", "no mask", "cut it")
 def grey_reference(folder):
     write_png(folder / "given/gold/p1.png", RAMP)
-    return ["--references", folder / "given/{reference}/{case}.png"]
+    return ["--reference", folder / "given/{reference}/{case}.png"]
 
 
 @mistake("exclude", "an area of 'z'", "predictions are of x, y")
 def area_of_an_unknown_algorithm(folder):
     write_png(folder / "seen/z/p1.png", disc())
-    return ["--exclude", folder / "seen/{algorithm}/{case}.png"]
+    return ["--training", folder / "seen/{algorithm}/{case}.png"]
 
 
 @mistake("case p1", "area to exclude for x", "30×30 instead of 24×24")
 def area_of_another_size(folder):
     write_png(folder / "seen/x/p1.png", disc(size=30))
-    return ["--exclude", folder / "seen/{algorithm}/{case}.png"]
+    return ["--training", folder / "seen/{algorithm}/{case}.png"]
 
 
 # -- wrong calls ---------------------------------------------------------------------------------
@@ -263,15 +263,15 @@ def area_of_another_size(folder):
 
 @mistake("no method 'average'", "vote:0.5", "staple", status=2)
 def unknown_truth(folder):
-    return ["--truth", "average"]
+    return ["--consensus", "average"]
 
 
 @mistake("consensus is one or more different methods", status=2)
 def truth_twice(folder):
-    return ["--truth", "staple,staple"]
+    return ["--consensus", "staple,staple"]
 
 
-@mistake("--threshold is for probability maps", "--grey", status=2)
+@mistake("--threshold is for probability maps", "--probability", status=2)
 def threshold_of_masks(folder):
     return ["--threshold", "0.5"]
 
@@ -293,17 +293,17 @@ def threshold_nan(folder):
 
 @mistake("--skew wants two numbers", "'0.1'", status=2)
 def one_skew(folder):
-    return ["--grey", "--skew", "0.1"]
+    return ["--probability", "--skew", "0.1"]
 
 
 @mistake("--skew wants two numbers, the smaller first", status=2)
 def skew_upside_down(folder):
-    return ["--grey", "--skew", "0.5,0.1"]
+    return ["--probability", "--skew", "0.5,0.1"]
 
 
 @mistake("skew is a range of prevalences within 0 to 1", "0.5,1.5", status=2)
 def skew_above_one(folder):
-    return ["--grey", "--skew", "0.5,1.5"]
+    return ["--probability", "--skew", "0.5,1.5"]
 
 
 @mistake("--limits wants two numbers, the smaller first", status=2)
@@ -328,7 +328,7 @@ def tolerance_nan(folder):
 
 @mistake("one template of areas", status=2)
 def two_templates_of_areas(folder):
-    return ["--exclude", folder / "a/{algorithm}/{case}.png", "--exclude", folder / "b/{algorithm}/{case}.png"]
+    return ["--training", folder / "a/{algorithm}/{case}.png", "--training", folder / "b/{algorithm}/{case}.png"]
 
 
 @mistake("modified_background", "--roi", status=2)
@@ -341,7 +341,7 @@ def no_range_of_prevalences(folder):
     for rater in "ABC":
         for case in CASES:
             write_png(folder / f"masks/{rater}/{case}.png", disc())
-    return ["--grey"]
+    return ["--probability"]
 
 
 @mistake("a prior is", "7", status=2)
@@ -546,7 +546,7 @@ def test_an_area_that_covers_everything(more, capsys, tmp_path):
     """Not judged there, which is neither good nor bad."""
     write_study(tmp_path)
     write_png(tmp_path / "seen/x/p2.png", EMPTY + 1)
-    said, found = judged(capsys, tmp_path, *more, "--exclude", tmp_path / "seen/{algorithm}/{case}.png")
+    said, found = judged(capsys, tmp_path, *more, "--training", tmp_path / "seen/{algorithm}/{case}.png")
     assert "everything that counts is excluded" in said
     assert "(p2)" in said
     metric = "pbar_area" if more else "dice"
@@ -564,7 +564,7 @@ def test_an_area_of_everybody(more, capsys, tmp_path):
     write_study(tmp_path)
     for case in CASES:
         write_png(tmp_path / f"seen/{case}.png", disc(x=-8, y=-8, radius=5))
-    _, found = judged(capsys, tmp_path, *more, "--exclude", tmp_path / "seen/{case}.png")
+    _, found = judged(capsys, tmp_path, *more, "--training", tmp_path / "seen/{case}.png")
     assert {r["algorithm"] for r in found["scores"]} == {"x", "y"}
     if more:
         pooled = [r for r in found["scores"] if (r["scope"], r["against"]) == ("pooled", "A")]
@@ -575,7 +575,7 @@ def test_a_truth_that_is_not_there_for_every_case(capsys, tmp_path):
     write_study(tmp_path)
     for case in CASES[1:]:
         write_png(tmp_path / f"given/gold/{case}.png", disc(x=1) * 255)
-    given = ("--references", tmp_path / "given/{reference}/{case}.png")
+    given = ("--reference", tmp_path / "given/{reference}/{case}.png")
     _, found = judged(capsys, tmp_path, *given)
     row = next(r for r in found["scores"] if (r["scope"], r["against"], r["statistic"]) == ("mean", "gold", "dice"))
     assert (row["n"], row["n_undefined"]) == ("2", "1")
@@ -668,7 +668,7 @@ def test_every_method_as_truth(capsys, tmp_path):
     write_study(tmp_path)
     names = "vote:any,vote:all,vote:0.5,excl:0.5,staple,staple_map,simple,plurality,lsml,lsmlp"
     for more in ((), GREY):
-        _, found = judged(capsys, tmp_path, *more, "--truth", names)
+        _, found = judged(capsys, tmp_path, *more, "--consensus", names)
         assert set(names.split(",")) <= {r["against"] for r in found["scores"]}
         assert set(names.split(",")) <= {r["against"] for r in found["rankings"]}
 
@@ -693,7 +693,7 @@ def test_default_prevalences_are_those_of_the_region(capsys, tmp_path):
         write_png(tmp_path / f"roi/{case}.png", disc(x=1, y=1, radius=10))
     skews = {}
     for name, more in (("whole", ()), ("roi", ("--roi", tmp_path / "roi/{case}.png"))):
-        judged(capsys, tmp_path, "--grey", *more)
+        judged(capsys, tmp_path, "--probability", *more)
         skews[name] = json.loads((tmp_path / "out/evaluate/summary.json").read_text())["skew"]
     inside, shares = disc(x=1, y=1, radius=10) > 0, []
     for y, _ in enumerate(CASES):
@@ -707,7 +707,7 @@ def test_check_says_what_is_missing(capsys, tmp_path):
     write_study(tmp_path)
     (tmp_path / "pred/x/p2.png").unlink()
     write_png(tmp_path / "given/gold/p1.png", disc(size=30))
-    line = ["check", tmp_path / "masks/{rater}/{case}.png", "--references", tmp_path / "given/{reference}/{case}.png"]
+    line = ["check", tmp_path / "masks/{rater}/{case}.png", "--reference", tmp_path / "given/{reference}/{case}.png"]
     more = ("--predictions", tmp_path / "pred/{algorithm}/{case}.png", "--out", tmp_path / "out")
     done = run(capsys, *line, *more)
     assert done.status == 1

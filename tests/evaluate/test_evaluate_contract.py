@@ -60,10 +60,10 @@ def write_everything(folder):
     write_png(folder / "seen/unet/p1.png", disc(x=-6, radius=5))
     rows = [f"{case},s{i // 2},{'ab'[i % 2]}" for i, case in enumerate(CASES)]
     (folder / "cases.csv").write_text("\n".join(["case,subject,kind", *rows, ""]))
-    for kind, more in (("hard", ""), ("grey", "grey = true\nlimits = [0, 255]\n")):
+    for kind, more in (("hard", ""), ("grey", "probability = true\nlimits = [0, 255]\n")):
         (folder / f"{kind}.toml").write_text(
             'masks = "masks/{rater}/{case}.png"\ncases = "cases.csv"\n'
-            f'predictions = "{kind}/{{algorithm}}/{{case}}.png"\nreferences = "given/{{reference}}/{{case}}.png"\n'
+            f'predictions = "{kind}/{{algorithm}}/{{case}}.png"\nreference = "given/{{reference}}/{{case}}.png"\n'
             f'training = "seen/{{algorithm}}/{{case}}.png"\n{more}'
         )
 
@@ -346,7 +346,7 @@ def test_exchangeable_raters_are_nobody(capsys, tmp_path):
         for name, x in (("net", 1), ("filter", 4)):
             write_png(tmp_path / f"p/{name}/{case}.png", disc(x=x, y=y))
     line = ("m/{rater}/{case}.png", "p/{algorithm}/{case}.png", "--raters", "exchangeable")
-    for more in ((), ("--grey", "--skew", "0.1,0.5")):
+    for more in ((), ("--probability", "--skew", "0.1,0.5")):
         found, _ = judged(capsys, tmp_path, *line, *more)
         assert not {"A", "B", "C"} & {r["against"] for r in (*found["scores"], *found["rankings"])}
         assert not {"A", "B", "C"} & {t for r in found["orders"] for t in r["truths"].split("; ")}
@@ -363,7 +363,7 @@ def test_second_sessions_do_not_count(capsys, tmp_path):
             write_png(tmp_path / f"m/{rater}/2/{case}.png", disc(x=x + 2, y=y))
         for name, x in (("net", 1), ("filter", 3)):
             write_png(tmp_path / f"p/{name}/{case}.png", disc(x=x, y=y))
-    for more in ((), ("--grey", "--skew", "0.1,0.5")):
+    for more in ((), ("--probability", "--skew", "0.1,0.5")):
         both, _ = judged(capsys, tmp_path, "m/{rater}/{session}/{case}.png", "p/{algorithm}/{case}.png", *more)
         first, _ = judged(capsys, tmp_path, "m/{rater}/1/{case}.png", "p/{algorithm}/{case}.png", *more)
         for name in first.keys() & {"scores", "rankings", "human", "correlations"}:
@@ -419,7 +419,7 @@ def test_what_an_algorithm_is_not_judged_by(capsys, tmp_path):
     area[17:, 17:] = 1
     write_png(tmp_path / "seen/net/p1.png", area)
     line = ("m/{rater}/{case}.png", "p/{algorithm}/{case}.png")
-    found, _ = judged(capsys, tmp_path, *line, "--exclude", tmp_path / "seen/{algorithm}/{case}.png")
+    found, _ = judged(capsys, tmp_path, *line, "--training", tmp_path / "seen/{algorithm}/{case}.png")
     full, cut = disc() | disc(x=9, y=9, radius=2), disc() & (area == 0)
     for name, truth in (("net", cut), ("other", full)):
         key = {"case": "p1", "algorithm": name, "against": "A"}

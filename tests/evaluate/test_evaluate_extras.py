@@ -87,7 +87,7 @@ def test_wrong_grades_are_listed_with_their_lines(study, tmp_path, capsys):
 
 
 def test_intensity_along_frames(study, tmp_path):
-    assert call(study, tmp_path, "--frames", "--no-distances") == 0
+    assert call(study, tmp_path, "--intensity-curves", "--no-distances") == 0
     found = rows(tmp_path / "evaluate/frames.csv")
     image = np.asarray(Image.open(study / "images/f05.png"), float) @ [0.2989, 0.587, 0.114]
     mask = np.asarray(Image.open(study / "masks/A/f05.png")) > 0
@@ -105,7 +105,7 @@ def test_frames_want_images(study, tmp_path, capsys):
         "--predictions",
         f"{study}/pred/{{algorithm}}/{{case}}.png",
     ]
-    assert status([*line, "--frames", "--out", str(tmp_path)]) == 2
+    assert status([*line, "--intensity-curves", "--out", str(tmp_path)]) == 2
     assert "--images" in capsys.readouterr().err
 
 

@@ -38,8 +38,9 @@ def evaluated(tmp_path_factory):
         (folder / "given" / path.stem / "fissure.png").symlink_to(path)
     line = [
         "evaluate", home / "raters/{rater}/{case}.png", "--predictions", home / "predictions/{algorithm}/{case}.png",
-        "--grey", "--limits", "0,255", "--skew", "0.1,0.5", "--exclude", home / "training/{algorithm}/{case}.png",
-        "--references", folder / "given/{reference}/{case}.png", "--truth", METHODS, "--prior", "marked",
+        "--probability", "--limits", "0,255", "--skew", "0.1,0.5", "--training",
+        home / "training/{algorithm}/{case}.png",
+        "--reference", folder / "given/{reference}/{case}.png", "--consensus", METHODS, "--prior", "marked",
         "--no-pictures", "--quiet", "--out", folder,
     ]  # fmt: skip
     assert status([str(part) for part in line]) == 0

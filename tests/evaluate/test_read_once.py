@@ -45,7 +45,7 @@ def folder_with(path, predictions):
 def open_study(path, masks, **options):
     return mt.Study.open(
         masks, images=f"{path}/images/{{case}}.png", roi=f"{path}/roi/{{case}}.png",
-        references=f"{path}/references/{{reference}}/{{case}}.png", training=f"{path}/training/{{case}}.png",
+        reference=f"{path}/references/{{reference}}/{{case}}.png", training=f"{path}/training/{{case}}.png",
         predictions=f"{path}/pred/{{algorithm}}/{{case}}.png", **options,
     )  # fmt: skip
 
@@ -70,7 +70,7 @@ def test_probability_maps(tmp_path, opened, skew):
     soft = disc() * 200
     soft[:4, :4] = 130
     masks = folder_with(tmp_path, {"unet": soft, "vnet": soft // 2 + 30})
-    study = open_study(tmp_path, masks, grey=True)
+    study = open_study(tmp_path, masks, probability=True)
     opened.clear()
     result = mt.evaluate(study, out=tmp_path / "out", threshold=128, skew=skew, boundaries="lines", resamples=10)
     assert {"scores", "curves", "correlations", "boundaries", "second_look"} <= set(result.tables)

@@ -168,7 +168,7 @@ BOX = '<box label="lesion" occluded="0" xtl="0" ytl="0" xbr="3" ybr="3" z_order=
 
 @pytest.mark.parametrize("text", ["0", "-1", "1.5", "two", "nan", "²", "99999999999"])
 def test_a_rank_is_a_whole_number_from_1_on(tmp_path, text):
-    with pytest.raises(InputError, match=r"image 1 \('p01.png'\): box 1: its 'rank' is .* --rank"):
+    with pytest.raises(InputError, match=r"image 1 \('p01.png'\): box 1: its 'rank' is .* --rank-attribute"):
         one(tmp_path, BOX.format(f'<attribute name="rank">{text}</attribute>'))
 
 

@@ -55,7 +55,7 @@ def test_sizes_that_differ():
 def test_a_name_that_one_rater_alone_uses():
     other = square(1, 1, 4, "Lesoin")
     reads = [read(marks=[A]), read(rater="ben", marks=[B, other]), read(rater="eva", marks=[A])]
-    with pytest.raises(LabelError, match=r"alone uses: 'Lesoin' \(ben; 'lesion'\?\); .*--names Lesoin=lesion"):
+    with pytest.raises(LabelError, match=r"alone uses: 'Lesoin' \(ben; 'lesion'\?\); .*--rename-label Lesoin=lesion"):
         combine_readings(reads)
     assert combine_readings(reads, rename_label={"Lesoin": "lesion"}).structures == ("lesion",)
     assert combine_readings(reads, rename_label={"Lesoin": "Lesoin"}).structures == ("Lesoin", "lesion")

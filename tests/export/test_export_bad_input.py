@@ -113,8 +113,8 @@ def test_nnunet_takes_no_fractions(capsys, tmp_path):
         (["--name", ""], "--name is made of"),
         (["--folds", 9], "there are 4 subjects"),
         (["--folds", 1], "at least 2"),
-        (["--reference", "stapel"], "did you mean 'staple'"),
-        (["--reference", "staple,vote:0.5"], "one method"),
+        (["--consensus", "stapel"], "did you mean 'staple'"),
+        (["--consensus", "staple,vote:0.5"], "one method"),
         (["--seed", -1], "at least 0"),
     ],
 )
@@ -126,7 +126,7 @@ def test_wrong_calls(options, said, capsys, tmp_path):
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_method_that_knows_no_labels(target, capsys, tmp_path):
     write_cases(tmp_path, labels=3)
-    said = refused(capsys, tmp_path, target, "--reference", "vote:0.5", status=2)
+    said = refused(capsys, tmp_path, target, "--consensus", "vote:0.5", status=2)
     assert "only tells marked from not" in said
     assert "plurality" in said
 

@@ -58,7 +58,7 @@ def test_monai_reads_all_that_raters_marked(capsys, tmp_path):
 @pytest.mark.parametrize("method", ["vote:0.5", "staple"])
 def test_soft_targets_are_shares_or_probabilities(method, capsys, tmp_path):
     study = with_gap(tmp_path)
-    found = entries(to_monai(capsys, tmp_path, "--disputed", "soft", "--reference", method))
+    found = entries(to_monai(capsys, tmp_path, "--disputed", "soft", "--consensus", method))
     for case, masks in study.items():
         assert found[case]["label"] == found[case]["soft"]
         (soft,) = loaded(found[case], "label")
@@ -73,7 +73,7 @@ def test_soft_targets_are_shares_or_probabilities(method, capsys, tmp_path):
 
 def test_soft_targets_of_several_labels_are_channels_that_sum_to_one(capsys, tmp_path):
     study = write_cases(tmp_path, labels=3)
-    found = entries(to_monai(capsys, tmp_path, "--reference", "plurality"))
+    found = entries(to_monai(capsys, tmp_path, "--consensus", "plurality"))
     for case, masks in study.items():
         (soft,) = loaded(found[case], "soft")
         stack = np.stack([*masks.values()])
@@ -85,7 +85,7 @@ def test_soft_targets_of_several_labels_are_channels_that_sum_to_one(capsys, tmp
 def test_a_label_that_a_case_lacks_has_no_chance(capsys, tmp_path):
     write_case(tmp_path, "p1", random_masks(1, labels=3))
     write_case(tmp_path, "p2", random_masks(2, labels=2))
-    found = entries(to_monai(capsys, tmp_path, "--reference", "staple"))
+    found = entries(to_monai(capsys, tmp_path, "--consensus", "staple"))
     (soft,) = loaded(found["p2"], "soft")
     assert soft.shape == (3, *SHAPE)
     assert not soft[2].any()
@@ -172,7 +172,7 @@ def test_colour_channels_come_first(capsys, tmp_path):
 def test_exchangeable_raters_are_slots(capsys, tmp_path):
     study = write_cases(tmp_path)
     line = ["export", "monai", *template(tmp_path), "--to", tmp_path / "list", "--jobs", 1, "--raters", "exchangeable"]
-    done = run(capsys, *line, "--reference", "vote:0.5", "--disputed", "replicate")
+    done = run(capsys, *line, "--consensus", "vote:0.5", "--disputed", "replicate")
     assert (done.status, done.err) == (0, "")
     assert "a slot, not the same person" in done.out
     (soft,) = loaded(entries(tmp_path / "list")["p1"], "soft")

@@ -50,8 +50,18 @@ def test_disputed_pixels_are_ignored(labels, capsys, tmp_path):
 def test_the_reference_is_that_of_fuse(method, capsys, tmp_path):
     for n, x in enumerate((0, 2, 4), start=1):
         write_case(tmp_path, f"p{n}", {"A": disc(x=x), "B": disc(x=x + 1, radius=8), "C": disc(x=x + 2)})
-    out = to_nnunet(capsys, tmp_path, "--reference", method)
-    line = ["fuse", template(tmp_path)[0], "--method", method, "--out", tmp_path / "out", "--no-pictures", "--jobs", 1]
+    out = to_nnunet(capsys, tmp_path, "--consensus", method)
+    line = [
+        "fuse",
+        template(tmp_path)[0],
+        "--consensus",
+        method,
+        "--out",
+        tmp_path / "out",
+        "--no-pictures",
+        "--jobs",
+        1,
+    ]
     assert run(capsys, *line, "--resamples", 20).status == 0
     for path in files(out / "labelsTr"):
         fused = pixels(tmp_path / "out/fuse/consensus" / method.replace(":", "-") / path.name)
@@ -65,8 +75,18 @@ def test_the_reference_of_several_labels_is_that_of_fuse(method, capsys, tmp_pat
     for case in ("p1", "p2"):
         masks = random_masks(int(case[1]), labels=3)
         write_case(tmp_path, case, {rater: np.array([0, 50, 200], np.uint8)[mask] for rater, mask in masks.items()})
-    out = to_nnunet(capsys, tmp_path, "--reference", method, "--labels", "50=gland,200=tumour")
-    line = ["fuse", template(tmp_path)[0], "--method", method, "--out", tmp_path / "out", "--no-pictures", "--jobs", 1]
+    out = to_nnunet(capsys, tmp_path, "--consensus", method, "--labels", "50=gland,200=tumour")
+    line = [
+        "fuse",
+        template(tmp_path)[0],
+        "--consensus",
+        method,
+        "--out",
+        tmp_path / "out",
+        "--no-pictures",
+        "--jobs",
+        1,
+    ]
     assert run(capsys, *line, "--resamples", 20, "--labels", "50=gland,200=tumour").status == 0
     for case in ("p1", "p2"):
         fused = pixels(tmp_path / f"out/fuse/consensus/{method}/{case}.png")
@@ -235,7 +255,7 @@ def test_outside_of_the_region_nothing_is_learnt(capsys, tmp_path):
         write_png(tmp_path / f"roi/{case}.png", inside)
     roi = ["--roi", tmp_path / "roi/{case}.png"]
     out = to_nnunet(capsys, tmp_path, *roi)
-    line = ["fuse", template(tmp_path)[0], *roi, "--method", "staple", "--out", tmp_path / "out", "--no-pictures"]
+    line = ["fuse", template(tmp_path)[0], *roi, "--consensus", "staple", "--out", tmp_path / "out", "--no-pictures"]
     assert run(capsys, *line, "--jobs", 1, "--resamples", 20).status == 0
     for case in study:
         label, fused = (

@@ -19,7 +19,7 @@ def fused(capsys, folder, study, *options, methods=NAMES):
     for case, by_rater in study.items():
         for rater, mask in by_rater.items():
             write_png(folder / "masks" / rater / f"{case}.png", np.asarray(mask, np.uint8))
-    line = ["fuse", folder / "masks/{rater}/{case}.png", "--out", folder / "out", "--method", methods, "--jobs", 1]
+    line = ["fuse", folder / "masks/{rater}/{case}.png", "--out", folder / "out", "--consensus", methods, "--jobs", 1]
     done = run(capsys, *line, "--resamples", 20, *options)
     assert (done.status, done.err) == (0, "")
     before = {p: (p.read_bytes(), p.stat().st_mtime_ns) for p in files(folder / "out/fuse/cases")}
@@ -127,7 +127,7 @@ def test_no_convergence(capsys, tmp_path):
 
 
 def test_a_level_set_that_vanishes(capsys, tmp_path):
-    _, ends, printed = fused(capsys, tmp_path, {"p1": SHIFTED}, "--length", "500", methods="lsml")
+    _, ends, printed = fused(capsys, tmp_path, {"p1": SHIFTED}, "--length-penalty", "500", methods="lsml")
     assert ends["p1", "lsml"][0] in ("vanished", "stopped", "no contour", "converged")
     assert (ends["p1", "lsml"][0] == "vanished") <= ("lsml: ended: vanished" in printed)
 
@@ -139,15 +139,15 @@ def test_a_single_pixel(capsys, tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--method", "stapel"], "did you mean 'staple'"),
-        (["--method", "vot:0.5"], "did you mean 'vote:0.5'"),
-        (["--method", "vote:0.5,vote:0.5"], "different methods"),
-        (["--method", "staple,staple_map", "--smoothing", "0.5"], "different methods"),
-        (["--method", ""], "one or more"),
-        (["--method", "vote:2"], "a share above 0 and up to 1; got 2.0"),
-        (["--method", "vote:half"], "'any', 'all', or a share"),
-        (["--method", "staple:3"], "takes nothing after a colon"),
-        (["--method", "lsml,vote:0.5", "--rates", "pooled"], "lsml works case by case"),
+        (["--consensus", "stapel"], "did you mean 'staple'"),
+        (["--consensus", "vot:0.5"], "did you mean 'vote:0.5'"),
+        (["--consensus", "vote:0.5,vote:0.5"], "different methods"),
+        (["--consensus", "staple,staple_map", "--smoothing", "0.5"], "different methods"),
+        (["--consensus", ""], "one or more"),
+        (["--consensus", "vote:2"], "a share above 0 and up to 1; got 2.0"),
+        (["--consensus", "vote:half"], "'any', 'all', or a share"),
+        (["--consensus", "staple:3"], "takes nothing after a colon"),
+        (["--consensus", "lsml,vote:0.5", "--rates", "pooled"], "lsml works case by case"),
         (["--prior", "prevelance"], "prior is 'prevalence'"),
         (["--prior", "1.5"], "above 0 and below 1"),
         (["--prior", "nan"], "above 0 and below 1"),
@@ -156,8 +156,8 @@ def test_a_single_pixel(capsys, tmp_path):
         (["--map-prior", "0.5,2"], "each at least 1"),
         (["--smoothing", "-1"], "smoothing is at least 0"),
         (["--smoothing", "nan"], "smoothing is at least 0"),
-        (["--method", "simple", "--alpha", "0"], "alpha is above 0"),
-        (["--method", "lsml", "--length", "-1"], "at least 0 and finite; got -1.0"),
+        (["--consensus", "simple", "--simple-alpha", "0"], "alpha is above 0"),
+        (["--consensus", "lsml", "--length-penalty", "-1"], "at least 0 and finite; got -1.0"),
         (["--seed", "-1"], "seed is at least 0"),
         (["--resamples", "0"], "resamples is at least 1"),
         (["--jobs", "0"], "jobs"),

@@ -40,7 +40,7 @@ def write_everything(folder):
 
 def fuse(folder, out, jobs, *options):
     names = ",".join(METHODS)
-    done = command("fuse", folder, "--out", out, "--jobs", jobs, "--method", names, "--resamples", 100, *options)
+    done = command("fuse", folder, "--out", out, "--jobs", jobs, "--consensus", names, "--resamples", 100, *options)
     assert (done.status, done.err) == (0, "")
     return done
 
@@ -177,7 +177,9 @@ def test_a_second_run_gives_the_same_files(everything):
 def test_one_method_less_and_its_files_go(capsys, tmp_path):
     write_everything(tmp_path)
     for names in ("vote:0.5,staple", "staple"):
-        assert run(capsys, "fuse", tmp_path, "--out", tmp_path / "o", "--method", names, "--resamples", 20).status == 0
+        assert (
+            run(capsys, "fuse", tmp_path, "--out", tmp_path / "o", "--consensus", names, "--resamples", 20).status == 0
+        )
     found = files(tmp_path / "o/fuse")
     assert not [p for p in found if "vote" in str(p.relative_to(tmp_path))]
     assert len([p for p in found if p.parent.name == "staple"]) == 4 * len(CASES)

@@ -24,7 +24,7 @@ def fused(tmp_path_factory):
 
     out = tmp_path_factory.mktemp("fissure")
     template = data("fissure") / "raters/{rater}/{case}.png"
-    options = ["--method", METHODS, "--prior", "marked", "--no-pictures", "--quiet", "--resamples", "20"]
+    options = ["--consensus", METHODS, "--prior", "marked", "--no-pictures", "--quiet", "--resamples", "20"]
     assert status(["fuse", str(template), "--out", str(out), *options]) == 0
     return out / "fuse"
 
@@ -62,10 +62,11 @@ def test_probability_and_nothing_else(fused):
 
 
 def test_alpha_is_the_number_in_the_name(capsys, tmp_path):
-    """``simple:9`` drops nobody, whatever --alpha says; ``simple`` follows --alpha."""
+    """``simple:9`` drops nobody, whatever --simple-alpha says; ``simple`` follows --simple-alpha."""
     template = data("fissure") / "raters/{rater}/{case}.png"
     done: Run = run(
-        capsys, "fuse", template, "--method", "simple,simple:9", "--alpha", "1.5", "--no-pictures", "--out", tmp_path,
+        capsys, "fuse", template, "--consensus", "simple,simple:9", "--simple-alpha", "1.5", "--no-pictures",
+        "--out", tmp_path,
         "--resamples", 20,
     )  # fmt: skip
     assert done.status == 0

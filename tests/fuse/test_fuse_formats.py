@@ -14,7 +14,7 @@ SPREAD = {"A": 0, "B": 1, "C": 3}
 
 def fused(capsys, template, out, *options):
     """vote, staple and lsml; the folder of results."""
-    line = ["fuse", template, "--out", out, "--method", "vote:0.5,staple,lsml", "--resamples", 20, "--jobs", 1]
+    line = ["fuse", template, "--out", out, "--consensus", "vote:0.5,staple,lsml", "--resamples", 20, "--jobs", 1]
     done = run(capsys, *line, *options)
     assert (done.status, done.err) == (0, "")
     return out / "fuse"

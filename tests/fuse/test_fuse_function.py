@@ -18,7 +18,7 @@ def content(folder: Path) -> dict[str, bytes]:
 
 def test_the_function_writes_what_the_command_writes(capsys, tmp_path):
     template = write_study(tmp_path)
-    line = ["fuse", template, "--out", tmp_path / "command", "--method", "vote:0.5,staple,lsml", "--resamples", 20]
+    line = ["fuse", template, "--out", tmp_path / "command", "--consensus", "vote:0.5,staple,lsml", "--resamples", 20]
     assert run(capsys, *line, "--quiet").status == 0
     mt.fuse(template, out=tmp_path / "function", **OPTIONS)
     later = mt.fuse(mt.Study.open(template), **OPTIONS)

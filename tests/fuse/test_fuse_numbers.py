@@ -28,7 +28,7 @@ def write_rows(folder, study=TINY, name="masks"):
 
 
 def fused(capsys, template, out, methods, *options):
-    line = ["fuse", template, "--out", out, "--method", methods, "--no-pictures", "--resamples", 20, "--jobs", 1]
+    line = ["fuse", template, "--out", out, "--consensus", methods, "--no-pictures", "--resamples", 20, "--jobs", 1]
     done = run(capsys, *line, *options)
     assert (done.status, done.err) == (0, "")
     return out / "fuse"
@@ -211,7 +211,7 @@ def test_staple_options_arrive(capsys, tmp_path):
     for options, named in (
         (("--prior", "0.3"), {"prior": 0.3}),
         (("--prior", "marked"), {"prior": "marked"}),
-        (("--consensus-items", "leave_out"), {"unanimous": "exclude"}),
+        (("--unanimous", "exclude"), {"unanimous": "exclude"}),
         (("--map-prior", "5,1.5"), {"map_prior": (5, 1.5)}),
     ):
         out = fused(capsys, template, tmp_path / "out", "staple", *options)

@@ -19,7 +19,7 @@ METHODS = "vote:0.5,staple,lsml"
 
 
 def arguments(template, out, *options):
-    return ["fuse", str(template), "--out", str(out), "--quiet", "--method", METHODS, "--resamples", "20", *options]
+    return ["fuse", str(template), "--out", str(out), "--quiet", "--consensus", METHODS, "--resamples", "20", *options]
 
 
 def maps(out):
@@ -120,7 +120,13 @@ def test_a_damaged_ledger(small, text):
 
 @pytest.mark.parametrize(
     "options",
-    [("--prior", "marked"), ("--length", "1"), ("--map-prior", "5,1.5"), ("--region", "union"), ("--rates", "case")],
+    [
+        ("--prior", "marked"),
+        ("--length-penalty", "1"),
+        ("--map-prior", "5,1.5"),
+        ("--region", "union"),
+        ("--rates", "case"),
+    ],
 )
 def test_other_options(small, options):
     if options[0] == "--region":
@@ -189,7 +195,7 @@ def test_a_run_that_fails_leaves_earlier_results_and_is_gone_on_with(small, caps
         write_png(small.folder / f"masks/{rater}/p4.png", disc(x=1))
     (small.folder / "masks/C/p4.png").write_bytes(b"no picture")
     template = f"{small.folder}/masks/{{rater}}/{{case}}.png"
-    line = arguments(template, small.folder / "out", "--jobs", "1", "--length", "1")
+    line = arguments(template, small.folder / "out", "--jobs", "1", "--length-penalty", "1")
     assert run(capsys, *line).status == 1
     hidden = small.folder / "out/.part-fuse"
     assert {k: v for k, v in content(small.folder / "out").items() if not k.startswith(".")} == before
@@ -230,7 +236,7 @@ def test_a_case_that_is_gone_takes_its_files_along(small):
 def test_pooled_rates_follow_other_cases(capsys, tmp_path):
     """The probability of a case changes with another case's mask, even where no hard decision does."""
     template, out = write_study(tmp_path, cases=("p1", "p2")), tmp_path / "out"
-    line = ["fuse", template, "--rates", "pooled", "--method", "staple", "--quiet", "--resamples", 20, "--out"]
+    line = ["fuse", template, "--rates", "pooled", "--consensus", "staple", "--quiet", "--resamples", 20, "--out"]
     assert run(capsys, *line, out).status == 0
     write_png(tmp_path / "masks/C/p2.png", disc(x=2, y=2))
     for folder in (out, tmp_path / "fresh"):
@@ -244,7 +250,7 @@ def test_one_more_structure_moves_the_values(capsys, tmp_path):
         for case in ("p1", "p2"):
             write_png(tmp_path / f"m/{case}_{rater}_artery.png", disc(x=x))
             write_png(tmp_path / f"m/{case}_{rater}_vein.png", disc(x=x - 4, y=-7, radius=3))
-    line = ["fuse", tmp_path / "m/{case}_{rater}_{label}.png", "--method", "staple,plurality", "--quiet", "--out"]
+    line = ["fuse", tmp_path / "m/{case}_{rater}_{label}.png", "--consensus", "staple,plurality", "--quiet", "--out"]
     assert run(capsys, *line, tmp_path / "out").status == 0
     for rater in "ABC":
         write_png(tmp_path / f"m/p1_{rater}_nerve.png", disc(y=9, radius=2))

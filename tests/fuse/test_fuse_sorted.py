@@ -15,7 +15,9 @@ from study_folders import table
 def folder(tmp_path_factory):
     root = tmp_path_factory.mktemp("sorted")
     demo(root, cases=10, size=64)
-    assert status(["fuse", str(root / "study"), "--method", "staple,vote:0.5", "--out", str(root / "out"), "-q"]) == 0
+    assert (
+        status(["fuse", str(root / "study"), "--consensus", "staple,vote:0.5", "--out", str(root / "out"), "-q"]) == 0
+    )
     return root
 
 
@@ -37,6 +39,6 @@ def test_it_comes_back_when_it_is_gone(folder):
     picture = folder / "out/fuse/sorted/staple/p03.png"
     before = picture.read_bytes()
     picture.unlink()
-    arguments = ["--method", "staple,vote:0.5", "--out", str(folder / "out"), "-q"]
+    arguments = ["--consensus", "staple,vote:0.5", "--out", str(folder / "out"), "-q"]
     assert status(["fuse", str(folder / "study"), *arguments]) == 0
     assert picture.read_bytes() == before

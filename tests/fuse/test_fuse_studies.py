@@ -14,7 +14,7 @@ SHIFTS = {"A": 0, "B": 1, "C": 3}
 
 
 def fused(capsys, template, out, methods, *options):
-    line = ["fuse", template, "--out", out, "--method", methods, "--resamples", 20, "--jobs", 1]
+    line = ["fuse", template, "--out", out, "--consensus", methods, "--resamples", 20, "--jobs", 1]
     done = run(capsys, *line, *options)
     assert (done.status, done.err) == (0, "")
     assert not untidy(out)
@@ -118,7 +118,7 @@ def test_slots(capsys, tmp_path):
     each = [(vote & (disc(x=x) > 0)).sum() / (vote | (disc(x=x) > 0)).sum() for x in SHIFTS.values()]
     found = value(rows, "iou", "case", case="p1", method="vote:0.5", rater="")
     assert found == pytest.approx(np.mean(each), abs=1e-15)
-    for options in (("--rates", "pooled"), ("--method", "excl:0.5")):
+    for options in (("--rates", "pooled"), ("--consensus", "excl:0.5")):
         assert run(capsys, "fuse", template, "--out", tmp_path / "no", *slots, *options).status == 2
 
 

@@ -36,47 +36,49 @@ def written_to(line: str, folder: str) -> list[str]:
     if verb in {"export", "import", "phantom"}:
         return ["--to", folder, "--quiet"]
     if verb == "report":
-        return ["--out", f"{folder}/report.html", "--quiet"]
+        return ["--to", f"{folder}/report.html", "--quiet"]
     return ["--out", folder] if verb == "python" else ["--out", folder, "--quiet"]
 
 
 DEMO = "out/demo/study"
 PREDICTED = f'--predictions "{DEMO}/predictions/{{algorithm}}/{{case}}.png"'
-TRUTH = '--references "out/demo/known/{reference}/{case}.png"'
+TRUTH = '--reference "out/demo/known/{reference}/{case}.png"'
 RANKED = f'"{DEMO}/ranks/{{rater}}/{{session}}/{{case}}.png" --images "{DEMO}/images/{{case}}.png"'
 
 demo = Study(
     {
-        "demo": "demo --cases 10 --size 96",
+        "demo": "demo --n-cases 10 --size 96",
         "check": f"check {DEMO} {PREDICTED}",
-        "agree-union": f"agree {DEMO} --region union --no-pictures --without CIN2 {QUICK}",
+        "agree-union": f"agree {DEMO} --region union --no-pictures --exclude-group CIN2 {QUICK}",
         "agree-modified": f'agree "{DEMO}/masks/{{rater}}/1/{{case}}.png" --region modified_background '
         f"--no-pictures {QUICK}",
-        "fuse": f"fuse {DEMO} --method {METHODS} {QUICK}",
-        "fuse-pooled": f"fuse {DEMO} --method staple,simple:2 --rates pooled --prior marked --no-pictures {QUICK}",
-        "fuse-options": f"fuse {DEMO} --method staple,lsml:4 --prior estimated --smoothing 0.3 --map-prior 5,1.5 "
+        "fuse": f"fuse {DEMO} --consensus {METHODS} {QUICK}",
+        "fuse-pooled": f"fuse {DEMO} --consensus staple,simple:2 --rates pooled --prior marked --no-pictures {QUICK}",
+        "fuse-options": f"fuse {DEMO} --consensus staple,lsml:4 --prior estimated --smoothing 0.3 --map-prior 5,1.5 "
         f"--no-pictures {QUICK}",
-        "fuse-left-out": f"fuse {DEMO} --method staple --consensus-items leave_out --no-pictures {QUICK}",
-        "evaluate": f"evaluate {DEMO} {PREDICTED} {TRUTH} --truth vote:0.5,simple --boundaries outlines --frames "
+        "fuse-left-out": f"fuse {DEMO} --consensus staple --unanimous exclude --no-pictures {QUICK}",
+        "evaluate": f"evaluate {DEMO} {PREDICTED} {TRUTH} --consensus vote:0.5,simple --boundaries outlines "
+        f"--intensity-curves "
         f"--missing exclude --surfaces pixels --tolerance 2 {QUICK}",
-        "evaluate-grey": f'evaluate {DEMO} --predictions "grey/{{algorithm}}/{{case}}.png" --grey --limits 0,255 '
+        "evaluate-grey": f'evaluate {DEMO} --predictions "grey/{{algorithm}}/{{case}}.png" --probability '
+        f"--limits 0,255 "
         f"--threshold 128 --no-distances --no-pictures {QUICK}",
-        "evaluate-sheet": f"evaluate {DEMO} {PREDICTED} --truth vote:0.5 --grading-sheet --no-distances "
+        "evaluate-sheet": f"evaluate {DEMO} {PREDICTED} --consensus vote:0.5 --grading-sheet --no-distances "
         f"--no-second-look {QUICK}",
-        "evaluate-grades": f"evaluate {DEMO} {PREDICTED} --truth vote:0.5 --grades grades.csv --grade-scale 1,4 "
+        "evaluate-grades": f"evaluate {DEMO} {PREDICTED} --consensus vote:0.5 --grades grades.csv --grade-scale 1,4 "
         f"--best 3 --no-distances --no-second-look --no-pictures {QUICK}",
         "rank": f"rank out/demo/evaluate/scores.csv --metric dice,hausdorff_95 --scheme test {QUICK}",
         "rank-median": "rank out/demo/evaluate/scores.csv --metric iou --aggregate median --missing exclude "
-        f"--truth vote:0.5,staple --no-pictures {QUICK}",
+        f"--consensus vote:0.5,staple --no-pictures {QUICK}",
         "reliability": f"reliability {DEMO} --region union --lesion-min-size 3 {QUICK}",
         "plan": f"plan --pilot {DEMO} --cost-rater 5 --cost-error 200 {QUICK}",
-        "report": f"report {DEMO} {PREDICTED} --method vote:any,staple --no-viewer {QUICK}",
+        "report": f"report {DEMO} {PREDICTED} --consensus vote:any,staple --no-viewer {QUICK}",
         "export-nnunet": f"export nnunet {DEMO} --disputed ignore",
         "export-nnunet-replicate": f"export nnunet {DEMO} --disputed replicate --folds 3 --seed 1",
-        "export-monai": f"export monai {DEMO} --disputed soft --reference staple",
-        "export-coco": f"export coco {DEMO} --reference vote:0.5",
+        "export-monai": f"export monai {DEMO} --disputed soft --consensus staple",
+        "export-coco": f"export coco {DEMO} --consensus vote:0.5",
         "export-cvat": f"export cvat {DEMO}",
-        "export-labelstudio": f"export labelstudio {DEMO} --reference simple --no-disputed",
+        "export-labelstudio": f"export labelstudio {DEMO} --consensus simple --no-disputed",
         "import-coco": "import coco out/export-coco/annotations.json",
         "import-cvat": "import cvat out/export-cvat/annotations.xml",
         "import-labelstudio": "import labelstudio out/export-labelstudio/predictions.json",
@@ -87,17 +89,17 @@ demo = Study(
 
 labels = Study(
     {
-        "demo": "demo --cases 6 --size 64 --seed 3",
+        "demo": "demo --n-cases 6 --size 64 --seed 3",
         "check": f"check {RANKED}",
         "agree": f"agree {RANKED} {QUICK}",
-        "fuse": f"fuse {RANKED} --method plurality,staple,vote:0.5,simple --no-pictures {QUICK}",
-        "fuse-united": f"fuse {RANKED} --foreground any --method {METHODS} --no-pictures {QUICK}",
-        "evaluate": f'evaluate {RANKED} --predictions "{DEMO}/ranks/{{algorithm}}/1/{{case}}.png" --truth staple '
+        "fuse": f"fuse {RANKED} --consensus plurality,staple,vote:0.5,simple --no-pictures {QUICK}",
+        "fuse-united": f"fuse {RANKED} --foreground any --consensus {METHODS} --no-pictures {QUICK}",
+        "evaluate": f'evaluate {RANKED} --predictions "{DEMO}/ranks/{{algorithm}}/1/{{case}}.png" --against staple '
         f"--no-pictures {QUICK}",
         "reliability": f"reliability {RANKED.split(' --')[0]} {QUICK}",
-        "export-nnunet": f"export nnunet {RANKED} --reference plurality",
-        "export-monai": f"export monai {RANKED} --disputed soft --reference staple",
-        "export-coco": f"export coco {RANKED} --reference staple",
+        "export-nnunet": f"export nnunet {RANKED} --consensus plurality",
+        "export-monai": f"export monai {RANKED} --disputed soft --consensus staple",
+        "export-coco": f"export coco {RANKED} --consensus staple",
         "import-coco": "import coco out/export-coco/annotations.json",
         "python": f"python consensus_calls.py {METHODS} out/fuse/fuse {RANKED.split(' --')[0]}",
         "python-united": f"python consensus_calls.py {METHODS} out/fuse-united/fuse {RANKED.split(' --')[0]} "
@@ -107,33 +109,34 @@ labels = Study(
 
 echo = Study(
     {
-        "phantom": "phantom echo --subjects 4 --frames 3 --size 64 --seed 3",
+        "phantom": "phantom echo --n-subjects 4 --n-frames 3 --size 64 --seed 3",
         "agree": f"agree out/phantom {QUICK}",
-        "evaluate": 'evaluate out/phantom --predictions "out/phantom/references/{algorithm}/{case}.png" --frames '
-        f"--truth vote:0.5 --no-pictures {QUICK}",
+        "evaluate": 'evaluate out/phantom --predictions "out/phantom/references/{algorithm}/{case}.png" --n-frames '
+        f"--consensus vote:0.5 --no-pictures {QUICK}",
         "report": f"report out/phantom {QUICK}",
     },
 )
 
 FISSURE = '"@data/fissure/raters/{rater}/{case}.png"'
-DETECTED = '--predictions "@data/fissure/predictions/{algorithm}/{case}.png" --grey --limits 0,255'
+DETECTED = '--predictions "@data/fissure/predictions/{algorithm}/{case}.png" --probability --limits 0,255'
 
 fissure = Study(
     {
         "check": f"check {FISSURE} {DETECTED}",
         "agree": f'agree {FISSURE} --images "@data/fissure/images/{{case}}.png" {QUICK}',
-        "fuse": f"fuse {FISSURE} --method {METHODS} --prior marked {QUICK}",
+        "fuse": f"fuse {FISSURE} --consensus {METHODS} --prior marked {QUICK}",
         "evaluate-grey": f"evaluate {FISSURE} {DETECTED} --skew 0.1,0.5 --prior marked "
-        "--truth vote:any,vote:0.5,vote:0.75,excl:0.5,staple "
-        '--exclude "@data/fissure/training/{algorithm}/{case}.png" --references "given/{reference}/{case}.png" '
+        "--consensus vote:any,vote:0.5,vote:0.75,excl:0.5,staple "
+        '--training "@data/fissure/training/{algorithm}/{case}.png" --reference "given/{reference}/{case}.png" '
         f"--no-pictures {QUICK}",
-        "evaluate-masks": f'evaluate {FISSURE} --predictions "cut/{{algorithm}}/{{case}}.png" --truth vote:0.5,staple '
+        "evaluate-masks": f'evaluate {FISSURE} --predictions "cut/{{algorithm}}/{{case}}.png" --consensus '
+        f"vote:0.5,staple "
         f"--no-distances {QUICK}",
         "rank": f"rank out/evaluate-grey/evaluate/scores.csv {QUICK}",
         "reliability": f"reliability {FISSURE} --lesion-min-size 20 {QUICK}",
         "plan": f"plan --pilot {FISSURE} {QUICK}",
         "report": f"report {FISSURE} {DETECTED} --no-distances {QUICK}",
-        "export-coco": f"export coco {FISSURE} --reference vote:0.5",
+        "export-coco": f"export coco {FISSURE} --consensus vote:0.5",
         "import-coco": "import coco out/export-coco/annotations.json",
         "python": f"python consensus_calls.py {METHODS} out/fuse/fuse {FISSURE}",
     },
@@ -152,10 +155,11 @@ chase = Study(
         "check": f"check {CHASE}",
         "agree": f"agree {CHASE} --no-pictures {QUICK}",
         "agree-some": f'agree {SOME} --images "@data/chasedb1/images/{{case}}.jpg" {QUICK}',
-        "fuse": f"fuse {SOME} --method {METHODS} --no-pictures {QUICK}",
+        "fuse": f"fuse {SOME} --consensus {METHODS} --no-pictures {QUICK}",
         "evaluate": f'evaluate {SOME} --predictions "predictions/{{algorithm}}/{{case}}.png" --boundaries lines '
         f"--no-pictures {QUICK}",
-        "evaluate-grey": f'evaluate {SOME} --predictions "grey/{{algorithm}}/{{case}}.png" --grey --threshold 128 '
+        "evaluate-grey": f'evaluate {SOME} --predictions "grey/{{algorithm}}/{{case}}.png" --probability '
+        f"--threshold 128 "
         f"--no-distances --no-pictures {QUICK}",
         "evaluate-rater": f'evaluate {CHASE} --predictions "@data/chasedb1/raters/2ndHO/{{case}}.png" --no-distances '
         f"--no-pictures {QUICK}",
@@ -177,10 +181,10 @@ lidc = Study(
         "check": f"check {SLOTS}",
         "agree": f"agree {SLOTS} {QUICK}",
         "agree-named": f"agree {NODULES} --region modified_background --no-pictures {QUICK}",
-        "fuse": f"fuse {SLOTS} --method {UNLABELLED} --no-pictures {QUICK}",
-        "fuse-named": f"fuse {NODULES} --method excl:0.5,staple --region union --no-pictures {QUICK}",
+        "fuse": f"fuse {SLOTS} --consensus {UNLABELLED} --no-pictures {QUICK}",
+        "fuse-named": f"fuse {NODULES} --consensus excl:0.5,staple --region union --no-pictures {QUICK}",
         "evaluate": f'evaluate {SLOTS} --predictions "predictions/{{algorithm}}/{{case}}.npy" --no-pictures {QUICK}',
-        "evaluate-grey": f'evaluate {SLOTS} --predictions "grey/{{algorithm}}/{{case}}.npy" --grey --limits 0,1 '
+        "evaluate-grey": f'evaluate {SLOTS} --predictions "grey/{{algorithm}}/{{case}}.npy" --probability --limits 0,1 '
         f"--no-pictures {QUICK}",
         "rank": f"rank out/evaluate/evaluate/scores.csv --no-pictures {QUICK}",
         "reliability": f"reliability {SLOTS} {QUICK}",
@@ -200,7 +204,7 @@ volume = Study(
     {
         "check": f"check {VOLUME}",
         "agree": f"agree {VOLUME} {QUICK}",
-        "fuse": f"fuse {VOLUME} --method {FEWER} --no-pictures {QUICK}",
+        "fuse": f"fuse {VOLUME} --consensus {FEWER} --no-pictures {QUICK}",
         "evaluate": f'evaluate {VOLUME} --predictions "predictions/{{algorithm}}/{{case}}.nii.gz" '
         f"--no-pictures {QUICK}",
         "reliability": f"reliability {VOLUME} {QUICK}",
@@ -231,7 +235,7 @@ ratings = Study(
         "plan-labels": "plan --rater-accuracy 0.7 --wanted 0.9 --n-labels 4",
         "plan-nomogram": "plan --agreement 0.8 --reported-accuracy 0.9 --wanted-actual 0.9 --n-raters 5",
         "plan-rho": "plan --rho 0.7 --reported-accuracy 0.9 --n-raters 3",
-        "plan-kappa": "plan --kappa 0.6 --prevalence 0.3 --width 0.2 --n-raters 4",
+        "plan-kappa": "plan --kappa 0.6 --prevalence 0.3 --kappa-width 0.2 --n-raters 4",
         "plan-cases": "plan --kappa 0.6 --prevalence 0.3 --n-cases 100 --n-raters 4",
         "plan-pilot": f"plan --pilot {VANDYKE} --cut 3 --wanted 0.95 {QUICK}",
         "plan-pilot-costs": f"plan --pilot malignancy.csv --cut 3 --cost-rater 5 --cost-error 200 {QUICK}",

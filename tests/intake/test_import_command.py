@@ -137,7 +137,7 @@ def test_dicom_becomes_a_study_and_comes_back(tmp_path, capsys):
     assert sorted(study.rater_names) == sorted({one.rater for one in expected})
     assert {c.read().grid.shape for c in study} == {expected[0].grid.shape}
     out = tmp_path / "back"
-    call = ["export", "dicomseg", str(to), "--series", str(ct), "--to", str(out), "--reference", "plurality"]
+    call = ["export", "dicomseg", str(to), "--series", str(ct), "--to", str(out), "--consensus", "plurality"]
     assert status([*call, "--jobs", "1"]) == 0, capsys.readouterr().err
     (back,) = read_dicom_seg([*out.glob("*.dcm"), ct])
     check_consensus(study, {next(iter(study)).name: back}, "plurality")
@@ -175,7 +175,7 @@ def test_the_consensus_goes_back_into_the_tool(tool, tmp_path, capsys):
     paths = write_all(first, tmp_path / "e", reads)
     to, out = tmp_path / "study", tmp_path / "back"
     assert status(["import", first, *paths, "--to", str(to), "--jobs", "1", "-q"]) == 0
-    call = ["export", tool, str(to), "--to", str(out), "--reference", "plurality", "--jobs", "1"]
+    call = ["export", tool, str(to), "--to", str(out), "--consensus", "plurality", "--jobs", "1"]
     assert status(call) == 0, capsys.readouterr().err
     assert f"written to {out}" in capsys.readouterr().out
     study = mt.Study.open(to)
@@ -193,7 +193,7 @@ def test_without_what_is_disputed(tmp_path):
     (tmp_path / "e").mkdir()
     paths = write_all("cvat", tmp_path / "e", plane_reads())
     assert status(["import", "cvat", *paths, "--to", str(tmp_path / "s"), "-q"]) == 0
-    assert status(["export", "cvat", str(tmp_path / "s"), "--to", str(tmp_path / "o"), "--no-disputed", "-q"]) == 0
+    assert status(["export", "cvat", str(tmp_path / "s"), "--to", str(tmp_path / "o"), "--no-mark-disputed", "-q"]) == 0
     labels = {mark.label for one in read_cvat(tmp_path / "o" / "annotations.xml") for mark in one.marks}
     assert labels == {"lesion", "Ödem"}
 
@@ -205,7 +205,7 @@ def test_without_what_is_disputed(tmp_path):
         (["import", "cvat", "none.xml", "--to", "s"], 1, "none.xml: there is no such file"),
         (["import", "paint", "a.xml", "--to", "s"], 2, "paint"),
         (["import", "cvat", "a.xml"], 2, "--to"),
-        (["import", "coco", "a.json", "--to", "s", "--names", "lesion"], 2, "--names wants OLD=NEW"),
+        (["import", "coco", "a.json", "--to", "s", "--rename-label", "lesion"], 2, "--rename-label wants OLD=NEW"),
         (["import", "coco", "a.json", "--to", "s", "--widen", "-1"], 2, "--widen is a number of pixels"),
         (["import", "coco", "a.json", "--to", "s", "--images", "images/x.png"], 1, "{case}"),
         (["export", "dicomseg", "s"], 2, "--series"),

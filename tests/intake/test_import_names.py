@@ -99,8 +99,8 @@ def test_a_structure_called_background(tmp_path, capsys, name):
     done = run(capsys, "import", "cvat", *paths, "--to", tmp_path / "s")
     assert done.status == 1
     assert f"a structure is called {name.strip()!r}" in done.line
-    assert f"--names {name.strip()}=OTHER" in done.line
+    assert f"--rename-label {name.strip()}=OTHER" in done.line
     assert not (tmp_path / "s").exists()
-    done = run(capsys, "import", "cvat", *paths, "--to", tmp_path / "s", "--names", f"{name.strip()}=tissue")
+    done = run(capsys, "import", "cvat", *paths, "--to", tmp_path / "s", "--rename-label", f"{name.strip()}=tissue")
     assert done.status == 0
     assert mt.Study.open(tmp_path / "s")["p1"].tally().labels.names == ("background", "tissue")

@@ -119,7 +119,7 @@ def test_the_import_says_what_to_know(folder, capsys):
     said = capsys.readouterr().out
     assert "1 of 3 cases are in the files of one rater alone (P1)" in said
     assert 'no image came along; say where they are, as --images "FOLDER/{case}.png"' in said
-    assert status([*call, "--cases", "P1=p01", "--replace"]) == 0
+    assert status([*call, "--rename-case", "P1=p01", "--replace"]) == 0
     assert "2 cases, 3 raters" in capsys.readouterr().out
 
 
@@ -142,8 +142,8 @@ def started_from_a_model():
 def test_models_that_raters_started_from_are_no_raters(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.json").write_text(json.dumps(started_from_a_model()))
-    call = ["import", "labelstudio", "t.json", "--to", "study", "--raters", "1=anna,2=ben,3=eva,4=zoe"]
-    assert status([*call, "--raters", "unet, v2=unet"]) == 0, capsys.readouterr().err
+    call = ["import", "labelstudio", "t.json", "--to", "study", "--rename-rater", "1=anna,2=ben,3=eva,4=zoe"]
+    assert status([*call, "--rename-rater", "unet, v2=unet"]) == 0, capsys.readouterr().err
     said = capsys.readouterr().out
     assert "models that readings started from are not raters: unet ([exclude] in study.toml)" in said
     assert (

@@ -104,7 +104,7 @@ def test_ranks_come_through(tmp_path):
 
 def test_ranks_that_some_marks_lack(tmp_path):
     reads = [read(marks=[square(2, 2, 12, rank=3), square(4, 4, 4)]), read(rater="ben")]
-    with pytest.raises(InputError, match=r"anna\.xml: case p01, rater anna: a lesion has no rank, .*--no-ranks"):
+    with pytest.raises(InputError, match=r"anna\.xml: case p01, rater anna: a lesion has no rank, .*--no-rank-maps"):
         mt.import_study(combine_readings(reads), to=tmp_path / "s")
     assert not (tmp_path / "s").exists()
     mt.import_study(combine_readings(reads), to=tmp_path / "s", rank_maps=False)

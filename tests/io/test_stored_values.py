@@ -137,7 +137,7 @@ def test_grey_predictions_are_what_is_stored(tmp_path):
     (tmp_path / "net").mkdir()
     tifffile.imwrite(tmp_path / "net" / "p1.tif", response, photometric="miniswhite")
     study = mt.Study.open(
-        str(tmp_path / "{rater}/{case}.tif"), predictions=str(tmp_path / "net/{case}.tif"), grey=True,
+        str(tmp_path / "{rater}/{case}.tif"), predictions=str(tmp_path / "net/{case}.tif"), probability=True,
         exclude={"net": ["p1"]},
     )  # fmt: skip
     (column,) = study.algorithms

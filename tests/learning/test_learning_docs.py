@@ -8,9 +8,9 @@ from pathlib import Path
 from statistics import median
 
 import pytest
+from manytruths.cli.app import app
 
 from manytruths.cli import status
-from manytruths.cli.commands import app
 
 ROOT = Path(__file__).parents[2]
 HOME = ROOT / "docs" / "learning"
@@ -27,7 +27,7 @@ COMMANDS = re.findall(r"^\$ manytruths ((?:train|predict|phantom) .*)$", PAGE, r
 def test_the_python_of_the_page_runs_and_prints_what_it_says(tmp_path, monkeypatch, capsys):
     pytest.importorskip("monai.data", exc_type=ImportError)
     monkeypatch.chdir(tmp_path)
-    assert status(shlex.split("phantom echo --to echo --subjects 4 --frames 2 --size 64 --jobs 1 --quiet")) == 0
+    assert status(shlex.split("phantom echo --to echo --n-subjects 4 --n-frames 2 --size 64 --jobs 1 --quiet")) == 0
     assert len(BLOCKS) == 4
     for code, printed in BLOCKS:
         exec(compile(code, "learning.md", "exec"), {})

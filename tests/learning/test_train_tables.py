@@ -35,7 +35,7 @@ def done(tmp_path_factory):
     compared = compare(train(folder.open(), plan, home, settings=Settings(seed=5, resamples=RESAMPLES)))
     write(compared, home)
     predictions = f"{home}/predictions/{{algorithm}}/{{case}}.png"
-    call = ["evaluate", *folder.arguments, "--predictions", predictions, "--truth", "vote:0.5", "--no-second-look"]
+    call = ["evaluate", *folder.arguments, "--predictions", predictions, "--consensus", "vote:0.5", "--no-second-look"]
     assert status([*call, "--out", str(folder.path / "ev"), "--jobs", "1", "-q"]) == 0
     return SimpleNamespace(home=home, compared=compared, scores=by_run(folder.path / "ev" / "evaluate" / "scores.csv"))
 

@@ -54,8 +54,8 @@ def ask(tmp_path, capsys):
             ("--kappa", 0.6, "--prevalence", 0.3, "--n-cases", 10**12),
             "n_cases must be at most 1,000,000,000; got 1,000,000,000,0",
         ),
-        (("--kappa", 0.6, "--prevalence", 0.3, "--width", 1e-300), "width must be from 0.0001 to below 2"),
-        (("--kappa", 0.6, "--prevalence", 1e-300, "--width", 0.2), "prevalence must be from 1e-06"),
+        (("--kappa", 0.6, "--prevalence", 0.3, "--kappa-width", 1e-300), "width must be from 0.0001 to below 2"),
+        (("--kappa", 0.6, "--prevalence", 1e-300, "--kappa-width", 0.2), "prevalence must be from 1e-06"),
     ],
 )
 def test_what_is_refused(ask, options, told):
@@ -130,7 +130,8 @@ def test_endless_resampling_is_refused(tmp_path, capsys, verb):
     masks = write_study(tmp_path)
     given = {"plan --pilot": tmp_path / "ratings.csv", "reliability": tmp_path / "ratings.csv"}
     given["rank"] = tmp_path / "scores.csv"
-    call = [*verb.split(), str(given.get(verb, masks)), "--resamples", "1000000000", "--out", str(tmp_path / "out")]
+    call = [*verb.split(), str(given.get(verb, masks)), "--resamples", "1000000000"]
+    call += ["--to", str(tmp_path / "out.html")] if verb == "report" else ["--out", str(tmp_path / "out")]
     began = time.monotonic()
     assert status(call) == 2
     assert "resamples " in capsys.readouterr().err
@@ -146,7 +147,7 @@ def test_the_most_labels_take_no_time(ask, labels):
 
 
 def test_thousands_are_grouped(ask):
-    _, out, _ = ask("--kappa", 0.6, "--prevalence", 0.3, "--width", 0.01, "--n-raters", 3)
+    _, out, _ = ask("--kappa", 0.6, "--prevalence", 0.3, "--kappa-width", 0.01, "--n-raters", 3)
     assert "69,542 cases" in out
 
 

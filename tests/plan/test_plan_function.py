@@ -26,12 +26,12 @@ def test_the_files_of_the_command(tmp_path):
         "0.6",
         "--prevalence",
         "0.3",
-        "--width",
+        "--kappa-width",
         "0.2",
     ]
     assert status(["plan", *options, "--out", str(tmp_path / "a"), "--quiet"]) == 0
     result = mt.plan(
-        wanted=0.95, rater_accuracy=[0.8, 0.9], correlation=0.2, kappa=0.6, prevalence=0.3, width=0.2,
+        wanted=0.95, rater_accuracy=[0.8, 0.9], correlation=0.2, kappa=0.6, prevalence=0.3, kappa_width=0.2,
         out=tmp_path / "b",
     )  # fmt: skip
     assert without_run(tmp_path / "a") == without_run(tmp_path / "b")

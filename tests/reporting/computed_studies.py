@@ -114,6 +114,6 @@ def simulated_findings(home: Path) -> Findings:
     agreement = compute_agreement(study, settings=SETTINGS, plan=MapOptions(measured=True))
     fusion = compute_fusion(study, FusePlan(("vote:0.5", "staple"), {}, None), settings=SETTINGS)
     evaluation = compute_evaluation(study, EvaluatePlan(("vote:0.5", "staple")), settings=SETTINGS)
-    ranking = tabulate_ranking(rank_scores(scores_of(evaluation.hard.parts[0]), resamples=50))
+    ranking = tabulate_ranking(rank_scores(scores_of(evaluation.mask_scores.parts[0]), resamples=50))
     planned = compute_plan(PlanSettings(resamples=20), agreement.tallies)
     return Findings(study, SETTINGS, agreement, fusion, evaluation, ranking, planned, files=tuple(files))

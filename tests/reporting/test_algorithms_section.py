@@ -142,7 +142,7 @@ def test_a_given_standard_comes_first(tmp_path: Path) -> None:
     for case in ("p1", "p2", "p3"):
         write_png(tmp_path / "given" / "biopsy" / f"{case}.png", disc(radius=6))
     given = f"{tmp_path}/given/{{reference}}/{{case}}.png"
-    section = section_of(found := findings(Study.open(masks, predictions=predictions, references=given)))
+    section = section_of(found := findings(Study.open(masks, predictions=predictions, reference=given)))
     assert column(tables(section)["algorithm-dice"], "Judged by")[0] == "biopsy"
     assert plain_text(section.lead[0]).startswith("Judged by biopsy")
     assert_sound(section, found, tmp_path / "out")
@@ -230,7 +230,7 @@ def fissure() -> Findings:
     home = data("fissure")
     study = Study.open(
         f"{home}/raters/{{rater}}/{{case}}.png", predictions=f"{home}/predictions/{{algorithm}}/{{case}}.png",
-        training=f"{home}/training/{{algorithm}}/{{case}}.png", grey=True, limits=(0, 255),
+        training=f"{home}/training/{{algorithm}}/{{case}}.png", probability=True, limits=(0, 255),
     )  # fmt: skip
     return findings(study, ("vote:any", "vote:0.5", "vote:0.75", "staple"), skew=(0.1, 0.5))
 
@@ -262,8 +262,8 @@ def test_grey_predictions_in_short(fissure: Findings) -> None:
     assert fissure.evaluation is not None
     told = next(s for s in summary.section(fissure).lead if "precision–recall" in plain_text(s))
     numbers = [part for part in told if not isinstance(part, str) and part.at]
-    assert fissure.evaluation.grey is not None
-    standards = fissure.evaluation.grey.truths
+    assert fissure.evaluation.probability_scores is not None
+    standards = fissure.evaluation.probability_scores.truths
     rows = [r for r in fissure.evaluation.table("scores").all("pbar_area", "pooled") if r.extra[1] in standards]
     order = fissure.evaluation.orders["", "pbar_area"].rankings[0].order
     wanted = [[r.value for r in rows if r.extra[0] == name] for name in order]
@@ -276,7 +276,7 @@ def test_grey_predictions_of_several_cases(tmp_path: Path) -> None:
     for i, name in enumerate(("soft", "hard")):
         for case in cases:
             write_png(tmp_path / "predictions" / name / f"{case}.png", 200 * disc(radius=4 + i) + 50 * disc(radius=7))
-    study = Study.open(masks, predictions=f"{tmp_path}/predictions/{{algorithm}}/{{case}}.png", grey=True)
+    study = Study.open(masks, predictions=f"{tmp_path}/predictions/{{algorithm}}/{{case}}.png", probability=True)
     section = section_of(found := findings(study))
     assert sum(c.title.endswith(", mean") for c in tables(section)["algorithm-all-areas"].columns) == 3
     assert_sound(section, found, tmp_path / "out")

@@ -40,9 +40,9 @@ def findings(study: Study, methods: tuple[str, ...] = METHODS, **options: Any) -
     evaluation = ranking = None
     if study.algorithms:
         evaluation = compute_evaluation(study, EvaluatePlan(methods, **options), settings=settings)
-        if evaluation.hard is not None and len(study.algorithms) > 1:
+        if evaluation.mask_scores is not None and len(study.algorithms) > 1:
             with suppress(InputError):  # no two of them have a score
-                ranking = tabulate_ranking(rank_scores(scores_of(evaluation.hard.parts[0]), resamples=50))
+                ranking = tabulate_ranking(rank_scores(scores_of(evaluation.mask_scores.parts[0]), resamples=50))
     return Findings(study, settings, compute_agreement(study, settings=settings), fusion, evaluation, ranking)
 
 

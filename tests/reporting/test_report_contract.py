@@ -39,12 +39,12 @@ def views(page: Path) -> list[dict[str, Any]]:
     ("arguments", "status", "said"),
     [
         (["nowhere/{rater}/{case}.png"], 1, "nowhere"),
-        (["STUDY", "--out", "taken/report.html"], 1, "taken"),
-        (["STUDY", "--out", "folder.html"], 1, "folder.html"),
-        (["STUDY", "--out", "report.pdf"], 2, ".html"),
-        (["STUDY", "--method", "nonsense"], 2, "there are vote:0.5"),
-        (["STUDY", "--method", "vote:7"], 2, "share above 0"),
-        (["STUDY", "--without", "Nobody"], 2, "Nobody"),
+        (["STUDY", "--to", "taken/report.html"], 1, "taken"),
+        (["STUDY", "--to", "folder.html"], 1, "folder.html"),
+        (["STUDY", "--to", "report.pdf"], 2, ".html"),
+        (["STUDY", "--consensus", "nonsense"], 2, "there are vote:0.5"),
+        (["STUDY", "--consensus", "vote:7"], 2, "share above 0"),
+        (["STUDY", "--exclude-group", "Nobody"], 2, "Nobody"),
         (["STUDY", "--resamples", "0"], 2, "at least 1"),
         (["STUDY", "--jobs", "0"], 2, "at least 1"),
         (["STUDY", "--predictions", "nowhere/{algorithm}/{case}.png"], 1, "nowhere"),
@@ -66,7 +66,7 @@ def test_mistakes_are_one_line(arguments, status, said, tmp_path, capsys, monkey
 def test_a_mask_that_cannot_be_read_is_named(tmp_path, capsys):
     template = write_study(tmp_path)
     (tmp_path / "masks/B/p2.png").write_bytes(b"nothing")
-    done = run(capsys, "report", template, "--out", tmp_path / "report.html")
+    done = run(capsys, "report", template, "--to", tmp_path / "report.html")
     assert done.status == 1
     assert "p2" in done.line
     assert not (tmp_path / "report.html").exists()
@@ -87,7 +87,7 @@ def test_consensus_methods_are_different_ones(consensus, tmp_path):
 
 
 def test_a_folder_gets_a_report(tmp_path, capsys):
-    done = run(capsys, "report", write_study(tmp_path), "--out", tmp_path / "out", *FEW)
+    done = run(capsys, "report", write_study(tmp_path), "--to", tmp_path / "out", *FEW)
     assert (done.status, done.out, done.err) == (0, "", "")
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"report.html", "report_files"}
     assert {path.name for path in (tmp_path / "out/report_files").iterdir()} == {
@@ -102,7 +102,7 @@ def test_a_folder_gets_a_report(tmp_path, capsys):
 
 
 def test_what_is_printed_is_what_the_page_says_first(tmp_path, capsys):
-    done = run(capsys, "report", write_study(tmp_path), "--out", tmp_path / "r.html", "--resamples", 40)
+    done = run(capsys, "report", write_study(tmp_path), "--to", tmp_path / "r.html", "--resamples", 40)
     short = re.search(r'<div class="lead">(.*?)</div>', (tmp_path / "r.html").read_text(), re.DOTALL)[1]
     said = [unescape(re.sub("<[^>]+>", "", part)) for part in re.findall(r"<p>(.*?)</p>", short, re.DOTALL)]
     assert done.out.splitlines()[: len(said)] == said
@@ -161,7 +161,7 @@ def test_codes_hide_every_name_and_folder(most, house, tmp_path, monkeypatch):
 
 
 def test_codes_are_the_same_the_next_time(house, tmp_path, capsys):
-    line = ["report", house, "--out", tmp_path / "r.html", "--codes", "--exclude", "Dr-Grau=Zebra-01", *FEW]
+    line = ["report", house, "--to", tmp_path / "r.html", "--codes", "--exclude", "Dr-Grau=Zebra-01", *FEW]
     assert run(capsys, *line).status == 0
     before = (tmp_path / "r_key.csv").read_text()
     numbers = (tmp_path / "r_files/agree/agreement.csv").read_text()
@@ -179,7 +179,7 @@ def test_without_codes_there_is_no_key(house, tmp_path):
 
 
 def test_images_stay_at_home(house, tmp_path, capsys):
-    assert run(capsys, "report", house, "--out", tmp_path / "r.html", "--no-images", *FEW).status == 0
+    assert run(capsys, "report", house, "--to", tmp_path / "r.html", "--no-show-images", *FEW).status == 0
     shown = views(tmp_path / "r.html")
     assert len(shown) == 12
     assert all(view["image"] is None for view in shown)
@@ -206,7 +206,7 @@ def test_images_are_shown_where_they_may_be(house, tmp_path):
 
 
 def test_nothing_is_looked_at_without_the_viewer(house, tmp_path, capsys):
-    assert run(capsys, "report", house, "--out", tmp_path / "r.html", "--no-viewer", *FEW).status == 0
+    assert run(capsys, "report", house, "--to", tmp_path / "r.html", "--no-viewer", *FEW).status == 0
     text = (tmp_path / "r.html").read_text()
     assert views(tmp_path / "r.html") == []
     assert "data:image" not in text
@@ -250,7 +250,7 @@ def test_jobs_and_the_order_of_sets_change_nothing(tmp_path):
     for seed, jobs in ((0, 1), (1, 2)):
         out = tmp_path / f"out{seed}"
         line = [MANYTRUTHS, "report", "study", "--predictions", "study/predictions/{algorithm}/{case}.png"]
-        line += ["--jobs", jobs, "--out", out / "report.html", "--resamples", 40, "--quiet"]
+        line += ["--jobs", jobs, "--to", out / "report.html", "--resamples", 40, "--quiet"]
         environment = {**os.environ, "PYTHONHASHSEED": str(seed)}
         subprocess.run(list(map(str, line)), env=environment, cwd=tmp_path, check=True)
         pages.add((out / "report.html").read_bytes())
@@ -277,9 +277,9 @@ def test_fewer_cases_leave_no_old_files(tmp_path):
 def test_a_killed_run_leaves_the_old_page_whole(tmp_path):
     template = write_study(tmp_path, raters="ABC", cases=[f"p{number:03}" for number in range(60)])
     page = tmp_path / "r.html"
-    assert command("report", template, "--out", page, *FEW).status == 0
+    assert command("report", template, "--to", page, *FEW).status == 0
     before = {path: path.read_bytes() for path in files(tmp_path)}
-    process = subprocess.Popen([MANYTRUTHS, "report", template, "--out", page, "--jobs", "2", "--title", "new", "-q"])
+    process = subprocess.Popen([MANYTRUTHS, "report", template, "--to", page, "--jobs", "2", "--title", "new", "-q"])
     for _ in range(400):
         if len(list((tmp_path / ".part-r_files/r_files/cases").glob("*.js"))) >= 5 or process.poll() is not None:
             break
@@ -288,7 +288,7 @@ def test_a_killed_run_leaves_the_old_page_whole(tmp_path):
     assert process.wait() == -signal.SIGKILL, "it was too quick to be killed"
     time.sleep(0.5)
     assert {path: path.read_bytes() for path in before} == before
-    assert command("report", template, "--out", page, "--title", "new", *FEW).status == 0
+    assert command("report", template, "--to", page, "--title", "new", *FEW).status == 0
     assert "<title>new</title>" in page.read_text()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["masks", "r.html", "r_files"]
     assert not untidy(tmp_path)
@@ -395,6 +395,6 @@ def test_the_report_says_what_was_made(tmp_path):
 def test_who_is_absent_is_said(tmp_path, capsys):
     template = write_study(tmp_path)
     (tmp_path / "masks/B/p2.png").unlink()
-    done = run(capsys, "report", template, "--out", tmp_path / "report.html")
+    done = run(capsys, "report", template, "--to", tmp_path / "report.html")
     assert done.status == 0
     assert "B is absent from one case" in done.out

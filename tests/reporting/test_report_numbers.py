@@ -37,7 +37,7 @@ def simulated(folder: Path) -> Arguments:
     home = folder / "demo"
     demo(home, cases=12, size=96, jobs=2)
     predictions = home / "study/predictions/{algorithm}/{case}.png"
-    return [home / "study", "--predictions", predictions, "--references", home / "known/{reference}/{case}.png"]
+    return [home / "study", "--predictions", predictions, "--reference", home / "known/{reference}/{case}.png"]
 
 
 def discs(folder: Path, raters: Iterable[str], cases: int, labels: int, seed: int = 0) -> None:
@@ -83,8 +83,8 @@ def fissure(folder: Path) -> Arguments:
     home = data("fissure")
     predictions = home / "predictions/{algorithm}/{case}.png"
     return [
-        home / "raters/{rater}/{case}.png", "--predictions", predictions, "--grey",
-        "--exclude", home / "training/{algorithm}/{case}.png",
+        home / "raters/{rater}/{case}.png", "--predictions", predictions, "--probability",
+        "--training", home / "training/{algorithm}/{case}.png",
     ]  # fmt: skip
 
 
@@ -94,7 +94,7 @@ class Made:
     def __init__(self, folder: Path, arguments: Arguments, least: int) -> None:
         self.home, self.arguments, self.least = folder, arguments, least
         self.page, self.folder = folder / "report.html", folder / "report_files"
-        run("report", *arguments, "--out", self.page, "--jobs", 2, *FEW)
+        run("report", *arguments, "--to", self.page, "--jobs", 2, *FEW)
 
     @property
     def text(self) -> str:

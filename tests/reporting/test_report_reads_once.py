@@ -42,7 +42,7 @@ def write_files(folder, predictions):
         for name, values in predictions.items():
             write_png(folder / f"predictions/{name}/{case}.png", values)
     templates = {
-        "images": "images/{case}.png", "roi": "roi/{case}.png", "references": "references/{reference}/{case}.png",
+        "images": "images/{case}.png", "roi": "roi/{case}.png", "reference": "references/{reference}/{case}.png",
         "training": "training/{case}.png", "ranks": "ranks/{rater}/{case}.png",
         "predictions": "predictions/{algorithm}/{case}.png",
     }  # fmt: skip
@@ -55,7 +55,7 @@ def test_every_file_is_read_once(grey, tmp_path, opened):
     spot[:4, :4] = 1
     scale = 200 if grey else 1
     masks, options = write_files(tmp_path, {"unet": spot * scale, "vnet": disc(x=2) * scale})
-    study = mt.Study.open(masks, grey=grey, **options)
+    study = mt.Study.open(masks, probability=grey, **options)
     opened.clear()
     threshold = 128 if grey else None
     made = mt.report(

@@ -201,7 +201,7 @@ def test_predictions(tmp_path, raters, predicted, told):
 def test_references(tmp_path, raters, reference, told):
     masks = {f"masks/{name}": raters for name in "AB"}
     template = f"{tmp_path}/known/{{reference}}/{{case}}.npy"
-    found = errors(given(tmp_path, masks, {"known/gold": reference}, references=template))
+    found = errors(given(tmp_path, masks, {"known/gold": reference}, reference=template))
     assert [kind for kind, _ in found] == ["reference"] * bool(told)
     assert all(f"case p1: {told}" in message for _, message in found)
 
@@ -209,7 +209,7 @@ def test_references(tmp_path, raters, reference, told):
 @pytest.mark.parametrize(("reference", "told"), [([1, 7], "holds 7, not among the labels declared"), ([2], "")])
 def test_references_of_labels_that_are_declared(tmp_path, reference, told):
     masks, template = {f"masks/{name}": [1, 2] for name in "AB"}, f"{tmp_path}/known/{{reference}}/{{case}}.npy"
-    options = {"references": template, "labels": {1: "gland", 2: "tumour"}}
+    options = {"reference": template, "labels": {1: "gland", 2: "tumour"}}
     found = errors(given(tmp_path, masks, {"known/gold": reference}, **options))
     assert [kind for kind, _ in found] == ["reference"] * bool(told)
     assert all(f"case p1: the reference gold {told}" in message for _, message in found)

@@ -111,7 +111,7 @@ def test_maps_lie_on_the_image(tmp_path, capsys):
         nifti(tmp_path / "masks/A" / f"{case}.nii.gz", *flipped(seen_by("A", case)[1:-2], shifted(1, 0, 0)))
     place = images(tmp_path)
     done = run(
-        capsys, "fuse", template, "--images", place, "--out", tmp_path / "out", "--jobs", 1, "--method", "vote:0.5"
+        capsys, "fuse", template, "--images", place, "--out", tmp_path / "out", "--jobs", 1, "--consensus", "vote:0.5"
     )
     assert (done.status, done.err) == (0, "")
     image = nibabel.load(tmp_path / "images/p1.nii.gz")
@@ -211,7 +211,7 @@ def beside(folder):
     nifti(folder / "grey/p1.nii", *flipped(seen_by("B", "p1").astype(np.float32) / 2))
     nifti(folder / "ranks/A/p1.nii", *turned(seen_by("A", "p1") * 3))
     nifti(folder / "seen/p1.nii", *flipped(volume(radius=2)))
-    more = {k: f"{folder}/{v}/{{case}}.nii" for k, v in (("roi", "roi"), ("references", "known"), ("training", "seen"))}
+    more = {k: f"{folder}/{v}/{{case}}.nii" for k, v in (("roi", "roi"), ("reference", "known"), ("training", "seen"))}
     return template, more | {"ranks": f"{folder}/ranks/{{rater}}/{{case}}.nii"}
 
 
@@ -225,10 +225,10 @@ def test_what_lies_beside_the_masks_is_aligned_too(tmp_path, capsys):
     np.testing.assert_array_equal(case.rank_map(mt.Column("A"), grid), seen_by("A", "p1") * 3)
     np.testing.assert_array_equal(case.training_area(judged, grid), volume(radius=2) != 0)
     assert case.region(grid).all()
-    grey = mt.Study.open(template, predictions=f"{tmp_path}/grey/{{case}}.nii", grey=True)["p1"]
+    grey = mt.Study.open(template, predictions=f"{tmp_path}/grey/{{case}}.nii", probability=True)["p1"]
     np.testing.assert_array_equal(grey.response(*grey.predictions, grid), seen_by("B", "p1") / np.float32(2))
     options = [part for name, value in more.items() if name != "training" for part in (f"--{name}", value)]
-    options += ["--exclude", more["training"], "--predictions", f"{tmp_path}/net/{{case}}.nii"]
+    options += ["--training", more["training"], "--predictions", f"{tmp_path}/net/{{case}}.nii"]
     done = run(capsys, "check", template, *options, "--out", tmp_path / "out", "--jobs", 1)
     assert (done.status, done.err) == (0, "")
     rows = [(r["what"], r["rater"], r["how"]) for r in table(tmp_path / "out/check/grids.csv")]
@@ -246,7 +246,7 @@ def test_grey_predictions_are_padded_only_where_0_is_the_least(tmp_path):
         values[0, 0, 0] = low
         nifti(tmp_path / name / "p1.nii", values, shifted(0, 2, 0))
     chance, distance = (
-        mt.Study.open(template, predictions=f"{tmp_path}/{name}/{{case}}.nii", grey=True)["p1"]
+        mt.Study.open(template, predictions=f"{tmp_path}/{name}/{{case}}.nii", probability=True)["p1"]
         for name in ("chance", "distance")
     )
     grid = chance.read().grid

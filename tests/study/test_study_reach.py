@@ -49,7 +49,7 @@ def test_a_rater_whose_folder_is_closed_does_not_vanish(tmp_path, closed, mode, 
         ("", "masks", 0o444),
         ("", "", 0o444),
         ("--predictions", "other", 0o444),
-        ("--references", "other", 0o000),
+        ("--reference", "other", 0o000),
         ("--roi", "other", 0o444),
     ],
 )

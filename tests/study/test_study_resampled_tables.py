@@ -63,10 +63,21 @@ FEW = ("--resamples", 20)
 CALLS = {
     "agree": ("agree", FEW),
     "fuse": ("fuse", FEW),
-    "evaluate": ("evaluate", ("--predictions", "nets", "--frames", "--grades", "grades.csv", *FEW)),
+    "evaluate": ("evaluate", ("--predictions", "nets", "--intensity-curves", "--grades", "grades.csv", *FEW)),
     "grey": (
         "evaluate",
-        ("--predictions", "grey", "--grey", "--foreground", "any", "--threshold", 0.5, "--skew", "0.1,0.5", *FEW),
+        (
+            "--predictions",
+            "grey",
+            "--probability",
+            "--foreground",
+            "any",
+            "--threshold",
+            0.5,
+            "--skew",
+            "0.1,0.5",
+            *FEW,
+        ),
     ),
     "reliability": ("reliability", FEW),
     "report": ("report", ("--predictions", "nets", *FEW)),
@@ -95,9 +106,9 @@ def told(folder, capsys, call):
     given = [f"{folder}/{o}/{{algorithm}}/{{case}}.nii.gz" if o in ("nets", "grey") else o for o in options]
     given = [folder / o if o == "grades.csv" else o for o in given]
     out = folder / "out" / call
-    where = out / "page.html" if verb == "report" else out
+    where = ("--to", out / "page.html") if verb == "report" else ("--out", out)
     study = ("--pilot", folder / "study.toml") if verb == "plan" else (folder / "study.toml", "--jobs", 1)
-    done = run(capsys, verb, *study, *given, "--out", where)
+    done = run(capsys, verb, *study, *given, *where)
     assert (done.status, done.err) == (0, "")
     return [path for path in files(out) if path.suffix == ".csv"]
 
@@ -213,7 +224,7 @@ def test_the_report_tells_it_once(tmp_path):
     (tmp_path / "nets/net/p1.nii.gz").unlink()
     write_nifti(tmp_path / "nets/net/p1.nii.gz", two_labels(0, 0), SPACING)
     given = ("--predictions", f"{tmp_path}/nets/{{algorithm}}/{{case}}.nii.gz", "--jobs", 1, *FEW)
-    assert command("report", study, *given, "--out", tmp_path / "page.html").status == 0
+    assert command("report", study, *given, "--to", tmp_path / "page.html").status == 0
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert page.count("asks on other grids") == 1
     assert f"Masks on other grids: {EXACT.format(4)}" in page

@@ -180,7 +180,8 @@ def _strangers(study: Study, what: Literal["predictions", "references"]) -> Iter
     kind = what[:-1]
     others = find_unknown_cases(study.options, [case.name for case in study], what)
     if others and not any(getattr(case, what) for case in study):
-        message = f"{getattr(study.options, what)!r} has no {kind} of any case of the study ({_first(others)}); "
+        template = study.options.predictions if what == "predictions" else study.options.reference
+        message = f"{template!r} has no {kind} of any case of the study ({_first(others)}); "
         yield Problem("error", kind, message + "name the cases as the masks do")
         return
     for one in (o for o in others if o.near):

@@ -30,7 +30,7 @@ ECHO_TOML = """\
 # subjects {subjects}, frames {frames}, size {size}, seed {seed}, drawing {drawing}
 masks = "masks/{{rater}}/{{case}}.png"
 images = "images/{{case}}.png"
-references = "references/{{reference}}/{{case}}.png"
+reference = "references/{{reference}}/{{case}}.png"
 cases = "cases.csv"
 raters = "raters.csv"
 """

@@ -22,7 +22,7 @@ DEBUG = "--debug"
 def __getattr__(name: str) -> Any:
     if name != "app":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from .commands import app
+    from .app import app
 
     return app
 
@@ -67,7 +67,7 @@ def status(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(given: list[str]) -> int:
-    from .commands import app
+    from .app import app
     from .process import received_signal
 
     code = int(app(given, exit_on_error=False, print_error=False, result_action="return_value") or 0)

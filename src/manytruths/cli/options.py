@@ -1,4 +1,4 @@
-"""The options that verbs share."""
+"""The options that commands share, and the panels in which ``--help`` shows them."""
 
 from __future__ import annotations
 
@@ -8,103 +8,134 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 
 if TYPE_CHECKING:
     from ..study import Study
 
+COMMON = Group("Options", sort_key=1)
+STUDY = Group("Study", sort_key=2)
+METHOD = Group("Method", sort_key=3)
+OUTPUT = Group("Output", sort_key=4)
+ADVANCED = Group("Advanced", sort_key=5)
+
+in_study = Parameter(group=STUDY)
+in_method = Parameter(group=METHOD)
+in_output = Parameter(group=OUTPUT)
+in_advanced = Parameter(group=ADVANCED)
+repeated = Parameter(negative_iterable=())
+flag = Parameter(negative="")
+
+Template = Annotated[
+    str,
+    Parameter(help="Path of the masks with {rater} and {case} in it, a study.toml, or a folder that contains one."),
+]
+Out = Annotated[Path, Parameter(help="Folder for the results. Each command replaces the folder of its own name in it.")]
+Jobs = Annotated[int, Parameter(help="Number of processes. Results do not depend on it.")]
+Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", help="Print errors only.")]
+Pictures = Annotated[bool, Parameter(help="Write charts.")]
+Seed = Annotated[int, Parameter(group=ADVANCED, help="Seed of the bootstrap over subjects.")]
+Resamples = Annotated[int, Parameter(group=ADVANCED, help="Number of bootstrap resamples.")]
+KappaScale = Annotated[
+    Literal["landis_koch", "fleiss", "altman", "shrout"],
+    Parameter(group=METHOD, help="Verbal scale for kappa, such as 'moderate' or 'good'."),
+]
+ExcludeGroup = Annotated[
+    str | None, Parameter(group=METHOD, help="Groups to leave out of additional means: CIN2,Unknown.")
+]
+Prior = Annotated[
+    str, Parameter(group=METHOD, help="Prior of STAPLE: prevalence, marked, estimated, or a number from 0 to 1.")
+]
+
+RESULTS = Path("manytruths-out")
+ALL_CORES = os.cpu_count() or 1
+
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Input:
-    """How to read a study."""
+class StudyOptions:
+    """What a study consists of. All of it can be written in ``study.toml``."""
 
     images: str | None = None
-    "Template of the images, as images/{case}.png."
-    roi: str | None = None
-    "Template of masks of the region to count."
-    ranks: str | None = None
-    "Template of rank maps, as ranks/{rater}/{case}.png: 1 most severe, 0 unmarked."
-    predictions: str | None = None
-    "Template of what algorithms predicted, as {algorithm}/{case}.png: masks, or grey with --grey."
-    grey: Annotated[bool | None, Parameter(negative="")] = None
-    "Predictions are grey: probabilities or responses, to be judged by curves."
-    limits: str | None = None
-    "The least and largest value of grey predictions: 0,1. Others are then errors."
-    references: str | None = None
-    "Template of truths that are given, as {reference}/{case}.png, beside those made of the raters."
+    "Template of the images: images/{case}.png."
     cases: str | None = None
-    "CSV with a column case; subject names the patient, other columns are groups."
+    "CSV file with a column case. A column subject names the patient; other columns are groups."
     raters: str | None = None
-    "CSV with a column rater and what is known about each; or the word exchangeable."
-    reads: str | None = None
-    "CSV of who read which case (status), and from whose mask he started (based_on)."
+    "CSV file with a column rater and their properties; or exchangeable, if raters are not the same in all cases."
     labels: str | None = None
-    "Names of label values: 1=gland,2=tumour. Other values are then errors."
+    "Names of the label values: 1=gland,2=tumour. Other values are errors."
     foreground: Literal["any"] | None = None
-    "any: unite all labels but 0."
-    void: int | None = None
-    "The value that means 'not rated'."
+    "any: treat all labels other than 0 as one."
     region: Literal["whole", "union", "modified_background"] | None = None
-    "What is counted; every kappa depends on it."
-    overlap: Literal["smaller", "union"] | None = None
-    "Where structures of one rater overlap: cut the smaller out of the larger, or unite all."
-    edited: Literal["apart", "keep"] | None = None
-    "Reads that are edits of another's: apart from agreement and consensus, or kept in."
-    resample: Literal["nearest"] | None = None
-    "Masks on another lattice: resample them by nearest neighbour, instead of refusing them."
-    spacing: str | None = None
-    "Size of a pixel in mm where files do not say: 0.5,0.5."
-    exclude: Annotated[list[str] | None, Parameter(negative_iterable=())] = None
-    "Masks to leave out, as RATER=CASE; or areas not to judge an algorithm by, as training/{algorithm}/{case}.png."
+    "Pixels that count: the whole image, the union of all masks, or the union with as much background. Kappa "
+    "depends on it."
+    exclude_rater: Annotated[list[str] | None, repeated] = None
+    "Rater to leave out; can be given several times."
+    roi: Annotated[str | None, in_study] = None
+    "Template of masks of the region of interest; pixels outside do not count."
+    ranks: Annotated[str | None, in_study] = None
+    "Template of severity ranks, ranks/{rater}/{case}.png: 1 is the most severe, 0 is unmarked."
+    reads: Annotated[str | None, in_study] = None
+    "CSV file of the reading log: who read which case (status), and whose mask they started from (based_on)."
+    exclude: Annotated[list[str] | None, in_study, repeated] = None
+    "Mask to leave out, as RATER=CASE; can be given several times."
+    void: Annotated[int | None, in_study] = None
+    "Mask value that means 'not rated'."
+    overlap: Annotated[Literal["smaller", "union"] | None, in_study] = None
+    "Overlapping structures of one rater: cut the smaller out of the larger, or unite them."
+    edited: Annotated[Literal["apart", "keep"] | None, in_study] = None
+    "Masks that started from another rater's mask: kept apart from agreement and consensus, or included."
+    spacing: Annotated[str | None, in_study] = None
+    "Pixel size in mm, if the files do not contain it: 0.5,0.5."
+    resample: Annotated[Literal["nearest"] | None, in_study] = None
+    "Masks on another grid: resample them to the nearest neighbour instead of refusing them."
 
     def open(self, template: str, complain: Callable[[Any], None] | None = None) -> Study:
         """The study; ``complain`` gets the problems that do not keep it from being opened."""
         from ..core.errors import raise_error
         from ..study import Study
-        from .parsing import areas, excluded, labels, numbers, two_numbers
 
-        return Study.open(
-            template, images=self.images, roi=self.roi, ranks=self.ranks,
-            predictions=self.predictions, grey=self.grey, limits=two_numbers(self.limits, "--limits"),
-            references=self.references, training=areas(self.exclude), cases=self.cases, raters=self.raters,
-            reads=self.reads, labels=labels(self.labels), foreground=self.foreground, void=self.void,
-            region=self.region, overlap=self.overlap, edited=self.edited, resample=self.resample,
-            spacing=numbers(self.spacing), exclude=excluded(self.exclude),
-            complain=complain or raise_error,
-        )  # fmt: skip
+        return Study.open(template, **self.keywords(), complain=complain or raise_error)
 
+    def keywords(self) -> dict[str, Any]:
+        """The keywords of ``Study.open``."""
+        from .parsing import parse_exclude, parse_labels, parse_spacing
 
-@Parameter(name="*")
-@dataclass(frozen=True)
-class Common:
-    """What every verb takes."""
-
-    out: Path = Path("manytruths-out")
-    "Folder for the results; each verb writes into a folder of its name, where what only an earlier run wrote goes."
-    jobs: int = os.cpu_count() or 1
-    "Processes that read cases at the same time; results do not depend on it."
-    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="")] = False
-    "Print nothing but errors."
+        return vars(self) | {
+            "labels": parse_labels(self.labels),
+            "exclude": parse_exclude(self.exclude),
+            "spacing": parse_spacing(self.spacing),
+        }
 
 
 @Parameter(name="*")
 @dataclass(frozen=True)
-class Maps:
-    """How heatmaps and image features are made."""
+class PredictionOptions(StudyOptions):
+    """A study together with predictions of algorithms."""
 
-    pictures: bool = True
-    "Write heatmaps and charts (and, where there are images, how agreement goes with what they show)."
-    window: int = 7
-    "Pixels across the window of local contrast."
-    agreement_window: int = 3
-    "Pixels across the window in which contrast is compared with the largest agreement."
-    rank_base: float = 0.77
-    "a of the ranking heatmap's a^(rank - b)."
-    rank_shift: float = 13
-    "b of the ranking heatmap's a^(rank - b)."
-    rank_largest: int = 10
-    "The largest rank that occurs; values must stay distinct and positive up to it."
+    predictions: str | None = None
+    "Template of the predictions: predictions/{algorithm}/{case}.png."
+    probability: Annotated[bool | None, flag] = None
+    "The predictions are probability maps, to be evaluated by curves."
+    reference: str | None = None
+    "Template of given reference standards: {reference}/{case}.png."
+    limits: Annotated[str | None, in_study] = None
+    "Smallest and largest value of probability maps: 0,1. Values beyond them are errors."
+    training: Annotated[str | None, in_study] = None
+    "Template of areas that an algorithm was trained on, training/{algorithm}/{case}.png; it is not scored there."
+
+    def keywords(self) -> dict[str, Any]:
+        """The keywords of ``Study.open``."""
+        from .parsing import parse_range
+
+        return super().keywords() | {"limits": parse_range(self.limits, "--limits")}
 
 
-Template = Annotated[str, Parameter(help="Path with {rater} and {case} in it, a study.toml, or a folder with one.")]
+@Parameter(name="*")
+@dataclass(frozen=True)
+class OutputOptions:
+    """Where results go, and how much is printed."""
+
+    out: Out = RESULTS
+    jobs: Jobs = ALL_CORES
+    quiet: Quiet = False

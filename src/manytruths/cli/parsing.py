@@ -1,8 +1,9 @@
-"""What is typed after an option, as what it means."""
+"""Values of options as the types that the functions take."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
 
 from ..core.errors import CallError
 
@@ -11,8 +12,8 @@ if TYPE_CHECKING:
     from ..ratings.concordance import Chance
 
 
-def labels(text: str | None) -> Labels | None:
-    from ..core.errors import CallError, LabelError
+def parse_labels(text: str | None) -> Labels | None:
+    from ..core.errors import LabelError
     from ..core.labels import Labels
 
     if text is None:
@@ -27,9 +28,9 @@ def labels(text: str | None) -> Labels | None:
         raise CallError(f"--labels wants value=name,value=name, each once; got {text!r}") from None
 
 
-def excluded(pairs: list[str] | None) -> dict[str, list[str]] | None:
+def parse_exclude(pairs: list[str] | None) -> dict[str, list[str]] | None:
     excluded: dict[str, list[str]] = {}
-    for pair in [pair for pair in pairs or () if not _is_template(pair)]:
+    for pair in pairs or ():
         rater, sign, case = pair.partition("=")
         if not (rater and sign and case):
             raise CallError(f"--exclude wants RATER=CASE; got {pair!r}")
@@ -37,19 +38,7 @@ def excluded(pairs: list[str] | None) -> dict[str, list[str]] | None:
     return excluded or None
 
 
-def areas(given: list[str] | None) -> str | None:
-    """The template among what to exclude, where there is one."""
-    found = [text for text in given or () if _is_template(text)]
-    if len(found) > 1:
-        raise CallError(f"--exclude takes one template of areas; got {', '.join(found)}")
-    return found[0] if found else None
-
-
-def _is_template(text: str) -> bool:
-    return "{case}" in text or "{algorithm}" in text
-
-
-def two_numbers(text: str | None, option: str) -> tuple[float, float] | None:
+def parse_range(text: str | None, option: str) -> tuple[float, float] | None:
     if text is None:
         return None
     try:
@@ -61,7 +50,7 @@ def two_numbers(text: str | None, option: str) -> tuple[float, float] | None:
         raise CallError(f"{option} wants two numbers, the smaller first, as in 0.1,0.5; got {text!r}") from None
 
 
-def whole_numbers(text: str, option: str) -> tuple[int, int]:
+def parse_whole_range(text: str, option: str) -> tuple[int, int]:
     try:
         low, high = (int(number) for number in text.split(","))
         return low, high
@@ -69,7 +58,7 @@ def whole_numbers(text: str, option: str) -> tuple[int, int]:
         raise CallError(f"{option} wants two whole numbers, as in 1,4; got {text!r}") from None
 
 
-def numbers(text: str | None) -> tuple[float, ...] | None:
+def parse_spacing(text: str | None) -> tuple[float, ...] | None:
     if text is None:
         return None
     try:
@@ -81,26 +70,14 @@ def numbers(text: str | None) -> tuple[float, ...] | None:
         raise CallError(f"--spacing wants positive numbers, as in 0.5,0.5; got {text!r}") from None
 
 
-def methods_of(
-    text: str, smoothing: float, staple: dict[str, Any], option: str = "--method"
-) -> tuple[tuple[str, ...], dict[str, dict[str, Any]]]:
-    """Methods as named, STAPLE in the form that smooths where that is asked for, and the options of each."""
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    if smoothing:
-        names = ["staple_map" if name == "staple" else name for name in names]
-    if not names or len(set(names)) < len(names):
-        raise CallError(f"{option} wants one or more different methods, with commas; got {text!r}")
-    return tuple(names), {"staple": staple, "staple_map": {**staple, "smoothing": smoothing}}
-
-
-def prior_of(text: str) -> float | str:
+def parse_prior(text: str) -> float | str:
     try:
         return float(text)
     except ValueError:
         return text
 
 
-def beta_of(text: str | None) -> tuple[float, ...] | None:
+def parse_beta(text: str | None) -> tuple[float, ...] | None:
     if text is None:
         return None
     try:
@@ -109,15 +86,15 @@ def beta_of(text: str | None) -> tuple[float, ...] | None:
         raise CallError(f"--map-prior wants numbers, as in 5,1.5; got {text!r}") from None
 
 
-def names(text: str | None) -> list[str] | None:
+def parse_names(text: str | None) -> list[str] | None:
     """``a,b`` as a list; None where nothing was given."""
     return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
 
 
-def pairs(option: str, text: str | None) -> dict[str, str]:
+def parse_pairs(option: str, text: str | None) -> dict[str, str]:
     """``a=b,c=d`` as a mapping."""
     found: dict[str, str] = {}
-    for item in names(text) or ():
+    for item in parse_names(text) or ():
         key, sign, value = (part.strip() for part in item.partition("="))
         if not (key and sign and value) or key in found:
             raise CallError(f"{option} wants name=value,name=value, each name once; got {text!r}")
@@ -125,25 +102,25 @@ def pairs(option: str, text: str | None) -> dict[str, str]:
     return found
 
 
-def shares(option: str, text: str | None) -> dict[str, float]:
+def parse_numbers(option: str, text: str | None) -> dict[str, float]:
     """``a=0.6,b=0.4`` as numbers by name."""
-    found = pairs(option, text)
+    found = parse_pairs(option, text)
     try:
         return {name: float(value) for name, value in found.items()}
     except ValueError:
         raise CallError(f"{option} wants name=number,name=number; got {text!r}") from None
 
 
-def chance_of(text: str) -> Chance:
+def parse_chance(text: str) -> Chance:
     """``uniform``, ``empirical``, or a share for each label."""
     if text == "uniform" or text == "empirical":
         return text  # type: ignore[return-value]
     if "=" not in text:
         raise CallError(f"--chance is uniform, empirical or a share for each label (a=0.6,b=0.4); got {text!r}")
-    return shares("--chance", text)
+    return parse_numbers("--chance", text)
 
 
-def seeds_of(text: str) -> tuple[int, ...]:
+def parse_seeds(text: str) -> tuple[int, ...]:
     """``3`` are the seeds 0, 1, 2; ``0,7`` those two, and ``7,`` that one."""
     try:
         given = tuple(int(part) for part in text.removesuffix(",").split(","))
@@ -153,3 +130,43 @@ def seeds_of(text: str) -> tuple[int, ...]:
         return found
     except ValueError:
         raise CallError(f"--seeds is a number, or different seeds with commas, as in 0,1,7; got {text!r}") from None
+
+
+def parse_missing(text: str) -> Literal["worst", "exclude"] | float:
+    """``worst``, ``exclude``, or a number."""
+    if text == "worst" or text == "exclude":
+        return text  # type: ignore[return-value]
+    try:
+        return float(text)
+    except ValueError:
+        raise CallError(f"--missing is worst, exclude or a number; got {text!r}") from None
+
+
+def parse_confidence_levels(text: str | None) -> int | list[str] | None:
+    """``5``, or names in order."""
+    levels = parse_names(text)
+    if levels is None or len(levels) != 1:
+        return levels
+    if not levels[0].isdecimal():
+        raise CallError(f"--confidence-levels is a number of levels, or two names or more in order; got {text!r}")
+    return int(levels[0])
+
+
+def parse_accuracies(text: str | None) -> tuple[float, ...]:
+    """``0.8,0.9`` as numbers."""
+    try:
+        return tuple(float(number) for number in text.split(",")) if text else ()
+    except ValueError:
+        raise CallError(f"--rater-accuracy wants numbers from 0 to 1, as in 0.85 or 0.8,0.9; got {text!r}") from None
+
+
+def parse_renames(texts: Sequence[str] | None, option: str) -> dict[str, str]:
+    """``OLD=NEW``, given several times or with commas; a comma in a name is kept."""
+    renames: dict[str, str] = {}
+    for given in texts or ():
+        parts = given.split(",")
+        for text in parts if all("=" in part for part in parts) else [given]:
+            old, sign, new = (piece.strip() for piece in text.partition("="))
+            if not (old and sign and new) or renames.setdefault(old, new) != new:
+                raise CallError(f"{option} wants OLD=NEW, each once; got {text!r}")
+    return renames

@@ -1,4 +1,4 @@
-"""What is shown while and after a verb runs."""
+"""What is shown while a command runs, and after it."""
 
 from __future__ import annotations
 
@@ -71,11 +71,11 @@ def present(result: Result, out: Path, *, quiet: bool) -> None:
     print_written(out / result.command, screen)
 
 
-def torch_or_error(verb: str) -> None:
-    """Say what to install where PyTorch is not there."""
+def require_torch(command: str) -> None:
+    """Raise an error that says what to install if there is no PyTorch."""
     from importlib.util import find_spec
 
     from ..core.errors import InputError
 
     if find_spec("torch") is None:
-        raise InputError(f'{verb} needs PyTorch; install it with pip install "manytruths[torch]"')
+        raise InputError(f'{command} needs PyTorch; install it with pip install "manytruths[torch]"')

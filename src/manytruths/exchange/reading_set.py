@@ -118,7 +118,9 @@ def _name_raters_and_cases(reads: list[Reading], raters: Mapping[str, str]) -> l
     new = {old: raters.get(old, old).strip() for old in {read.rater for read in reads}}
     for old, name in new.items():
         if not name or name in (".", "..") or set(name) & set("/\\\0"):
-            raise StudyError(f"a rater is called {old!r}, which cannot be a folder; rename them with --raters OLD=NEW")
+            raise StudyError(
+                f"a rater is called {old!r}, which cannot be a folder; rename them with --rename-rater OLD=NEW"
+            )
     # the parent's name may carry a session
     return [
         replace(read, case=read.case or cases[read.image], rater=new[read.rater], based_on=_parent(read, new))
@@ -262,10 +264,10 @@ def _check_structures(reads: list[Reading], mapped: set[str]) -> tuple[str, ...]
     names = tuple(sorted(used, key=natural_key))
     for name in names:
         if not name.strip() or "\0" in name:
-            raise LabelError(f"a structure is called {name!r}; name it in the tool, or rename it with --names")
+            raise LabelError(f"a structure is called {name!r}; name it in the tool, or rename it with --rename-label")
         if name.strip().casefold() == BACKGROUND:
             raise LabelError(
-                f"a structure is called {name!r}, as what nobody marked is; give it another name, with --names "
+                f"a structure is called {name!r}, as what nobody marked is; give it another name, with --rename-label "
                 f"{name}=OTHER, or remove it in the tool"
             )
     several = len({read.rater for read in reads if read.marks}) > 1
@@ -284,7 +286,7 @@ def _describe_unmatched(alone: list[str], used: Mapping[str, set[str]]) -> str:
     first = next((name for name in alone if near[name]), alone[0])
     return (
         f"structures that one rater alone uses: {', '.join(described)}{more}; say what they are with "
-        f"--names {first}={near[first] or 'OTHER'}, or --names {first}={first} where the name is right"
+        f"--rename-label {first}={near[first] or 'OTHER'}, or --rename-label {first}={first} where the name is right"
     )
 
 

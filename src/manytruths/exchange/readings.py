@@ -226,6 +226,6 @@ def parse_rank(text: str, name: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) > 0):
         raise InputError(
             f"its {name!r} is {text[:40]!r}; a rank is a whole number from 1 on: correct it in the tool, or say which "
-            "attribute holds ranks with --rank"
+            "attribute holds ranks with --rank-attribute"
         )
     return int(text)

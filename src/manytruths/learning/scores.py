@@ -80,7 +80,7 @@ def _study_of_predictions(study: Study, bench: Bench, runs: Sequence[Run]) -> St
     template = str(bench.home / "predictions" / "{algorithm}" / f"{{case}}{bench.suffix}")
     # a network may predict a label that no rater of the case gave
     labels = bench.frames.labels if len(bench.frames.labels) > 2 else None
-    options = merged(study.options, predictions=template, grey=False, labels=labels)
+    options = merged(study.options, predictions=template, probability=False, labels=labels)
     test_cases = set(bench.test_cases)
     cases = [
         replace(case, options=options, missing=(), predictions=_predictions(bench, runs, case.name))

@@ -198,16 +198,16 @@ def _evaluate_plan(study: Study, plan: ReportPlan) -> EvaluatePlan | None:
     # curves are bounded by what any and what three quarters of the raters marked (Lampert 2016)
     votes = [method for method in plan.methods if method.startswith("vote")]
     bounded = tuple(dict.fromkeys(("vote:any", *votes, "vote:0.75", *plan.methods)))
-    methods = bounded if study.options.grey else plan.methods
+    methods = bounded if study.options.probability else plan.methods
     return check_plan(study, EvaluatePlan(methods, plan.options, **plan.evaluate))
 
 
 def _rank_algorithms(evaluation: Evaluation, settings: Settings) -> RankResult | None:
     """Rank the algorithms by the scores of all labels together, as the command ``rank`` does."""
-    if evaluation.hard is None or len(evaluation.study.algorithms) < 2:
+    if evaluation.mask_scores is None or len(evaluation.study.algorithms) < 2:
         return None
     try:
-        scores, resamples = scores_of(evaluation.hard.parts[0]), min(settings.resamples, MOST_RESAMPLES)
+        scores, resamples = scores_of(evaluation.mask_scores.parts[0]), min(settings.resamples, MOST_RESAMPLES)
         ranking = rank_scores(scores, missing=evaluation.missing, seed=settings.seed, resamples=resamples)
     except InputError:
         return None  # no algorithm has a score

@@ -82,7 +82,7 @@ def _columns(
     reading: Reading, fusing: CaseMaps
 ) -> tuple[dict[Column, Array], dict[Column, Array], dict[Column, Array]]:
     """The masks of raters and algorithms, and the reference standards: given ones, then consensus."""
-    predictions = {} if reading.case.options.grey else reading.predictions
+    predictions = {} if reading.case.options.probability else reading.predictions
     consensus = {consensus_column(method): array for method, array in fusing.decided.items()}
     return dict(reading.masks), predictions, reading.references | consensus
 
@@ -144,7 +144,7 @@ def _first_pixels(codes: Array, count: int) -> NDArray[np.intp]:
 
 def _response_layers(reading: Reading) -> Iterator[tuple[Layer, Array | None]]:
     """Predicted probabilities."""
-    for column, response in reading.predictions.items() if reading.case.options.grey else ():
+    for column, response in reading.predictions.items() if reading.case.options.probability else ():
         values = response.astype(np.float64)
         yield _shaded_layer(f"response {column}", f"{column}: response", values, float(values.max(initial=0)))
 

@@ -176,7 +176,7 @@ class Case:
         try:
             return self._beside(_of(column), self.predictions[column], grid)
         except LabelError as error:
-            raise LabelError(f"{error}; if it is grey, say so (--grey)") from None
+            raise LabelError(f"{error}; if it is a probability map, give --probability") from None
 
     def reference(self, column: Column, grid: Grid | None) -> Array:
         """A given reference standard."""
@@ -283,7 +283,7 @@ class Reading:
     @cached_property
     def predictions(self) -> dict[Column, Array]:
         """What the algorithms predicted, as masks or probability maps."""
-        read = self.case.response if self.case.options.grey else self.case.prediction
+        read = self.case.response if self.case.options.probability else self.case.prediction
         return {column: read(column, self.grid) for column in self.case.predictions}
 
     @cached_property
@@ -314,7 +314,7 @@ class Reading:
     def tally(self, region: str | ArrayLike | None = None, *, judged: bool = True) -> Tally:
         """The table of the case; of the raters alone where nobody is ``judged``."""
         case, options = self.case, self.case.options
-        predictions = self.predictions if judged and not options.grey else {}
+        predictions = self.predictions if judged and not options.probability else {}
         region = self.region if region is None else region
         try:
             table = tally(
@@ -351,7 +351,7 @@ class Reading:
             if str(error).startswith(f"{column}:"):
                 return LabelError(f"case {self.case.name}, rater {error}. {values_found(array)}")
         mine = any(str(error).startswith(f"{column}:") for column in self.case.predictions)
-        hint = "; if it is grey, say so (--grey)" if mine else ""
+        hint = "; if it is a probability map, give --probability" if mine else ""
         return LabelError(f"case {self.case.name}: {'prediction of ' if mine else ''}{error}{hint}")
 
 

@@ -75,10 +75,10 @@ def find_cases(options: Options, complain: Complain = raise_error) -> FoundCases
     own = {name: draft.fields for name, draft in drafts.items()}
     table = read_case_table(options.cases, own, [*_drafts(everything, {}), *log.cases()], complain)
     _check_subjects(options, drafts)
-    masks = bool(structures) and not options.grey
+    masks = bool(structures) and not options.probability
     algorithms = _by_case(options.predictions, "algorithm", drafts, complain, labels=masks)
     judged = {column for by in algorithms.values() for column in by}
-    references = _by_case(options.references, "reference", drafts, complain, labels=masks)
+    references = _by_case(options.reference, "reference", drafts, complain, labels=masks)
     given = {column for by in references.values() for column in by}
     training = _by_case(options.training, "algorithm", drafts, complain)
     _check_training(options, training, judged, complain)
@@ -184,7 +184,7 @@ def _check_subjects(options: Options, drafts: Mapping[str, Draft]) -> None:
     """Where subjects share names of cases, what lies beside the masks must say whose it is."""
     if len({draft.fields["case"] for draft in drafts.values()}) == len(drafts):
         return
-    for key in ("images", "roi", "ranks", "predictions", "references", "training"):
+    for key in ("images", "roi", "ranks", "predictions", "reference", "training"):
         template = getattr(options, key)
         fields = Template(template).fields if template else ()
         if "case" in fields and "subject" not in fields:

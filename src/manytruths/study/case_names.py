@@ -34,7 +34,7 @@ def find_unknown_cases(
 
     ``names`` are those of the study's cases, with the subject in front where several subjects share them.
     """
-    template = getattr(options, what)
+    template = options.predictions if what == "predictions" else options.reference
     if not template:
         return []
     known = list(names)

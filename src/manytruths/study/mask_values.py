@@ -242,7 +242,8 @@ def find_other_values_of_predictions(case: Case, table: Tally) -> Iterator[Wrong
         if len(own) > NO_MASK:
             yield Wrong(case.name, column, InputError(
                 f"case {case.name}: the prediction of {column} holds {len(used[column])} values, the raters' masks "
-                f"{len(raters)}: it is no mask; judge it by curves (--grey), and perhaps cut it (--threshold), or "
+                f"{len(raters)}: it is no mask; judge it by curves (--probability), and perhaps cut it "
+                f"(--threshold), or "
                 "declare the labels (--labels)"
             ))  # fmt: skip
         elif raters and len(used[column]) == 1 and in_other_units({"raters": raters, "it": used[column]}):
@@ -261,7 +262,8 @@ def other_classes(tables: Mapping[str, Tally]) -> Iterator[Wrong]:
             if column.role == "algorithm" and own - raters:
                 yield Wrong(case, column, LabelError(
                     f"case {case}: {column} marks {min(own - raters)}, while every rater marks {min(raters)} alone; "
-                    "declare the labels (--labels), unite them (--foreground any), or say --grey if the prediction "
+                    "declare the labels (--labels), unite them (--foreground any), or say --probability if the "
+                    "prediction "
                     "is a probability map"
                 ))  # fmt: skip
 

@@ -14,7 +14,7 @@ from ..core.labels import Labels
 from ..core.tally import REGIONS
 from ..io.tables import read_toml
 
-PATHS = ("masks", "images", "roi", "ranks", "predictions", "references", "training", "cases", "raters", "reads")
+PATHS = ("masks", "images", "roi", "ranks", "predictions", "reference", "training", "cases", "raters", "reads")
 
 LARGEST_VOID = 2**32 - 1
 """The largest value of a mask."""
@@ -33,7 +33,7 @@ class Options:
     roi: str | None = None
     ranks: str | None = None
     predictions: str | None = None
-    references: str | None = None
+    reference: str | None = None
     training: str | None = None
     cases: str | None = None
     raters: str | None = None
@@ -47,7 +47,7 @@ class Options:
     resample: str | None = None
     spacing: tuple[float, ...] | None = None
     exchangeable: bool = False
-    grey: bool = False
+    probability: bool = False
     limits: tuple[float, float] | None = None
     exclude: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     exclude_rater: tuple[str, ...] = ()
@@ -136,7 +136,7 @@ _KINDS: dict[str, tuple[type, str, Callable[[Any], Any]]] = {
     "exclude_rater": (list, '["B"]', lambda raters: tuple(map(str, raters))),
     "void": (int, "255", int),
     "exchangeable": (bool, "true", bool),
-    "grey": (bool, "true", bool),
+    "probability": (bool, "true", bool),
     "limits": (list, "[0.0, 1.0]", lambda numbers: _two(*numbers)),
 }
 """What a key holds, how it is written, and how it is read."""

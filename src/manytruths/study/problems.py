@@ -109,7 +109,7 @@ def _beside(case: Case, grid: Grid | None) -> Iterator[Problem]:
     """Region, ranks and predictions: there, readable, on the masks' grid."""
     checks: list[tuple[str, str, Callable[[], object]]] = [("roi", "", partial(case.region, grid))]
     checks += [("ranks", str(c), partial(case.rank_map, c, grid)) for c in case.ranks]
-    look = case.response if case.options.grey else case.prediction
+    look = case.response if case.options.probability else case.prediction
     checks += [("prediction", str(c), partial(look, c, grid)) for c in case.predictions]
     checks += [("prediction", str(c), partial(case.training_area, c, grid)) for c in case.predictions]
     checks += [("reference", str(c), partial(case.reference, c, grid)) for c in case.references]
@@ -174,7 +174,7 @@ def _other_values(reading: Reading, table: Tally) -> list[Problem]:
     if whole is None:
         return problems
     given = {c: case.reference(c, reading.grid) for c in case.references}
-    predicted = () if case.options.grey else find_other_values_of_predictions(case, whole)
+    predicted = () if case.options.probability else find_other_values_of_predictions(case, whole)
     for wrong in (*predicted, *grey_references(case, whole, given)):
         kind = "prediction" if wrong.column.role == "algorithm" else "reference"
         problems.append(Problem("error", kind, str(wrong.error), case.name, str(wrong.column)))

@@ -68,7 +68,7 @@ class Study:
         roi: str | None = None,
         ranks: str | None = None,
         predictions: str | None = None,
-        references: str | None = None,
+        reference: str | None = None,
         training: str | None = None,
         cases: str | None = None,
         raters: str | None = None,
@@ -81,7 +81,7 @@ class Study:
         edited: str | None = None,
         resample: str | None = None,
         spacing: Sequence[float] | None = None,
-        grey: bool | None = None,
+        probability: bool | None = None,
         limits: Sequence[float] | None = None,
         exclude: Mapping[str, Sequence[str]] | None = None,
         exclude_rater: Sequence[str] | None = None,
@@ -96,7 +96,7 @@ class Study:
             ``study.toml``, or the folder that has one. All other arguments override the file.
         images, roi, ranks, predictions : str, optional
             Templates of images, regions to count, rank maps, and predictions; ``predictions`` may have ``{algorithm}``.
-        references : str, optional
+        reference : str, optional
             Template of given reference standards; may have ``{reference}``.
         training : str, optional
             Template of masks of the areas that an algorithm was trained on, by which it is not judged; may have
@@ -126,7 +126,7 @@ class Study:
             Resample masks that lie on a different voxel grid, instead of rejecting them.
         spacing : sequence of float, optional
             The size of a pixel in mm, for files that do not say.
-        grey : bool, optional
+        probability : bool, optional
             Whether predictions are probability maps or responses instead of masks.
         limits : sequence of float, optional
             The smallest and largest value of such predictions.
@@ -151,7 +151,7 @@ class Study:
         given = merged(
             _start(masks),
             images=images, roi=roi, ranks=ranks, predictions=predictions, cases=cases, reads=reads,
-            references=references, training=training, grey=grey,
+            reference=reference, training=training, probability=probability,
             limits=None if limits is None else tuple(limits),
             raters=None if raters == "exchangeable" else raters,
             exchangeable=True if raters == "exchangeable" else None,

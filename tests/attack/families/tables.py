@@ -354,7 +354,7 @@ STUDIES: dict[str, tuple[str | bytes, Expected]] = {
     "refused"),
     "cases-outside": (HEAD + 'cases = "/etc/passwd"\n', "refused"),
     "images-missing": (HEAD + 'images = "nowhere/{case}.png"\n', "either"),
-    "grey-text": (HEAD + 'grey = "yes"\n', "refused"),
+    "probability-text": (HEAD + 'probability = "yes"\n', "refused"),
     "raters-a-list": (HEAD + "raters = [1]\n", "refused"),
     "date": (HEAD + "void = 2024-01-01\n", "refused"),
     "html": ("<!doctype html><html></html>", "refused"),

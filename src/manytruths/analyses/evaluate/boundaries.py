@@ -72,7 +72,7 @@ def _thresholds(response: Array, limits: tuple[float, float] | None) -> tuple[fl
 
 def check_boundaries(study: Study, plan: EvaluatePlan) -> None:
     """Refuse outlines of probability maps."""
-    if plan.boundaries == "outlines" and study.options.grey and plan.threshold is None:
+    if plan.boundaries == "outlines" and study.options.probability and plan.threshold is None:
         raise CallError("probability maps have no outlines; cut them with --threshold, or use --boundaries lines")
 
 

@@ -42,7 +42,7 @@ def analyse_reading(reading: Reading, plan: EvaluatePlan) -> CaseEvaluation:
     """The same of a case whose masks are in memory; predictions, references and the image are read where needed."""
     case = reading.case
     whole = CaseMarks.of(reading, plan)
-    responses = PackedResponses.of(whole) if case.options.grey else None
+    responses = PackedResponses.of(whole) if case.options.probability else None
     masks = count_labels(whole) if whole.scored else None
     boundaries = match_case_boundaries(whole) if plan.boundaries else None
     if not whole.scored:

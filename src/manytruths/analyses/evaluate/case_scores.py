@@ -64,7 +64,7 @@ class LabelCounts:
 def count_labels(whole: CaseMarks) -> dict[str, LabelCounts]:
     """Count and measure the masks of a case, by label; ``""`` is all labels but background together."""
     together, labels, options = _count(whole.together), whole.table.labels, whole.case.options
-    if options.grey or options.foreground:
+    if options.probability or options.foreground:
         return {"": together}
     named = [(labels.names[m], labels.values[m]) for m in labels.marks]
     if len(named) == 1 and _is_only_value(named[0][1], whole):

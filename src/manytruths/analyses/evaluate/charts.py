@@ -33,10 +33,10 @@ DRAWN = ("dice", "hausdorff_95", "mean_surface_distance", "surface_dice")
 def charts(result: Evaluation) -> dict[str, str]:
     """SVG by name."""
     drawn = dict(_ranges(result))
-    if result.grey is not None:
-        drawn |= dict(_levels(result.grey))
-        drawn |= dict(_truths(result.grey))
-        drawn |= dict(_rankings(result.grey))
+    if result.probability_scores is not None:
+        drawn |= dict(_levels(result.probability_scores))
+        drawn |= dict(_truths(result.probability_scores))
+        drawn |= dict(_rankings(result.probability_scores))
     if result.intensity_curves is not None:
         drawn |= {f"frames-{safe_name(subject)}": svg for subject, svg in result.intensity_curves.charts().items()}
     if result.graded is not None:
@@ -46,10 +46,10 @@ def charts(result: Evaluation) -> dict[str, str]:
 
 def _ranges(result: Evaluation) -> Iterator[tuple[str, str]]:
     """How far each algorithm is better or worse than each rater, both judged by the other raters."""
-    for part in result.hard.parts if result.hard else ():
+    for part in result.mask_scores.parts if result.mask_scores else ():
         suffix = f"-{safe_name(part.label)}" if part.label else ""
         for statistic in DRAWN:
-            human = result.hard.ranges.get((part.label, OTHERS, statistic)) if result.hard else None
+            human = result.mask_scores.ranges.get((part.label, OTHERS, statistic)) if result.mask_scores else None
             if human is None or not human.raters:
                 continue
             apart = {a: {r: (d.value, d.low, d.high) for r, d in by.items()} for a, by in human.differences.items()}

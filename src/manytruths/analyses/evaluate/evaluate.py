@@ -60,9 +60,9 @@ class Evaluation(Result):
         The study with its predictions.
     tables : Tables
         ``scores``, ``rankings``, ``human``, ``verdicts``, …, ``cases``, ``by_truth`` and ``orders``, as in the files.
-    hard : MaskScores or None
+    mask_scores : MaskScores or None
         Scores of masks, with the human range; None for probability maps that were not cut.
-    grey : ProbabilityScores or None
+    probability_scores : ProbabilityScores or None
         Curves and areas of probability maps.
     orders : mapping
         Rankings under every reference standard, by label and metric.
@@ -73,8 +73,8 @@ class Evaluation(Result):
     study: Study
     settings: Settings
     plan: EvaluatePlan
-    hard: MaskScores | None
-    grey: ProbabilityScores | None
+    mask_scores: MaskScores | None
+    probability_scores: ProbabilityScores | None
     orders: Mapping[tuple[str, str], ReferenceRankings]
     tables: Tables[Any]
     notes: tuple[str, ...] = ()
@@ -123,9 +123,9 @@ class Evaluation(Result):
             algorithms=[str(c) for c in self.study.algorithms],
             truths=list(self.plan.truths),
             missing=self.missing,
-            skew=self.grey.skew if self.grey else None,
-            tolerance={p.label: p.tolerance for p in self.hard.parts} if self.hard else None,
-            surfaces=self.plan.definition if self.hard and self.plan.distances else None,
+            skew=self.probability_scores.skew if self.probability_scores else None,
+            tolerance={p.label: p.tolerance for p in self.mask_scores.parts} if self.mask_scores else None,
+            surfaces=self.plan.definition if self.mask_scores and self.plan.distances else None,
             settings=self.settings,
             notes=list(self.notes),
             orders=[
@@ -168,7 +168,7 @@ def evaluate(
     second_look: bool = True,
     second_look_algorithms: int = 2,
     second_look_raters: float = 0.25,
-    second_look_least: int = 5,
+    second_look_min_size: int = 5,
     intensity_curves: bool = False,
     grades: str | Path | None = None,
     key: str | Path | None = None,
@@ -228,7 +228,7 @@ def evaluate(
         At least so many algorithms (and half of them) marked such a place.
     second_look_raters : float
         At most this share of the raters marked it.
-    second_look_least : int
+    second_look_min_size : int
         Places of fewer pixels are only counted.
     intensity_curves : bool
         Whether to measure the image's intensity inside every mask along the cases of each subject (needs images).
@@ -282,7 +282,7 @@ def evaluate(
     options = options_by_name(prior=prior, simple_alpha=simple_alpha, length_penalty=length_penalty)
     plan = EvaluatePlan(
         _methods(consensus, study), options, threshold, distances, surfaces, boundaries, boundary_share, tolerance,
-        skew, missing, second_look, second_look_algorithms, second_look_raters, second_look_least, pictures,
+        skew, missing, second_look, second_look_algorithms, second_look_raters, second_look_min_size, pictures,
         intensity_curves,
     )  # fmt: skip
     plan = check_plan(study, plan, wanted=_need_masks(intensity_curves, grading_sheet, grades))
@@ -314,7 +314,7 @@ def _open(study: Study | str | Path, predictions: str | None) -> Study:
 
 def _methods(consensus: str | Sequence[str] | None, study: Study) -> tuple[str, ...]:
     if consensus is None:
-        return PROBABILITY_MAPS if study.options.grey else MASKS
+        return PROBABILITY_MAPS if study.options.probability else MASKS
     return parse_methods(consensus)
 
 
@@ -338,7 +338,7 @@ def check_plan(study: Study, plan: EvaluatePlan, wanted: Sequence[str] = ()) -> 
     _check_numbers(study, plan)
     _check_study(study, plan)
     check_boundaries(study, plan)
-    if study.options.grey and plan.threshold is None and wanted:
+    if study.options.probability and plan.threshold is None and wanted:
         raise CallError(f"{wanted[0]}: probability maps have no masks; cut them with --threshold")
     if plan.intensity_curves and study.options.images is None:
         raise CallError("intensity curves need the images; give them with --images")
@@ -355,8 +355,8 @@ def _check_numbers(study: Study, plan: EvaluatePlan) -> None:
         raise CallError("threshold is a number at which probability maps are cut; got nan")
     given = {"--threshold": threshold, "--skew": skew, "--limits": study.options.limits}
     for option, value in given.items():
-        if value is not None and not study.options.grey:
-            raise CallError(f"{option} is for probability maps; say --grey, or leave it out")
+        if value is not None and not study.options.probability:
+            raise CallError(f"{option} is for probability maps; say --probability, or leave it out")
 
 
 def _check_study(study: Study, plan: EvaluatePlan) -> None:

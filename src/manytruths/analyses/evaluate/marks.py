@@ -56,7 +56,7 @@ class EvaluatePlan:
     second_look: bool = True
     second_look_algorithms: int = 2
     second_look_raters: float = 0.25
-    second_look_least: int = 5
+    second_look_min_size: int = 5
     closeups: bool = True
     """Whether to keep what pictures of second-look places show."""
     intensity_curves: bool = False
@@ -77,7 +77,7 @@ class EvaluatePlan:
 
     def scores_masks(self, case: Case) -> bool:
         """Whether the predictions of a case are masks, or are cut to be."""
-        return not case.options.grey or self.threshold is not None
+        return not case.options.probability or self.threshold is not None
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +102,7 @@ class CaseMarks:
         case = reading.case
         table = reading.tally("whole")
         predictions: Mapping[Column, Array] = {}
-        if not case.options.grey:
+        if not case.options.probability:
             refuse_other_values_of_predictions(case, table)
             predictions = reading.predictions
         elif plan.threshold is not None:

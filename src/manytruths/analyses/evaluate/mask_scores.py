@@ -137,7 +137,7 @@ def _refuse_classes(cases: Mapping[str, Mapping[str, LabelCounts]]) -> None:
         case, label, who = others[0]
         raise LabelError(
             f"case {case}: {who} marks {label}, while every rater marks {marked.pop()} alone; declare the labels "
-            "(--labels), unite them (--foreground any), or say --grey if the prediction is a probability map"
+            "(--labels), unite them (--foreground any), or say --probability if the prediction is a probability map"
         )
 
 

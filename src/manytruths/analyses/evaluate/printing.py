@@ -248,15 +248,15 @@ def print_evaluation(result: Evaluation, console: Console) -> None:
 
 
 def _hard(result: Evaluation) -> Iterator[Any]:
-    for part in result.hard.parts if result.hard else ():
+    for part in result.mask_scores.parts if result.mask_scores else ():
         yield _against(result, part)
     yield from verdict_grids(result)
 
 
 def verdict_grids(result: Evaluation) -> list[Any]:
     """Algorithms beside the human range, label by label."""
-    shown = result.hard is not None and result.table("verdicts").rows
-    return [_verdicts(result, part) for part in result.hard.parts] if result.hard and shown else []
+    shown = result.mask_scores is not None and result.table("verdicts").rows
+    return [_verdicts(result, part) for part in result.mask_scores.parts] if result.mask_scores and shown else []
 
 
 def _title(part: LabelScores, words: str) -> str:
@@ -297,13 +297,13 @@ def _unit(part: LabelScores, statistic: str) -> str:
 
 def _verdicts(result: Evaluation, part: LabelScores) -> Any:
     """Each algorithm beside the raters, both judged by the others."""
-    assert result.hard is not None
+    assert result.mask_scores is not None
     rows = []
     for row in result.table("verdicts").rows:
         algorithm, against = row["algorithm"], row["against"]
         wanted = against == OTHERS or row.statistic == "extended_dice"
         if row.label == part.label and wanted and row.statistic in (*SHOWN, "extended_dice", "cohen_kappa"):
-            human = result.hard.ranges[part.label, str(against), row.statistic]
+            human = result.mask_scores.ranges[part.label, str(against), row.statistic]
             ends = f"{number(row['human_low'])}–{number(row['human_high'])}"
             words = verdict_words(human, str(algorithm))
             rows.append([str(algorithm), NAMES[row.statistic], with_interval(row), ends, words])
@@ -320,15 +320,15 @@ def verdict_words(human: HumanRange, algorithm: str) -> str:
 
 
 def _grey(result: Evaluation) -> Iterator[Any]:
-    if result.grey is None:
+    if result.probability_scores is None:
         return
-    low, high = result.grey.skew
-    truths = result.grey.truths
+    low, high = result.probability_scores.skew
+    truths = result.probability_scores.truths
     rows = []
-    for algorithm in result.grey.counts:
+    for algorithm in result.probability_scores.counts:
         own = {
             str(r["against"]): r.value
-            for r in result.grey.scores.all("pbar_area", "pooled")
+            for r in result.probability_scores.scores.all("pbar_area", "pooled")
             if r["algorithm"] == algorithm.name
         }
         known = {t: own[t] for t in truths if own[t] == own[t]}
@@ -342,8 +342,10 @@ def _grey(result: Evaluation) -> Iterator[Any]:
 
 
 def _correlation(result: Evaluation, algorithm: str) -> list[str]:
-    assert result.grey is not None
-    rows = [r for r in result.grey.correlations.rows if r.scope == "pooled" and r["algorithm"] == algorithm]
+    assert result.probability_scores is not None
+    rows = [
+        r for r in result.probability_scores.correlations.rows if r.scope == "pooled" and r["algorithm"] == algorithm
+    ]
     return [number(next(r.value for r in rows if r.statistic == name), 4) for name in ("cco", "cci")]
 
 

@@ -133,7 +133,7 @@ def find_case_places(whole: CaseMarks) -> CaseLook:
     asked: dict[str, Any] = {"algorithms": plan.second_look_algorithms, "raters": plan.second_look_raters}
     asked["inside"] = None if isinstance(reading.region, str) else reading.region.astype(bool)
     spacing = reading.grid.spacing
-    places = second_look(predictions, masks, least=plan.second_look_least, spacing=spacing, **asked)
+    places = second_look(predictions, masks, least=plan.second_look_min_size, spacing=spacing, **asked)
     pixel = min(spacing or [1.0])
     shown = [i for i, place in enumerate(places.places) if not _is_rim(place, pixel)][:MOST_PICTURES]
     if not (plan.closeups and shown):

@@ -155,7 +155,7 @@ class Targets:
         consensus = self.readings.estimate(method)
         if consensus.labels == BINARY and len(self.numbering.values) > 1:
             raise CallError(
-                f"--reference {method} only tells marked from not, but there are labels "
+                f"--consensus {method} only tells marked from not, but there are labels "
                 f"{', '.join(self.numbering.names)}; take staple or plurality, or unite them (--foreground any)"
             )
         return consensus
@@ -164,7 +164,7 @@ class Targets:
 def check_consensus(method: str) -> None:
     """Refuse what is not one method of ``fuse``."""
     if "," in method:
-        raise CallError(f"--reference is one method, as staple or vote:0.5; got {method!r}")
+        raise CallError(f"--consensus is one method, as staple or vote:0.5; got {method!r}")
     estimator(method)
 
 

@@ -329,7 +329,7 @@ def _check_case_names(readings: ReadingSet, layout: Layout, template: str) -> No
     if not there & set(layout.cases.values()):
         raise StudyError(
             f"--images {template!r} finds {few(sorted(there), 3)}, and cases are called {few(readings.cases, 3)}; "
-            "name the images, or the cases (--cases OLD=NEW), alike"
+            "name the images, or the cases (--rename-case OLD=NEW), alike"
         )
 
 

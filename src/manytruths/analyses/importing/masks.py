@@ -118,7 +118,7 @@ def _rank_map(read: Reading, pixels: _Pixels, order: Sequence[int]) -> NDArray[n
         if rank is None:
             raise InputError(
                 f"a {read.marks[i].label} has no rank, and others have one; give all of them ranks, or import without "
-                "them (--no-ranks)"
+                "them (--no-rank-maps)"
             )
         if not 1 <= rank <= LARGEST_RANK:
             raise InputError(f"a {read.marks[i].label} has the rank {rank}; ranks are 1 to {LARGEST_RANK}")

@@ -61,7 +61,7 @@ def _read_by_one(readings: ReadingSet) -> Iterator[str]:
     if alone and len(readings.raters) > 1:
         yield (
             f"{len(alone)} of {len(readings.cases)} cases are in the files of one rater alone ({few(alone, 3)}): is an "
-            "image called differently in another file? (--cases OLD=NEW)"
+            "image called differently in another file? (--rename-case OLD=NEW)"
         )
 
 

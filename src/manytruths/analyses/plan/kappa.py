@@ -17,14 +17,14 @@ def kappa_topic(settings: PlanSettings) -> Topic:
     """Number of cases for a wanted width, width for a given number of cases, or both."""
     if settings.kappa is None or settings.prevalence is None:
         raise CallError("the width of kappa's interval depends on both: give the expected --kappa and --prevalence")
-    if settings.width is None and settings.n_cases is None:
-        raise CallError("give the wanted --width of kappa's interval, or the number of cases (--n-cases)")
+    if settings.kappa_width is None and settings.n_cases is None:
+        raise CallError("give the wanted --kappa-width of kappa's interval, or the number of cases (--n-cases)")
     kappa, prevalence = settings.kappa, settings.prevalence
     panels = sorted({*RATERS, *([settings.n_raters] if settings.n_raters else [])})
     needed = (
         ()
-        if settings.width is None
-        else cases_for_kappa_width(settings.width, kappa, prevalence, panels, settings.level)
+        if settings.kappa_width is None
+        else cases_for_kappa_width(settings.kappa_width, kappa, prevalence, panels, settings.level)
     )
     widths = (
         ()
@@ -53,8 +53,9 @@ def _sentences(
         own = next((plan for plan in needed if plan.n_raters == settings.n_raters), None)
         fewest = min(needed, key=lambda plan: plan.n_ratings)
         if own is not None:
-            yield _width_sentence(own, expected, f"{settings.width:g}")
-        yield (f"the fewest ratings for {expected} and a {settings.level:.0%} interval of width {settings.width:g} are "
+            yield _width_sentence(own, expected, f"{settings.kappa_width:g}")
+        yield (f"the fewest ratings for {expected} and a {settings.level:.0%} interval of width "
+            f"{settings.kappa_width:g} are "
                f"{fewest.n_ratings:,}: {raters_of(fewest.n_raters)} and {fewest.n_cases:,} cases.")  # fmt: skip
     for plan in widths:
         if plan.n_raters == (settings.n_raters or 3):
@@ -78,7 +79,7 @@ def _width_rows(plan: KappaWidth) -> Iterator[Row]:
 
 def _needed_grid(settings: PlanSettings, needed: tuple[KappaWidth, ...]) -> Grid:
     rows = [[str(plan.n_raters), f"{plan.n_cases:,}", f"{plan.n_ratings:,}"] for plan in needed]
-    return Grid(f"For an interval of width {settings.width:g}", ("raters", "cases", "ratings"), rows)
+    return Grid(f"For an interval of width {settings.kappa_width:g}", ("raters", "cases", "ratings"), rows)
 
 
 def _width_grid(settings: PlanSettings, widths: list[KappaWidth] | tuple[()]) -> Grid:
@@ -95,7 +96,7 @@ def _charts(
     expected = f"kappa {settings.kappa:g}, prevalence {settings.prevalence:g}"
     if needed:
         counts = {f"{plan.n_raters} raters": float(plan.n_cases) for plan in needed}
-        charts["kappa-cases"] = bars(counts, "cases", f"Cases for width {settings.width:g}: {expected}", digits=0)
+        charts["kappa-cases"] = bars(counts, "cases", f"Cases for width {settings.kappa_width:g}: {expected}", digits=0)
     if widths:
         by_size = {f"{plan.n_raters} raters": plan.width for plan in widths}
         charts["kappa-width"] = bars(

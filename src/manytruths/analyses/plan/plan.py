@@ -27,7 +27,7 @@ from .topics import EXTRA, PlanSettings, Topic
 
 NOTHING = (
     "nothing was asked; try --wanted 0.95 --rater-accuracy 0.85, or --pilot ratings.csv, or --agreement 0.8 --n-raters "
-    "3 --reported-accuracy 0.9, or --kappa 0.6 --prevalence 0.3 --width 0.2"
+    "3 --reported-accuracy 0.9, or --kappa 0.6 --prevalence 0.3 --kappa-width 0.2"
 )
 
 
@@ -123,7 +123,7 @@ def plan(
     cost_error: float | None = None,
     kappa: float | None = None,
     prevalence: float | None = None,
-    width: float | None = None,
+    kappa_width: float | None = None,
     n_cases: int | None = None,
     max_raters: int = 15,
     gain: float = 0.01,
@@ -137,7 +137,7 @@ def plan(
     Four questions can be asked, alone or together: the accuracy of the majority of raters of known accuracy
     (``rater_accuracy``), the actual accuracy of an algorithm (``agreement`` or ``rho``, and ``reported_accuracy``), the
     number of raters from a pilot study (``pilot``), and the number of cases for an interval of kappa (``kappa``,
-    ``prevalence``, and ``width`` or ``n_cases``).
+    ``prevalence``, and ``kappa_width`` or ``n_cases``).
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def plan(
         Costs of one rating of one case and of one wrong label, in the same currency.
     kappa, prevalence : float, optional
         Expected Fleiss' kappa, and expected share of cases that a rater marks.
-    width : float, optional
+    kappa_width : float, optional
         Wanted width of kappa's interval.
     n_cases : int, optional
         Number of cases, for the width of kappa's interval.
@@ -206,7 +206,7 @@ def plan(
     accuracies = (rater_accuracy,) if isinstance(rater_accuracy, int | float) else tuple(rater_accuracy or ())
     settings = PlanSettings(
         wanted, accuracies, rater_std, correlation, spread, n_labels, n_raters, agreement, rho, reported_accuracy,
-        wanted_actual, kappa, prevalence, width, n_cases, cost_rater, cost_error, max_raters, gain, level, seed,
+        wanted_actual, kappa, prevalence, kappa_width, n_cases, cost_rater, cost_error, max_raters, gain, level, seed,
         resamples,
     )  # fmt: skip
     reading = {"columns": columns, "reference_column": reference_column, "filter": filter, "cut": cut}
@@ -273,7 +273,7 @@ def _topics(settings: PlanSettings, pilot: Ratings | Tallies | None) -> Iterator
         yield nomogram_topic(settings)
     if pilot is not None:
         yield pilot_topic(settings, pilot)
-    if any(x is not None for x in (settings.kappa, settings.prevalence, settings.width, settings.n_cases)):
+    if any(x is not None for x in (settings.kappa, settings.prevalence, settings.kappa_width, settings.n_cases)):
         yield kappa_topic(settings)
 
 

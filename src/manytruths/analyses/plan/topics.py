@@ -36,7 +36,7 @@ class PlanSettings:
     wanted_actual: float | None = None
     kappa: float | None = None
     prevalence: float | None = None
-    width: float | None = None
+    kappa_width: float | None = None
     n_cases: int | None = None
     cost_rater: float | None = None
     cost_error: float | None = None

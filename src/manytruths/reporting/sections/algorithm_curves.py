@@ -63,7 +63,7 @@ def curve_lead(findings: Findings, grey: ProbabilityScores) -> Iterator[Sentence
 
 def curve_blocks(findings: Findings) -> Iterator[Block]:
     """An explanation, areas with their bounds, all areas, and charts."""
-    grey = findings.evaluation.grey if findings.evaluation else None
+    grey = findings.evaluation.probability_scores if findings.evaluation else None
     if grey is None:
         return
     low, high = grey.skew

@@ -181,7 +181,7 @@ def _orders_table(findings: Findings) -> Iterator[Block]:
         "best, and no "
         "prediction as the worst; so they can differ a little from the means above."
     )
-    hard = findings.evaluation is not None and findings.evaluation.hard is not None
+    hard = findings.evaluation is not None and findings.evaluation.mask_scores is not None
     yield PageTable("algorithm-orders", "Order under every reference standard", columns, lines, note if hard else "")
 
 

@@ -100,7 +100,7 @@ def main_standards(findings: Findings) -> list[str]:
 
 def judged_label(findings: Findings) -> str:
     """The label of the main scores: all labels together where they were judged so, else the first."""
-    hard = findings.evaluation.hard if findings.evaluation else None
+    hard = findings.evaluation.mask_scores if findings.evaluation else None
     return hard.parts[0].label if hard else ""
 
 
@@ -129,10 +129,10 @@ def empty_masks(findings: Findings) -> str:
 def tolerances(findings: Findings) -> list[str]:
     """The tolerances of surface Dice, by label, with the unit."""
     judged = findings.evaluation
-    if judged is None or judged.hard is None or not judged.plan.distances:
+    if judged is None or judged.mask_scores is None or not judged.plan.distances:
         return []
-    unit = "mm" if next(iter(judged.hard.parts[0].tallies.values())).unit else "pixels"
-    parts = [p for p in judged.hard.parts if not math.isnan(p.tolerance)]
+    unit = "mm" if next(iter(judged.mask_scores.parts[0].tallies.values())).unit else "pixels"
+    parts = [p for p in judged.mask_scores.parts if not math.isnan(p.tolerance)]
     return [f"{p.tolerance:.3g} {unit}" + (f" ({p.label})" if p.label else "") for p in parts]
 
 
@@ -190,10 +190,10 @@ def cross_table(
 def score_tables(findings: Findings) -> Iterator[Block]:
     """Dice by label, then all scores in one list (Zeng 2021), and extended Dice."""
     evaluation = findings.evaluation
-    if evaluation is None or evaluation.hard is None:
+    if evaluation is None or evaluation.mask_scores is None:
         return
     means, deviations = rows_of(evaluation, "mean"), rows_of(evaluation, "std")
-    parts = evaluation.hard.parts
+    parts = evaluation.mask_scores.parts
     for i, part in enumerate(parts):
         title = label_title(part, f"Dice by each reference standard, {mean_over(findings)}")
         note = (
@@ -279,9 +279,9 @@ def _extended_dice_table(
 def verdict_table(findings: Findings) -> Iterator[PageTable]:
     """Each algorithm compared with the raters, judged by the same references."""
     evaluation = findings.evaluation
-    if evaluation is None or evaluation.hard is None or not evaluation.table("verdicts").rows:
+    if evaluation is None or evaluation.mask_scores is None or not evaluation.table("verdicts").rows:
         return
-    parts = {part.label: part for part in evaluation.hard.parts}
+    parts = {part.label: part for part in evaluation.mask_scores.parts}
     rows = [r for r in evaluation.table("verdicts").rows if _is_shown(r)]
     several = list(parts.values())
     lines = tuple((*_label_cells(several, parts[r.label]), *_verdict_row(findings, r, parts)) for r in rows)
@@ -312,9 +312,9 @@ def _is_shown(row: Row) -> bool:
 
 def _verdict_row(findings: Findings, row: Row, parts: dict[str, LabelScores]) -> Iterator[Cell]:
     assert findings.evaluation is not None
-    assert findings.evaluation.hard is not None
+    assert findings.evaluation.mask_scores is not None
     algorithm, against = str(row["algorithm"]), str(row["against"])
-    human = findings.evaluation.hard.ranges[row.label, against, row.statistic]
+    human = findings.evaluation.mask_scores.ranges[row.label, against, row.statistic]
     digits = digits_of(row.statistic)
     yield algorithm_cell(findings, algorithm)
     yield text_cell(with_unit(parts[row.label], row.statistic), why=VERDICT_METRICS.get(row.statistic, ""))

@@ -61,11 +61,11 @@ def section(findings: Findings) -> Section | None:
 
 
 def _lead(findings: Findings, evaluation: Evaluation) -> Iterator[Sentence]:
-    if evaluation.hard is not None:
+    if evaluation.mask_scores is not None:
         yield from _dice_sentence(findings, evaluation)
         yield from _comparison_sentences(findings, evaluation)
-    if evaluation.grey is not None:
-        yield from curve_lead(findings, evaluation.grey)
+    if evaluation.probability_scores is not None:
+        yield from curve_lead(findings, evaluation.probability_scores)
     if len(findings.study.algorithms) == 1:
         yield ("There is one algorithm, and so nothing to rank.",)
     if findings.ranking is not None:
@@ -105,8 +105,8 @@ def _dice_by_algorithm(findings: Findings, best: list[tuple[str, Row]]) -> Sente
 
 def _comparison_sentences(findings: Findings, evaluation: Evaluation) -> Iterator[Sentence]:
     """How each algorithm compares with the raters, by Dice."""
-    assert evaluation.hard is not None
-    human = evaluation.hard.ranges.get((judged_label(findings), OTHERS, "dice"))
+    assert evaluation.mask_scores is not None
+    human = evaluation.mask_scores.ranges.get((judged_label(findings), OTHERS, "dice"))
     if findings.study.options.exchangeable:
         yield ("Raters are exchangeable, so algorithms cannot be compared with each of them.",)
     elif human is None or len(human.raters) < LEAST_RATERS:
@@ -139,12 +139,12 @@ def _verdict_sentences(findings: Findings, human: HumanRange) -> Iterator[Senten
 def _human_range_blocks(findings: Findings) -> Iterator[Block]:
     """Charts of the human range, then the verdicts."""
     evaluation = findings.evaluation
-    if evaluation is None or evaluation.hard is None or len(findings.study.rater_names) < LEAST_RATERS:
+    if evaluation is None or evaluation.mask_scores is None or len(findings.study.rater_names) < LEAST_RATERS:
         return
     svgs = charts(evaluation)
-    for part in evaluation.hard.parts:
+    for part in evaluation.mask_scores.parts:
         suffix = f"-{safe_name(part.label)}" if part.label else ""
-        for statistic in HUMAN_CHARTS if part is evaluation.hard.parts[0] else HUMAN_CHARTS[:1]:
+        for statistic in HUMAN_CHARTS if part is evaluation.mask_scores.parts[0] else HUMAN_CHARTS[:1]:
             name = f"human-{statistic}{suffix}"
             if name in svgs:
                 caption = (
@@ -177,7 +177,7 @@ def algorithm_summary(findings: Findings) -> Iterator[Sentence]:
     """The algorithms in two sentences, for the summary; nothing without predictions."""
     if findings.evaluation is None:
         return
-    grey = findings.evaluation.hard is None
+    grey = findings.evaluation.mask_scores is None
     yield from _area_summary(findings) if grey else _comparison_summary(findings) or _dice_summary(findings)
     yield from _order_summary(findings)
 
@@ -185,7 +185,7 @@ def algorithm_summary(findings: Findings) -> Iterator[Sentence]:
 def main_orders(findings: Findings) -> Orders | None:
     """The orders by Dice, or by area for probabilities; None where no algorithm has a score."""
     assert findings.evaluation is not None
-    metric = "dice" if findings.evaluation.hard is not None else "pbar_area"
+    metric = "dice" if findings.evaluation.mask_scores is not None else "pbar_area"
     orders = findings.evaluation.orders.get((judged_label(findings), metric))
     return orders if orders is not None and orders.rankings else None
 
@@ -202,7 +202,11 @@ def rater_comparison(findings: Findings) -> list[Row]:
 def _comparison_summary(findings: Findings) -> list[Sentence]:
     """Each algorithm and each rater judged by the other raters."""
     assert findings.evaluation is not None
-    hard, label, table = findings.evaluation.hard, judged_label(findings), find_table(findings, "evaluate", "verdicts")
+    hard, label, table = (
+        findings.evaluation.mask_scores,
+        judged_label(findings),
+        find_table(findings, "evaluate", "verdicts"),
+    )
     rows = rater_comparison(findings)
     if hard is None or not rows:
         return []
@@ -249,10 +253,10 @@ def _dice_summary(findings: Findings) -> Iterator[Sentence]:
 def _area_summary(findings: Findings) -> Iterator[Sentence]:
     """Probabilities: the range of areas over all reference standards, in the most common order."""
     assert findings.evaluation is not None
-    assert findings.evaluation.grey is not None
+    assert findings.evaluation.probability_scores is not None
     table, orders = find_table(findings, "evaluate", "scores"), main_orders(findings)
-    names = orders.rankings[0].order if orders else [c.name for c in findings.evaluation.grey.counts]
-    ends = {name: both for name in names if (both := area_range(findings.evaluation.grey, name))}
+    names = orders.rankings[0].order if orders else [c.name for c in findings.evaluation.probability_scores.counts]
+    ends = {name: both for name in names if (both := area_range(findings.evaluation.probability_scores, name))}
     if not ends:
         yield ("The algorithms cannot be evaluated: there is no reference standard to judge them by.",)
         return

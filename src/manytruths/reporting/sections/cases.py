@@ -112,7 +112,7 @@ def _standard_parts(findings: Findings) -> Iterator[Part]:
 
 def _algorithm_parts(findings: Findings) -> Iterator[Part]:
     """The Dice of every algorithm with the first reference standard, where there are few."""
-    if findings.evaluation is None or findings.evaluation.hard is None:
+    if findings.evaluation is None or findings.evaluation.mask_scores is None:
         return
     names = [column.name for column in findings.study.algorithms]
     if len(names) > MOST_ALGORITHMS:

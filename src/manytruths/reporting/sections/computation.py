@@ -175,11 +175,11 @@ def _evaluation_settings(findings: Findings, judged: Evaluation) -> Iterator[Lin
     yield part, "missing predictions", MISSING[judged.missing]
     if judged.plan.threshold is not None:
         yield part, "threshold of probabilities", f"{judged.plan.threshold:g}"
-    if judged.hard is not None and judged.plan.distances:
+    if judged.mask_scores is not None and judged.plan.distances:
         yield part, "surfaces", judged.plan.definition
         yield part, "tolerance of surface Dice", join_names(tolerances(findings)) or "none"
-    if judged.grey is not None:
-        low, high = judged.grey.skew
+    if judged.probability_scores is not None:
+        low, high = judged.probability_scores.skew
         yield part, "prevalences of P̄", f"{low:.3g} to {high:.3g}"
     if judged.plan.boundaries:
         yield part, "boundaries", f"{judged.plan.boundaries}, within {judged.plan.share:g} of the diagonal"

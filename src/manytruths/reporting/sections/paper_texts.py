@@ -242,7 +242,7 @@ def _standard_methods(findings: Findings) -> Iterator[str]:
 
 def _evaluation_methods(findings: Findings, judged: Evaluation, counts: StudyCounts) -> Iterator[str]:
     scored = {row.statistic for row in judged.table("scores").rows}
-    kind = "Predicted probabilities" if findings.study.options.grey else "Segmentations"
+    kind = "Predicted probabilities" if findings.study.options.probability else "Segmentations"
     who, by = counted(len(findings.study.algorithms), "algorithm"), _join_cited(SCORE_NAMES, scored)
     yield f"{kind} of {who} were judged against {join_names(_judged_against(findings, judged), 9)} by {by}."
     apart = tolerances(findings)
@@ -250,8 +250,8 @@ def _evaluation_methods(findings: Findings, judged: Evaluation, counts: StudyCou
         given = findings.asked.get("tolerance") is not None
         how = "" if given else ", the median distance within which 95% of two raters' outlines lay"
         yield f"The tolerance of surface Dice was {join_names(apart)}{how}."
-    if judged.grey is not None:
-        low, high = judged.grey.skew
+    if judged.probability_scores is not None:
+        low, high = judged.probability_scores.skew
         yield f"P̄ averaged precision over prevalences from {low:.3g} to {high:.3g}."
     if judged.plan.threshold is not None:
         yield f"Probabilities were thresholded at {judged.plan.threshold:g}."
@@ -267,7 +267,7 @@ def _evaluation_methods(findings: Findings, judged: Evaluation, counts: StudyCou
 
 def _has_difference_intervals(judged: Evaluation) -> bool:
     """Whether differences from raters have intervals."""
-    ranges = judged.hard.ranges.values() if judged.hard else ()
+    ranges = judged.mask_scores.ranges.values() if judged.mask_scores else ()
     return any(not math.isnan(d.low) for human in ranges for by in human.differences.values() for d in by.values())
 
 
@@ -383,7 +383,7 @@ def _dependence_results(findings: Findings) -> Iterator[Sentence]:
 def _algorithm_results(findings: Findings) -> Iterator[Sentence]:
     if findings.evaluation is None:
         return
-    hard, table = findings.evaluation.hard, find_table(findings, "evaluate", "verdicts")
+    hard, table = findings.evaluation.mask_scores, find_table(findings, "evaluate", "verdicts")
     rows = rater_comparison(findings) if hard is not None else []
     if hard is not None and rows:
         human = hard.ranges[judged_label(findings), OTHERS, "dice"]
@@ -394,14 +394,14 @@ def _algorithm_results(findings: Findings) -> Iterator[Sentence]:
         ]  # fmt: skip
         start = f"Against the raters, whose own mean Dice coefficients were {range_text(human, 2)}, mean Dice was: "
         yield (start, *join_parts(parts, "; ", "; "), ".")
-    if findings.evaluation.grey is not None:
+    if findings.evaluation.probability_scores is not None:
         yield from _area_results(findings)
 
 
 def _area_results(findings: Findings) -> Iterator[Sentence]:
     assert findings.evaluation is not None
-    assert findings.evaluation.grey is not None
-    table, grey = find_table(findings, "evaluate", "scores"), findings.evaluation.grey
+    assert findings.evaluation.probability_scores is not None
+    table, grey = find_table(findings, "evaluate", "scores"), findings.evaluation.probability_scores
     ends = {column.name: both for column in grey.counts if (both := area_range(grey, column.name))}
     parts: list[Sentence] = [(f"{name} ", table.quote(a), " to ", table.quote(b)) for name, (a, b) in ends.items()]
     if parts:
@@ -413,7 +413,7 @@ def _order_results(findings: Findings) -> Iterator[Sentence]:
     if orders is None:
         return
     count = sum(len(ranking.truths) for ranking in orders.rankings)
-    metric = NAMES["dice" if findings.evaluation and findings.evaluation.hard else "pbar_area"]
+    metric = NAMES["dice" if findings.evaluation and findings.evaluation.mask_scores else "pbar_area"]
     first = orders.rankings[0]
     if len(orders.rankings) == 1:
         yield (f"By {metric}, the order of the algorithms was the same under {count} reference standards: {first}.",)

@@ -75,7 +75,7 @@ def test_the_summary_holds_the_table_and_lists_the_files(ask):
     assert len(summary["tables"]["plan"]) == len(table(folder / "plan.csv"))
     assert all((folder / name).is_file() for name in summary["files"])
     # another question: charts of the first go
-    ask("--kappa", 0.6, "--prevalence", 0.3, "--width", 0.2)
+    ask("--kappa", 0.6, "--prevalence", 0.3, "--kappa-width", 0.2)
     assert {path.stem for path in (folder / "charts").glob("*.svg")} == {"kappa-cases"}
 
 
@@ -108,7 +108,7 @@ def test_the_summary_holds_the_table_and_lists_the_files(ask):
         (("--agreement", 0.745, "--wanted-actual", 0.9), "must reach 0.958 against that majority to be right in 0.9"),
         (("--agreement", 0.745, "--wanted-actual", 0.95), "cannot be right in 0.95"),
         (("--agreement", 0.4), "An agreement of 0.4 is not possible for such raters"),
-        (("--kappa", 0.6, "--prevalence", 0.3, "--width", 0.2), "522: three raters and 174 cases"),
+        (("--kappa", 0.6, "--prevalence", 0.3, "--kappa-width", 0.2), "522: three raters and 174 cases"),
         (("--kappa", 0.6, "--prevalence", 0.3, "--n-cases", 50, "--n-raters", 4), "interval of width 0.329"),
     ],
 )
@@ -141,10 +141,10 @@ def test_sentences(ask, options, words):
         (("--rater-accuracy", 0.8, "--n-labels", 1), "n_labels must be at least 2"),
         (("--agreement", 0.8, "--rho", 0.7), "give one of them"),
         (("--agreement", 0.8, "--rater-accuracy", 0.7), "give only one of the three"),
-        (("--width", 0.2), "give the expected --kappa and --prevalence"),
-        (("--kappa", 0.6, "--prevalence", 0.3), "--width"),
-        (("--kappa", 1.2, "--prevalence", 0.3, "--width", 0.2), "below 1"),
-        (("--kappa", 0.6, "--prevalence", 0.3, "--width", 0), "width must be from"),
+        (("--kappa-width", 0.2), "give the expected --kappa and --prevalence"),
+        (("--kappa", 0.6, "--prevalence", 0.3), "--kappa-width"),
+        (("--kappa", 1.2, "--prevalence", 0.3, "--kappa-width", 0.2), "below 1"),
+        (("--kappa", 0.6, "--prevalence", 0.3, "--kappa-width", 0), "width must be from"),
         (("--rater-accuracy", 0.8, "--cut", 3), "--pilot ratings.csv"),
         (("--rater-accuracy", 0.8, "--max-raters", 2), "from 3 to 99"),
     ],

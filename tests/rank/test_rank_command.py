@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 
 from manytruths.cli import status
-from manytruths.cli.commands import app
-from manytruths.cli.rank_verb import rank as verb
 from study_folders import run, table
 
 HEAD = ["scope", "case", "group", "label", "region"]
@@ -28,14 +26,6 @@ def files(folder) -> dict[str, bytes]:
     """Contents by name, but run.json's."""
     found = (p for p in folder.rglob("*") if p.is_file() and p.name != "run.json")
     return {p.relative_to(folder).as_posix(): p.read_bytes() for p in found}
-
-
-@pytest.fixture(autouse=True)
-def _registered():
-    try:
-        app["rank"]
-    except KeyError:
-        app.command(verb)
 
 
 def write_scores(path, algorithms=NAMES, cases=14, truths=("A", "vote:0.5"), seed=0):
@@ -59,10 +49,6 @@ def write_scores(path, algorithms=NAMES, cases=14, truths=("A", "vote:0.5"), see
 @pytest.fixture(scope="module")
 def ranked(tmp_path_factory):
     folder = tmp_path_factory.mktemp("ranked")
-    try:
-        app["rank"]
-    except KeyError:
-        app.command(verb)
     path = write_scores(folder / "scores.csv")
     for out in ("one", "two"):
         assert status(["rank", str(path), "--out", str(folder / out), "-q", "--title", "Our challenge"]) == 0
@@ -204,7 +190,7 @@ def test_another_run_clears_what_it_does_not_write(tmp_path, capsys):
 
 def test_names_need_not_be_written_as_in_the_table(tmp_path, capsys):
     path = write_scores(tmp_path / "scores.csv")
-    options = ["--metric", "Dice,Hausdorff 95", "--truth", "VOTE:0.5", "--algorithm", "UNet,<B>&net"]
+    options = ["--metric", "Dice,Hausdorff 95", "--against", "VOTE:0.5", "--algorithm", "UNet,<B>&net"]
     done = run(capsys, "rank", path, "--out", tmp_path, *options)
     assert (done.status, done.err) == (0, "")
     board = json.loads((tmp_path / "rank/leaderboard.json").read_text())
@@ -274,7 +260,7 @@ def test_what_is_printed(tmp_path, capsys):
 def test_one_metric_and_truth(tmp_path, capsys):
     path = write_scores(tmp_path / "scores.csv", cases=8)
     done = run(
-        capsys, "rank", path, "--out", tmp_path, "--metric", "dice", "--truth", "A", "--algorithm", "unet,<b>&net"
+        capsys, "rank", path, "--out", tmp_path, "--metric", "dice", "--against", "A", "--algorithm", "unet,<b>&net"
     )
     assert done.status == 0
     assert "no intervals of ranks: an interval over subjects needs at least 10 of them; there are 8" in done.out
@@ -320,7 +306,7 @@ def test_gaps_by_choice(tmp_path, capsys):
     [
         (["--metric", "loss"], "no metric 'loss'; there are dice, hausdorff_95"),
         (["--metric", ""], "metric"),
-        (["--truth", "gold"], "no reference standard 'gold'; there are A, vote:0.5"),
+        (["--against", "gold"], "no reference standard 'gold'; there are A, vote:0.5"),
         (["--algorithm", "gold"], "no algorithm 'gold'"),
         (["--direction", "dice"], "--direction wants name=value"),
         (["--direction", "dice=up"], "'higher' or 'lower'; got 'up'"),
@@ -392,6 +378,6 @@ def test_what_evaluate_writes(tmp_path, capsys):
     assert board["truths"] == ["A", "B"]
     entry = next(a for a in board["algorithms"] if a["name"] == NAMES[1])
     assert (entry["missing"], entry["undefined"], entry["both_empty"]) == (2, 0, 0)
-    only = run(capsys, "rank", path, "--out", tmp_path, "--truth", "mean of raters")
+    only = run(capsys, "rank", path, "--out", tmp_path, "--against", "mean of raters")
     assert only.status == 0
     assert "1 reference standard" in only.out

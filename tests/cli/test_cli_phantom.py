@@ -16,7 +16,7 @@ from manytruths.core.errors import InputError
 from manytruths.simulate import simulate_echo
 from study_folders import MANYTRUTHS, command, files, pixels, run, table, untidy
 
-SMALL = ("--subjects", 3, "--frames", 2, "--size", 64, "--jobs", 1)
+SMALL = ("--n-subjects", 3, "--n-frames", 2, "--size", 64, "--jobs", 1)
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -124,9 +124,9 @@ def test_a_study_that_somebody_has_changed_is_his(tmp_path):
     [
         (("--size", 10), "size is 10; it must be 64 or more"),
         (("--size", 10**12), "size is 1,000,000,000,000; it must be 4,096 or less"),
-        (("--subjects", 10**12), "subjects × frames is 10,000,000,000,000; it must be 1,000,000 or less"),
-        (("--subjects", 0), "subjects is 0"),
-        (("--frames", 0), "frames is 0"),
+        (("--n-subjects", 10**12), "subjects × frames is 10,000,000,000,000; it must be 1,000,000 or less"),
+        (("--n-subjects", 0), "subjects is 0"),
+        (("--n-frames", 0), "frames is 0"),
         (("--seed", -1), "seed is -1"),
         (("--jobs", 0), "jobs is a positive number"),
     ],
@@ -139,7 +139,7 @@ def test_wrong_calls(arguments, said, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    "arguments", [("--subjects", 0), ("--frames", 0), ("--size", 10), ("--seed", -1), ("--jobs", 0)]
+    "arguments", [("--n-subjects", 0), ("--n-frames", 0), ("--size", 10), ("--seed", -1), ("--jobs", 0)]
 )
 def test_a_wrong_argument_leaves_an_earlier_phantom_alone(arguments, tmp_path, capsys):
     folder = tmp_path / "echo"
@@ -158,7 +158,7 @@ def test_kind_and_folder_must_be_told(tmp_path):
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_run_that_was_killed_goes_on(jobs, tmp_path):
     folder, stage = tmp_path / "echo", tmp_path / ".part-echo/echo"
-    given = ["phantom", "echo", "--to", str(folder), "--subjects", "30", "--frames", "2", "--size", "128"]
+    given = ["phantom", "echo", "--to", str(folder), "--n-subjects", "30", "--n-frames", "2", "--size", "128"]
     process = subprocess.Popen([MANYTRUTHS, *given, "--jobs", str(jobs), "--quiet"], start_new_session=True)
     for _ in range(600):
         if len(list(stage.glob("images/*.png"))) >= 5 or process.poll() is not None:

@@ -45,7 +45,7 @@ def test_odd_names_and_jpeg(home, tmp_path, capsys, name):
 
 def test_probabilities_lie_beside_the_masks(home, tmp_path, capsys):
     image = f"{home}/images/s01-{{case}}.png"
-    done = run(capsys, "predict", network(home), image, "--out", tmp_path, "--probability")
+    done = run(capsys, "predict", network(home), image, "--out", tmp_path, "--write-probability")
     assert done.status == 0
     chances, mask = (pixels(tmp_path / "predict" / n) for n in ("probability/f1.tif", "f1.png"))
     assert chances.dtype == np.float32
@@ -68,7 +68,7 @@ def test_a_probability_for_every_one_of_several_labels(tmp_path, capsys):
         write_png(path, mask)
     train(folder.open(labels={3: "muscle", 7: "a/b"}), small_plan(epochs=10), tmp_path / "o")
     where = network(tmp_path)
-    done = run(capsys, "predict", where, folder.images, "--out", tmp_path / "p", "--probability")
+    done = run(capsys, "predict", where, folder.images, "--out", tmp_path / "p", "--write-probability")
     assert done.status == 0
     found = sorted((tmp_path / "p" / "predict" / "probability").glob("s01-f1-*.tif"))
     assert len(found) == 3

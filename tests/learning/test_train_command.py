@@ -21,7 +21,7 @@ def folder(tmp_path_factory):
 
 @pytest.mark.slow
 def test_the_whole_command_on_the_echo_phantom(tmp_path, capsys):
-    made = run(capsys, "phantom", "echo", "--to", tmp_path / "echo", "--subjects", 6, "--frames", 1, "--size", 64)
+    made = run(capsys, "phantom", "echo", "--to", tmp_path / "echo", "--n-subjects", 6, "--n-frames", 1, "--size", 64)
     assert made.status == 0
     call = ["train", tmp_path / "echo", "--seeds", 1, "--size", 64, "--width", 4, "--epochs", 2, "--jobs", 1]
     done = command(*call, "--out", tmp_path / "o")

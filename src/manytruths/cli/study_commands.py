@@ -1,0 +1,345 @@
+"""The commands on a study of masks: check, agree, fuse, evaluate, report."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from .options import (
+    ALL_CORES,
+    RESULTS,
+    ExcludeGroup,
+    Jobs,
+    KappaScale,
+    OutputOptions,
+    Pictures,
+    PredictionOptions,
+    Prior,
+    Quiet,
+    Resamples,
+    Seed,
+    StudyOptions,
+    Template,
+    flag,
+    in_advanced,
+    in_method,
+    in_output,
+)  # fmt: skip
+from .parsing import parse_beta, parse_names, parse_prior, parse_range, parse_whole_range
+from .terminal import console, present, progress
+
+Consensus = Annotated[
+    str,
+    Parameter(
+        help="Consensus methods: vote:0.5, vote:any, vote:all, excl:0.5, staple, simple, plurality, lsml, lsmlp."
+    ),
+]
+Threshold = Annotated[
+    float | None, Parameter(group=in_method.group, help="Cut probability maps here, and evaluate them as masks too.")
+]
+Tolerance = Annotated[
+    float | None,
+    Parameter(
+        group=in_method.group,
+        help="Tolerance of surface Dice, in mm (or pixels); by default the median of the raters' own 95% distances.",
+    ),
+]
+Distances = Annotated[
+    bool,
+    Parameter(group=in_method.group, help="Measure Hausdorff and surface distances, which takes most of the time."),
+]
+Missing = Annotated[
+    Literal["worst", "exclude"],
+    Parameter(
+        group=in_method.group,
+        help="A missing prediction gets the worst score, or its case is left out for all algorithms.",
+    ),
+]
+
+
+def check(
+    template: Template = ".",
+    /,
+    *,
+    study: PredictionOptions | None = None,
+    output: OutputOptions | None = None,
+) -> int:
+    """List cases and raters, and all problems at once."""
+    import manytruths as mt
+
+    from ..core.errors import one_line
+
+    output, problems = output or OutputOptions(), list[Exception]()
+    opened = (study or PredictionOptions()).open(template, problems.append)
+    with progress(output.quiet) as bar:
+        result = mt.check(opened, out=output.out, found_before=problems, jobs=output.jobs, progress=bar)
+    present(result, output.out, quiet=output.quiet)
+    for problem in result.errors if output.quiet else ():
+        print(f"manytruths: {one_line(problem.message)}", file=sys.stderr)
+    return 1 if result.errors else 0
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class MapOptions:
+    """Heatmaps and image features."""
+
+    pictures: bool = True
+    "Write heatmaps and charts and, if there are images, relate agreement to image features."
+    window: Annotated[int, in_advanced] = 7
+    "Window of the local contrast, in pixels."
+    agreement_window: Annotated[int, in_advanced] = 3
+    "Window in which contrast is compared with the largest agreement, in pixels."
+    rank_base: Annotated[float, in_advanced] = 0.77
+    "a in the weight a^(rank - b) of the ranking heatmap."
+    rank_shift: Annotated[float, in_advanced] = 13
+    "b in the weight a^(rank - b) of the ranking heatmap."
+    rank_largest: Annotated[int, in_advanced] = 10
+    "Largest rank; weights must be distinct and positive up to it."
+
+
+def agree(
+    template: Template = ".",
+    /,
+    *,
+    study: StudyOptions | None = None,
+    output: OutputOptions | None = None,
+    maps: MapOptions | None = None,
+    kappa_scale: KappaScale = "landis_koch",
+    exclude_group: ExcludeGroup = None,
+    seed: Seed = 0,
+    resamples: Resamples = 2000,
+) -> int:
+    """Compute the agreement of the raters, the properties of each, and heatmaps."""
+    import manytruths as mt
+
+    output = output or OutputOptions()
+    opened = (study or StudyOptions()).open(template)
+    with progress(output.quiet) as bar:
+        result = mt.agree(
+            opened, out=output.out, kappa_scale=kappa_scale, exclude_group=parse_names(exclude_group) or (), seed=seed,
+            resamples=resamples, jobs=output.jobs, progress=bar, **asdict(maps or MapOptions()),
+        )  # fmt: skip
+    present(result, output.out, quiet=output.quiet)
+    return 0
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class EstimationOptions:
+    """Parameters of the consensus methods that evaluate has, too."""
+
+    prior: Prior = "prevalence"
+    simple_alpha: Annotated[float, in_method] = 1.5
+    "SIMPLE drops raters whose score is below mean - alpha standard deviations."
+    length_penalty: Annotated[float, in_method] = 2.0
+    "Length penalty of the level sets (lsml, lsmlp)."
+
+    def keywords(self) -> dict[str, Any]:
+        """The keywords of ``fuse`` and ``evaluate``."""
+        return asdict(self) | {"prior": parse_prior(self.prior)}
+
+
+def fuse(
+    template: Template = ".",
+    /,
+    *,
+    study: StudyOptions | None = None,
+    output: OutputOptions | None = None,
+    consensus: Consensus = "vote:0.5,staple",
+    estimation: EstimationOptions | None = None,
+    rates: Annotated[Literal["case", "pooled"], in_method] = "case",
+    unanimous: Annotated[Literal["keep", "exclude"], in_method] = "keep",
+    map_prior: Annotated[str | None, in_method] = None,
+    smoothing: Annotated[float, in_method] = 0.0,
+    pictures: Pictures = True,
+    seed: Seed = 0,
+    resamples: Resamples = 2000,
+) -> int:
+    """Estimate consensus masks and probability maps, compare raters with them, and measure how complex each case is.
+
+    A stopped run continues where it stopped: finished cases with the same settings are not computed again.
+
+    Parameters
+    ----------
+    rates
+        STAPLE's sensitivity and specificity: one pair for each case, or pooled over the study.
+    unanimous
+        Pixels on which all raters agree: keep them for STAPLE's rates, or exclude them.
+    map_prior
+        Beta prior of STAPLE's rates: a,b or a_p,b_p,a_q,b_q.
+    smoothing
+        Strength of Potts smoothing of STAPLE's map; 0 is none.
+    """
+    import manytruths as mt
+
+    output = output or OutputOptions()
+    opened = (study or StudyOptions()).open(template)
+    with progress(output.quiet) as bar:
+        result = mt.fuse(
+            opened, out=output.out, consensus=consensus, rates=rates, unanimous=unanimous,
+            map_prior=parse_beta(map_prior), smoothing=smoothing, pictures=pictures, seed=seed, resamples=resamples,
+            jobs=output.jobs, progress=bar, **(estimation or EstimationOptions()).keywords(),
+        )  # fmt: skip
+    present(result, output.out, quiet=output.quiet)
+    return 0
+
+
+@Parameter(name="*", group="Second look, intensity curves and grades")
+@dataclass(frozen=True)
+class FurtherEvaluation:
+    """What ``evaluate`` offers beyond scores."""
+
+    second_look: bool = True
+    "List places that several algorithms but few raters marked."
+    second_look_algorithms: int = 2
+    "Smallest number of algorithms that marked such a place; at least half of them must have."
+    second_look_raters: float = 0.25
+    "Largest share of the raters who marked it."
+    second_look_min_size: int = 5
+    "Smaller places, in pixels, are only counted."
+    intensity_curves: Annotated[bool, flag] = False
+    "Image intensity inside every mask along the cases of each subject; needs --images and an order of the cases."
+    grades: Path | None = None
+    "CSV file of an expert's grades (case, algorithm, grade), or a completed grading sheet."
+    key: Path | None = None
+    "Key of the grading sheet, if it is not beside the sheet."
+    grade_scale: str = "1,4"
+    "Worst and best grade."
+    best: int | None = None
+    "Grade from which on no correction is needed; by default the best."
+    grading_sheet: Annotated[bool, flag] = False
+    "Write a blinded grading sheet with pictures for an expert."
+    grading_repeats: float = 0.1
+    "Share of the predictions that the sheet shows twice, to measure the grader's consistency."
+    grading_per_subject: int | None = None
+    "Number of random cases to grade of each subject; by default all."
+
+    def keywords(self) -> dict[str, Any]:
+        """The keywords of ``evaluate``."""
+        return asdict(self) | {"grade_scale": parse_whole_range(self.grade_scale, "--grade-scale")}
+
+
+def evaluate(
+    template: Template = ".",
+    /,
+    *,
+    study: PredictionOptions | None = None,
+    output: OutputOptions | None = None,
+    consensus: str | None = None,
+    estimation: EstimationOptions | None = None,
+    threshold: Threshold = None,
+    skew: Annotated[str | None, in_method] = None,
+    distances: Distances = True,
+    surfaces: Annotated[Literal["elements", "pixels"], in_method] = "elements",
+    tolerance: Tolerance = None,
+    boundaries: Annotated[Literal["outlines", "lines"] | None, in_method] = None,
+    boundary_share: Annotated[float, in_method] = 0.0075,
+    missing: Missing = "worst",
+    further: FurtherEvaluation | None = None,
+    pictures: Pictures = True,
+    seed: Seed = 0,
+    resamples: Resamples = 2000,
+) -> int:
+    """Score algorithms against every rater and every consensus, and compare them with the raters themselves.
+
+    Masks are scored by overlap and distance, probability maps (--probability) by ROC, P-R and P̄-R curves.
+
+    Parameters
+    ----------
+    consensus
+        Consensus methods to score against, as in fuse; by default vote:0.5,staple, and with --probability also
+        vote:any,vote:0.75.
+    skew
+        Prevalences over which P̄ averages precision: 0.1,0.5; by default mean ± 3 SD of the study's own.
+    surfaces
+        Surfaces are elements between pixels, weighted by their area, or border pixels.
+    boundaries
+        Match boundaries one to one (2-D): outlines of masks, or lines if the masks are lines already.
+    boundary_share
+        Largest distance between matched boundary pixels, as a share of the image's diagonal.
+    """
+    import manytruths as mt
+
+    from ..analyses.printing import print_written
+
+    output, further = output or OutputOptions(), further or FurtherEvaluation()
+    opened = (study or PredictionOptions()).open(template)
+    with progress(output.quiet) as bar:
+        result = mt.evaluate(
+            opened, out=output.out, consensus=consensus, threshold=threshold, skew=parse_range(skew, "--skew"),
+            distances=distances, surfaces=surfaces, tolerance=tolerance, boundaries=boundaries,
+            boundary_share=boundary_share, missing=missing, seed=seed, resamples=resamples, pictures=pictures,
+            jobs=output.jobs, progress=bar, **(estimation or EstimationOptions()).keywords(), **further.keywords(),
+        )  # fmt: skip
+    screen = console(output.quiet)
+    result.print(screen)
+    print_written(output.out / "evaluate", screen, *(["grading"] if further.grading_sheet else []))
+    return 0
+
+
+def report(
+    template: Template = ".",
+    /,
+    *,
+    study: PredictionOptions | None = None,
+    to: Path = RESULTS / "report.html",
+    consensus: Consensus = "vote:0.5,staple",
+    prior: Prior = "prevalence",
+    threshold: Threshold = None,
+    tolerance: Tolerance = None,
+    distances: Distances = True,
+    missing: Missing = "worst",
+    kappa_scale: KappaScale = "landis_koch",
+    exclude_group: ExcludeGroup = None,
+    title: Annotated[str, in_output] = "",
+    show_images: Annotated[bool, in_output] = True,
+    viewer: Annotated[bool, in_output] = True,
+    codes: Annotated[bool, in_output, flag] = False,
+    browse: Annotated[bool, Parameter(name="--open", group=in_output.group, negative="")] = False,
+    jobs: Jobs = ALL_CORES,
+    quiet: Quiet = False,
+    seed: Seed = 0,
+    resamples: Resamples = 2000,
+) -> int:
+    """Write everything as one HTML file: agreement, raters, cases, consensus, algorithms, methods.
+
+    The page needs no network and no other file. Its tables are written to a folder beside it (report_files for
+    report.html), and so are full-size pictures in studies of more than 30 cases.
+
+    Parameters
+    ----------
+    to
+        The page, or a folder that gets a report.html.
+    title
+        Title of the page.
+    show_images
+        Show the images beneath the outlines; --no-show-images if they are confidential.
+    viewer
+        Show outlines and maps of the cases.
+    codes
+        De-identify: replace the names of cases, subjects and raters by codes. The key is written beside the page
+        (report_key.csv), and a later run uses the same codes.
+    browse
+        Open the page in a browser.
+    """
+    import manytruths as mt
+
+    opened = (study or PredictionOptions()).open(template)
+    with progress(quiet) as bar:
+        result = mt.report(
+            opened, to=to, title=title, consensus=parse_names(consensus) or (), prior=parse_prior(prior),
+            threshold=threshold, tolerance=tolerance, distances=distances, missing=missing, kappa_scale=kappa_scale,
+            exclude_group=parse_names(exclude_group) or (), show_images=show_images, viewer=viewer, codes=codes,
+            seed=seed, resamples=resamples, jobs=jobs, progress=bar,
+        )  # fmt: skip
+    result.print(console(quiet))
+    if browse:
+        import webbrowser
+
+        webbrowser.open(result.path.resolve().as_uri())
+    return 0
