@@ -8,9 +8,9 @@ from pathlib import Path
 from statistics import median
 
 import pytest
-from manytruths.cli.app import app
 
 from manytruths.cli import status
+from manytruths.cli.app import app
 
 ROOT = Path(__file__).parents[2]
 HOME = ROOT / "docs" / "learning"
