@@ -13,6 +13,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 import gallery_tools  # noqa: E402
+import option_tables  # noqa: E402
 from docutils import nodes  # noqa: E402
 from sphinx import addnodes  # noqa: E402
 
@@ -145,7 +146,12 @@ def demo_report(app, problem):
         shutil.copyfile(Path(folder) / "report.html", Path(app.outdir) / "demo-report.html")
 
 
+def write_options(app):
+    option_tables.write_options_page(HERE)
+
+
 def setup(app):
+    app.connect("builder-inited", write_options)
     app.connect("build-finished", demo_report)
     app.connect("autodoc-process-signature", shorten)
     app.connect("doctree-resolved", shorten_fields)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from cyclopts import App, Group
+from cyclopts import App
 
 from .. import __version__
 from .exchange_commands import export, import_study
 from .learning_commands import predict, train
-from .options import COMMON
+from .options import ARGUMENTS, COMMON
 from .simulation_commands import demo, phantom
 from .study_commands import agree, check, evaluate, fuse, report
 from .table_commands import plan, rank, reliability
@@ -17,7 +17,7 @@ app = App(
     help="Analyse several experts' annotations of the same images: agreement, consensus, evaluation of algorithms.",
     version=__version__,
     group_parameters=COMMON,
-    group_arguments=Group("Arguments", sort_key=0),
+    group_arguments=ARGUMENTS,
     suppress_keyboard_interrupt=False,
     help_epilogue=(
         "Exit status: 0 success; 1 the input cannot be used, or an unexpected error; 2 wrong call; 128 + n stopped by "

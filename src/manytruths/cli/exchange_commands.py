@@ -11,6 +11,8 @@ from cyclopts import App, Parameter
 
 from .options import (
     ALL_CORES,
+    ARGUMENTS,
+    COMMON,
     RESULTS,
     Jobs,
     Quiet,
@@ -123,6 +125,8 @@ def import_study(
 export = App(
     name="export",
     help="Export a study as a data set for training, or its consensus as files that annotation tools open.",
+    group_parameters=COMMON,
+    group_arguments=ARGUMENTS,
 )
 
 

@@ -13,11 +13,13 @@ from cyclopts import Group, Parameter
 if TYPE_CHECKING:
     from ..study import Study
 
+ARGUMENTS = Group("Arguments", sort_key=0)
 COMMON = Group("Options", sort_key=1)
 STUDY = Group("Study", sort_key=2)
 METHOD = Group("Method", sort_key=3)
-OUTPUT = Group("Output", sort_key=4)
-ADVANCED = Group("Advanced", sort_key=5)
+FURTHER = Group("Second look, intensity curves, grades", sort_key=4)
+OUTPUT = Group("Output", sort_key=5)
+ADVANCED = Group("Advanced", sort_key=6)
 
 in_study = Parameter(group=STUDY)
 in_method = Parameter(group=METHOD)
@@ -35,6 +37,7 @@ Jobs = Annotated[int, Parameter(help="Number of processes. Results do not depend
 Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], negative="", help="Print errors only.")]
 Pictures = Annotated[bool, Parameter(help="Write charts.")]
 Seed = Annotated[int, Parameter(group=ADVANCED, help="Seed of the bootstrap over subjects.")]
+Level = Annotated[float, Parameter(group=ADVANCED, help="Confidence level of intervals.")]
 Resamples = Annotated[int, Parameter(group=ADVANCED, help="Number of bootstrap resamples.")]
 KappaScale = Annotated[
     Literal["landis_koch", "fleiss", "altman", "shrout"],
@@ -67,8 +70,7 @@ class StudyOptions:
     foreground: Literal["any"] | None = None
     "any: treat all labels other than 0 as one."
     region: Literal["whole", "union", "modified_background"] | None = None
-    "Pixels that count: the whole image, the union of all masks, or the union with as much background. Kappa "
-    "depends on it."
+    "Pixels that count: whole image (default), union of all masks, or that and as much background. Kappa depends on it."
     exclude_rater: Annotated[list[str] | None, repeated] = None
     "Rater to leave out; can be given several times."
     roi: Annotated[str | None, in_study] = None
@@ -82,9 +84,9 @@ class StudyOptions:
     void: Annotated[int | None, in_study] = None
     "Mask value that means 'not rated'."
     overlap: Annotated[Literal["smaller", "union"] | None, in_study] = None
-    "Overlapping structures of one rater: cut the smaller out of the larger, or unite them."
+    "Overlapping structures of one rater: cut the smaller out of the larger (default), or unite them."
     edited: Annotated[Literal["apart", "keep"] | None, in_study] = None
-    "Masks that started from another rater's mask: kept apart from agreement and consensus, or included."
+    "Masks edited from another rater's mask: apart from agreement and consensus (default), or kept in."
     spacing: Annotated[str | None, in_study] = None
     "Pixel size in mm, if the files do not contain it: 0.5,0.5."
     resample: Annotated[Literal["nearest"] | None, in_study] = None

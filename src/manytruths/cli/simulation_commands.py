@@ -33,7 +33,7 @@ def demo(
     out
         Folder for the study and its results.
     n_cases
-        Number of images.
+        Number of cases.
     """
     from ..demo import demo as run
 

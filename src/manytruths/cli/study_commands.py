@@ -11,10 +11,13 @@ from cyclopts import Parameter
 
 from .options import (
     ALL_CORES,
+    FURTHER,
+    METHOD,
     RESULTS,
     ExcludeGroup,
     Jobs,
     KappaScale,
+    Level,
     OutputOptions,
     Pictures,
     PredictionOptions,
@@ -39,23 +42,23 @@ Consensus = Annotated[
     ),
 ]
 Threshold = Annotated[
-    float | None, Parameter(group=in_method.group, help="Cut probability maps here, and evaluate them as masks too.")
+    float | None, Parameter(group=METHOD, help="Cut probability maps here, and evaluate them as masks too.")
 ]
 Tolerance = Annotated[
     float | None,
     Parameter(
-        group=in_method.group,
+        group=METHOD,
         help="Tolerance of surface Dice, in mm (or pixels); by default the median of the raters' own 95% distances.",
     ),
 ]
 Distances = Annotated[
     bool,
-    Parameter(group=in_method.group, help="Measure Hausdorff and surface distances, which takes most of the time."),
+    Parameter(group=METHOD, help="Measure Hausdorff and surface distances, which takes most of the time."),
 ]
 Missing = Annotated[
     Literal["worst", "exclude"],
     Parameter(
-        group=in_method.group,
+        group=METHOD,
         help="A missing prediction gets the worst score, or its case is left out for all algorithms.",
     ),
 ]
@@ -111,6 +114,7 @@ def agree(
     maps: MapOptions | None = None,
     kappa_scale: KappaScale = "landis_koch",
     exclude_group: ExcludeGroup = None,
+    level: Level = 0.95,
     seed: Seed = 0,
     resamples: Resamples = 2000,
 ) -> int:
@@ -121,8 +125,8 @@ def agree(
     opened = (study or StudyOptions()).open(template)
     with progress(output.quiet) as bar:
         result = mt.agree(
-            opened, out=output.out, kappa_scale=kappa_scale, exclude_group=parse_names(exclude_group) or (), seed=seed,
-            resamples=resamples, jobs=output.jobs, progress=bar, **asdict(maps or MapOptions()),
+            opened, out=output.out, kappa_scale=kappa_scale, exclude_group=parse_names(exclude_group) or (),
+            level=level, seed=seed, resamples=resamples, jobs=output.jobs, progress=bar, **asdict(maps or MapOptions()),
         )  # fmt: skip
     present(result, output.out, quiet=output.quiet)
     return 0
@@ -189,7 +193,7 @@ def fuse(
     return 0
 
 
-@Parameter(name="*", group="Second look, intensity curves and grades")
+@Parameter(name="*", group=FURTHER)
 @dataclass(frozen=True)
 class FurtherEvaluation:
     """What ``evaluate`` offers beyond scores."""
@@ -242,6 +246,7 @@ def evaluate(
     missing: Missing = "worst",
     further: FurtherEvaluation | None = None,
     pictures: Pictures = True,
+    level: Level = 0.95,
     seed: Seed = 0,
     resamples: Resamples = 2000,
 ) -> int:
@@ -273,8 +278,9 @@ def evaluate(
         result = mt.evaluate(
             opened, out=output.out, consensus=consensus, threshold=threshold, skew=parse_range(skew, "--skew"),
             distances=distances, surfaces=surfaces, tolerance=tolerance, boundaries=boundaries,
-            boundary_share=boundary_share, missing=missing, seed=seed, resamples=resamples, pictures=pictures,
-            jobs=output.jobs, progress=bar, **(estimation or EstimationOptions()).keywords(), **further.keywords(),
+            boundary_share=boundary_share, missing=missing, level=level, seed=seed, resamples=resamples,
+            pictures=pictures, jobs=output.jobs, progress=bar,
+            **(estimation or EstimationOptions()).keywords(), **further.keywords(),
         )  # fmt: skip
     screen = console(output.quiet)
     result.print(screen)

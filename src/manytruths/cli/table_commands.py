@@ -14,6 +14,7 @@ from .options import (
     RESULTS,
     STUDY,
     Jobs,
+    Level,
     Out,
     Pictures,
     Quiet,
@@ -62,6 +63,7 @@ def rank(
     pictures: Pictures = True,
     out: Out = RESULTS,
     quiet: Quiet = False,
+    level: Level = 0.95,
     seed: Seed = 0,
     resamples: Resamples = 1000,
 ) -> int:
@@ -101,7 +103,7 @@ def rank(
         scores, out=out, metric=parse_names(metric), direction=parse_pairs("--direction", direction),
         missing=parse_missing(missing), scheme=scheme, aggregate=aggregate, columns=parse_pairs("--columns", columns),
         cases=cases, algorithm=parse_names(algorithm), against=parse_names(against), label=parse_names(label),
-        title=title, alpha=alpha, seed=seed, resamples=resamples, pictures=pictures,
+        title=title, alpha=alpha, level=level, seed=seed, resamples=resamples, pictures=pictures,
     )  # fmt: skip
     present(result, out, quiet=quiet)
     return 0
@@ -178,6 +180,7 @@ def reliability(
     pictures: Pictures = True,
     out: Out = RESULTS,
     quiet: Quiet = False,
+    level: Level = 0.95,
     seed: Seed = 0,
     resamples: Resamples = 2000,
 ) -> int:
@@ -231,7 +234,8 @@ def reliability(
     of_masks = masks or MaskOptions()
     common: dict[str, Any] = {
         "out": out, "accuracy": parse_numbers("--accuracy", accuracy) or None, "chance": parse_chance(chance),
-        "partial": partial, "positive": positive, "seed": seed, "resamples": resamples, "pictures": pictures,
+        "partial": partial, "positive": positive, "level": level, "seed": seed, "resamples": resamples,
+        "pictures": pictures,
     }  # fmt: skip
     of_tables: dict[str, Any] = {
         "columns": parse_pairs("--columns", columns) or None, "kind": None if kind == "nominal" else kind,
@@ -289,7 +293,7 @@ def plan(
     cost_error: Annotated[float | None, in_method] = None,
     gain: Annotated[float, in_method] = 0.01,
     max_raters: Annotated[int, in_method] = 15,
-    level: Annotated[float, in_advanced] = 0.95,
+    level: Level = 0.95,
     pictures: Pictures = True,
     out: Out = RESULTS,
     quiet: Quiet = False,
@@ -348,8 +352,6 @@ def plan(
         Without costs: smallest gain in accuracy that two more raters are worth.
     max_raters
         Largest panel to compute.
-    level
-        Confidence level of intervals.
     seed
         Seed of resampling and simulation.
     resamples
