@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cyclopts import App
+from cyclopts import App, Group
 
 from .. import __version__
 from .exchange_commands import export, import_study
@@ -14,7 +14,7 @@ from .table_commands import plan, rank, reliability
 
 app = App(
     name="manytruths",
-    help="Analyse several experts' annotations of the same images: agreement, consensus, evaluation of algorithms.",
+    help="Several experts annotated the same images: measure agreement, estimate a consensus, evaluate algorithms.",
     version=__version__,
     group_parameters=COMMON,
     group_arguments=ARGUMENTS,
@@ -24,8 +24,18 @@ app = App(
         "signal n (130: Ctrl-C). With --debug, errors show their traceback."
     ),
 )
-for _command in (
-    check, agree, fuse, evaluate, rank, reliability, plan, report, export, train, predict, phantom, demo,
-):  # fmt: skip
+PANELS = {
+    "Start": "demo check report",
+    "Analyse": "agree fuse evaluate rank reliability plan",
+    "Exchange": "import export",
+    "Learn": "train predict phantom",
+    "Help": "--help --version",
+}
+for _command in (demo, check, report, agree, fuse, evaluate, rank, reliability, plan, train, predict, phantom):
     app.command(_command)
+app.command(export)
 app.command(import_study, name="import")
+for _row, (_panel, _names) in enumerate(PANELS.items()):
+    _group = Group(_panel, sort_key=_row)
+    for _column, _name in enumerate(_names.split()):
+        app[_name].group, app[_name].sort_key = _group, _column

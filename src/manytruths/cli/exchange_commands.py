@@ -87,10 +87,10 @@ def import_study(
     jobs: Jobs = ALL_CORES,
     quiet: Quiet = False,
 ) -> int:
-    """Convert the export of an annotation tool to a study: import cvat anna.xml ben.xml --to study.
+    """Convert exports of annotation tools to a study.
 
-    It writes masks, study.toml, and a reading log (reads.csv): who read which image, and which were left empty or
-    never opened.
+    For example: manytruths import cvat anna.xml ben.xml --to study. It writes masks, study.toml, and a reading log
+    (reads.csv): who read which image, and which were left empty or never opened.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def import_study(
 
 export = App(
     name="export",
-    help="Export a study as a data set for training, or its consensus as files that annotation tools open.",
+    help="Export a study to training frameworks, or its consensus to annotation tools.",
     group_parameters=COMMON,
     group_arguments=ARGUMENTS,
 )

@@ -47,10 +47,11 @@ def train(
     seed: Seed = 0,
     resamples: Resamples = 2000,
 ) -> int:
-    """Train networks on several annotations in up to nine ways, and score each against every rater and all of them.
+    """Train networks on all annotations, in up to nine ways.
 
-    Epochs, batch size, learning rate, augmentation and size default to those of Zeng et al. A stopped run continues
-    where it stopped. Needs PyTorch: pip install "manytruths[torch]".
+    Each network is scored against every rater and all of them together. Epochs, batch size, learning rate,
+    augmentation and size default to those of Zeng et al. A stopped run continues where it stopped. Needs PyTorch:
+    pip install "manytruths[torch]".
 
     Parameters
     ----------
@@ -132,7 +133,7 @@ def predict(
     device: str = "auto",
     quiet: Quiet = False,
 ) -> int:
-    """Apply a trained network to images: one mask for each, of the image's size.
+    """Apply a trained network to images.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ def demo(
     jobs: Jobs = ALL_CORES,
     quiet: Quiet = False,
 ) -> int:
-    """Simulate a study of five raters with known errors, analyse it, and compare the estimates with the truth.
+    """Simulate a study with known errors of the raters, analyse it, and write a report.
 
     Parameters
     ----------
@@ -55,10 +55,11 @@ def phantom(
     jobs: Jobs = ALL_CORES,
     quiet: Quiet = False,
 ) -> int:
-    """Simulate a study with a known truth to learn from: phantom echo --to DIR.
+    """Simulate a study to train networks on.
 
-    echo: sequences like contrast echocardiograms, annotated by five raters who differ where the image is poor.
-    A stopped run continues where it stopped; another study in the same folder replaces the earlier one.
+    For example: manytruths phantom echo --to DIR. echo: sequences like contrast echocardiograms, annotated by five
+    raters who differ where the image is poor. A stopped run continues where it stopped; another study in the same
+    folder replaces the earlier one.
 
     Parameters
     ----------

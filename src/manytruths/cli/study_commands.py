@@ -71,7 +71,7 @@ def check(
     study: PredictionOptions | None = None,
     output: OutputOptions | None = None,
 ) -> int:
-    """List cases and raters, and all problems at once."""
+    """List all masks by case and rater, and report every problem found."""
     import manytruths as mt
 
     from ..core.errors import one_line
@@ -118,7 +118,7 @@ def agree(
     seed: Seed = 0,
     resamples: Resamples = 2000,
 ) -> int:
-    """Compute the agreement of the raters, the properties of each, and heatmaps."""
+    """Measure how far raters agree, identify raters who differ, and map agreement in each image."""
     import manytruths as mt
 
     output = output or OutputOptions()
@@ -164,9 +164,10 @@ def fuse(
     seed: Seed = 0,
     resamples: Resamples = 2000,
 ) -> int:
-    """Estimate consensus masks and probability maps, compare raters with them, and measure how complex each case is.
+    """Estimate a consensus of the raters.
 
-    A stopped run continues where it stopped: finished cases with the same settings are not computed again.
+    It writes masks and probability maps, compares the raters with them, and measures how complex each case is. A
+    stopped run continues where it stopped: finished cases with the same settings are not computed again.
 
     Parameters
     ----------
@@ -250,7 +251,7 @@ def evaluate(
     seed: Seed = 0,
     resamples: Resamples = 2000,
 ) -> int:
-    """Score algorithms against every rater and every consensus, and compare them with the raters themselves.
+    """Score algorithms against every rater and every consensus, and compare them with the raters.
 
     Masks are scored by overlap and distance, probability maps (--probability) by ROC, P-R and P̄-R curves.
 
@@ -312,10 +313,11 @@ def report(
     seed: Seed = 0,
     resamples: Resamples = 2000,
 ) -> int:
-    """Write everything as one HTML file: agreement, raters, cases, consensus, algorithms, methods.
+    """Write all results as one HTML page.
 
-    The page needs no network and no other file. Its tables are written to a folder beside it (report_files for
-    report.html), and so are full-size pictures in studies of more than 30 cases.
+    It shows agreement, raters, cases, consensus, algorithms and methods. The page needs no network and no other
+    file. Its tables are written to a folder beside it (report_files for report.html), and so are full-size pictures
+    in studies of more than 30 cases.
 
     Parameters
     ----------

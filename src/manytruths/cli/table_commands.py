@@ -67,7 +67,7 @@ def rank(
     seed: Seed = 0,
     resamples: Resamples = 1000,
 ) -> int:
-    """Rank algorithms by their scores, measure how stable the ranking is, and write a leaderboard.
+    """Rank algorithms by their scores, and measure how stable the ranking is.
 
     Parameters
     ----------
@@ -184,9 +184,10 @@ def reliability(
     seed: Seed = 0,
     resamples: Resamples = 2000,
 ) -> int:
-    """Estimate how reliable ratings are: agreement beyond chance (sigma), weighted by the raters' competence (rho).
+    """Estimate how reliable ratings or masks are.
 
-    For masks (a template, a study.toml or its folder) each pixel is a rating, and so is each lesion: found or missed.
+    Sigma is the agreement beyond chance; rho is weighted by the raters' competence. For masks (a template, a
+    study.toml or its folder) each pixel is a rating, and so is each lesion: found or missed.
 
     Parameters
     ----------
@@ -300,7 +301,9 @@ def plan(
     seed: Annotated[int, in_advanced] = 0,
     resamples: Annotated[int, in_advanced] = 1000,
 ) -> int:
-    """Plan a study: how many raters and how many cases are enough? --wanted 0.95 --rater-accuracy 0.85.
+    """Plan a study: how many raters and cases are enough?
+
+    For example: manytruths plan --wanted 0.95 --rater-accuracy 0.85.
 
     Parameters
     ----------
