@@ -178,11 +178,10 @@ in_columns(cells, wide=32)
 # ranking is the published one. The differences are:
 #
 # - **STAPLE depends on its prior.** The authors' map is identical, in every pixel, to ours with the share of pixels
-# that at   least one rater marked as prior (``marked``). With our default, the mean share of votes, STAPLE ranks like
-# most raters.
-# - **The vote without outliers** (``excl``) is printed under ranking 1, but gives ranking 2. It is the
-#   only entry of the table that cannot be reproduced: the authors' own map, equal to ours in every pixel, also gives
-#   ranking 2.
+#   that at least one rater marked as prior (``marked``). With our default, the mean share of votes, STAPLE ranks like
+#   most raters.
+# - **The vote without outliers** (``excl``) is printed under ranking 1, but gives ranking 2. It is the only entry of
+#   the table that cannot be reproduced: the authors' own map, equal to ours in every pixel, also gives ranking 2.
 #
 # Differences between the maps:
 
@@ -232,8 +231,8 @@ for bound in rankings.bounds("any", "0.75"):
     print(row + (f" below any: {', '.join(bound.below)}" if bound.below else ""))
 
 # %%
-# 2D-GWLC lies below its "lower bound" under A1 and A4, two of the three outliers. The output shows which differences hold
-# under every reference standard:
+# 2D-GWLC lies below its "lower bound" under A1 and A4, two of the three outliers. The output shows which differences
+# hold under every reference standard:
 
 for one, other in (("2D-GWLC", "C-S"), ("C-S", "Gauss"), ("Gauss", "Top-Hat")):
     pair = rankings.separate(one, other)
