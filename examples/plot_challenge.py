@@ -2,11 +2,11 @@
 A small challenge: who wins?
 ============================
 
-Five algorithms were run on the same cases, and the organiser wants a winner. The scores here are simulated, so that it
-is known how good each algorithm is. The example ranks them, asks how far the ranking can be trusted, and shows what a
-team gains by not handing in its failures.
+Five algorithms were run on the same cases, and the organiser wants a winner. The scores are simulated, so that the
+true quality of each algorithm is known. The example ranks the algorithms, measures how stable the ranking is, and
+shows what a team would gain by not submitting its failures.
 
-``manytruths rank scores.csv`` does the same with a table of scores, of ``manytruths evaluate`` or of anybody.
+``manytruths rank scores.csv`` does the same for a table of scores, from ``manytruths evaluate`` or any other source.
 """
 # sphinx_gallery_thumbnail_number = 1
 
@@ -18,8 +18,8 @@ from manytruths.charts.rankings import rank_blobs, significance_map
 
 TRUE = {"atlas": 0.84, "blend": 0.83, "cascade": 0.80, "dummy": 0.60, "edge": 0.80}
 rng = np.random.default_rng(4)
-hard = rng.normal(0, 0.06, 40)  # some cases are hard for everybody
-spread = {name: 0.12 if name == "edge" else 0.03 for name in TRUE}  # edge is often good, sometimes lost
+hard = rng.normal(0, 0.06, 40)  # some cases are hard for all algorithms
+spread = {name: 0.12 if name == "edge" else 0.03 for name in TRUE}  # edge is often good and sometimes fails
 rows = [mean + hard + rng.normal(0, spread[name], 40) for name, mean in TRUE.items()]
 dice = np.clip(rows, 0, 1).round(3)
 for name, row in zip(TRUE, dice, strict=True):
@@ -28,7 +28,7 @@ for name, row in zip(TRUE, dice, strict=True):
 # %%
 # A ranking
 # ---------
-# Rows are algorithms, columns cases. Where patients have several cases, ``subjects=`` says which belong together.
+# Rows are algorithms, columns are cases. If patients have several cases, ``subjects=`` gives the patient of each case.
 
 table = mt.Scores.of(dice, list(TRUE), metrics=["dice"])
 found = mt.rank_scores(table)
@@ -38,7 +38,7 @@ print(found.verdict.sentence)
 # %%
 # How stable is it?
 # -----------------
-# Cases are drawn again a thousand times, and everything is ranked anew each time.
+# Cases are resampled a thousand times, and the ranking is computed again each time.
 
 overall = found.overall
 low, high = overall.interval
@@ -54,10 +54,10 @@ title = "Ranks in resamples of the cases"
 blobs = rank_blobs(overall.shares[order], found.order, title, ranks=places)
 
 # %%
-# Who cannot be told apart
-# ------------------------
-# Wilcoxon's test between every two, adjusted for the number of tests. Neighbours without a significant difference form
-# a group: their order is chance.
+# Which algorithms do not differ significantly
+# --------------------------------------------
+# Every two algorithms are compared by Wilcoxon's test, adjusted for the number of tests. Neighbours without a
+# significant difference form a group: their order may be due to chance.
 
 for group in found.groups():
     print(group)
@@ -66,13 +66,13 @@ print(f"cascade before edge in {overall.ahead_share[i, j]:.0%} of the resamples"
 
 # %%
 p_values = found.tests[0].p_holm[np.ix_(order, order)]
-squares = significance_map(p_values, found.order, "Who beats whom", alpha=found.alpha)
+squares = significance_map(p_values, found.order, "Significant differences", alpha=found.alpha)
 
 # %%
 # The order depends on how scores become ranks
 # --------------------------------------------
-# ``mean`` ranks the means; ``rank`` ranks in every case and then takes the mean of ranks; ``test`` counts significant
-# wins. They answer different questions: edge is often good and sometimes lost.
+# ``mean`` ranks the means; ``rank`` ranks in every case and then averages the ranks; ``test`` counts significant
+# wins. They answer different questions: edge is often good and sometimes fails.
 
 for scheme in ("mean", "rank", "test"):
     standing = found.find(scheme=scheme)
@@ -81,25 +81,26 @@ for tau in found.taus[:3]:
     print(f"Kendall's tau of {tau.first} and {tau.second}: {tau.value:.2f}")
 
 # %%
-# Predictions that were not handed in
-# -----------------------------------
-# Suppose that blend hands in nothing for the ten cases that it does worst. A mean over what is there would reward that.
+# Missing predictions
+# -------------------
+# Suppose that blend does not submit predictions for its ten worst cases. A mean over the available scores would reward
+# this.
 
 cut = dice.copy()
 cut[1, np.argsort(dice[1])[:10]] = np.nan
 means = np.nanmean(cut, axis=1).round(3).tolist()
-print("means of what is there:", dict(zip(TRUE, means, strict=True)))
+print("means of the available scores:", dict(zip(TRUE, means, strict=True)))
 missing = mt.Scores.of(cut, list(TRUE), metrics=["dice"])
 for how in ("worst", "exclude"):
     again = mt.rank_scores(missing, missing=how)
     print(f"{how:8}", " > ".join(again.order))
 
 # %%
-# By default a missing score counts as the worst that there is, so that it never pays to leave one out. ``exclude``
-# compares on the cases that everybody has, which are then the easier ones.
+# By default, missing scores get the worst score, so that leaving one out is never an advantage. ``exclude``
+# uses only the cases that all algorithms have, which are then the easier ones.
 #
-# How many cases would it take?
-# -----------------------------
+# How many cases are needed?
+# --------------------------
 # The share of resamples in which atlas is first, with the first 5, 10, 20, … cases:
 
 sizes = [5, 10, 15, 20, 30, 40]

@@ -1,13 +1,13 @@
 """
-What to take as truth: five answers
-===================================
+Five consensus methods compared
+===============================
 
-A vote, STAPLE, SIMPLE and two level sets each make one mask out of many. The example puts them side by side, measures
-how far they differ, and then asks the same of a simulated study, where the truth is known.
+A vote, STAPLE, SIMPLE and two level sets each combine several masks into one. The example shows their results side by
+side, measures how far they differ, and then compares them on a simulated study with a known truth.
 
 The first half uses the fissure image of Lampert, Stumpf and Gançarski (2016, `doi:10.1109/TIP.2016.2544703
-<https://doi.org/10.1109/TIP.2016.2544703>`_) where it is at hand (the folder that ``MANYTRUTHS_DATA`` names), and else
-one case of the simulated study.
+<https://doi.org/10.1109/TIP.2016.2544703>`_) if it is available (in the folder given by ``MANYTRUTHS_DATA``), and
+otherwise one case of the simulated study.
 """
 # sphinx_gallery_thumbnail_number = 1
 
@@ -24,7 +24,7 @@ METHODS = ("vote:0.5", "staple", "simple", "lsml", "lsmlp")
 
 
 def first_session(case):
-    """Who drew what; second readings are left out."""
+    """The masks of the first session, by rater."""
     readings = case.readings.items()
     return {rater: drawn.mask for (rater, session), drawn in readings if session == "1"}
 
@@ -43,26 +43,26 @@ else:
 print(f"{len(masks)} raters, {image.shape[1]} × {image.shape[0]} pixels")
 
 # %%
-# One door
-# --------
-# Every estimator is called by its name and gives the same kind of result: a probability, a hard decision, and how it
-# ended. Votes, STAPLE and SIMPLE decide pattern by pattern; level sets look at neighbours and give maps.
+# One function for all methods
+# ----------------------------
+# Every method is selected by its name and returns the same kind of result: a probability, a hard decision (the mask),
+# and its convergence. Votes, STAPLE and SIMPLE decide by pattern; level sets use neighbouring pixels and return maps.
 
 found = {method: mt.consensus(masks, method) for method in METHODS}
 for result in found.values():
     print(result)
 
 # %%
-# As maps. Where a method decides by pattern, its values are painted back onto the pixels.
+# The results as maps. If a method decides by pattern, the value of each pattern is assigned to its pixels.
 
 
 def painted(result, values, masks):
-    """A map, whichever kind of result it is."""
+    """A map of the values, for either kind of result."""
     return np.asarray(mt.paint(values, masks) if result.kind == "pattern" else values)
 
 
 def sheet(pictures, columns=2):
-    """Pictures in rows, on white."""
+    """Pictures in rows, on a white background."""
     wide, high = max(p.width for p in pictures), max(p.height for p in pictures)
     rows = -(-len(pictures) // columns)
     page = Image.new("RGB", (wide * columns, high * rows), "white")
@@ -81,20 +81,21 @@ for method, chance in chances.items():
 picture = sheet(panels)
 
 # %%
-# How sure is each? Of the pixels that anybody marked, the share with a value below 0.05 or above 0.95:
+# How confident is each method? Of the pixels that at least one rater marked, the share with a value below 0.05 or above
+# 0.95 is:
 
 for method, chance in chances.items():
     inside = chance[votes > 0]
     print(f"{method:9} {np.mean((inside < 0.05) | (inside > 0.95)):.0%}")
 
 # %%
-# A vote's "probability" is the share of the raters. STAPLE and the level sets weigh each rater by the rates that they
-# estimate, and are much surer: they take raters for independent, which people who look at the same image are not. Read
-# such a map as a ranking of pixels, not as a chance.
+# The "probability" of a vote is the share of the raters. STAPLE and the level sets weight each rater by the estimated
+# sensitivity and specificity, and are much more confident: they assume that raters are independent, which people who
+# look at the same image are not. Use such a map to rank pixels, not as a calibrated probability.
 #
-# Who was heard
-# -------------
-# SIMPLE drops raters, STAPLE weighs them.
+# The weight of each rater
+# ------------------------
+# SIMPLE drops raters, STAPLE weights them.
 
 simple, staple = found["simple"], found["staple"]
 print("SIMPLE dropped", ", ".join(simple.dropped) or "nobody")
@@ -106,7 +107,7 @@ for rater, score, p, q in zip(*columns, strict=True):
 # %%
 # How far they differ
 # -------------------
-# The masks in one table, each as a column; any two are then compared as two raters would be.
+# The masks become the columns of one table; any two are then compared like two raters.
 
 hard = {method: painted(result, result.hard, masks) for method, result in found.items()}
 together = mt.tally(hard)
@@ -117,8 +118,8 @@ for method, mask in hard.items():
 # %%
 # Which is right?
 # ---------------
-# On real images nobody knows. In a simulated study the truth is known: five raters, one careless, one who draws small,
-# one who draws large. Dice of each method with the truth, case by case:
+# On real images the truth is unknown. In a simulated study it is known: there are five raters, one careless, one who
+# draws small outlines, one who draws large ones. Dice of each method with the truth, case by case:
 
 scores, empty = {method: [] for method in METHODS}, {}
 for one in simulated:
@@ -137,17 +138,19 @@ for method, values in scores.items():
     print(f"{method:9} mean {np.mean(values):.3f}, smallest {min(values):.3f}, of {len(values)} cases")
 
 # %%
-# The faults of these raters were chosen; with other raters, another method may do best. Try them on cases like yours.
+# The errors of these raters were chosen; with other raters, another method may be best. Test the methods on cases like
+# yours.
 #
-# Where there is nothing to find
-# ------------------------------
-# Some images of the study show no lesion. How much each method marks there, and what the result says about itself:
+# Images without a lesion
+# -----------------------
+# Some images of the study show no lesion. The number of pixels that each method marks there, and the note of the
+# result:
 
 for name, (marked, note) in empty.items():
     print(name, {method: int(mask.sum()) for method, mask in marked.items()})
     print("    " + note)
 
 # %%
-# Where no item has half of the votes, a level set starts from those that have the most, and so can end up with what a
-# single rater drew. Whoever uses a consensus should look at ``note`` first; ``manytruths fuse`` writes it to
-# ``endings.csv`` for every case and method.
+# If no pixel has half of the votes, a level set starts from the pixels with the most votes, and can therefore return
+# the mask of a single rater. Read ``note`` before using a consensus; ``manytruths fuse`` writes it to
+# ``convergence.csv`` for every case and method.

@@ -2,8 +2,9 @@
 A simulated study in ten lines
 ==============================
 
-Five simulated raters mark phantoms whose truth is known: D is careless, C draws small, E draws large, and C did not
-see every image. The study needs no files; ``manytruths demo`` writes the same one to a folder and analyses it there.
+Five simulated raters mark phantoms with a known truth: D is careless, C draws small outlines, E draws large ones, and
+C did not read every image. The example needs no files; ``manytruths demo`` writes the same study to a folder and
+analyses it.
 """
 # sphinx_gallery_thumbnail_number = 1
 
@@ -12,7 +13,7 @@ from manytruths.charts import contour_overlay, heat_overlay, strip
 
 
 def first_session(case):
-    """Who drew what; second readings are left out."""
+    """The masks of the first session, by rater."""
     readings = case.readings.items()
     return {rater: drawn.mask for (rater, session), drawn in readings if session == "1"}
 
@@ -27,12 +28,12 @@ print(f"Fleiss' kappa, pooled   {mt.confidence_interval(mt.fleiss_kappa, tallies
 print(f"mean over subjects      {mt.confidence_interval(mt.fleiss_kappa, tallies, of='mean', seed=0)}")
 
 # %%
-# Pooled numbers and means over subjects are different quantities: pooling lets large lesions weigh more, and the mean
-# lets each patient weigh the same. The intervals draw *subjects* again, never pixels.
+# Pooled values and means over subjects are different quantities: pooling gives large lesions more weight, and the mean
+# gives each patient the same weight. The intervals resample *subjects*, never pixels.
 #
 # A heatmap
 # ---------
-# How many raters marked each pixel of one case.
+# The heatmap shows how many raters marked each pixel of one case.
 
 case = study["p08"]
 table = tallies["p08"]
@@ -57,10 +58,10 @@ levels = list(zip((-1, 0, 0.2, 0.4, 0.6, 0.8), words, strict=True))
 chart = strip(by_group, "Fleiss' kappa", "Agreement beyond chance, case by case", levels=levels)
 
 # %%
-# What is counted matters
-# -----------------------
-# A kappa depends on how much background is counted, so every one is printed with its region. Positive agreement does
-# not depend on it.
+# The region matters
+# ------------------
+# Kappa depends on how much background is counted. Therefore every kappa is printed with its region. Positive agreement
+# does not depend on it.
 
 for region in ("whole", "modified_background", "union"):
     part = whole.restrict(region)
@@ -68,19 +69,19 @@ for region in ("whole", "modified_background", "union"):
     print(f"{region:20} Fleiss' kappa {kappa:.3f}, positive agreement {positive:.3f}")
 
 # %%
-# Did it find the careless rater?
-# -------------------------------
+# Is the careless rater found?
+# ----------------------------
 
 differences = mt.rater_differences(whole)
 tendency = mt.rater_tendency(whole)
 for i, rater in enumerate(differences.raters):
-    mark = "stands out" if rater in differences.outliers else ""
+    mark = "outlier" if rater in differences.outliers else ""
     area, apart = tendency.relative_area[i], differences.mean_difference[i]
     print(f"{rater}: area {area:.2f} of the others', mean difference {apart:.3f} {mark}")
 
 # %%
-# A number that has no value says why
-# -----------------------------------
+# Undefined results have a reason
+# -------------------------------
 
 nothing = mt.tally({"A": [[0, 0, 0]], "B": [[0, 0, 0]]})
 kappa = mt.cohen_kappa(nothing)

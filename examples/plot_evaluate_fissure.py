@@ -3,14 +3,14 @@ Four detectors, thirteen raters: which is best?
 ===============================================
 
 The second half of the fissure case of Lampert, Stumpf and Gançarski (2016, `doi:10.1109/TIP.2016.2544703
-<https://doi.org/10.1109/TIP.2016.2544703>`_): four detectors of cracks give a grey response at every pixel of an aerial
-image, and thirteen raters do not agree where the cracks are. Which detector is best then depends on what is taken as
-truth. The example recomputes the paper's Tables 7 and 8 and puts its numbers beside ours; :doc:`plot_fissure` has the
-raters.
+<https://doi.org/10.1109/TIP.2016.2544703>`_): four detectors of cracks give a response at every pixel of an aerial
+image (a probability map), and thirteen raters disagree on where the cracks are. Which detector is best therefore
+depends on the reference standard. The example recomputes the paper's Tables 7 and 8 and compares the results with the
+published ones; :doc:`plot_fissure` analyses the raters.
 
-The data are the authors' and do not come with this package. The program looks for them in the folder that the
-environment variable ``MANYTRUTHS_DATA`` names; where they are missing it says so and stops, and this page then shows
-the program without its results.
+The data belong to the authors and are not part of this package. The program reads them from the folder given by the
+environment variable ``MANYTRUTHS_DATA``; if they are missing, it stops with a message, and this page shows the program
+without its results.
 """
 # sphinx_gallery_thumbnail_number = 1
 
@@ -41,10 +41,10 @@ masks = {name: picture_of("raters", name, "fissure.png") > 0 for name in RATERS}
 detected = {name: picture_of("predictions", name, "fissure.png") for name in DETECTORS}
 
 # %%
-# The truths
-# ----------
-# Each rater is one. Others are made of all of them: votes, STAPLE with either prior, SIMPLE, a vote without the raters
-# who stand out. Those that are maps, our LSML and the authors' own, are columns of the table beside the raters.
+# The reference standards
+# -----------------------
+# Each rater is a reference standard. Others are estimated from all raters: votes, STAPLE with either prior, SIMPLE, a
+# vote without outliers. Those that are maps, our LSML and the authors' own maps, are additional columns of the table.
 
 FILES = {"staple": "gt_staple.png", "lsml": "gt_lsml.png", "excl": "gt_excl_05.png"}
 maps = {f"authors' {name}": picture_of("published", file) > 0 for name, file in FILES.items()}
@@ -60,11 +60,11 @@ made = {
     "excl": mt.vote_without_outliers(table, 0.5),
 }
 every = mt.reference_standards(table, made)
-print(f"{len(every)} truths of {table.items:,} pixels, {len(table.counts):,} patterns")
+print(f"{len(every)} reference standards of {table.items:,} pixels, {len(table.counts):,} patterns")
 
 
 def in_columns(cells, wide, columns=3):
-    """Print short texts side by side."""
+    """Print short texts in columns."""
     for i in range(0, len(cells), columns):
         print("".join(f"{cell:{wide}}" for cell in cells[i : i + columns]).rstrip())
 
@@ -76,12 +76,12 @@ in_columns([f"{name:16}{share:6.2%}" for name, share in shares], wide=28)
 # %%
 # One pass over each detector
 # ---------------------------
-# It counts how often each response occurs with each pattern. All curves below, under all truths, are read off these
-# counts. 2D-GWLC was trained on a part of the image, and is not judged by that part.
+# One pass counts how often each response occurs with each pattern. All curves below, under all reference standards, are
+# computed from these counts. 2D-GWLC was trained on a part of the image, and is not scored on that part.
 
 
 def counted(name, truths, exclude=None):
-    """The responses of a detector under the truths given."""
+    """The responses of a detector under the given reference standards."""
     found = mt.count_responses(detected[name], masks, table, references=maps, exclude=exclude)
     return found.against(truths)
 
@@ -95,8 +95,8 @@ for name, counts in judged.items():
 # %%
 # Response and agreement: Table 7
 # -------------------------------
-# Does a detector respond more strongly where more raters agree? CCO is the correlation within what anybody marked, CCI
-# that over the whole image. As in the paper, over all pixels, those of the training among them.
+# Does a detector respond more strongly where more raters agree? CCO is the correlation over the pixels that at least
+# one rater marked, CCI that over the whole image. As in the paper, both include the pixels of the training area.
 
 print(f"{'':10}{'CCO':>9}{'paper':>9}{'CCI':>12}{'paper':>9}")
 for name in DETECTORS:
@@ -107,21 +107,21 @@ for name in DETECTORS:
     print(f"{name:10}{ours[0]:9.4f}{theirs[0]:9.4f}{ours[1]:12.4f}{theirs[1]:9.4f}   {same}")
 
 # %%
-# All four detectors come out to the last digit. Top-Hat has the lowest CCI by far: it responds much where nobody
-# marked.
+# The values of all four detectors are equal to the last digit. Top-Hat has the lowest CCI by far: it often responds
+# where no rater marked anything.
 #
-# The more raters agree, the better it is found: Fig. 12
-# ------------------------------------------------------
-# Cracks are rare, and precision falls with their share. P̄ is precision in the mean over a range of shares, here 0.1 to
-# 0.5 as in the paper, so that truths with few and with many cracks can be compared. The numbers after the names are
-# areas under the curves.
+# Detection improves as more raters agree: Fig. 12
+# ------------------------------------------------
+# Cracks are rare, and precision decreases with their prevalence. P̄ is the mean precision over a range of
+# prevalences, here 0.1 to 0.5 as in the paper, so that reference standards with few and with many cracks can be
+# compared. The numbers after the names are areas under the curves.
 
 LOW, HIGH = published["table8_skew_range"]
 levels = mt.reference_standards(table, raters=False, references=False, levels=True)
 
 
 def points(curve, count=600):
-    """Points of a P̄-R curve. Between thresholds both rates grow together, in a straight line."""
+    """Points of a P̄-R curve. Between thresholds both rates are interpolated linearly."""
     at, known = np.linspace(0, len(curve.tp) - 1, count), np.arange(len(curve.tp))
     recall, fall_out = (np.interp(at, known, rate) for rate in (curve.recall, curve.fall_out))
     there = recall > 0
@@ -129,14 +129,14 @@ def points(curve, count=600):
 
 
 def drawn(curves, title, **look):
-    """P̄-R curves by name, with their areas."""
+    """Chart of P̄-R curves by name, with their areas."""
     notes = {name: f"{curve.pbar_area(LOW, HIGH):.3f}" for name, curve in curves.items()}
     shapes = {name: points(curve) for name, curve in curves.items()}
     return line_chart(shapes, "recall", "mean precision P̄", title, notes=notes, **look)
 
 
 def by_level(name):
-    """The curves of a detector as more raters must agree."""
+    """The curves of a detector by the number of raters who must agree."""
     counts = counted(name, levels, trained.get(name))
     return {f"≥ {k}": counts.curve(f"votes>={k}") for k in range(1, 14)}
 
@@ -147,9 +147,9 @@ figure_12 = drawn(by_level("C-S"), "C-S as more raters must agree", ordered=True
 figure_12b = drawn(by_level("2D-GWLC"), "2D-GWLC as more raters must agree", ordered=True)
 
 # %%
-# Who is best depends on the truth: Table 8
-# -----------------------------------------
-# The four detectors ranked by the area under P̄-R, under every truth.
+# The best detector depends on the reference standard: Table 8
+# ------------------------------------------------------------
+# The four detectors are ranked by the area under P̄-R, under every reference standard.
 
 areas = np.array([judged[name].pbar_areas(LOW, HIGH) for name in DETECTORS])
 rankings = mt.rank_by_reference(areas, DETECTORS, every.names)
@@ -158,7 +158,7 @@ for number, ranking in enumerate(rankings.rankings, start=1):
     print(f"    under {', '.join(ranking.truths)}")
 
 # %%
-# The same beside the paper, which numbers the rankings in another order.
+# Comparison with the paper, which numbers the rankings in a different order:
 
 NUMBERS, PRINTED = {}, {}
 for name, entry in published["table8"].items():
@@ -174,16 +174,16 @@ print(f"{'':14}here, paper")
 in_columns(cells, wide=32)
 
 # %%
-# All thirteen raters, the three votes, the authors' own maps of STAPLE and LSML, and our SIMPLE and LSML rank as
-# printed. What differs:
+# Under all thirteen raters, the three votes, the authors' own maps of STAPLE and LSML, and our SIMPLE and LSML, the
+# ranking is the published one. The differences are:
 #
-# - **STAPLE depends on its prior.** The authors' map is ours with the share of pixels that anybody marked as prior
-#   (``marked``), in every pixel. With our default, the mean share of votes, STAPLE ranks like most raters.
-# - **The vote without the raters who stand out** (``excl``) is printed under ranking 1 and comes out as 2. It is the
-#   one entry of the table that does not come out: the authors' own map of it, equal to ours in every pixel, gives 2
-#   too.
+# - **STAPLE depends on its prior.** The authors' map is identical, in every pixel, to ours with the share of pixels
+#   that at least one rater marked as prior (``marked``). With our default, the mean share of votes, STAPLE ranks like
+#   most raters.
+# - **The vote without outliers** (``excl``) is printed under ranking 1, but gives ranking 2. It is the only entry of
+#   the table that cannot be reproduced: the authors' own map, equal to ours in every pixel, also gives ranking 2.
 #
-# How equal the maps are:
+# Differences between the maps:
 
 flags = dict(zip(every.names, every.positive, strict=True))
 pairs = ("staple, marked", "authors' staple"), ("excl", "authors' excl"), ("excl", "simple")
@@ -197,7 +197,7 @@ for one, other in pairs:
 
 
 def compared(truth):
-    """All detectors under one truth."""
+    """All detectors under one reference standard."""
     curves = {name: counts.curve(truth) for name, counts in judged.items()}
     return drawn(curves, f"Under {truth}")
 
@@ -211,17 +211,17 @@ second = compared("0.5")
 third = compared("0.75")
 
 # %%
-# One detector under every truth: Fig. 14
-# ---------------------------------------
+# One detector under every reference standard: Fig. 14
+# ----------------------------------------------------
 
 curves = {truth: judged["2D-GWLC"].curve(truth) for truth in every.names}
-figure_14 = drawn(curves, "2D-GWLC under every truth", faint=RATERS)
+figure_14 = drawn(curves, "2D-GWLC under every reference standard", faint=RATERS)
 
 # %%
-# Between which bounds?
-# ---------------------
-# The paper takes what anybody marked, and what three quarters marked, as bounds of a detector's score. They need not
-# be, so the smallest and the largest over all truths are given too.
+# Bounds of the scores
+# --------------------
+# The paper uses the union of all masks, and the vote of three quarters, as bounds of a detector's score. They need not
+# be bounds. Therefore the smallest and the largest score over all reference standards are given, too.
 
 print(f"{'':10}{'any':>8}{'0.75':>8}{'least':>9}{'most':>17}")
 for bound in rankings.bounds("any", "0.75"):
@@ -231,25 +231,26 @@ for bound in rankings.bounds("any", "0.75"):
     print(row + (f" below any: {', '.join(bound.below)}" if bound.below else ""))
 
 # %%
-# 2D-GWLC lies below its "lower bound" under A1 and A4, two of the three raters who stand out. What can be said whatever
-# the truth is:
+# 2D-GWLC lies below its "lower bound" under A1 and A4, two of the three outliers. The output shows which differences
+# hold under every reference standard:
 
 for one, other in (("2D-GWLC", "C-S"), ("C-S", "Gauss"), ("Gauss", "Top-Hat")):
     pair = rankings.separate(one, other)
-    where = "every truth" if pair.under_each else f"{len(pair.ahead)} of {pair.of} truths"
+    where = "every reference standard" if pair.under_each else f"{len(pair.ahead)} of {pair.of} reference standards"
     print(f"{one} is ahead of {other} under {where}")
 
 # %%
 # As masks
 # --------
-# Cut where Dice with the majority is largest (chosen on the truth, and so flattering), detectors can be read beside the
-# raters. For each rater, he and the detector are judged by the same, the other twelve: by how much is its mean Dice
-# with them better than his?
+# The responses are cut at the threshold with the largest Dice with the majority (this choice uses the reference
+# standard and is therefore optimistic), so that detectors can be compared with the raters. Each rater and the
+# detector are scored against the same twelve other raters: by how much is the mean Dice of the detector better than
+# that of the rater?
 
 cuts = {name: counts.curve("0.5").best_dice().threshold for name, counts in judged.items()}
 cut = {name: detected[name] >= cuts[name] for name in DETECTORS}
 both = mt.tally(masks, predictions=cut)
-apart = mt.pairwise(mt.dice, both).values  # 1 of a rater with himself
+apart = mt.pairwise(mt.dice, both).values  # 1 for a rater with themselves
 own = (apart.sum(axis=1) - 1) / 12
 least, most = (RATERS[i] for i in (own.argmin(), own.argmax()))
 print(f"raters with each other: {own.min():.3f} ({least}) to {own.max():.3f} ({most})")
@@ -262,21 +263,21 @@ for name, values in zip(DETECTORS, mt.overlaps(both).values(mt.dice), strict=Tru
     print(f"{name:8} cut at {cuts[name]:3.0f}: {values.mean():.3f}, {words[name]}, extended Dice {extended[name]:.3f}")
 
 # %%
-# From one image there are no intervals; ``manytruths evaluate`` has them where there are ten patients or more.
+# One image gives no intervals; ``manytruths evaluate`` computes them if there are ten patients or more.
 
-title = "Detectors against each rater, both judged by the other twelve"
+title = "Detectors against each rater, both scored against the other twelve"
 beside = rater_difference_chart(better, "better by (Dice)", title, verdicts=words)
 
 # %%
-# Extended Dice is no help here: the raters share so little that much of anything between them passes.
+# Extended Dice is not informative here: the raters overlap so little that nearly any mask between them scores highly.
 
 print(mt.extended_dice_counts(both, "2D-GWLC").note)
 
 # %%
 # A second look
 # -------------
-# Where several detectors fire and few raters marked, the detectors may be wrong, or the raters may have missed
-# something. Such places are listed, the strongest first, to be shown to the raters again.
+# Where several detectors respond and few raters marked anything, the detectors may be wrong, or the raters may have
+# missed something. Such areas are listed, the strongest first, so that they can be shown to the raters again.
 
 found = mt.second_look(cut, masks, algorithms=3, raters=0.1, least=30)
 print(f"{len(found.places)} places, {found.specks} smaller ones")
@@ -296,7 +297,7 @@ look = contour_overlay(image, outlines, title="The strongest place")
 # %%
 # On the command line
 # -------------------
-# The same, with every table and chart written to a folder::
+# The following command writes all tables and charts to a folder::
 #
 #     manytruths evaluate "raters/{rater}/{case}.png" --predictions "predictions/{algorithm}/{case}.png" \
 #         --probability --skew 0.1,0.5 --training "training/{algorithm}/{case}.png" --images "images/{case}.png"

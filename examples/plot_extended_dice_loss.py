@@ -1,12 +1,12 @@
 """
-What a loss says to a prediction
-================================
+Gradients of two losses
+=======================
 
-Five raters drew the muscle of the same heart, and none of them is wrong. A network that learns from them is told,
-pixel by pixel, to mark more or to mark less. What it is told depends on the loss: the example holds the extended Dice
-loss (Zeng 2021, `doi:10.1007/978-3-030-78191-0_37 <https://doi.org/10.1007/978-3-030-78191-0_37>`_) against the
-average of the cross-entropies, on one frame of a simulated contrast echo. It needs the extra ``torch``: ``pip install
-".[torch]"``.
+Five raters outlined the muscle of the same heart, and none of them is wrong. When a network is trained on their
+masks, the gradient of the loss determines, pixel by pixel, whether the probability should increase or decrease. The
+example compares the extended Dice loss (Zeng 2021, `doi:10.1007/978-3-030-78191-0_37
+<https://doi.org/10.1007/978-3-030-78191-0_37>`_) with the average cross-entropy, on one frame of a simulated contrast
+echo. It needs the extra ``torch``: ``pip install ".[torch]"``.
 """
 # sphinx_gallery_thumbnail_number = 3
 
@@ -29,8 +29,8 @@ outlines = contour_overlay(frame.image[WINDOW], {name: mask[WINDOW] for name, ma
 # %%
 # The acceptable region
 # ---------------------
-# What all raters marked is the inner region I, what any of them did the outer one O. Between the two, raters differ,
-# and a prediction may do as it likes.
+# The inner region I contains the pixels that all raters marked, the outer region O those that any rater marked. Between
+# the two, raters differ, and a prediction may be either.
 
 inner, outer = stack.all(axis=0), stack.any(axis=0)
 between = outer & ~inner
@@ -38,19 +38,20 @@ votes = heat_overlay(frame.image[WINDOW], stack.sum(axis=0)[WINDOW], most=5, cap
 print(f"all: {inner.sum():,} pixels, any: {outer.sum():,}; {between.sum() / outer.sum():.0%} of these are disputed")
 
 # %%
-# A prediction, and what it is told
-# ---------------------------------
-# As a network half-way through its training might have it: roughly the muscle, blurred, a little too far to the
-# right. The gradient of a loss by the logits is what a step goes by. Orange: mark more here; blue: mark less. Each
-# map has a scale of its own, since an optimiser such as Adam takes no notice of a common factor.
+# A prediction and the gradients
+# ------------------------------
+# The prediction resembles that of a network half-way through its training: roughly the muscle, blurred, slightly too
+# far to the right. The gradient of the loss with respect to the logits determines a training step. Orange: the step
+# raises the logit; blue: it lowers the logit. Each map has its own scale, because an optimiser such as Adam is
+# invariant to a common factor.
 
 blurred = gaussian_filter(shift(frame.truth.astype(np.float32), (0, 14), order=1), 8).clip(0.02, 0.98)
 logits = torch.from_numpy(np.log(blurred / (1 - blurred)))[None, None]
 annotations = torch.from_numpy(stack)[None]
 
 
-def told(loss, logits):
-    """By how much a step raises each logit, in units of the largest change."""
+def compute_change(loss, logits):
+    """The change of each logit in a step, in units of the largest change."""
     free = logits.clone().requires_grad_()
     loss(free, annotations).backward()
     change = -free.grad[0, 0].numpy()
@@ -58,7 +59,7 @@ def told(loss, logits):
 
 
 def painted(change, title):
-    """Orange where it is raised, blue where it is lowered, over the image in grey; outlines of I and O in white."""
+    """Orange for an increase, blue for a decrease, over the image in grey; outlines of I and O in white."""
     grey = np.repeat(frame.image[WINDOW][..., None] * 0.5, 3, axis=2)
     own = change[WINDOW][..., None]
     colour = np.where(own > 0, (255, 140, 0), (40, 120, 255))
@@ -69,7 +70,7 @@ def painted(change, title):
 
 
 def edges():
-    """Where inside and outside meet."""
+    """The borders of I and O."""
     found = np.zeros(inner.shape, bool)
     for mask in (inner, outer):
         found[1:] |= mask[1:] != mask[:-1]
@@ -78,7 +79,7 @@ def edges():
 
 
 def titled(page, title):
-    """A picture under its title, on white."""
+    """A picture below its title, on a white background."""
     sheet = Image.new("RGB", (page.width + 12, page.height + 30), "white")
     ImageDraw.Draw(sheet).text((2, 6), title, "black", font_size=17)
     sheet.paste(page, (0, 30))
@@ -86,21 +87,21 @@ def titled(page, title):
 
 
 def side_by_side(*pages):
-    """In a row."""
+    """Pictures in a row."""
     return Image.fromarray(np.hstack([np.asarray(page) for page in pages]))
 
 
 losses = {"extended Dice loss": ExtendedDiceLoss(), "average cross-entropy": AverageCrossEntropy()}
-changes = {name: told(loss, logits) for name, loss in losses.items()}
+changes = {name: compute_change(loss, logits) for name, loss in losses.items()}
 maps = side_by_side(
     titled(Image.fromarray((blurred[WINDOW] * 255).astype(np.uint8)).convert("RGB"), "the prediction"),
     *(painted(change, name) for name, change in changes.items()),
 )
 
 # %%
-# White lines are the borders of I and O. Average cross-entropy pulls every disputed pixel towards the share of the
-# raters who marked it. The extended Dice loss says least where raters differ. Of all that each of them says, the
-# share that is about disputed pixels, and, of that, the share that is "mark it":
+# White lines are the borders of I and O. Average cross-entropy moves every disputed pixel towards the share of the
+# raters who marked it. The gradient of the extended Dice loss is smallest where raters differ. The output shows the
+# share of each gradient that is in disputed pixels, and, of that, the share that raises the logits:
 
 for name, change in changes.items():
     here = np.abs(change[between]).sum() / np.abs(change).sum()
@@ -108,13 +109,14 @@ for name, change in changes.items():
     print(f"{name:22} {here:5.1%} about disputed pixels, {more:.0%} of it up")
 
 # %%
-# "Least" is not "nothing". With L the loss and D = Σ P + Σ I, the gradient by the probability is −(1 + L)/D inside of
-# I, +(1 − L)/D outside of O, and −L/D between: a faint "mark it" that goes as the loss does.
+# The smallest gradient is not zero. With L the loss and D = Σ P + Σ I, the gradient with respect to the probability is
+# −(1 + L)/D inside of I, +(1 − L)/D outside of O, and −L/D between: a weak gradient towards marking the pixel, which
+# vanishes with the loss.
 #
-# Where each of them ends
-# -----------------------
-# Steps on the logits themselves, with no network between, from the prediction above: plain steps down the gradient,
-# and those of Adam, which gives every number a step of the same size, however faint what it is told.
+# Convergence of each loss
+# ------------------------
+# The logits themselves are optimised, without a network, from the prediction above: by plain gradient descent,
+# and by Adam, which changes all logits by steps of about the same size, however small their gradient is.
 
 
 def descended(loss, optimiser):
@@ -129,7 +131,7 @@ def descended(loss, optimiser):
 
 
 def plain(loss):
-    """Steps so long that the first one changes some logit by 1."""
+    """Gradient descent whose first step changes the logits by at most 1."""
     free = logits.clone().requires_grad_()
     loss(free, annotations).backward()
     return lambda own: torch.optim.SGD(own, 1 / free.grad.abs().max().item())
@@ -160,12 +162,13 @@ for name, end in ends.items():
     print(f"marks {np.mean(end[between] > 0.5):.0%} of what is disputed")
 
 # %%
-# All three are perfect by extended Dice, which is the point of it, and its limit. Average cross-entropy ends at the
-# shares of the votes; cut at one half, these are the majority. The extended Dice loss may end anywhere between I and
-# O. Plain steps leave there much of what they found; Adam, which hears a whisper as well as a shout, fills all of O.
+# All three results have a perfect extended Dice, which is the purpose of this metric, and its limitation. Average
+# cross-entropy converges to the shares of the votes; cut at one half, these are the majority. The extended Dice loss
+# can converge to any mask between I and O. Plain gradient descent leaves many pixels between them as they were in the
+# prediction; Adam, which is insensitive to the size of the gradient, fills all of O.
 #
-# A network is not free pixel by pixel: what it is told about one place it says wherever the image looks alike.
-# Whether it then fills O can only be tried. In the study of :doc:`/learning` it did not: of all strategies, the
-# extended Dice loss had the largest mean Dice with the truth behind the phantom, which no strategy was shown. Take
-# average cross-entropy where the spread of opinions is wanted, the extended Dice loss where any acceptable outline
-# will do.
+# A network cannot change pixels independently: a change in one place affects all places where the image looks
+# similar. Whether it fills O must be determined by experiment. In the study of :doc:`/learning` it did not: of all
+# strategies, the extended Dice loss had the largest mean Dice with the truth of the phantom, which was not used by
+# any strategy. Use average cross-entropy if the spread of opinions is wanted, and the extended Dice loss if any
+# acceptable outline is sufficient.

@@ -3,12 +3,12 @@ Five ellipses: how much background to count
 ===========================================
 
 Gordon and colleagues (2009, `doi:10.1016/j.compmedimag.2008.12.002
-<https://doi.org/10.1016/j.compmedimag.2008.12.002>`_) drew five overlapping ellipses, took them for the markings of
-five raters, and gave them to STAPLE twice: with the whole image as background, and with only as much background as
-there is object. The example repeats both, and puts the paper's Tables 1 and 2 beside what comes out here.
+<https://doi.org/10.1016/j.compmedimag.2008.12.002>`_) drew five overlapping ellipses, treated them as the masks of
+five raters, and applied STAPLE twice: with the whole image as background, and with only as much background as
+object. The example repeats both and compares the results with the paper's Tables 1 and 2.
 
-The paper does not print the measures of its ellipses. Those below are a reconstruction, so the last digit of a number
-may differ; what must come out is the pattern of the rates, and the rankings.
+The paper does not state the parameters of its ellipses. Those below are a reconstruction, so that the last digit of a
+value may differ; the pattern of the rates and the rankings should be the same.
 """
 # sphinx_gallery_thumbnail_number = 2
 
@@ -19,7 +19,7 @@ import manytruths as mt
 from manytruths.charts import contour_overlay, heat_overlay
 
 SIDE = 512
-ELLIPSES = {  # centre (x, y), half axes, and turn in radians, on a square of side 1
+ELLIPSES = {  # centre (x, y), half axes, and rotation in radians, on a square of side 1
     "I1": (0.48, 0.487, 0.364, 0.11, -0.114),
     "I2": (0.559, 0.517, 0.161, 0.076, 0.47),
     "I3": (0.382, 0.554, 0.084, 0.179, 0.472),
@@ -29,7 +29,7 @@ ELLIPSES = {  # centre (x, y), half axes, and turn in radians, on a square of si
 
 
 def ellipse(x0, y0, a, b, turn):
-    """The pixels inside one."""
+    """The pixels inside an ellipse."""
     y, x = (np.mgrid[:SIDE, :SIDE] + 0.5) / SIDE
     along = (x - x0) * np.cos(turn) + (y - y0) * np.sin(turn)
     across = (y - y0) * np.cos(turn) - (x - x0) * np.sin(turn)
@@ -40,16 +40,16 @@ masks = {name: ellipse(*measures) for name, measures in ELLIPSES.items()}
 table = mt.tally(masks)
 window = slice(150, 400), slice(40, 480)  # the part of the image to show
 shown = {name: mask[window] for name, mask in masks.items()}
-outlines = contour_overlay(None, shown, title="Five markings")
+outlines = contour_overlay(None, shown, title="Five masks")
 union = int(table.counts[table.marked > 0].sum())
-print(f"{table.items:,} pixels, {union:,} of them marked by anybody")
+print(f"{table.items:,} pixels, {union:,} of them marked by at least one rater")
 
 # %%
-# Two ways to count
-# -----------------
-# Most of the image is background that nobody marked. Everybody is right there, so that specificities are all close to
-# 1 and say little. The *modified background* keeps the union of the markings and as many background pixels around it.
-# On the table that is one number: how often the pattern "nobody marked it" is counted.
+# Two regions
+# -----------
+# Most of the image is background that no rater marked. All raters are right there, so that all specificities are
+# close to 1 and contain little information. The *modified background* keeps the union of the masks and as many
+# background pixels. In the table this changes one number: the count of the pattern "no rater marked it".
 
 parts = {region: table.restrict(region) for region in ("whole", "modified_background")}
 truths = {region: mt.staple(part) for region, part in parts.items()}
@@ -59,7 +59,7 @@ for region, found in truths.items():
 
 
 def side_by_side(pictures):
-    """Pictures in a row, on white."""
+    """Pictures in a row, on a white background."""
     size = sum(p.width for p in pictures), max(p.height for p in pictures)
     sheet = Image.new("RGB", size, "white")
     for i, picture in enumerate(pictures):
@@ -75,8 +75,8 @@ panels = [heat_overlay(None, heat, title=words[region], **look) for region, heat
 picture = side_by_side(panels)
 
 # %%
-# The two maps differ most to the left of the middle, where I1 and I3 overlap and nobody else is. A look-up by pattern
-# says by how much:
+# The two maps differ most to the left of the centre, where only I1 and I3 overlap. The probabilities by pattern
+# show by how much:
 
 names = np.array(list(masks))
 print(f"{'marked by':14}" + "".join(f"{words[region]:>22}" for region in truths))
@@ -85,11 +85,11 @@ for who in ("I1", "I1 I3", "I1 I2", "I1 I2 I3", "I1 I2 I4", "I1 I2 I4 I5"):
     print(f"{who:14}" + "".join(f"{truth.probability[row]:22.3f}" for truth in truths.values()))
 
 # %%
-# Counting the whole image, what I1 shares with any one other marking is likely or nearly certain. With the modified
-# background it matters who the other one is.
+# With the whole image, the overlap of I1 with any other mask is likely or nearly certain. With the modified
+# background it depends on the other mask.
 #
-# The rates of each marking: Table 1
-# ----------------------------------
+# The rates of each mask: Table 1
+# -------------------------------
 
 TABLE_1 = {
     "whole": ([1.00, 0.48, 0.44, 0.31, 0.24], [0.94, 0.99, 0.98, 1.00, 1.00]),
@@ -98,7 +98,7 @@ TABLE_1 = {
 
 
 def line(name, values, digits=2):
-    """A row of numbers."""
+    """Print a row of numbers."""
     print(f"{name:30}" + "".join(f"{value:8.{digits}f}" for value in values))
 
 
@@ -115,13 +115,13 @@ for region, published in TABLE_1.items():
 print(f"\nlargest difference {furthest:.3f}")
 
 # %%
-# Counting the whole image gives I3 a higher sensitivity than I4 and I5, though it lies beside the place where the
-# others meet. The modified background puts it last.
+# With the whole image, I3 has a higher sensitivity than I4 and I5, although it lies outside the area where the
+# others overlap. With the modified background it is last.
 #
-# Who is nearest to the truth: Table 2
-# ------------------------------------
-# Three measures of a marking against a probability map: Gordon's F (the harmonic mean of sensitivity and specificity),
-# their plain mean (which the paper calls PV), and accuracy.
+# Which mask is closest to the truth: Table 2
+# -------------------------------------------
+# Three metrics compare a mask with a probability map: Gordon's F (the harmonic mean of sensitivity and specificity),
+# their arithmetic mean (which the paper calls PV), and accuracy.
 
 MEASURES = {"F": mt.gordon_f, "PV": mt.balanced_accuracy, "accuracy": mt.soft_accuracy}
 LARGE, SMALL, ACCURATE = "I1 I2 I3 I4 I5", "I1 I2 I4 I5 I3", "I2 I4 I5 I3 I1"
@@ -153,15 +153,15 @@ for (region, measure), (_, theirs) in TABLE_2.items():
     print(f"{measure + ', ' + words[region]:30} {rankings[region, measure]:16} {theirs:16} {same}")
 
 # %%
-# Accuracy ranks the markings alike with either background; the other two measures move I3 from the middle to the end.
+# Accuracy gives the same ranking with either background; the other two metrics move I3 from the middle to the end.
 #
 # How complex is this case?
 # -------------------------
-# The spread of the probabilities inside what anybody marked says how far the raters leave the truth open: see
-# :doc:`/methods`. Five equal markings are beside it for comparison.
+# The spread of the probabilities over the pixels that at least one rater marked measures the uncertainty about the
+# truth: see :doc:`/methods`. Five identical masks are included for comparison.
 
 same = mt.tally(dict.fromkeys(masks, masks["I2"]))
-for name, case in {"the five ellipses": table, "five equal markings": same}.items():
+for name, case in {"the five ellipses": table, "five identical masks": same}.items():
     found = mt.case_complexity(case)
     spread = f"entropy {found.entropy:.3f}, mean {found.mean:.3f}"
     print(f"{name:20} {spread}, ESM {found.esm:.3f}, SSM {found.ssm:.3f}")

@@ -2,8 +2,8 @@
 How many raters are enough?
 ===========================
 
-Before a truth is collected: how many raters, how many cases? ``manytruths plan`` answers on the command line; this page
-does the same in Python, from assumptions, from a pilot of ratings, and from a pilot of masks.
+How many raters and how many cases are needed for a reference standard? ``manytruths plan`` answers this question on the
+command line; this page does the same in Python, from assumptions, from a pilot of ratings, and from a pilot of masks.
 """
 # sphinx_gallery_thumbnail_number = 2
 
@@ -13,9 +13,9 @@ import manytruths as mt
 from manytruths.charts.panels import Way, nomogram_chart, panel_chart
 
 # %%
-# If errors were independent
-# --------------------------
-# Raters who are right in 85% of the cases, a truth that is to be right in 95%: five are needed.
+# Independent errors
+# ------------------
+# If raters are right in 85% of the cases, and the majority should be right in 95%, five raters are needed.
 
 needed = mt.raters_needed(0.95, 0.85)
 print(f"{needed.n_raters} raters reach {needed.reached:.3f}; three {mt.majority_accuracy(3, 0.85):.3f}")
@@ -24,10 +24,10 @@ shares = ", ".join(f"{k} raters {mt.slim_majority_share(k, 0.85):.0%}" for k in 
 print(f"cases that one vote decides: {shares}")
 
 # %%
-# They are not
-# ------------
-# Some cases are hard for everybody. Let the correctness of any two raters correlate by 0.3: then no number of raters
-# reaches 95%, as in 8% of the cases most raters are wrong.
+# Correlated errors
+# -----------------
+# Some cases are hard for all raters. If the correctness of any two raters has a correlation of 0.3, no number of raters
+# reaches 95%, because in 8% of the cases most raters are wrong.
 
 print(mt.raters_needed(0.95, 0.85, correlation=0.3).reason)
 sizes = list(range(1, 16, 2))
@@ -38,13 +38,13 @@ curves = {
 chart = panel_chart(curves, "Majorities of raters of accuracy 0.85", wanted=0.95, ordered=True)
 
 # %%
-# So the correlation matters more than anything else in such a plan, and it is what nobody knows beforehand. A pilot
-# tells.
+# The correlation is the most important quantity of such a plan, and it is unknown in advance. It can be estimated
+# from a pilot study.
 #
 # From a pilot
 # ------------
-# Thirteen simulated raters label 417 cases, as in :doc:`plot_cabitza`. The first four, on the first 100 cases, are the
-# pilot; the rest is what one would like to know.
+# Thirteen simulated raters label 417 cases, as in :doc:`plot_cabitza`. The first four raters, on the first 100 cases,
+# are the pilot; the remaining data are used to check the plan.
 
 random = np.random.default_rng(7)
 truth = (random.random(417) < 0.45).astype(int)
@@ -60,8 +60,8 @@ later = mt.majorities(every)
 print(f"13 raters, as the pilot has it: {plan.panels[12].accuracy}; as it came: {1 - later.wrong_share:.3f}")
 
 # %%
-# Four raters and 100 cases are enough to see that ten more raters would not help. The interval is over cases; that
-# other raters may be better or worse than these four is not in it.
+# Four raters and 100 cases are enough to see that ten more raters would not help. The interval is over cases; it does
+# not include the possibility that other raters are better or worse than these four.
 
 odd = [panel for panel in plan.panels if panel.n_raters % 2]
 ks = [panel.n_raters for panel in odd]
@@ -73,8 +73,8 @@ mark = best, plan.panels[best - 1].accuracy.value
 by_pilot = panel_chart(fitted, "Panels, by a pilot of four raters", bands=band, chosen=mark)
 
 # %%
-# Without a reference, "right" is what most raters would say. An error that most of them share cannot be seen then: the
-# numbers say how stable the majority is, not how true.
+# Without a reference, "right" is the answer that most raters would give. An error that most of them share cannot be
+# detected: the results then measure how stable the majority is, not whether it is correct.
 
 blind = mt.plan_from_pilot(pilot, source="panel")
 print(f"as most raters would say, of 13: {blind.panels[12].accuracy}")
@@ -82,12 +82,12 @@ print(f"as most raters would say, of 13: {blind.panels[12].accuracy}")
 # %%
 # From masks
 # ----------
-# Lesions are ratings, too: each connected component of what anybody marked was found or missed by every rater. Here are
-# the phantoms of ``manytruths demo``.
+# Lesions are ratings, too: each connected component of the union of all masks was found or missed by every rater. This
+# example uses the phantoms of ``manytruths demo``.
 
 
 def first_session(case):
-    """Who drew what; second readings are left out."""
+    """The masks of the first session, by rater."""
     return {rater: drawn.mask for (rater, session), drawn in case.readings.items() if session == "1"}
 
 
@@ -102,13 +102,13 @@ print(f"raters to take {found.best.value:.0f} ({found.best.low:.0f} to {found.be
       f"whose majority says what most would in {found.panels[int(found.best.value) - 1].accuracy}")  # fmt: skip
 
 # %%
-# Read this with care: lesions that nobody marked are not there, and every further rater may add some.
+# Interpret this result with care: lesions that no rater marked are not included, and every further rater may add some.
 #
-# What it means for an algorithm
-# ------------------------------
-# An algorithm is tested against the majority of three raters, who agree in 80% of the cases, and is right in 95% of
-# them by that truth. The nomogram of Cabitza and colleagues says what it is worth, for two labels and independent
-# raters. From the left: agreement, the truth's accuracy, and, for an algorithm's accuracy as it was reported, its
+# Consequences for an algorithm
+# -----------------------------
+# An algorithm is evaluated against the majority of three raters, who agree in 80% of the cases, and has a reported
+# accuracy of 95%. The nomogram of Cabitza and colleagues gives its actual accuracy, for two labels and independent
+# raters. From the left: agreement, the accuracy of the majority, and, for a reported accuracy of an algorithm, its
 # actual accuracy.
 
 way = mt.nomogram(3, agreement=0.8, reported=0.95)
@@ -128,8 +128,8 @@ nomogram = nomogram_chart(
 )
 
 # %%
-# Where raters err together they agree without being right, and the nomogram flatters. Of the thirteen raters above it
-# says:
+# If raters make the same errors, they agree without being right, and the nomogram is too optimistic. For the thirteen
+# raters above it gives:
 
 agreement = mt.percent_agreement(every.tally())
 flattered = mt.nomogram(13, agreement=agreement)
@@ -139,8 +139,8 @@ print(f"agreement {agreement:.3f}, so the majority is right in {flattered.majori
 # %%
 # How many cases?
 # ---------------
-# For an interval of Fleiss' kappa that is 0.2 wide, where a kappa of 0.6 is expected and three cases in ten are marked.
-# The fewest ratings come with three raters; more raters save cases.
+# The interval of Fleiss' kappa should have a width of 0.2; the expected kappa is 0.6, and three cases in ten are
+# marked. The number of ratings is smallest with three raters; with more raters, fewer cases are needed.
 
 for one in mt.cases_for_kappa_width(0.2, kappa=0.6, prevalence=0.3, n_raters=range(2, 7)):
     print(f"{one.n_raters} raters: {one.n_cases} cases, {one.n_ratings} ratings")

@@ -2,13 +2,13 @@
 From CVAT to a report in two lines
 ==================================
 
-Each rater has outlined lesions in CVAT, with a severity rank for each, and exported his job. Two commands make a
-report of the exports::
+Each rater has outlined lesions in CVAT, with a severity rank for each, and exported their job. Two commands convert the
+exports to a report::
 
     manytruths import cvat exports/A.xml exports/B.xml exports/C.xml --to study
     manytruths report study/study.toml
 
-Here the exports are made from a simulated study, so that there is something to import.
+In this example, the exports are created from a simulated study.
 """
 # sphinx_gallery_thumbnail_number = 1
 
@@ -28,7 +28,7 @@ from manytruths.exchange import Bitmap, Mark, Reading, read_cvat, write_cvat
 
 
 def marks(drawn):
-    """Every region that a rater drew, with its rank."""
+    """Yield every region that a rater drew, with its rank."""
     numbers, _ = ndimage.label(drawn.mask)
     for number, (rows, columns) in enumerate(ndimage.find_objects(numbers), start=1):
         inside = numbers[rows, columns] == number
@@ -52,11 +52,11 @@ for rater in "ABC":
 # %%
 # The two lines
 # -------------
-# The images lie beside the exports, so they come along.
+# The images are in the folder of the exports and are therefore imported, too.
 
 
 def manytruths(line):
-    """Runs a command as if it had been typed in the folder."""
+    """Run a command in the folder."""
     with chdir(folder):
         assert status(shlex.split(line)) == 0
 
@@ -67,9 +67,9 @@ manytruths("import cvat exports/A.xml exports/B.xml exports/C.xml --to study")
 manytruths("report study/study.toml")
 
 # %%
-# Who read what
-# -------------
-# C did not open every image. The register says so, and nobody takes that for an empty mask.
+# The reading log
+# ---------------
+# C did not open every image. The reading log records this, so that these images are not treated as empty masks.
 
 with open(folder / "study/reads.csv", newline="") as file:
     for row in csv.DictReader(file):
@@ -77,7 +77,7 @@ with open(folder / "study/reads.csv", newline="") as file:
             print(row["case"], row["status"])
 
 # %%
-# It is a study like any other, with the ranks that the raters gave in CVAT.
+# The result is an ordinary study, with the ranks that the raters gave in CVAT.
 
 study = mt.Study.open(folder / "study")
 case = study["p02"]
@@ -89,7 +89,7 @@ counts = case.paint(mt.common_heatmap(table))
 heat = heat_overlay(image, counts, most=3, title="p02", caption="raters who marked it")
 
 # %%
-# And back: the consensus, with what is disputed, as annotations to correct in CVAT.
+# Export to CVAT: the consensus and the disputed pixels, as annotations that can be corrected in CVAT.
 
 manytruths("export cvat study --to for-cvat")
 for read in read_cvat(folder / "for-cvat/annotations.xml")[:3]:

@@ -1,11 +1,12 @@
 """
-Paradoxes: where kappa collapses
-================================
+Paradoxes of kappa
+==================
 
-Raters can agree nearly always and have a kappa of 0, or agree always and have none. Feinstein and Cicchetti (1990,
-`doi:10.1016/0895-4356(90)90158-L <https://doi.org/10.1016/0895-4356(90)90158-L>`_) made two such cases famous; Cabitza
-and colleagues (2020, `doi:10.3390/app10114014 <https://doi.org/10.3390/app10114014>`_) take them up to argue for σ, the
-share of agreement that is genuine. The page computes them all, and says where the argument holds.
+Raters can agree nearly always and have a kappa of 0, or agree always and have an undefined kappa. Feinstein and
+Cicchetti (1990, `doi:10.1016/0895-4356(90)90158-L <https://doi.org/10.1016/0895-4356(90)90158-L>`_) described two
+such paradoxes; Cabitza and colleagues (2020, `doi:10.3390/app10114014 <https://doi.org/10.3390/app10114014>`_) use
+them to argue for σ, the share of agreement that is genuine. This page computes all of them, and discusses when the
+argument holds.
 """
 
 import numpy as np
@@ -25,12 +26,12 @@ COLUMNS = {
 
 
 def number(value):
-    """Three digits, or a word."""
+    """Format a number with three digits, or as undefined."""
     return f"{value:11.3f}" if value == value else f"{'undefined':>11}"
 
 
 def show(rows):
-    """A line of numbers for each table of ratings by two raters."""
+    """Print a line of statistics for each table of ratings by two raters."""
     print(f"{'':26}" + "".join(f"{name:>11}" for name in (*COLUMNS, "σ", "σ, c = 0.8")))
     for name, (a, b) in rows.items():
         given = {"A": a, "B": b}
@@ -43,9 +44,9 @@ def show(rows):
 # %%
 # The first: high agreement, low kappa
 # ------------------------------------
-# Two raters label 250 cases with 0; once, one of them says 1. They agree in 99.6% of the cases. Kappa is 0 or just
-# below: if labels were drawn from the two raters' own shares, that is how often they would agree by chance. And if
-# they give all cases the same label, chance agreement is complete, and there is nothing to divide by.
+# Two raters label 250 cases with 0, except that one of them gives one case the label 1. They agree in 99.6% of the
+# cases. Kappa is 0 or slightly below: if labels were drawn at random with the raters' own shares, they would agree as
+# often. If all cases have the same label, chance agreement is complete, and the denominator of kappa is 0.
 
 zeros = [0] * 250
 show(
@@ -57,23 +58,24 @@ show(
 )
 
 # %%
-# The last line is the paradox as Cabitza and colleagues print it: all raters agree on 0 "for all cases but one, and on
-# assigning 1 to the remaining case". That gives a kappa of 1, and no paradox. The one case has to be a dissent.
+# The last line is the paradox as printed by Cabitza and colleagues: all raters agree on 0 "for all cases but one, and
+# on assigning 1 to the remaining case". This gives a kappa of 1 and is no paradox. The raters have to disagree on
+# that case.
 #
-# σ has a value in every line. Two things should be said about that. Without any confidence σ *is* percent agreement: it
-# takes nothing off for chance, so that of course it does not collapse. And with confidence, how much is taken off is up
-# to the chance model. Below, a rater who is not sure draws his label evenly, or in the shares in which labels
-# were given. In the latter case 0 was to be expected anyway, and σ is lower:
+# σ is defined in every line. Two remarks are necessary. Without confidence σ *is* percent agreement: it is not
+# corrected for chance, and therefore does not collapse. With confidence, the correction depends on the chance model.
+# Below, a rater who is uncertain draws a label with equal probabilities, or with the shares of the labels among all
+# ratings. In the latter case 0 is expected by chance, and σ is lower:
 
 for chance in ("uniform", "empirical"):
     value = sigma(Ratings.of({"A": zeros, "B": zeros}, 0.8, labels=[0, 1]), chance).value
     print(f"all labels equal, confidence 0.8, chance {chance:10} σ = {value:.3f}")
 
 # %%
-# The same agreement, and every kappa there is
-# --------------------------------------------
-# Agreement is held at 85% of 1,000 cases, disagreements are even on both sides, and the share of the rarer label goes
-# down. Kappa and alpha go with it, on one and the same line; Gwet's AC1 rises, σ stays.
+# The same agreement with different values of kappa
+# -------------------------------------------------
+# Agreement is fixed at 85% of 1,000 cases, disagreements are symmetric, and the share of the rarer label
+# decreases. Kappa and alpha decrease with it, along the same line; Gwet's AC1 increases, σ is constant.
 
 
 def ratings(both, first, second, neither):
@@ -91,9 +93,9 @@ chart = line_chart(curves, "share of the rarer label", "value", title, xlim=(0, 
 # %%
 # The second: raters who differ get the higher kappa
 # --------------------------------------------------
-# Feinstein and Cicchetti's own tables. In the first two, agreement is 85%, and kappa halves when one label is rare. In
-# the last two, agreement is 60%; where both raters lean towards the same label kappa is 0.13, where they lean to
-# opposite sides, it is twice that.
+# These are Feinstein and Cicchetti's own tables. In the first two, agreement is 85%, and kappa is halved when one
+# label is rare. In the last two, agreement is 60%; if both raters prefer the same label, kappa is 0.13; if they
+# prefer opposite labels, it is twice as high.
 
 show(
     {
@@ -105,12 +107,12 @@ show(
 )
 
 # %%
-# The kappas in brackets are Cohen's as they were published.
+# The values in brackets are the published values of Cohen's kappa.
 #
 # On masks
 # --------
-# A mask is a table of ratings with one rating a pixel, most of them background; so the first paradox is met every day.
-# One rater left an image empty, the other has one stray pixel in it:
+# A mask is a table of ratings with one rating per pixel, most of them background; therefore the first paradox is
+# common. One rater left an image empty, the other marked a single pixel:
 
 empty = np.zeros((10, 25), int)
 stray = empty.copy()
@@ -120,5 +122,6 @@ for region, table in (("whole image", whole), ("what anybody marked", whole.rest
     print(f"{region:22} kappa {mt.fleiss_kappa(table):7.3f}   σ {sigma(ratings_from_tally(table)).value:.3f}")
 
 # %%
-# Both are right in their way. Of 250 pixels the two agree about 249, which is σ; of what anybody marked they agree
-# about nothing, which kappa of the whole image already says. No number spares one the question which pixels count.
+# Both statistics are correct. The raters agree on 249 of 250 pixels, which is σ; of the pixels that at least one of
+# them marked they agree on none, which kappa of the whole image already shows. With any statistic, one must decide
+# which pixels count.

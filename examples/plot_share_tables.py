@@ -2,8 +2,9 @@
 Two sites share tables, not pixels
 ==================================
 
-Images and masks of patients often may not leave a hospital. A tally holds no pixel and no position, only how often
-each pattern of decisions occurs; tables of two sites add up to exactly the table of all their cases together.
+Images and masks of patients often must not be shared outside a hospital. A tally contains no pixels and no positions,
+only how often each pattern of decisions occurs; the sum of the tables of two sites is exactly the table of all their
+cases.
 """
 
 import tempfile
@@ -14,7 +15,7 @@ from manytruths.charts import contour_overlay
 
 
 def first_session(case):
-    """Who drew what; second readings are left out."""
+    """The masks of the first session, by rater."""
     readings = case.readings.items()
     return {rater: drawn.mask for (rater, session), drawn in readings if session == "1"}
 
@@ -26,8 +27,8 @@ north = mt.Study.from_arrays({name: masks[name] for name in names[:10]})
 south = mt.Study.from_arrays({name: masks[name] for name in names[10:]})
 
 # %%
-# Each site counts its own masks and saves one small text file a case. Its first line says who the columns are and
-# what was counted; below it stands a row a pattern.
+# Each site counts its own masks and saves one small text file per case. Its first line describes the columns and
+# what was counted; it is followed by one row per pattern.
 
 folder = Path(tempfile.mkdtemp())
 for study in (north, south):
@@ -38,8 +39,8 @@ head, _, rows = (folder / "p01.csv").read_text().partition("\n")
 print(rows)
 
 # %%
-# Whoever analyses the study needs these files alone. Where patients have several cases, a table of which case belongs
-# to whom goes along, for ``mt.Tallies(tables, subjects=...)``: intervals must draw patients, not cases.
+# The analysis needs only these files. If patients have several cases, a table of the patient of each case is needed as
+# well, for ``mt.Tallies(tables, subjects=...)``: intervals must resample patients, not cases.
 
 tallies = {path.stem: mt.read_tally(path) for path in sorted(folder.glob("*.csv"))}
 whole = mt.pool(tallies)
@@ -47,15 +48,15 @@ print(f"{whole.items:,} pixels of {len(tallies)} cases, {len(whole.counts)} patt
 print(f"Fleiss' kappa {mt.confidence_interval(mt.fleiss_kappa, tallies, seed=0)}")
 
 # %%
-# The sum is exact: the same table, bit for bit, as from all the masks at one place.
+# The sum is exact: it is identical, bit for bit, to the table of all masks at one site.
 
 together = mt.pool(mt.Study.from_arrays(masks).tally())
 print(together == whole)
 
 # %%
-# What such a file does tell: who the raters are (give them other names before sharing where that matters), how large
-# the images are, and how much each rater marked. Distances, boundaries and maps need the masks and stay at the site:
-# a site paints a map from the *pooled* result with its own masks.
+# Such a file does reveal the names of the raters (rename them before sharing if necessary), the size of the images,
+# and how much each rater marked. Distances, boundaries and maps need the masks and are computed at the site: a site
+# creates a map from the *pooled* result with its own masks.
 
 truth = mt.vote(whole, 0.5)
 for study in (north, south):

@@ -1,16 +1,16 @@
 """
-Five raters, two ways to image: what ρ adds to kappa
-====================================================
+Five raters, two imaging methods: what ρ adds to kappa
+======================================================
 
-Van Dyke and colleagues (1993) showed 114 patients to five raters twice, by two kinds of magnetic resonance imaging,
-here called treatments 1 and 2; in 45 of them the aorta was dissected, which is known. Raters answered on a scale from 1
-(certainly not) to 5 (certainly). The data have been used to compare methods of ROC analysis ever since.
+Van Dyke and colleagues (1993) showed images of 114 patients to five raters twice, with two kinds of magnetic resonance
+imaging, here called treatments 1 and 2; in 45 of the patients the aorta was known to be dissected. Raters answered on a
+scale from 1 (certainly not) to 5 (certainly). The data have often been used to compare methods of ROC analysis.
 
-Here they are a rated data set: the label is "dissected" from a rating of 3 on, and how far the rating lies from the cut
-says how sure the rater was. The page puts kappa and ρ side by side, one treatment at a time.
+Here they are used as a rated data set: the label is "dissected" for ratings of 3 or more, and the distance of the
+rating from the cut gives the confidence of the rater. The page compares kappa and ρ for each treatment.
 
-The data do not come with this package. The program looks for ``ratings/VanDyke.csv`` in the folder that the environment
-variable ``MANYTRUTHS_DATA`` names; where they are missing it says so and stops, and this page then shows the program
+The data are not part of this package. The program reads ``ratings/VanDyke.csv`` from the folder given by the
+environment variable ``MANYTRUTHS_DATA``; if it is missing, it stops with a message, and this page shows the program
 without its results.
 """
 # sphinx_gallery_thumbnail_number = 2
@@ -31,8 +31,8 @@ if not data.is_file():
 # %%
 # From a scale to labels
 # ----------------------
-# On a scale from 1 to 5 with the cut at 3, ratings of 1 and 5 are certain, and those beside the cut are hardly more
-# than a guess. The border lies between 2 and 3, so that of the two labels the one with fewer levels has larger steps:
+# On a scale from 1 to 5 with the cut at 3, ratings of 1 and 5 are certain, and those next to the cut are little more
+# than a guess. The border lies between 2 and 3, so that the label with fewer levels has larger steps of confidence:
 #
 # ==========  =====  =====  =========  =========  =========
 # rating      1      2      3          4          5
@@ -48,12 +48,12 @@ for number, ratings in studies.items():
 # %%
 # Kappa and ρ
 # -----------
-# ρ by three sources of the raters' competence, and, as the truth is known, the share that ρ estimates: genuine
-# agreement on the right label.
+# ρ is computed with three sources of the raters' competence. Because the truth is known, the share that ρ estimates can
+# also be computed: genuine agreement on the right label.
 
 
 def measured(ratings):
-    """All numbers of one treatment."""
+    """All statistics of one treatment."""
     table, reference = ratings.tally(), mt.rater_accuracy(ratings, "reference").accuracy
     known = (ratings.codes == ratings.reference[:, None]).astype(float)
     return {
@@ -75,14 +75,15 @@ for name in found["1"]:
     print(f"{name:32}" + "".join(f"{numbers[name]:8.3f}" for numbers in found.values()))
 
 # %%
-# **The two disagree about the treatments.** By kappa raters agree better under treatment 2, by σ and ρ under treatment
-# 1. Kappa sees labels only. Under treatment 2 raters gave the same label more often, and were less sure of it.
+# **Kappa and ρ differ in their order of the treatments.** By kappa raters agree better under treatment 2, by σ and ρ
+# under treatment 1. Kappa uses only labels. Under treatment 2 raters gave the same label more often, but with less
+# confidence.
 #
-# How certain is that? Cases are drawn again, the same for both treatments:
+# How certain is this result? Cases are resampled, the same for both treatments:
 
 
 def kappas(draw):
-    """Fleiss' kappa of each treatment in a draw of the cases; every case has five votes."""
+    """Fleiss' kappa of each treatment in a resample of the cases; every case has five votes."""
     for ratings in studies.values():
         votes = ratings.votes[draw]
         apart = 1 - (votes * (votes - 1)).sum(axis=1).mean() / 20
@@ -102,13 +103,13 @@ for name, values in gains.items():
     print(f"{name:6} treatment 2 − treatment 1: {np.mean(values):+.3f} ({low:+.3f} to {high:+.3f})")
 
 # %%
-# Not certain at all: both intervals hold 0. What can be said is that a choice between the treatments by kappa alone
-# would rest on the raters' labels and not on their doubts.
+# It is not certain: both intervals contain 0. However, a choice between the treatments by kappa alone
+# would be based on the raters' labels and not on their confidence.
 #
-# Doubt is worth knowing
-# ----------------------
-# Here doubt means something: those who were less sure were more often wrong. A rating of 3 counts as "dissected" with a
-# confidence of 0.2, and most of these are wrong. (It also says that a cut at 4 would be a better one.)
+# Confidence is informative
+# -------------------------
+# In these data, ratings with lower confidence were more often wrong. A rating of 3 counts as "dissected" with a
+# confidence of 0.2, and most of these ratings are wrong. (This also shows that a cut at 4 would be better.)
 
 first = studies["1"]
 levels = np.unique(first.confidence)
@@ -122,20 +123,20 @@ chart = confidence_errors(
 # %%
 # Case by case
 # ------------
-# A kappa belongs to a data set. σ and ρ have a value for every case, and so tell which labels to trust. All cases with
-# five equal votes have an agreement of 1; their σ are anything from 0.35 to 1:
+# Kappa is defined for a data set. σ and ρ have a value for every case, and therefore show which labels can be
+# trusted. All cases with five equal votes have an agreement of 1; their σ ranges from 0.35 to 1:
 
 votes = first.votes.max(axis=1)
 groups = {f"{n} of 5 votes": sigmas["1"][votes == n].tolist() for n in (5, 4, 3)}
 spread = strip(groups, "σ of a case", "The same votes, more or less sure (treatment 1)")
 
 # %%
-# Does that find the cases in which the majority is wrong? The chance that such a case has the lower value than a case
-# that was labelled rightly, ties counting half (½ is no better than guessing):
+# Does this identify the cases in which the majority is wrong? The output shows the probability that such a case has a
+# lower value than a case with a correct majority, ties counted as half (½ is no better than guessing):
 
 
 def area(values, bad):
-    """The chance that a bad case has the lower value."""
+    """The probability that a bad case has the lower value."""
     apart = np.subtract.outer(values[bad], values[~bad])
     return (apart < 0).mean() + (apart == 0).mean() / 2
 
@@ -150,12 +151,13 @@ for number, ratings in studies.items():
 # %%
 # What competence adds
 # --------------------
-# Little, here. Raters are right in 84% of the cases under treatment 1, so that by eq. 6 two of them who agree are right
-# in 97%. Counted, it is 92%: raters err in the same cases. But those who err together are mostly unsure; of genuine
-# agreement, 96% is right (0.540 of 0.565). So σ has done most of ρ's work already, and the sources of competence hardly
-# differ. Where raters are sure of what is wrong, they do: :doc:`plot_cabitza`.
+# In these data, competence adds little. Raters are right in 84% of the cases under treatment 1, so that by eq. 6 two
+# raters who agree are right in 97%. The observed share is 92%: raters err in the same cases. But raters who make the
+# same error mostly have a low confidence; of genuine agreement, 96% is right (0.540 of 0.565). Therefore σ already
+# contains most of the information in ρ, and the sources of competence differ little. If raters are confident about
+# wrong labels, the sources do differ: :doc:`plot_cabitza`.
 #
-# And one rater should make us careful:
+# One rater shows a limitation:
 
 accuracy = mt.rater_accuracy(first, "reference").accuracy
 by_rater = mt.sigma(first).by_rater
@@ -164,6 +166,6 @@ for i, rater in enumerate(first.raters):
     print(f"{rater:8}{accuracy[i]:10.2f}{first.confidence[:, i].mean():12.2f}{by_rater[i]:8.2f}")
 
 # %%
-# Rater 2 is as often right as raters 1 and 3, but keeps to the middle of the scale, and so has the lowest σ of all.
-# That may be doubt, or a habit; σ cannot tell. Where raters use a scale each in his own way, agree on what its levels
-# mean before collecting ratings.
+# Rater 2 is right as often as raters 1 and 3, but uses the middle of the scale, and therefore has the lowest σ of
+# all. This may be low confidence or a habit; σ cannot distinguish between them. If raters use a scale in different
+# ways, agree on the meaning of its levels before collecting ratings.
