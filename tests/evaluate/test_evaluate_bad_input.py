@@ -128,7 +128,7 @@ def few_levels_as_mask(folder):
     write_png(folder / "pred/x/p2.png", disc() * 1 + disc(radius=3) + disc(radius=2))
 
 
-@mistake("case p2", "prediction of x", "0.5", "if it is grey, say so (--probability)")
+@mistake("case p2", "prediction of x", "0.5", "if it is a probability map, give --probability")
 def shares_as_mask(folder):
     for case in CASES:
         for name in "xy":
@@ -326,7 +326,7 @@ def tolerance_nan(folder):
     return ["--tolerance", "nan"]
 
 
-@mistake("one template of areas", status=2)
+@mistake("--training specified multiple times", status=2)
 def two_templates_of_areas(folder):
     return ["--training", folder / "a/{algorithm}/{case}.png", "--training", folder / "b/{algorithm}/{case}.png"]
 

@@ -263,7 +263,9 @@ def test_what_the_page_says_of_confusion_matrices():
         label: [float(r["rate"]) for r in rows_of("echo", "rates") if r["truth"] == label]
         for label in ("background", "1")
     }
-    assert f"mark {echo[0]} of the muscle (true values {between(true['1'], 2)}); with DeepLabv3+ {echo[1]}, which" in FLAT
+    assert (
+        f"mark {echo[0]} of the muscle (true values {between(true['1'], 2)}); with DeepLabv3+ {echo[1]}, which" in FLAT
+    )
     known = {r["rater"]: float(r["rate"]) for r in rows_of("echo", "rates") if r["truth"] == "1"}
     rows = [r for r in rows_of("echo", "confusion") if (r["network"], r["truth"], r["given"]) == ("deeplab", "1", "1")]
     assert all(float(r["rate"]) > known[r["rater"]] + 0.04 for r in rows)
