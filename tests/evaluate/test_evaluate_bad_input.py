@@ -128,7 +128,7 @@ def few_levels_as_mask(folder):
     write_png(folder / "pred/x/p2.png", disc() * 1 + disc(radius=3) + disc(radius=2))
 
 
-@mistake("case p2", "prediction of x", "0.5", "if it is grey, say so (--probability)")
+@mistake("case p2", "prediction of x", "0.5", "if it is a probability map, give --probability")
 def shares_as_mask(folder):
     for case in CASES:
         for name in "xy":
