@@ -106,7 +106,7 @@ class PatternEstimate:
     codes: NDArray[np.uint8]
     probability: NDArray[np.float64]
     """How likely each pattern is marked."""
-    found: Consensus
+    consensus: Consensus
 
     @classmethod
     def of(cls, raters: Tally, method: str, options: Options | None, tally: Tally) -> PatternEstimate:

@@ -49,7 +49,7 @@ from ..rows import Row, Table
 from ..summaries import Settings
 from .case_scores import EVERYBODY
 from .marks import Array, CaseMarks, EvaluatePlan
-from .mask_scores import MEAN, LabelScores, case_values, references_of
+from .mask_scores import MEAN, LabelScores
 
 AREA, WITHIN = "roc_area", "roc_area_within"
 ABSENT = {
@@ -112,24 +112,24 @@ def _descending(area: Interval) -> float:
     return -area.value if area.value == area.value else 1.0
 
 
-def read_and_grade(
-    study: Study, part: LabelScores, path: Path, key: Path | None, scale: GradeScale, settings: Settings
-) -> Graded:
+def read_and_grade(study: Study, part: LabelScores, plan: EvaluatePlan, settings: Settings) -> Graded:
     """The scores of all labels together against the grades of a file."""
+    assert plan.grades is not None
     names = [c.name for c in study.algorithms]
-    read = read_grades(path, cases=[c.name for c in study], algorithms=names, scale=scale, key=key)
+    cases = [c.name for c in study]
+    read = read_grades(plan.grades, cases=cases, algorithms=names, scale=plan.scale, key=plan.key)
     return grade_metrics(
         _scores_to_grade(part, study.algorithms), read.grades, names, subjects={c.name: c.subject for c in study},
-        scale=scale, blank=read.blank, settings=settings,
+        scale=plan.scale, blank=read.blank, settings=settings,
     )  # fmt: skip
 
 
 def _scores_to_grade(part: LabelScores, algorithms: Sequence[Column]) -> dict[str, dict[Item, float]]:
     """Metrics by case and algorithm: against the raters on average, each other reference, and all raters together."""
     metrics: dict[str, dict[Item, float]] = {}
-    for reference in [t for t in references_of(part) if t.role != "rater"] + [MEAN]:
+    for reference in [r for r in part.references if r.role != "rater"] + [MEAN]:
         for name in ("extended_dice",) if reference == EVERYBODY else GRADED:
-            values = [case_values(part, a, reference, name) for a in algorithms]
+            values = [part.case_values(a, reference, name) for a in algorithms]
             if np.isnan(np.array(values, np.float64)).all():
                 continue
             known = part.fill_missing(name, values, "worst")

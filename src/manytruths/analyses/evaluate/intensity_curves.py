@@ -11,6 +11,7 @@ from ...core.columns import Column, natural_key
 from ...core.undefined import Undefined
 from ...evaluation.intensity_curves import LEAST_FRAMES, MEAN, CurveDistance, IntensityCurves
 from ...inference.intervals import mean_intervals
+from ...io import safe_name
 from ..rows import Row, Table
 from ..summaries import Settings
 
@@ -29,8 +30,8 @@ class SubjectCurves:
     notes: tuple[str, ...]
 
     def charts(self) -> dict[str, str]:
-        """SVG by subject."""
-        return {subject: frames_chart(subject, curves) for subject, curves in self.subjects.items()}
+        """SVG by name."""
+        return {f"frames-{safe_name(subject)}": frames_chart(subject, own) for subject, own in self.subjects.items()}
 
 
 def tabulate_intensities(
