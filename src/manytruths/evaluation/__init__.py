@@ -1,7 +1,6 @@
 """Predictions against raters, against every consensus and given reference, and against each other."""
 
 from .boundaries import BoundaryPoint, BoundaryScores, PooledBoundaryScores, boundary_scores, pool_boundary_scores
-from .consensus_columns import with_consensus
 from .curves import (
     OperatingPoint,
     ResponseCounts,
@@ -18,7 +17,7 @@ from .overlap import Overlaps, overlaps
 from .ranking.by_reference import ReferenceRanking, ReferenceRankings, rank_by_reference
 from .ranking.ranking import Ranking, rank_scores
 from .ranking.scores import Scores
-from .references import ReferenceStandards, reference_standards
+from .references import ReferenceStandards, reference_standards, with_consensus
 from .responses import Responses, count_responses
 from .second_look import SecondLook, SecondLookPlace, second_look
 

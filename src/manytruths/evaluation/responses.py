@@ -129,10 +129,10 @@ def index_masks(
     void: int | None = None,
     foreground: str | None = None,
 ) -> IndexedMasks:
-    """Count masks, as :func:`manytruths.tally` does, and say where each pattern is, in one go.
+    """Count masks, as :func:`manytruths.tally` does, and map where each pattern is.
 
-    >>> found = index_masks({"A": [[1, 1, 0, 0]], "B": [[1, 0, 0, 0]]})
-    >>> found.index, found.tally.counts
+    >>> indexed = index_masks({"A": [[1, 1, 0, 0]], "B": [[1, 0, 0, 0]]})
+    >>> indexed.index, indexed.tally.counts
     (array([[2, 1, 0, 0]], dtype=int32), array([2, 1, 1]))
     """
     inputs = gather_inputs(masks, raters, None, references)
@@ -262,7 +262,7 @@ class Responses:
         Parameters
         ----------
         truths : ReferenceStandards
-            Of this table, or of a pooled one.
+            Reference standards of this table, or of a pooled one.
 
         Returns
         -------
@@ -346,8 +346,7 @@ def count_responses(
     Examples
     --------
     >>> masks = {"A": [[1, 1, 0, 0]], "B": [[1, 0, 0, 0]]}
-    >>> found = count_responses([[200, 90, 90, 10]], masks)
-    >>> found
+    >>> count_responses([[200, 90, 90, 10]], masks)
     <Responses of 4 items: 3 levels, 4 pairs>
     """
     if tally is None:
@@ -371,56 +370,41 @@ def count_indexed_responses(
 
     :func:`index_masks` and :func:`pattern_index` make such a map; other arguments are those of :func:`count_responses`.
 
-    >>> found = index_masks({"A": [[1, 1, 0, 0]], "B": [[1, 0, 0, 0]]})
-    >>> count_indexed_responses([[0.9, 0.2, 0.1, 0.1]], found.index, found.tally, exclude=[[0, 0, 0, 1]]).levels
+    >>> masks = index_masks({"A": [[1, 1, 0, 0]], "B": [[1, 0, 0, 0]]})
+    >>> count_indexed_responses([[0.9, 0.2, 0.1, 0.1]], masks.index, masks.tally, exclude=[[0, 0, 0, 1]]).levels
     array([0.1, 0.2, 0.9])
     """
     if limits is not None and not -np.inf < limits[0] < limits[1] < np.inf:
         raise CallError(f"limits are two finite numbers, the lower first; got {limits!r}")
     array = np.ma.getdata(values) if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
     array = array.view(np.uint8) if array.dtype == bool else array
-    left_out = [("part to exclude", exclude)] if exclude is not None else []
-    if isinstance(values, np.ma.MaskedArray) and values.mask is not np.ma.nomask:
-        left_out.append(("prediction's mask", np.ma.getmaskarray(values)))
-    for name, mask in [("prediction", array), ("region", region), *left_out]:
+    masked = values.mask if isinstance(values, np.ma.MaskedArray) and values.mask is not np.ma.nomask else None
+    parts = {"prediction": array, "region": region, "part to exclude": exclude, "prediction's mask": masked}
+    for name, mask in parts.items():
         if mask is not None and np.shape(mask) != index.shape:
             got, wanted = format_shape(np.shape(mask)), format_shape(index.shape)
             raise GridError(f"the {name} is {got} but the masks are {wanted}")
-    gone = [np.asarray(mask).astype(bool) for _, mask in left_out]
     inside = [] if region is None else [np.asarray(region).astype(bool)]
-    source = _Items(array, index, tuple(inside), tuple(gone))
-    levels = find_levels(source.values, array.dtype, limits)
-    return _counted(source, levels, tally)
+    inside += [~np.asarray(mask).astype(bool) for mask in (exclude, masked) if mask is not None]
+
+    def blocks() -> Iterator[tuple[Array, Index]]:
+        """Responses and pattern numbers, without what does not count."""
+        for responses, patterns, *masks in flat_blocks([array, index, *inside]):
+            keep = np.logical_and.reduce([patterns >= 0, *masks])
+            yield (responses, patterns) if keep.all() else (responses[keep], patterns[keep])
+
+    levels = find_levels(lambda: (responses for responses, _ in blocks()), array.dtype, limits)
+    return _count_pairs(blocks(), levels, tally)
 
 
-@dataclass(frozen=True, eq=False)
-class _Items:
-    """Responses and pattern numbers, walked through in blocks, without what does not count."""
-
-    array: Array
-    index: NDArray[np.integer[Any]]
-    inside: tuple[Array, ...]
-    gone: tuple[Array, ...]
-
-    def blocks(self) -> Iterator[tuple[Array, NDArray[np.integer[Any]]]]:
-        for values, index, *masks in flat_blocks([self.array, self.index, *self.inside, *self.gone]):
-            keep = index >= 0
-            for i, mask in enumerate(masks):
-                keep &= mask if i < len(self.inside) else ~mask
-            yield (values, index) if keep.all() else (values[keep], index[keep])
-
-    def values(self) -> Iterator[Array]:
-        return (values for values, _ in self.blocks())
-
-
-def _counted(source: _Items, levels: Levels, tally: Tally) -> Responses:
-    """The pairs that occur. The commonest pattern, which most items show, is what the others leave of all."""
+def _count_pairs(blocks: Iterable[tuple[Array, Index]], levels: Levels, tally: Tally) -> Responses:
+    """The pairs that occur. The commonest pattern, which most pixels show, is what the others leave of all."""
     width, common = len(levels.values), int(np.argmax(tally.counts)) if len(tally.counts) else 0
     most = width * len(tally.counts)
     # short numbers sort faster
     wide = np.dtype(np.int32 if most < 1 << 31 else np.int64)
     whole, pairs = np.zeros(width, np.int64), _Pairs(most, wide)
-    for values, index in source.blocks():
+    for values, index in blocks:
         codes, rare = levels.codes(values), np.flatnonzero(index != common)
         whole += np.bincount(codes, minlength=width)
         pairs.add(index[rare].astype(wide) * wide.type(width) + codes[rare].astype(wide))
@@ -443,7 +427,7 @@ class _Pairs:
     def __init__(self, most: int, dtype: np.dtype[Any]) -> None:
         self.most, self.waiting = most, 0
         self.codes: list[Array] = [np.empty(0, dtype)]
-        self.found: list[tuple[Codes, Codes]] = []
+        self.counted: list[tuple[Codes, Codes]] = []
 
     def add(self, codes: Array) -> None:
         self.codes.append(codes)
@@ -457,17 +441,17 @@ class _Pairs:
         if self.most <= DENSE * len(codes):
             counts = np.bincount(codes)
             distinct = np.flatnonzero(counts)
-            self.found.append((distinct, counts[distinct]))
+            self.counted.append((distinct, counts[distinct]))
         else:
             distinct, counts = np.unique(codes, return_counts=True)
-            self.found.append((distinct.astype(np.int64), counts))
+            self.counted.append((distinct.astype(np.int64), counts))
 
     def merged(self) -> tuple[Codes, Codes]:
         """The codes, ascending, and their counts."""
-        if self.waiting or not self.found:
+        if self.waiting or not self.counted:
             self._count()
-        if len(self.found) == 1:
-            return self.found[0]
-        codes, counts = (np.concatenate(parts) for parts in zip(*self.found, strict=True))
+        if len(self.counted) == 1:
+            return self.counted[0]
+        codes, counts = (np.concatenate(parts) for parts in zip(*self.counted, strict=True))
         distinct, where = np.unique(codes, return_inverse=True)
         return distinct, np.bincount(where, counts, len(distinct)).astype(np.int64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import astuple, replace
 
 import numpy as np
 
@@ -107,10 +107,8 @@ def _at(scores: BoundaryScores, thresholds: Array) -> BoundaryScores:
     """A missing prediction, which has one threshold, finds as little at every one of the others."""
     if len(scores.thresholds) == len(thresholds):
         return scores
-    own = scores.counts
-    columns = (own.found, own.found_matched, own.wanted, own.wanted_matched)
-    counts = BoundaryCounts(*(np.repeat(column, len(thresholds)) for column in columns))
-    return replace(scores, thresholds=thresholds, counts=counts)
+    columns = (np.repeat(column, len(thresholds)) for column in astuple(scores.counts))
+    return replace(scores, thresholds=thresholds, counts=BoundaryCounts(*columns))
 
 
 def _rows(scope: str, key: tuple[str, str], point: BoundaryPoint, case: str = "", group: str = "") -> Iterator[Row]:

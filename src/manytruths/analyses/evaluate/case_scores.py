@@ -18,11 +18,11 @@ import numpy as np
 from ...core.columns import Column
 from ...core.tally import Tally
 from ...core.undefined import Undefined, code, undefined_like
-from ...evaluation.consensus_columns import PatternEstimate
 from ...evaluation.extended_dice import extended_dice_counts
 from ...evaluation.overlap import OVERLAPS, overlaps
 from ...evaluation.ranking.score_tables import PERFECT
 from ...evaluation.ranking.scores import best_value, describes_the_case, direction, is_distance, worst_value
+from ...evaluation.references import PatternEstimate
 from ...fusion import balanced_accuracy, gordon_f, soft_accuracy
 from ...fusion.result import first_readings
 from ...shape import Surface, SurfaceDistances, extract_surface, surface_distances

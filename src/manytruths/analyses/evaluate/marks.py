@@ -21,8 +21,8 @@ from ...core.counting import tally
 from ...core.labels import Labels
 from ...core.notes import code_of
 from ...core.tally import Tally
-from ...evaluation.consensus_columns import PatternEstimate, append_estimates, consensus_column, estimate_all
 from ...evaluation.grading import GradeScale, Ticket
+from ...evaluation.references import PatternEstimate, append_estimates, consensus_column, estimate_all
 from ...fusion import Consensus
 from ...fusion.registry import estimator, options_of
 from ...fusion.result import MARKED_NOTHING
