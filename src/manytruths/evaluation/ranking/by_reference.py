@@ -28,6 +28,7 @@ class ReferenceRanking:
     places: tuple[tuple[str, ...], ...]
     """The best first; several in a place are tied."""
     truths: tuple[str, ...]
+    """The reference standards."""
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -95,7 +96,9 @@ class ReferenceRankings:
     """The algorithms ranked under every reference standard."""
 
     algorithms: tuple[str, ...]
+    """Names of the algorithms."""
     truths: tuple[str, ...]
+    """Names of the reference standards."""
     scores: Values
     """(algorithms, references): the higher the better; nan where undefined."""
     rankings: tuple[ReferenceRanking, ...]
@@ -109,12 +112,8 @@ class ReferenceRankings:
             if truth in ranking.truths:
                 return ranking
         gives = "gives no ranking: an algorithm has no score" if truth in self.undefined else "is not there"
-        raise CallError(
-            f"reference standard {truth!r} {gives}; those that give one: {', '.join(t for t in self._ranked())}"
-        )
-
-    def _ranked(self) -> list[str]:
-        return [t for t in self.truths if t not in self.undefined]
+        ranked = ", ".join(t for t in self.truths if t not in self.undefined)
+        raise CallError(f"reference standard {truth!r} {gives}; those that give one: {ranked}")
 
     def bounds(self, loose: str | None = None, strict: str | None = None) -> tuple[AreaBounds, ...]:
         """The smallest and largest score of each algorithm, and those under two references taken as bounds."""
@@ -187,10 +186,10 @@ def rank_by_reference(scores: ArrayLike, algorithms: Sequence[str], truths: Sequ
 
     Examples
     --------
-    >>> found = rank_by_reference([[0.9, 0.8, 0.4], [0.5, 0.7, 0.6]], ["net", "filter"], ["A", "B", "C"])
-    >>> [(str(r), r.truths) for r in found.rankings]
+    >>> rankings = rank_by_reference([[0.9, 0.8, 0.4], [0.5, 0.7, 0.6]], ["net", "filter"], ["A", "B", "C"])
+    >>> [(str(r), r.truths) for r in rankings.rankings]
     [('net > filter', ('A', 'B')), ('filter > net', ('C',))]
-    >>> found.separate("net", "filter").whatever
+    >>> rankings.separate("net", "filter").whatever
     False
     """
     table, algorithms, truths = np.asarray(scores, np.float64), tuple(algorithms), tuple(truths)
