@@ -283,7 +283,7 @@ def test_counts_that_do_not_add() -> None:
         found.against(reference_standards(found.tally)),
         found.against(reference_standards(found.tally, levels=True)),
     )
-    with pytest.raises(CallError, match="the same truths"):
+    with pytest.raises(CallError, match="the same reference standards"):
         _ = one + other
     with pytest.raises(CallError, match="no counts"):
         add_counts([])

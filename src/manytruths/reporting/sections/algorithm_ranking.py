@@ -8,8 +8,8 @@ from itertools import combinations
 
 from ...analyses.evaluate.case_scores import NAMES
 from ...analyses.printing import counted
-from ...analyses.rank.charts import charts
 from ...analyses.rank.rank import RankResult
+from ...analyses.rank.tables import charts
 from ...analyses.rows import Row
 from ...evaluation.ranking.by_reference import ReferenceRankings
 from ...evaluation.ranking.ranking import format_p
