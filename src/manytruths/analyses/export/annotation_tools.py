@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -18,10 +18,9 @@ from ...io import safe_name, write_text
 from ...io.results import SUMMARY, replacing, write_summary, written_files
 from ...io.tables import read_table
 from ...study import Case, Progress, Study
-from ...study.grids import is_resampled
 from ..importing.layout import IMAGES
 from ..result import Tables
-from .result import Export, check_folder
+from .result import Export, check_folder, resampled_notes
 from .targets import Numbering, check_consensus, targets_of
 
 DISPUTED = "disputed"
@@ -61,21 +60,14 @@ def export_annotations(
         "raters": list(study.rater_names),
     }
     lines = (f"{len(study)} cases: {options.consensus} of {len(study.rater_names)} raters, as {', '.join(names)}",)
-    result = Export(study, tool, folder, (), Tables([]), tuple(_notes(study)), details, lines, ())
+    result = Export(study, tool, folder, (), Tables([]), tuple(resampled_notes(study)), details, lines, ())
     with replacing(folder.resolve()) as (stage,):
         check_folder(folder, tool)
-        _WRITERS[tool](stage, readings, options)
+        _write_files(stage, tool, readings, options.series)
         files = written_files(stage)
         write_summary(stage, result.summary(), [stage / path for path in files])
     shown = ", ".join(map(str, files[:4])) + (", …" if len(files) > 4 else "")
     return replace(result, files=files, after=(f"written to {folder}: {shown}",))
-
-
-def _notes(study: Study) -> Iterator[str]:
-    moved = [case.name for case in study if is_resampled(case)]
-    if moved:
-        shown = ", ".join(moved[:4]) + (", …" if len(moved) > 4 else "")
-        yield f"masks of {shown} were resampled by nearest neighbour: their edges are off by up to half a voxel"
 
 
 def _image_names(study: Study) -> dict[str, str]:
@@ -122,55 +114,36 @@ def _crop(mask: NDArray[Any]) -> Outline:
     return Bitmap(top, left, mask[top : rows[-1] + 1, left : columns[-1] + 1].copy())
 
 
-def _write_cvat(folder: Path, reads: Iterator[Reading], options: ToolOptions) -> None:
-    from ...exchange.cvat_writer import write_cvat
+def _write_files(folder: Path, tool: str, readings: Iterator[Reading], series: Path | None) -> None:
+    if tool == "cvat":
+        from ...exchange.cvat_writer import write_cvat
 
-    write_cvat(folder / "annotations.xml", list(reads))
+        write_cvat(folder / "annotations.xml", list(readings))
+    elif tool == "labelstudio":
+        from ...exchange.labelstudio_writer import labelstudio_configuration, write_labelstudio
 
+        tasks = list(readings)
+        write_labelstudio(folder / "predictions.json", tasks, kind="predictions")
+        write_text(folder / "labelling-configuration.xml", labelstudio_configuration(tasks))
+    elif tool == "coco":
+        from ...exchange.coco import write_coco
 
-def _write_labelstudio(folder: Path, reads: Iterator[Reading], options: ToolOptions) -> None:
-    from ...exchange.labelstudio_writer import labelstudio_configuration, write_labelstudio
+        write_coco(folder / "annotations.json", list(readings))
+    elif tool == "slicer":
+        from ...exchange.slicer import write_slicer
 
-    readings = list(reads)
-    write_labelstudio(folder / "predictions.json", readings, kind="predictions")
-    write_text(folder / "labelling-configuration.xml", labelstudio_configuration(readings))
+        for reading in readings:
+            write_slicer(folder / f"{safe_name(reading.case)}.seg.nrrd", reading)
+    elif tool == "dicomseg":
+        from ...exchange.dicom.writing import find_series, write_dicom_seg
 
+        assert series is not None
+        images = find_series(series)
+        for reading in readings:
+            write_dicom_seg(folder / f"{safe_name(reading.case)}.dcm", reading, images)
+    else:
+        from ...exchange.bids import write_bids
 
-def _write_coco(folder: Path, reads: Iterator[Reading], options: ToolOptions) -> None:
-    from ...exchange.coco import write_coco
-
-    write_coco(folder / "annotations.json", list(reads))
-
-
-def _write_slicer(folder: Path, reads: Iterator[Reading], options: ToolOptions) -> None:
-    from ...exchange.slicer import write_slicer
-
-    for read in reads:
-        write_slicer(folder / f"{safe_name(read.case)}.seg.nrrd", read)
-
-
-def _write_dicomseg(folder: Path, reads: Iterator[Reading], options: ToolOptions) -> None:
-    from ...exchange.dicom.writing import find_series, write_dicom_seg
-
-    assert options.series is not None
-    series = find_series(options.series)
-    for read in reads:
-        write_dicom_seg(folder / f"{safe_name(read.case)}.dcm", read, series)
-
-
-def _write_bids(folder: Path, reads: Iterator[Reading], options: ToolOptions) -> None:
-    from ...exchange.bids import write_bids
-
-    write_bids(folder, reads)
-    # the export's own summary is no part of the data set
-    write_text(folder / ".bidsignore", f"{SUMMARY}\n")
-
-
-_WRITERS: dict[str, Callable[[Path, Iterator[Reading], ToolOptions], None]] = {
-    "cvat": _write_cvat,
-    "labelstudio": _write_labelstudio,
-    "coco": _write_coco,
-    "slicer": _write_slicer,
-    "dicomseg": _write_dicomseg,
-    "bids": _write_bids,
-}
+        write_bids(folder, readings)
+        # the export's own summary is no part of the data set
+        write_text(folder / ".bidsignore", f"{SUMMARY}\n")
