@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import InputError
 from ...exchange.documents import error_context
-from ...exchange.readings import Mark, Mask, Reading, Window
+from ...exchange.readings import Mask, Reading, Window
 from ...io import write_map
 from ...io.writing import checksum
 from .layout import Layout
@@ -36,12 +36,6 @@ class Drawn:
     """Marks that hold no pixel's centre."""
 
 
-def draw(read: Reading, folder: Path, layout: Layout, overlap: Overlap, ranked: bool) -> Drawn:
-    """Write the masks of a read."""
-    with error_context(f"{read.source}: case {read.case}, rater {read.rater}" if read.source else f"case {read.case}"):
-        return _draw_masks(read, folder, layout, overlap, ranked)
-
-
 class _Pixels:
     """What each mark holds: a few shapes of the size of a large image would not fit into memory."""
 
@@ -57,10 +51,17 @@ class _Pixels:
         return window, inside
 
 
+def draw(read: Reading, folder: Path, layout: Layout, overlap: Overlap, ranked: bool) -> Drawn:
+    """Write the masks of a reading."""
+    with error_context(f"{read.source}: case {read.case}, rater {read.rater}" if read.source else f"case {read.case}"):
+        return _draw_masks(read, folder, layout, overlap, ranked)
+
+
 def _draw_masks(read: Reading, folder: Path, layout: Layout, overlap: Overlap, ranked: bool) -> Drawn:
     pixels = _Pixels(read)
     areas = [int(np.count_nonzero(pixels[i][1])) for i in range(len(read.marks))]
-    order = _by_height(read.marks) if overlap == "z" else _by_size(areas)
+    heights = [mark.order for mark in read.marks] if overlap == "z" else [-area for area in areas]
+    order = sorted(range(len(heights)), key=heights.__getitem__)
     on_top = _topmost(read, pixels, order) if overlap == "z" else None
     written, marked = dict[str, Path](), 0
     for structure in layout.structures:
@@ -100,14 +101,6 @@ def _topmost(read: Reading, pixels: _Pixels, order: Sequence[int]) -> NDArray[An
         window, inside = pixels[i]
         topmost[window][inside] = i + 1
     return topmost
-
-
-def _by_height(marks: Sequence[Mark]) -> list[int]:
-    return sorted(range(len(marks)), key=lambda i: marks[i].order)
-
-
-def _by_size(sizes: Sequence[int]) -> list[int]:
-    return sorted(range(len(sizes)), key=lambda i: -sizes[i])
 
 
 def _rank_map(read: Reading, pixels: _Pixels, order: Sequence[int]) -> NDArray[np.uint8]:
