@@ -15,10 +15,10 @@ from rich.console import Console
 from manytruths.analyses.evaluate.grading import (
     WRITTEN,
     draw_tickets,
-    explained,
     grade_metrics,
     graded_grids,
     grading_chart,
+    grading_instructions,
     plan_sheet,
     refuse_graded,
     write_sheet,
@@ -235,7 +235,7 @@ def test_a_sheet_with_grades_is_never_written_over(study, tmp_path):
 
 
 def test_other_scales_are_explained():
-    text = explained(GradeScale(1, 5, best=4))
+    text = grading_instructions(GradeScale(1, 5, best=4))
     assert "from 1 to 5" in text
     assert text.count("Nothing has to be corrected") == 2
     assert text.count("In between") == 2

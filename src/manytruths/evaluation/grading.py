@@ -289,6 +289,10 @@ class GradeCounts:
         """All of them."""
         return sum(self.counts.values())
 
+    def fine(self, scale: GradeScale) -> int:
+        """Those that need no correction."""
+        return sum(count for grade, count in self.counts.items() if grade >= scale.best)
+
 
 def grade_counts(
     grades: Iterable[Grade], algorithms: Sequence[str], scale: GradeScale | None = None, grader: str = ""

@@ -21,7 +21,6 @@ from numpy.typing import ArrayLike, NDArray
 from ..core.columns import Column
 from ..core.counting import tally
 from ..core.errors import CallError, GridError, InputError, LabelError
-from ..core.labels import Labels
 from ..core.mask_arrays import Inputs, Masks, flat_blocks, format_shape, gather_inputs
 from ..core.painting import paint
 from ..core.tally import Tally
@@ -125,7 +124,6 @@ def index_masks(
     *,
     references: References = None,
     raters: Sequence[str] | str | None = None,
-    labels: Labels | Mapping[int, str] | Iterable[int] | None = None,
     void: int | None = None,
     foreground: str | None = None,
 ) -> IndexedMasks:
@@ -136,10 +134,10 @@ def index_masks(
     (array([[2, 1, 0, 0]], dtype=int32), array([2, 1, 1]))
     """
     inputs = gather_inputs(masks, raters, None, references)
-    packed = _packed(inputs)
+    packed = _pack(inputs)
     columns = _columns(inputs, packed)
     slots = raters if isinstance(raters, str) else None
-    table = tally(columns, raters=slots, labels=labels, void=void, foreground=foreground)
+    table = tally(columns, raters=slots, void=void, foreground=foreground)
     numbers = _numbers(columns, table, void, foreground)
     if packed is not None:
         table = table.recount(np.bincount(numbers, packed.counts, len(table.counts)))
@@ -163,7 +161,7 @@ def pattern_index(
     array([[ 1,  0, -1, -1]], dtype=int32)
     """
     inputs = gather_inputs(masks, raters, None, references)
-    packed = _packed(inputs)
+    packed = _pack(inputs)
     return _spread(_numbers(_columns(inputs, packed), tally, void, foreground), packed)
 
 
@@ -177,7 +175,7 @@ class _Packed:
     """A number of bits an item, those that occur, how often, and what every column holds there."""
 
     codes: NDArray[np.uint16]
-    met: NDArray[np.intp]
+    occurring: NDArray[np.intp]
     counts: NDArray[np.int64]
     columns: list[Array]
 
@@ -194,11 +192,11 @@ def _spread(numbers: Index, packed: _Packed | None) -> Index:
     if packed is None:
         return numbers
     table = np.zeros(1 << len(packed.columns), numbers.dtype)
-    table[packed.met] = numbers
+    table[packed.occurring] = numbers
     return np.asarray(table[packed.codes])
 
 
-def _packed(inputs: Inputs) -> _Packed | None:
+def _pack(inputs: Inputs) -> _Packed | None:
     """None where columns are many, masked, or of more than two values."""
     arrays = [a for a in inputs.arrays if a is not None]
     if len(arrays) > BITS or any(isinstance(a, np.ma.MaskedArray) or a.dtype not in (bool, np.uint8) for a in arrays):
@@ -214,9 +212,9 @@ def _packed(inputs: Inputs) -> _Packed | None:
                 return None
             target |= bits.astype(np.uint16) << np.uint16(i)
     counts = np.bincount(codes.ravel(order="K"), minlength=1 << len(arrays))
-    met = np.flatnonzero(counts)
-    held = [((met >> i) & 1).astype(np.uint8) * np.uint8(mark) for i, mark in enumerate(marks)]
-    return _Packed(codes, met, counts[met], held)
+    occurring = np.flatnonzero(counts)
+    columns = [((occurring >> i) & 1).astype(np.uint8) * np.uint8(mark) for i, mark in enumerate(marks)]
+    return _Packed(codes, occurring, counts[occurring], columns)
 
 
 DENSE = 4

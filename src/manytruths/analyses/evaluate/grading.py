@@ -39,7 +39,6 @@ from ...evaluation.grading import (
     make_tickets,
     metric_roc,
 )
-from ...evaluation.ranking.scores import NONE_GIVEN
 from ...inference.intervals import Interval
 from ...io import write_csv, write_picture, write_text
 from ...io.tables import read_table
@@ -80,18 +79,9 @@ class Graded:
     """Of every metric: over all algorithms, then each; over all graders, then, where there are several, each."""
     counts: tuple[GradeCounts, ...]
     agreement: tuple[GraderAgreement, ...]
-    areas: Table
-    """``grading.csv``."""
-    points: Table
-    """``grading_roc.csv``: the curves over all algorithms and graders."""
-    grades: Table
-    """``grades.csv``."""
+    tables: tuple[Table, Table, Table]
+    """``grading``, ``grading_roc`` (the curves over all algorithms and graders) and ``grades``."""
     notes: tuple[str, ...]
-
-    @property
-    def tables(self) -> tuple[Table, ...]:
-        """All that is written."""
-        return self.areas, self.points, self.grades
 
     @property
     def several(self) -> bool:
@@ -147,7 +137,6 @@ def grade_metrics(
     subjects: Mapping[str, str],
     scale: GradeScale | None = None,
     blank: int = 0,
-    directions: Mapping[str, str] = NONE_GIVEN,
     settings: Settings | None = None,
 ) -> Graded:
     """Every metric against the grades, with tables.
@@ -167,7 +156,7 @@ def grade_metrics(
     scale, settings = scale or GradeScale(), settings or Settings()
     graders = list(dict.fromkeys(g.grader for g in grades))
     roc = partial(
-        metric_roc, grades=grades, scale=scale, subjects=subjects, directions=directions,
+        metric_roc, grades=grades, scale=scale, subjects=subjects,
         resamples=settings.resamples, level=settings.level, seed=settings.seed,
     )  # fmt: skip
     rocs = tuple(
@@ -178,57 +167,53 @@ def grade_metrics(
     )
     counts = tuple(c for g in (graders or [""]) for c in grade_counts(grades, algorithms, scale, g))
     agreement = tuple(grader_agreement(grades, scale))
-    return Graded(
-        scale, rocs, counts, agreement, _areas(rocs), _points(rocs), _grades(counts, agreement, scale),
-        tuple(_notes(rocs, grades, blank)),
-    )  # fmt: skip
+    whole = [roc for roc in rocs if not roc.algorithm and not roc.grader]
+    tables = _area_table(rocs), _curve_table(whole), _grade_table(counts, agreement, scale)
+    return Graded(scale, rocs, counts, agreement, tables, tuple(_notes(whole, grades, blank)))
 
 
-def _areas(rocs: Sequence[MetricRoc]) -> Table:
+def _area_table(rocs: Sequence[MetricRoc]) -> Table:
     table = Table("grading", ("metric", "algorithm", "grader", "better", "positives", "negatives", "unscored"))
     for roc in rocs:
         extra = roc.metric, roc.algorithm, roc.grader, roc.direction, roc.positives, roc.negatives, roc.unscored
-        n = roc.positives + roc.negatives
         # of one algorithm, both are the same
-        for name, area in ((AREA, roc.area), *([] if roc.algorithm else [(WITHIN, roc.within)])):
-            row = Row("pooled", name, area.value, extra=extra, low=area.low, high=area.high, n=n)
-            row.n_undefined = roc.undefined
+        for name, area in {AREA: roc.area, **({} if roc.algorithm else {WITHIN: roc.within})}.items():
+            row = Row("pooled", name, area.value, extra=extra, low=area.low, high=area.high)
+            row.n, row.n_undefined = roc.positives + roc.negatives, roc.undefined
             table.append(row)
     return table
 
 
-def _points(rocs: Sequence[MetricRoc]) -> Table:
+def _curve_table(rocs: Sequence[MetricRoc]) -> Table:
+    """The curves over all algorithms and graders."""
     table = Table("grading_roc", ("metric", "threshold"))
-    for roc in (r for r in rocs if not r.algorithm and not r.grader):
-        curves = {"sensitivity": roc.sensitivity.tolist(), "fall_out": roc.fall_out.tolist()}
-        whole = {"sensitivity": roc.positives, "fall_out": roc.negatives}
+    for roc in rocs:
+        rates = {"sensitivity": (roc.sensitivity, roc.positives), "fall_out": (roc.fall_out, roc.negatives)}
         for i, threshold in enumerate(roc.thresholds.tolist()):
-            for name, values in curves.items():
-                value = values[i] if whole[name] else Undefined("none_of_class")
-                table.append(Row("pooled", name, value, extra=(roc.metric, threshold), n=whole[name]))
+            for name, (values, n) in rates.items():
+                value = float(values[i]) if n else Undefined("none_of_class")
+                table.append(Row("pooled", name, value, extra=(roc.metric, threshold), n=n))
     return table
 
 
-def _grades(counts: Sequence[GradeCounts], agreement: Sequence[GraderAgreement], scale: GradeScale) -> Table:
+def _grade_table(counts: Sequence[GradeCounts], agreement: Sequence[GraderAgreement], scale: GradeScale) -> Table:
     """Who got each grade how often, which share needs no correction, and how consistent the graders are."""
     table = Table("grades", ("algorithm", "grader", "grade", "grader_b"))
-    for one in counts:
-        own = [(str(grade), "count", float(count)) for grade, count in one.counts.items()]
-        fine = sum(count for grade, count in one.counts.items() if grade >= scale.best)
-        own.append(("", "no_correction", ratio(fine, one.total, "none_graded")))
-        table.add(Row("pooled", name, value, extra=(one.algorithm, one.grader, grade, ""), n=one.total)
-                  for grade, name, value in own)  # fmt: skip
+    for own in counts:
+        rows = [(str(grade), "count", float(count)) for grade, count in own.counts.items()]
+        rows.append(("", "no_correction", ratio(own.fine(scale), own.total, "none_graded")))
+        for grade, name, value in rows:
+            table.append(Row("pooled", name, value, extra=(own.algorithm, own.grader, grade, ""), n=own.total))
     for pair in agreement:
         for name, value in (("weighted_kappa", pair.kappa), ("same_grade", pair.same)):
             table.append(Row("pooled", name, value, extra=("", pair.first, "", pair.second), n=pair.n))
     return table
 
 
-def _notes(rocs: Sequence[MetricRoc], grades: Sequence[Grade], blank: int) -> Iterator[str]:
-    """What is missing on either side, said once where it is the same for every metric."""
+def _notes(whole: Sequence[MetricRoc], grades: Sequence[Grade], blank: int) -> Iterator[str]:
+    """What is missing on either side, once where it is the same for every metric."""
     if blank:
         yield f"{counted(blank, 'line')} without a grade, {len(grades)} with one"
-    whole = [r for r in rocs if not r.algorithm and not r.grader]
     for missing, words in ABSENT.items():
         counts = {r.metric: getattr(r, missing) for r in whole}
         for count in sorted({n for n in counts.values() if n}, reverse=True):
@@ -280,9 +265,8 @@ def graded_grids(graded: Graded) -> list[Any]:
     graders = {c.grader for c in graded.counts}
     rows = []
     for counts in graded.counts:
-        fine = sum(count for grade, count in counts.counts.items() if grade >= graded.scale.best)
         who = f"{counts.algorithm}, by {counts.grader}" if len(graders) > 1 else counts.algorithm
-        share = f"{fine / counts.total:.0%}" if counts.total else number(None)
+        share = f"{counts.fine(graded.scale) / counts.total:.0%}" if counts.total else number(None)
         rows.append([who, *map(str, counts.counts.values()), str(counts.total), share])
     header = ["", *(str(n) for n in graded.scale.levels), "all", "no correction"]
     return [grid("How often each grade was given, the worst first", header, rows), _area_grid(graded)]
@@ -429,20 +413,16 @@ def write_sheet(folder: Path, every: Sequence[Ticket], scale: GradeScale | None 
     key = sorted(every, key=lambda t: (natural_key(t.case), t.algorithm, t.showing))
     header = "code", "case", "algorithm", "showing"
     write_csv(paths[1], ((t.code, t.case, t.algorithm, t.showing) for t in key), header)
-    write_text(paths[2], explained(scale or GradeScale()))
+    write_text(paths[2], grading_instructions(scale or GradeScale()))
     return paths
 
 
-def explained(scale: GradeScale) -> str:
+def grading_instructions(scale: GradeScale) -> str:
     """What the grader reads."""
-    words = {n: _words(n, scale) for n in reversed(scale.levels)}
-    listed = "\n".join(f"  {n}  {text}" for n, text in words.items())
-    return TEXT.format(lowest=scale.lowest, highest=scale.highest, words=listed, key=KEY)
-
-
-def _words(grade: int, scale: GradeScale) -> str:
     if scale == GradeScale():
-        return WORDS[grade]
-    if grade >= scale.best:
-        return WORDS[4]
-    return WORDS[1] if grade == scale.lowest else "In between: has to be corrected, the lower the more."
+        words = WORDS
+    else:
+        between = "In between: has to be corrected, the lower the more."
+        words = {n: WORDS[4] if n >= scale.best else between for n in scale.levels} | {scale.lowest: WORDS[1]}
+    listed = "\n".join(f"  {n}  {words[n]}" for n in reversed(scale.levels))
+    return TEXT.format(lowest=scale.lowest, highest=scale.highest, words=listed, key=KEY)
