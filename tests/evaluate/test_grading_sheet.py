@@ -154,7 +154,7 @@ def test_the_filled_sheet_comes_back_as_grades(study, tmp_path):
     found = grade_metrics(
         metrics, read.grades, ALGORITHMS, subjects={}, blank=read.blank, settings=Settings(resamples=50)
     )
-    rows = {(r.extra[0], r.extra[1]): r for r in found.areas.all("roc_area", "pooled")}
+    rows = {(r.extra[0], r.extra[1]): r for r in found.tables[0].all("roc_area", "pooled")}
     assert rows["dice [A]", ""].value == 1
     assert rows["hausdorff", ""].value == 0, "here the higher distance is the better graded"
     assert rows["dice [A]", ""].low == 1
@@ -162,10 +162,12 @@ def test_the_filled_sheet_comes_back_as_grades(study, tmp_path):
     assert rows["hausdorff", ""].extra[3:] == ("lower", 10, 19, 3), (
         "p2 has no grades, p5 no scores, and swin did not do p3"
     )
-    count = {r.extra[0]: r.value for r in found.grades.all("count", "pooled") if r.extra[2] == str(level[r.extra[0]])}
+    count = {
+        r.extra[0]: r.value for r in found.tables[2].all("count", "pooled") if r.extra[2] == str(level[r.extra[0]])
+    }
     assert count == {"unet": 11, "vnet": 11, "swin": 10}
-    assert [r.value for r in found.grades.all("no_correction", "pooled")] == [1, 0, 0]
-    assert [r.n for r in found.grades.all("weighted_kappa", "pooled")] == [sum(g.showing == 2 for g in read.grades)]
+    assert [r.value for r in found.tables[2].all("no_correction", "pooled")] == [1, 0, 0]
+    assert [r.n for r in found.tables[2].all("weighted_kappa", "pooled")] == [sum(g.showing == 2 for g in read.grades)]
     notes = "; ".join(found.notes)
     assert f"{read.blank} lines without a grade, {len(read.grades)} with one" in notes
     assert "3 grades are of predictions without a score (hausdorff)" in notes
@@ -191,10 +193,10 @@ def test_what_is_printed_of_grades():
         "iou": {(g.case, g.algorithm): g.grade / 4 for g in grades} | {("c0", a): 0.5 for a in fine},
     }
     found = grade_metrics(metrics, grades, list(fine), subjects={}, blank=1, settings=Settings(resamples=50))
-    assert found.areas.find("roc_area", metric="dice", algorithm="").value > 0.8
-    within = found.areas.find("roc_area_within", metric="dice", algorithm="")
+    assert found.tables[0].find("roc_area", metric="dice", algorithm="").value > 0.8
+    within = found.tables[0].find("roc_area_within", metric="dice", algorithm="")
     assert within.low < 0.5 < within.high
-    assert len(found.areas.all("roc_area_within", "pooled")) == 2, "of one algorithm alone, it is the area itself"
+    assert len(found.tables[0].all("roc_area_within", "pooled")) == 2, "of one algorithm alone, it is the area itself"
     blank, absent, apart = found.notes
     assert blank == "1 line without a grade, 298 with one"
     assert absent == "2 predictions were not graded"

@@ -138,31 +138,50 @@ class BoundaryCurve:
     def average_precision(self) -> float:
         """The area under precision over recall, between the smallest and the largest recall that was reached."""
         p, r = self.precision, self.recall
-        there = np.isfinite(p) & np.isfinite(r)
-        recalls, at = np.unique(r[there], return_inverse=True)
+        known = np.isfinite(p) & np.isfinite(r)
+        recalls, at = np.unique(r[known], return_inverse=True)
         if len(recalls) < 2:
             return Undefined("fewer_than_two_recalls")
         precisions = np.zeros(len(recalls))
-        np.maximum.at(precisions, at, p[there])
+        np.maximum.at(precisions, at, p[known])
         return float(np.trapezoid(precisions, recalls))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BoundaryScores(BoundaryCurve):
-    """The curve of one image; ``best`` is its own best threshold."""
+    """The curve of one image; ``best`` is its own best threshold.
+
+    Attributes
+    ----------
+    thresholds : numpy.ndarray
+        Where the prediction is cut, ascending.
+    counts : BoundaryCounts
+        Matched and unmatched pixels at each threshold.
+    tolerance : float
+        Distance within which pixels match, in pixels.
+    truths : int
+        Number of references.
+    """
 
     tolerance: float
-    """In pixels."""
     truths: int
-    """Number of references."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PooledBoundaryScores(BoundaryCurve):
-    """The curve of a data set; ``best`` is the best threshold for all images."""
+    """The curve of a data set; ``best`` is the best threshold for all images.
+
+    Attributes
+    ----------
+    thresholds : numpy.ndarray
+        Where the predictions are cut, ascending.
+    counts : BoundaryCounts
+        Matched and unmatched pixels of all images at each threshold.
+    images : tuple of BoundaryScores
+        The scores of each image.
+    """
 
     images: tuple[BoundaryScores, ...]
-    """The scores of each image."""
 
     @property
     def ods(self) -> BoundaryPoint:

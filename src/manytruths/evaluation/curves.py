@@ -278,9 +278,9 @@ def make_curve(levels: Values, positives: Counts, negatives: Counts) -> Threshol
     >>> curve.tp, curve.fp, curve.roc_area(), curve.at(1).precision
     (array([0, 2, 3, 4]), array([0, 0, 1, 4]), 0.8125, 0.75)
     """
-    met = (positives + negatives) > 0
-    tp, fp = cumulate_descending(positives[met]), cumulate_descending(negatives[met])
-    thresholds = np.concatenate([[np.inf], np.asarray(levels, np.float64)[met][::-1]])
+    occurring = (positives + negatives) > 0
+    tp, fp = cumulate_descending(positives[occurring]), cumulate_descending(negatives[occurring])
+    thresholds = np.concatenate([[np.inf], np.asarray(levels, np.float64)[occurring][::-1]])
     return ThresholdCurve(thresholds, tp, fp, int(tp[-1]), int(fp[-1]))
 
 

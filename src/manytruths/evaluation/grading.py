@@ -43,7 +43,7 @@ from ..core.errors import CallError
 from ..core.labels import Labels
 from ..core.undefined import Undefined
 from ..inference.intervals import Interval, too_few_subjects
-from .curves import Counts, ThresholdCurve, Values, cumulate_descending, make_curve
+from .curves import Counts, ThresholdCurve, Values, cumulate_descending, divide, make_curve
 from .ranking.scores import NONE_GIVEN, Direction, direction
 from .ranking.standings import draw_subjects
 
@@ -344,17 +344,6 @@ class Layer:
         """Of all subjects together."""
         return make_curve(self.levels, self.positive.sum(axis=0), self.negative.sum(axis=0))
 
-    def pairs(self, weights: Values) -> tuple[Values, Values]:
-        """In each of (resamples, subjects) weights: pairs that were won, ties counting half, and all pairs."""
-        step = max(1, CELLS // max(1, len(self.levels)))
-        parts = [self._pairs(weights[start : start + step]) for start in range(0, len(weights), step)]
-        return np.concatenate([won for won, _ in parts]), np.concatenate([of for _, of in parts])
-
-    def _pairs(self, weights: Values) -> tuple[Values, Values]:
-        tp, fp = (cumulate_descending((weights @ c).astype(np.int64)) for c in (self.positive, self.negative))
-        twice = (np.diff(fp, axis=-1) * (tp[:, 1:] + tp[:, :-1])).sum(axis=-1)
-        return np.asarray(twice / 2, np.float64), np.asarray(tp[:, -1] * fp[:, -1], np.float64)
-
 
 def layered_area(
     layers: Sequence[Layer],
@@ -387,12 +376,16 @@ def layered_area(
 
 
 def _areas(layers: Sequence[Layer], weights: Values) -> Values:
-    """One area for each row of weights; nan where there is no pair."""
-    won, of = np.zeros((2, len(weights)))
+    """One area for each row of (resamples, subjects) weights, ties counting half; nan where there is no pair."""
+    won, pairs = np.zeros((2, len(weights)))
     for layer in layers:
-        more, pairs = layer.pairs(weights)
-        won, of = won + more, of + pairs
-    return np.asarray(np.divide(won, of, out=np.full(len(weights), np.nan), where=of > 0))
+        step = max(1, CELLS // max(1, len(layer.levels)))
+        for rows in (slice(start, start + step) for start in range(0, len(weights), step)):
+            counts = [(weights[rows] @ c).astype(np.int64) for c in (layer.positive, layer.negative)]
+            tp, fp = map(cumulate_descending, counts)
+            won[rows] += (np.diff(fp, axis=-1) * (tp[:, 1:] + tp[:, :-1])).sum(axis=-1) / 2
+            pairs[rows] += tp[:, -1] * fp[:, -1]
+    return divide(won, pairs)
 
 
 @dataclass(frozen=True)

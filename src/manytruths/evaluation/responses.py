@@ -88,7 +88,7 @@ def _range(blocks: Iterable[Array], limits: Limits) -> tuple[float, float]:
         within = f"from {low:g} to {high:g}" if limits else "finite"
         raise InputError(
             f"responses must be {within}, but {strange:,} of {items:,} are not, such as {example:g}; "
-            "mend them, exclude the items, or give a masked array"
+            "mend them, exclude the pixels, or give a masked array"
         )
     return (least, most) if items else (0.0, 0.0)
 
@@ -113,7 +113,7 @@ BITS = 16
 
 @dataclass(frozen=True, eq=False)
 class IndexedMasks:
-    """A table, and the map of the pattern numbers of its items."""
+    """A table, and the map of the pattern numbers of its pixels."""
 
     tally: Tally
     index: Index
@@ -172,7 +172,7 @@ def _numbers(columns: Columns, table: Tally, void: int | None, foreground: str |
 
 @dataclass(frozen=True, eq=False)
 class _Packed:
-    """A number of bits an item, those that occur, how often, and what every column holds there."""
+    """A number of bits a pixel, those that occur, how often, and what every column holds there."""
 
     codes: NDArray[np.uint16]
     occurring: NDArray[np.intp]
@@ -218,9 +218,9 @@ def _pack(inputs: Inputs) -> _Packed | None:
 
 
 DENSE = 4
-"""A table of all patterns and levels is made where it has at most so many entries an item; else items are sorted."""
+"""A table of all patterns and levels is made where it has at most so many entries a pixel; else pixels are sorted."""
 PENDING = 1 << 22
-"""Items that may wait before their pairs are merged."""
+"""Pixels that may wait before their pairs are merged."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,13 +286,13 @@ class Responses:
         )
 
     def _by_level(self, chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """How many items of the patterns chosen show each response."""
+        """How many pixels of the patterns chosen show each response."""
         keep = np.flatnonzero(chosen[self.pattern])
         # weights are floats, and whole numbers among them exact up to 2^53
         return np.bincount(self.level[keep], self.counts[keep], len(self.levels)).astype(np.int64)
 
     def _by_group(self, group: NDArray[np.intp], groups: int) -> NDArray[np.int64]:
-        """(groups, levels) items, of patterns sorted into groups, −1 for none."""
+        """(groups, levels) pixels, of patterns sorted into groups, −1 for none."""
         to = group[self.pattern]
         keep, width = to >= 0, len(self.levels)
         counts = np.bincount(to[keep] * width + self.level[keep], self.counts[keep], groups * width)
@@ -364,7 +364,7 @@ def count_indexed_responses(
     exclude: ArrayLike | None = None,
     limits: tuple[float, float] | None = None,
 ) -> Responses:
-    """Count one prediction of several over a map of pattern numbers, negative where an item does not count.
+    """Count one prediction of several over a map of pattern numbers, negative where a pixel does not count.
 
     :func:`index_masks` and :func:`pattern_index` make such a map; other arguments are those of :func:`count_responses`.
 

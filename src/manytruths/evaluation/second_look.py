@@ -175,13 +175,13 @@ def place_pixels(wanted: Flags, place: SecondLookPlace) -> Flags:
 
 
 def _votes(arrays: Mapping[str, Array]) -> tuple[NDArray[np.int16], NDArray[np.int16]]:
-    """How many marked each item, and how many could."""
+    """How many marked each pixel, and how many could."""
     shape = next(iter(arrays.values())).shape
-    marked, asked = np.zeros((2, *shape), np.int16)
+    marked, judged = np.zeros((2, *shape), np.int16)
     for array in arrays.values():
         marked += _marks(array)
-        asked += ~np.ma.getmaskarray(array) if np.ma.isMaskedArray(array) else np.int16(1)
-    return marked, asked
+        judged += ~np.ma.getmaskarray(array) if np.ma.isMaskedArray(array) else np.int16(1)
+    return marked, judged
 
 
 def _marks(array: Array) -> Flags:
@@ -193,7 +193,7 @@ def _all_around(axes: int) -> Flags:
 
 
 def _exceeds(marked: NDArray[np.int16], rated: NDArray[np.int16], share: float) -> Flags:
-    """Whether more than a share of those who rated an item marked it; 0.1 × 10 is meant to be 1."""
+    """Whether more than a share of those who rated a pixel marked it; 0.1 × 10 is meant to be 1."""
     return np.asarray(marked > share * rated + 1e-9)
 
 

@@ -28,7 +28,7 @@ from ..resampled import NOTHING_MOVED, Moved, mark_resampled, marked_rows
 from ..result import Result, Tables, console_or_stdout, open_study, results_folder
 from ..rows import Row, Table
 from ..summaries import Settings, region_of
-from .boundaries import CaseBoundaries, boundary_table, check_boundaries, match_case_boundaries
+from .boundaries import CaseBoundaries, boundary_table, match_case_boundaries
 from .case_scores import LabelCounts, count_labels
 from .grading import (
     WRITTEN,
@@ -63,14 +63,28 @@ class Evaluation(Result):
     ----------
     study : Study
         The study with its predictions.
-    tables : Tables
-        ``scores``, ``rankings``, ``human``, ``verdicts``, …, ``cases``, ``by_truth`` and ``orders``, as in the files.
+    settings : Settings
+        Seed and size of the resampling, and the confidence level.
+    plan : EvaluatePlan
+        The options of the evaluation.
     mask_scores : MaskScores or None
         Scores of masks, with the human range; None for probability maps that were not cut.
     probability_scores : ProbabilityScores or None
         Curves and areas of probability maps.
     orders : mapping
         Rankings under every reference standard, by label and metric.
+    tables : Tables
+        ``scores``, ``rankings``, ``human``, ``verdicts``, …, ``cases``, ``by_truth`` and ``orders``, as in the files.
+    notes : tuple of str
+        What limits the numbers.
+    second_look : Looks or None
+        Places that several algorithms marked and few raters.
+    intensity_curves : SubjectCurves or None
+        Intensity inside every mask along the cases of each subject.
+    graded : Graded or None
+        Metrics against experts' grades.
+    moved : Moved
+        Cases whose masks were resampled.
     """
 
     command: ClassVar[str] = "evaluate"
@@ -328,7 +342,8 @@ def check_plan(study: Study, plan: EvaluatePlan, wanted: Sequence[str] = ()) -> 
         estimator(method)
     _check_numbers(study, plan)
     _check_study(study, plan)
-    check_boundaries(study, plan)
+    if plan.boundaries == "outlines" and study.options.probability and plan.threshold is None:
+        raise CallError("probability maps have no outlines; cut them with --threshold, or use --boundaries lines")
     if study.options.probability and plan.threshold is None and wanted:
         raise CallError(f"{wanted[0]}: probability maps have no masks; cut them with --threshold")
     if plan.intensity_curves and study.options.images is None:

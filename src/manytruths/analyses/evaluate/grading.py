@@ -61,7 +61,7 @@ ABSENT = {
 }
 """What is missing of a metric (each is a field of MetricRoc), of one and of several."""
 APART = 0.1
-"""So far apart, and the area over all algorithms says more of the algorithms than of the metric."""
+"""Where areas differ by more, that over all algorithms depends on the algorithms more than on the metric."""
 MOST_SHOWN = 10
 """So many metrics are printed."""
 MOST_CURVES = 20
@@ -72,7 +72,7 @@ GRADED = ("dice", "iou", "cohen_kappa", "hausdorff_95", "mean_surface_distance",
 
 @dataclass(frozen=True)
 class Graded:
-    """What the grades say."""
+    """Metrics against experts' grades, and how consistent graders are."""
 
     scale: GradeScale
     rocs: tuple[MetricRoc, ...]
@@ -199,11 +199,11 @@ def _curve_table(rocs: Sequence[MetricRoc]) -> Table:
 def _grade_table(counts: Sequence[GradeCounts], agreement: Sequence[GraderAgreement], scale: GradeScale) -> Table:
     """Who got each grade how often, which share needs no correction, and how consistent the graders are."""
     table = Table("grades", ("algorithm", "grader", "grade", "grader_b"))
-    for own in counts:
-        rows = [(str(grade), "count", float(count)) for grade, count in own.counts.items()]
-        rows.append(("", "no_correction", ratio(own.fine(scale), own.total, "none_graded")))
+    for given in counts:
+        rows = [(str(grade), "count", float(count)) for grade, count in given.counts.items()]
+        rows.append(("", "no_correction", ratio(given.fine(scale), given.total, "none_graded")))
         for grade, name, value in rows:
-            table.append(Row("pooled", name, value, extra=(own.algorithm, own.grader, grade, ""), n=own.total))
+            table.append(Row("pooled", name, value, extra=(given.algorithm, given.grader, grade, ""), n=given.total))
     for pair in agreement:
         for name, value in (("weighted_kappa", pair.kappa), ("same_grade", pair.same)):
             table.append(Row("pooled", name, value, extra=("", pair.first, "", pair.second), n=pair.n))
@@ -234,7 +234,7 @@ def _confounded(whole: Sequence[MetricRoc]) -> Iterator[str]:
     more = f", and {counted(len(named) - 3, 'metric')} more" if len(named) > 3 else ""
     yield (
         f"the area over all algorithms differs from that within algorithms ({shown}{more}): some algorithms were "
-        "graded better as a whole; whether a metric finds the predictions to correct is said by the area within"
+        "graded better as a whole; the area within shows whether a metric finds the predictions to correct"
     )
 
 
@@ -338,14 +338,14 @@ def refuse_graded(folder: Path) -> None:
 def draw_case_sheet(whole: CaseMarks) -> bool:
     """Draw the pictures of a case's lines on the sheet; whether that was to be done without its image."""
     folder, case = whole.plan.sheet, whole.case
-    own = [ticket for ticket in whole.plan.tickets if ticket.case == case.name]
-    if not own or folder is None:
+    tickets = [ticket for ticket in whole.plan.tickets if ticket.case == case.name]
+    if not tickets or folder is None:
         return False
     image, _ = whole.reading.picture
     every = (*whole.by_rater.values(), *whole.by_algorithm.values())
     marks = np.sum([np.ma.filled(mask, False) for mask in every], axis=0)
     outlines = {c.name: {"outline": np.ma.filled(mask, False)} for c, mask in whole.by_algorithm.items()}
-    draw_tickets(folder, own, image, outlines, where=marks, spacing=whole.reading.grid.spacing)
+    draw_tickets(folder, tickets, image, outlines, where=marks, spacing=whole.reading.grid.spacing)
     return image is None
 
 
@@ -358,13 +358,13 @@ def sheet_notes(study: Study, plan: EvaluatePlan, without_image: int) -> Iterato
         yield (
             f"{without_image} of {counted(cases, 'case')} on the grading sheet "
             f"{'has' if without_image == 1 else 'have'} no image of the masks' size, and outlines on grey "
-            "(manytruths check says why)"
+            "(see manytruths check)"
         )
 
 
 def draw_tickets(
     folder: Path,
-    own: Sequence[Ticket],
+    tickets: Sequence[Ticket],
     image: Array | None,
     predictions: Mapping[str, Mapping[str, Array]],
     *,
@@ -377,7 +377,7 @@ def draw_tickets(
     ----------
     folder
         ``grading/``, or a stage of it.
-    own
+    tickets
         The case's tickets.
     image
         Of the masks' size; None for neutral grey.
@@ -393,7 +393,7 @@ def draw_tickets(
         where = np.sum([np.ma.filled(m, 0) != 0 for by in predictions.values() for m in by.values()], axis=0)
     paths = []
     # in the order of the codes: the times of the files must not tell the algorithms apart
-    for ticket in sorted(own, key=lambda t: t.code):
+    for ticket in sorted(tickets, key=lambda t: t.code):
         outlines = predictions[ticket.algorithm]
         colours = [ORANGE[i % len(ORANGE)] for i in range(len(outlines))]
         picture = contour_slices(image, outlines, where=where, spacing=spacing, title=ticket.code, colours=colours)

@@ -63,7 +63,7 @@ def _absences(study: Study, plan: EvaluatePlan) -> Iterator[str]:
         cases = [case.name for case in study if algorithm not in case.predictions]
         if cases:
             yield f"{algorithm} has no prediction of {_listed(cases, len(study))}: {COUNTED[plan.missing]}"
-    # under codes no name would be known, and none is to be told
+    # under codes, names are not known and must not be printed
     others = [] if study.coded else find_unknown_cases(study.options, [case.name for case in study])
     if others:
         names = few(list(map(str, others)), 3)

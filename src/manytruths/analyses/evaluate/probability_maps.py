@@ -280,9 +280,9 @@ def _case_rows(study: Study, totals: _Totals, tallies: Tallies, reference: str, 
 
 
 def _curve_rows(counts: Counts, region: str, skew: Skew) -> Iterator[Row]:
-    for algorithm, own in counts.items():
-        for reference in own.truths:
-            curve = own.curve(reference).thinned(POINTS)
+    for algorithm, responses in counts.items():
+        for reference in responses.truths:
+            curve = responses.curve(reference).thinned(POINTS)
             columns = {"recall": curve.recall, "fall_out": curve.fall_out, "precision": curve.precision}
             columns["pbar"] = curve.pbar(*skew)
             for i, threshold in enumerate(curve.thresholds.tolist()):

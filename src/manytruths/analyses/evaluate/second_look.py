@@ -80,14 +80,14 @@ class Closeup:
     @classmethod
     def of(cls, whole: CaseMarks, place: SecondLookPlace, candidates: NDArray[np.bool_]) -> Closeup:
         """What a picture of a place shows."""
-        own = np.zeros(candidates.shape, bool)
-        own[tuple(slice(*ends) for ends in place.box)] = place_pixels(candidates, place)
+        pixels = np.zeros(candidates.shape, bool)
+        pixels[tuple(slice(*ends) for ends in place.box)] = place_pixels(candidates, place)
         box, point, spacing = list(place.box), list(place.point), list(whole.reading.grid.spacing or ())
         axis, plane = -1, -1
-        if own.ndim == 3:
+        if pixels.ndim == 3:
             from ...charts.overlays import best_slice
 
-            axis = best_slice(own, spacing=whole.reading.grid.spacing)[0]
+            axis = best_slice(pixels, spacing=whole.reading.grid.spacing)[0]
             plane = point[axis]
             for each in (box, point, spacing):
                 del each[axis : axis + 1]
@@ -100,7 +100,7 @@ class Closeup:
 
         image, _ = whole.reading.picture
         return cls(
-            None if image is None else cut(image), cut(own),
+            None if image is None else cut(image), cut(pixels),
             {c.name: cut(mask) for c, mask in whole.by_rater.items()},
             {c.name: cut(mask) for c, mask in whole.by_algorithm.items()},
             tuple((start - w.start, stop - w.start) for (start, stop), w in zip(box, window, strict=True)),
@@ -114,15 +114,15 @@ def find_case_places(whole: CaseMarks) -> CaseLook:
     plan, reading = whole.plan, whole.reading
     predictions = {c.name: mask for c, mask in whole.by_algorithm.items()}
     masks = {c.name: mask for c, mask in whole.by_rater.items()}
-    asked: dict[str, Any] = {"algorithms": plan.second_look_algorithms, "raters": plan.second_look_raters}
-    asked["inside"] = None if isinstance(reading.region, str) else reading.region.astype(bool)
+    limits: dict[str, Any] = {"algorithms": plan.second_look_algorithms, "raters": plan.second_look_raters}
+    limits["inside"] = None if isinstance(reading.region, str) else reading.region.astype(bool)
     spacing = reading.grid.spacing
-    places = second_look(predictions, masks, least=plan.second_look_min_size, spacing=spacing, **asked)
+    places = second_look(predictions, masks, least=plan.second_look_min_size, spacing=spacing, **limits)
     pixel = min(spacing or [1.0])
     shown = [i for i, place in enumerate(places.places) if not _is_rim(place, pixel)][:MOST_PICTURES]
     if not (plan.closeups and shown):
         return CaseLook(places, pixel)
-    candidates = candidate_pixels(predictions, masks, **asked)
+    candidates = candidate_pixels(predictions, masks, **limits)
     return CaseLook(places, pixel, {i: pack(Closeup.of(whole, places.places[i], candidates)) for i in shown})
 
 

@@ -100,7 +100,7 @@ class Targets:
     masks: Mapping[str, Codes]
     """By rater; NOT_RATED outside of the region that counts."""
     agreed: Codes
-    """What all who rated say; the least of it where they disagree, and NOT_RATED where nobody rated."""
+    """What all who rated gave; the least of it where they disagree, and NOT_RATED where nobody rated."""
     disputed: Flags
 
     @property

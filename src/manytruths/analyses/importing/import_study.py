@@ -112,12 +112,12 @@ class ImportedStudy(Result):
     def print(self, console: Any = None) -> None:
         """Print who read what, the notes, and how to go on."""
         console = console_or_stdout(console)
-        there = ", ".join(name for name in WRITTEN if (self.folder / name).exists())
+        names = ", ".join(name for name in WRITTEN if (self.folder / name).exists())
         for line in (
             self.describe(),
             f"structures: {few(self.readings.structures, 8) or 'none was marked'}",
             *(f"note: {note}" for note in self.notes),
-            f"written to {self.folder}: {there}",
+            f"written to {self.folder}: {names}",
             f"next: manytruths report {quote(str(self.folder / 'study.toml'))}",
         ):
             console.print(one_line(line), markup=False, highlight=False, soft_wrap=True)
@@ -318,10 +318,10 @@ def _drawable(readings: ReadingSet) -> list[Reading]:
 
 def _check_case_names(readings: ReadingSet, layout: Layout, template: str) -> None:
     """Refuse a template that fits other images than those of the study."""
-    there = {match.fields["case"] for match in Template(template).find()}
-    if not there & set(layout.cases.values()):
+    images = {match.fields["case"] for match in Template(template).find()}
+    if not images & set(layout.cases.values()):
         raise StudyError(
-            f"--images {template!r} finds {few(sorted(there), 3)}, and cases are called {few(readings.cases, 3)}; "
+            f"--images {template!r} finds {few(sorted(images), 3)}, and cases are called {few(readings.cases, 3)}; "
             "name the images, or the cases (--rename-case OLD=NEW), alike"
         )
 
@@ -385,12 +385,12 @@ def _write_picture(case: str, read: Reading, stage: Path, layout: Layout) -> str
         read.picture.write(target)
     except NoPicture as error:
         return str(error)
-    there = probe(target).shape
-    if len(read.grid.shape) == 2 and there != read.grid.shape:
+    shape = probe(target).shape
+    if len(read.grid.shape) == 2 and shape != read.grid.shape:
         size = " × ".join(map(str, reversed(read.grid.shape)))
         raise GridError(
             f"case {case}: {read.source} says that its image has {size} pixels, and {read.picture} has "
-            f"{' × '.join(map(str, reversed(there)))}; export the annotations of this image again"
+            f"{' × '.join(map(str, reversed(shape)))}; export the annotations of this image again"
         )
     return ""
 
@@ -427,17 +427,17 @@ def notes_of(
     if models:
         yield f"models that readings started from are not raters: {few(models, 3)} ([exclude] in study.toml)"
     yield from _read_by_one(readings)
-    there = sum(not why for why in pictures.values())
+    written = sum(not why for why in pictures.values())
     if not elsewhere and not pictures:
         yield 'no image came along; say where they are, as --images "FOLDER/{case}.png", to see outlines over them'
-    if 0 < there < len(readings.cases):
-        yield f"{len(readings.cases) - there} of {len(readings.cases)} cases came without their image"
+    if 0 < written < len(readings.cases):
+        yield f"{len(readings.cases) - written} of {len(readings.cases)} cases came without their image"
     unread = {case: why for case, why in pictures.items() if why}
     for case, why in list(unread.items())[:1]:
         others = f"; likewise {len(unread) - 1} more" if len(unread) > 1 else ""
         yield f"case {case}: its images could not be read ({why}), so that the study has none{others}"
     for kind in sorted({kind for *_, kind in readings.left_out}):
-        yield f"left out, {kind}: {sum(n for (*_, own), n in readings.left_out.items() if own == kind)} (left_out.csv)"
+        yield f"left out, {kind}: {sum(n for (*_, k), n in readings.left_out.items() if k == kind)} (left_out.csv)"
 
 
 def _read_by_one(readings: ReadingSet) -> Iterator[str]:

@@ -40,14 +40,14 @@ class _Pixels:
     """What each mark holds: a few shapes of the size of a large image would not fit into memory."""
 
     def __init__(self, read: Reading) -> None:
-        self.read, self.kept, self.room = read, dict[int, tuple[Window, Mask]](), HELD
+        self.read, self.cached, self.room = read, dict[int, tuple[Window, Mask]](), HELD
 
     def __getitem__(self, i: int) -> tuple[Window, Mask]:
-        if i in self.kept:
-            return self.kept[i]
+        if i in self.cached:
+            return self.cached[i]
         window, inside = self.read.marks[i].outline.pixels(self.read.grid.shape)
         if inside.nbytes <= self.room:
-            self.kept[i], self.room = (window, inside), self.room - inside.nbytes
+            self.cached[i], self.room = (window, inside), self.room - inside.nbytes
         return window, inside
 
 
@@ -87,10 +87,10 @@ def _structure_mask(read: Reading, pixels: _Pixels, structure: str) -> NDArray[n
 
 
 def _cut_mask(read: Reading, on_top: NDArray[Any], structure: str) -> NDArray[np.uint8]:
-    own = np.array([False, *(mark.label == structure for mark in read.marks)], np.uint8)
+    chosen = np.array([False, *(mark.label == structure for mark in read.marks)], np.uint8)
     mask = np.empty(read.grid.shape, np.uint8)
     for k, part in enumerate(on_top):
-        mask[k] = own[part]
+        mask[k] = chosen[part]
     return mask
 
 

@@ -174,10 +174,10 @@ def make_boards(
     boards = []
     for m, metric in ((scores.metrics.index(metric), metric) for metric in metrics):
         for layer, truth in enumerate(scores.truths):
-            own = scores.gaps[:, :, layer, m]
-            judged = ((own == PRESENT) | (own == BOTH_EMPTY)).any(axis=0)
+            kinds = scores.gaps[:, :, layer, m]
+            judged = ((kinds == PRESENT) | (kinds == BOTH_EMPTY)).any(axis=0)
             # where only one algorithm is scored, as a rater against the others, there is nothing to rank
-            if judged.any() and (own != MISSING).any(axis=1).sum() > 1 and np.isfinite(scores.values[..., m]).any():
+            if judged.any() and (kinds != MISSING).any(axis=1).sum() > 1 and np.isfinite(scores.values[..., m]).any():
                 holes = gaps[:, :, layer, m]
                 boards.append(_board(scores, holes, judged, metric, truth, higher[metric], missing))
     if not boards:
@@ -204,13 +204,13 @@ def _board(
     missing: Missing,
 ) -> Board:  # fmt: skip
     m, layer = scores.metrics.index(metric), scores.truths.index(truth)
-    kept = judged & (gaps == PRESENT).all(axis=0) if missing == "exclude" else judged
-    if not kept.any():
+    chosen = judged & (gaps == PRESENT).all(axis=0) if missing == "exclude" else judged
+    if not chosen.any():
         raise InputError(
             f"{metric} against {truth}: no case has a value of every algorithm; use --missing worst, or leave an "
             "algorithm out with --algorithm"
         )
-    values, holes, lengths = scores.values[:, kept, layer, m], gaps[:, kept], scores.lengths[kept]
+    values, holes, lengths = scores.values[:, chosen, layer, m], gaps[:, chosen], scores.lengths[chosen]
     ends = metric_range(metric, scores.values[..., m], higher)
     if not isinstance(missing, str):
         ends, lengths = MetricRange(float(missing), ends.best, ends.note, ends.scaled), np.full(len(lengths), np.nan)
@@ -222,7 +222,7 @@ def _board(
     somebody = (scores.gaps[:, :, layer, m] != MISSING).any(axis=0)
     return Board(
         metric, truth, higher, np.where(empties, ends.best, np.where(unfilled, fills.values, values)),
-        scores.owners[kept], absent, undefined, empty, int(somebody.sum() - kept.sum()),
+        scores.owners[chosen], absent, undefined, empty, int(somebody.sum() - chosen.sum()),
         ends.worst if plain else float("nan"), longest,
         (*([ends.note] if noted and ends.note else []), *([fills.note] if longest and fills.note else [])),
     )  # fmt: skip

@@ -211,14 +211,14 @@ class ResampledTests:
         reached = self._cumulated(where)
         before, after = _rows(reached, starts, self.spare[0]), _rows(reached, starts + sizes, self.spare[1])
         positive = np.flatnonzero(apart[where] > 0)
-        own = _rows(self.drawn, positive, self.spare[2])
+        drawn = _rows(self.drawn, positive, self.spare[2])
         n = reached[-1].astype(np.float64)
         ties = self._ties(before, after, whole=len(starts) == len(where)) - n
         before += after
         before += 1
         group = np.repeat(np.arange(len(starts)), sizes)[positive]
         # twice W, as halves would cost a digit
-        double = np.einsum("sr,sr->r", own, _rows(before, group, self.spare[3])).astype(np.float64)
+        double = np.einsum("sr,sr->r", drawn, _rows(before, group, self.spare[3])).astype(np.float64)
         return _z(double / 2, n, ties)
 
     def _ties(self, before: Array, after: Array, *, whole: bool) -> Values:

@@ -157,10 +157,10 @@ def _significant(evidence: Evidence, first: int, second: int) -> Verdict:
     if evidence.refusal:
         return Verdict(None, f"{name} is first and {claim}, but no winner is declared: {evidence.refusal.reason}.")
     if not share >= SURE:
-        few = f"in only {share:.0%} of the resamples under one of the truths"
+        few = f"in only {share:.0%} of the resamples under one of the reference standards"
         return Verdict(None, f"{name} is {claim}, but first {few}: no winner is declared below {SURE:.0%}.")
     often = "all" if share == 1 else f"at least {np.floor(share * 100):.0f}%"
-    return Verdict(name, f"{name} wins: {claim}, and first in {often} of the resamples under every truth.")
+    return Verdict(name, f"{name} wins: {claim}, and first in {often} of the resamples under every reference standard.")
 
 
 def _evidence(evidence: Evidence, first: int, other: int) -> str:
@@ -282,7 +282,8 @@ class Ranking:
         for standing in self.standings:
             if standing.scheme == wanted and standing.truth in truths and standing.metric in metrics:
                 return standing
-        raise CallError(f"no ranking by {wanted} for {metric or 'all metrics'} against {truth or 'all truths'}")
+        against = truth or "all reference standards"
+        raise CallError(f"no ranking by {wanted} for {metric or 'all metrics'} against {against}")
 
     @property
     def overall(self) -> Standing:
@@ -312,7 +313,7 @@ class Ranking:
         return find_verdict(self.evidence())
 
     def groups(self, truth: str = "", metric: str = "") -> tuple[Group, ...]:
-        """Neighbours in a ranking that cannot be separated."""
+        """Neighbours in a ranking that cannot be told apart."""
         return find_groups(self.evidence(truth, metric))
 
     def distinct(self, metric: str = "", scheme: Scheme | None = None) -> tuple[DistinctRanking, ...]:
@@ -326,10 +327,10 @@ class Ranking:
         return tuple(self._left_out()) if len(self.truths) > 1 else ()
 
     def _left_out(self) -> Iterator[RankingWithout]:
-        own = [s for s in self.standings if s.scheme == self.scheme and s.truth and s.metric]
+        boards = [s for s in self.standings if s.scheme == self.scheme and s.truth and s.metric]
         whole = self.overall.ranks
         for truth in self.truths:
-            rest = combine_standings([s for s in own if s.truth != truth], "", "").ranks
+            rest = combine_standings([s for s in boards if s.truth != truth], "", "").ranks
             changed, first = bool((rest != whole).any()), (rest == rest.min()) != (whole == whole.min())
             yield RankingWithout(truth, rest, changed, bool(first.any()))
 
@@ -479,7 +480,7 @@ def _choose_metrics(
     if len(known) > MANY and main:
         text = f"ranked by {', '.join(main)}, the first of {len(known)} metrics; --metric chooses others, or all"
         return main, [Note("metrics_chosen", text)]
-    text = f"not ranked by {', '.join(unknown)}: whether higher or lower is better is not known (--direction says it)"
+    text = f"not ranked by {', '.join(unknown)}: whether higher or lower is better is not known (give --direction)"
     many = f"ranked by all {len(known)} metrics, some of which measure much the same; --metric chooses"
     notes = [*([text] if unknown else []), *([Note("metrics_chosen", many)] if len(known) > MANY else [])]
     return tuple(known), notes

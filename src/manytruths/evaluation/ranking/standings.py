@@ -133,16 +133,16 @@ def resamples_of_tests(algorithms: int, subjects: int, boards: int, resamples: i
 
 def resampled_ranks(board: Board, scheme: Scheme, aggregate: Aggregate, weights: Values, alpha: float) -> Values:
     """Resamples × algorithms; nan in a resample that has no subject of the board."""
-    own = weights[:, board.subjects]
-    drawn = own.sum(axis=1, keepdims=True)
+    draws = weights[:, board.subjects]
+    drawn = draws.sum(axis=1, keepdims=True)
     if scheme == "test":
-        ranks = fractional_ranks(resampled_wins(board.gains, own, alpha))
+        ranks = fractional_ranks(resampled_wins(board.gains, draws, alpha))
         ranks[drawn[:, 0] == 0] = np.nan
         return ranks
     if scheme == "mean" and aggregate == "median":
-        return fractional_ranks(round_scores(np.stack([_medians(row, own) for row in board.gains], axis=1)))
+        return fractional_ranks(round_scores(np.stack([_medians(row, draws) for row in board.gains], axis=1)))
     gains = board.gains if scheme == "mean" else -case_ranks(board)
-    total = own @ gains.T
+    total = draws @ gains.T
     return fractional_ranks(round_scores(np.divide(total, drawn, out=np.full_like(total, np.nan), where=drawn > 0)))
 
 
@@ -286,20 +286,22 @@ def board_standings(
 
 
 def all_standings(parts: Sequence[Standing]) -> Iterator[Standing]:
-    """Boards, then, where there are several, all metrics of a truth, all truths of a metric, and always all of all."""
+    """Boards, then, where there are several, all metrics of a reference, all references of a metric, and always all of all."""
     yield from parts
     truths, metrics = (tuple(dict.fromkeys(getattr(p, side) for p in parts)) for side in ("truth", "metric"))
     for scheme in SCHEMES:
-        own = [p for p in parts if p.scheme == scheme]
+        of_scheme = [p for p in parts if p.scheme == scheme]
         if len(metrics) > 1:
-            yield from (combine_standings([p for p in own if p.truth == truth], truth, "") for truth in truths)
+            yield from (combine_standings([p for p in of_scheme if p.truth == truth], truth, "") for truth in truths)
         if len(truths) > 1:
-            yield from (combine_standings([p for p in own if p.metric == metric], "", metric) for metric in metrics)
-        yield combine_standings(own, "", "")
+            yield from (
+                combine_standings([p for p in of_scheme if p.metric == metric], "", metric) for metric in metrics
+            )
+        yield combine_standings(of_scheme, "", "")
 
 
 def combine_standings(parts: Sequence[Standing], truth: str, metric: str) -> Standing:
-    """The mean of ranks over the truths of each metric, then over metrics."""
+    """The mean of ranks over the reference standards of each metric, then over metrics."""
     truths = Counter(p.metric for p in parts)
     shares = [1 / (len(truths) * truths[p.metric]) for p in parts]
     # the first resamples of all are the same draws
