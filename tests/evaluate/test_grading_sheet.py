@@ -170,8 +170,8 @@ def test_the_filled_sheet_comes_back_as_grades(study, tmp_path):
     assert [r.n for r in found.tables[2].all("weighted_kappa", "pooled")] == [sum(g.showing == 2 for g in read.grades)]
     notes = "; ".join(found.notes)
     assert f"{read.blank} lines without a grade, {len(read.grades)} with one" in notes
-    assert "3 grades are of predictions without a score (hausdorff)" in notes
-    assert "; 4 predictions were not graded;" in notes, "the same for both metrics"
+    assert "3 grades of predictions without a score (hausdorff)" in notes
+    assert "; 4 predictions without a grade;" in notes, "the same for both metrics"
     assert notes.endswith("areas tell algorithms apart, not their predictions")
     chart = grading_chart(found)
     assert chart.index("dice [A]") < chart.index("hausdorff"), "the larger area first"
@@ -199,7 +199,7 @@ def test_what_is_printed_of_grades():
     assert len(found.tables[0].all("roc_area_within", "pooled")) == 2, "of one algorithm alone, it is the area itself"
     blank, absent, apart = found.notes
     assert blank == "1 line without a grade, 298 with one"
-    assert absent == "2 predictions were not graded"
+    assert absent == "2 predictions without a grade"
     assert f"within algorithms (dice {found.whole()[1].area.value:.2f} and {within.value:.2f})" in apart
     shown = printed(found)
     counts = found.counts[0].counts

@@ -315,15 +315,11 @@ def _cuts(values: NDArray[Any], thresholds: Iterable[float] | None) -> Values:
         if thresholds is not None:
             raise CallError("a prediction of booleans has no thresholds; leave thresholds= out, or give numbers")
         return np.ones(1)
-    if thresholds is None:
-        return _own_cuts(values)
-    cuts = np.array(list(thresholds), np.float64)
-    if cuts.ndim != 1 or not cuts.size or not np.isfinite(cuts).all():
-        raise CallError(f"thresholds are one or more finite numbers; got {cuts.tolist()}")
-    return np.unique(cuts)
-
-
-def _own_cuts(values: NDArray[Any]) -> Values:
+    if thresholds is not None:
+        cuts = np.array(list(thresholds), np.float64)
+        if cuts.ndim != 1 or not cuts.size or not np.isfinite(cuts).all():
+            raise CallError(f"thresholds are one or more finite numbers; got {cuts.tolist()}")
+        return np.unique(cuts)
     levels = np.unique(values).astype(np.float64)
     if len(levels) < 2:
         raise InputError(

@@ -104,7 +104,6 @@ def _distinct(blocks: Iterable[Array]) -> NDArray[np.float64] | None:
 
 
 Index = NDArray[np.integer[Any]]
-Columns = dict[Column, Array | None]
 References = Mapping[Any, ArrayLike | None] | None
 
 BITS = 16
@@ -121,6 +120,7 @@ class IndexedMasks:
 
 def index_masks(
     masks: Masks,
+    table: Tally | None = None,
     *,
     references: References = None,
     raters: Sequence[str] | str | None = None,
@@ -129,45 +129,32 @@ def index_masks(
 ) -> IndexedMasks:
     """Count masks, as :func:`manytruths.tally` does, and map where each pattern is.
 
-    >>> indexed = index_masks({"A": [[1, 1, 0, 0]], "B": [[1, 0, 0, 0]]})
+    With the table of a region or a pooled one, its patterns are mapped: −1 where it has no such.
+
+    >>> masks = {"A": [[1, 1, 0, 0]], "B": [[1, 0, 0, 0]]}
+    >>> indexed = index_masks(masks)
     >>> indexed.index, indexed.tally.counts
     (array([[2, 1, 0, 0]], dtype=int32), array([2, 1, 1]))
-    """
-    inputs = gather_inputs(masks, raters, None, references)
-    packed = _pack(inputs)
-    columns = _columns(inputs, packed)
-    slots = raters if isinstance(raters, str) else None
-    table = tally(columns, raters=slots, void=void, foreground=foreground)
-    numbers = _numbers(columns, table, void, foreground)
-    if packed is not None:
-        table = table.recount(np.bincount(numbers, packed.counts, len(table.counts)))
-    return IndexedMasks(table, _spread(numbers, packed))
-
-
-def pattern_index(
-    masks: Masks,
-    tally: Tally,
-    *,
-    references: References = None,
-    raters: Sequence[str] | str | None = None,
-    void: int | None = None,
-    foreground: str | None = None,
-) -> Index:
-    """The map of the numbers of a table's patterns, −1 where the table, a region's or a pooled one, has no such.
-
-    >>> import manytruths as mt
-    >>> masks = {"A": [[1, 1, 0, 0]], "B": [[1, 0, 0, 0]]}
-    >>> pattern_index(masks, mt.tally(masks, region="union"))
+    >>> index_masks(masks, tally(masks, region="union")).index
     array([[ 1,  0, -1, -1]], dtype=int32)
     """
     inputs = gather_inputs(masks, raters, None, references)
     packed = _pack(inputs)
-    return _spread(_numbers(_columns(inputs, packed), tally, void, foreground), packed)
-
-
-def _numbers(columns: Columns, table: Tally, void: int | None, foreground: str | None) -> Index:
-    numbers = np.arange(len(table.counts), dtype=np.int32)
-    return paint(numbers, columns, table, void=void, fill=-1, foreground=foreground)
+    # what is counted: the image, or the numbers that occur in it
+    columns: dict[Column, Array | None] = dict(zip(inputs.columns, inputs.arrays, strict=True))
+    if packed is not None:
+        columns |= {inputs.columns[i]: values for i, values in zip(inputs.present, packed.columns, strict=True)}
+    slots = raters if isinstance(raters, str) else None
+    known = tally(columns, raters=slots, void=void, foreground=foreground) if table is None else table
+    patterns = np.arange(len(known.counts), dtype=np.int32)
+    numbers: Index = paint(patterns, columns, known, void=void, fill=-1, foreground=foreground)
+    if packed is None:
+        return IndexedMasks(known, numbers)
+    if table is None:
+        known = known.recount(np.bincount(numbers, packed.counts, len(known.counts)))
+    by_code = np.zeros(1 << len(packed.columns), numbers.dtype)
+    by_code[packed.occurring] = numbers
+    return IndexedMasks(known, np.asarray(by_code[packed.codes]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,22 +165,6 @@ class _Packed:
     occurring: NDArray[np.intp]
     counts: NDArray[np.int64]
     columns: list[Array]
-
-
-def _columns(inputs: Inputs, packed: _Packed | None) -> Columns:
-    """What is to be counted: the image, or the numbers that occur in it."""
-    columns: Columns = dict(zip(inputs.columns, inputs.arrays, strict=True))
-    if packed is not None:
-        columns.update({inputs.columns[i]: held for i, held in zip(inputs.present, packed.columns, strict=True)})
-    return columns
-
-
-def _spread(numbers: Index, packed: _Packed | None) -> Index:
-    if packed is None:
-        return numbers
-    table = np.zeros(1 << len(packed.columns), numbers.dtype)
-    table[packed.occurring] = numbers
-    return np.asarray(table[packed.codes])
 
 
 def _pack(inputs: Inputs) -> _Packed | None:
@@ -347,12 +318,10 @@ def count_responses(
     >>> count_responses([[200, 90, 90, 10]], masks)
     <Responses of 4 items: 3 levels, 4 pairs>
     """
-    if tally is None:
-        indexed = index_masks(masks, references=references, raters=raters, void=void, foreground=foreground)
-        tally, index = indexed.tally, indexed.index
-    else:
-        index = pattern_index(masks, tally, references=references, raters=raters, void=void, foreground=foreground)
-    return count_indexed_responses(prediction, index, tally, region=region, exclude=exclude, limits=limits)
+    indexed = index_masks(masks, tally, references=references, raters=raters, void=void, foreground=foreground)
+    return count_indexed_responses(
+        prediction, indexed.index, indexed.tally, region=region, exclude=exclude, limits=limits
+    )  # fmt: skip
 
 
 def count_indexed_responses(
@@ -366,7 +335,7 @@ def count_indexed_responses(
 ) -> Responses:
     """Count one prediction of several over a map of pattern numbers, negative where a pixel does not count.
 
-    :func:`index_masks` and :func:`pattern_index` make such a map; other arguments are those of :func:`count_responses`.
+    :func:`index_masks` makes such a map; other arguments are those of :func:`count_responses`.
 
     >>> masks = index_masks({"A": [[1, 1, 0, 0]], "B": [[1, 0, 0, 0]]})
     >>> count_indexed_responses([[0.9, 0.2, 0.1, 0.1]], masks.index, masks.tally, exclude=[[0, 0, 0, 1]]).levels

@@ -21,7 +21,7 @@ import numpy as np
 
 from ...charts.curves import line_chart
 from ...core.columns import Column, natural_key
-from ...core.errors import FormatError, InputError
+from ...core.errors import FormatError, InputError, few
 from ...core.undefined import REASONS, Undefined, code, ratio
 from ...evaluation.grade_sheets import KEY, read_grades
 from ...evaluation.grading import (
@@ -52,14 +52,11 @@ from .mask_scores import MEAN, LabelScores
 
 AREA, WITHIN = "roc_area", "roc_area_within"
 ABSENT = {
-    "unscored": ("grade is of a prediction without a score", "grades are of predictions without a score"),
-    "undefined": (
-        "grade is of a prediction with an undefined score",
-        "grades are of predictions with undefined scores",
-    ),
-    "ungraded": ("prediction was not graded", "predictions were not graded"),
+    "unscored": ("grade", "of predictions without a score"),
+    "undefined": ("grade", "of predictions with undefined scores"),
+    "ungraded": ("prediction", "without a grade"),
 }
-"""What is missing of a metric (each is a field of MetricRoc), of one and of several."""
+"""What may be missing of a metric; each is a field of MetricRoc."""
 APART = 0.1
 """Where areas differ by more, that over all algorithms depends on the algorithms more than on the metric."""
 MOST_SHOWN = 10
@@ -214,17 +211,13 @@ def _notes(whole: Sequence[MetricRoc], grades: Sequence[Grade], blank: int) -> I
     """What is missing on either side, once where it is the same for every metric."""
     if blank:
         yield f"{counted(blank, 'line')} without a grade, {len(grades)} with one"
-    for missing, words in ABSENT.items():
+    for missing, (thing, words) in ABSENT.items():
         counts = {r.metric: getattr(r, missing) for r in whole}
         for count in sorted({n for n in counts.values() if n}, reverse=True):
-            named = [metric for metric, n in counts.items() if n == count]
-            of = "" if len(named) == len(counts) else f" ({', '.join(named[:5])}{', …' if len(named) > 5 else ''})"
-            yield f"{count} {words[count > 1]}{of}"
-    yield from _confounded(whole)
-
-
-def _confounded(whole: Sequence[MetricRoc]) -> Iterator[str]:
-    """Metrics whose area comes from how well the algorithms were graded as a whole, or is hidden by it."""
+            metrics = [metric for metric, n in counts.items() if n == count]
+            of = "" if len(metrics) == len(counts) else f" ({few(metrics, 5)})"
+            yield f"{counted(count, thing)} {words}{of}"
+    # the area may come from how well the algorithms were graded as a whole, or be hidden by it
     named = [r for r in whole if abs(r.area.value - r.within.value) > APART]
     if any(code(r.within.value) == NONE_WITHIN for r in whole):
         yield f"{REASONS[NONE_WITHIN]}: areas tell algorithms apart, not their predictions"
@@ -389,8 +382,6 @@ def draw_tickets(
     """
     from ...charts.overlays import contour_slices
 
-    if where is None:
-        where = np.sum([np.ma.filled(m, 0) != 0 for by in predictions.values() for m in by.values()], axis=0)
     paths = []
     # in the order of the codes: the times of the files must not tell the algorithms apart
     for ticket in sorted(tickets, key=lambda t: t.code):

@@ -29,7 +29,7 @@ from ...evaluation.curves import (
 )
 from ...evaluation.ranking.by_reference import ReferenceRankings, rank_by_reference
 from ...evaluation.references import ReferenceStandards, reference_standards
-from ...evaluation.responses import count_indexed_responses, pattern_index
+from ...evaluation.responses import count_indexed_responses, index_masks
 from ...io import safe_name
 from ...study import Case, Study
 from ...study.mask_values import about
@@ -92,7 +92,7 @@ def count_case_responses(whole: CaseMarks) -> CaseResponses:
     notes = list(whole.spatial_maps(None)[1])
     with about(f"case {case.name}"):
         # further columns are functions of the pattern, and leave the patterns in their order
-        index = pattern_index(label.marks | label.maps, label.base)
+        index = index_masks(label.marks | label.maps, label.base).index
         references = reference_standards(label.joint, levels=True)
     if len(whole.table.labels.marks) > 1:
         notes.append("labels are united: probability maps are scored against everything that is marked")

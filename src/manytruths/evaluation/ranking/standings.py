@@ -286,7 +286,7 @@ def board_standings(
 
 
 def all_standings(parts: Sequence[Standing]) -> Iterator[Standing]:
-    """Boards, then, where there are several, all metrics of a reference, all references of a metric, and always all of all."""
+    """Boards; where there are several, all metrics of a reference standard and all references of a metric; then all."""
     yield from parts
     truths, metrics = (tuple(dict.fromkeys(getattr(p, side) for p in parts)) for side in ("truth", "metric"))
     for scheme in SCHEMES:
