@@ -282,13 +282,13 @@ def fill_missing(
     excluded = excluded_cases(values, missing)
     known = [v for row in values for v in row if not math.isnan(v)]
     worst = [_worst(statistic, diagonal, known) for diagonal in diagonals]
-    return [
-        [
-            math.nan if i in excluded else worst[i] if code(v) in (NO_PREDICTION, UNMARKED) else v
-            for i, v in enumerate(row)
-        ]
-        for row in values
-    ]
+
+    def count(case: int, value: float) -> float:
+        if case in excluded:
+            return math.nan
+        return worst[case] if code(value) in (NO_PREDICTION, UNMARKED) else value
+
+    return [[count(case, value) for case, value in enumerate(row)] for row in values]
 
 
 def _worst(statistic: str, diagonal: float, known: Sequence[float]) -> float:

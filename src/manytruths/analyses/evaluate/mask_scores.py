@@ -171,11 +171,8 @@ class LabelScores:
             references = [r for r in references if r.role == "rater" and r.name != without]
         else:
             all_raters = EVERYBODY if who.role == "rater" else None
-            references = [
-                r
-                for r in references
-                if r.name == kind and (r in self.given or r == all_raters or r.left_out == without)
-            ]
+            named = [r for r in references if r.name == kind]
+            references = [r for r in named if r in self.given or r == all_raters or r.left_out == without]
         scores, diagonal = self.scores[case], self.diagonals[case]
         values = [scores[who, r][statistic] for r in references if statistic in scores[who, r]]
         value = average(values, statistic, diagonal)
@@ -275,16 +272,12 @@ def _score_label(
 ) -> LabelScores:
     here = {case: labels[label] for case, labels in cases.items() if label in labels}
     within = _tolerance(here.values()) if tolerance is None else tolerance
-    return LabelScores(
-        label,
-        study.gathered({case: counts.tally for case, counts in here.items()}),
-        {case: score_label(counts, within) for case, counts in here.items()},
-        within,
-        {case: counts.diagonal for case, counts in here.items()},
-        _radius(here.values()),
-        frozenset(column for case in study for column in case.references),
-        {case: counts.notes for case, counts in here.items() if counts.notes},
-    )
+    tallies = study.gathered({case: counts.tally for case, counts in here.items()})
+    scores = {case: score_label(counts, within) for case, counts in here.items()}
+    diagonals = {case: counts.diagonal for case, counts in here.items()}
+    given = frozenset(column for case in study for column in case.references)
+    notes = {case: counts.notes for case, counts in here.items() if counts.notes}
+    return LabelScores(label, tallies, scores, within, diagonals, _radius(here.values()), given, notes)
 
 
 def _tolerance(cases: Iterable[LabelCounts]) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,49 +21,37 @@ from ...study import Case, Progress, Study
 from ..importing.layout import IMAGES
 from ..result import Tables
 from .result import Export, check_folder, resampled_notes
-from .targets import Numbering, check_consensus, targets_of
+from .targets import Numbering, targets_of
 
 DISPUTED = "disputed"
 PLANE = ("cvat", "labelstudio", "coco")
 """Tools of images; the others are those of volumes."""
 
 
-@dataclass(frozen=True)
-class ToolOptions:
-    """What goes into the files of an annotation tool."""
-
-    consensus: str = "staple"
-    """A method of ``fuse``."""
-    mark_disputed: bool = True
-    """Whether what raters disagree on is a structure of its own."""
-    series: Path | None = None
-    """The DICOM images that the study was made of."""
-
-    def __post_init__(self) -> None:
-        check_consensus(self.consensus)
-
-
 def export_annotations(
-    study: Study, tool: str, folder: Path, options: ToolOptions, *, jobs: int = 1, progress: Progress | None = None
-) -> Export:
-    """Write the consensus of every case in the format of an annotation tool."""
+    study: Study, tool: str, folder: Path, consensus: str, mark_disputed: bool, series: Path | None,
+    *, jobs: int = 1, progress: Progress | None = None,
+) -> Export:  # fmt: skip
+    """Write the consensus of every case in the format of an annotation tool.
+
+    ``mark_disputed``: what raters disagree on is a structure of its own. ``series``: the DICOM images that the study
+    was made of.
+    """
     check_folder(folder, tool)
     numbering = Numbering.of(next(iter(study.tally(jobs=jobs).values())).labels)
     _check_axes(study, tool)
-    work = partial(consensus_reading, numbering=numbering, options=options, images=_image_names(study))
+    free = DISPUTED if DISPUTED not in numbering.names else f"{DISPUTED} by raters"
+    disputed = free if mark_disputed else ""
+    images = _image_names(study)
+    work = partial(consensus_reading, numbering=numbering, consensus=consensus, disputed=disputed, images=images)
     readings = (reading for _, reading in study.map(work, jobs=jobs, progress=progress))
-    names = (*numbering.names, *([_disputed_name(numbering)] if options.mark_disputed else ()))
-    details = {
-        "reference": options.consensus,
-        "cases": len(study),
-        "structures": list(names),
-        "raters": list(study.rater_names),
-    }
-    lines = (f"{len(study)} cases: {options.consensus} of {len(study.rater_names)} raters, as {', '.join(names)}",)
+    names, raters = list(filter(None, (*numbering.names, disputed))), list(study.rater_names)
+    details = {"reference": consensus, "cases": len(study), "structures": names, "raters": raters}
+    lines = (f"{len(study)} cases: {consensus} of {len(raters)} raters, as {', '.join(names)}",)
     result = Export(study, tool, folder, (), Tables([]), tuple(resampled_notes(study)), details, lines, ())
     with replacing(folder.resolve()) as (stage,):
         check_folder(folder, tool)
-        _write_files(stage, tool, readings, options.series)
+        _write_files(stage, tool, readings, series)
         files = written_files(stage)
         write_summary(stage, result.summary(), [stage / path for path in files])
     shown = ", ".join(map(str, files[:4])) + (", …" if len(files) > 4 else "")
@@ -86,21 +74,19 @@ def _check_axes(study: Study, tool: str) -> None:
         raise InputError(f"the study is of {kind}, which {tool} does not take; export to {', '.join(others)}")
 
 
-def _disputed_name(numbering: Numbering) -> str:
-    return DISPUTED if DISPUTED not in numbering.names else f"{DISPUTED} by raters"
-
-
-def consensus_reading(case: Case, numbering: Numbering, options: ToolOptions, images: Mapping[str, str]) -> Reading:
-    """The consensus as if a rater had drawn it."""
+def consensus_reading(
+    case: Case, numbering: Numbering, consensus: str, disputed: str, images: Mapping[str, str]
+) -> Reading:
+    """The consensus as if a rater had drawn it; what is disputed is a structure where it has a name."""
     targets = targets_of(case.read(), numbering)
-    hard = targets.hard(targets.consensus(options.consensus))
+    hard = targets.hard(targets.consensus(consensus))
     parts = {name: hard == number for number, name in enumerate(numbering.names, start=1)}
-    if options.mark_disputed:
-        parts[_disputed_name(numbering)] = targets.disputed
+    if disputed:
+        parts[disputed] = targets.disputed
     marks = tuple(Mark(name, _crop(mask), order) for order, (name, mask) in enumerate(parts.items()) if mask.any())
     image = images.get(case.name) or (case.image.path.name if case.image is not None else f"{case.name}.png")
     return Reading(
-        image, options.consensus, targets.reading.grid, marks, tool="manytruths", subject=case.subject, case=case.name,
+        image, consensus, targets.reading.grid, marks, tool="manytruths", subject=case.subject, case=case.name,
         status="done" if marks else "empty",
     )  # fmt: skip
 

@@ -17,10 +17,11 @@ from ...study import Progress, Study
 from ...study.grids import is_resampled
 from ..data_table import PlainTable
 from ..printing import counted
-from ..resampled import COLUMN
+from ..resampled import marked_rows
 from ..result import Tables, open_study
-from .annotation_tools import ToolOptions, export_annotations
+from .annotation_tools import export_annotations
 from .result import Export, check_folder, resampled_notes
+from .targets import check_consensus
 from .training_formats import write_monai_case, write_monai_lists, write_nnunet_case, write_nnunet_lists
 from .training_set import CaseCounts, Disputed, TrainingOptions, TrainingSet, plan_training_set, survey_study
 
@@ -138,8 +139,11 @@ def export(
         raise CallError("a DICOM SEG refers to the images it was drawn on; say where they are with --series")
     folder = Path(to)
     if format not in _WRITERS:
-        tool_options = ToolOptions(consensus, mark_disputed, None if series is None else Path(series))
-        return export_annotations(open_study(study), format, folder, tool_options, jobs=jobs, progress=progress)
+        check_consensus(consensus)
+        images = None if series is None else Path(series)
+        return export_annotations(
+            open_study(study), format, folder, consensus, mark_disputed, images, jobs=jobs, progress=progress
+        )  # fmt: skip
     options = TrainingOptions(consensus, disputed, folds, seed, channel, link)
     if format == "nnunet" and disputed == "soft":
         raise CallError(
@@ -199,9 +203,8 @@ def _result(study: Study, format: str, plan: TrainingSet, counts: Mapping[str, C
     options = plan.options
     rated = sum(case.pixels - case.not_rated for case in counts.values())
     share = sum(case.disputed for case in counts.values()) / rated if rated else 0.0
-    moved = [case.name for case in study if is_resampled(case)]
     labels = PlainTable("labels", ("number", "value", "name"), plan.survey.numbering.rows())
-    tables = Tables([_cases_table(study, plan, counts, moved), labels])
+    tables = Tables([_cases_table(study, plan, counts), labels])
     details = {
         "reference": options.consensus,
         "disputed": options.disputed,
@@ -218,17 +221,17 @@ def _result(study: Study, format: str, plan: TrainingSet, counts: Mapping[str, C
     return Export(study, format, plan.folder, (), tables, notes, details, lines, _next_steps(format, plan.folder))
 
 
-def _cases_table(study: Study, plan: TrainingSet, counts: Mapping[str, CaseCounts], moved: Sequence[str]) -> PlainTable:
-    """One row for each training case; where any masks were resampled, a last column says of which."""
+def _cases_table(study: Study, plan: TrainingSet, counts: Mapping[str, CaseCounts]) -> PlainTable:
+    """One row for each training case; where any masks were resampled, a last column marks them."""
     rows = []
     for item in plan.cases:
         case = counts[item.case]
         rated = case.pixels - case.not_rated
         shares = (case.disputed / rated if rated else None, case.not_rated / case.pixels)
         names = (item.name, item.case, item.subject, item.fold, item.rater, "; ".join(case.raters), case.pixels)
-        mark = ("yes" if item.case in moved else "",) if moved else ()
-        rows.append((*names, *shares, study[item.case].image, *mark))
-    return PlainTable("cases", (*CASES, COLUMN) if moved else CASES, rows)
+        rows.append((*names, *shares, study[item.case].image))
+    touched = [is_resampled(study[item.case]) for item in plan.cases]
+    return PlainTable("cases", *marked_rows(rows, CASES, touched))
 
 
 def _notes(study: Study, plan: TrainingSet, counts: Mapping[str, CaseCounts]) -> Iterator[str]:

@@ -343,14 +343,9 @@ def count_labels(targets: Targets, labels: Iterable[Codes]) -> CaseCounts:
     """The numbers of a case."""
     numbers = targets.numbering.ignore + 1
     counts = sum((np.bincount(label.ravel(), minlength=numbers) for label in labels), np.zeros(numbers, np.int64))
-    rated = int(np.count_nonzero(targets.rated))
-    return CaseCounts(
-        tuple(targets.masks),
-        targets.agreed.size,
-        int(np.count_nonzero(targets.disputed)),
-        targets.agreed.size - rated,
-        tuple(counts.tolist()),
-    )
+    rated, disputed = (int(np.count_nonzero(flags)) for flags in (targets.rated, targets.disputed))
+    pixels = targets.agreed.size
+    return CaseCounts(tuple(targets.masks), pixels, disputed, pixels - rated, tuple(counts.tolist()))
 
 
 def write_image(path: Path, picture: Picture, grid: Grid) -> None:
