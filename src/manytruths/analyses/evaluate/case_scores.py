@@ -94,16 +94,11 @@ def count_labels(whole: CaseMarks) -> dict[str, LabelCounts]:
     together, labels, options = _count(whole.together), whole.table.labels, whole.case.options
     if options.probability or options.foreground:
         return {"": together}
-    named = [(labels.names[m], labels.values[m]) for m in labels.marks]
-    if len(named) == 1 and _is_only_value(named[0][1], whole):
-        return {"": together, named[0][0]: together}
-    return {"": together, **{name: _count(LabelMarks(whole, value)) for name, value in named}}
-
-
-def _is_only_value(value: int, whole: CaseMarks) -> bool:
-    """Whether given references, too, mark with this value alone."""
-    known = [0, value, whole.case.options.void or 0]
-    return all(np.isin(array, known).all() for array in whole.reading.references.values())
+    named = {labels.names[m]: labels.values[m] for m in labels.marks}
+    known = [0, *named.values(), options.void or 0]
+    if len(named) == 1 and all(np.isin(array, known).all() for array in whole.reading.references.values()):
+        return {"": together, **dict.fromkeys(named, together)}
+    return {"": together, **{name: _count(LabelMarks(whole, value)) for name, value in named.items()}}
 
 
 def _count(label: LabelMarks) -> LabelCounts:
