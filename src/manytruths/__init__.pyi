@@ -68,47 +68,33 @@ from .core.painting import PatternValues, paint
 from .core.tallies import Tallies, pool
 from .core.tally import Tally
 from .core.undefined import Undefined, reason
-from .evaluation import (
+from .evaluation.boundaries import (
     BoundaryPoint,
     BoundaryScores,
-    ExtendedDiceCounts,
-    Grade,
-    GradeScale,
-    IntensityCurves,
-    MetricRoc,
-    OperatingPoint,
-    Overlaps,
     PooledBoundaryScores,
-    Ranking,
-    ReferenceRanking,
-    ReferenceRankings,
-    ReferenceStandards,
-    ResponseCounts,
-    Responses,
-    Scores,
-    SecondLook,
-    SecondLookPlace,
-    ThresholdCurve,
     boundary_scores,
+    pool_boundary_scores,
+)
+from .evaluation.curves import (
+    OperatingPoint,
+    ResponseCounts,
+    ThresholdCurve,
     correlation_in_image,
     correlation_in_object,
-    count_responses,
-    extended_dice,
-    extended_dice_counts,
-    grade_counts,
-    mask_intensity,
     mean_precision,
-    metric_roc,
-    overlaps,
-    pool_boundary_scores,
     prevalence_range,
-    rank_by_reference,
-    rank_scores,
-    reference_standards,
-    second_look,
-    with_consensus,
 )
+from .evaluation.extended_dice import ExtendedDiceCounts, extended_dice, extended_dice_counts
+from .evaluation.grading import Grade, GradeScale, MetricRoc, grade_counts, metric_roc
+from .evaluation.intensity_curves import IntensityCurves, mask_intensity
+from .evaluation.overlap import Overlaps, overlaps
+from .evaluation.ranking.by_reference import ReferenceRanking, ReferenceRankings, rank_by_reference
+from .evaluation.ranking.ranking import Ranking, rank_scores
 from .evaluation.ranking.score_tables import read_scores
+from .evaluation.ranking.scores import Scores
+from .evaluation.references import ReferenceStandards, reference_standards, with_consensus
+from .evaluation.responses import Responses, count_responses
+from .evaluation.second_look import SecondLook, SecondLookPlace, second_look
 from .fusion import (
     Consensus,
     LevelSet,

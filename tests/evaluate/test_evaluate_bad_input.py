@@ -326,7 +326,7 @@ def tolerance_nan(folder):
     return ["--tolerance", "nan"]
 
 
-@mistake("--training specified multiple times", status=2)
+@mistake("parameter --training specified multiple times", status=2)
 def two_templates_of_areas(folder):
     return ["--training", folder / "a/{algorithm}/{case}.png", "--training", folder / "b/{algorithm}/{case}.png"]
 

@@ -118,7 +118,9 @@ def test_boundaries_of_regions(study, tmp_path):
         path = study / "masks/B" / f"f{i:02d}.png"
         truth, own = (np.asarray(Image.open(p)) > 0 for p in (path, study / "pred/net" / path.name))
         scores = mt.boundary_scores(mt.find_boundaries(own), mt.find_boundaries(truth), share=0.02).counts
-        counts += [int(c[0]) for c in (scores.found, scores.found_matched, scores.wanted, scores.wanted_matched)]
+        counts += [
+            int(c[0]) for c in (scores.predicted, scores.predicted_matched, scores.reference, scores.reference_matched)
+        ]
     wanted = {"boundary_precision": divide(counts[1], counts[0]), "boundary_recall": divide(counts[3], counts[2])}
     for name, value in wanted.items():
         row = next(r for r in found if r["scope"] == "pooled" and r["statistic"] == name

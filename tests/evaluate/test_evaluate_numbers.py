@@ -17,7 +17,7 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 import manytruths as mt
-from manytruths.evaluation.ranking.missing_scores import means_by_reference
+from manytruths.evaluation.ranking.missing_scores import make_boards
 from study_folders import run, table, write_png
 
 with warnings.catch_warnings():
@@ -452,9 +452,9 @@ def test_rank_reads_them_in_the_same_order(evaluated):
     folder, missing = evaluated
     scores = mt.read_scores(folder / "scores.csv")
     names = {row["metric"] for row in table(folder / "rankings.csv")}
-    found = means_by_reference(
-        scores.select(truths=[*RATERS, *MADE, ALL]), [m for m in scores.metrics if m in names], missing
-    )
+    chosen = scores.select(truths=[*RATERS, *MADE, ALL])
+    boards = make_boards(chosen, [m for m in scores.metrics if m in names], missing)
+    found = {(board.metric, board.truth): board.means for board in boards}
     ours = cells(folder / "rankings.csv", "against", "metric", "algorithm")
     assert {(m, t) for m, t in found} == {(m, t) for t, m, _ in ours}
     for (metric, truth), means in found.items():

@@ -15,10 +15,10 @@ from rich.console import Console
 from manytruths.analyses.evaluate.grading import (
     WRITTEN,
     draw_tickets,
-    explained,
     grade_metrics,
     graded_grids,
     grading_chart,
+    grading_instructions,
     plan_sheet,
     refuse_graded,
     write_sheet,
@@ -154,7 +154,7 @@ def test_the_filled_sheet_comes_back_as_grades(study, tmp_path):
     found = grade_metrics(
         metrics, read.grades, ALGORITHMS, subjects={}, blank=read.blank, settings=Settings(resamples=50)
     )
-    rows = {(r.extra[0], r.extra[1]): r for r in found.areas.all("roc_area", "pooled")}
+    rows = {(r.extra[0], r.extra[1]): r for r in found.tables[0].all("roc_area", "pooled")}
     assert rows["dice [A]", ""].value == 1
     assert rows["hausdorff", ""].value == 0, "here the higher distance is the better graded"
     assert rows["dice [A]", ""].low == 1
@@ -162,14 +162,16 @@ def test_the_filled_sheet_comes_back_as_grades(study, tmp_path):
     assert rows["hausdorff", ""].extra[3:] == ("lower", 10, 19, 3), (
         "p2 has no grades, p5 no scores, and swin did not do p3"
     )
-    count = {r.extra[0]: r.value for r in found.grades.all("count", "pooled") if r.extra[2] == str(level[r.extra[0]])}
+    count = {
+        r.extra[0]: r.value for r in found.tables[2].all("count", "pooled") if r.extra[2] == str(level[r.extra[0]])
+    }
     assert count == {"unet": 11, "vnet": 11, "swin": 10}
-    assert [r.value for r in found.grades.all("no_correction", "pooled")] == [1, 0, 0]
-    assert [r.n for r in found.grades.all("weighted_kappa", "pooled")] == [sum(g.showing == 2 for g in read.grades)]
+    assert [r.value for r in found.tables[2].all("no_correction", "pooled")] == [1, 0, 0]
+    assert [r.n for r in found.tables[2].all("weighted_kappa", "pooled")] == [sum(g.showing == 2 for g in read.grades)]
     notes = "; ".join(found.notes)
     assert f"{read.blank} lines without a grade, {len(read.grades)} with one" in notes
-    assert "3 grades are of predictions without a score (hausdorff)" in notes
-    assert "; 4 predictions were not graded;" in notes, "the same for both metrics"
+    assert "3 grades of predictions without a score (hausdorff)" in notes
+    assert "; 4 predictions without a grade;" in notes, "the same for both metrics"
     assert notes.endswith("areas tell algorithms apart, not their predictions")
     chart = grading_chart(found)
     assert chart.index("dice [A]") < chart.index("hausdorff"), "the larger area first"
@@ -191,13 +193,13 @@ def test_what_is_printed_of_grades():
         "iou": {(g.case, g.algorithm): g.grade / 4 for g in grades} | {("c0", a): 0.5 for a in fine},
     }
     found = grade_metrics(metrics, grades, list(fine), subjects={}, blank=1, settings=Settings(resamples=50))
-    assert found.areas.find("roc_area", metric="dice", algorithm="").value > 0.8
-    within = found.areas.find("roc_area_within", metric="dice", algorithm="")
+    assert found.tables[0].find("roc_area", metric="dice", algorithm="").value > 0.8
+    within = found.tables[0].find("roc_area_within", metric="dice", algorithm="")
     assert within.low < 0.5 < within.high
-    assert len(found.areas.all("roc_area_within", "pooled")) == 2, "of one algorithm alone, it is the area itself"
+    assert len(found.tables[0].all("roc_area_within", "pooled")) == 2, "of one algorithm alone, it is the area itself"
     blank, absent, apart = found.notes
     assert blank == "1 line without a grade, 298 with one"
-    assert absent == "2 predictions were not graded"
+    assert absent == "2 predictions without a grade"
     assert f"within algorithms (dice {found.whole()[1].area.value:.2f} and {within.value:.2f})" in apart
     shown = printed(found)
     counts = found.counts[0].counts
@@ -235,7 +237,7 @@ def test_a_sheet_with_grades_is_never_written_over(study, tmp_path):
 
 
 def test_other_scales_are_explained():
-    text = explained(GradeScale(1, 5, best=4))
+    text = grading_instructions(GradeScale(1, 5, best=4))
     assert "from 1 to 5" in text
     assert text.count("Nothing has to be corrected") == 2
     assert text.count("In between") == 2

@@ -37,7 +37,7 @@ def one_by_one(prediction: Mask, truths: list[Mask], tolerance: float) -> tuple[
 
 def counts_of(scores: BoundaryCurve) -> list[list[int]]:
     c = scores.counts
-    return [c.found.tolist(), c.found_matched.tolist(), c.wanted.tolist(), c.wanted_matched.tolist()]
+    return [c.predicted.tolist(), c.predicted_matched.tolist(), c.reference.tolist(), c.reference_matched.tolist()]
 
 
 @settings(max_examples=60)

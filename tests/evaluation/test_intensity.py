@@ -119,7 +119,7 @@ def test_a_study(tmp_path):
     assert "2 of 14 subjects have fewer than 3" in notes
     assert "1 cases of sequences have no image" in notes
     assert "1 points" in notes
-    chart = found.charts()["s0"]
+    chart = found.charts()["frames-s0"]
     assert "mean of raters" in chart
     assert "unet" in chart
     assert "nan" not in chart

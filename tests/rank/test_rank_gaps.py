@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from manytruths.core.errors import CallError, InputError
-from manytruths.evaluation.ranking.missing_scores import make_boards, means_by_reference
+from manytruths.evaluation.ranking.missing_scores import make_boards
 from manytruths.evaluation.ranking.ranking import rank_scores
 from manytruths.evaluation.ranking.scores import (
     BOTH_EMPTY,
@@ -232,7 +232,7 @@ def test_means_by_truth_are_those_by_which_rank_ranks():
     )  # fmt: skip
     for missing in ("worst", "exclude"):
         try:
-            found = means_by_reference(table, ["dice", "hd"], missing)
+            found = {(b.metric, b.truth): b.means for b in make_boards(table, ["dice", "hd"], missing)}
         except InputError:
             with pytest.raises(InputError):
                 rank_scores(table, missing=missing, resamples=1)
@@ -244,8 +244,9 @@ def test_means_by_truth_are_those_by_which_rank_ranks():
             assert standing.score.tolist() == means.tolist()
             assert (np.argsort(means if metric == "hd" else -means) == np.argsort(standing.ranks)).all()
     by_hand = np.where(np.isnan(values[0, :, 0, 1]), 40.0, values[0, :, 0, 1]).reshape(6, 2).mean(axis=1).mean()
-    assert means_by_reference(table, ["hd"])["hd", "x"][0] == pytest.approx(by_hand)
-    assert means_by_reference(table.select(truths=["z"]), ["dice"]) == {}
+    assert make_boards(table.select(truths=["x"]), ["hd"])[0].means[0] == pytest.approx(by_hand)
+    with pytest.raises(InputError, match="no two algorithms have a value of dice"):
+        make_boards(table.select(truths=["z"]), ["dice"])
 
 
 def test_directions_and_bounds():

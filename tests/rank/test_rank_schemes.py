@@ -25,16 +25,12 @@ from manytruths.evaluation.ranking.ranking import rank_scores
 from manytruths.evaluation.ranking.scores import Scores
 from manytruths.evaluation.ranking.standings import (
     SCHEMES,
-    ahead_share,
+    Standing,
     case_ranks,
     competition_ranks,
     draw_subjects,
-    first_shares,
     fractional_ranks,
     kendall_tau,
-    mean_tau,
-    rank_interval,
-    rank_shares,
     resampled_medians,
     resampled_ranks,
     resamples_of_tests,
@@ -58,6 +54,12 @@ def random_table(algorithms: int, subjects: int, seed: int = 0, digits: int = 15
 def board(values: np.ndarray, **options):
     names = [f"a{i}" for i in range(len(values))]
     return make_boards(Scores.of(values, names, **options), ["dice"])[0]
+
+
+def standing(sampled, ranks=None, level=0.95):
+    """A ranking of algorithms with the given ranks in its resamples, of enough subjects for intervals."""
+    whole = np.zeros(sampled.shape[1]) if ranks is None else ranks
+    return Standing("mean", "", "", whole, whole, sampled, 20, level)
 
 
 # by hand
@@ -250,7 +252,7 @@ def test_tau_is_that_of_scipy(a, shuffled):
         assert reason(kendall_tau(a, b))
     else:
         assert kendall_tau(a, b) == pytest.approx(kendalltau(a, b).statistic, abs=1e-12)
-        assert mean_tau(a, np.stack([a, b]))[0] == pytest.approx((1 + kendall_tau(a, b)) / 2)
+        assert standing(np.stack([a, b]), a).tau[0] == pytest.approx((1 + kendall_tau(a, b)) / 2)
 
 
 @given(tables)
@@ -327,17 +329,17 @@ def test_medians_of_resamples(subjects, data, seed):
 
 def test_a_shared_first_place_is_split():
     sampled = np.array([[1, 2, 3], [1.5, 1.5, 3], [2, 2, 2], [1, 3, 2], [np.nan] * 3])
-    assert first_shares(sampled) == pytest.approx([(1 + 1 / 2 + 1 / 3 + 1) / 4, (1 / 2 + 1 / 3) / 4, 1 / 12])
-    assert np.isnan(first_shares(sampled[-1:])).all()
+    assert standing(sampled).first_share == pytest.approx([(1 + 1 / 2 + 1 / 3 + 1) / 4, (1 / 2 + 1 / 3) / 4, 1 / 12])
+    assert np.isnan(standing(sampled[-1:]).first_share).all()
     same = rank_scores(Scores.of([[0.5] * 12] * 4, list("abcd")), resamples=20)
     assert same.overall.first_share.tolist() == [0.25] * 4
 
 
 def test_shares_intervals_and_ahead_share_by_hand():
     sampled = np.array([[1, 2, 3], [1.5, 1.5, 3], [2, 1, 3], [1, 3, 2], [np.nan] * 3])
-    assert ahead_share(sampled)[0].tolist() == [0.5, (1 + 0.5 + 0 + 1) / 4, 1.0]
-    assert rank_shares(sampled).tolist() == [[0.75, 0.25, 0], [0.5, 0.25, 0.25], [0, 0.25, 0.75]]
-    low, high = rank_interval(sampled, 0.5)
+    assert standing(sampled).ahead_share[0].tolist() == [0.5, (1 + 0.5 + 0 + 1) / 4, 1.0]
+    assert standing(sampled).shares.tolist() == [[0.75, 0.25, 0], [0.5, 0.25, 0.25], [0, 0.25, 0.75]]
+    low, high = standing(sampled, level=0.5).interval
     assert low.tolist() == [1, 1, 2]
     assert high.tolist() == [1, 2, 3]
 

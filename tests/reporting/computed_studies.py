@@ -12,7 +12,7 @@ from manytruths.analyses.agree.agree import compute_agreement
 from manytruths.analyses.agree.case import MapOptions
 from manytruths.analyses.evaluate.evaluate import compute_evaluation
 from manytruths.analyses.evaluate.marks import EvaluatePlan
-from manytruths.analyses.evaluate.rankings import scores_of
+from manytruths.analyses.evaluate.mask_scores import scores_of
 from manytruths.analyses.fuse.case import FusePlan
 from manytruths.analyses.fuse.fuse import compute_fusion
 from manytruths.analyses.plan.plan import compute_plan

@@ -263,7 +263,7 @@ def test_grey_predictions_in_short(fissure: Findings) -> None:
     told = next(s for s in summary.section(fissure).lead if "precision–recall" in plain_text(s))
     numbers = [part for part in told if not isinstance(part, str) and part.at]
     assert fissure.evaluation.probability_scores is not None
-    standards = fissure.evaluation.probability_scores.truths
+    standards = fissure.evaluation.probability_scores.references
     rows = [r for r in fissure.evaluation.table("scores").all("pbar_area", "pooled") if r.extra[1] in standards]
     order = fissure.evaluation.orders["", "pbar_area"].rankings[0].order
     wanted = [[r.value for r in rows if r.extra[0] == name] for name in order]

@@ -13,8 +13,8 @@ import pytest
 import manytruths as mt
 from manytruths.analyses.evaluate.case_scores import count_labels
 from manytruths.analyses.evaluate.marks import CaseMarks, EvaluatePlan
-from manytruths.analyses.export.survey import survey_study
 from manytruths.analyses.export.targets import Targets, targets_of
+from manytruths.analyses.export.training_set import survey_study
 from manytruths.analyses.fuse.case import FusePlan, fuse_case
 from manytruths.core.columns import Column
 from manytruths.io import Location, read_mask, read_probability, write_map

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import manytruths
 
 from ..core.columns import Column
-from ..core.errors import CallError, ManytruthsError
+from ..core.errors import CallError, ManytruthsError, few
 from ..io import Location
 from ..io.tables import read_rows
 from ..io.writing import checksum
 from ..shape.alignment import RESAMPLED
 from ..study import Case, Progress, Study
-from ..study.case_names import UnknownCase, find_unknown_cases
+from ..study.case_names import find_unknown_cases
 from ..study.mask_values import find_other_values, other_classes
 from ..study.problems import Checked, Problem, check_case
 from ..study.reading_log import name_reading
@@ -29,6 +29,9 @@ from .rows import Row, Table
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+REGISTERED = ("status", "based_on")
+"""The columns of ``coverage.csv`` where there is a reading log."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,6 +46,8 @@ class Check(Result):
         What was read of each case.
     problems : list of Problem
         Every problem, errors first.
+    notes : tuple of str
+        Empty: everything is a problem or in a table.
     """
 
     command: ClassVar[str] = "check"
@@ -88,9 +93,12 @@ class Check(Result):
 
     def describe(self) -> str:
         """What was checked, in one line."""
+        return f"{counted(len(self.study), 'case')}, {counted(len(self.study.rater_names), 'rater')}; {self._counts}"
+
+    @property
+    def _counts(self) -> str:
         errors = len(self.errors)
-        found = f"{counted(errors, 'error')}, {counted(len(self.problems) - errors, 'warning')}"
-        return f"{counted(len(self.study), 'case')}, {counted(len(self.study.rater_names), 'rater')}; {found}"
+        return f"{counted(errors, 'error')}, {counted(len(self.problems) - errors, 'warning')}"
 
     def print(self, console: Any = None) -> None:
         """Print coverage by rater, then every problem."""
@@ -142,7 +150,7 @@ def check(
 
 def _between_cases(study: Study, cases: dict[str, Checked]) -> Iterator[Problem]:
     """What only shows when all cases are seen together."""
-    tables = {name: found.tally for name, found in cases.items() if found.tally is not None}
+    tables = {name: checked.tally for name, checked in cases.items() if checked.tally is not None}
     try:
         tallies = study.labelled(tables)
     except ManytruthsError as error:
@@ -150,9 +158,9 @@ def _between_cases(study: Study, cases: dict[str, Checked]) -> Iterator[Problem]
     else:
         for odd in () if study.knows_labels else find_other_values(tallies):
             yield Problem("error", "label", str(odd.error), odd.case, odd.rater)
-    said = {(p.case, p.rater) for found in cases.values() for p in found.problems if p.kind == "prediction"}
+    reported = {(p.case, p.rater) for checked in cases.values() for p in checked.problems if p.kind == "prediction"}
     for wrong in other_classes(tables) if study.options.labels is None else ():
-        if (wrong.case, str(wrong.column)) not in said:
+        if (wrong.case, str(wrong.column)) not in reported:
             yield Problem("error", "prediction", str(wrong.error), wrong.case, str(wrong.column))
     for case in study:
         for column in case.absent:
@@ -160,49 +168,44 @@ def _between_cases(study: Study, cases: dict[str, Checked]) -> Iterator[Problem]
             message = f"rater {column} {why} case {case.name}: counted as absent, not as empty"
             yield Problem("warning", "gap", message, case.name, str(column))
     yield from read_problems(study, cases)
-    yield from _strangers(study, "predictions")
-    yield from _strangers(study, "references")
+    yield from _unknown_cases(study, "predictions")
+    yield from _unknown_cases(study, "references")
     known = {column.name for column in read_columns(study)}
     for rater in study.properties:
         if rater not in known:
             yield Problem("warning", "raters", f"raters.csv describes {rater!r}, of whom there is no mask", "", rater)
-    untold = [name for name in study.rater_names if study.properties and name not in study.properties]
-    if untold:
-        message = f"{study.options.raters} does not describe {', '.join(untold[:5])}, who marked cases"
+    undescribed = [name for name in study.rater_names if study.properties and name not in study.properties]
+    if undescribed:
+        message = f"{study.options.raters} does not describe {', '.join(undescribed[:5])}, who marked cases"
         yield Problem("warning", "raters", f"{message}; add a line for each rater")
     missing = [case.name for case in study if not case.groups]
     if 0 < len(missing) < len(study):
         yield Problem("warning", "cases", f"{len(missing)} cases have no group: {', '.join(missing[:5])}")
 
 
-def _strangers(study: Study, what: Literal["predictions", "references"]) -> Iterator[Problem]:
+def _unknown_cases(study: Study, what: Literal["predictions", "references"]) -> Iterator[Problem]:
     """Files of cases that nobody marked; an error where there are no others."""
     kind = what[:-1]
     others = find_unknown_cases(study.options, [case.name for case in study], what)
     if others and not any(getattr(case, what) for case in study):
         template = study.options.predictions if what == "predictions" else study.options.reference
-        message = f"{template!r} has no {kind} of any case of the study ({_first(others)}); "
+        message = f"{template!r} has no {kind} of any case of the study ({few(list(map(str, others)), 5)}); "
         yield Problem("error", kind, message + "name the cases as the masks do")
         return
-    for one in (o for o in others if o.near):
-        yield Problem("warning", kind, f"{kind} of a case that nobody marked, not used: {one}", one.case)
-    rest = [one for one in others if not one.near]
+    for other in (other for other in others if other.near):
+        yield Problem("warning", kind, f"{kind} of a case that nobody marked, not used: {other}", other.case)
+    rest = [str(other) for other in others if not other.near]
     if rest:
-        yield Problem(
-            "warning", kind, f"{what} of {counted(len(rest), 'case')} that nobody marked are not used: {_first(rest)}"
-        )
+        message = f"{what} of {counted(len(rest), 'case')} that nobody marked are not used: {few(rest, 5)}"
+        yield Problem("warning", kind, message)
 
 
-def _first(others: Sequence[UnknownCase], most: int = 5) -> str:
-    return ", ".join(map(str, others[:most])) + (f", and {len(others) - most} more" if len(others) > most else "")
-
-
-def coverage_table(found: Check) -> Table:
-    """Case × rater: 1 where there is a mask, and how many items it marks."""
-    study = found.study
+def coverage_table(result: Check) -> Table:
+    """Case × rater: 1 where there is a mask, and how many pixels it marks."""
+    study = result.study
     table = Table("coverage", ("rater", "size", *(REGISTERED if study.options.reads else ())))
-    for case in found.study:
-        checked = found.cases[case.name]
+    for case in study:
+        checked = result.cases[case.name]
         size = "×".join(map(str, checked.grid.shape)) if checked.grid else ""
         moved = {(move.what, move.name, move.done.how) for move in checked.moves}
         for column in read_columns(study):
@@ -217,18 +220,14 @@ def coverage_table(found: Check) -> Table:
     return table
 
 
-REGISTERED = ("status", "based_on")
-"""The columns of ``coverage.csv`` where there is a register."""
-
-
 def read_columns(study: Study) -> tuple[Column, ...]:
-    """Every rater in every session who has a mask, or a row in the register."""
+    """Every rater in every session who has a mask, or a row in the reading log."""
     named = {column for case in study for column in case.statuses}
     return tuple(sorted(named.union(study.columns), key=lambda column: column.order))
 
 
 def registered(study: Study, case: Case, column: Column) -> tuple[str, ...]:
-    """What the register says of a read; nothing where there is none."""
+    """What the reading log says of a reading; nothing where there is none."""
     if study.options.reads is None:
         return ()
     edit = case.edits.get(column)
@@ -241,13 +240,12 @@ def absence(study: Study, case: Case, column: Column) -> str:
         return "is excluded from"
     if column in case.edits:
         return f"edited the mask of {case.edits[column].parent} in"
-    return {"unread": "has not read", "unfinished": "has not finished"}.get(
-        case.statuses.get(column, ""), "has no mask of"
-    )
+    reasons = {"unread": "has not read", "unfinished": "has not finished"}
+    return reasons.get(case.statuses.get(column, ""), "has no mask of")
 
 
 def read_problems(study: Study, cases: Mapping[str, Checked]) -> Iterator[Problem]:
-    """Where register and masks do not say the same, and what is left out."""
+    """Where the reading log and the masks differ, and what is left out."""
     for case in study:
         for column, status in case.statuses.items():
             items = cases[case.name].marked.get(str(column))
@@ -261,7 +259,7 @@ def read_problems(study: Study, cases: Mapping[str, Checked]) -> Iterator[Proble
 
 
 def _changed(study: Study) -> Iterator[Problem]:
-    """Masks that are not those that the register was written with."""
+    """Masks that are not those that the reading log was written with."""
     if study.options.reads is None:
         return
     cases = {case.name: case for case in study}
@@ -270,41 +268,38 @@ def _changed(study: Study) -> Iterator[Problem]:
         column = Column(row["rater"], "rater", row.get("session", ""))
         if case is None or column not in case.masks or not row.get("checksum"):
             continue
-        files = {
-            label: one.path for label, one in case.masks[column].items() if isinstance(one, Location) and not one.blank
-        }
+        locations = case.masks[column].items()
+        files = {label: at.path for label, at in locations if isinstance(at, Location) and not at.blank}
         if files and all(path.is_file() for path in files.values()) and checksum(files) != row["checksum"]:
             message = f"the mask of rater {column} in case {case.name} is not the one that {study.options.reads} knows"
             yield Problem("warning", "reads", message, case.name, str(column))
 
 
-def _print_check(found: Check, console: Console) -> None:
+def _print_check(result: Check, console: Console) -> None:
     """Coverage by rater, then every problem."""
-    study = found.study
-    sizes = {"×".join(map(str, c.grid.shape)) for c in found.cases.values() if c.grid}
+    study = result.study
+    sizes = {"×".join(map(str, c.grid.shape)) for c in result.cases.values() if c.grid}
     console.print(
         f"[bold]{counted(len(study), 'case')}, {counted(len(study.subjects), 'subject')}, "
         f"{counted(len(study.rater_names), 'rater')}[/bold]; "
         f"sizes: {', '.join(sorted(sizes)[:4])}{', …' if len(sizes) > 4 else ''}\n"
     )
-    console.print(_coverage(found))
-    if found.moved:
-        told = ", ".join(f"{count} {how}" for how, count in found.moved.items())
-        console.print(f"files on other grids: {told} (grids.csv)", markup=False, highlight=False)
-    for problem in found.problems:
+    console.print(_coverage(result))
+    if result.moved:
+        counts = ", ".join(f"{count} {how}" for how, count in result.moved.items())
+        console.print(f"files on other grids: {counts} (grids.csv)", markup=False, highlight=False)
+    for problem in result.problems:
         style = "bold red" if problem.severity == "error" else "yellow"
         console.print(f"[{style}]{problem.severity}[/{style}] ", end="")
         console.print(problem.message, markup=False, highlight=False, soft_wrap=True)
-    errors, warnings = len(found.errors), len(found.problems) - len(found.errors)
-    console.print(f"\n[bold]{counted(errors, 'error')}, {counted(warnings, 'warning')}[/bold]")
+    console.print(f"\n[bold]{result._counts}[/bold]")
 
 
-def _coverage(found: Check) -> Any:
+def _coverage(result: Check) -> Any:
     rows = []
-    for column in found.study.columns:
-        here = [case for case in found.study if column in case.masks]
-        empty = sum(found.cases[case.name].marked.get(str(column)) == 0 for case in here)
-        gaps = [case.name for case in found.study if column not in case.masks]
-        missing = ", ".join(gaps[:4]) + (", …" if len(gaps) > 4 else "")
-        rows.append([str(column), f"{len(here)} of {len(found.study)}", str(empty), missing])
+    for column in result.study.columns:
+        here = [case for case in result.study if column in case.masks]
+        empty = sum(result.cases[case.name].marked.get(str(column)) == 0 for case in here)
+        absent = few([case.name for case in result.study if column not in case.masks], 4)
+        rows.append([str(column), f"{len(here)} of {len(result.study)}", str(empty), absent])
     return grid("Coverage", ["rater", "cases", "empty masks", "absent from"], rows)

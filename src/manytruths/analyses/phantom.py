@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -48,18 +47,14 @@ class Written:
 
     def print(self, console: Console) -> None:
         """Print what was written, and the next command."""
-        for line in self._lines():
-            console.print(line, highlight=False, markup=False, soft_wrap=True)
-
-    def _lines(self) -> Iterable[str]:
-        study = self.study
-        kept = len(study) - self.made
-        yield (
+        study, before = self.study, len(self.study) - self.made
+        for line in (
             f"{len(study)} frames of {counted(study.subjects, 'subject')}, {study.size}×{study.size} pixels, "
-            f"marked by {len(study.raters)} raters{f'; {kept} of them were there already' if kept else ''}"
-        )
-        yield f"the study:  {self.folder}  (images, masks, references/truth, cases.csv, raters.csv, study.toml)"
-        yield f"next:       {self.program} agree {self.folder}"
+            f"marked by {len(study.raters)} raters{f'; {before} of them were there already' if before else ''}",
+            f"the study:  {self.folder}  (images, masks, references/truth, cases.csv, raters.csv, study.toml)",
+            f"next:       {self.program} agree {self.folder}",
+        ):
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def write_echo(folder: Path | str, study: EchoStudy, *, jobs: int = 1, progress: Progress | None = None) -> Written:
@@ -86,7 +81,9 @@ def write_echo(folder: Path | str, study: EchoStudy, *, jobs: int = 1, progress:
     if jobs < 1:
         raise CallError(f"jobs is a positive number; got {jobs}")
     folder = Path(folder)
-    text = _toml(study)
+    text = ECHO_TOML.format(
+        subjects=study.subjects, frames=study.frames, size=study.size, seed=study.seed, drawing=DRAWING
+    )
     _refuse_others(folder)
     with replacing(folder.resolve(), ours=WRITTEN, goes_on=True) as (stage,):
         if _text_of(stage / "study.toml") != text:
@@ -112,17 +109,10 @@ def _is_there(study: EchoStudy, stage: Path, name: str, before: Path | None) -> 
     return all(path.is_file() for path in files)
 
 
-def _toml(study: EchoStudy) -> str:
-    return ECHO_TOML.format(
-        subjects=study.subjects, frames=study.frames, size=study.size, seed=study.seed, drawing=DRAWING
-    )
-
-
 def _refuse_others(folder: Path) -> None:
     """Refuse a folder that holds anything but a phantom."""
-    ours = _is_ours(_text_of(folder / "study.toml"))
-    there = [path.name for path in folder.iterdir()] if folder.is_dir() and not ours else []
-    others = sorted(name for name in there if not name.startswith(PART))
+    paths = folder.iterdir() if folder.is_dir() and not _is_ours(_text_of(folder / "study.toml")) else ()
+    others = sorted(path.name for path in paths if not path.name.startswith(PART))
     if others or (folder.exists() and not folder.is_dir()):
         what = f"holds something else ({', '.join(others[:3])})" if others else "is a file"
         raise InputError(f"{folder}: {what}; choose an empty or a new folder with --to")

@@ -26,7 +26,7 @@ doi:10.1109/TPAMI.2010.161
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import reduce
 from typing import Any
 
@@ -38,46 +38,50 @@ from ..core.undefined import Undefined
 from ..shape import boundaries
 from ..shape.assignment import Indices, Reach, choose_columns, find_spare_rows, maximum_matching
 from ..shape.boundaries import SHARE, Nearby, tolerance_in_pixels
+from .curves import Values, divide
 
 Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+References = ArrayLike | Mapping[str, ArrayLike] | Sequence[ArrayLike]
+
+THRESHOLDS = 33
 
 
 @dataclass(frozen=True, eq=False)
 class BoundaryCounts:
     """Pixels at each threshold; counts of several images add."""
 
-    found: Integers
+    predicted: Integers
     """Pixels of the prediction."""
-    found_matched: Integers
+    predicted_matched: Integers
     """Those matched in any reference."""
-    wanted: Integers
+    reference: Integers
     """Pixels of all references."""
-    wanted_matched: Integers
+    reference_matched: Integers
     """Those that are matched."""
 
     def __add__(self, other: BoundaryCounts) -> BoundaryCounts:
-        return BoundaryCounts(*(a + b for a, b in zip(self._columns(), other._columns(), strict=True)))
+        return BoundaryCounts(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
     def at(self, threshold: int) -> BoundaryCounts:
         """The counts at one threshold, by its number."""
-        return BoundaryCounts(*(column[threshold : threshold + 1] for column in self._columns()))
+        return BoundaryCounts(*(column[threshold : threshold + 1] for column in astuple(self)))
 
     @property
-    def precision(self) -> Numbers:
-        return _shares(self.found_matched, self.found)
+    def precision(self) -> Values:
+        """Matched share of the prediction; nan where it has no pixel."""
+        return divide(self.predicted_matched, self.predicted)
 
     @property
-    def recall(self) -> Numbers:
-        return _shares(self.wanted_matched, self.wanted)
+    def recall(self) -> Values:
+        """Matched share of the references; nan where they have no pixel."""
+        return divide(self.reference_matched, self.reference)
 
     @property
-    def f(self) -> Numbers:
+    def f(self) -> Values:
+        """Harmonic mean of precision and recall."""
         p, r = self.precision, self.recall
-        harmonic = _shares(2 * p * r, p + r)
-        return np.where((p == 0) | (r == 0), 0.0, harmonic)
-
-    def _columns(self) -> tuple[Integers, ...]:
-        return self.found, self.found_matched, self.wanted, self.wanted_matched
+        return np.where((p == 0) | (r == 0), 0.0, divide(2 * p * r, p + r))
 
 
 @dataclass(frozen=True)
@@ -85,32 +89,40 @@ class BoundaryPoint:
     """One point of the curve of precision over recall."""
 
     threshold: float
+    """Where the prediction was cut."""
     precision: float
+    """Share of the predicted pixels that are matched in any reference."""
     recall: float
+    """Share of the pixels of all references that are matched."""
     f: float
+    """Harmonic mean of precision and recall."""
 
 
 @dataclass(frozen=True, eq=False)
 class BoundaryCurve:
     """Precision, recall and F at each threshold; nan where undefined, with the reason in ``point``."""
 
-    thresholds: Numbers
+    thresholds: Values
     """The prediction is cut at or above these; 1 for a prediction of booleans."""
     counts: BoundaryCounts
+    """Matched and unmatched pixels at each threshold."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(best={self.best}, {len(self.thresholds)} thresholds)"
 
     @property
-    def precision(self) -> Numbers:
+    def precision(self) -> Values:
+        """Precision at each threshold."""
         return self.counts.precision
 
     @property
-    def recall(self) -> Numbers:
+    def recall(self) -> Values:
+        """Recall at each threshold."""
         return self.counts.recall
 
     @property
-    def f(self) -> Numbers:
+    def f(self) -> Values:
+        """F at each threshold."""
         return self.counts.f
 
     def point(self, threshold: int) -> BoundaryPoint:
@@ -119,35 +131,55 @@ class BoundaryCurve:
 
     @property
     def best(self) -> BoundaryPoint:
-        """Where F is largest; of equal ones, where the fewest found pixels are wrong, then the lowest threshold."""
+        """Where F is largest; of equal ones, where the fewest predicted pixels are wrong, then the lowest threshold."""
         return self.point(_best(self.counts))
 
     @property
     def average_precision(self) -> float:
         """The area under precision over recall, between the smallest and the largest recall that was reached."""
         p, r = self.precision, self.recall
-        there = np.isfinite(p) & np.isfinite(r)
-        recalls, at = np.unique(r[there], return_inverse=True)
+        known = np.isfinite(p) & np.isfinite(r)
+        recalls, at = np.unique(r[known], return_inverse=True)
         if len(recalls) < 2:
             return Undefined("fewer_than_two_recalls")
         precisions = np.zeros(len(recalls))
-        np.maximum.at(precisions, at, p[there])
+        np.maximum.at(precisions, at, p[known])
         return float(np.trapezoid(precisions, recalls))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BoundaryScores(BoundaryCurve):
-    """The curve of one image; ``best`` is its own best threshold."""
+    """The curve of one image; ``best`` is its own best threshold.
+
+    Attributes
+    ----------
+    thresholds : numpy.ndarray
+        Where the prediction is cut, ascending.
+    counts : BoundaryCounts
+        Matched and unmatched pixels at each threshold.
+    tolerance : float
+        Distance within which pixels match, in pixels.
+    truths : int
+        Number of references.
+    """
 
     tolerance: float
-    """In pixels."""
     truths: int
-    """Number of references."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PooledBoundaryScores(BoundaryCurve):
-    """The curve of a data set; ``best`` is the best threshold for all images."""
+    """The curve of a data set; ``best`` is the best threshold for all images.
+
+    Attributes
+    ----------
+    thresholds : numpy.ndarray
+        Where the predictions are cut, ascending.
+    counts : BoundaryCounts
+        Matched and unmatched pixels of all images at each threshold.
+    images : tuple of BoundaryScores
+        The scores of each image.
+    """
 
     images: tuple[BoundaryScores, ...]
 
@@ -188,14 +220,8 @@ def pool_boundary_scores(scores: Iterable[BoundaryScores]) -> PooledBoundaryScor
     return PooledBoundaryScores(images[0].thresholds, counts, images)
 
 
-def _shares(part: NDArray[Any], whole: NDArray[Any]) -> Numbers:
-    shares = np.full(len(whole), np.nan)
-    np.divide(part, whole, out=shares, where=whole > 0)
-    return shares
-
-
 def _best(counts: BoundaryCounts) -> int:
-    wrong = counts.found - counts.found_matched
+    wrong = counts.predicted - counts.predicted_matched
     return int(np.lexsort((wrong, -np.nan_to_num(counts.f)))[0])
 
 
@@ -204,22 +230,15 @@ def _point(threshold: float, counts: BoundaryCounts) -> BoundaryPoint:
     p, r, f = (float(x[0]) for x in (counts.precision, counts.recall, counts.f))
     return BoundaryPoint(
         threshold,
-        p if counts.found[0] else Undefined("no_boundary_found"),
-        r if counts.wanted[0] else Undefined("no_boundary_in_truth"),
-        f if counts.found[0] or counts.wanted[0] else Undefined("no_boundary_at_all"),
+        p if counts.predicted[0] else Undefined("no_boundary_found"),
+        r if counts.reference[0] else Undefined("no_boundary_in_truth"),
+        f if counts.predicted[0] or counts.reference[0] else Undefined("no_boundary_at_all"),
     )
-
-
-Flags = NDArray[np.bool_]
-Numbers = NDArray[np.float64]
-Truths = ArrayLike | Mapping[str, ArrayLike] | Sequence[ArrayLike]
-
-THRESHOLDS = 33
 
 
 def boundary_scores(
     prediction: ArrayLike,
-    truths: Truths,
+    truths: References,
     *,
     tolerance: float | None = None,
     share: float = SHARE,
@@ -228,25 +247,51 @@ def boundary_scores(
 ) -> BoundaryScores:
     """Score a boundary map against the boundaries of one or several raters or references.
 
-    ``truths`` is one map (an array), or several in a list or by name. For region masks, see :func:`find_boundaries`.
-    The tolerance is in pixels, or a share of the diagonal. Thresholds are by default all values of the prediction but
-    the smallest, or 33 evenly spaced ones within its range where it has more. With ``thin=False``, lines are
-    taken as thick as they are.
+    Parameters
+    ----------
+    prediction : array_like
+        A boundary map of two axes: boolean, or numbers that are cut at thresholds. For region masks, see
+        :func:`find_boundaries`.
+    truths : array_like, or mapping or sequence of array_like
+        The reference boundary map, or several in a list or by name.
+    tolerance : float, optional
+        Distance in pixels within which boundary pixels match; by default ``share`` of the image's diagonal.
+    share : float
+        That distance as a share of the diagonal.
+    thresholds : iterable of float, optional
+        Where to cut the prediction; by default all of its values but the smallest, or 33 evenly spaced ones within its
+        range where it has more.
+    thin : bool
+        Whether to thin lines to one pixel; otherwise they are taken as thick as they are.
 
+    Returns
+    -------
+    BoundaryScores
+        Precision, recall and F at each threshold, and the best of them.
+
+    References
+    ----------
+    Martin DR, Fowlkes CC, Malik J. IEEE Trans Pattern Anal Mach Intell 2004;26:530–549. doi:10.1109/TPAMI.2004.1273918
+
+    Examples
+    --------
     >>> truths = {"A": [[0, 1, 0, 0]] * 4, "B": [[0, 1, 0, 0]] * 2 + [[0, 0, 0, 1]] * 2}
     >>> boundary_scores([[False, True, False, False]] * 4, truths, tolerance=1).best
     BoundaryPoint(threshold=1.0, precision=1.0, recall=0.75, f=0.8571428571428571)
     """
     values = boundaries.check_plane(prediction, "the prediction")
-    wanted = _wanted(truths, values.shape, thin)
-    reached = tolerance_in_pixels(values.shape, tolerance, share)
+    references = _reference_maps(truths, values.shape, thin)
+    distance = tolerance_in_pixels(values.shape, tolerance, share)
     cuts = _cuts(values, thresholds)
-    truth_by_truth = [_Matcher(Nearby.of(truth, reached)) for truth in wanted]
-    rows = np.array([_counted(_cut(values, cut, thin), truth_by_truth) for cut in cuts], np.int64)
-    return BoundaryScores(cuts, BoundaryCounts(*rows.T), reached, len(wanted))
+    matchers = [_Matcher(Nearby.of(reference, distance)) for reference in references]
+    rows = []
+    for cut in cuts:
+        detected: Flags = values if values.dtype == bool else values >= cut
+        rows.append(_count_matches(boundaries.thin(detected) if thin else detected, matchers))
+    return BoundaryScores(cuts, BoundaryCounts(*np.array(rows, np.int64).T), distance, len(references))
 
 
-def _wanted(truths: Truths, shape: tuple[int, ...], thin: bool) -> list[Flags]:
+def _reference_maps(truths: References, shape: tuple[int, ...], thin: bool) -> list[Flags]:
     """The references as boundary maps of the prediction's size."""
     named: dict[str, Any]
     if isinstance(truths, Mapping):
@@ -258,27 +303,23 @@ def _wanted(truths: Truths, shape: tuple[int, ...], thin: bool) -> list[Flags]:
     if not named:
         raise CallError("truths is empty; give at least one reference boundary map")
     maps = {name: boundaries.check_boundary_map(truth, name) for name, truth in named.items()}
-    for name, wanted in maps.items():
-        if wanted.shape != shape:
-            raise GridError(f"{name} is {wanted.shape} but the prediction is {shape}; resample one of them")
-    return [boundaries.thin(wanted) if thin else wanted for wanted in maps.values()]
+    for name, boundary in maps.items():
+        if boundary.shape != shape:
+            raise GridError(f"{name} is {boundary.shape} but the prediction is {shape}; resample one of them")
+    return [boundaries.thin(boundary) if thin else boundary for boundary in maps.values()]
 
 
-def _cuts(values: NDArray[Any], thresholds: Iterable[float] | None) -> Numbers:
+def _cuts(values: NDArray[Any], thresholds: Iterable[float] | None) -> Values:
     """The thresholds, in rising order."""
     if values.dtype == bool:
         if thresholds is not None:
             raise CallError("a prediction of booleans has no thresholds; leave thresholds= out, or give numbers")
         return np.ones(1)
-    if thresholds is None:
-        return _own_cuts(values)
-    cuts = np.array(list(thresholds), np.float64)
-    if cuts.ndim != 1 or not cuts.size or not np.isfinite(cuts).all():
-        raise CallError(f"thresholds are one or more finite numbers; got {cuts.tolist()}")
-    return np.unique(cuts)
-
-
-def _own_cuts(values: NDArray[Any]) -> Numbers:
+    if thresholds is not None:
+        cuts = np.array(list(thresholds), np.float64)
+        if cuts.ndim != 1 or not cuts.size or not np.isfinite(cuts).all():
+            raise CallError(f"thresholds are one or more finite numbers; got {cuts.tolist()}")
+        return np.unique(cuts)
     levels = np.unique(values).astype(np.float64)
     if len(levels) < 2:
         raise InputError(
@@ -288,11 +329,6 @@ def _own_cuts(values: NDArray[Any]) -> Numbers:
     if len(levels) - 1 <= THRESHOLDS:
         return levels[1:]
     return np.asarray(np.linspace(levels[0], levels[-1], THRESHOLDS + 2)[1:-1])
-
-
-def _cut(values: NDArray[Any], threshold: float, thin: bool) -> Flags:
-    detected: Flags = values if values.dtype == bool else values >= threshold
-    return boundaries.thin(detected) if thin else detected
 
 
 class _Matcher:
@@ -311,17 +347,16 @@ class _Matcher:
         return reach, partner
 
 
-def _counted(detected: Flags, truths: Sequence[_Matcher]) -> tuple[int, int, int, int]:
-    """Found, matched in any reference, wanted in all, matched in all."""
-    reaches, partners = zip(*(truth.match(detected) for truth in truths), strict=True)
+def _count_matches(detected: Flags, references: Sequence[_Matcher]) -> tuple[int, int, int, int]:
+    """Predicted pixels, those matched in any reference, pixels of all references, those that are matched."""
+    reaches, partners = zip(*(reference.match(detected) for reference in references), strict=True)
     matched = sum(int((partner >= 0).sum()) for partner in partners)
-    wanted = sum(reach.width for reach in reaches)
-    right = matched if len(truths) == 1 else int(_in_any(reaches, partners).sum())
-    return int(detected.sum()), right, wanted, matched
+    right = matched if len(references) == 1 else int(_matched_in_any(reaches, partners).sum())
+    return int(detected.sum()), right, sum(reach.width for reach in reaches), matched
 
 
-def _in_any(reaches: Sequence[Reach], partners: Sequence[Indices]) -> Flags:
-    """Found pixels that the matching of the smallest total distance takes, in any reference.
+def _matched_in_any(reaches: Sequence[Reach], partners: Sequence[Indices]) -> Flags:
+    """Predicted pixels that the matching of the smallest total distance takes, in any reference.
 
     Most are taken by every largest matching, which is quicker to see; only the others need the distances.
     """

@@ -156,10 +156,15 @@ class OperatingPoint:
     """The counts at one threshold."""
 
     threshold: float
+    """Responses at least as high are detected."""
     tp: int
+    """Positives that are detected."""
     fp: int
+    """Negatives that are detected."""
     fn: int
+    """Positives that are not."""
     tn: int
+    """Negatives that are not."""
 
     @property
     def recall(self) -> float:
@@ -193,7 +198,9 @@ class ThresholdCurve:
     fp: Counts
     """Negatives with a response at least as high."""
     positives: int
+    """Number of positives."""
     negatives: int
+    """Number of negatives."""
 
     def __repr__(self) -> str:
         classes = f"{self.positives:,} positives, {self.negatives:,} negatives"
@@ -271,9 +278,9 @@ def make_curve(levels: Values, positives: Counts, negatives: Counts) -> Threshol
     >>> curve.tp, curve.fp, curve.roc_area(), curve.at(1).precision
     (array([0, 2, 3, 4]), array([0, 0, 1, 4]), 0.8125, 0.75)
     """
-    met = (positives + negatives) > 0
-    tp, fp = cumulate_descending(positives[met]), cumulate_descending(negatives[met])
-    thresholds = np.concatenate([[np.inf], np.asarray(levels, np.float64)[met][::-1]])
+    occurring = (positives + negatives) > 0
+    tp, fp = cumulate_descending(positives[occurring]), cumulate_descending(negatives[occurring])
+    thresholds = np.concatenate([[np.inf], np.asarray(levels, np.float64)[occurring][::-1]])
     return ThresholdCurve(thresholds, tp, fp, int(tp[-1]), int(fp[-1]))
 
 
@@ -356,6 +363,7 @@ class ResponseCounts:
     """
 
     truths: tuple[str, ...]
+    """Names of the reference standards."""
     levels: Values
     """The responses, ascending."""
     positives: Counts
@@ -417,7 +425,7 @@ def add_counts(parts: Iterable[ResponseCounts]) -> ResponseCounts:
     for part in parts:
         if part.truths != parts[0].truths:
             names = " and ".join(", ".join(p.truths) for p in (parts[0], part))
-            raise CallError(f"counts add under the same truths, in the same order; got {names}")
+            raise CallError(f"counts add under the same reference standards, in the same order; got {names}")
     levels = np.unique(np.concatenate([p.levels for p in parts]))
     shares = np.unique(np.concatenate([p.shares for p in parts]))
     positives, negatives = np.zeros((2, len(parts[0].truths), len(levels)), np.int64)
@@ -474,8 +482,8 @@ def correlation_in_image(counts: ResponseCounts) -> Correlation:
     --------
     >>> import manytruths as mt
     >>> masks = {"A": [1, 1, 0, 0], "B": [1, 0, 0, 0]}
-    >>> found = mt.count_responses([9, 7, 2, 2], masks)
-    >>> round(mt.correlation_in_image(found.against(mt.reference_standards(found.tally))).r, 4)
+    >>> responses = mt.count_responses([9, 7, 2, 2], masks)
+    >>> round(mt.correlation_in_image(responses.against(mt.reference_standards(responses.tally))).r, 4)
     0.9782
     """
     return _pearson(counts.shares, counts.levels, counts.by_share, "fewer_than_two_items")

@@ -124,7 +124,11 @@ def extended_dice_counts(tally: Tally, column: str | Column) -> ExtendedDiceCoun
     """
     where = tally.position(column)
     codes = tally.patterns[:, where]
-    by_raters = tally.patterns[:, _judges(tally, where)]
+    judged = tally.columns[where]
+    others = [i for i in tally.raters if (judged.role, judged.name) != ("rater", tally.columns[i].name)]
+    if not others:
+        raise CallError(f"{judged.name} is the only rater; extended Dice of a rater needs at least one other")
+    by_raters = tally.patterns[:, others]
     rated, chosen = by_raters != VOID, np.isin(by_raters, tally.labels.marks)
     outer = np.asarray(chosen.any(axis=1))
     inner = outer & np.asarray((chosen == rated).all(axis=1))
@@ -134,12 +138,3 @@ def extended_dice_counts(tally: Tally, column: str | Column) -> ExtendedDiceCoun
         return int(tally.counts[known & which].sum())
 
     return ExtendedDiceCounts(items(marked), items(inner), items(outer), items(inner & ~marked), items(marked & ~outer))
-
-
-def _judges(tally: Tally, where: int) -> list[int]:
-    """The raters' columns, without the one who is scored."""
-    judged = tally.columns[where]
-    others = [i for i in tally.raters if (judged.role, judged.name) != ("rater", tally.columns[i].name)]
-    if not others:
-        raise CallError(f"{judged.name} is the only rater; extended Dice of a rater needs at least one other")
-    return others

@@ -28,6 +28,7 @@ doi:10.1148/radiology.143.1.7063747. Efron B, Tibshirani RJ. An Introduction to 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -42,15 +43,18 @@ from ..core.errors import CallError
 from ..core.labels import Labels
 from ..core.undefined import Undefined
 from ..inference.intervals import Interval, too_few_subjects
-from .curves import ThresholdCurve, cumulate_descending, make_curve
+from .curves import Counts, ThresholdCurve, Values, cumulate_descending, divide, make_curve
 from .ranking.scores import NONE_GIVEN, Direction, direction
 from .ranking.standings import draw_subjects
 
 Item = tuple[str, str]
 """A case, and the algorithm whose prediction of it was graded."""
-Values = NDArray[np.float64]
-
 NONE_WITHIN = "no_algorithm_with_both_classes"
+CELLS = 2_000_000
+"""Resamples × distinct values that are held at a time."""
+LETTERS = "BCDFGHJKMNPQRTVWXZ"
+"""No vowels, so that codes are no words; no digits, so that a spreadsheet does not take them for numbers or dates."""
+SHORTEST = 4
 
 
 @dataclass(frozen=True)
@@ -123,14 +127,17 @@ class MetricRoc:
     """How well a metric tells predictions that need no correction from those that do."""
 
     metric: str
+    """Its name."""
     algorithm: str
     """Whose predictions; empty for those of all."""
     grader: str
     """By whose grades; empty for those of all."""
     direction: Direction
+    """Which values are better: ``"higher"`` or ``"lower"``."""
     curve: ThresholdCurve
     """Over goodness: the metric's values, with the sign changed where lower is better."""
     area: Interval
+    """The area under the ROC curve, over all pairs of predictions."""
     within: Interval
     """The area of pairs of predictions of the same algorithm; of one algorithm alone, it is the same."""
     unscored: int
@@ -198,10 +205,12 @@ def metric_roc(
         The subject of each case, for the interval; by default each case is its own.
     directions : mapping of str to str
         ``"higher"`` or ``"lower"`` for metrics that are not known.
-    resamples, seed : int
-        Number of resamples of the subjects, and their seed.
+    resamples : int
+        Number of resamples of the subjects.
     level : float
         Confidence level of the interval.
+    seed : int
+        Seed of the resampling.
 
     Returns
     -------
@@ -215,8 +224,8 @@ def metric_roc(
     Examples
     --------
     >>> values = {("a", "unet"): 0.9, ("b", "unet"): 0.7, ("c", "unet"): 0.8}
-    >>> found = metric_roc("dice", values, [Grade("a", "unet", 4), Grade("b", "unet", 2), Grade("c", "unet", 4)])
-    >>> found.area.value, found.positives, found.negatives
+    >>> roc = metric_roc("dice", values, [Grade("a", "unet", 4), Grade("b", "unet", 2), Grade("c", "unet", 4)])
+    >>> roc.area.value, roc.positives, roc.negatives
     (1.0, 2, 1)
     """
     scale = scale or GradeScale()
@@ -224,17 +233,16 @@ def metric_roc(
     chosen = [g for g in first_showings(grades) if algorithm in ("", g.algorithm) and grader in ("", g.grader)]
     known = [g for g in chosen if not math.isnan(values.get(g.item, math.nan))]
     unscored = sum(g.item not in values for g in chosen)
-    graded = {g.item for g in chosen}
-    own = (item for item, v in values.items() if algorithm in ("", item[1]) and not math.isnan(v))
-    held = _Graded.of(known, values, scale, way, subjects or {})
-    curve = held.whole.curve
-    area_of = partial(layered_area, subjects=held.subjects, resamples=resamples, level=level, seed=seed)
+    scored = {item for item, v in values.items() if algorithm in ("", item[1]) and not math.isnan(v)}
+    whole, by_algorithm, count = _layers(known, values, scale, way, subjects or {})
+    area_of = partial(layered_area, subjects=count, resamples=resamples, level=level, seed=seed)
+    curve = whole.curve
     why = None if curve.positives and curve.negatives else _one_class(curve, scale)
     return MetricRoc(
         metric, algorithm, grader, way, curve,
-        area_of([held.whole], none=why or Undefined("undefined")),
-        area_of(held.by_algorithm, none=why or Undefined(NONE_WITHIN)),
-        unscored, len(chosen) - len(known) - unscored, sum(item not in graded for item in own),
+        area_of([whole], none=why or Undefined("undefined")),
+        area_of(by_algorithm, none=why or Undefined(NONE_WITHIN)),
+        unscored, len(chosen) - len(known) - unscored, len(scored - {g.item for g in chosen}),
     )  # fmt: skip
 
 
@@ -243,39 +251,21 @@ def first_showings(grades: Iterable[Grade]) -> list[Grade]:
     return [g for g in grades if g.showing == 1]
 
 
-@dataclass(frozen=True, eq=False)
-class _Graded:
-    """Grades of predictions that have a value, as layers."""
-
-    grades: Sequence[Grade]
-    goodness: Values
-    positive: NDArray[np.bool_]
-    owner: NDArray[np.intp]
-    subjects: int
-
-    @classmethod
-    def of(
-        cls, grades: Sequence[Grade], values: Mapping[Item, float], scale: GradeScale, way: Direction,
-        subjects: Mapping[str, str],
-    ) -> _Graded:  # fmt: skip
-        sign = 1.0 if way == "higher" else -1.0
-        goodness = np.array([sign * float(values[g.item]) for g in grades], np.float64)
-        positive = np.array([g.grade >= scale.best for g in grades], bool)
-        names = [subjects.get(g.case, g.case) for g in grades]
-        owners = {name: i for i, name in enumerate(dict.fromkeys(names))}
-        return cls(grades, goodness, positive, np.array([owners[n] for n in names], np.intp), len(owners))
-
-    @property
-    def whole(self) -> Layer:
-        """All of them."""
-        return Layer.of(self.goodness, self.positive, self.owner, self.subjects)
-
-    @property
-    def by_algorithm(self) -> list[Layer]:
-        """Each algorithm's own."""
-        names = np.array([g.algorithm for g in self.grades], object)
-        chosen = [names == name for name in dict.fromkeys(names.tolist())]
-        return [Layer.of(self.goodness[at], self.positive[at], self.owner[at], self.subjects) for at in chosen]
+def _layers(
+    grades: Sequence[Grade], values: Mapping[Item, float], scale: GradeScale, way: Direction,
+    subjects: Mapping[str, str],
+) -> tuple[Layer, list[Layer], int]:  # fmt: skip
+    """Grades of predictions that have a value: all together, by algorithm, and the number of subjects."""
+    sign = 1.0 if way == "higher" else -1.0
+    goodness = np.array([sign * float(values[g.item]) for g in grades], np.float64)
+    positive = np.array([g.grade >= scale.best for g in grades], bool)
+    names = [subjects.get(g.case, g.case) for g in grades]
+    numbers = {name: i for i, name in enumerate(dict.fromkeys(names))}
+    owner = np.array([numbers[name] for name in names], np.intp)
+    algorithms = np.array([g.algorithm for g in grades], object)
+    chosen = [np.ones(len(grades), bool), *(algorithms == name for name in dict.fromkeys(algorithms.tolist()))]
+    whole, *layers = (Layer.of(goodness[at], positive[at], owner[at], len(numbers)) for at in chosen)
+    return whole, layers, len(numbers)
 
 
 def _one_class(curve: ThresholdCurve, scale: GradeScale) -> Undefined:
@@ -298,6 +288,10 @@ class GradeCounts:
     def total(self) -> int:
         """All of them."""
         return sum(self.counts.values())
+
+    def fine(self, scale: GradeScale) -> int:
+        """Those that need no correction."""
+        return sum(count for grade, count in self.counts.items() if grade >= scale.best)
 
 
 def grade_counts(
@@ -329,14 +323,6 @@ def grade_counts(
     ]
 
 
-Counts = NDArray[np.int64]
-Flags = NDArray[np.bool_]
-Places = NDArray[np.intp]
-
-CELLS = 2_000_000
-"""Resamples × distinct values that are held at a time."""
-
-
 @dataclass(frozen=True, eq=False)
 class Layer:
     """By subject and by distinct value, how many of either class there are."""
@@ -346,7 +332,7 @@ class Layer:
     negative: Counts
 
     @classmethod
-    def of(cls, goodness: Values, positive: Flags, owner: Places, subjects: int) -> Layer:
+    def of(cls, goodness: Values, positive: NDArray[np.bool_], owner: NDArray[np.intp], subjects: int) -> Layer:
         """From the goodness, class and subject (a number below ``subjects``) of every item."""
         levels, at = np.unique(goodness, return_inverse=True)
         counts = np.zeros((2, subjects, len(levels)), np.int64)
@@ -357,17 +343,6 @@ class Layer:
     def curve(self) -> ThresholdCurve:
         """Of all subjects together."""
         return make_curve(self.levels, self.positive.sum(axis=0), self.negative.sum(axis=0))
-
-    def pairs(self, weights: Values) -> tuple[Values, Values]:
-        """In each of (resamples, subjects) weights: pairs that were won, ties counting half, and all pairs."""
-        step = max(1, CELLS // max(1, len(self.levels)))
-        parts = [self._pairs(weights[start : start + step]) for start in range(0, len(weights), step)]
-        return np.concatenate([won for won, _ in parts]), np.concatenate([of for _, of in parts])
-
-    def _pairs(self, weights: Values) -> tuple[Values, Values]:
-        tp, fp = (cumulate_descending((weights @ c).astype(np.int64)) for c in (self.positive, self.negative))
-        twice = (np.diff(fp, axis=-1) * (tp[:, 1:] + tp[:, :-1])).sum(axis=-1)
-        return np.asarray(twice / 2, np.float64), np.asarray(tp[:, -1] * fp[:, -1], np.float64)
 
 
 def layered_area(
@@ -401,15 +376,16 @@ def layered_area(
 
 
 def _areas(layers: Sequence[Layer], weights: Values) -> Values:
-    """One area for each row of weights; nan where there is no pair."""
-    won, of = np.zeros((2, len(weights)))
+    """One area for each row of (resamples, subjects) weights, ties counting half; nan where there is no pair."""
+    won, pairs = np.zeros((2, len(weights)))
     for layer in layers:
-        more, pairs = layer.pairs(weights)
-        won, of = won + more, of + pairs
-    return np.asarray(np.divide(won, of, out=np.full(len(weights), np.nan), where=of > 0))
-
-
-NONE_TWICE = "none_graded_twice"
+        step = max(1, CELLS // max(1, len(layer.levels)))
+        for rows in (slice(start, start + step) for start in range(0, len(weights), step)):
+            counts = [(weights[rows] @ c).astype(np.int64) for c in (layer.positive, layer.negative)]
+            tp, fp = map(cumulate_descending, counts)
+            won[rows] += (np.diff(fp, axis=-1) * (tp[:, 1:] + tp[:, :-1])).sum(axis=-1) / 2
+            pairs[rows] += tp[:, -1] * fp[:, -1]
+    return divide(won, pairs)
 
 
 @dataclass(frozen=True)
@@ -435,8 +411,8 @@ def grader_agreement(grades: Iterable[Grade], scale: GradeScale | None = None) -
 
     >>> first = [Grade("a", "unet", 4), Grade("b", "unet", 2), Grade("c", "unet", 3)]
     >>> again = [Grade("a", "unet", 4, showing=2), Grade("b", "unet", 1, showing=2), Grade("c", "unet", 3, showing=2)]
-    >>> found = grader_agreement([*first, *again])[0]
-    >>> round(found.kappa, 4), round(found.same, 4), found.n
+    >>> agreement = grader_agreement([*first, *again])[0]
+    >>> round(agreement.kappa, 4), round(agreement.same, 4), agreement.n
     (0.8571, 0.6667, 3)
     """
     grades, scale = list(grades), scale or GradeScale()
@@ -451,19 +427,11 @@ def _agreement(a: str, b: str, first: dict[Item, int], second: dict[Item, int], 
     shared = [item for item in first if item in second]
     pairs = [first[item] for item in shared], [second[item] for item in shared]
     if not shared:
-        nothing = Undefined(NONE_TWICE if a == b else "no_common_grades")
+        nothing = Undefined("none_graded_twice" if a == b else "no_common_grades")
         return GraderAgreement(a, b, nothing, nothing, 0)
     same = sum(x == y for x, y in zip(*pairs, strict=True)) / len(shared)
-    return GraderAgreement(a, b, _kappa(*pairs, scale), same, len(shared))
-
-
-def _kappa(first: Sequence[int], second: Sequence[int], scale: GradeScale) -> float:
-    return weighted_kappa(tally({"first": first, "second": second}, labels=Labels(scale.levels)))
-
-
-LETTERS = "BCDFGHJKMNPQRTVWXZ"
-"""No vowels, so that codes are no words; no digits, so that a spreadsheet does not take them for numbers or dates."""
-SHORTEST = 4
+    kappa = weighted_kappa(tally(dict(zip(("first", "second"), pairs, strict=True)), labels=Labels(scale.levels)))
+    return GraderAgreement(a, b, kappa, same, len(shared))
 
 
 @dataclass(frozen=True)
@@ -494,11 +462,11 @@ def make_tickets(items: Sequence[Item], *, repeats: float = 0.1, seed: int = 0) 
     place = rng.permutation(count) / max(1, count)
     # half a sheet later, those of the second half before: so they are never neighbours on a long sheet
     shown = sorted([(p, i) for i, p in enumerate(place)] + [((place[i] + 0.5) % 1, int(i)) for i in twice])
-    met: set[int] = set()
+    order, showings = [i for _, i in shown], Counter[int]()
     tickets = []
-    for code, (_, i) in zip(_codes(len(shown), rng), shown, strict=True):
-        tickets.append(Ticket(code, *items[i], showing=2 if i in met else 1))
-        met.add(i)
+    for code, i in zip(_codes(len(shown), rng), order, strict=True):
+        showings[i] += 1
+        tickets.append(Ticket(code, *items[i], showing=showings[i]))
     return tuple(tickets)
 
 

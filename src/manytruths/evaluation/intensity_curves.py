@@ -113,8 +113,8 @@ class IntensityCurves:
     def of(cls, by_frame: Mapping[str, Mapping[Column, float]]) -> IntensityCurves:
         """From what :func:`mask_intensity` gave for every frame, in order; who is missing in one is undefined."""
         columns = sorted({c for values in by_frame.values() for c in values}, key=lambda c: c.order)
-        gone = Undefined("no_mask")
-        curves = {c: tuple(values.get(c, gone) for values in by_frame.values()) for c in columns}
+        missing = Undefined("no_mask")
+        curves = {c: tuple(values.get(c, missing) for values in by_frame.values()) for c in columns}
         return cls(tuple(by_frame), curves)
 
     @property
@@ -139,8 +139,8 @@ class IntensityCurves:
     def distances(self) -> list[CurveDistance]:
         """Each rater against the mean of the other raters, then each algorithm against the mean of all."""
         mean = self.mean()
-        own = [curve_distance(c, self.curves[c], self.mean(without=c)) for c in self.raters]
-        return own + [curve_distance(c, self.curves[c], mean) for c in self.algorithms]
+        raters = [curve_distance(c, self.curves[c], self.mean(without=c)) for c in self.raters]
+        return raters + [curve_distance(c, self.curves[c], mean) for c in self.algorithms]
 
 
 def _average(values: Sequence[float]) -> float:
@@ -154,21 +154,21 @@ def _average(values: Sequence[float]) -> float:
 def curve_distance(column: Column, curve: Sequence[float], against: Sequence[float]) -> CurveDistance:
     """How far a curve lies from another, in units of intensity and as a share of the other's mean.
 
-    >>> found = curve_distance(Column("unet", "algorithm"), [1.0, 2.0, 9.0], [2.0, 2.0, float("nan")])
-    >>> found.mean_absolute, found.relative_mean_absolute, found.frames, found.undefined
+    >>> distance = curve_distance(Column("unet", "algorithm"), [1.0, 2.0, 9.0], [2.0, 2.0, float("nan")])
+    >>> distance.mean_absolute, distance.relative_mean_absolute, distance.frames, distance.undefined
     (0.5, 0.25, 2, 1)
     """
-    own, other = np.asarray(curve, np.float64), np.asarray(against, np.float64)
-    if own.shape != other.shape or own.ndim != 1:
-        raise CallError(f"two curves have a value each for the same frames; got {own.shape} and {other.shape}")
-    known = ~(np.isnan(own) | np.isnan(other))
+    values, other = np.asarray(curve, np.float64), np.asarray(against, np.float64)
+    if values.shape != other.shape or values.ndim != 1:
+        raise CallError(f"two curves have a value each for the same frames; got {values.shape} and {other.shape}")
+    known = ~(np.isnan(values) | np.isnan(other))
     count = int(known.sum())
     if not count:
         nothing = Undefined("no_common_frame")
-        return CurveDistance(column, nothing, nothing, nothing, nothing, 0, len(own))
-    apart, level = own[known] - other[known], float(other[known].mean())
+        return CurveDistance(column, nothing, nothing, nothing, nothing, 0, len(values))
+    apart, level = values[known] - other[known], float(other[known].mean())
     rms, absolute = float(np.sqrt((apart**2).mean())), float(np.abs(apart).mean())
-    return CurveDistance(column, rms, absolute, _share(rms, level), _share(absolute, level), count, len(own) - count)
+    return CurveDistance(column, rms, absolute, _share(rms, level), _share(absolute, level), count, len(values) - count)
 
 
 def _share(distance: float, level: float) -> float:

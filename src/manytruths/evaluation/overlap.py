@@ -36,10 +36,13 @@ class Overlaps:
     """Counts of every scored column with every column that it is scored against."""
 
     judged: tuple[Column, ...]
+    """What is scored."""
     against: tuple[Column, ...]
+    """What it is scored against."""
     tables: NDArray[np.float64]
     """(judged, against, labels, labels) pixels by what the two decided."""
     labels: Labels
+    """The labels of the tables."""
 
     def value(self, judged: str | Column, against: str | Column, statistic: PairStatistic) -> float:
         """One number, with the reason where it is undefined."""
@@ -84,8 +87,8 @@ def overlaps(tally: Tally, judged: Columns = None, against: Columns = None) -> O
     array([[1.        , 0.66666667]])
     """
     rows = [tally.position(c) for c in (tally.role("algorithm") if judged is None else judged)]
-    truths = [tally.columns[i] for i in tally.raters] + list(tally.role("reference"))
-    columns = [tally.position(c) for c in (truths if against is None else against)]
+    references = [tally.columns[i] for i in tally.raters] + list(tally.role("reference"))
+    columns = [tally.position(c) for c in (references if against is None else against)]
     if not rows or not columns:
         raise CallError("nothing to score: the table needs a prediction, and a rater or a reference")
     together = list(dict.fromkeys([*rows, *columns]))

@@ -2,26 +2,34 @@
 
 A reference standard says of every pattern whether its pixels are positive, and whether they count: what a rater did
 not rate does not count under that rater. Everything but background is positive; ``tally.only(label)`` takes one label.
+Consensus decisions can be further columns of the table, so that predictions are scored against them as against raters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..core.columns import Column
 from ..core.errors import CallError
 from ..core.labels import VOID
 from ..core.tallies import find_rows
 from ..core.tally import Tally
-from ..fusion import Consensus
+from ..fusion import Consensus, estimate
+from ..fusion.registry import options_of
+from ..fusion.result import first_readings
 from .curves import divide
 
 Flags = NDArray[np.bool_]
 Kind = Literal["rater", "reference", "consensus", "votes"]
+Options = Mapping[str, Mapping[str, Any]]
+
+LEAST_LEFT = 2
+"""At least so many raters must remain when one is left out."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +39,7 @@ class ReferenceStandards:
     tally: Tally
     """The table of the patterns."""
     names: tuple[str, ...]
+    """The name of each: of a rater, a given reference or a consensus, or ``votes>=k``."""
     kinds: tuple[Kind, ...]
     """What each is: ``rater``, ``reference``, ``consensus`` or ``votes``."""
     positive: Flags
@@ -95,8 +104,8 @@ def reference_standards(
     --------
     >>> import manytruths as mt
     >>> t = mt.tally({"A": [1, 1, 0, 0], "B": [1, 0, 0, 0]})
-    >>> found = reference_standards(t, {"vote": mt.vote(t)}, levels=True)
-    >>> found, found.prevalence
+    >>> standards = reference_standards(t, {"vote": mt.vote(t)}, levels=True)
+    >>> standards, standards.prevalence
     (<ReferenceStandards A, B, vote, votes>=1, votes>=2 of 3 patterns>, array([0.5 , 0.25, 0.5 , 0.5 , 0.25]))
     """
     entries: list[tuple[str, Kind, Flags, Flags]] = []
@@ -108,8 +117,8 @@ def reference_standards(
         where = [i for i, column in enumerate(tally.columns) if column.role == "reference"]
         entries += [(str(tally.columns[i]), "reference", marked[:, i], given[:, i]) for i in where]
     known: dict[int, NDArray[np.intp]] = {}
-    for name, truth in (consensus or {}).items():
-        entries.append((name, "consensus", _decided(tally, name, truth, known), tally.rated > 0))
+    for name, decided in (consensus or {}).items():
+        entries.append((name, "consensus", _positive_patterns(tally, name, decided, known), tally.rated > 0))
     if levels:
         entries += [
             (f"votes>={k}", "votes", tally.marked >= k, tally.rated >= k) for k in range(1, len(tally.raters) + 1)
@@ -123,18 +132,20 @@ def reference_standards(
     return ReferenceStandards(tally, names, kinds, np.stack(positive) & counted, counted)
 
 
-def _decided(tally: Tally, name: str, truth: Consensus | ArrayLike, known: dict[int, NDArray[np.intp]]) -> Flags:
+def _positive_patterns(
+    tally: Tally, name: str, consensus: Consensus | ArrayLike, known: dict[int, NDArray[np.intp]]
+) -> Flags:
     """Whether each pattern is positive under a consensus; several often come of one table, looked up once."""
-    hard: NDArray[Any] = np.asanyarray(truth.hard if isinstance(truth, Consensus) else truth)
-    if isinstance(truth, Consensus) and truth.kind == "map":
+    hard: NDArray[Any] = np.asanyarray(consensus.hard if isinstance(consensus, Consensus) else consensus)
+    if isinstance(consensus, Consensus) and consensus.kind == "map":
         raise CallError(
-            f"consensus {name!r} is a map ({truth.method} looks at neighbours), not a value a pattern: "
-            f"count it as a column, tally(masks, references={{{name!r}: found.hard}})"
+            f"consensus {name!r} is a map ({consensus.method} looks at neighbours), not a value a pattern: "
+            f"count it as a column, tally(masks, references={{{name!r}: result.hard}})"
         )
     source: Tally | None = getattr(hard, "tally", None)
     flags = np.asarray(hard)
-    if flags.dtype != np.bool_ and isinstance(truth, Consensus):
-        flags = np.isin(flags, truth.labels.marks)
+    if flags.dtype != np.bool_ and isinstance(consensus, Consensus):
+        flags = np.isin(flags, consensus.labels.marks)
     if flags.dtype != np.bool_ or flags.shape != (source or tally).counts.shape:
         wanted = f"one boolean a pattern, {len(tally.counts)}"
         raise CallError(f"consensus {name!r} is a consensus or {wanted}; got {flags.dtype} of shape {flags.shape}")
@@ -166,3 +177,96 @@ def find_patterns(source: Tally, target: Tally) -> NDArray[np.intp]:
             "make it of this table, or of one pooled of all cases, over the same raters"
         )
     return where
+
+
+def with_consensus(tally: Tally, methods: Sequence[str], options: Options | None = None) -> Tally:
+    """Add the decisions of each consensus method as a column of role ``reference``.
+
+    Spatial methods need the masks: estimate them with :func:`manytruths.consensus` and count their map as
+    ``references={name: map}``.
+
+    Parameters
+    ----------
+    tally : Tally
+        Table of raters and predictions.
+    methods : sequence of str
+        Methods of consensus, such as ``"vote:0.5"``.
+    options : mapping, optional
+        Options of the methods, by the name of the estimator.
+
+    Returns
+    -------
+    Tally
+        The table with one more column per method.
+
+    Examples
+    --------
+    >>> import manytruths as mt
+    >>> t = mt.tally({"A": [1, 1, 0], "B": [1, 0, 0], "C": [1, 1, 1]}, predictions={"unet": [1, 1, 0]})
+    >>> t = with_consensus(t, ["vote:0.5", "vote:all"])
+    >>> mt.dice(t.pair("unet", "vote:all"))
+    0.6666666666666666
+    """
+    return append_estimates(tally, estimate_all(tally, methods, options))
+
+
+def estimate_all(
+    tally: Tally,
+    methods: Sequence[str],
+    options: Options | None = None,
+    *,
+    left_out: bool = False,
+    raters: Tally | None = None,
+) -> dict[Column, PatternEstimate]:
+    """Estimate every method on the patterns of a table; with ``left_out`` also without each of the raters.
+
+    ``raters`` is the table to estimate from; by default the raters of ``tally``, in their first session.
+
+    A rater who is scored against a consensus that they contributed to looks too good. Against that of the others they
+    do not, and an algorithm that is scored against the same can be compared with them. There is none with fewer than
+    two others.
+    """
+    raters = first_readings(tally) if raters is None else raters
+    estimates = {consensus_column(m): PatternEstimate.of(raters, m, options, tally) for m in methods}
+    present = [c for c in raters.columns if (raters.patterns[:, raters.position(c)] != VOID).any()]
+    for rater in present if left_out and len(present) > LEAST_LEFT else ():
+        others = raters.without(rater)
+        estimates |= {consensus_column(m, rater.name): PatternEstimate.of(others, m, options, tally) for m in methods}
+    return estimates
+
+
+def append_estimates(tally: Tally, estimates: Mapping[Column, PatternEstimate]) -> Tally:
+    """The table with estimates as further columns."""
+    for column, estimated in estimates.items():
+        if column in tally.columns:
+            raise CallError(f"there is a column {column} already; leave it out, or rename it")
+        tally = tally.append(column, estimated.codes)
+    return tally
+
+
+def consensus_column(method: str, without: str = "") -> Column:
+    """The column of a method's decisions, perhaps without one of the raters."""
+    return Column(method, "reference", left_out=without)
+
+
+@dataclass(frozen=True, eq=False)
+class PatternEstimate:
+    """A consensus on the patterns of a larger table."""
+
+    codes: NDArray[np.uint8]
+    probability: NDArray[np.float64]
+    """How likely each pattern is marked."""
+    consensus: Consensus
+
+    @classmethod
+    def of(cls, raters: Tally, method: str, options: Options | None, tally: Tally) -> PatternEstimate:
+        """A method estimated from the raters' own table."""
+        result = estimate(raters, method, **options_of(method, options or {}))
+        where = find_rows(raters, tally.patterns[:, [tally.position(c) for c in raters.columns]])
+        hard, chance = np.asarray(result.hard), np.asarray(result.probability)
+        if chance.ndim == 2:
+            chance = 1 - chance[:, raters.labels.background or 0]
+        rated = raters.rated[where] > 0
+        # of several labels, what only tells marked from not gives the first of them
+        codes = np.where(hard, raters.labels.marks[0], 0) if hard.dtype == bool else hard
+        return cls(np.where(rated, codes[where], VOID).astype(np.uint8), chance[where], result)

@@ -21,7 +21,6 @@ from numpy.typing import ArrayLike, NDArray
 from ..core.columns import Column
 from ..core.counting import tally
 from ..core.errors import CallError, GridError, InputError, LabelError
-from ..core.labels import Labels
 from ..core.mask_arrays import Inputs, Masks, flat_blocks, format_shape, gather_inputs
 from ..core.painting import paint
 from ..core.tally import Tally
@@ -89,7 +88,7 @@ def _range(blocks: Iterable[Array], limits: Limits) -> tuple[float, float]:
         within = f"from {low:g} to {high:g}" if limits else "finite"
         raise InputError(
             f"responses must be {within}, but {strange:,} of {items:,} are not, such as {example:g}; "
-            "mend them, exclude the items, or give a masked array"
+            "mend them, exclude the pixels, or give a masked array"
         )
     return (least, most) if items else (0.0, 0.0)
 
@@ -105,7 +104,6 @@ def _distinct(blocks: Iterable[Array]) -> NDArray[np.float64] | None:
 
 
 Index = NDArray[np.integer[Any]]
-Columns = dict[Column, Array | None]
 References = Mapping[Any, ArrayLike | None] | None
 
 BITS = 16
@@ -114,7 +112,7 @@ BITS = 16
 
 @dataclass(frozen=True, eq=False)
 class IndexedMasks:
-    """A table, and the map of the pattern numbers of its items."""
+    """A table, and the map of the pattern numbers of its pixels."""
 
     tally: Tally
     index: Index
@@ -122,83 +120,54 @@ class IndexedMasks:
 
 def index_masks(
     masks: Masks,
+    table: Tally | None = None,
     *,
     references: References = None,
     raters: Sequence[str] | str | None = None,
-    labels: Labels | Mapping[int, str] | Iterable[int] | None = None,
     void: int | None = None,
     foreground: str | None = None,
 ) -> IndexedMasks:
-    """Count masks, as :func:`manytruths.tally` does, and say where each pattern is, in one go.
+    """Count masks, as :func:`manytruths.tally` does, and map where each pattern is.
 
-    >>> found = index_masks({"A": [[1, 1, 0, 0]], "B": [[1, 0, 0, 0]]})
-    >>> found.index, found.tally.counts
-    (array([[2, 1, 0, 0]], dtype=int32), array([2, 1, 1]))
-    """
-    inputs = gather_inputs(masks, raters, None, references)
-    packed = _packed(inputs)
-    columns = _columns(inputs, packed)
-    slots = raters if isinstance(raters, str) else None
-    table = tally(columns, raters=slots, labels=labels, void=void, foreground=foreground)
-    numbers = _numbers(columns, table, void, foreground)
-    if packed is not None:
-        table = table.recount(np.bincount(numbers, packed.counts, len(table.counts)))
-    return IndexedMasks(table, _spread(numbers, packed))
+    With the table of a region or a pooled one, its patterns are mapped: −1 where it has no such.
 
-
-def pattern_index(
-    masks: Masks,
-    tally: Tally,
-    *,
-    references: References = None,
-    raters: Sequence[str] | str | None = None,
-    void: int | None = None,
-    foreground: str | None = None,
-) -> Index:
-    """The map of the numbers of a table's patterns, −1 where the table, a region's or a pooled one, has no such.
-
-    >>> import manytruths as mt
     >>> masks = {"A": [[1, 1, 0, 0]], "B": [[1, 0, 0, 0]]}
-    >>> pattern_index(masks, mt.tally(masks, region="union"))
+    >>> indexed = index_masks(masks)
+    >>> indexed.index, indexed.tally.counts
+    (array([[2, 1, 0, 0]], dtype=int32), array([2, 1, 1]))
+    >>> index_masks(masks, tally(masks, region="union")).index
     array([[ 1,  0, -1, -1]], dtype=int32)
     """
     inputs = gather_inputs(masks, raters, None, references)
-    packed = _packed(inputs)
-    return _spread(_numbers(_columns(inputs, packed), tally, void, foreground), packed)
-
-
-def _numbers(columns: Columns, table: Tally, void: int | None, foreground: str | None) -> Index:
-    numbers = np.arange(len(table.counts), dtype=np.int32)
-    return paint(numbers, columns, table, void=void, fill=-1, foreground=foreground)
+    packed = _pack(inputs)
+    # what is counted: the image, or the numbers that occur in it
+    columns: dict[Column, Array | None] = dict(zip(inputs.columns, inputs.arrays, strict=True))
+    if packed is not None:
+        columns |= {inputs.columns[i]: values for i, values in zip(inputs.present, packed.columns, strict=True)}
+    slots = raters if isinstance(raters, str) else None
+    known = tally(columns, raters=slots, void=void, foreground=foreground) if table is None else table
+    patterns = np.arange(len(known.counts), dtype=np.int32)
+    numbers: Index = paint(patterns, columns, known, void=void, fill=-1, foreground=foreground)
+    if packed is None:
+        return IndexedMasks(known, numbers)
+    if table is None:
+        known = known.recount(np.bincount(numbers, packed.counts, len(known.counts)))
+    by_code = np.zeros(1 << len(packed.columns), numbers.dtype)
+    by_code[packed.occurring] = numbers
+    return IndexedMasks(known, np.asarray(by_code[packed.codes]))
 
 
 @dataclass(frozen=True, eq=False)
 class _Packed:
-    """A number of bits an item, those that occur, how often, and what every column holds there."""
+    """A number of bits a pixel, those that occur, how often, and what every column holds there."""
 
     codes: NDArray[np.uint16]
-    met: NDArray[np.intp]
+    occurring: NDArray[np.intp]
     counts: NDArray[np.int64]
     columns: list[Array]
 
 
-def _columns(inputs: Inputs, packed: _Packed | None) -> Columns:
-    """What is to be counted: the image, or the numbers that occur in it."""
-    columns: Columns = dict(zip(inputs.columns, inputs.arrays, strict=True))
-    if packed is not None:
-        columns.update({inputs.columns[i]: held for i, held in zip(inputs.present, packed.columns, strict=True)})
-    return columns
-
-
-def _spread(numbers: Index, packed: _Packed | None) -> Index:
-    if packed is None:
-        return numbers
-    table = np.zeros(1 << len(packed.columns), numbers.dtype)
-    table[packed.met] = numbers
-    return np.asarray(table[packed.codes])
-
-
-def _packed(inputs: Inputs) -> _Packed | None:
+def _pack(inputs: Inputs) -> _Packed | None:
     """None where columns are many, masked, or of more than two values."""
     arrays = [a for a in inputs.arrays if a is not None]
     if len(arrays) > BITS or any(isinstance(a, np.ma.MaskedArray) or a.dtype not in (bool, np.uint8) for a in arrays):
@@ -214,15 +183,15 @@ def _packed(inputs: Inputs) -> _Packed | None:
                 return None
             target |= bits.astype(np.uint16) << np.uint16(i)
     counts = np.bincount(codes.ravel(order="K"), minlength=1 << len(arrays))
-    met = np.flatnonzero(counts)
-    held = [((met >> i) & 1).astype(np.uint8) * np.uint8(mark) for i, mark in enumerate(marks)]
-    return _Packed(codes, met, counts[met], held)
+    occurring = np.flatnonzero(counts)
+    columns = [((occurring >> i) & 1).astype(np.uint8) * np.uint8(mark) for i, mark in enumerate(marks)]
+    return _Packed(codes, occurring, counts[occurring], columns)
 
 
 DENSE = 4
-"""A table of all patterns and levels is made where it has at most so many entries an item; else items are sorted."""
+"""A table of all patterns and levels is made where it has at most so many entries a pixel; else pixels are sorted."""
 PENDING = 1 << 22
-"""Items that may wait before their pairs are merged."""
+"""Pixels that may wait before their pairs are merged."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,7 +231,7 @@ class Responses:
         Parameters
         ----------
         truths : ReferenceStandards
-            Of this table, or of a pooled one.
+            Reference standards of this table, or of a pooled one.
 
         Returns
         -------
@@ -288,13 +257,13 @@ class Responses:
         )
 
     def _by_level(self, chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """How many items of the patterns chosen show each response."""
+        """How many pixels of the patterns chosen show each response."""
         keep = np.flatnonzero(chosen[self.pattern])
         # weights are floats, and whole numbers among them exact up to 2^53
         return np.bincount(self.level[keep], self.counts[keep], len(self.levels)).astype(np.int64)
 
     def _by_group(self, group: NDArray[np.intp], groups: int) -> NDArray[np.int64]:
-        """(groups, levels) items, of patterns sorted into groups, −1 for none."""
+        """(groups, levels) pixels, of patterns sorted into groups, −1 for none."""
         to = group[self.pattern]
         keep, width = to >= 0, len(self.levels)
         counts = np.bincount(to[keep] * width + self.level[keep], self.counts[keep], groups * width)
@@ -346,16 +315,13 @@ def count_responses(
     Examples
     --------
     >>> masks = {"A": [[1, 1, 0, 0]], "B": [[1, 0, 0, 0]]}
-    >>> found = count_responses([[200, 90, 90, 10]], masks)
-    >>> found
+    >>> count_responses([[200, 90, 90, 10]], masks)
     <Responses of 4 items: 3 levels, 4 pairs>
     """
-    if tally is None:
-        indexed = index_masks(masks, references=references, raters=raters, void=void, foreground=foreground)
-        tally, index = indexed.tally, indexed.index
-    else:
-        index = pattern_index(masks, tally, references=references, raters=raters, void=void, foreground=foreground)
-    return count_indexed_responses(prediction, index, tally, region=region, exclude=exclude, limits=limits)
+    indexed = index_masks(masks, tally, references=references, raters=raters, void=void, foreground=foreground)
+    return count_indexed_responses(
+        prediction, indexed.index, indexed.tally, region=region, exclude=exclude, limits=limits
+    )  # fmt: skip
 
 
 def count_indexed_responses(
@@ -367,60 +333,45 @@ def count_indexed_responses(
     exclude: ArrayLike | None = None,
     limits: tuple[float, float] | None = None,
 ) -> Responses:
-    """Count one prediction of several over a map of pattern numbers, negative where an item does not count.
+    """Count one prediction of several over a map of pattern numbers, negative where a pixel does not count.
 
-    :func:`index_masks` and :func:`pattern_index` make such a map; other arguments are those of :func:`count_responses`.
+    :func:`index_masks` makes such a map; other arguments are those of :func:`count_responses`.
 
-    >>> found = index_masks({"A": [[1, 1, 0, 0]], "B": [[1, 0, 0, 0]]})
-    >>> count_indexed_responses([[0.9, 0.2, 0.1, 0.1]], found.index, found.tally, exclude=[[0, 0, 0, 1]]).levels
+    >>> masks = index_masks({"A": [[1, 1, 0, 0]], "B": [[1, 0, 0, 0]]})
+    >>> count_indexed_responses([[0.9, 0.2, 0.1, 0.1]], masks.index, masks.tally, exclude=[[0, 0, 0, 1]]).levels
     array([0.1, 0.2, 0.9])
     """
     if limits is not None and not -np.inf < limits[0] < limits[1] < np.inf:
         raise CallError(f"limits are two finite numbers, the lower first; got {limits!r}")
     array = np.ma.getdata(values) if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
     array = array.view(np.uint8) if array.dtype == bool else array
-    left_out = [("part to exclude", exclude)] if exclude is not None else []
-    if isinstance(values, np.ma.MaskedArray) and values.mask is not np.ma.nomask:
-        left_out.append(("prediction's mask", np.ma.getmaskarray(values)))
-    for name, mask in [("prediction", array), ("region", region), *left_out]:
+    masked = values.mask if isinstance(values, np.ma.MaskedArray) and values.mask is not np.ma.nomask else None
+    parts = {"prediction": array, "region": region, "part to exclude": exclude, "prediction's mask": masked}
+    for name, mask in parts.items():
         if mask is not None and np.shape(mask) != index.shape:
             got, wanted = format_shape(np.shape(mask)), format_shape(index.shape)
             raise GridError(f"the {name} is {got} but the masks are {wanted}")
-    gone = [np.asarray(mask).astype(bool) for _, mask in left_out]
     inside = [] if region is None else [np.asarray(region).astype(bool)]
-    source = _Items(array, index, tuple(inside), tuple(gone))
-    levels = find_levels(source.values, array.dtype, limits)
-    return _counted(source, levels, tally)
+    inside += [~np.asarray(mask).astype(bool) for mask in (exclude, masked) if mask is not None]
+
+    def blocks() -> Iterator[tuple[Array, Index]]:
+        """Responses and pattern numbers, without what does not count."""
+        for responses, patterns, *masks in flat_blocks([array, index, *inside]):
+            keep = np.logical_and.reduce([patterns >= 0, *masks])
+            yield (responses, patterns) if keep.all() else (responses[keep], patterns[keep])
+
+    levels = find_levels(lambda: (responses for responses, _ in blocks()), array.dtype, limits)
+    return _count_pairs(blocks(), levels, tally)
 
 
-@dataclass(frozen=True, eq=False)
-class _Items:
-    """Responses and pattern numbers, walked through in blocks, without what does not count."""
-
-    array: Array
-    index: NDArray[np.integer[Any]]
-    inside: tuple[Array, ...]
-    gone: tuple[Array, ...]
-
-    def blocks(self) -> Iterator[tuple[Array, NDArray[np.integer[Any]]]]:
-        for values, index, *masks in flat_blocks([self.array, self.index, *self.inside, *self.gone]):
-            keep = index >= 0
-            for i, mask in enumerate(masks):
-                keep &= mask if i < len(self.inside) else ~mask
-            yield (values, index) if keep.all() else (values[keep], index[keep])
-
-    def values(self) -> Iterator[Array]:
-        return (values for values, _ in self.blocks())
-
-
-def _counted(source: _Items, levels: Levels, tally: Tally) -> Responses:
-    """The pairs that occur. The commonest pattern, which most items show, is what the others leave of all."""
+def _count_pairs(blocks: Iterable[tuple[Array, Index]], levels: Levels, tally: Tally) -> Responses:
+    """The pairs that occur. The commonest pattern, which most pixels show, is what the others leave of all."""
     width, common = len(levels.values), int(np.argmax(tally.counts)) if len(tally.counts) else 0
     most = width * len(tally.counts)
     # short numbers sort faster
     wide = np.dtype(np.int32 if most < 1 << 31 else np.int64)
     whole, pairs = np.zeros(width, np.int64), _Pairs(most, wide)
-    for values, index in source.blocks():
+    for values, index in blocks:
         codes, rare = levels.codes(values), np.flatnonzero(index != common)
         whole += np.bincount(codes, minlength=width)
         pairs.add(index[rare].astype(wide) * wide.type(width) + codes[rare].astype(wide))
@@ -443,7 +394,7 @@ class _Pairs:
     def __init__(self, most: int, dtype: np.dtype[Any]) -> None:
         self.most, self.waiting = most, 0
         self.codes: list[Array] = [np.empty(0, dtype)]
-        self.found: list[tuple[Codes, Codes]] = []
+        self.counted: list[tuple[Codes, Codes]] = []
 
     def add(self, codes: Array) -> None:
         self.codes.append(codes)
@@ -457,17 +408,17 @@ class _Pairs:
         if self.most <= DENSE * len(codes):
             counts = np.bincount(codes)
             distinct = np.flatnonzero(counts)
-            self.found.append((distinct, counts[distinct]))
+            self.counted.append((distinct, counts[distinct]))
         else:
             distinct, counts = np.unique(codes, return_counts=True)
-            self.found.append((distinct.astype(np.int64), counts))
+            self.counted.append((distinct.astype(np.int64), counts))
 
     def merged(self) -> tuple[Codes, Codes]:
         """The codes, ascending, and their counts."""
-        if self.waiting or not self.found:
+        if self.waiting or not self.counted:
             self._count()
-        if len(self.found) == 1:
-            return self.found[0]
-        codes, counts = (np.concatenate(parts) for parts in zip(*self.found, strict=True))
+        if len(self.counted) == 1:
+            return self.counted[0]
+        codes, counts = (np.concatenate(parts) for parts in zip(*self.counted, strict=True))
         distinct, where = np.unique(codes, return_inverse=True)
         return distinct, np.bincount(where, counts, len(distinct)).astype(np.int64)

@@ -110,10 +110,10 @@ def second_look(
 
     Examples
     --------
-    >>> seen = {"unet": np.ones((8, 6)), "vnet": np.ones((8, 6))}
+    >>> predictions = {"unet": np.ones((8, 6)), "vnet": np.ones((8, 6))}
     >>> marked = {"A": np.zeros((8, 6)), "B": np.zeros((8, 6))}
     >>> marked["A"][:, :3] = 1
-    >>> [(p.most, p.area, p.box, p.point, p.adjoins) for p in second_look(seen, marked).places]
+    >>> [(p.most, p.area, p.box, p.point, p.adjoins) for p in second_look(predictions, marked).places]
     [(2, 24, ((0, 8), (3, 6)), (3, 4), True)]
     """
     _check(predictions, masks, algorithms, raters, spacing, inside)
@@ -122,14 +122,30 @@ def second_look(
                                  f"there are {len(predictions)}")  # fmt: skip
     from scipy import ndimage
 
-    scene = _Scene.of(predictions, masks, raters, spacing)
-    wanted = candidate_pixels(predictions, masks, algorithms=algorithms, raters=raters, inside=inside)
-    parts, _ = ndimage.label(wanted, _all_around(wanted.ndim))
+    candidates = candidate_pixels(predictions, masks, algorithms=algorithms, raters=raters, inside=inside)
+    parts, _ = ndimage.label(candidates, _all_around(candidates.ndim))
     boxes = ndimage.find_objects(parts)
-    areas = np.bincount(parts.ravel(), minlength=len(boxes) + 1)[1:]
-    kept = [i for i, area in enumerate(areas.tolist()) if area >= least]
-    places = [scene.place(parts, i + 1, boxes[i]) for i in kept]
-    return SecondLook(tuple(sorted(places, key=lambda place: place.order)), len(boxes) - len(kept))
+    areas = np.bincount(parts.ravel(), minlength=len(boxes) + 1)[1:].tolist()
+    fired, more = _votes(predictions)[0], _exceeds(*_votes(masks), raters)
+    places = []
+    for number, (area, box) in enumerate(zip(areas, boxes, strict=True), start=1):
+        if area < least:
+            continue
+        pixels = parts[box] == number
+        point, depth = _deepest(pixels, spacing)
+        place = SecondLookPlace(
+            most=int(fired[box][pixels].max()),
+            area=area,
+            size=area * math.prod(spacing) if spacing else Undefined(UNKNOWN_SIZE),
+            box=tuple((edge.start, edge.stop) for edge in box),
+            point=tuple(p + edge.start for p, edge in zip(point, box, strict=True)),
+            depth=depth,
+            adjoins=_adjoins(pixels, box, more),
+            algorithms=_shares(predictions, pixels, box),
+            raters=_shares(masks, pixels, box),
+        )
+        places.append(place)
+    return SecondLook(tuple(sorted(places, key=lambda place: place.order)), len(boxes) - len(places))
 
 
 def candidate_pixels(
@@ -159,13 +175,13 @@ def place_pixels(wanted: Flags, place: SecondLookPlace) -> Flags:
 
 
 def _votes(arrays: Mapping[str, Array]) -> tuple[NDArray[np.int16], NDArray[np.int16]]:
-    """How many marked each item, and how many could."""
+    """How many marked each pixel, and how many could."""
     shape = next(iter(arrays.values())).shape
-    marked, asked = np.zeros((2, *shape), np.int16)
+    marked, judged = np.zeros((2, *shape), np.int16)
     for array in arrays.values():
         marked += _marks(array)
-        asked += ~np.ma.getmaskarray(array) if np.ma.isMaskedArray(array) else np.int16(1)
-    return marked, asked
+        judged += ~np.ma.getmaskarray(array) if np.ma.isMaskedArray(array) else np.int16(1)
+    return marked, judged
 
 
 def _marks(array: Array) -> Flags:
@@ -177,67 +193,33 @@ def _all_around(axes: int) -> Flags:
 
 
 def _exceeds(marked: NDArray[np.int16], rated: NDArray[np.int16], share: float) -> Flags:
-    """Whether more than a share of those who rated an item marked it; 0.1 × 10 is meant to be 1."""
+    """Whether more than a share of those who rated a pixel marked it; 0.1 × 10 is meant to be 1."""
     return np.asarray(marked > share * rated + 1e-9)
 
 
-@dataclass(frozen=True)
-class _Scene:
-    """What a place is described from."""
+def _deepest(pixels: Flags, spacing: Sequence[float] | None) -> tuple[tuple[int, ...], float]:
+    """The pixel farthest from the edge and its distance; of several, the one nearest to the centre."""
+    from scipy import ndimage
 
-    predictions: Mapping[str, Flags]
-    masks: Mapping[str, Flags]
-    fired: NDArray[np.int16]
-    more: Flags
-    """What more raters marked than a place may have."""
-    spacing: Sequence[float] | None
-
-    @classmethod
-    def of(
-        cls, predictions: Mapping[str, Array], masks: Mapping[str, Array], raters: float,
-        spacing: Sequence[float] | None,
-    ) -> _Scene:  # fmt: skip
-        fired_by, drawn = ({name: _marks(a) for name, a in by.items()} for by in (predictions, masks))
-        return cls(fired_by, drawn, _votes(predictions)[0], _exceeds(*_votes(masks), raters), spacing)
-
-    def place(self, parts: NDArray[np.int32], number: int, box: Box) -> SecondLookPlace:
-        items = parts[box] == number
-        area = int(items.sum())
-        point, depth = self._deepest(items)
-        return SecondLookPlace(
-            most=int(self.fired[box][items].max()),
-            area=area,
-            size=area * math.prod(self.spacing) if self.spacing else Undefined(UNKNOWN_SIZE),
-            box=tuple((edge.start, edge.stop) for edge in box),
-            point=tuple(p + edge.start for p, edge in zip(point, box, strict=True)),
-            depth=depth,
-            adjoins=self._adjoins(items, box),
-            algorithms=_shares(self.predictions, items, box),
-            raters=_shares(self.masks, items, box),
-        )
-
-    def _deepest(self, items: Flags) -> tuple[tuple[int, ...], float]:
-        """The item farthest from the edge and its distance; of several, the one nearest to the centre."""
-        from scipy import ndimage
-
-        far = ndimage.distance_transform_edt(np.pad(items, 1), sampling=self.spacing)
-        deep = np.argwhere(far == far.max()) - 1
-        apart = (deep - np.argwhere(items).mean(axis=0)) * (1.0 if self.spacing is None else np.asarray(self.spacing))
-        return tuple(deep[(apart**2).sum(axis=1).argmin()].tolist()), float(far.max())
-
-    def _adjoins(self, items: Flags, box: Box) -> bool:
-        """Whether a neighbour of it was marked by more raters than a place may have."""
-        from scipy import ndimage
-
-        wide = tuple(slice(max(0, e.start - 1), e.stop + 1) for e in box)
-        near = self.more[wide]
-        pads = [(e.start - w.start, n - (e.stop - w.start)) for e, w, n in zip(box, wide, near.shape, strict=True)]
-        return bool(near[ndimage.binary_dilation(np.pad(items, pads), _all_around(items.ndim))].any())
+    far = ndimage.distance_transform_edt(np.pad(pixels, 1), sampling=spacing)
+    deep = np.argwhere(far == far.max()) - 1
+    apart = (deep - np.argwhere(pixels).mean(axis=0)) * (1.0 if spacing is None else np.asarray(spacing))
+    return tuple(deep[(apart**2).sum(axis=1).argmin()].tolist()), float(far.max())
 
 
-def _shares(arrays: Mapping[str, Flags], items: Flags, box: Box) -> dict[str, float]:
-    """Who marked some of it, the largest share first."""
-    shares = {name: float(array[box][items].mean()) for name, array in arrays.items()}
+def _adjoins(pixels: Flags, box: Box, more: Flags) -> bool:
+    """Whether a neighbour of a place was marked by more raters than a place may have."""
+    from scipy import ndimage
+
+    wide = tuple(slice(max(0, e.start - 1), e.stop + 1) for e in box)
+    near = more[wide]
+    pads = [(e.start - w.start, n - (e.stop - w.start)) for e, w, n in zip(box, wide, near.shape, strict=True)]
+    return bool(near[ndimage.binary_dilation(np.pad(pixels, pads), _all_around(pixels.ndim))].any())
+
+
+def _shares(arrays: Mapping[str, Array], pixels: Flags, box: Box) -> dict[str, float]:
+    """Who marked some of a place, the largest share first."""
+    shares = {name: float(_marks(array[box])[pixels].mean()) for name, array in arrays.items()}
     return {name: share for name, share in sorted(shares.items(), key=lambda item: -item[1]) if share}
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..analyses.evaluate.case_scores import EVERYBODY
 from ..analyses.evaluate.marks import EvaluatePlan
-from ..analyses.evaluate.mask_scores import LabelScores, case_values, references_of, score_masks
+from ..analyses.evaluate.mask_scores import LabelScores, score_masks
 from ..core.columns import Column
 from ..core.undefined import Undefined
 from ..inference.intervals import MIN_SUBJECTS, Interval, draw_subjects, subject_values
@@ -100,11 +100,11 @@ def _column(run: Run) -> Column:
 
 def _scores(parts: Sequence[LabelScores], runs: Sequence[Run]) -> Iterator[Scores]:
     for part in parts:
-        for truth in references_of(part):
+        for truth in part.references:
             names = ("extended_dice",) if truth == EVERYBODY else STATISTICS
             known = {n for run in runs for n in part.statistics((_column(run), truth))}
             for name in (n for n in names if n in known):
-                values = [case_values(part, _column(run), truth, name) for run in runs]
+                values = [part.case_values(_column(run), truth, name) for run in runs]
                 filled = np.array(part.fill_missing(name, values, "worst"), np.float64)
                 by_subject = subject_values(part.tallies, filled.T).T
                 against = "all raters" if truth == EVERYBODY else truth.name

@@ -8,8 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from ..analyses.agree.case import CaseAgreement, MapOptions, analyse_reading
-from ..analyses.evaluate.case import CaseEvaluation
-from ..analyses.evaluate.case import analyse_reading as evaluate_reading
+from ..analyses.evaluate.evaluate import CaseEvaluation
+from ..analyses.evaluate.evaluate import analyse_reading as evaluate_reading
 from ..analyses.evaluate.marks import EvaluatePlan
 from ..analyses.fuse.case import CaseFusion, CaseMaps, FusePlan, estimate_case
 from ..io import Location, write_text

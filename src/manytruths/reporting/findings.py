@@ -14,7 +14,7 @@ from ..analyses.agree.agree import Agreement, tabulate_agreement
 from ..analyses.agree.case import MapOptions
 from ..analyses.evaluate.evaluate import Evaluation, check_plan, tabulate_evaluation
 from ..analyses.evaluate.marks import EvaluatePlan
-from ..analyses.evaluate.rankings import scores_of
+from ..analyses.evaluate.mask_scores import scores_of
 from ..analyses.fuse.case import FusePlan
 from ..analyses.fuse.fuse import Fusion, tabulate_fusion
 from ..analyses.plan.plan import Plan, compute_plan

@@ -1,1 +1,1 @@
-"""The verb ``evaluate``: how good algorithms are where there is no single truth."""
+"""The command ``evaluate``: algorithms against many reference standards."""

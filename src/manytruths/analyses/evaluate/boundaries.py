@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import astuple, replace
 
 import numpy as np
 
-from ...core.columns import Column
 from ...core.errors import CallError
 from ...evaluation.boundaries import (
     BoundaryCounts,
@@ -70,27 +69,26 @@ def _thresholds(response: Array, limits: tuple[float, float] | None) -> tuple[fl
     return tuple(np.linspace(low, high, THRESHOLDS + 1)[1:].tolist())
 
 
-def check_boundaries(study: Study, plan: EvaluatePlan) -> None:
-    """Refuse outlines of probability maps."""
-    if plan.boundaries == "outlines" and study.options.probability and plan.threshold is None:
-        raise CallError("probability maps have no outlines; cut them with --threshold, or use --boundaries lines")
-
-
 def boundary_table(study: Study, cases: Mapping[str, CaseBoundaries], plan: EvaluatePlan) -> Table:
     """Precision, recall and F of every algorithm against each rater, each reference, and all raters together.
 
     A missing prediction finds no boundary; or its case is excluded, for all algorithms.
     """
     table = Table("boundaries", ("algorithm", "against", "threshold"))
-    for name, scores in cases.items():
-        missing = _names(study[name].missing)
-        for key, own in scores.items():
-            if key[0] not in missing:
-                table.add(_rows("case", key, own.best, name, "; ".join(study[name].groups)))
-    kept = {n: scores for n, scores in cases.items() if plan.missing == "worst" or not study[n].missing}
-    for key in dict.fromkeys(key for scores in cases.values() for key in scores):
-        predicted = [s[key] for n, s in cases.items() if key in s and key[0] not in _names(study[n].missing)]
-        pooled = pool_boundary_scores(_at(s[key], predicted[0].thresholds) for s in kept.values() if key in s)
+    missing = {(name, column.name) for name in cases for column in study[name].missing}
+    predicted: dict[tuple[str, str], BoundaryScores] = {}
+    for name, by_key in cases.items():
+        for key, scores in by_key.items():
+            if (name, key[0]) not in missing:
+                table.add(_rows("case", key, scores.best, name, "; ".join(study[name].groups)))
+                predicted.setdefault(key, scores)
+    pooled_cases = [by_key for n, by_key in cases.items() if plan.missing == "worst" or not study[n].missing]
+    for key in dict.fromkeys(key for by_key in cases.values() for key in by_key):
+        own_scores = [by_key[key] for by_key in pooled_cases if key in by_key]
+        if not own_scores:
+            continue
+        thresholds = predicted.get(key, own_scores[0]).thresholds
+        pooled = pool_boundary_scores(_at(scores, thresholds) for scores in own_scores)
         table.add(_rows("pooled", key, pooled.ods))
         if len(pooled.thresholds) > 1:
             values = {"f_own_thresholds": pooled.ois.f, "average_precision": pooled.average_precision}
@@ -99,18 +97,12 @@ def boundary_table(study: Study, cases: Mapping[str, CaseBoundaries], plan: Eval
     return table
 
 
-def _names(columns: tuple[Column, ...]) -> set[str]:
-    return {column.name for column in columns}
-
-
 def _at(scores: BoundaryScores, thresholds: Array) -> BoundaryScores:
     """A missing prediction, which has one threshold, finds as little at every one of the others."""
     if len(scores.thresholds) == len(thresholds):
         return scores
-    own = scores.counts
-    columns = (own.found, own.found_matched, own.wanted, own.wanted_matched)
-    counts = BoundaryCounts(*(np.repeat(column, len(thresholds)) for column in columns))
-    return replace(scores, thresholds=thresholds, counts=counts)
+    columns = (np.repeat(column, len(thresholds)) for column in astuple(scores.counts))
+    return replace(scores, thresholds=thresholds, counts=BoundaryCounts(*columns))
 
 
 def _rows(scope: str, key: tuple[str, str], point: BoundaryPoint, case: str = "", group: str = "") -> Iterator[Row]:

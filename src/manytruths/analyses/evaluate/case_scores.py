@@ -1,7 +1,8 @@
 """Scores of one case: every algorithm against every rater and reference standard, and every rater against the others.
 
 One table of raters, predictions, given references and consensuses per label gives overlaps and extended Dice; surface
-distances are measured between masks.
+distances are measured between masks. Missing and undefined scores count in means so that leaving out a hard case does
+not pay.
 """
 
 from __future__ import annotations
@@ -16,16 +17,17 @@ import numpy as np
 
 from ...core.columns import Column
 from ...core.tally import Tally
-from ...core.undefined import Undefined
-from ...evaluation.consensus_columns import PatternEstimate
+from ...core.undefined import Undefined, code, undefined_like
 from ...evaluation.extended_dice import extended_dice_counts
 from ...evaluation.overlap import OVERLAPS, overlaps
+from ...evaluation.ranking.score_tables import PERFECT
+from ...evaluation.ranking.scores import best_value, describes_the_case, direction, is_distance, worst_value
+from ...evaluation.references import PatternEstimate
 from ...fusion import balanced_accuracy, gordon_f, soft_accuracy
 from ...fusion.result import first_readings
 from ...shape import Surface, SurfaceDistances, extract_surface, surface_distances
 from ...shape.surfaces import no_distances
-from .marks import Array, CaseMarks, LabelMarks
-from .missing_scores import NO_PREDICTION
+from .marks import Array, CaseMarks, LabelMarks, Missing
 
 Key = tuple[Column, Column]
 """Who is scored, and against whom."""
@@ -38,6 +40,32 @@ EVERYBODY = Column("all raters", "reference")
 DISTANCES = ("hausdorff", "hausdorff_95", "mean_surface_distance", "surface_dice")
 STATISTICS = (*(s.__name__ for s in OVERLAPS), *DISTANCES, *SOFT, "extended_dice", "inner_outer_ratio")
 """In the order in which they are written."""
+NAMES = {
+    "dice": "Dice",
+    "iou": "IoU",
+    "sensitivity": "sensitivity",
+    "specificity": "specificity",
+    "ppv": "PPV",
+    "cohen_kappa": "Cohen's kappa",
+    "volume_difference": "size differs by",
+    "hausdorff": "Hausdorff",
+    "hausdorff_95": "95% Hausdorff",
+    "mean_surface_distance": "mean surface distance",
+    "surface_dice": "surface Dice",
+    "soft_accuracy": "soft accuracy",
+    "gordon_f": "Gordon's F",
+    "balanced_accuracy": "balanced accuracy",
+    "extended_dice": "extended Dice",
+    "inner_outer_ratio": "|I|/|O|",
+    "pbar_area": "P̄-R area",
+    "pr_area": "P-R area",
+    "roc_area": "ROC area",
+}
+"""How statistics are called in print."""
+NO_PREDICTION = "no_prediction"
+UNMARKED = "one_empty"
+"""The code of a distance that is undefined and counts as bad."""
+AGAINST_ALL = "undefined_against_all"
 ABSENT = {"algorithm": NO_PREDICTION, "rater": "rater_absent", "reference": "reference_absent"}
 NOT_THERE = SurfaceDistances(*[no_distances("one_absent")] * 2)
 
@@ -66,16 +94,11 @@ def count_labels(whole: CaseMarks) -> dict[str, LabelCounts]:
     together, labels, options = _count(whole.together), whole.table.labels, whole.case.options
     if options.probability or options.foreground:
         return {"": together}
-    named = [(labels.names[m], labels.values[m]) for m in labels.marks]
-    if len(named) == 1 and _is_only_value(named[0][1], whole):
-        return {"": together, named[0][0]: together}
-    return {"": together, **{name: _count(LabelMarks(whole, value)) for name, value in named}}
-
-
-def _is_only_value(value: int, whole: CaseMarks) -> bool:
-    """Whether given references, too, mark with this value alone."""
-    known = [0, value, whole.case.options.void or 0]
-    return all(np.isin(array, known).all() for array in whole.reading.references.values())
+    named = {labels.names[m]: labels.values[m] for m in labels.marks}
+    known = [0, *named.values(), options.void or 0]
+    if len(named) == 1 and all(np.isin(array, known).all() for array in whole.reading.references.values()):
+        return {"": together, **dict.fromkeys(named, together)}
+    return {"": together, **{name: _count(LabelMarks(whole, value)) for name, value in named.items()}}
 
 
 def _count(label: LabelMarks) -> LabelCounts:
@@ -117,10 +140,15 @@ def _surface_distances(whole: CaseMarks, marks: Mapping[Column, Array], joint: T
 
 def _compared(joint: Tally, given: Collection[Column]) -> Iterator[Key]:
     """Raters with each other, algorithms with all, a rater with the others' consensus and with what was given."""
-    raters, references = [joint.columns[i] for i in joint.raters], joint.role("reference")
+    raters, references = rater_columns(joint), joint.role("reference")
     yield from combinations(raters, 2)
     yield from ((a, b) for a in joint.role("algorithm") for b in (*raters, *references))
     yield from ((r, t) for r in raters for t in references if t in given or t.left_out == r.name)
+
+
+def rater_columns(table: Tally) -> list[Column]:
+    """The raters of a table, each in the first session."""
+    return [table.columns[i] for i in table.raters]
 
 
 def _soft_scores(
@@ -129,54 +157,46 @@ def _soft_scores(
     """Algorithms against each probability, and raters against that of the others."""
     values: dict[tuple[Column, Column, str], float] = {}
     for reference, estimate in estimates.items():
-        left_out = [c for c in (base.columns[i] for i in base.raters) if reference.left_out == c.name]
-        judged = [*base.role("algorithm"), *left_out]
-        for name, measure in SOFT.items():
-            numbers = measure(base, estimate.probability, judged) if judged else ()
-            values |= {
-                (c, reference, name): Undefined("nothing_true_or_false") if np.isnan(x) else float(x)
-                for c, x in zip(judged, numbers, strict=True)
-            }
+        judged = [*base.role("algorithm"), *(c for c in rater_columns(base) if reference.left_out == c.name)]
+        for name, measure in SOFT.items() if judged else ():
+            for column, value in zip(judged, measure(base, estimate.probability, judged), strict=True):
+                undefined = Undefined("nothing_true_or_false")
+                values[column, reference, name] = undefined if np.isnan(value) else float(value)
     return values
+
+
+# -- scores ------------------------------------------------------------------------------------------
 
 
 def score_label(counts: LabelCounts, tolerance: float) -> dict[Key, Values]:
     """Scores of every algorithm against every reference, of every rater against every other and against the others."""
-    table = counts.tally
-    scores: dict[Key, Values] = {}
-    for (who, whom), values in _overlap_scores(table).items():
-        scores[who, whom] = values | _distance_scores(counts.distances, who, whom, tolerance)
+    scores = _overlap_scores(counts.tally)
+    for (who, whom), values in scores.items():
+        distances = counts.distances.get((who, whom)) or counts.distances.get((whom, who))
+        if distances is not None:
+            within = Undefined("no_tolerance") if np.isnan(tolerance) else distances.dice(tolerance)
+            measured = distances.hausdorff(), distances.hausdorff(95), distances.mean(), within
+            values |= dict(zip(DISTANCES, measured, strict=True))
     for (who, whom, name), value in counts.soft.items():
         scores[who, whom][name] = value
-    scores |= _extended_dice_scores(table, counts.absent)
-    gone = {c: ABSENT[c.role] for c in counts.absent}
-    # against a missing reference nobody is scored, also not a missing prediction
-    return {key: _or_absent(values, gone.get(key[1]) or gone.get(key[0])) for key, values in scores.items()}
-
-
-def _raters(table: Tally) -> list[Column]:
-    return [table.columns[i] for i in table.raters]
-
-
-def _or_absent(values: Values, code: str | None) -> Values:
-    """Undefined for the one reason that counts: one of the two is missing."""
-    return values if code is None else {name: Undefined(code) for name in values}
+    scores |= _extended_dice_scores(counts.tally, counts.absent)
+    absent = {column: Undefined(ABSENT[column.role]) for column in counts.absent}
+    for (who, whom), values in scores.items():
+        if who in absent or whom in absent:
+            # against a missing reference nobody is scored, also not a missing prediction
+            scores[who, whom] = dict.fromkeys(values, absent[whom] if whom in absent else absent[who])
+    return scores
 
 
 def _overlap_scores(table: Tally) -> dict[Key, Values]:
-    raters, references = _raters(table), list(table.role("reference"))
-    judged = [*table.role("algorithm"), *raters]
-    counts = overlaps(table, judged, [*raters, *references])
-    wanted = [(a, b) for a in judged for b in (*raters, *references) if a != b and _is_scored(a, b)]
+    raters = rater_columns(table)
+    counts = overlaps(table, [*table.role("algorithm"), *raters], [*raters, *table.role("reference")])
     values = {s: counts.values(s) for s in OVERLAPS}
-    place = {c: i for i, c in enumerate(counts.against)}
-    rows = {c: i for i, c in enumerate(judged)}
     return {
-        (a, b): {
-            s.__name__: counts.value(a, b, s) if np.isnan(v[rows[a], place[b]]) else float(v[rows[a], place[b]])
-            for s, v in values.items()
-        }
-        for a, b in wanted
+        (a, b): {s.__name__: counts.value(a, b, s) if np.isnan(v[i, j]) else float(v[i, j]) for s, v in values.items()}
+        for i, a in enumerate(counts.judged)
+        for j, b in enumerate(counts.against)
+        if a != b and _is_scored(a, b)
     }
 
 
@@ -185,17 +205,9 @@ def _is_scored(who: Column, whom: Column) -> bool:
     return who.role == "algorithm" or whom.role == "rater" or whom.left_out in ("", who.name)
 
 
-def _distance_scores(distances: Mapping[Key, SurfaceDistances], a: Column, b: Column, tolerance: float) -> Values:
-    apart = distances.get((a, b)) or distances.get((b, a))
-    if apart is None:
-        return {}
-    within = Undefined("no_tolerance") if np.isnan(tolerance) else apart.dice(tolerance)
-    return dict(zip(DISTANCES, (apart.hausdorff(), apart.hausdorff(95), apart.mean(), within), strict=True))
-
-
 def _extended_dice_scores(table: Tally, absent: Collection[Column]) -> dict[Key, Values]:
     """Extended Dice of algorithms against all raters and against all but one, and of raters against the others."""
-    raters = [c for c in _raters(table) if c not in absent]
+    raters = [c for c in rater_columns(table) if c not in absent]
     scores = {(a, EVERYBODY): _extended_dice(table, a) for a in table.role("algorithm")}
     if len(raters) < 2:
         return scores
@@ -214,5 +226,75 @@ def _extended_dice(table: Tally, column: Column) -> Values:
 
 def in_order(names: Iterable[str]) -> Sequence[str]:
     """Statistics in the order in which they are written."""
-    met = set(names)
-    return [name for name in STATISTICS if name in met]
+    present = set(names)
+    return [name for name in STATISTICS if name in present]
+
+
+# -- missing and undefined scores --------------------------------------------------------------------
+
+
+def worst_score(statistic: str, diagonal: float) -> float:
+    """The worst score: the metric's bound, and of distances the image's diagonal; nan where there is none."""
+    if is_distance(statistic):
+        return diagonal
+    bound = None if describes_the_case(statistic) else worst_value(statistic)
+    return math.nan if bound is None else bound
+
+
+def average(values: Iterable[float], statistic: str, diagonal: float) -> float:
+    """The mean of a case's values against several raters or references.
+
+    Where one of the two is empty, it counts as the worst; where both are, as the best, unless that is so against all of
+    them: then it is undefined.
+    """
+    values = list(values)
+    codes = [code(v) for v in values]
+    if NO_PREDICTION in codes:
+        return Undefined(NO_PREDICTION)
+    perfect = all(c in PERFECT for c in codes)
+    if not perfect:
+        top = best_value(statistic)
+        replacements = {UNMARKED: worst_score(statistic, diagonal), **dict.fromkeys(PERFECT, top)}
+        counted = [replacements.get(c, v) for c, v in zip(codes, values, strict=True)]
+        defined = [v for v in counted if v is not None and not math.isnan(v)]
+        if defined:
+            return float(np.mean(defined))
+    alike = perfect or len(set(codes)) == 1
+    return undefined_like(values[0]) if values and alike else Undefined(AGAINST_ALL)
+
+
+def fill_missing(
+    statistic: str, values: Sequence[Sequence[float]], missing: Missing, diagonals: Sequence[float]
+) -> list[list[float]]:
+    """(algorithms, cases) values as they go into means.
+
+    A distance to or from an empty mask counts as the worst. So does a missing prediction, or, with ``exclude``, its
+    case is excluded for all algorithms. Where values lie below the metric's bound (a kappa below 0), the smallest
+    is the worst.
+    """
+    if describes_the_case(statistic):
+        return [list(row) for row in values]
+    excluded = excluded_cases(values, missing)
+    known = [v for row in values for v in row if not math.isnan(v)]
+    worst = [_worst(statistic, diagonal, known) for diagonal in diagonals]
+
+    def count(case: int, value: float) -> float:
+        if case in excluded:
+            return math.nan
+        return worst[case] if code(value) in (NO_PREDICTION, UNMARKED) else value
+
+    return [[count(case, value) for case, value in enumerate(row)] for row in values]
+
+
+def _worst(statistic: str, diagonal: float, known: Sequence[float]) -> float:
+    bound = worst_score(statistic, diagonal)
+    if is_distance(statistic) or math.isnan(bound) or not known:
+        return bound
+    return min(bound, *known) if direction(statistic) == "higher" else max(bound, *known)
+
+
+def excluded_cases(values: Sequence[Sequence[float]], missing: Missing) -> list[int]:
+    """The cases, by position, that ``exclude`` leaves out, for the raters beside the algorithms too."""
+    if missing != "exclude":
+        return []
+    return sorted({i for row in values for i, v in enumerate(row) if code(v) == NO_PREDICTION})

@@ -2,52 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+
+from ...core.columns import Column
 from ...core.errors import CallError, InputError
 from ...evaluation.grading import GradeScale
+from ...evaluation.intensity_curves import mask_intensity
 from ...evaluation.ranking.by_reference import ReferenceRankings
+from ...evaluation.ranking.scores import direction
 from ...fusion.registry import estimator, options_by_name, parse_methods
-from ...study import Progress, Study
+from ...study import Case, Progress, Study
+from ...study.case import Reading
 from ...study.case_files import find_cases
 from ...study.options import merged
 from ..data_table import DataTable, PlainTable
 from ..files import summary_of
 from ..printing import counted
-from ..resampled import COLUMN, NOTHING_MOVED, Moved, mark_resampled
+from ..resampled import NOTHING_MOVED, Moved, mark_resampled, marked_rows
 from ..result import Result, Tables, console_or_stdout, open_study, results_folder
-from ..rows import Table
+from ..rows import Row, Table
 from ..summaries import Settings, region_of
-from .boundaries import boundary_table, check_boundaries
-from .case import CaseEvaluation, analyse_case
-from .grading import WRITTEN, Graded, plan_sheet, read_and_grade, refuse_graded, sheet_notes, write_sheet
+from .boundaries import CaseBoundaries, boundary_table, match_case_boundaries
+from .case_scores import LabelCounts, count_labels
+from .grading import (
+    WRITTEN,
+    Graded,
+    draw_case_sheet,
+    grading_chart,
+    plan_sheet,
+    read_and_grade,
+    refuse_graded,
+    sheet_notes,
+    write_sheet,
+)
 from .intensity_curves import SubjectCurves, tabulate_intensities
-from .marks import EvaluatePlan
-from .mask_scores import MaskScores, tabulate_masks
-from .missing_scores import Missing
-from .printing import notes
-from .probability_maps import ProbabilityScores, tabulate_probabilities
-from .rankings import paper_table, rank_masks, ranking_rows
-from .second_look import Looks, draw_places, tabulate_places
+from .marks import CaseMarks, EvaluatePlan, Missing
+from .mask_scores import MaskScores, human_range_charts, rank_masks, tabulate_masks
+from .printing import notes, paper_table
+from .probability_maps import PackedResponses, ProbabilityScores, curve_charts, tabulate_probabilities
+from .second_look import CaseLook, Looks, draw_places, find_case_places, tabulate_places
 
 MASKS = ("vote:0.5", "staple")
 PROBABILITY_MAPS = ("vote:any", "vote:0.5", "vote:0.75", "staple")
 """Methods of consensus by default: curves are bounded by what any and what three quarters of the raters marked."""
 SHEET = "grading"
 """The folder of the grading sheet."""
-
-
-@dataclass(frozen=True)
-class Grading:
-    """Where the grades are, and what they mean."""
-
-    grades: Path
-    key: Path | None = None
-    scale: GradeScale = field(default_factory=GradeScale)
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,14 +63,28 @@ class Evaluation(Result):
     ----------
     study : Study
         The study with its predictions.
-    tables : Tables
-        ``scores``, ``rankings``, ``human``, ``verdicts``, …, ``cases``, ``by_truth`` and ``orders``, as in the files.
+    settings : Settings
+        Seed and size of the resampling, and the confidence level.
+    plan : EvaluatePlan
+        The options of the evaluation.
     mask_scores : MaskScores or None
         Scores of masks, with the human range; None for probability maps that were not cut.
     probability_scores : ProbabilityScores or None
         Curves and areas of probability maps.
     orders : mapping
         Rankings under every reference standard, by label and metric.
+    tables : Tables
+        ``scores``, ``rankings``, ``human``, ``verdicts``, …, ``cases``, ``by_truth`` and ``orders``, as in the files.
+    notes : tuple of str
+        What limits the numbers.
+    second_look : Looks or None
+        Places that several algorithms marked and few raters.
+    intensity_curves : SubjectCurves or None
+        Intensity inside every mask along the cases of each subject.
+    graded : Graded or None
+        Metrics against experts' grades.
+    moved : Moved
+        Cases whose masks were resampled.
     """
 
     command: ClassVar[str] = "evaluate"
@@ -95,10 +114,11 @@ class Evaluation(Result):
 
     @property
     def charts(self) -> dict[str, str]:
-        """Charts as SVG by name."""
-        from .charts import charts
-
-        return charts(self)
+        """Charts as SVG by name: the human range, curves of probability maps and of intensities, and grades."""
+        drawn = dict(human_range_charts(self.mask_scores)) if self.mask_scores else {}
+        drawn |= curve_charts(self.probability_scores) if self.probability_scores else {}
+        drawn |= self.intensity_curves.charts() if self.intensity_curves else {}
+        return drawn | ({"grades": grading_chart(self.graded)} if self.graded else {})
 
     def describe(self) -> str:
         """What was evaluated, in one line."""
@@ -121,7 +141,7 @@ class Evaluation(Result):
             subjects=len(self.study.subjects),
             raters=list(self.study.rater_names),
             algorithms=[str(c) for c in self.study.algorithms],
-            truths=list(self.plan.truths),
+            truths=list(self.plan.consensus),
             missing=self.missing,
             skew=self.probability_scores.skew if self.probability_scores else None,
             tolerance={p.label: p.tolerance for p in self.mask_scores.parts} if self.mask_scores else None,
@@ -274,25 +294,29 @@ def evaluate(
     >>> result.tables["scores"].to_frame()  # doctest: +SKIP
     """
     settings = Settings(seed=seed, resamples=resamples, level=level, jobs=jobs)
-    grading = None
     scale = GradeScale(*grade_scale, grade_scale[1] if best is None else best)
-    if grades is not None:
-        grading = Grading(Path(grades), None if key is None else Path(key), scale)
     study = _open(study, predictions)
+    by_default = PROBABILITY_MAPS if study.options.probability else MASKS
+    methods = by_default if consensus is None else parse_methods(consensus)
     options = options_by_name(prior=prior, simple_alpha=simple_alpha, length_penalty=length_penalty)
     plan = EvaluatePlan(
-        _methods(consensus, study), options, threshold, distances, surfaces, boundaries, boundary_share, tolerance,
+        methods, options, threshold, distances, surfaces, boundaries, boundary_share, tolerance,
         skew, missing, second_look, second_look_algorithms, second_look_raters, second_look_min_size, pictures,
-        intensity_curves,
+        intensity_curves, None if grades is None else Path(grades), None if key is None else Path(key), scale,
     )  # fmt: skip
-    plan = check_plan(study, plan, wanted=_need_masks(intensity_curves, grading_sheet, grades))
+    need_masks = {"intensity_curves": intensity_curves, "grading_sheet": grading_sheet, "grades": grades is not None}
+    plan = check_plan(study, plan, [name for name, wanted in need_masks.items() if wanted])
     if grading_sheet:
-        plan = replace(plan, tickets=_tickets(study, out, seed, grading_repeats, grading_per_subject))
+        if out is None:
+            raise CallError("grading_sheet writes pictures; say where with out=")
+        refuse_graded(Path(out) / "evaluate" / SHEET)
+        tickets = plan_sheet(study, seed=seed, repeats=grading_repeats, per_subject=grading_per_subject)
+        plan = replace(plan, tickets=tickets)
     ours = [f"{SHEET}/{name}" for name in WRITTEN] if grading_sheet else []
     with results_folder(out, "evaluate", jobs=jobs, ours=ours) as folder:
         if grading_sheet and folder is not None:
             plan = replace(plan, sheet=folder / SHEET)
-        result = compute_evaluation(study, plan, settings=settings, grading=grading, progress=progress)
+        result = compute_evaluation(study, plan, settings=settings, progress=progress)
         if plan.sheet is not None:
             write_sheet(plan.sheet, plan.tickets, scale)
         if folder is not None:
@@ -312,32 +336,14 @@ def _open(study: Study | str | Path, predictions: str | None) -> Study:
     return Study(find_cases(options).cases, options, study.properties, left_out=study.left_out)
 
 
-def _methods(consensus: str | Sequence[str] | None, study: Study) -> tuple[str, ...]:
-    if consensus is None:
-        return PROBABILITY_MAPS if study.options.probability else MASKS
-    return parse_methods(consensus)
-
-
-def _need_masks(intensity_curves: bool, grading_sheet: bool, grades: object) -> list[str]:
-    """What was asked for that probability maps do not give."""
-    asked = {"intensity_curves": intensity_curves, "grading_sheet": grading_sheet, "grades": grades is not None}
-    return [name for name, wanted in asked.items() if wanted]
-
-
-def _tickets(study: Study, out: str | Path | None, seed: int, repeats: float, per_subject: int | None) -> Any:
-    if out is None:
-        raise CallError("grading_sheet writes pictures; say where with out=")
-    refuse_graded(Path(out) / "evaluate" / SHEET)
-    return plan_sheet(study, seed=seed, repeats=repeats, per_subject=per_subject)
-
-
 def check_plan(study: Study, plan: EvaluatePlan, wanted: Sequence[str] = ()) -> EvaluatePlan:
     """The plan as it fits a study, or an error; ``wanted`` are parts that need masks."""
-    for method in plan.truths:
+    for method in plan.consensus:
         estimator(method)
     _check_numbers(study, plan)
     _check_study(study, plan)
-    check_boundaries(study, plan)
+    if plan.boundaries == "outlines" and study.options.probability and plan.threshold is None:
+        raise CallError("probability maps have no outlines; cut them with --threshold, or use --boundaries lines")
     if study.options.probability and plan.threshold is None and wanted:
         raise CallError(f"{wanted[0]}: probability maps have no masks; cut them with --threshold")
     if plan.intensity_curves and study.options.images is None:
@@ -372,7 +378,7 @@ def _check_study(study: Study, plan: EvaluatePlan) -> None:
             "give the region as masks (--roi)"
         )
     references = {c.name for case in study for c in case.references}
-    clash = [name for name in plan.truths if name in {*study.rater_names, *references}]
+    clash = [name for name in plan.consensus if name in {*study.rater_names, *references}]
     if clash:
         raise InputError(
             f"a rater or reference is called {clash[0]!r} like a method; rename it, or leave out the method"
@@ -384,101 +390,129 @@ def _check_study(study: Study, plan: EvaluatePlan) -> None:
         raise InputError("no case has a prediction of every algorithm; use --missing worst, or add predictions")
 
 
+@dataclass(frozen=True)
+class CaseEvaluation:
+    """What is kept of a case; None for what was not asked for."""
+
+    masks: Mapping[str, LabelCounts] | None = None
+    """By label."""
+    responses: PackedResponses | None = None
+    """Of probability maps."""
+    boundaries: CaseBoundaries | None = None
+    second_look: CaseLook | None = None
+    intensity: Mapping[Column, float] | None = None
+    """The mean intensity of the image inside each mask."""
+    drawn_without_image: bool = False
+    """Whether the case is on the grading sheet without its image."""
+
+
+def analyse_case(case: Case, plan: EvaluatePlan) -> CaseEvaluation:
+    """One case, read once."""
+    return analyse_reading(case.read(), plan)
+
+
+def analyse_reading(reading: Reading, plan: EvaluatePlan) -> CaseEvaluation:
+    """The same of a case whose masks are in memory; predictions, references and the image are read where needed."""
+    case = reading.case
+    whole = CaseMarks.of(reading, plan)
+    responses = PackedResponses.of(whole) if case.options.probability else None
+    masks = count_labels(whole) if whole.scored else None
+    boundaries = match_case_boundaries(whole) if plan.boundaries else None
+    if not whole.scored:
+        return CaseEvaluation(responses=responses, boundaries=boundaries)
+    without_image = draw_case_sheet(whole)
+    look = find_case_places(whole) if plan.second_look else None
+    image = reading.picture[0] if plan.intensity_curves else None
+    intensity = None if image is None else mask_intensity(image, whole.by_rater | whole.by_algorithm)
+    return CaseEvaluation(masks, responses, boundaries, look, intensity, without_image)
+
+
 def compute_evaluation(
-    study: Study,
-    plan: EvaluatePlan,
-    *,
-    settings: Settings | None = None,
-    grading: Grading | None = None,
-    progress: Progress | None = None,
+    study: Study, plan: EvaluatePlan, *, settings: Settings | None = None, progress: Progress | None = None
 ) -> Evaluation:
     """Read every case once, and tabulate."""
     settings, plan = settings or Settings(), check_plan(study, plan)
     work = partial(analyse_case, plan=plan)
     cases = {case.name: result for case, result in study.map(work, jobs=settings.jobs, progress=progress)}
-    return tabulate_evaluation(study, cases, plan, settings, grading)
+    return tabulate_evaluation(study, cases, plan, settings)
 
 
 def tabulate_evaluation(
-    study: Study,
-    cases: Mapping[str, CaseEvaluation],
-    plan: EvaluatePlan,
-    settings: Settings,
-    grading: Grading | None = None,
+    study: Study, cases: Mapping[str, CaseEvaluation], plan: EvaluatePlan, settings: Settings
 ) -> Evaluation:
     """The tables of cases that were analysed one by one."""
     responses = {name: case.responses for name, case in cases.items() if case.responses is not None}
     counts = {name: case.masks for name, case in cases.items() if case.masks is not None}
+    matched = {name: case.boundaries for name, case in cases.items() if case.boundaries is not None}
+    places = {name: case.second_look for name, case in cases.items() if case.second_look is not None}
+    measured = {name: case.intensity for name, case in cases.items() if case.intensity is not None}
     grey = tabulate_probabilities(study, responses, plan, settings) if responses else None
     hard = tabulate_masks(study, counts, plan, settings) if counts else None
+    looks = tabulate_places(study, places) if places else None
+    subjects = {case.name: case.subject for case in study}
+    curves = tabulate_intensities(measured, subjects, settings) if plan.intensity_curves else None
+    graded = read_and_grade(study, hard.parts[0], plan, settings) if hard and plan.grades else None
     scores = Table("scores", ("algorithm", "against"))
     rankings = Table("rankings", ("against", "metric", "rank", "algorithm"))
     orders: dict[tuple[str, str], ReferenceRankings] = {}
+    tables = [scores, rankings]
     if hard is not None:
         scores.add(hard.scores.rows)
         orders = rank_masks(hard, plan.missing)
-        rankings.add(ranking_rows(orders, region_of(hard.parts[0].tallies)))
+        rankings.add(_ranking_rows("mean", orders, region_of(hard.parts[0].tallies)))
+        # slots of exchangeable raters are nobody: there is no human range
+        tables += [t for t in (hard.human, hard.verdicts, hard.differences) if t.rows]
     if grey is not None:
         scores.add(grey.scores.rows)
-    if grey is not None and grey.orders is not None:
-        orders["", "pbar_area"] = grey.orders
-        rankings.add(grey.rankings.rows)
-    tables = [scores, rankings]
-    # slots of exchangeable raters are nobody: there is no human range
-    tables += [t for t in (hard.human, hard.verdicts, hard.differences) if t.rows] if hard else []
-    tables += [grey.curves, grey.correlations] if grey else []
-    matched = {name: case.boundaries for name, case in cases.items() if case.boundaries is not None}
+        by_area = {("", "pbar_area"): grey.orders} if grey.orders else {}
+        orders |= by_area
+        rankings.add(_ranking_rows("pooled", by_area, grey.region))
+        tables += [grey.curves, grey.correlations]
     tables += [boundary_table(study, matched, plan)] if matched else []
-    places = {name: case.second_look for name, case in cases.items() if case.second_look is not None}
-    looks = tabulate_places(study, places) if places else None
-    curves = _intensities(study, cases, settings) if plan.intensity_curves else None
-    graded = None
-    if grading is not None and hard is not None:
-        graded = read_and_grade(study, hard.parts[0], grading.grades, grading.key, grading.scale, settings)
-    parts = [part for part in (looks, curves) if part is not None]
-    tables += [part.table for part in parts] + list(graded.tables if graded else ())
+    tables += [part.table for part in (looks, curves) if part is not None]
+    tables += graded.tables if graded else ()
     moved = mark_resampled(study, tables, judged=True)
     without_image = sum(case.drawn_without_image for case in cases.values())
     messages = (
-        *moved.notes, *notes(study, plan, hard, grey), *(note for part in parts for note in part.notes),
-        *(graded.notes if graded else ()), *sheet_notes(study, plan, without_image),
+        *moved.notes, *notes(study, plan, hard, grey), *(looks.notes if looks else ()),
+        *(curves.notes if curves else ()), *(graded.notes if graded else ()),
+        *sheet_notes(study, plan, without_image),
     )  # fmt: skip
     every: list[DataTable] = [*tables, *_plain_tables(study, scores, hard, orders, moved)]
     return Evaluation(study, settings, plan, hard, grey, orders, Tables(every), messages, looks, curves, graded, moved)
 
 
-def _intensities(study: Study, cases: Mapping[str, CaseEvaluation], settings: Settings) -> SubjectCurves:
-    measured = {name: case.intensity for name, case in cases.items() if case.intensity is not None}
-    return tabulate_intensities(measured, {case.name: case.subject for case in study}, settings)
+def _ranking_rows(
+    scope: str, orders: Mapping[tuple[str, str], ReferenceRankings], region: str
+) -> Iterator[Row]:  # fmt: skip
+    """A row for every label, metric, reference standard and algorithm, the best first."""
+    for (label, metric), rankings in orders.items():
+        sign = 1 if direction(metric) == "higher" else -1
+        for reference, column in zip(rankings.truths, rankings.scores.T, strict=True):
+            if reference in rankings.undefined:
+                continue
+            for i in np.argsort(-column, kind="stable"):
+                extra = (reference, metric, 1 + int((column > column[i]).sum()), rankings.algorithms[i])
+                value = sign * float(column[i]) + 0.0
+                yield Row(scope, metric, value, label=label, region=region, extra=extra)
 
 
 def _plain_tables(
     study: Study, scores: Table, hard: MaskScores | None, orders: Mapping[tuple[str, str], ReferenceRankings],
     moved: Moved,
-) -> list[DataTable]:  # fmt: skip
+) -> Iterator[DataTable]:  # fmt: skip
     """Tables with columns of their own: the cases, scores as in a paper, and distinct rankings."""
     diagonals = hard.parts[0].diagonals if hard else {}
     cases = [(case.name, case.subject, "; ".join(case.groups), diagonals.get(case.name)) for case in study]
+    touched = [case.name in moved.cases for case in study]
+    yield PlainTable("cases", *marked_rows(cases, ("case", "subject", "group", "diagonal"), touched))
     columns, cells = paper_table(scores)
+    yield PlainTable("by_truth", *marked_rows(cells, columns, [any(touched)] * len(cells)))
     rows = [
         (label, metric, number, str(ranking), "; ".join(ranking.truths))
         for (label, metric), rankings in orders.items()
         for number, ranking in enumerate(rankings.rankings, start=1)
     ]
-    touched, header = moved.cases, ("case", "subject", "group", "diagonal")
-    tables = [
-        _marked_table("cases", header, cases, [case.name in touched for case in study]),
-        _marked_table("by_truth", columns, cells, [bool(touched)] * len(cells)),
-    ]
-    names = ("label", "metric", "ranking", "order", "truths")
-    return tables + ([_marked_table("orders", names, rows, [bool(touched)] * len(rows))] if rows else [])
-
-
-def _marked_table(
-    name: str, header: Sequence[str], rows: Iterable[Sequence[object]], marks: Sequence[bool]
-) -> DataTable:
-    """A table without regions; where masks were resampled for a row, a last column says so of each."""
-    if any(marks):
-        header = (*header, COLUMN)
-        rows = [(*row, "yes" if mark else "") for row, mark in zip(rows, marks, strict=True)]
-    return PlainTable(name, header, rows)
+    if rows:
+        header = ("label", "metric", "ranking", "order", "truths")
+        yield PlainTable("orders", *marked_rows(rows, header, [any(touched)] * len(rows)))

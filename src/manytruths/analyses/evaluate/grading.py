@@ -21,7 +21,7 @@ import numpy as np
 
 from ...charts.curves import line_chart
 from ...core.columns import Column, natural_key
-from ...core.errors import FormatError, InputError
+from ...core.errors import FormatError, InputError, few
 from ...core.undefined import REASONS, Undefined, code, ratio
 from ...evaluation.grade_sheets import KEY, read_grades
 from ...evaluation.grading import (
@@ -39,7 +39,6 @@ from ...evaluation.grading import (
     make_tickets,
     metric_roc,
 )
-from ...evaluation.ranking.scores import NONE_GIVEN
 from ...inference.intervals import Interval
 from ...io import write_csv, write_picture, write_text
 from ...io.tables import read_table
@@ -49,20 +48,17 @@ from ..rows import Row, Table
 from ..summaries import Settings
 from .case_scores import EVERYBODY
 from .marks import Array, CaseMarks, EvaluatePlan
-from .mask_scores import MEAN, LabelScores, case_values, references_of
+from .mask_scores import MEAN, LabelScores
 
 AREA, WITHIN = "roc_area", "roc_area_within"
 ABSENT = {
-    "unscored": ("grade is of a prediction without a score", "grades are of predictions without a score"),
-    "undefined": (
-        "grade is of a prediction with an undefined score",
-        "grades are of predictions with undefined scores",
-    ),
-    "ungraded": ("prediction was not graded", "predictions were not graded"),
+    "unscored": ("grade", "of predictions without a score"),
+    "undefined": ("grade", "of predictions with undefined scores"),
+    "ungraded": ("prediction", "without a grade"),
 }
-"""What is missing of a metric (each is a field of MetricRoc), of one and of several."""
+"""What may be missing of a metric; each is a field of MetricRoc."""
 APART = 0.1
-"""So far apart, and the area over all algorithms says more of the algorithms than of the metric."""
+"""Where areas differ by more, that over all algorithms depends on the algorithms more than on the metric."""
 MOST_SHOWN = 10
 """So many metrics are printed."""
 MOST_CURVES = 20
@@ -73,25 +69,16 @@ GRADED = ("dice", "iou", "cohen_kappa", "hausdorff_95", "mean_surface_distance",
 
 @dataclass(frozen=True)
 class Graded:
-    """What the grades say."""
+    """Metrics against experts' grades, and how consistent graders are."""
 
     scale: GradeScale
     rocs: tuple[MetricRoc, ...]
     """Of every metric: over all algorithms, then each; over all graders, then, where there are several, each."""
     counts: tuple[GradeCounts, ...]
     agreement: tuple[GraderAgreement, ...]
-    areas: Table
-    """``grading.csv``."""
-    points: Table
-    """``grading_roc.csv``: the curves over all algorithms and graders."""
-    grades: Table
-    """``grades.csv``."""
+    tables: tuple[Table, Table, Table]
+    """``grading``, ``grading_roc`` (the curves over all algorithms and graders) and ``grades``."""
     notes: tuple[str, ...]
-
-    @property
-    def tables(self) -> tuple[Table, ...]:
-        """All that is written."""
-        return self.areas, self.points, self.grades
 
     @property
     def several(self) -> bool:
@@ -112,24 +99,24 @@ def _descending(area: Interval) -> float:
     return -area.value if area.value == area.value else 1.0
 
 
-def read_and_grade(
-    study: Study, part: LabelScores, path: Path, key: Path | None, scale: GradeScale, settings: Settings
-) -> Graded:
+def read_and_grade(study: Study, part: LabelScores, plan: EvaluatePlan, settings: Settings) -> Graded:
     """The scores of all labels together against the grades of a file."""
+    assert plan.grades is not None
     names = [c.name for c in study.algorithms]
-    read = read_grades(path, cases=[c.name for c in study], algorithms=names, scale=scale, key=key)
+    cases = [c.name for c in study]
+    read = read_grades(plan.grades, cases=cases, algorithms=names, scale=plan.scale, key=plan.key)
     return grade_metrics(
         _scores_to_grade(part, study.algorithms), read.grades, names, subjects={c.name: c.subject for c in study},
-        scale=scale, blank=read.blank, settings=settings,
+        scale=plan.scale, blank=read.blank, settings=settings,
     )  # fmt: skip
 
 
 def _scores_to_grade(part: LabelScores, algorithms: Sequence[Column]) -> dict[str, dict[Item, float]]:
     """Metrics by case and algorithm: against the raters on average, each other reference, and all raters together."""
     metrics: dict[str, dict[Item, float]] = {}
-    for reference in [t for t in references_of(part) if t.role != "rater"] + [MEAN]:
+    for reference in [r for r in part.references if r.role != "rater"] + [MEAN]:
         for name in ("extended_dice",) if reference == EVERYBODY else GRADED:
-            values = [case_values(part, a, reference, name) for a in algorithms]
+            values = [part.case_values(a, reference, name) for a in algorithms]
             if np.isnan(np.array(values, np.float64)).all():
                 continue
             known = part.fill_missing(name, values, "worst")
@@ -147,7 +134,6 @@ def grade_metrics(
     subjects: Mapping[str, str],
     scale: GradeScale | None = None,
     blank: int = 0,
-    directions: Mapping[str, str] = NONE_GIVEN,
     settings: Settings | None = None,
 ) -> Graded:
     """Every metric against the grades, with tables.
@@ -167,7 +153,7 @@ def grade_metrics(
     scale, settings = scale or GradeScale(), settings or Settings()
     graders = list(dict.fromkeys(g.grader for g in grades))
     roc = partial(
-        metric_roc, grades=grades, scale=scale, subjects=subjects, directions=directions,
+        metric_roc, grades=grades, scale=scale, subjects=subjects,
         resamples=settings.resamples, level=settings.level, seed=settings.seed,
     )  # fmt: skip
     rocs = tuple(
@@ -178,68 +164,60 @@ def grade_metrics(
     )
     counts = tuple(c for g in (graders or [""]) for c in grade_counts(grades, algorithms, scale, g))
     agreement = tuple(grader_agreement(grades, scale))
-    return Graded(
-        scale, rocs, counts, agreement, _areas(rocs), _points(rocs), _grades(counts, agreement, scale),
-        tuple(_notes(rocs, grades, blank)),
-    )  # fmt: skip
+    whole = [roc for roc in rocs if not roc.algorithm and not roc.grader]
+    tables = _area_table(rocs), _curve_table(whole), _grade_table(counts, agreement, scale)
+    return Graded(scale, rocs, counts, agreement, tables, tuple(_notes(whole, grades, blank)))
 
 
-def _areas(rocs: Sequence[MetricRoc]) -> Table:
+def _area_table(rocs: Sequence[MetricRoc]) -> Table:
     table = Table("grading", ("metric", "algorithm", "grader", "better", "positives", "negatives", "unscored"))
     for roc in rocs:
         extra = roc.metric, roc.algorithm, roc.grader, roc.direction, roc.positives, roc.negatives, roc.unscored
-        n = roc.positives + roc.negatives
         # of one algorithm, both are the same
-        for name, area in ((AREA, roc.area), *([] if roc.algorithm else [(WITHIN, roc.within)])):
-            row = Row("pooled", name, area.value, extra=extra, low=area.low, high=area.high, n=n)
-            row.n_undefined = roc.undefined
+        for name, area in {AREA: roc.area, **({} if roc.algorithm else {WITHIN: roc.within})}.items():
+            row = Row("pooled", name, area.value, extra=extra, low=area.low, high=area.high)
+            row.n, row.n_undefined = roc.positives + roc.negatives, roc.undefined
             table.append(row)
     return table
 
 
-def _points(rocs: Sequence[MetricRoc]) -> Table:
+def _curve_table(rocs: Sequence[MetricRoc]) -> Table:
+    """The curves over all algorithms and graders."""
     table = Table("grading_roc", ("metric", "threshold"))
-    for roc in (r for r in rocs if not r.algorithm and not r.grader):
-        curves = {"sensitivity": roc.sensitivity.tolist(), "fall_out": roc.fall_out.tolist()}
-        whole = {"sensitivity": roc.positives, "fall_out": roc.negatives}
+    for roc in rocs:
+        rates = {"sensitivity": (roc.sensitivity, roc.positives), "fall_out": (roc.fall_out, roc.negatives)}
         for i, threshold in enumerate(roc.thresholds.tolist()):
-            for name, values in curves.items():
-                value = values[i] if whole[name] else Undefined("none_of_class")
-                table.append(Row("pooled", name, value, extra=(roc.metric, threshold), n=whole[name]))
+            for name, (values, n) in rates.items():
+                value = float(values[i]) if n else Undefined("none_of_class")
+                table.append(Row("pooled", name, value, extra=(roc.metric, threshold), n=n))
     return table
 
 
-def _grades(counts: Sequence[GradeCounts], agreement: Sequence[GraderAgreement], scale: GradeScale) -> Table:
+def _grade_table(counts: Sequence[GradeCounts], agreement: Sequence[GraderAgreement], scale: GradeScale) -> Table:
     """Who got each grade how often, which share needs no correction, and how consistent the graders are."""
     table = Table("grades", ("algorithm", "grader", "grade", "grader_b"))
-    for one in counts:
-        own = [(str(grade), "count", float(count)) for grade, count in one.counts.items()]
-        fine = sum(count for grade, count in one.counts.items() if grade >= scale.best)
-        own.append(("", "no_correction", ratio(fine, one.total, "none_graded")))
-        table.add(Row("pooled", name, value, extra=(one.algorithm, one.grader, grade, ""), n=one.total)
-                  for grade, name, value in own)  # fmt: skip
+    for given in counts:
+        rows = [(str(grade), "count", float(count)) for grade, count in given.counts.items()]
+        rows.append(("", "no_correction", ratio(given.fine(scale), given.total, "none_graded")))
+        for grade, name, value in rows:
+            table.append(Row("pooled", name, value, extra=(given.algorithm, given.grader, grade, ""), n=given.total))
     for pair in agreement:
         for name, value in (("weighted_kappa", pair.kappa), ("same_grade", pair.same)):
             table.append(Row("pooled", name, value, extra=("", pair.first, "", pair.second), n=pair.n))
     return table
 
 
-def _notes(rocs: Sequence[MetricRoc], grades: Sequence[Grade], blank: int) -> Iterator[str]:
-    """What is missing on either side, said once where it is the same for every metric."""
+def _notes(whole: Sequence[MetricRoc], grades: Sequence[Grade], blank: int) -> Iterator[str]:
+    """What is missing on either side, once where it is the same for every metric."""
     if blank:
         yield f"{counted(blank, 'line')} without a grade, {len(grades)} with one"
-    whole = [r for r in rocs if not r.algorithm and not r.grader]
-    for missing, words in ABSENT.items():
+    for missing, (thing, words) in ABSENT.items():
         counts = {r.metric: getattr(r, missing) for r in whole}
         for count in sorted({n for n in counts.values() if n}, reverse=True):
-            named = [metric for metric, n in counts.items() if n == count]
-            of = "" if len(named) == len(counts) else f" ({', '.join(named[:5])}{', …' if len(named) > 5 else ''})"
-            yield f"{count} {words[count > 1]}{of}"
-    yield from _confounded(whole)
-
-
-def _confounded(whole: Sequence[MetricRoc]) -> Iterator[str]:
-    """Metrics whose area comes from how well the algorithms were graded as a whole, or is hidden by it."""
+            metrics = [metric for metric, n in counts.items() if n == count]
+            of = "" if len(metrics) == len(counts) else f" ({few(metrics, 5)})"
+            yield f"{counted(count, thing)} {words}{of}"
+    # the area may come from how well the algorithms were graded as a whole, or be hidden by it
     named = [r for r in whole if abs(r.area.value - r.within.value) > APART]
     if any(code(r.within.value) == NONE_WITHIN for r in whole):
         yield f"{REASONS[NONE_WITHIN]}: areas tell algorithms apart, not their predictions"
@@ -249,7 +227,7 @@ def _confounded(whole: Sequence[MetricRoc]) -> Iterator[str]:
     more = f", and {counted(len(named) - 3, 'metric')} more" if len(named) > 3 else ""
     yield (
         f"the area over all algorithms differs from that within algorithms ({shown}{more}): some algorithms were "
-        "graded better as a whole; whether a metric finds the predictions to correct is said by the area within"
+        "graded better as a whole; the area within shows whether a metric finds the predictions to correct"
     )
 
 
@@ -280,9 +258,8 @@ def graded_grids(graded: Graded) -> list[Any]:
     graders = {c.grader for c in graded.counts}
     rows = []
     for counts in graded.counts:
-        fine = sum(count for grade, count in counts.counts.items() if grade >= graded.scale.best)
         who = f"{counts.algorithm}, by {counts.grader}" if len(graders) > 1 else counts.algorithm
-        share = f"{fine / counts.total:.0%}" if counts.total else number(None)
+        share = f"{counts.fine(graded.scale) / counts.total:.0%}" if counts.total else number(None)
         rows.append([who, *map(str, counts.counts.values()), str(counts.total), share])
     header = ["", *(str(n) for n in graded.scale.levels), "all", "no correction"]
     return [grid("How often each grade was given, the worst first", header, rows), _area_grid(graded)]
@@ -354,14 +331,14 @@ def refuse_graded(folder: Path) -> None:
 def draw_case_sheet(whole: CaseMarks) -> bool:
     """Draw the pictures of a case's lines on the sheet; whether that was to be done without its image."""
     folder, case = whole.plan.sheet, whole.case
-    own = [ticket for ticket in whole.plan.tickets if ticket.case == case.name]
-    if not own or folder is None:
+    tickets = [ticket for ticket in whole.plan.tickets if ticket.case == case.name]
+    if not tickets or folder is None:
         return False
     image, _ = whole.reading.picture
     every = (*whole.by_rater.values(), *whole.by_algorithm.values())
     marks = np.sum([np.ma.filled(mask, False) for mask in every], axis=0)
     outlines = {c.name: {"outline": np.ma.filled(mask, False)} for c, mask in whole.by_algorithm.items()}
-    draw_tickets(folder, own, image, outlines, where=marks, spacing=whole.reading.grid.spacing)
+    draw_tickets(folder, tickets, image, outlines, where=marks, spacing=whole.reading.grid.spacing)
     return image is None
 
 
@@ -374,13 +351,13 @@ def sheet_notes(study: Study, plan: EvaluatePlan, without_image: int) -> Iterato
         yield (
             f"{without_image} of {counted(cases, 'case')} on the grading sheet "
             f"{'has' if without_image == 1 else 'have'} no image of the masks' size, and outlines on grey "
-            "(manytruths check says why)"
+            "(see manytruths check)"
         )
 
 
 def draw_tickets(
     folder: Path,
-    own: Sequence[Ticket],
+    tickets: Sequence[Ticket],
     image: Array | None,
     predictions: Mapping[str, Mapping[str, Array]],
     *,
@@ -393,7 +370,7 @@ def draw_tickets(
     ----------
     folder
         ``grading/``, or a stage of it.
-    own
+    tickets
         The case's tickets.
     image
         Of the masks' size; None for neutral grey.
@@ -405,11 +382,9 @@ def draw_tickets(
     """
     from ...charts.overlays import contour_slices
 
-    if where is None:
-        where = np.sum([np.ma.filled(m, 0) != 0 for by in predictions.values() for m in by.values()], axis=0)
     paths = []
     # in the order of the codes: the times of the files must not tell the algorithms apart
-    for ticket in sorted(own, key=lambda t: t.code):
+    for ticket in sorted(tickets, key=lambda t: t.code):
         outlines = predictions[ticket.algorithm]
         colours = [ORANGE[i % len(ORANGE)] for i in range(len(outlines))]
         picture = contour_slices(image, outlines, where=where, spacing=spacing, title=ticket.code, colours=colours)
@@ -429,20 +404,16 @@ def write_sheet(folder: Path, every: Sequence[Ticket], scale: GradeScale | None 
     key = sorted(every, key=lambda t: (natural_key(t.case), t.algorithm, t.showing))
     header = "code", "case", "algorithm", "showing"
     write_csv(paths[1], ((t.code, t.case, t.algorithm, t.showing) for t in key), header)
-    write_text(paths[2], explained(scale or GradeScale()))
+    write_text(paths[2], grading_instructions(scale or GradeScale()))
     return paths
 
 
-def explained(scale: GradeScale) -> str:
+def grading_instructions(scale: GradeScale) -> str:
     """What the grader reads."""
-    words = {n: _words(n, scale) for n in reversed(scale.levels)}
-    listed = "\n".join(f"  {n}  {text}" for n, text in words.items())
-    return TEXT.format(lowest=scale.lowest, highest=scale.highest, words=listed, key=KEY)
-
-
-def _words(grade: int, scale: GradeScale) -> str:
     if scale == GradeScale():
-        return WORDS[grade]
-    if grade >= scale.best:
-        return WORDS[4]
-    return WORDS[1] if grade == scale.lowest else "In between: has to be corrected, the lower the more."
+        words = WORDS
+    else:
+        between = "In between: has to be corrected, the lower the more."
+        words = {n: WORDS[4] if n >= scale.best else between for n in scale.levels} | {scale.lowest: WORDS[1]}
+    listed = "\n".join(f"  {n}  {words[n]}" for n in reversed(scale.levels))
+    return TEXT.format(lowest=scale.lowest, highest=scale.highest, words=listed, key=KEY)

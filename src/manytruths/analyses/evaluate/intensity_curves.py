@@ -11,6 +11,7 @@ from ...core.columns import Column, natural_key
 from ...core.undefined import Undefined
 from ...evaluation.intensity_curves import LEAST_FRAMES, MEAN, CurveDistance, IntensityCurves
 from ...inference.intervals import mean_intervals
+from ...io import safe_name
 from ..rows import Row, Table
 from ..summaries import Settings
 
@@ -29,8 +30,8 @@ class SubjectCurves:
     notes: tuple[str, ...]
 
     def charts(self) -> dict[str, str]:
-        """SVG by subject."""
-        return {subject: frames_chart(subject, curves) for subject, curves in self.subjects.items()}
+        """SVG by name."""
+        return {f"frames-{safe_name(subject)}": frames_chart(subject, c) for subject, c in self.subjects.items()}
 
 
 def tabulate_intensities(
@@ -50,16 +51,16 @@ def tabulate_intensities(
     for case in sorted(by_case, key=natural_key):
         sequences.setdefault(subjects[case], []).append(case)
     curves = {
-        subject: IntensityCurves.of({case: by_case[case] for case in cases})
-        for subject, cases in sorted(sequences.items(), key=lambda own: natural_key(own[0]))
-        if len(cases) >= LEAST_FRAMES
+        subject: IntensityCurves.of({case: by_case[case] for case in sequences[subject]})
+        for subject in sorted(sequences, key=natural_key)
+        if len(sequences[subject]) >= LEAST_FRAMES
     }
-    distances = {subject: tuple(own.distances()) for subject, own in curves.items()}
+    distances = {subject: tuple(of_subject.distances()) for subject, of_subject in curves.items()}
     table = Table("frames", ("subject", "frame", "who", "role"))
-    for subject, own in curves.items():
-        table.add(_frame_rows(subject, own))
-    for subject, apart in distances.items():
-        table.add(_subject_rows(subject, apart))
+    for subject, of_subject in curves.items():
+        table.add(_frame_rows(subject, of_subject))
+    for subject in distances:
+        table.add(_subject_rows(subject, distances[subject]))
     table.add(_mean_rows(distances, settings))
     return SubjectCurves(curves, distances, table, tuple(_notes(by_case, subjects, curves)))
 
@@ -71,32 +72,29 @@ def _frame_rows(subject: str, curves: IntensityCurves) -> Iterator[Row]:
 
 
 def _subject_rows(subject: str, distances: Iterable[CurveDistance]) -> Iterator[Row]:
-    for distance in distances:
+    for d in distances:
+        extra = subject, None, d.column.name, d.column.role
         for name in STATISTICS:
-            extra = subject, None, distance.column.name, distance.column.role
-            row = Row("subject", name, getattr(distance, name), subject, extra=extra, n=distance.frames)
-            row.n_undefined = distance.undefined
-            yield row
+            value = getattr(d, name)
+            yield Row("subject", name, value, subject, extra=extra, n=d.frames, n_undefined=d.undefined)
 
 
 def _mean_rows(distances: Mapping[str, tuple[CurveDistance, ...]], settings: Settings) -> Iterator[Row]:
     """Mean and standard deviation over subjects."""
-    columns = sorted({d.column for own in distances.values() for d in own}, key=lambda c: c.order)
+    columns = sorted({d.column for of_subject in distances.values() for d in of_subject}, key=lambda c: c.order)
     keys = [(column, name) for column in columns for name in STATISTICS]
-    by_subject = [{(d.column, name): getattr(d, name) for d in own for name in STATISTICS}
-                  for own in distances.values()]  # fmt: skip
-    values = np.array([[row.get(key, np.nan) for key in keys] for row in by_subject], np.float64)
+    rows = [{(d.column, n): getattr(d, n) for d in of_subject for n in STATISTICS} for of_subject in distances.values()]
+    values = np.array([[row.get(key, np.nan) for key in keys] for row in rows], np.float64)
     if not values.size:
         return
     means = mean_intervals(values, "bca", settings.resamples, settings.level, settings.seed)
     for k, ((column, name), mean) in enumerate(zip(keys, means, strict=True)):
         extra = None, None, column.name, column.role
-        row = Row("mean", name, mean.value, extra=extra, low=mean.low, high=mean.high, n=mean.n)
-        row.n_undefined = len(values) - mean.n
-        yield row
+        undefined = len(values) - mean.n
+        yield Row("mean", name, mean.value, "", "", "", "", extra, mean.low, mean.high, mean.n, undefined)
         known = values[~np.isnan(values[:, k]), k]
         spread = float(known.std(ddof=1)) if len(known) > 1 else Undefined("fewer_than_two_subjects")
-        yield Row("std", name, spread, extra=extra, n=mean.n, n_undefined=row.n_undefined)
+        yield Row("std", name, spread, extra=extra, n=mean.n, n_undefined=undefined)
 
 
 def _notes(
@@ -107,7 +105,7 @@ def _notes(
         yield f"no subject has {LEAST_FRAMES} cases with images: there are no frame-intensity curves"
         return
     bare = sum(case not in by_case for case, subject in subjects.items() if subject in curves)
-    empty = sum(np.isnan(v) for own in curves.values() for curve in own.curves.values() for v in curve)
+    empty = sum(np.isnan(v) for of_subject in curves.values() for curve in of_subject.curves.values() for v in curve)
     if len(curves) < len(every):
         yield f"{len(every) - len(curves)} of {len(every)} subjects have fewer than {LEAST_FRAMES} cases with images"
     if bare:

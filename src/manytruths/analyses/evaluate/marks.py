@@ -5,6 +5,8 @@ One label is looked at at a time, or all together. The consensus of the raters i
 
 from __future__ import annotations
 
+import pickle
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,24 +21,24 @@ from ...core.counting import tally
 from ...core.labels import Labels
 from ...core.notes import code_of
 from ...core.tally import Tally
-from ...evaluation.consensus_columns import PatternEstimate, append_estimates, consensus_column, estimate_all
-from ...evaluation.grading import Ticket
+from ...evaluation.grading import GradeScale, Ticket
+from ...evaluation.references import PatternEstimate, append_estimates, consensus_column, estimate_all
 from ...fusion import Consensus
 from ...fusion.registry import estimator, options_of
 from ...fusion.result import MARKED_NOTHING
 from ...study.case import Case, Reading
 from ...study.consensus import FirstReadings, binary_mask
 from ...study.mask_values import about, refuse_grey_references, refuse_other_values_of_predictions
-from .missing_scores import Missing
 
 Array = NDArray[Any]
+Missing = Literal["worst", "exclude"]
 
 
 @dataclass(frozen=True)
 class EvaluatePlan:
     """What to evaluate against, and what to measure."""
 
-    truths: tuple[str, ...]
+    consensus: tuple[str, ...]
     """Methods of consensus to evaluate against."""
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Options of the methods, by the name of the estimator."""
@@ -60,6 +62,11 @@ class EvaluatePlan:
     closeups: bool = True
     """Whether to keep what pictures of second-look places show."""
     intensity_curves: bool = False
+    grades: Path | None = None
+    """A file of experts' grades."""
+    key: Path | None = None
+    """The key of a blinded sheet of grades."""
+    scale: GradeScale = field(default_factory=GradeScale)
     sheet: Path | None = None
     """Folder for the pictures of a grading sheet."""
     tickets: tuple[Ticket, ...] = ()
@@ -68,12 +75,12 @@ class EvaluatePlan:
     @property
     def by_pattern(self) -> list[str]:
         """Methods that need the tally alone."""
-        return [m for m in self.truths if not estimator(m)[0].spatial]
+        return [m for m in self.consensus if not estimator(m)[0].spatial]
 
     @property
     def spatial(self) -> list[str]:
         """Methods that need the masks."""
-        return [m for m in self.truths if estimator(m)[0].spatial]
+        return [m for m in self.consensus if estimator(m)[0].spatial]
 
     def scores_masks(self, case: Case) -> bool:
         """Whether the predictions of a case are masks, or are cut to be."""
@@ -194,7 +201,7 @@ class LabelMarks:
     def notes(self) -> list[str]:
         """What to know about the methods, in a line each."""
         estimates = self.estimates.items()
-        others = [note for c, e in estimates if not c.left_out for note in consensus_notes(c.name, e.found)]
+        others = [note for c, e in estimates if not c.left_out for note in consensus_notes(c.name, e.consensus)]
         return [*self.whole.spatial_maps(self.value)[1], *others]
 
     @cached_property
@@ -232,13 +239,16 @@ class LabelMarks:
         """The maps of the estimates, with or without those that leave out a rater."""
         for column, estimate in self.estimates.items():
             if column not in self._drawn and (left_out or not column.left_out):
-                self._drawn[column] = decision_map(self.readings, estimate.found)
+                self._drawn[column] = decision_map(self.readings, estimate.consensus)
         return {c: drawn for c, drawn in self._drawn.items() if left_out or not c.left_out}
 
     def drawn_everywhere(self) -> dict[Column, Array]:
         """The maps of the estimates of all raters, outside the region as well: a cut there would be a boundary."""
-        whole = {c: estimate.found for c, estimate in self.estimates.items() if not c.left_out}
-        return {c: decision_map(self.readings, found, everywhere=True) for c, found in whole.items()}
+        return {
+            c: decision_map(self.readings, estimate.consensus, everywhere=True)
+            for c, estimate in self.estimates.items()
+            if not c.left_out
+        }
 
 
 def decision_map(readings: FirstReadings, result: Consensus, *, everywhere: bool = False) -> Array:
@@ -250,6 +260,16 @@ def consensus_notes(method: str, result: Consensus) -> list[str]:
     """What to know about a method, in one line; ``check`` lists the empty masks."""
     notes = [note for note in result.notes if code_of(note) != MARKED_NOTHING]
     return [f"{method}: {'; '.join(notes)}"] if notes else []
+
+
+def pack(value: object) -> bytes:
+    """Compressed: what is kept of every case may be large."""
+    return zlib.compress(pickle.dumps(value, protocol=5), 1)
+
+
+def unpack(content: bytes) -> Any:
+    """What was packed."""
+    return pickle.loads(zlib.decompress(content))
 
 
 def _in_order(marks: Mapping[Column, Array], *columns: Column) -> dict[Column, Array | None]:

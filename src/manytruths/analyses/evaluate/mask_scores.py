@@ -1,31 +1,76 @@
-"""Scores of masks over a study: algorithms against every rater and reference standard, beside the raters themselves."""
+"""Scores of masks over a study: algorithms against every rater and reference standard, and beside the raters.
+
+**The human range.** For every rater, the rater and the algorithm are scored against the same: the other raters, the
+consensus of the others, or a given reference. The difference is taken case by case, so that an easy case is easy for
+both. ``above``: better than every rater, whichever way the metric goes; ``below``: worse than every rater; ``inside``:
+neither. It is certain where the intervals of the differences say so: all on one side of 0, or, inside, some rater on
+either side. Of k raters and one more like them, the one more lies above or below all in about 2 / (k + 1) of studies.
+
+**Rankings** under every reference standard go by the same means as those of ``rank``.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
+from ...charts import rater_difference_chart
 from ...core.columns import Column
-from ...core.errors import LabelError
+from ...core.errors import InputError, LabelError
 from ...core.tallies import Tallies
 from ...core.tally import Tally
-from ...core.undefined import Undefined
-from ...evaluation.ranking.scores import describes_the_case
+from ...core.undefined import Undefined, code
+from ...evaluation.ranking.by_reference import ReferenceRankings, rank_by_reference
+from ...evaluation.ranking.missing_scores import Board, make_boards
+from ...evaluation.ranking.score_tables import PERFECT, gap_of
+from ...evaluation.ranking.scores import (
+    MISSING,
+    PRESENT,
+    Scores,
+    best_value,
+    describes_the_case,
+    direction,
+    is_distance,
+)
+from ...evaluation.ranking.standings import DIGITS
+from ...inference.intervals import Interval, mean_intervals, subject_values
+from ...io import safe_name
 from ...shape import rater_tolerance
 from ...study import Case, Progress, Study
 from ..rows import Row, Table
 from ..summaries import Series, Settings, mean_rows, region_of, summarise
-from .case_scores import EVERYBODY, Key, LabelCounts, Values, count_labels, in_order, score_label
-from .human_range import Bench, HumanRange, human_range
-from .marks import CaseMarks, EvaluatePlan
-from .missing_scores import Missing, average, excluded_cases, fill_missing
+from .case_scores import (
+    EVERYBODY,
+    NAMES,
+    NO_PREDICTION,
+    Key,
+    LabelCounts,
+    Values,
+    average,
+    count_labels,
+    excluded_cases,
+    fill_missing,
+    in_order,
+    rater_columns,
+    score_label,
+    worst_score,
+)
+from .marks import CaseMarks, EvaluatePlan, Missing
 
 MEAN = Column("mean of raters", "reference")
 """Against each of the raters, on average."""
+OTHERS = "raters"
+"""What a rater is against in the human range: each of the other raters, on average."""
+LEAST_RATERS = 3
+"""Fewer raters make no range."""
+TIED = 1e-12
+"""Values that differ by rounding alone are equal."""
+DRAWN = ("dice", "hausdorff_95", "mean_surface_distance", "surface_dice")
+"""What is drawn beside the human range; all of it is in ``verdicts.csv``."""
 
 
 @dataclass(frozen=True)
@@ -44,28 +89,95 @@ class LabelScores:
     """Given references, against which raters are scored too."""
     notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
-    @property
-    def bench(self) -> Bench:
-        """What raters and algorithms are scored against together."""
-        return Bench(self.tallies, self.scores, self.diagonals, self.given)
+    @cached_property
+    def keys(self) -> list[Key]:
+        """Who was scored against whom in any case."""
+        return list(dict.fromkeys(key for by in self.scores.values() for key in by))
 
-    def fill_missing(self, statistic: str, values: Sequence[Sequence[float]], missing: Missing) -> list[list[float]]:
-        """(algorithms, cases) values as they go into means."""
-        return fill_missing(statistic, values, missing, [self.diagonals[case] for case in self.tallies])
+    @property
+    def raters(self) -> list[Column]:
+        """In natural order."""
+        return sorted({c for t in self.tallies.values() for c in rater_columns(t)}, key=lambda c: c.order)
+
+    @property
+    def algorithms(self) -> list[Column]:
+        """In natural order."""
+        return sorted({c for t in self.tallies.values() for c in t.role("algorithm")}, key=lambda c: c.order)
+
+    @property
+    def references(self) -> list[Column]:
+        """Raters in natural order, then references and consensuses; those without one of the raters are not shown."""
+        columns = dict.fromkeys(t for who, t in self.keys if who.role == "algorithm" and not t.left_out)
+        raters = sorted([c for c in columns if c.role == "rater"], key=lambda c: c.order)
+        if next(iter(self.tallies.values())).exchangeable:
+            raters = []  # exchangeable raters are not identified
+        return raters + [c for c in columns if c.role != "rater"]
+
+    @property
+    def unit(self) -> str:
+        """What distances are in."""
+        return "pixels" if any(t.unit is None for t in self.tallies.values()) else "mm"
+
+    def title(self, text: str) -> str:
+        """A text with the label before it, where there is one."""
+        return f"{self.label}: {text}" if self.label else text
+
+    def statistics(self, key: Key) -> Sequence[str]:
+        """The statistics of one column against another."""
+        return in_order(name for by in self.scores.values() for name in by.get(key, ()))
+
+    def statistics_against(self, reference: Column) -> Sequence[str]:
+        """The statistics of any algorithm against a reference standard, or against the mean of raters."""
+        algorithms = [key for key in self.keys if key[0].role == "algorithm"]
+        chosen = [key for key in algorithms if (key[1].role == "rater" if reference == MEAN else key[1] == reference)]
+        return in_order(name for key in chosen for name in self.statistics(key))
 
     def series(self, who: Column, whom: Column, statistic: str) -> list[float]:
         """A statistic by case."""
         nothing = Undefined("not_in_case")
         return [self.scores[c].get((who, whom), {}).get(statistic, nothing) for c in self.tallies]
 
-    @property
-    def keys(self) -> list[Key]:
-        """Who was scored against whom in any case."""
-        return list(dict.fromkeys(key for by in self.scores.values() for key in by))
+    def case_values(self, algorithm: Column, reference: Column, statistic: str) -> list[float]:
+        """An algorithm's values of a statistic, case by case."""
+        if reference != MEAN:
+            return self.series(algorithm, reference, statistic)
+        means = []
+        for case in self.tallies:
+            scores = [v for (a, b), v in self.scores[case].items() if a == algorithm and b.role == "rater"]
+            values = [v[statistic] for v in scores if statistic in v]
+            means.append(average(values, statistic, self.diagonals[case]))
+        return means
 
-    def statistics(self, key: Key) -> Sequence[str]:
-        """The statistics of one column against another."""
-        return in_order(name for by in self.scores.values() for name in by.get(key, ()))
+    def fill_missing(self, statistic: str, values: Sequence[Sequence[float]], missing: Missing) -> list[list[float]]:
+        """(algorithms, cases) values as they go into means."""
+        return fill_missing(statistic, values, missing, [self.diagonals[case] for case in self.tallies])
+
+    @cached_property
+    def _references_by_case(self) -> dict[tuple[str, Column], list[Column]]:
+        """What every rater and algorithm is scored against in every case."""
+        references: dict[tuple[str, Column], list[Column]] = {}
+        for case, by in self.scores.items():
+            for who, reference in by:
+                references.setdefault((case, who), []).append(reference)
+        return references
+
+    def mean_score(self, case: str, who: Column, kind: str, statistic: str, without: str) -> float:
+        """The score of a rater or an algorithm against the other raters, their consensus or a given reference.
+
+        ``without`` is the rater who is left out; missing predictions get the worst score.
+        """
+        references: Iterable[Column] = self._references_by_case.get((case, who), ())
+        if kind == OTHERS:
+            references = [r for r in references if r.role == "rater" and r.name != without]
+        else:
+            all_raters = EVERYBODY if who.role == "rater" else None
+            named = [r for r in references if r.name == kind]
+            references = [r for r in named if r in self.given or r == all_raters or r.left_out == without]
+        scores, diagonal = self.scores[case], self.diagonals[case]
+        values = [scores[who, r][statistic] for r in references if statistic in scores[who, r]]
+        value = average(values, statistic, diagonal)
+        is_missing = who.role == "algorithm" and code(value) == NO_PREDICTION
+        return worst_score(statistic, diagonal) if is_missing else value
 
 
 @dataclass(frozen=True)
@@ -80,7 +192,6 @@ class MaskScores:
     differences: Table
     ranges: Mapping[tuple[str, str, str], HumanRange]
     """By label, what they are against, and statistic."""
-    notes: tuple[str, ...] = ()
 
 
 def tabulate_masks(
@@ -88,12 +199,15 @@ def tabulate_masks(
 ) -> MaskScores:
     """The tables of masks that were counted case by case."""
     parts, missing = score_labels(study, cases, plan.tolerance), plan.missing
-    scores, human, verdicts = _scores(parts, missing, settings), Table("human", ("rater", "against")), _verdict_table()
+    scores, human = Table("scores", ("algorithm", "against")), Table("human", ("rater", "against"))
+    verdicts = Table("verdicts", ("algorithm", "against", "human_low", "human_high", "verdict", "certain"))
     ranges: dict[tuple[str, str, str], HumanRange] = {}
     for part in parts:
-        columns = [] if study.options.exchangeable else _raters(part)
-        human.add(summarise(list(_human_series(part, columns)), part.tallies, settings))
-        verdicts.add(_verdicts(part, columns, missing, settings, ranges))
+        for reference in [*part.references, MEAN]:
+            scores.add(_score_rows(part, reference, missing, settings))
+        raters = [] if study.options.exchangeable else part.raters
+        human.add(summarise(list(_human_series(part, raters)), part.tallies, settings))
+        verdicts.add(_verdict_rows(part, raters, missing, settings, ranges))
     differences = Table("differences", ("algorithm", "rater", "against"))
     differences.add(_difference_rows(ranges, region_of(parts[0].tallies)))
     return MaskScores(parts, scores, human, verdicts, differences, ranges)
@@ -115,11 +229,19 @@ def _count_case(case: Case, plan: EvaluatePlan) -> dict[str, LabelCounts]:
 def score_labels(
     study: Study, cases: Mapping[str, Mapping[str, LabelCounts]], tolerance: float | None = None
 ) -> tuple[LabelScores, ...]:
-    """The scores of all cases, label by label."""
+    """The scores of all cases, label by label: all together, then, where there are several, each.
+
+    Without background, there are only those of each label.
+    """
     study.gathered({case: labels[""].raters for case, labels in cases.items()})  # refuses one's 1 beside another's 255
     if study.options.labels is None:
         _refuse_classes(cases)
-    return tuple(_score_label(study, cases, label, tolerance) for label in _labels(cases))
+    named = list(dict.fromkeys(label for labels in cases.values() for label in labels if label))
+    names = [""] if len(named) < 2 else ["", *named]
+    tables = [labels[""].tally for labels in cases.values()]
+    if len(named) > 1 and not any((t.patterns[:, t.raters] == 0).any() for t in tables):
+        names = named
+    return tuple(_score_label(study, cases, label, tolerance) for label in names)
 
 
 def _refuse_classes(cases: Mapping[str, Mapping[str, LabelCounts]]) -> None:
@@ -131,7 +253,7 @@ def _refuse_classes(cases: Mapping[str, Mapping[str, LabelCounts]]) -> None:
         for case, labels in cases.items()
         for label, counts in labels.items()
         for who in counts.tally.role("algorithm")
-        if label and label not in marked and _marks(counts.tally, who)
+        if label and label not in marked and _count_marked(counts.tally, who)
     ]
     if len(marked) == 1 and others:
         case, label, who = others[0]
@@ -141,34 +263,21 @@ def _refuse_classes(cases: Mapping[str, Mapping[str, LabelCounts]]) -> None:
         )
 
 
-def _marks(table: Tally, column: Column) -> bool:
-    return bool((table.patterns[:, table.position(column)] == 1).any())
-
-
-def _labels(cases: Mapping[str, Mapping[str, LabelCounts]]) -> list[str]:
-    """All labels together, then, where there are several, each; without background, only each."""
-    named = list(dict.fromkeys(label for labels in cases.values() for label in labels if label))
-    if len(named) < 2:
-        return [""]
-    return ["", *named] if any(_has_background(labels[""].tally) for labels in cases.values()) else named
-
-
-def _has_background(table: Tally) -> bool:
-    return bool((table.patterns[:, table.raters] == 0).any())
+def _count_marked(table: Tally, column: Column) -> int:
+    return int(table.counts[table.patterns[:, table.position(column)] == 1].sum())
 
 
 def _score_label(
     study: Study, cases: Mapping[str, Mapping[str, LabelCounts]], label: str, tolerance: float | None
 ) -> LabelScores:
     here = {case: labels[label] for case, labels in cases.items() if label in labels}
-    if tolerance is None:
-        tolerance = _tolerance(here.values())
-    tallies = study.gathered({case: j.tally for case, j in here.items()})
-    scores = {case: score_label(j, tolerance) for case, j in here.items()}
+    within = _tolerance(here.values()) if tolerance is None else tolerance
+    tallies = study.gathered({case: counts.tally for case, counts in here.items()})
+    scores = {case: score_label(counts, within) for case, counts in here.items()}
+    diagonals = {case: counts.diagonal for case, counts in here.items()}
     given = frozenset(column for case in study for column in case.references)
-    diagonals = {case: j.diagonal for case, j in here.items()}
-    notes = {case: j.notes for case, j in here.items() if j.notes}
-    return LabelScores(label, tallies, scores, tolerance, diagonals, _radius(here.values()), given, notes)
+    notes = {case: counts.notes for case, counts in here.items() if counts.notes}
+    return LabelScores(label, tallies, scores, within, diagonals, _radius(here.values()), given, notes)
 
 
 def _tolerance(cases: Iterable[LabelCounts]) -> float:
@@ -176,131 +285,165 @@ def _tolerance(cases: Iterable[LabelCounts]) -> float:
 
     The percentile of all distances together would be that of the one rater who marks something else.
     """
-    pairs = [d for j in cases for (a, b), d in j.distances.items() if a.role == b.role == "rater"]
-    each = [rater_tolerance([d]) for d in pairs]
-    defined = [t for t in each if not np.isnan(t)]
+    pairs = [d for counts in cases for (a, b), d in counts.distances.items() if a.role == b.role == "rater"]
+    tolerances = [rater_tolerance([d]) for d in pairs]
+    defined = [t for t in tolerances if not np.isnan(t)]
     return float(np.median(defined)) if defined else Undefined("no_two_raters_marked")
 
 
 def _radius(cases: Iterable[LabelCounts]) -> float:
     """The median, over cases and raters, of axes × volume / surface: the radius of a ball, the width of a thin line."""
     radii = []
-    for judged in cases:
-        table, item = judged.tally, judged.tally.unit.size if judged.tally.unit else 1.0
-        for (a, b), apart in judged.distances.items():
-            if a.role == b.role == "rater" and not apart.undefined:
-                items = int(table.counts[table.patterns[:, table.position(a)] == 1].sum())
-                radii.append(judged.axes * items * item / apart.a_to_b.size)
+    for counts in cases:
+        pixel = counts.tally.unit.size if counts.tally.unit else 1.0
+        for (a, b), distances in counts.distances.items():
+            if a.role == b.role == "rater" and not distances.undefined:
+                radii.append(counts.axes * _count_marked(counts.tally, a) * pixel / distances.a_to_b.size)
     return float(np.median(radii)) if radii else math.nan
 
 
-def _raters(part: LabelScores) -> list[Column]:
-    return sorted({t.columns[i] for t in part.tallies.values() for i in t.raters}, key=lambda c: c.order)
-
-
-def algorithms_of(part: LabelScores) -> list[Column]:
-    """In natural order."""
-    return sorted({c for t in part.tallies.values() for c in t.role("algorithm")}, key=lambda c: c.order)
-
-
-def references_of(part: LabelScores) -> list[Column]:
-    """Raters in natural order, then references and consensuses; those without one of the raters are not shown."""
-    met = dict.fromkeys(t for who, t in part.keys if who.role == "algorithm" and not t.left_out)
-    slots = next(iter(part.tallies.values())).exchangeable  # exchangeable raters are not identified
-    raters = [] if slots else sorted([t for t in met if t.role == "rater"], key=lambda c: c.order)
-    return raters + [t for t in met if t.role != "rater"]
-
-
-def _scores(parts: Sequence[LabelScores], missing: Missing, settings: Settings) -> Table:
+def _score_rows(part: LabelScores, reference: Column, missing: Missing, settings: Settings) -> list[Row]:
     """Case by case as scored; means over subjects with missing scores filled in, or excluded for all."""
-    table = Table("scores", ("algorithm", "against"))
-    for part in parts:
-        for truth in [*references_of(part), MEAN]:
-            table.add(_against(part, truth, missing, settings))
-    return table
-
-
-def _against(part: LabelScores, truth: Column, missing: Missing, settings: Settings) -> list[Row]:
-    algorithms = algorithms_of(part)
-    names = in_order(n for who, whom in part.keys if _counts(who, whom, truth) for n in part.statistics((who, whom)))
-    series = []
-    for name in names:
-        values = [case_values(part, a, truth, name) for a in algorithms]
+    series, algorithms = [], part.algorithms
+    for name in part.statistics_against(reference):
+        values = [part.case_values(a, reference, name) for a in algorithms]
         series += [
-            Series(name, v, part.label, (a.name, truth.name), counted)
+            Series(name, v, part.label, (a.name, reference.name), counted)
             for a, v, counted in zip(algorithms, values, part.fill_missing(name, values, missing), strict=True)
         ]
     return summarise(series, part.tallies, settings)
 
 
-def _counts(who: Column, whom: Column, truth: Column) -> bool:
-    return who.role == "algorithm" and (whom.role == "rater" if truth == MEAN else whom == truth)
+# -- the human range ---------------------------------------------------------------------------------
 
 
-def case_values(part: LabelScores, algorithm: Column, truth: Column, statistic: str) -> list[float]:
-    """An algorithm's values of a statistic, case by case."""
-    if truth != MEAN:
-        return part.series(algorithm, truth, statistic)
-    means = []
-    for case in part.tallies:
-        own = [v for (a, b), v in part.scores[case].items() if a == algorithm and b.role == "rater"]
-        values = [v[statistic] for v in own if statistic in v]
-        means.append(average(values, statistic, part.diagonals[case]))
-    return means
+@dataclass(frozen=True)
+class HumanRange:
+    """One statistic: every rater's mean, and by how much each algorithm is better than each rater."""
+
+    statistic: str
+    against: str
+    raters: Mapping[str, float]
+    """Each rater's mean over subjects, against the others."""
+    differences: Mapping[str, Mapping[str, Interval]]
+    """By algorithm and rater, over subjects: above 0 where the algorithm is better."""
+
+    @property
+    def low(self) -> float:
+        """The smallest of the raters' means."""
+        return min(self._defined, default=Undefined("undefined_for_every_rater"))
+
+    @property
+    def high(self) -> float:
+        """The largest."""
+        return max(self._defined, default=Undefined("undefined_for_every_rater"))
+
+    @property
+    def _defined(self) -> list[float]:
+        return [v for v in self.raters.values() if not math.isnan(v)]
+
+    def verdict(self, algorithm: str) -> str:
+        """``above`` every rater, ``below`` every one, or ``inside``; empty where there are too few raters to tell."""
+        differences = [d.value for d in self._known_differences(algorithm)]
+        if len(differences) < LEAST_RATERS:
+            return ""
+        if all(d > TIED for d in differences):
+            return "above"
+        return "below" if all(d < -TIED for d in differences) else "inside"
+
+    def certain(self, algorithm: str) -> bool | None:
+        """Whether the intervals say the same; None where there is none."""
+        differences = self._known_differences(algorithm)
+        if len(differences) < LEAST_RATERS or any(math.isnan(d.low) for d in differences):
+            return None
+        better, worse = [d.low > 0 for d in differences], [d.high < 0 for d in differences]
+        return {"above": all(better), "below": all(worse)}.get(self.verdict(algorithm), any(better) and any(worse))
+
+    def _known_differences(self, algorithm: str) -> list[Interval]:
+        return [d for d in self.differences[algorithm].values() if not math.isnan(d.value)]
+
+    def describe(self, algorithm: str) -> str:
+        """``better than every rater``, and whether that is certain."""
+        verdict = self.verdict(algorithm)
+        words = {"above": "better than every rater", "below": "worse than every rater", "inside": "among the raters"}
+        sure = {True: "", False: " (not certain)", None: " (too few for intervals)"}[self.certain(algorithm)]
+        return words[verdict] + sure if verdict else "no verdict"
+
+
+def find_human_range(
+    part: LabelScores, raters: Sequence[Column], against: str, statistic: str, settings: Settings, excluded: list[int]
+) -> HumanRange:
+    """Compare raters and algorithms against the same, without the cases, by position, that are excluded."""
+    cases, tallies = list(part.tallies), part.tallies
+    scores = np.array([[part.mean_score(c, r, against, statistic, r.name) for r in raters] for c in cases], np.float64)
+    scores[excluded] = np.nan
+    sign = 1 if direction(statistic) == "higher" else -1
+    means = mean_intervals(subject_values(tallies, scores), resamples=1)
+    differences = {}
+    for algorithm in part.algorithms:
+        better = np.array([[_difference(part, c, algorithm, r, against, statistic) for r in raters] for c in cases])
+        better[excluded] = np.nan
+        by_subject = subject_values(tallies, better * sign)
+        intervals = mean_intervals(by_subject, "bca", settings.resamples, settings.level, settings.seed)
+        differences[algorithm.name] = {r.name: d for r, d in zip(raters, intervals, strict=True)}
+    return HumanRange(statistic, against, {r.name: m.value for r, m in zip(raters, means, strict=True)}, differences)
+
+
+def _difference(
+    part: LabelScores, case: str, algorithm: Column, rater: Column, against: str, statistic: str
+) -> float:  # fmt: skip
+    """An algorithm minus a rater. An empty mask against an empty reference scores best; undefined where both do."""
+    pair = [part.mean_score(case, who, against, statistic, rater.name) for who in (algorithm, rater)]
+    perfect = [code(value) in PERFECT for value in pair]
+    top = best_value(statistic)
+    if all(perfect) or top is None:
+        return math.nan if any(perfect) else pair[0] - pair[1]
+    first, second = (top if best else value for value, best in zip(pair, perfect, strict=True))
+    return first - second
 
 
 def _human_series(part: LabelScores, raters: Sequence[Column]) -> Iterator[Series]:
     """Each rater against every other, against the consensus of the others, and against given references."""
-    for key in part.keys:
-        own = key[1].role == "rater" or key[1].left_out or key[1] == EVERYBODY or key[1] in part.given
-        if key[0] in raters and own:
-            for name in part.statistics(key):
-                values = part.series(*key, name)
-                plain = key[1].role == "rater" or key[1] in part.given
-                against = key[1].name if plain else f"{key[1].name} of the others"
-                yield Series(name, values, part.label, (key[0].name, against))
+    for rater, reference in part.keys:
+        plain = reference.role == "rater" or reference in part.given
+        if rater in raters and (plain or reference.left_out or reference == EVERYBODY):
+            against = reference.name if plain else f"{reference.name} of the others"
+            for name in part.statistics((rater, reference)):
+                yield Series(name, part.series(rater, reference, name), part.label, (rater.name, against))
 
 
-def _verdict_table() -> Table:
-    return Table("verdicts", ("algorithm", "against", "human_low", "human_high", "verdict", "certain"))
-
-
-def _verdicts(
+def _verdict_rows(
     part: LabelScores, raters: Sequence[Column], missing: Missing, settings: Settings,
     ranges: dict[tuple[str, str, str], HumanRange],
 ) -> Iterator[Row]:  # fmt: skip
     """Each algorithm's mean beside those of the raters, and whether it lies among them."""
-    bench, algorithms = part.bench, algorithms_of(part)
-    for kind in bench.kinds() if raters else ():
-        truth = next((t for t in references_of(part) if t.name == kind), MEAN)
-        for name in in_order(n for a in algorithms for n in _statistics_against(part, a, truth)):
+    algorithms = part.algorithms
+    for against in _bases(part) if raters else ():
+        reference = next((r for r in part.references if r.name == against), MEAN)
+        for name in part.statistics_against(reference):
             if describes_the_case(name):
                 continue
-            values = [case_values(part, a, truth, name) for a in algorithms]
-            human = human_range(bench, raters, algorithms, kind, name, settings, excluded_cases(values, missing))
-            ranges[part.label, kind, name] = human
-            yield from _verdict_rows(part, algorithms, part.fill_missing(name, values, missing), human, settings)
+            values = [part.case_values(a, reference, name) for a in algorithms]
+            human = find_human_range(part, raters, against, name, settings, excluded_cases(values, missing))
+            ranges[part.label, against, name] = human
+            ends = [None if np.isnan(end) else end for end in (human.low, human.high)]
+            filled = zip(algorithms, part.fill_missing(name, values, missing), strict=True)
+            series = [Series(name, v, part.label, (a.name,)) for a, v in filled]
+            for row in mean_rows(series, part.tallies, list(part.tallies), "", settings):
+                if row.scope == "mean":
+                    algorithm = str(row.extra[0])
+                    certain = {True: "yes", False: "no", None: ""}[human.certain(algorithm)]
+                    row.extra = (algorithm, against, *ends, human.verdict(algorithm), certain)
+                    yield row
 
 
-def _statistics_against(part: LabelScores, algorithm: Column, truth: Column) -> Sequence[str]:
-    return in_order(n for a, b in part.keys if _counts(a, b, truth) and a == algorithm for n in part.statistics((a, b)))
-
-
-def _verdict_rows(
-    part: LabelScores,
-    algorithms: Sequence[Column],
-    values: Sequence[Sequence[float]],
-    human: HumanRange,
-    settings: Settings,
-) -> Iterator[Row]:
-    series = [Series(human.statistic, v, part.label, (a.name,)) for a, v in zip(algorithms, values, strict=True)]
-    rows = mean_rows(series, part.tallies, list(part.tallies), "", settings)
-    for algorithm, row in zip(algorithms, (r for r in rows if r.scope == "mean"), strict=True):
-        name = algorithm.name
-        certain = {True: "yes", False: "no", None: ""}[human.certain(name)]
-        ends = [None if np.isnan(end) else end for end in (human.low, human.high)]
-        row.extra = (name, human.against, *ends, human.verdict(name), certain)
-        yield row
+def _bases(part: LabelScores) -> list[str]:
+    """What raters are scored against: the others, their consensus, given references."""
+    keys = [(who, whom) for who, whom in part.keys if who.role == "rater"]
+    bases = [OTHERS] if any(whom.role == "rater" for _, whom in keys) else []
+    references = [whom for _, whom in keys if whom.role != "rater"]
+    bases += [r.name for r in references if r in part.given or r == EVERYBODY or r.left_out]
+    return list(dict.fromkeys(bases))
 
 
 def _difference_rows(ranges: Mapping[tuple[str, str, str], HumanRange], region: str) -> Iterator[Row]:
@@ -308,6 +451,66 @@ def _difference_rows(ranges: Mapping[tuple[str, str, str], HumanRange], region: 
     for (label, against, statistic), human in ranges.items():
         for algorithm, by in human.differences.items():
             for rater, d in by.items():
-                row = Row("mean", statistic, d.value, label=label, region=region, extra=(algorithm, rater, against))
-                row.low, row.high, row.n = d.low, d.high, d.n
-                yield row
+                extra = algorithm, rater, against
+                yield Row("mean", statistic, d.value, "", "", label, region, extra, d.low, d.high, d.n)
+
+
+def human_range_charts(masks: MaskScores) -> Iterator[tuple[str, str]]:
+    """SVG by name: how far each algorithm is better or worse than each rater, both judged by the other raters."""
+    for part in masks.parts:
+        suffix = f"-{safe_name(part.label)}" if part.label else ""
+        for statistic in DRAWN:
+            human = masks.ranges.get((part.label, OTHERS, statistic))
+            if human is None or not human.raters:
+                continue
+            ends = {a: {r: (d.value, d.low, d.high) for r, d in by.items()} for a, by in human.differences.items()}
+            unit = f", {part.unit}" if is_distance(statistic) else ""
+            title = part.title(f"{NAMES[statistic]}: algorithms against each rater, both judged by the other raters")
+            verdicts = {a: human.describe(a) for a in ends}
+            label = f"better by ({NAMES[statistic]}{unit})"
+            yield f"human-{statistic}{suffix}", rater_difference_chart(ends, label, title, verdicts=verdicts)
+
+
+# -- rankings ----------------------------------------------------------------------------------------
+
+
+def rank_masks(masks: MaskScores, missing: Missing) -> dict[tuple[str, str], ReferenceRankings]:
+    """Rankings by label and metric. A case without anything to find counts as the best where nothing was found."""
+    orders: dict[tuple[str, str], ReferenceRankings] = {}
+    for part in masks.parts:
+        scores = scores_of(part)
+        try:
+            boards = make_boards(scores, scores.metrics, missing) if len(scores.algorithms) > 1 else []
+        except InputError:
+            boards = []  # nobody has a score, or no case has all of them
+        by_metric: dict[str, list[Board]] = {}
+        for board in boards:
+            by_metric.setdefault(board.metric, []).append(board)
+        for metric, of_metric in by_metric.items():
+            # what differs by rounding alone is tied
+            means = [np.round(board.means if board.higher else -board.means, DIGITS) for board in of_metric]
+            references = [board.truth for board in of_metric]
+            orders[part.label, metric] = rank_by_reference(np.stack(means, axis=1), scores.algorithms, references)
+    return orders
+
+
+def scores_of(part: LabelScores) -> Scores:
+    """The scores of a label as ``rank`` reads them: against raters and references, but not against their mean."""
+    algorithms, references = part.algorithms, part.references
+    statistics = {(a, r): part.statistics((a, r)) for a in algorithms for r in references}
+    metrics = [n for n in dict.fromkeys(n for names in statistics.values() for n in names) if not describes_the_case(n)]
+    shape = len(algorithms), len(part.tallies), len(references), len(metrics)
+    values, gaps = np.full(shape, np.nan), np.full(shape, MISSING, np.uint8)
+    for i, algorithm in enumerate(algorithms):
+        for k, reference in enumerate(references):
+            for m, metric in enumerate(metrics):
+                if metric in statistics[algorithm, reference]:
+                    series = part.series(algorithm, reference, metric)
+                    values[i, :, k, m] = series
+                    gaps[i, :, k, m] = [gap_of(code(v)) if code(v) else PRESENT for v in series]
+    cases = tuple(part.tallies)
+    return Scores(
+        tuple(a.name for a in algorithms), cases, tuple(part.tallies.subjects[c] for c in cases),
+        tuple(r.name for r in references), tuple(metrics), values, gaps,
+        diagonals=tuple(part.diagonals[c] for c in cases),
+    )  # fmt: skip

@@ -1,18 +1,19 @@
-"""Scores of probability maps: curves, areas and correlations under every reference standard, and rankings."""
+"""Scores of probability maps: curves, areas, correlations and rankings under every reference standard."""
 
 from __future__ import annotations
 
 import math
-import pickle
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...agreement import Correlation
+from ...charts import line_chart
 from ...core.columns import Column
-from ...core.errors import CallError, InputError
+from ...core.errors import CallError, InputError, few
 from ...core.labels import VOID
 from ...core.tallies import Tallies
 from ...core.tally import Tally
@@ -21,27 +22,31 @@ from ...evaluation.curves import (
     NO_NEGATIVES,
     NO_POSITIVES,
     ResponseCounts,
-    ThresholdCurve,
     correlation_in_image,
     correlation_in_object,
+    mean_precision,
     prevalence_range,
 )
 from ...evaluation.ranking.by_reference import ReferenceRankings, rank_by_reference
 from ...evaluation.references import ReferenceStandards, reference_standards
-from ...evaluation.responses import count_indexed_responses, pattern_index
+from ...evaluation.responses import count_indexed_responses, index_masks
+from ...io import safe_name
 from ...study import Case, Study
 from ...study.mask_values import about
 from ..rows import Row, Table
 from ..summaries import Series, Settings, region_of, summarise
-from .marks import Array, CaseMarks, EvaluatePlan
-from .missing_scores import NO_PREDICTION, Missing, fill_missing
+from .case_scores import NO_PREDICTION, fill_missing
+from .marks import Array, CaseMarks, EvaluatePlan, Missing, pack, unpack
 
 AREAS = ("pbar_area", "pr_area", "roc_area")
 POINTS = 100
 """Points of a curve in ``curves.csv``."""
 EXCLUDED = "without the excluded area"
+STEP = 0.01
+"""Recall between two points of a curve as drawn."""
 
 Skew = tuple[float, float]
+Counts = dict[Column, ResponseCounts]
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,7 @@ class CaseResponses:
     """Without what an algorithm is not judged by."""
     whole: Mapping[Column, ResponseCounts]
     """Of all pixels, for algorithms with such an area."""
-    silent: Mapping[Column, ResponseCounts]
+    missing: Mapping[Column, ResponseCounts]
     """Algorithms without a prediction: counted as if every pixel had the same, lowest response."""
     notes: tuple[str, ...] = ()
 
@@ -72,12 +77,11 @@ class PackedResponses:
     @classmethod
     def of(cls, whole: CaseMarks) -> PackedResponses:
         """The responses of a case."""
-        responses = count_case_responses(whole)
-        return cls(tuple(_prevalences(whole)), zlib.compress(pickle.dumps(responses, protocol=5), 1))
+        return cls(tuple(_prevalences(whole)), pack(count_case_responses(whole)))
 
     def unpack(self) -> CaseResponses:
         """What was packed."""
-        responses: CaseResponses = pickle.loads(zlib.decompress(self.content))
+        responses: CaseResponses = unpack(self.content)
         return responses
 
 
@@ -88,12 +92,12 @@ def count_case_responses(whole: CaseMarks) -> CaseResponses:
     notes = list(whole.spatial_maps(None)[1])
     with about(f"case {case.name}"):
         # further columns are functions of the pattern, and leave the patterns in their order
-        index = pattern_index(label.marks | label.maps, label.base)
+        index = index_masks(label.marks | label.maps, label.base).index
         references = reference_standards(label.joint, levels=True)
     if len(whole.table.labels.marks) > 1:
         notes.append("labels are united: probability maps are scored against everything that is marked")
-    counts: dict[Column, ResponseCounts] = {}
-    everything: dict[Column, ResponseCounts] = {}
+    counts: Counts = {}
+    everything: Counts = {}
     inside = None if isinstance(reading.region, str) else reading.region
     for column, values in reading.predictions.items():
         limits, area = case.options.limits or _limits(values), reading.training_areas.get(column)
@@ -109,17 +113,15 @@ def count_case_responses(whole: CaseMarks) -> CaseResponses:
             level = counts[column].levels[0]
             notes.append(f"{column}: the response is {level:g} everywhere, so that no threshold separates anything")
     kinds = dict(zip(references.names, references.kinds, strict=True))
-    silent = _silent(case, label.joint, references)
-    return CaseResponses(label.joint, kinds, counts, everything, silent, tuple(notes))
+    missing = dict.fromkeys(case.missing, _count_no_response(label.joint, references))
+    return CaseResponses(label.joint, kinds, counts, everything, missing, tuple(notes))
 
 
-def _silent(case: Case, joint: Tally, references: ReferenceStandards) -> dict[Column, ResponseCounts]:
+def _count_no_response(joint: Tally, references: ReferenceStandards) -> ResponseCounts:
     positives = (references.positive @ joint.counts)[:, None]
     negatives = ((references.rated & ~references.positive) @ joint.counts)[:, None]
-    none = ResponseCounts(
-        references.names, np.array([-np.inf]), positives, negatives, np.zeros(1), np.zeros((1, 1), np.int64)
-    )
-    return dict.fromkeys(case.missing, none)
+    level, share, by_share = np.array([-np.inf]), np.zeros(1), np.zeros((1, 1), np.int64)
+    return ResponseCounts(references.names, level, positives, negatives, share, by_share)
 
 
 def _limits(values: Array) -> tuple[float, float] | None:
@@ -135,16 +137,7 @@ def _prevalences(whole: CaseMarks) -> Iterator[float]:
     return (float(m / n) for m, n in zip(marked, rated, strict=True) if n)
 
 
-def _areas(counts: ResponseCounts, skew: Skew) -> dict[tuple[str, str], float]:
-    """By reference standard and statistic, with the reason where it is undefined."""
-    values = {"pbar_area": counts.pbar_areas(*skew), "pr_area": counts.pr_areas(), "roc_area": counts.roc_areas()}
-    return {(t, name): _defined(v[i], counts, i) for name, v in values.items() for i, t in enumerate(counts.truths)}
-
-
-def _defined(value: np.float64, counts: ResponseCounts, reference: int) -> float:
-    if not np.isnan(value):
-        return float(value)
-    return Undefined(NO_NEGATIVES if counts.positives[reference].any() else NO_POSITIVES)
+# -- over the study ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -152,26 +145,21 @@ class ProbabilityScores:
     """Scores of probability maps."""
 
     skew: Skew
-    tallies: Tallies
     kinds: Mapping[str, str]
     """Every reference standard, and what it is: ``rater``, ``reference`` (given, or a consensus), ``votes``."""
     counts: Mapping[Column, ResponseCounts]
     """Of all cases together."""
+    region: str
     scores: Table
     curves: Table
     correlations: Table
-    rankings: Table
     orders: ReferenceRankings | None
     """By the area under P̄-R of all cases together; None with a single algorithm."""
     notes: tuple[str, ...] = ()
 
-    def curve(self, algorithm: Column, truth: str) -> ThresholdCurve:
-        """Of all cases together."""
-        return self.counts[algorithm].curve(truth)
-
     @property
-    def truths(self) -> list[str]:
-        """All but the levels of votes."""
+    def references(self) -> list[str]:
+        """All reference standards but the levels of votes."""
         return [name for name, kind in self.kinds.items() if kind != "votes"]
 
 
@@ -179,81 +167,29 @@ def tabulate_probabilities(
     study: Study, cases: Mapping[str, PackedResponses], plan: EvaluatePlan, settings: Settings
 ) -> ProbabilityScores:
     """The tables of responses that were counted case by case."""
-    skew, missing = plan.skew or _skew(cases), plan.missing
-    totals = _Totals(missing)
+    skew, totals = plan.skew or _skew(cases), _Totals(plan.missing)
     for name, packed in cases.items():
         totals.add(study[name], packed.unpack(), skew)
     tallies = study.gathered(totals.tallies)
-    totals.counts = {a: totals.counts[a] for a in study.algorithms if a in totals.counts}
-    pooled = {(a, *key): value for a, counts in totals.counts.items() for key, value in _areas(counts, skew).items()}
-    orders = _orders(totals, pooled)
+    region = region_of(tallies)
+    counts = {a: totals.counts[a] for a in study.algorithms if a in totals.counts}
+    pooled = {(a, *key): value for a, c in counts.items() for key, value in _areas(c, skew).items()}
     scores = Table("scores", ("algorithm", "against"))
-    for truth in totals.kinds:
-        scores.add(_by_case(study, totals, tallies, truth, missing, settings))
-    scores.add(
-        Row("pooled", name, value, region=region_of(tallies), extra=(a.name, truth), n=_items(totals.counts[a], truth))
-        for (a, truth, name), value in pooled.items()
-    )
-    curves = Table("curves", ("algorithm", "against", "threshold"), list(_curves(totals, tallies, skew)))
-    correlations = Table("correlations", ("algorithm",), list(_correlations(study, totals, tallies)))
-    rankings = Table("rankings", ("against", "metric", "rank", "algorithm"), list(_rankings(orders, tallies)))
+    for reference in totals.kinds:
+        scores.add(_case_rows(study, totals, tallies, reference, settings))
+    for (a, reference, name), value in pooled.items():
+        i = counts[a].truths.index(reference)
+        n = int(counts[a].positives[i].sum() + counts[a].negatives[i].sum())
+        scores.append(Row("pooled", name, value, region=region, extra=(a.name, reference), n=n))
+    curves = Table("curves", ("algorithm", "against", "threshold"), list(_curve_rows(counts, region, skew)))
+    correlations = Table("correlations", ("algorithm",), list(_correlation_rows(study, totals, tallies)))
+    references = [name for name, kind in totals.kinds.items() if kind != "votes"]
+    orders = None
+    if len(counts) > 1:
+        values = np.array([[pooled[a, r, "pbar_area"] for r in references] for a in counts], np.float64)
+        orders = rank_by_reference(values, [a.name for a in counts], references)
     notes = tuple(_notes(study, totals))
-    return ProbabilityScores(
-        skew, tallies, totals.kinds, totals.counts, scores, curves, correlations, rankings, orders, notes
-    )
-
-
-@dataclass
-class _Totals:
-    """Sums over cases: counts are added at once, since each may be large."""
-
-    missing: Missing
-    tallies: dict[str, Tally] = field(default_factory=dict)
-    kinds: dict[str, str] = field(default_factory=dict)
-    counts: dict[Column, ResponseCounts] = field(default_factory=dict)
-    """What curves are made of; a prediction that is missing detects nothing, or its case is left out for all."""
-    judged: dict[Column, ResponseCounts] = field(default_factory=dict)
-    """What there is, without the area that an algorithm is not judged by."""
-    whole: dict[Column, ResponseCounts] = field(default_factory=dict)
-    """What there is."""
-    areas: dict[tuple[str, Column], dict[tuple[str, str], float]] = field(default_factory=dict)
-    correlations: dict[tuple[str, Column], tuple[Correlation, Correlation]] = field(default_factory=dict)
-    excluded: set[Column] = field(default_factory=set)
-    notes: dict[str, list[str]] = field(default_factory=dict)
-    """What is to be known, and of which cases."""
-
-    def add(self, case: Case, responses: CaseResponses, skew: Skew) -> None:
-        """One more case."""
-        self.tallies[case.name] = responses.tally
-        self.kinds |= responses.kinds
-        self.excluded |= set(responses.whole)
-        for column, counts in responses.counts.items():
-            everything = responses.whole.get(column, counts)
-            self.areas[case.name, column] = _areas(counts, skew)
-            self.correlations[case.name, column] = correlation_in_object(everything), correlation_in_image(everything)
-            _more(self.judged, column, counts)
-            _more(self.whole, column, everything)
-        for column, counts in responses.silent.items():
-            # where nobody could have an area, its lack does not count
-            worst = {key: v if np.isnan(v) else Undefined(NO_PREDICTION) for key, v in _areas(counts, skew).items()}
-            self.areas[case.name, column] = worst
-        if self.missing == "worst" or not responses.silent:
-            for column, counts in (*responses.counts.items(), *responses.silent.items()):
-                _more(self.counts, column, counts)
-        for note in (*responses.notes, *_without_positives(responses)):
-            self.notes.setdefault(note, []).append(case.name)
-
-
-def _more(total: dict[Column, ResponseCounts], column: Column, counts: ResponseCounts) -> None:
-    total[column] = total[column] + counts if column in total else counts
-
-
-def _without_positives(responses: CaseResponses) -> Iterator[str]:
-    """Truths under which nothing of a case is positive; one that is not there is no such."""
-    for column in responses.tally.columns:
-        codes = set(np.unique(responses.tally.patterns[:, responses.tally.position(column)]).tolist()) - {VOID}
-        if codes == {0} and column.name in responses.kinds and column.role != "algorithm" and not column.session:
-            yield f"{column} has nothing marked: areas are undefined, left out of means, and counted"
+    return ProbabilityScores(skew, totals.kinds, counts, region, scores, curves, correlations, orders, notes)
 
 
 def _skew(cases: Mapping[str, PackedResponses]) -> Skew:
@@ -267,89 +203,115 @@ def _skew(cases: Mapping[str, PackedResponses]) -> Skew:
     return low, high
 
 
-def _by_case(
-    study: Study, totals: _Totals, tallies: Tallies, truth: str, missing: Missing, settings: Settings
-) -> list[Row]:
+@dataclass
+class _Totals:
+    """Sums over cases: counts are added at once, since each may be large."""
+
+    missing_as: Missing
+    tallies: dict[str, Tally] = field(default_factory=dict)
+    kinds: dict[str, str] = field(default_factory=dict)
+    counts: Counts = field(default_factory=dict)
+    """What curves are made of; a missing prediction detects nothing, or its case is left out for all."""
+    judged: Counts = field(default_factory=dict)
+    """What there is, without the area that an algorithm is not judged by."""
+    whole: Counts = field(default_factory=dict)
+    """What there is."""
+    areas: dict[tuple[str, Column], dict[tuple[str, str], float]] = field(default_factory=dict)
+    correlations: dict[tuple[str, Column], tuple[Correlation, Correlation]] = field(default_factory=dict)
+    excluded: set[Column] = field(default_factory=set)
+    notes: dict[str, list[str]] = field(default_factory=dict)
+    """What is to be known, and of which cases."""
+
+    def add(self, case: Case, responses: CaseResponses, skew: Skew) -> None:
+        """Add a case."""
+        self.tallies[case.name] = responses.tally
+        self.kinds |= responses.kinds
+        self.excluded |= set(responses.whole)
+        for column, counts in responses.counts.items():
+            everything = responses.whole.get(column, counts)
+            self.areas[case.name, column] = _areas(counts, skew)
+            self.correlations[case.name, column] = _correlate(everything)
+            self.judged[column] = self.judged.get(column, 0) + counts
+            self.whole[column] = self.whole.get(column, 0) + everything
+        for column, counts in responses.missing.items():
+            # where nobody could have an area, its lack does not count
+            worst = {key: v if np.isnan(v) else Undefined(NO_PREDICTION) for key, v in _areas(counts, skew).items()}
+            self.areas[case.name, column] = worst
+        if self.missing_as == "worst" or not responses.missing:
+            for column, counts in (*responses.counts.items(), *responses.missing.items()):
+                self.counts[column] = self.counts.get(column, 0) + counts
+        for note in (*responses.notes, *_references_without_positives(responses)):
+            self.notes.setdefault(note, []).append(case.name)
+
+
+def _areas(counts: ResponseCounts, skew: Skew) -> dict[tuple[str, str], float]:
+    """By reference standard and statistic, with the reason where it is undefined."""
+    values = {"pbar_area": counts.pbar_areas(*skew), "pr_area": counts.pr_areas(), "roc_area": counts.roc_areas()}
+    empty = [Undefined(NO_NEGATIVES if positives.any() else NO_POSITIVES) for positives in counts.positives]
+    return {
+        (reference, name): empty[i] if np.isnan(areas[i]) else float(areas[i])
+        for name, areas in values.items()
+        for i, reference in enumerate(counts.truths)
+    }
+
+
+def _correlate(counts: ResponseCounts) -> tuple[Correlation, Correlation]:
+    return correlation_in_object(counts), correlation_in_image(counts)
+
+
+def _references_without_positives(responses: CaseResponses) -> Iterator[str]:
+    """Reference standards under which nothing of a case is positive; one that is not there is no such."""
+    for column in responses.tally.columns:
+        codes = set(np.unique(responses.tally.patterns[:, responses.tally.position(column)]).tolist()) - {VOID}
+        if codes == {0} and column.name in responses.kinds and column.role != "algorithm" and not column.session:
+            yield f"{column} has nothing marked: areas are undefined, left out of means, and counted"
+
+
+def _case_rows(study: Study, totals: _Totals, tallies: Tallies, reference: str, settings: Settings) -> list[Row]:
     series = []
     for name in AREAS:
-        values = [[totals.areas[case, a][truth, name] for case in tallies] for a in study.algorithms]
+        values = [[totals.areas[case, a][reference, name] for case in tallies] for a in study.algorithms]
+        filled = fill_missing(name, values, totals.missing_as, [math.nan] * len(tallies))
         series += [
-            Series(name, v, "", (a.name, truth), counted)
-            for a, v, counted in zip(
-                study.algorithms, values, fill_missing(name, values, missing, [math.nan] * len(tallies)), strict=True
-            )
+            Series(name, v, "", (a.name, reference), counted)
+            for a, v, counted in zip(study.algorithms, values, filled, strict=True)
         ]
     return summarise(series, tallies, settings)
 
 
-def _items(counts: ResponseCounts, truth: str) -> int:
-    i = counts.truths.index(truth)
-    return int(counts.positives[i].sum() + counts.negatives[i].sum())
-
-
-def _curves(totals: _Totals, tallies: Tallies, skew: Skew) -> Iterator[Row]:
-    region = region_of(tallies)
-    for algorithm, counts in totals.counts.items():
-        for truth in counts.truths:
-            curve = counts.curve(truth).thinned(POINTS)
+def _curve_rows(counts: Counts, region: str, skew: Skew) -> Iterator[Row]:
+    for algorithm, responses in counts.items():
+        for reference in responses.truths:
+            curve = responses.curve(reference).thinned(POINTS)
             columns = {"recall": curve.recall, "fall_out": curve.fall_out, "precision": curve.precision}
             columns["pbar"] = curve.pbar(*skew)
             for i, threshold in enumerate(curve.thresholds.tolist()):
-                extra = (algorithm.name, truth, threshold)
+                extra = (algorithm.name, reference, threshold)
                 for name, values in columns.items():
                     value = Undefined("nothing_detected") if np.isnan(values[i]) else float(values[i])
                     yield Row("pooled", name, value, region=region, extra=extra)
 
 
-def _correlations(study: Study, totals: _Totals, tallies: Tallies) -> Iterator[Row]:
-    """Over all items, as Lampert has them; beside them, without the area that an algorithm is not judged by."""
-    region = region_of(tallies)
+def _correlation_rows(study: Study, totals: _Totals, tallies: Tallies) -> Iterator[Row]:
+    """Over all pixels, as Lampert has them; beside them, without the area that an algorithm is not judged by."""
     for algorithm in study.algorithms:
-        for case in tallies:
-            if (case, algorithm) in totals.correlations:
-                yield from _pair("case", totals.correlations[case, algorithm], algorithm, tallies[case].region, case)
-        everything, judged = totals.whole[algorithm], totals.judged[algorithm]
-        yield from _pair(
-            "pooled", (correlation_in_object(everything), correlation_in_image(everything)), algorithm, region
-        )
+        pairs = [
+            ("case", case, tallies[case].region, totals.correlations[case, algorithm])
+            for case in tallies
+            if (case, algorithm) in totals.correlations
+        ]
+        pairs.append(("pooled", "", region_of(tallies), _correlate(totals.whole[algorithm])))
         if algorithm in totals.excluded:
-            yield from _pair(
-                "pooled", (correlation_in_object(judged), correlation_in_image(judged)), algorithm, EXCLUDED
-            )
-
-
-def _pair(
-    scope: str, pair: tuple[Correlation, Correlation], algorithm: Column, region: str, case: str = ""
-) -> Iterator[Row]:
-    for name, correlation in zip(("cco", "cci"), pair, strict=True):
-        yield Row(scope, name, correlation.r, case, region=region, extra=(algorithm.name,), n=correlation.n)
-        yield Row(
-            scope, f"{name}_p_value", correlation.p, case, region=region, extra=(algorithm.name,), n=correlation.n
-        )
-
-
-def _orders(totals: _Totals, pooled: Mapping[tuple[Column, str, str], float]) -> ReferenceRankings | None:
-    if len(totals.counts) < 2:
-        return None
-    names = [name for name, kind in totals.kinds.items() if kind != "votes"]
-    values = [[pooled[a, truth, "pbar_area"] for truth in names] for a in totals.counts]
-    return rank_by_reference(np.array(values, np.float64), [a.name for a in totals.counts], names)
-
-
-def _rankings(orders: ReferenceRankings | None, tallies: Tallies) -> Iterator[Row]:
-    if orders is None:
-        return
-    for truth, column in zip(orders.truths, orders.scores.T, strict=True):
-        if truth in orders.undefined:
-            continue
-        for algorithm, value in sorted(zip(orders.algorithms, column.tolist(), strict=True), key=lambda item: -item[1]):
-            extra = (truth, "pbar_area", 1 + int((column > value).sum()), algorithm)
-            yield Row("pooled", "pbar_area", value, region=region_of(tallies), extra=extra)
+            pairs.append(("pooled", "", EXCLUDED, _correlate(totals.judged[algorithm])))
+        for scope, case, region, pair in pairs:
+            for name, correlation in zip(("cco", "cci"), pair, strict=True):
+                for statistic, value in ((name, correlation.r), (f"{name}_p_value", correlation.p)):
+                    yield Row(scope, statistic, value, case, "", "", region, (algorithm.name,), n=correlation.n)
 
 
 def _notes(study: Study, totals: _Totals) -> Iterator[str]:
     for note, cases in totals.notes.items():
-        yield f"{note} ({', '.join(cases[:3])}{f' and {len(cases) - 3} more' if len(cases) > 3 else ''})"
+        yield f"{note} ({few(cases, 3)})"
     for algorithm, counts in totals.judged.items():
         if counts.rounded:
             yield f"{algorithm}: more than 65,536 different responses; they were rounded to so many steps"
@@ -359,3 +321,52 @@ def _notes(study: Study, totals: _Totals) -> Iterator[str]:
             f"{names}: areas leave out what was excluded, so that algorithms are compared on "
             "different pixels; correlations are over all pixels, and again without"
         )
+
+
+# -- charts ------------------------------------------------------------------------------------------
+
+
+def curve_charts(scores: ProbabilityScores) -> Iterator[tuple[str, str]]:
+    """P̄-R curves as SVG by name: each algorithm by level of agreement, then under every reference standard, then all.
+
+    These are Lampert's Figs. 12, 14 and 13; the last show all algorithms under one reference standard of each ranking.
+    """
+    algorithms = [c.name for c in scores.counts]
+    levels = [name for name, kind in scores.kinds.items() if kind == "votes"]
+    raters = [name for name, kind in scores.kinds.items() if kind == "rater"]
+    for a in algorithms:
+        keys = {f"≥ {name[7:]}": (a, name) for name in levels}
+        yield f"levels-{safe_name(a)}", _chart(scores, keys, f"{a}: P̄-R as more raters must agree", ordered=True)
+    for a in algorithms:
+        keys = {name: (a, name) for name in scores.references}
+        title = f"{a}: P̄-R under every reference standard"
+        yield f"truths-{safe_name(a)}", _chart(scores, keys, title, faint=raters, faint_name="raters")
+    for number, ranking in enumerate(scores.orders.rankings if scores.orders else (), start=1):
+        reference, others = ranking.truths[-1], len(ranking.truths) - 1
+        rest = f"and {others} more reference standards" if others else "alone"
+        keys = {a: (a, reference) for a in ranking.order}
+        yield f"ranking-{number}", _chart(scores, keys, f"Ranking {number}, under {reference} {rest}")
+
+
+def _chart(scores: ProbabilityScores, keys: Mapping[str, tuple[str, str]], title: str, **options: Any) -> str:
+    """The curves of some algorithms under some reference standards, by name, with their areas."""
+    rows = scores.scores.all("pbar_area", "pooled")
+    areas = {(r["algorithm"], r["against"]): "–" if math.isnan(r.value) else f"{r.value:.3f}" for r in rows}
+    curves = {name: _points(scores, *key) for name, key in keys.items()}
+    notes = {name: areas[key] for name, key in keys.items()}
+    return line_chart(curves, "recall", "mean precision P̄", title, notes=notes, **options)
+
+
+def _points(
+    scores: ProbabilityScores, algorithm: str, reference: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:  # fmt: skip
+    """Recall and P̄; between thresholds both rates grow in a straight line, which P̄ does not follow."""
+    counts = next(counts for c, counts in scores.counts.items() if c.name == algorithm)
+    curve = counts.curve(reference).thinned()
+    steps = np.maximum(1, np.ceil(np.diff(curve.recall) / STEP))
+    if not np.isfinite(steps).all():
+        return np.full(1, np.nan), np.full(1, np.nan)
+    at = np.concatenate([i + np.arange(n) / n for i, n in enumerate(steps)] + [[float(len(steps))]])
+    recall, fall_out = (np.interp(at, np.arange(len(steps) + 1), rate) for rate in (curve.recall, curve.fall_out))
+    drawn = recall > 0
+    return recall[drawn], mean_precision(recall[drawn], fall_out[drawn], *scores.skew)

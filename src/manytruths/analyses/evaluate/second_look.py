@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
-import zlib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +17,7 @@ from ...io import write_picture
 from ...study import Case, Study
 from ..printing import counted
 from ..rows import Row, Table
-from .marks import Array, CaseMarks
+from .marks import Array, CaseMarks, pack, unpack
 
 EXTRA = ("rank", "n_algorithms", "algorithms", "raters", "point", "box", "size_mm", "depth", "adjoins")
 PLACE = (255, 64, 160)
@@ -40,11 +39,6 @@ class Ranked:
     number: int
     """Its position among the places of its case."""
     place: SecondLookPlace
-
-    @property
-    def file_name(self) -> str:
-        """Its picture's; ranks have leading zeros, so that files are listed as places are."""
-        return f"{self.rank:03d}.png"
 
 
 @dataclass(frozen=True)
@@ -86,14 +80,14 @@ class Closeup:
     @classmethod
     def of(cls, whole: CaseMarks, place: SecondLookPlace, candidates: NDArray[np.bool_]) -> Closeup:
         """What a picture of a place shows."""
-        own = np.zeros(candidates.shape, bool)
-        own[tuple(slice(*ends) for ends in place.box)] = place_pixels(candidates, place)
+        pixels = np.zeros(candidates.shape, bool)
+        pixels[tuple(slice(*ends) for ends in place.box)] = place_pixels(candidates, place)
         box, point, spacing = list(place.box), list(place.point), list(whole.reading.grid.spacing or ())
         axis, plane = -1, -1
-        if own.ndim == 3:
+        if pixels.ndim == 3:
             from ...charts.overlays import best_slice
 
-            axis = best_slice(own, spacing=whole.reading.grid.spacing)[0]
+            axis = best_slice(pixels, spacing=whole.reading.grid.spacing)[0]
             plane = point[axis]
             for each in (box, point, spacing):
                 del each[axis : axis + 1]
@@ -106,7 +100,7 @@ class Closeup:
 
         image, _ = whole.reading.picture
         return cls(
-            None if image is None else cut(image), cut(own),
+            None if image is None else cut(image), cut(pixels),
             {c.name: cut(mask) for c, mask in whole.by_rater.items()},
             {c.name: cut(mask) for c, mask in whole.by_algorithm.items()},
             tuple((start - w.start, stop - w.start) for (start, stop), w in zip(box, window, strict=True)),
@@ -114,32 +108,22 @@ class Closeup:
             tuple(spacing) or None, None if plane < 0 else plane + 1,
         )  # fmt: skip
 
-    def pack(self) -> bytes:
-        """Compressed."""
-        return zlib.compress(pickle.dumps(self, protocol=5), 1)
-
-    @staticmethod
-    def unpack(packed: bytes) -> Closeup:
-        """What was packed."""
-        closeup: Closeup = pickle.loads(zlib.decompress(packed))
-        return closeup
-
 
 def find_case_places(whole: CaseMarks) -> CaseLook:
     """The places of a case, and close-ups of the strongest, should they be among the strongest of the study."""
     plan, reading = whole.plan, whole.reading
     predictions = {c.name: mask for c, mask in whole.by_algorithm.items()}
     masks = {c.name: mask for c, mask in whole.by_rater.items()}
-    asked: dict[str, Any] = {"algorithms": plan.second_look_algorithms, "raters": plan.second_look_raters}
-    asked["inside"] = None if isinstance(reading.region, str) else reading.region.astype(bool)
+    limits: dict[str, Any] = {"algorithms": plan.second_look_algorithms, "raters": plan.second_look_raters}
+    limits["inside"] = None if isinstance(reading.region, str) else reading.region.astype(bool)
     spacing = reading.grid.spacing
-    places = second_look(predictions, masks, least=plan.second_look_min_size, spacing=spacing, **asked)
+    places = second_look(predictions, masks, least=plan.second_look_min_size, spacing=spacing, **limits)
     pixel = min(spacing or [1.0])
     shown = [i for i, place in enumerate(places.places) if not _is_rim(place, pixel)][:MOST_PICTURES]
     if not (plan.closeups and shown):
         return CaseLook(places, pixel)
-    candidates = candidate_pixels(predictions, masks, **asked)
-    return CaseLook(places, pixel, {i: Closeup.of(whole, places.places[i], candidates).pack() for i in shown})
+    candidates = candidate_pixels(predictions, masks, **limits)
+    return CaseLook(places, pixel, {i: pack(Closeup.of(whole, places.places[i], candidates)) for i in shown})
 
 
 def tabulate_places(study: Study, cases: Mapping[str, CaseLook], *, most: int = 1000) -> Looks:
@@ -181,23 +165,17 @@ def _named(shares: Mapping[str, float]) -> str:
     return "; ".join(f"{name} {max(1, round(100 * share))}%" for name, share in shares.items())
 
 
-def _notes(looks: Sequence[SecondLook], rims: int, places: int, listed: int) -> Iterator[str]:
+def _notes(looks: Sequence[SecondLook], rims: int, places: int, listed: int) -> Iterator[Note]:
     specks = sum(look.specks for look in looks)
-    if specks:
-        text = f"{counted(specks, 'speck')} with too few pixels {_are(specks)} left out of the second look"
-        yield Note("second_look", text)
-    if rims:
-        text = f"{counted(rims, 'rim')}, thin and beside what raters marked, {_are(rims)} left out of the second look"
-        yield Note("second_look", text)
+    left_out = {"speck": (specks, " with too few pixels"), "rim": (rims, ", thin and beside what raters marked,")}
+    for thing, (count, which) in left_out.items():
+        if count:
+            verb = "is" if count == 1 else "are"
+            yield Note("second_look", f"{counted(count, thing)}{which} {verb} left out of the second look")
     if places > listed:
         yield Note("second_look", f"{places} places deserve a second look; the {listed} strongest are listed")
-    for note in dict.fromkeys(look.note for look in looks if look.note):
-        text = f"{note} ({sum(look.note == note for look in looks)} of {len(looks)} cases)"
-        yield Note("second_look", text)
-
-
-def _are(count: int) -> str:
-    return "is" if count == 1 else "are"
+    for note, count in Counter(look.note for look in looks if look.note).items():
+        yield Note("second_look", f"{note} ({count} of {len(looks)} cases)")
 
 
 def draw_places(folder: Path, looks: Looks, everybody: Sequence[str]) -> list[Path]:
@@ -207,15 +185,10 @@ def draw_places(folder: Path, looks: Looks, everybody: Sequence[str]) -> list[Pa
     """
     paths = []
     for entry in (entry for entry in looks.ranked if entry.rank in looks.closeups):
-        paths.append(folder / entry.file_name)
-        write_picture(paths[-1], place_picture(entry, Closeup.unpack(looks.closeups[entry.rank]), everybody))
+        # leading zeros, so that files are listed as places are
+        paths.append(folder / f"{entry.rank:03d}.png")
+        write_picture(paths[-1], place_picture(entry, unpack(looks.closeups[entry.rank]), everybody))
     return paths
-
-
-def _size(place: SecondLookPlace) -> str:
-    """``120 pixels (30 mm²)``."""
-    known = "" if np.isnan(place.size) else f" ({place.size:.3g} mm{'²³'[len(place.box) - 2]})"
-    return f"{place.area} {'pixels' if len(place.box) == 2 else 'voxels'}{known}"
 
 
 def place_picture(entry: Ranked, shown: Closeup, everybody: Sequence[str] = ()) -> Any:
@@ -226,17 +199,13 @@ def place_picture(entry: Ranked, shown: Closeup, everybody: Sequence[str] = ()) 
     place = entry.place
     names = list(dict.fromkeys((*everybody, *shown.masks)))
     colours = dict(zip(names, rater_colours(len(names)), strict=True))
-    subtitle = f"by {_named(place.algorithms)}"
-    if shown.slice_number is not None:
-        subtitle += f"; slice {shown.slice_number}"
+    axes = len(place.box)
+    size = "" if np.isnan(place.size) else f" ({place.size:.3g} mm{'²³'[axes - 2]})"
+    where = "" if shown.slice_number is None else f"; slice {shown.slice_number}"
     return closeup(
-        shown.image,
-        {"the place": shown.place, **shown.masks},
-        shown.box,
-        shown.point,
-        dashed=shown.predictions,
-        spacing=shown.spacing,
-        title=f"{entry.rank}. {entry.case}: {_size(place)}",
-        subtitle=subtitle,
+        shown.image, {"the place": shown.place, **shown.masks}, shown.box, shown.point,
+        dashed=shown.predictions, spacing=shown.spacing,
+        title=f"{entry.rank}. {entry.case}: {place.area} {'pixels' if axes == 2 else 'voxels'}{size}",
+        subtitle=f"by {_named(place.algorithms)}{where}",
         colours=[PLACE, *(colours[name] for name in shown.masks)],
-    )
+    )  # fmt: skip

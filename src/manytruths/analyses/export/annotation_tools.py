@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,64 +18,44 @@ from ...io import safe_name, write_text
 from ...io.results import SUMMARY, replacing, write_summary, written_files
 from ...io.tables import read_table
 from ...study import Case, Progress, Study
-from ...study.grids import is_resampled
 from ..importing.layout import IMAGES
 from ..result import Tables
-from .result import Export, check_folder
-from .targets import Numbering, check_consensus, targets_of
+from .result import Export, check_folder, resampled_notes
+from .targets import Numbering, targets_of
 
 DISPUTED = "disputed"
 PLANE = ("cvat", "labelstudio", "coco")
 """Tools of images; the others are those of volumes."""
 
 
-@dataclass(frozen=True)
-class ToolOptions:
-    """What goes into the files of an annotation tool."""
-
-    consensus: str = "staple"
-    """A method of ``fuse``."""
-    mark_disputed: bool = True
-    """Whether what raters disagree on is a structure of its own."""
-    series: Path | None = None
-    """The DICOM images that the study was made of."""
-
-    def __post_init__(self) -> None:
-        check_consensus(self.consensus)
-
-
 def export_annotations(
-    study: Study, tool: str, folder: Path, options: ToolOptions, *, jobs: int = 1, progress: Progress | None = None
-) -> Export:
-    """Write the consensus of every case in the format of an annotation tool."""
+    study: Study, tool: str, folder: Path, consensus: str, mark_disputed: bool, series: Path | None,
+    *, jobs: int = 1, progress: Progress | None = None,
+) -> Export:  # fmt: skip
+    """Write the consensus of every case in the format of an annotation tool.
+
+    ``mark_disputed``: what raters disagree on is a structure of its own. ``series``: the DICOM images that the study
+    was made of.
+    """
     check_folder(folder, tool)
     numbering = Numbering.of(next(iter(study.tally(jobs=jobs).values())).labels)
     _check_axes(study, tool)
-    work = partial(consensus_reading, numbering=numbering, options=options, images=_image_names(study))
+    free = DISPUTED if DISPUTED not in numbering.names else f"{DISPUTED} by raters"
+    disputed = free if mark_disputed else ""
+    images = _image_names(study)
+    work = partial(consensus_reading, numbering=numbering, consensus=consensus, disputed=disputed, images=images)
     readings = (reading for _, reading in study.map(work, jobs=jobs, progress=progress))
-    names = (*numbering.names, *([_disputed_name(numbering)] if options.mark_disputed else ()))
-    details = {
-        "reference": options.consensus,
-        "cases": len(study),
-        "structures": list(names),
-        "raters": list(study.rater_names),
-    }
-    lines = (f"{len(study)} cases: {options.consensus} of {len(study.rater_names)} raters, as {', '.join(names)}",)
-    result = Export(study, tool, folder, (), Tables([]), tuple(_notes(study)), details, lines, ())
+    names, raters = list(filter(None, (*numbering.names, disputed))), list(study.rater_names)
+    details = {"reference": consensus, "cases": len(study), "structures": names, "raters": raters}
+    lines = (f"{len(study)} cases: {consensus} of {len(raters)} raters, as {', '.join(names)}",)
+    result = Export(study, tool, folder, (), Tables([]), tuple(resampled_notes(study)), details, lines, ())
     with replacing(folder.resolve()) as (stage,):
         check_folder(folder, tool)
-        _WRITERS[tool](stage, readings, options)
+        _write_files(stage, tool, readings, series)
         files = written_files(stage)
         write_summary(stage, result.summary(), [stage / path for path in files])
     shown = ", ".join(map(str, files[:4])) + (", …" if len(files) > 4 else "")
     return replace(result, files=files, after=(f"written to {folder}: {shown}",))
-
-
-def _notes(study: Study) -> Iterator[str]:
-    moved = [case.name for case in study if is_resampled(case)]
-    if moved:
-        shown = ", ".join(moved[:4]) + (", …" if len(moved) > 4 else "")
-        yield f"masks of {shown} were resampled by nearest neighbour: their edges are off by up to half a voxel"
 
 
 def _image_names(study: Study) -> dict[str, str]:
@@ -94,21 +74,19 @@ def _check_axes(study: Study, tool: str) -> None:
         raise InputError(f"the study is of {kind}, which {tool} does not take; export to {', '.join(others)}")
 
 
-def _disputed_name(numbering: Numbering) -> str:
-    return DISPUTED if DISPUTED not in numbering.names else f"{DISPUTED} by raters"
-
-
-def consensus_reading(case: Case, numbering: Numbering, options: ToolOptions, images: Mapping[str, str]) -> Reading:
-    """The consensus as if a rater had drawn it."""
+def consensus_reading(
+    case: Case, numbering: Numbering, consensus: str, disputed: str, images: Mapping[str, str]
+) -> Reading:
+    """The consensus as if a rater had drawn it; what is disputed is a structure where it has a name."""
     targets = targets_of(case.read(), numbering)
-    hard = targets.hard(targets.consensus(options.consensus))
+    hard = targets.hard(targets.consensus(consensus))
     parts = {name: hard == number for number, name in enumerate(numbering.names, start=1)}
-    if options.mark_disputed:
-        parts[_disputed_name(numbering)] = targets.disputed
+    if disputed:
+        parts[disputed] = targets.disputed
     marks = tuple(Mark(name, _crop(mask), order) for order, (name, mask) in enumerate(parts.items()) if mask.any())
     image = images.get(case.name) or (case.image.path.name if case.image is not None else f"{case.name}.png")
     return Reading(
-        image, options.consensus, targets.reading.grid, marks, tool="manytruths", subject=case.subject, case=case.name,
+        image, consensus, targets.reading.grid, marks, tool="manytruths", subject=case.subject, case=case.name,
         status="done" if marks else "empty",
     )  # fmt: skip
 
@@ -122,55 +100,36 @@ def _crop(mask: NDArray[Any]) -> Outline:
     return Bitmap(top, left, mask[top : rows[-1] + 1, left : columns[-1] + 1].copy())
 
 
-def _write_cvat(folder: Path, reads: Iterator[Reading], options: ToolOptions) -> None:
-    from ...exchange.cvat_writer import write_cvat
+def _write_files(folder: Path, tool: str, readings: Iterator[Reading], series: Path | None) -> None:
+    if tool == "cvat":
+        from ...exchange.cvat_writer import write_cvat
 
-    write_cvat(folder / "annotations.xml", list(reads))
+        write_cvat(folder / "annotations.xml", list(readings))
+    elif tool == "labelstudio":
+        from ...exchange.labelstudio_writer import labelstudio_configuration, write_labelstudio
 
+        tasks = list(readings)
+        write_labelstudio(folder / "predictions.json", tasks, kind="predictions")
+        write_text(folder / "labelling-configuration.xml", labelstudio_configuration(tasks))
+    elif tool == "coco":
+        from ...exchange.coco import write_coco
 
-def _write_labelstudio(folder: Path, reads: Iterator[Reading], options: ToolOptions) -> None:
-    from ...exchange.labelstudio_writer import labelstudio_configuration, write_labelstudio
+        write_coco(folder / "annotations.json", list(readings))
+    elif tool == "slicer":
+        from ...exchange.slicer import write_slicer
 
-    readings = list(reads)
-    write_labelstudio(folder / "predictions.json", readings, kind="predictions")
-    write_text(folder / "labelling-configuration.xml", labelstudio_configuration(readings))
+        for reading in readings:
+            write_slicer(folder / f"{safe_name(reading.case)}.seg.nrrd", reading)
+    elif tool == "dicomseg":
+        from ...exchange.dicom.writing import find_series, write_dicom_seg
 
+        assert series is not None
+        images = find_series(series)
+        for reading in readings:
+            write_dicom_seg(folder / f"{safe_name(reading.case)}.dcm", reading, images)
+    else:
+        from ...exchange.bids import write_bids
 
-def _write_coco(folder: Path, reads: Iterator[Reading], options: ToolOptions) -> None:
-    from ...exchange.coco import write_coco
-
-    write_coco(folder / "annotations.json", list(reads))
-
-
-def _write_slicer(folder: Path, reads: Iterator[Reading], options: ToolOptions) -> None:
-    from ...exchange.slicer import write_slicer
-
-    for read in reads:
-        write_slicer(folder / f"{safe_name(read.case)}.seg.nrrd", read)
-
-
-def _write_dicomseg(folder: Path, reads: Iterator[Reading], options: ToolOptions) -> None:
-    from ...exchange.dicom.writing import find_series, write_dicom_seg
-
-    assert options.series is not None
-    series = find_series(options.series)
-    for read in reads:
-        write_dicom_seg(folder / f"{safe_name(read.case)}.dcm", read, series)
-
-
-def _write_bids(folder: Path, reads: Iterator[Reading], options: ToolOptions) -> None:
-    from ...exchange.bids import write_bids
-
-    write_bids(folder, reads)
-    # the export's own summary is no part of the data set
-    write_text(folder / ".bidsignore", f"{SUMMARY}\n")
-
-
-_WRITERS: dict[str, Callable[[Path, Iterator[Reading], ToolOptions], None]] = {
-    "cvat": _write_cvat,
-    "labelstudio": _write_labelstudio,
-    "coco": _write_coco,
-    "slicer": _write_slicer,
-    "dicomseg": _write_dicomseg,
-    "bids": _write_bids,
-}
+        write_bids(folder, readings)
+        # the export's own summary is no part of the data set
+        write_text(folder / ".bidsignore", f"{SUMMARY}\n")

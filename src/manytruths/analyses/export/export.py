@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from shlex import quote
 from typing import Any, Literal, get_args
@@ -16,13 +17,13 @@ from ...study import Progress, Study
 from ...study.grids import is_resampled
 from ..data_table import PlainTable
 from ..printing import counted
-from ..resampled import COLUMN
+from ..resampled import marked_rows
 from ..result import Tables, open_study
-from . import monai, nnunet
-from .annotation_tools import ToolOptions, export_annotations
-from .result import Export, check_folder
-from .survey import survey_study
-from .training_set import CaseCounts, Disputed, TrainingOptions, TrainingSet, plan_training_set
+from .annotation_tools import export_annotations
+from .result import Export, check_folder, resampled_notes
+from .targets import check_consensus
+from .training_formats import write_monai_case, write_monai_lists, write_nnunet_case, write_nnunet_lists
+from .training_set import CaseCounts, Disputed, TrainingOptions, TrainingSet, plan_training_set, survey_study
 
 Format = Literal["nnunet", "monai", "cvat", "labelstudio", "coco", "slicer", "bids", "dicomseg"]
 CASES = ("name", "case", "subject", "fold", "rater", "raters", "pixels", "disputed", "not_rated", "image")
@@ -34,8 +35,7 @@ _OPTIONS = {
     "dicomseg": ("mark_disputed", "series"),
 }
 """The options of a format beside ``consensus``; other annotation tools have ``mark_disputed``."""
-_DEFAULTS = {field.name: field.default for kind in (TrainingOptions, ToolOptions) for field in fields(kind)}
-_DEFAULTS |= {"id": 501, "name": "Manytruths"}
+_WRITERS = {"nnunet": (write_nnunet_case, write_nnunet_lists), "monai": (write_monai_case, write_monai_lists)}
 _USED = {
     "reference": "they have the label of {}",
     "ignore": "they are ignored",
@@ -130,19 +130,27 @@ def export(
         "disputed": disputed, "folds": folds, "seed": seed, "channel": channel, "id": id, "name": name, "link": link,
         "mark_disputed": mark_disputed, "series": series,
     }  # fmt: skip
-    own = _OPTIONS.get(format, ("mark_disputed",))
+    options_of_format = _OPTIONS.get(format, ("mark_disputed",))
     for option, value in given.items():
-        if option not in own and value != _DEFAULTS[option]:
-            raise CallError(f"{option} is not an option of {format}, which takes {', '.join(('consensus', *own))}")
+        if option not in options_of_format and value != signature(export).parameters[option].default:
+            takes = ", ".join(("consensus", *options_of_format))
+            raise CallError(f"{option} is not an option of {format}, which takes {takes}")
     if format == "dicomseg" and series is None:
         raise CallError("a DICOM SEG refers to the images it was drawn on; say where they are with --series")
     folder = Path(to)
-    if format not in ("nnunet", "monai"):
-        tool_options = ToolOptions(consensus, mark_disputed, None if series is None else Path(series))
-        return export_annotations(open_study(study), format, folder, tool_options, jobs=jobs, progress=progress)
+    if format not in _WRITERS:
+        check_consensus(consensus)
+        images = None if series is None else Path(series)
+        return export_annotations(
+            open_study(study), format, folder, consensus, mark_disputed, images, jobs=jobs, progress=progress
+        )  # fmt: skip
     options = TrainingOptions(consensus, disputed, folds, seed, channel, link)
+    if format == "nnunet" and disputed == "soft":
+        raise CallError(
+            "--disputed soft: nnU-Net takes whole numbers as labels, not fractions; take ignore or replicate, "
+            "or export to monai"
+        )
     if format == "nnunet":
-        nnunet.check_options(options)
         folder = _numbered_folder(folder, id, name)
     return _export_training_set(open_study(study), format, folder, options, found_before, jobs, progress)
 
@@ -179,12 +187,10 @@ def _export_training_set(
     with replacing(folder.resolve()) as (stage,):
         check_folder(folder, format)
         staged = replace(plan, folder=stage)
-        work = partial(nnunet.write_case if format == "nnunet" else monai.write_case, training=staged)
+        write_case, write_lists = _WRITERS[format]
+        work = partial(write_case, training=staged)
         counts = {case.name: result for case, result in study.map(work, jobs=jobs, progress=progress)}
-        if format == "nnunet":
-            nnunet.write_lists(staged, counts)
-        else:
-            monai.write_lists(study, staged, counts)
+        write_lists(study, staged, counts)
         result = _result(study, format, plan, counts)
         for table in result.tables.values():
             table.write(stage)
@@ -194,9 +200,11 @@ def _export_training_set(
 
 
 def _result(study: Study, format: str, plan: TrainingSet, counts: Mapping[str, CaseCounts]) -> Export:
-    options, share = plan.options, _disputed_share(counts)
-    moved = [case.name for case in study if is_resampled(case)]
-    tables = Tables([_cases_table(study, plan, counts, moved), _labels_table(plan)])
+    options = plan.options
+    rated = sum(case.pixels - case.not_rated for case in counts.values())
+    share = sum(case.disputed for case in counts.values()) / rated if rated else 0.0
+    labels = PlainTable("labels", ("number", "value", "name"), plan.survey.numbering.rows())
+    tables = Tables([_cases_table(study, plan, counts), labels])
     details = {
         "reference": options.consensus,
         "disputed": options.disputed,
@@ -208,39 +216,28 @@ def _result(study: Study, format: str, plan: TrainingSet, counts: Mapping[str, C
         "training_cases": len(plan.cases),
         "disputed_share": share,
     }
-    notes = tuple(_notes(study, plan, counts, moved))
+    notes = tuple(_notes(study, plan, counts))
     lines = _lines(study, plan, share)
     return Export(study, format, plan.folder, (), tables, notes, details, lines, _next_steps(format, plan.folder))
 
 
-def _disputed_share(counts: Mapping[str, CaseCounts]) -> float:
-    """The share of rated pixels on which raters disagree."""
-    rated = sum(case.pixels - case.not_rated for case in counts.values())
-    return sum(case.disputed for case in counts.values()) / rated if rated else 0.0
-
-
-def _cases_table(study: Study, plan: TrainingSet, counts: Mapping[str, CaseCounts], moved: Sequence[str]) -> PlainTable:
-    """One row for each training case; where any masks were resampled, a last column says of which."""
+def _cases_table(study: Study, plan: TrainingSet, counts: Mapping[str, CaseCounts]) -> PlainTable:
+    """One row for each training case; where any masks were resampled, a last column marks them."""
     rows = []
     for item in plan.cases:
         case = counts[item.case]
         rated = case.pixels - case.not_rated
         shares = (case.disputed / rated if rated else None, case.not_rated / case.pixels)
         names = (item.name, item.case, item.subject, item.fold, item.rater, "; ".join(case.raters), case.pixels)
-        mark = ("yes" if item.case in moved else "",) if moved else ()
-        rows.append((*names, *shares, study[item.case].image, *mark))
-    return PlainTable("cases", (*CASES, COLUMN) if moved else CASES, rows)
+        rows.append((*names, *shares, study[item.case].image))
+    touched = [is_resampled(study[item.case]) for item in plan.cases]
+    return PlainTable("cases", *marked_rows(rows, CASES, touched))
 
 
-def _labels_table(plan: TrainingSet) -> PlainTable:
-    return PlainTable("labels", ("number", "value", "name"), plan.survey.numbering.rows())
-
-
-def _notes(study: Study, plan: TrainingSet, counts: Mapping[str, CaseCounts], moved: Sequence[str]) -> Iterator[str]:
+def _notes(study: Study, plan: TrainingSet, counts: Mapping[str, CaseCounts]) -> Iterator[str]:
     if plan.folds == 1:
         yield "there is one subject, so that nothing can be held back: train on all (fold all)"
-    if moved:
-        yield f"masks of {few(moved, 5)} were resampled by nearest neighbour: their edges are off by up to half a voxel"
+    yield from resampled_notes(study)
     alone = [name for name, case in counts.items() if len(case.raters) == 1]
     if alone:
         yield f"only one rater marked {few(alone, 5)}: nothing is disputed there, and that rater alone is the reference"

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
 
-from ...core.errors import CallError, InputError
+from ...core.errors import CallError, InputError, few
 from ...io.results import SUMMARY
 from ...io.writing import PART
 from ...study import Study
+from ...study.grids import is_resampled
 from ..data_table import PlainTable
 from ..files import summary_of
 from ..result import Result, Tables, console_or_stdout
@@ -94,3 +95,10 @@ def _format_of(path: Path) -> str:
         return ""
     ours = isinstance(summary, dict) and summary.get("verb") == "export"
     return str(summary.get("target", "")) if ours else ""
+
+
+def resampled_notes(study: Study) -> Iterator[str]:
+    """Which masks were resampled, if any."""
+    cases = [case.name for case in study if is_resampled(case)]
+    if cases:
+        yield f"masks of {few(cases, 5)} were resampled by nearest neighbour: their edges are off by up to half a voxel"

@@ -53,8 +53,9 @@ class Numbering:
         if not marks:
             # what nobody marked is still what is looked for
             return cls((1,), ("1",))
-        values = tuple(labels.values[code] for code in marks)
-        return cls(values, tuple(_free(labels.names[code], labels.values[code]) for code in marks))
+        values, names = [labels.values[code] for code in marks], [labels.names[code] for code in marks]
+        free = [f"{name} {value}" if name in RESERVED else name for name, value in zip(names, values, strict=True)]
+        return cls(tuple(values), tuple(free))
 
     @property
     def ignore(self) -> int:
@@ -64,13 +65,11 @@ class Numbering:
     @property
     def named(self) -> dict[str, int]:
         """Numbers by name."""
-        return {"background": 0} | {name: number for number, name in enumerate(self.names, start=1)}
+        return {name: number for number, name in enumerate(("background", *self.names))}
 
     def rows(self) -> Iterator[tuple[int, int, str]]:
         """Number, value in the study, name."""
-        yield 0, 0, "background"
-        for number, (value, name) in enumerate(zip(self.values, self.names, strict=True), start=1):
-            yield number, value, name
+        yield from zip(range(self.ignore), (0, *self.values), ("background", *self.names), strict=True)
 
     def codes(self, mask: NDArray[Any]) -> NDArray[Any]:
         """The numbers of a study's values."""
@@ -82,10 +81,6 @@ class Numbering:
         codes = mask != 0 if options.foreground else self.codes(mask)
         void = options.void is not None and mask == options.void
         return np.where(void, NOT_RATED, codes).astype(np.uint8)
-
-
-def _free(name: str, value: int) -> str:
-    return f"{name} {value}" if name in RESERVED else name
 
 
 def first_readings(case: Case) -> dict[str, Column]:
@@ -105,7 +100,7 @@ class Targets:
     masks: Mapping[str, Codes]
     """By rater; NOT_RATED outside of the region that counts."""
     agreed: Codes
-    """What all who rated say; the least of it where they disagree, and NOT_RATED where nobody rated."""
+    """What all who rated gave; the least of it where they disagree, and NOT_RATED where nobody rated."""
     disputed: Flags
 
     @property

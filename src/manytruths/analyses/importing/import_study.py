@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import combinations, product
 from pathlib import Path
 from shlex import quote
 from typing import Any, ClassVar, Literal, get_args
@@ -28,7 +29,6 @@ from ..printing import counted
 from ..result import Result, Tables, console_or_stdout
 from .layout import FIRST, IMAGES, WRITTEN, Layout, check_folder, earlier_files, on_disk, study_toml
 from .masks import Drawn, Overlap, draw
-from .notes import models_of, notes_of
 
 Tool = Literal["cvat", "labelstudio", "coco", "labelme", "slicer", "dicomseg", "bids"]
 READERS: dict[str, str] = {
@@ -45,6 +45,8 @@ AT_ONCE = 1 << 28
 """Pixels of all readings that are drawn at the same time: each takes up to three bytes."""
 MOST_ROWS = 1 << 20
 """Of a study: cases times raters, whoever read what."""
+SAYING = ("Label Studio", "LabelMe")
+"""Tools that say whether an image was opened."""
 READS = ("case", "rater", "session", "status", "based_on", "tool", "started", "seconds", "checksum")
 
 
@@ -92,7 +94,7 @@ class ImportedStudy(Result):
         statuses = ", ".join(f"{count} {status}" for status, count in sorted(self.statuses.items()))
         return (
             f"{counted(len(readings.cases), 'case')}, {counted(len(readings.raters), 'rater')} "
-            f"({_some(readings.raters)}): {counted(len(self.tables['reads']), 'read')}, {statuses}"
+            f"({few(readings.raters, 8)}): {counted(len(self.tables['reads']), 'read')}, {statuses}"
         )
 
     def summary(self) -> dict[str, Any]:
@@ -110,19 +112,15 @@ class ImportedStudy(Result):
     def print(self, console: Any = None) -> None:
         """Print who read what, the notes, and how to go on."""
         console = console_or_stdout(console)
-        there = ", ".join(name for name in WRITTEN if (self.folder / name).exists())
+        names = ", ".join(name for name in WRITTEN if (self.folder / name).exists())
         for line in (
             self.describe(),
-            f"structures: {_some(self.readings.structures) or 'none was marked'}",
+            f"structures: {few(self.readings.structures, 8) or 'none was marked'}",
             *(f"note: {note}" for note in self.notes),
-            f"written to {self.folder}: {there}",
+            f"written to {self.folder}: {names}",
             f"next: manytruths report {quote(str(self.folder / 'study.toml'))}",
         ):
             console.print(one_line(line), markup=False, highlight=False, soft_wrap=True)
-
-
-def _some(names: Sequence[str], most: int = 8) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def import_study(
@@ -216,7 +214,15 @@ def import_study(
     ('anna', 'ben')
     """
     folder, template = Path(to), None if images is None else str(images)
-    _check_arguments(overlap=overlap, rule=rule, blank=blank, unfinished=unfinished, widen=widen)
+    choices = {
+        "overlap": (overlap, get_args(Overlap)), "rule": (rule, get_args(Rule)),
+        "blank": (blank, ("empty", "unread")), "unfinished": (unfinished, ("leave", "keep")),
+    }  # fmt: skip
+    for name, (value, known) in choices.items():
+        if value not in known:
+            raise CallError(f"{name} is one of {', '.join(known)}; got {value!r}")
+    if widen is not None and not 0 < widen <= 1000:
+        raise CallError(f"--widen is a number of pixels, above 0; got {widen:g}")
     if template is not None:
         Template(template, require=("case",)).find()
     check_folder(folder, replace)
@@ -234,19 +240,6 @@ def import_study(
         readings, folder, overlap=overlap, images=template, rank_maps=rank_maps, replace=replace,
         jobs=jobs, progress=progress,
     )  # fmt: skip
-
-
-def _check_arguments(*, overlap: str, rule: str, blank: str, unfinished: str, widen: float | None) -> None:
-    for name, value, known in (
-        ("overlap", overlap, get_args(Overlap)),
-        ("rule", rule, get_args(Rule)),
-        ("blank", blank, ("empty", "unread")),
-        ("unfinished", unfinished, ("leave", "keep")),
-    ):
-        if value not in known:
-            raise CallError(f"{name} is one of {', '.join(known)}; got {value!r}")
-    if widen is not None and not 0 < widen <= 1000:
-        raise CallError(f"--widen is a number of pixels, above 0; got {widen:g}")
 
 
 def _read_files(
@@ -325,10 +318,10 @@ def _drawable(readings: ReadingSet) -> list[Reading]:
 
 def _check_case_names(readings: ReadingSet, layout: Layout, template: str) -> None:
     """Refuse a template that fits other images than those of the study."""
-    there = {match.fields["case"] for match in Template(template).find()}
-    if not there & set(layout.cases.values()):
+    images = {match.fields["case"] for match in Template(template).find()}
+    if not images & set(layout.cases.values()):
         raise StudyError(
-            f"--images {template!r} finds {few(sorted(there), 3)}, and cases are called {few(readings.cases, 3)}; "
+            f"--images {template!r} finds {few(sorted(images), 3)}, and cases are called {few(readings.cases, 3)}; "
             "name the images, or the cases (--rename-case OLD=NEW), alike"
         )
 
@@ -357,20 +350,19 @@ def _rows(
     readings: ReadingSet, layout: Layout, drawn: Mapping[tuple[str, str, str], Drawn]
 ) -> Iterator[tuple[object, ...]]:
     """Rows for every rater and case, also where there is no reading."""
-    by: dict[tuple[str, str], list[Reading]] = {}
-    for read in readings.reads:
-        by.setdefault((read.case, read.rater), []).append(read)
-    for case in readings.cases:
-        for rater in readings.raters:
-            who = on_disk(rater)
-            for read in sorted(by.get((case, rater), ()), key=lambda read: read.session):
-                known = drawn.get(_key(read))
-                yield (
-                    layout.cases[case], who, layout.session(read), read.status, layout.parent(read), read.tool,
-                    read.started, read.seconds, known.checksum if known else "",
-                )  # fmt: skip
-            if (case, rater) not in by:
-                yield layout.cases[case], who, FIRST if layout.sessions else "", "unread", "", "", "", None, ""
+    by = defaultdict[tuple[str, str], list[Reading]](list)
+    for read in sorted(readings.reads, key=lambda read: read.session):
+        by[read.case, read.rater].append(read)
+    for case, rater in product(readings.cases, readings.raters):
+        who = layout.cases[case], on_disk(rater)
+        for read in by.get((case, rater), ()):
+            mask = drawn.get(_key(read))
+            yield (
+                *who, layout.session(read), read.status, layout.parent(read), read.tool, read.started, read.seconds,
+                mask.checksum if mask else "",
+            )  # fmt: skip
+        if (case, rater) not in by:
+            yield *who, FIRST if layout.sessions else "", "unread", "", "", "", None, ""
 
 
 # -- images ------------------------------------------------------------------------------------------
@@ -393,11 +385,87 @@ def _write_picture(case: str, read: Reading, stage: Path, layout: Layout) -> str
         read.picture.write(target)
     except NoPicture as error:
         return str(error)
-    there = probe(target).shape
-    if len(read.grid.shape) == 2 and there != read.grid.shape:
+    shape = probe(target).shape
+    if len(read.grid.shape) == 2 and shape != read.grid.shape:
         size = " × ".join(map(str, reversed(read.grid.shape)))
         raise GridError(
             f"case {case}: {read.source} says that its image has {size} pixels, and {read.picture} has "
-            f"{' × '.join(map(str, reversed(there)))}; export the annotations of this image again"
+            f"{' × '.join(map(str, reversed(shape)))}; export the annotations of this image again"
         )
     return ""
+
+
+# -- notes -------------------------------------------------------------------------------------------
+
+
+def notes_of(
+    readings: ReadingSet, reads: Sequence[Reading], drawn: Sequence[Drawn], pictures: Mapping[str, str], elsewhere: bool
+) -> Iterator[str]:
+    """What to know of an import; ``elsewhere`` where images stay where they are."""
+    lost = sum(mask.lost for mask in drawn)
+    if lost:
+        yield f"{lost} marks hold no pixel's centre or lie outside the image, and mark nothing"
+    blank = [
+        f"{read.rater} in {read.case}" for read in readings.reads if read.status == "empty" and read.tool not in SAYING
+    ]
+    if blank:
+        yield f"no mark of {few(blank, 3)}: counted as read and found empty (--blank unread, if nobody opened them)"
+    same = _identical_masks(reads, drawn)
+    if same:
+        pair, count = same.most_common(1)[0]
+        yield (
+            f"{' and '.join(pair)} have identical masks in {count} of the cases that they marked: one may be a copy or "
+            "an edit of the other; if so, say it as based_on in reads.csv"
+        )
+    edits = [f"{read.rater} in {read.case}" for read in reads if read.based_on]
+    if edits:
+        yield (
+            "readings edited from another rater's are excluded from agreement and consensus: "
+            f"{few(edits, 3)} (--edited keep, later)"
+        )
+    models = list(models_of(readings))
+    if models:
+        yield f"models that readings started from are not raters: {few(models, 3)} ([exclude] in study.toml)"
+    yield from _read_by_one(readings)
+    written = sum(not why for why in pictures.values())
+    if not elsewhere and not pictures:
+        yield 'no image came along; say where they are, as --images "FOLDER/{case}.png", to see outlines over them'
+    if 0 < written < len(readings.cases):
+        yield f"{len(readings.cases) - written} of {len(readings.cases)} cases came without their image"
+    unread = {case: why for case, why in pictures.items() if why}
+    for case, why in list(unread.items())[:1]:
+        others = f"; likewise {len(unread) - 1} more" if len(unread) > 1 else ""
+        yield f"case {case}: its images could not be read ({why}), so that the study has none{others}"
+    for kind in sorted({kind for *_, kind in readings.left_out}):
+        yield f"left out, {kind}: {sum(n for (*_, k), n in readings.left_out.items() if k == kind)} (left_out.csv)"
+
+
+def _read_by_one(readings: ReadingSet) -> Iterator[str]:
+    raters = defaultdict[str, set[str]](set)
+    for read in readings.reads:
+        raters[read.case].add(read.rater)
+    alone = [case for case, of in raters.items() if len(of) == 1]
+    if alone and len(readings.raters) > 1:
+        yield (
+            f"{len(alone)} of {len(readings.cases)} cases are in the files of one rater alone ({few(alone, 3)}): is an "
+            "image called differently in another file? (--rename-case OLD=NEW)"
+        )
+
+
+def models_of(readings: ReadingSet) -> dict[str, list[str]]:
+    """The models that readings started from, with their cases."""
+    parents = {(read.case, read.based_on) for read in readings.reads if read.based_on}
+    models: dict[str, list[str]] = {}
+    for read in readings.reads:
+        if read.automatic and (read.case, read.rater) in parents:
+            models.setdefault(read.rater, []).append(read.case)
+    return models
+
+
+def _identical_masks(reads: Sequence[Reading], drawn: Sequence[Drawn]) -> Counter[tuple[str, str]]:
+    """Pairs of raters, and in how many cases their masks are the same, pixel by pixel, and not empty."""
+    raters_by_mask = defaultdict[tuple[str, str], set[str]](set)
+    for read, mask in zip(reads, drawn, strict=True):
+        if mask.marked and not read.based_on:
+            raters_by_mask[read.case, mask.checksum].add(read.rater)
+    return Counter(pair for raters in raters_by_mask.values() for pair in combinations(sorted(raters), 2))

@@ -73,12 +73,14 @@ class Layout:
         return f"ranks/{self._parts('{rater}', '{session}', '')}/{{case}}{self.ending}"
 
     def mask(self, folder: Path, read: Reading, structure: str) -> Path:
-        own = self._parts(on_disk(read.rater), self.session(read), on_disk(structure))
-        return folder / f"masks/{own}/{self.cases[read.case]}{self.ending}"
+        """The path of a structure's mask."""
+        parts = self._parts(on_disk(read.rater), self.session(read), on_disk(structure))
+        return folder / f"masks/{parts}/{self.cases[read.case]}{self.ending}"
 
     def rank(self, folder: Path, read: Reading) -> Path:
-        own = self._parts(on_disk(read.rater), self.session(read), "")
-        return folder / f"ranks/{own}/{self.cases[read.case]}{self.ending}"
+        """The path of a rank map."""
+        parts = self._parts(on_disk(read.rater), self.session(read), "")
+        return folder / f"ranks/{parts}/{self.cases[read.case]}{self.ending}"
 
     def session(self, read: Reading) -> str:
         """As it is called on the disk."""
@@ -110,24 +112,24 @@ def check_folder(folder: Path, replace: bool) -> None:
     """Refuse a folder that holds anything but an import that may go."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{folder}: is a file; choose a new folder with --to")
-    there = [path.name for path in folder.iterdir()] if folder.is_dir() else []
-    inside = sorted(name for name in there if not name.startswith(PART))
-    if not inside:
+    paths = folder.iterdir() if folder.is_dir() else ()
+    inside = sorted(path.name for path in paths if not path.name.startswith(PART))
+    ours = _text_of(folder / "study.toml").startswith(OURS)
+    if not inside or (ours and replace):
         return
-    mark = folder / "study.toml"
-    ours = mark.is_file() and mark.read_text(encoding="utf-8", errors="replace").startswith(OURS)
-    if ours and replace:
-        return
-    what = "an earlier import; put this one in its place with --replace" if ours else f"{', '.join(inside[:3])}"
-    raise InputError(f"{folder}: holds {what}{'' if ours else '; choose an empty or a new folder with --to'}")
+    if ours:
+        raise InputError(f"{folder}: holds an earlier import; put this one in its place with --replace")
+    raise InputError(f"{folder}: holds {', '.join(inside[:3])}; choose an empty or a new folder with --to")
+
+
+def _text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
 def earlier_files(folder: Path, images: str | None) -> list[str]:
     """What an earlier import wrote into the folder; images that somebody else put there are not among it."""
-    mark = folder / "study.toml"
-    before = mark.read_text(encoding="utf-8", errors="replace") if mark.is_file() else ""
     named = images is not None and Path(images).resolve().is_relative_to((folder / "images").resolve())
-    ours = f"images = {_quoted(PICTURES)}" in before and not named
+    ours = f"images = {_quoted(PICTURES)}" in _text_of(folder / "study.toml") and not named
     return [name for name in WRITTEN if name != "images" or ours]
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import InputError
 from ...exchange.documents import error_context
-from ...exchange.readings import Mark, Mask, Reading, Window
+from ...exchange.readings import Mask, Reading, Window
 from ...io import write_map
 from ...io.writing import checksum
 from .layout import Layout
@@ -36,31 +36,32 @@ class Drawn:
     """Marks that hold no pixel's centre."""
 
 
-def draw(read: Reading, folder: Path, layout: Layout, overlap: Overlap, ranked: bool) -> Drawn:
-    """Write the masks of a read."""
-    with error_context(f"{read.source}: case {read.case}, rater {read.rater}" if read.source else f"case {read.case}"):
-        return _draw_masks(read, folder, layout, overlap, ranked)
-
-
 class _Pixels:
     """What each mark holds: a few shapes of the size of a large image would not fit into memory."""
 
     def __init__(self, read: Reading) -> None:
-        self.read, self.kept, self.room = read, dict[int, tuple[Window, Mask]](), HELD
+        self.read, self.cached, self.room = read, dict[int, tuple[Window, Mask]](), HELD
 
     def __getitem__(self, i: int) -> tuple[Window, Mask]:
-        if i in self.kept:
-            return self.kept[i]
+        if i in self.cached:
+            return self.cached[i]
         window, inside = self.read.marks[i].outline.pixels(self.read.grid.shape)
         if inside.nbytes <= self.room:
-            self.kept[i], self.room = (window, inside), self.room - inside.nbytes
+            self.cached[i], self.room = (window, inside), self.room - inside.nbytes
         return window, inside
+
+
+def draw(read: Reading, folder: Path, layout: Layout, overlap: Overlap, ranked: bool) -> Drawn:
+    """Write the masks of a reading."""
+    with error_context(f"{read.source}: case {read.case}, rater {read.rater}" if read.source else f"case {read.case}"):
+        return _draw_masks(read, folder, layout, overlap, ranked)
 
 
 def _draw_masks(read: Reading, folder: Path, layout: Layout, overlap: Overlap, ranked: bool) -> Drawn:
     pixels = _Pixels(read)
     areas = [int(np.count_nonzero(pixels[i][1])) for i in range(len(read.marks))]
-    order = _by_height(read.marks) if overlap == "z" else _by_size(areas)
+    heights = [mark.order for mark in read.marks] if overlap == "z" else [-area for area in areas]
+    order = sorted(range(len(heights)), key=heights.__getitem__)
     on_top = _topmost(read, pixels, order) if overlap == "z" else None
     written, marked = dict[str, Path](), 0
     for structure in layout.structures:
@@ -86,10 +87,10 @@ def _structure_mask(read: Reading, pixels: _Pixels, structure: str) -> NDArray[n
 
 
 def _cut_mask(read: Reading, on_top: NDArray[Any], structure: str) -> NDArray[np.uint8]:
-    own = np.array([False, *(mark.label == structure for mark in read.marks)], np.uint8)
+    chosen = np.array([False, *(mark.label == structure for mark in read.marks)], np.uint8)
     mask = np.empty(read.grid.shape, np.uint8)
     for k, part in enumerate(on_top):
-        mask[k] = own[part]
+        mask[k] = chosen[part]
     return mask
 
 
@@ -100,14 +101,6 @@ def _topmost(read: Reading, pixels: _Pixels, order: Sequence[int]) -> NDArray[An
         window, inside = pixels[i]
         topmost[window][inside] = i + 1
     return topmost
-
-
-def _by_height(marks: Sequence[Mark]) -> list[int]:
-    return sorted(range(len(marks)), key=lambda i: marks[i].order)
-
-
-def _by_size(sizes: Sequence[int]) -> list[int]:
-    return sorted(range(len(sizes)), key=lambda i: -sizes[i])
 
 
 def _rank_map(read: Reading, pixels: _Pixels, order: Sequence[int]) -> NDArray[np.uint8]:

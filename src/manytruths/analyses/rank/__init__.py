@@ -1,1 +1,1 @@
-"""The verb ``rank``: rankings and how stable they are."""
+"""The command ``rank``: rankings of algorithms and their stability."""

@@ -24,7 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -32,22 +32,25 @@ from ...core.errors import CallError
 from ...core.notes import Note
 from ...core.undefined import reason
 from ...evaluation.ranking.missing_scores import Missing
-from ...evaluation.ranking.ranking import Ranking, join_names, rank_scores, ranking_text
+from ...evaluation.ranking.ranking import Ranking, best_first, join_names, rank_scores, ranking_text
 from ...evaluation.ranking.score_tables import read_scores
 from ...evaluation.ranking.scores import Scores
 from ...evaluation.ranking.standings import Aggregate, Scheme
 from ...io import write_json
 from ..files import SCHEMA, summary_of
-from ..printing import counted
+from ..printing import counted, grid, number
 from ..resampled import mark_all
 from ..result import Result, Tables, console_or_stdout, results_folder
 from ..rows import Table
-from .tables import pairs_table, rankings_table, tau_table
+from .tables import charts, pairs_table, rankings_table, tau_table
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 @dataclass(frozen=True)
 class RankSettings:
-    """Settings of a ranking, as they are written down."""
+    """Settings of a ranking, as they are written to its summary."""
 
     title: str = "Ranking"
     missing: Missing = "worst"
@@ -64,8 +67,12 @@ class RankResult(Result):
     ----------
     ranking : Ranking
         The ranking with its verdict, groups and intervals.
+    settings : RankSettings
+        Title, treatment of missing scores, and resampling.
     tables : Tables
         ``rankings``, ``pairs`` and ``tau``, as in the files.
+    notes : tuple of str
+        How the ranking was made, how missing scores counted, and what the order depends on.
     """
 
     command: ClassVar[str] = "rank"
@@ -78,14 +85,25 @@ class RankResult(Result):
     @property
     def charts(self) -> dict[str, str]:
         """Charts as SVG by name."""
-        from .charts import charts
-
         return charts(self.ranking)
 
     @property
     def leaderboard(self) -> dict[str, Any]:
-        """What ``leaderboard.json`` holds."""
-        return _leaderboard(self)
+        """What ``leaderboard.json`` holds; see the module for its fields."""
+        ranking = self.ranking
+        return {
+            "schema_version": SCHEMA,
+            "title": self.settings.title,
+            **_method(ranking),
+            "missing": self.settings.missing,
+            "level": self.settings.level,
+            "winner": ranking.verdict.winner,
+            "verdict": ranking.verdict.sentence,
+            "algorithms": [_leaderboard_entry(ranking, ranking.algorithms.index(name)) for name in ranking.order],
+            "groups": [group.algorithms for group in ranking.groups()],
+            "distinct_rankings": ranking.distinct(),
+            "notes": self.notes,
+        }
 
     def describe(self) -> str:
         """What was ranked, in one line."""
@@ -97,16 +115,17 @@ class RankResult(Result):
     def summary(self) -> dict[str, Any]:
         """The tables' numbers, with versions and settings, as ``summary.json`` has them."""
         ranking = self.ranking
+        metrics = ("", *ranking.metrics) if len(ranking.metrics) > 1 else ("",)
         return summary_of(
             "rank",
             self.tables.values(),
             settings=self.settings,
-            **_how(ranking),
+            **_method(ranking),
             winner=ranking.verdict.winner,
             verdict=ranking.verdict.sentence,
             order=ranking.order,
             groups=[group.algorithms for group in ranking.groups()],
-            distinct_rankings={metric or "all": ranking.distinct(metric) for metric in _kinds(ranking)},
+            distinct_rankings={metric or "all": ranking.distinct(metric) for metric in metrics},
             without_truth=[
                 {"truth": without.truth, "changed": without.changed, "first_changed": without.first_changed}
                 for without in ranking.without_truth
@@ -122,8 +141,6 @@ class RankResult(Result):
 
     def print(self, console: Any = None) -> None:
         """Print the order with intervals, distinct rankings, the verdict, groups and notes."""
-        from .printing import print_ranking
-
         print_ranking(self, console_or_stdout(console))
 
 
@@ -237,11 +254,7 @@ def tabulate_ranking(
     return RankResult(ranking, settings, Tables(tables), tuple(_notes(ranking, settings.missing)))
 
 
-def _kinds(ranking: Ranking) -> tuple[str, ...]:
-    return ("", *ranking.metrics) if len(ranking.metrics) > 1 else ("",)
-
-
-def _how(ranking: Ranking) -> dict[str, Any]:
+def _method(ranking: Ranking) -> dict[str, Any]:
     ways = {b.metric: "higher" if b.higher else "lower" for b in ranking.boards}
     return {
         "scheme": ranking.scheme,
@@ -254,30 +267,11 @@ def _how(ranking: Ranking) -> dict[str, Any]:
     }
 
 
-def _leaderboard(result: RankResult) -> dict[str, Any]:
-    """What a challenge can show; see the module for its fields."""
-    ranking = result.ranking
-    return {
-        "schema_version": SCHEMA,
-        "title": result.settings.title,
-        **_how(ranking),
-        "missing": result.settings.missing,
-        "level": result.settings.level,
-        "winner": ranking.verdict.winner,
-        "verdict": ranking.verdict.sentence,
-        "algorithms": [_entry(ranking, ranking.algorithms.index(name)) for name in ranking.order],
-        "groups": [group.algorithms for group in ranking.groups()],
-        "distinct_rankings": ranking.distinct(),
-        "notes": result.notes,
-    }
-
-
-def _entry(ranking: Ranking, i: int) -> dict[str, Any]:
+def _leaderboard_entry(ranking: Ranking, i: int) -> dict[str, Any]:
     overall = ranking.overall
     low, high = overall.interval
-    gaps = {
-        kind: int(sum(getattr(b, kind)[i] for b in ranking.boards)) for kind in ("missing", "undefined", "both_empty")
-    }
+    kinds = ("missing", "undefined", "both_empty")
+    gaps = {kind: int(sum(getattr(b, kind)[i] for b in ranking.boards)) for kind in kinds}
     scores = [
         {"metric": board.metric, "truth": board.truth, "value": mean.value[i], "low": mean.low[i], "high": mean.high[i],
          "rank": ranking.find(board.truth, board.metric).places[i]}
@@ -295,21 +289,21 @@ def _entry(ranking: Ranking, i: int) -> dict[str, Any]:
 
 
 def _notes(ranking: Ranking, missing: Missing) -> Iterator[str]:
-    """How it was put together, what gaps counted, and what the order depends on."""
+    """How the ranking was made, how gaps counted, and what the order depends on."""
     yield from ranking.notes
     if len(ranking.boards) > 1:
         yield (
             "overall: the mean of ranks over the references of each metric, then over metrics; two are separated "
             "only if one is significantly better under every metric and reference standard"
         )
-    yield from _gaps(ranking, missing)
+    yield from _gap_notes(ranking, missing)
     if ranking.overall.refusal:
         yield f"no intervals of ranks: {ranking.overall.refusal.reason}"
-    yield from _without_truth(ranking)
-    yield from _schemes(ranking)
+    yield from _notes_without_references(ranking)
+    yield from _agreement_notes(ranking)
 
 
-def _gaps(ranking: Ranking, missing: Missing) -> Iterator[str]:
+def _gap_notes(ranking: Ranking, missing: Missing) -> Iterator[str]:
     yield from dict.fromkeys(note for b in ranking.boards for note in b.notes)
     fills = {metric: _fill(ranking, metric) for metric in ranking.metrics}
     if any(fills.values()):
@@ -328,36 +322,104 @@ def _gaps(ranking: Ranking, missing: Missing) -> Iterator[str]:
 
 def _fill(ranking: Ranking, metric: str) -> str:
     """What a gap of a metric counted; empty where there was none."""
-    own = [b for b in ranking.boards if b.metric == metric]
-    number = next((f"{b.fill:g}" for b in own if not np.isnan(b.fill)), "")
-    if not any(b.by_diagonal for b in own):
-        return number
-    return "the diagonal of the image" + (f" (where unknown, {number})" if number else "")
+    boards = [b for b in ranking.boards if b.metric == metric]
+    value = next((f"{b.fill:g}" for b in boards if not np.isnan(b.fill)), "")
+    if not any(b.by_diagonal for b in boards):
+        return value
+    return "the diagonal of the image" + (f" (where unknown, {value})" if value else "")
 
 
-def _without_truth(ranking: Ranking) -> Iterator[str]:
+def _notes_without_references(ranking: Ranking) -> Iterator[str]:
+    """What changes when one reference standard is left out."""
     changed = [without for without in ranking.without_truth if without.changed]
-    if not ranking.without_truth:
-        return
-    if not changed:
+    if changed:
+        heads = [without for without in changed if without.first_changed]
+        names = join_names([without.truth for without in changed])
+        yield f"the overall ranking changes without {names}{'' if heads else ', but not who is first'}"
+        for without in heads[:3]:
+            yield f"without {without.truth}: {ranking_text(ranking.algorithms, without.ranks)}"
+    elif ranking.without_truth:
         yield "leaving out any one reference standard does not change the overall ranking"
-        return
-    heads = [without for without in changed if without.first_changed]
-    names = join_names([without.truth for without in changed])
-    yield f"the overall ranking changes without {names}{'' if heads else ', but not who is first'}"
-    for without in heads[:3]:
-        yield f"without {without.truth}: {ranking_text(ranking.algorithms, without.ranks)}"
 
 
-def _schemes(ranking: Ranking) -> Iterator[str]:
+def _agreement_notes(ranking: Ranking) -> Iterator[str]:
     """Agreement of rankings, the least of each kind."""
-    for between in ("schemes", "truths", "metrics"):
+    for between, words in {"schemes": "schemes", "truths": "reference standards", "metrics": "metrics"}.items():
         taus = [t for t in ranking.taus if t.between == between and not reason(t.value)]
         if taus:
             least = min(taus, key=lambda t: t.value)
             mean = float(np.mean([t.value for t in taus]))
-            text = f"Kendall's tau between {between}: mean {mean:.2f}, least {least.value:.2f}"
+            text = f"Kendall's tau between {words}: mean {mean:.2f}, least {least.value:.2f}"
             yield Note("kendall_tau", f"{text} ({least.first} and {least.second})")
     tau, _ = ranking.overall.tau
     if not reason(tau) and not ranking.overall.refusal:
         yield Note("kendall_tau", f"Kendall's tau of the resamples with the overall ranking: mean {tau:.2f}")
+
+
+# -- the terminal ------------------------------------------------------------------------------------
+
+MOST_COLUMNS = 6
+MOST_RANKINGS = 8
+MOST_GROUPS = 4
+
+
+def print_ranking(result: RankResult, console: Console) -> None:
+    """The order with intervals, ranks under each reference standard, distinct rankings, the verdict and notes."""
+    ranking = result.ranking
+    console.print(f"[bold]{result.describe()}[/bold]\n")
+    for shown in (_order_grid(result), _reference_grid(ranking), _distinct_grid(ranking)):
+        if shown is not None:
+            console.print(shown)
+    console.print(ranking.verdict.sentence, style="bold", markup=False, highlight=False)
+    groups = [str(group) for group in ranking.groups()]
+    more = [f"{len(groups) - MOST_GROUPS} more such groups are bars in charts/ranks-overall"]
+    for line in (*groups[:MOST_GROUPS], *(more if len(groups) > MOST_GROUPS else ()), *result.notes):
+        console.print(f"• {line}", markup=False, highlight=False)
+
+
+def _order_grid(result: RankResult) -> Any:
+    ranking, overall = result.ranking, result.ranking.overall
+    low, high = overall.interval
+    columns = _score_columns(ranking)
+    rows = []
+    for i in best_first(overall.ranks, ranking.algorithms):
+        known = not np.isnan(low[i])
+        place = f"{overall.places[i]} ({low[i]:.0f}–{high[i]:.0f})" if known else str(overall.places[i])
+        gaps = sum(int(b.missing[i] + b.undefined[i]) for b in ranking.boards)
+        first = f"{overall.first_share[i]:.0%}" if known and not overall.refusal else "–"
+        rows.append([ranking.algorithms[i], place, first, *(cells[i] for cells in columns.values()), str(gaps)])
+    scheme = {"mean": ranking.aggregate, "rank": "mean rank in the cases", "test": "significant wins"}[ranking.scheme]
+    combined = ", mean of ranks over metrics and references" if len(ranking.boards) > 1 else ""
+    intervals = "" if overall.refusal else f", with {result.settings.level:.0%} intervals over subjects"
+    return grid(f"By {scheme}{combined}{intervals}", ["", "rank", "first in", *columns, "gaps"], rows)
+
+
+def _score_columns(ranking: Ranking) -> dict[str, list[str]]:
+    """Means with intervals where there is one board, else the mean rank and each metric's means over references."""
+    if len(ranking.boards) == 1:
+        means, name = ranking.means[0], f"{ranking.aggregate} {ranking.metrics[0]}"
+        known = zip(means.value, means.low, means.high, strict=True)
+        return {name: [number(v) + ("" if np.isnan(a) else f" ({number(a)}–{number(b)})") for v, a, b in known]}
+    columns = {"mean rank": [number(value, 2) for value in ranking.overall.score]}
+    for metric in ranking.metrics[:MOST_COLUMNS]:
+        values = [m.value for m, b in zip(ranking.means, ranking.boards, strict=True) if b.metric == metric]
+        columns[metric] = [number(value) for value in np.mean(values, axis=0)]
+    return columns
+
+
+def _reference_grid(ranking: Ranking) -> Any:
+    if not 1 < len(ranking.truths) <= MOST_COLUMNS + 2:
+        return None
+    places = {truth: ranking.find(truth).places for truth in ranking.truths}
+    order = best_first(ranking.overall.ranks, ranking.algorithms)
+    rows = [[ranking.algorithms[i], *(str(ranks[i]) for ranks in places.values())] for i in order]
+    return grid("Rank under each reference standard", ["", *places], rows)
+
+
+def _distinct_grid(ranking: Ranking) -> Any:
+    rankings = ranking.distinct()
+    if len(ranking.truths) < 2 or len(ranking.algorithms) > MOST_COLUMNS:
+        return None
+    rows = [[entry.ranking, str(len(entry.truths)), ", ".join(entry.truths)] for entry in rankings[:MOST_RANKINGS]]
+    count = counted(len(rankings), "distinct ranking")
+    return grid(f"{count} under {counted(len(ranking.truths), 'reference standard')}", ["", "references", ""], rows)

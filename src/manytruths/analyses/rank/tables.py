@@ -1,22 +1,26 @@
-"""The tables of ``rank``: rankings, pairs of algorithms, and how far rankings agree.
+"""The tables and charts of ``rank``: rankings, pairs of algorithms, and how far rankings agree.
 
-Scope ``ranking`` is one metric against one truth; in scope ``overall`` an empty metric or truth stands for all of
-them; in scope ``without_truth`` the truth named is left out.
+Scope ``ranking`` is one metric against one reference standard; in scope ``overall`` an empty metric or reference
+standard stands for all of them; in scope ``without_truth`` the reference standard named is left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import permutations
 
 import numpy as np
 
+from ...charts.rankings import rank_blobs, rank_table, rank_whiskers, significance_map
 from ...core.undefined import Undefined
-from ...evaluation.ranking.missing_scores import Board
 from ...evaluation.ranking.ranking import Ranking, best_first
+from ...evaluation.ranking.scores import Values
 from ...evaluation.ranking.standings import Standing, competition_ranks
+from ...io import safe_name
 from ..rows import Row, Table
 
-SCORES = {"rank": "mean_rank", "test": "wins"}
+MOST_BOARDS = 24
+"""With more metrics × reference standards, only the overall charts are drawn."""
 
 
 def rankings_table(ranking: Ranking) -> Table:
@@ -25,102 +29,82 @@ def rankings_table(ranking: Ranking) -> Table:
     for standing in ranking.standings:
         table.add(_standing_rows(ranking, standing))
     for board in ranking.boards:
-        table.add(_gap_rows(ranking, board))
+        cases = board.values.shape[1]
+        for i, algorithm in enumerate(ranking.algorithms):
+            extra = ("", board.truth, board.metric, "", algorithm)
+            for kind in ("missing", "undefined", "both_empty"):
+                table.append(Row("ranking", kind, float(getattr(board, kind)[i]), extra=extra, n=cases))
     for without in ranking.without_truth:
         ranks = competition_ranks(without.ranks)
         for i in best_first(without.ranks, ranking.algorithms):
-            extra = (ranking.scheme, without.truth, "", int(ranks[i]), ranking.algorithms[i])
-            table.append(Row("without_truth", "rank", float(ranks[i]), extra=extra))
+            names = (ranking.scheme, without.truth, "", int(ranks[i]), ranking.algorithms[i])
+            table.append(Row("without_truth", "rank", float(ranks[i]), extra=names))
     return table
 
 
-def scope(truth: str, metric: str) -> str:
-    """``ranking`` for one metric and truth, else ``overall``."""
-    return "ranking" if truth and metric else "overall"
+def scope_of(standing: Standing) -> str:
+    """``ranking`` for one metric and reference standard, else ``overall``."""
+    return "ranking" if standing.truth and standing.metric else "overall"
 
 
 def _standing_rows(ranking: Ranking, standing: Standing) -> Iterator[Row]:
-    where = scope(standing.truth, standing.metric)
+    """Ranks, the scores that they go by, and shares of first places."""
+    scope, n, undefined = scope_of(standing), standing.subjects, standing.undefined
     low, high = (_ends(end, standing.refusal) for end in standing.interval)
-    name, score, ends = _scores(ranking, standing)
-    n, undefined = standing.subjects, standing.undefined
+    name = "wins" if standing.scheme == "test" and scope == "ranking" else "mean_rank"
+    scores = standing.score.tolist()
+    lows: list[float | None] = [None] * len(low)
+    highs = lows
+    if standing.scheme == "mean" and scope == "ranking":
+        boards = [(board.truth, board.metric) for board in ranking.boards]
+        means, name = ranking.means[boards.index((standing.truth, standing.metric))], ranking.aggregate
+        scores = means.value.tolist()
+        lows, highs = [*_ends(means.low, means.refusal)], [*_ends(means.high, means.refusal)]
     for i in best_first(standing.ranks, ranking.algorithms):
-        extra = (standing.scheme, standing.truth, standing.metric, int(standing.places[i]), ranking.algorithms[i])
+        place, first_share = int(standing.places[i]), float(standing.first_share[i])
+        extra = (standing.scheme, standing.truth, standing.metric, place, ranking.algorithms[i])
         yield Row(
-            where, "rank", float(standing.places[i]), extra=extra, low=low[i], high=high[i], n=n, n_undefined=undefined
-        )
-        yield Row(where, name, score[i], extra=extra, low=ends[0][i], high=ends[1][i], n=n)
-        yield Row(where, "first_share", float(standing.first_share[i]), extra=extra, n=n, n_undefined=undefined)
+            scope, "rank", float(place), extra=extra, low=low[i], high=high[i], n=n, n_undefined=undefined
+        )  # fmt: skip
+        yield Row(scope, name, scores[i], extra=extra, low=lows[i], high=highs[i], n=n)
+        yield Row(scope, "first_share", first_share, extra=extra, n=n, n_undefined=undefined)
 
 
-def _ends(values: np.ndarray[tuple[int, ...], np.dtype[np.float64]], refusal: Undefined | None) -> list[float]:
+def _ends(values: Values, refusal: Undefined | None) -> list[float]:
     return [float(value) if refusal is None else refusal for value in values]
-
-
-def _scores(ranking: Ranking, standing: Standing) -> tuple[str, list[float], tuple[list[float | None], ...]]:
-    """By what a scheme ranks, under its name, and its interval where there is one."""
-    nothing: list[float | None] = [None] * len(ranking.algorithms)
-    if standing.scheme != "mean" or not (standing.truth and standing.metric):
-        name = SCORES.get(standing.scheme, "mean_rank") if standing.truth and standing.metric else "mean_rank"
-        return name, standing.score.tolist(), (nothing, nothing)
-    at = next(i for i, b in enumerate(ranking.boards) if (b.truth, b.metric) == (standing.truth, standing.metric))
-    means = ranking.means[at]
-    return (
-        ranking.aggregate,
-        means.value.tolist(),
-        (list(_ends(means.low, means.refusal)), list(_ends(means.high, means.refusal))),
-    )
-
-
-def _gap_rows(ranking: Ranking, board: Board) -> Iterator[Row]:
-    cases = board.values.shape[1]
-    for i, algorithm in enumerate(ranking.algorithms):
-        extra = ("", board.truth, board.metric, "", algorithm)
-        for kind, counts in (
-            ("missing", board.missing), ("undefined", board.undefined), ("both_empty", board.both_empty)
-        ):  # fmt: skip
-            yield Row("ranking", kind, float(counts[i]), extra=extra, n=cases)
 
 
 def pairs_table(ranking: Ranking) -> Table:
     """Of ordered pairs: tests, the mean difference (the first less the second), and how often the first is ahead."""
     table = Table("pairs", ("scheme", "against", "metric", "algorithm_a", "algorithm_b"))
+    names = ranking.algorithms
+    pairs = [(a, b, (names[a], names[b])) for a, b in permutations(range(len(names)), 2)]
     for board, tests in zip(ranking.boards, ranking.tests, strict=True):
-        for a, b, first, second in _pairs(ranking):
-            extra = ("test", board.truth, board.metric, first, second)
+        for a, b, both in pairs:
+            extra = ("test", board.truth, board.metric, *both)
             for statistic, p in (("p_value", tests.p_value), ("p_holm", tests.p_holm)):
                 table.append(Row("ranking", statistic, float(p[a, b]), extra=extra, n=len(board.subjects)))
-    table.add(_difference_rows(ranking))
+    for board, estimates in zip(ranking.boards, ranking.mean_differences, strict=True):
+        for a, b, both in pairs:
+            low, high = _ends(np.array([estimates.low[a, b], estimates.high[a, b]]), estimates.refusal)
+            extra, value = ("mean", board.truth, board.metric, *both), float(estimates.value[a, b])
+            n = len(board.subjects)
+            table.append(Row("ranking", "mean_difference", value, extra=extra, low=low, high=high, n=n))
     if len(ranking.boards) > 1:
         largest = ranking.evidence().p
-        for a, b, first, second in _pairs(ranking):
-            table.append(Row("overall", "p_holm", float(largest[a, b]), extra=("test", "", "", first, second)))
+        for a, b, both in pairs:
+            table.append(Row("overall", "p_holm", float(largest[a, b]), extra=("test", "", "", *both)))
     for standing in ranking.standings:
-        where, count = scope(standing.truth, standing.metric), len(standing.sampled) - standing.undefined
-        for a, b, first, second in _pairs(ranking):
-            extra = (standing.scheme, standing.truth, standing.metric, first, second)
+        scope, n = scope_of(standing), len(standing.sampled) - standing.undefined
+        for a, b, both in pairs:
+            extra = (standing.scheme, standing.truth, standing.metric, *both)
             share = float(standing.ahead_share[a, b])
-            table.append(Row(where, "ahead_share", share, extra=extra, n=count, n_undefined=standing.undefined))
+            table.append(Row(scope, "ahead_share", share, extra=extra, n=n, n_undefined=standing.undefined))
     return table
 
 
-def _difference_rows(ranking: Ranking) -> Iterator[Row]:
-    for board, differences in zip(ranking.boards, ranking.mean_differences, strict=True):
-        for a, b, first, second in _pairs(ranking):
-            low, high = _ends(np.array([differences.low[a, b], differences.high[a, b]]), differences.refusal)
-            extra, n = ("mean", board.truth, board.metric, first, second), len(board.subjects)
-            yield Row(
-                "ranking", "mean_difference", float(differences.value[a, b]), extra=extra, low=low, high=high, n=n
-            )
-
-
-def _pairs(ranking: Ranking) -> Iterator[tuple[int, int, str, str]]:
-    names = ranking.algorithms
-    return ((a, b, names[a], names[b]) for a in range(len(names)) for b in range(len(names)) if a != b)
-
-
 def tau_table(ranking: Ranking) -> Table:
-    """Kendall's τ_b between schemes, truths and metrics, and the mean over resamples with the whole ranking."""
+    """Kendall's τ_b between schemes, reference standards and metrics, and the mean over resamples."""
     table = Table("tau", ("between", "scheme", "against", "metric", "a", "b"))
     for tau in ranking.taus:
         extra = (tau.between, tau.scheme, tau.truth, tau.metric, tau.first, tau.second)
@@ -129,7 +113,48 @@ def tau_table(ranking: Ranking) -> Table:
     for standing in ranking.standings:
         value, undefined = standing.tau
         extra = ("resamples", standing.scheme, standing.truth, standing.metric, "", "")
-        where, count = scope(standing.truth, standing.metric), len(standing.sampled)
-        row = Row(where, "mean_kendall_tau", value, extra=extra, n=count - undefined, n_undefined=undefined)
+        n = len(standing.sampled) - undefined
+        row = Row(scope_of(standing), "mean_kendall_tau", value, extra=extra, n=n, n_undefined=undefined)
         table.append(row)
     return table
+
+
+# -- charts ------------------------------------------------------------------------------------------
+
+
+def charts(ranking: Ranking) -> dict[str, str]:
+    """SVG by name."""
+    overall, algorithms = ranking.overall, ranking.algorithms
+    order = best_first(overall.ranks, algorithms)
+    names, places = [algorithms[i] for i in order], [float(overall.places[i]) for i in order]
+    title = "Ranks in resamples of the subjects"
+    drawn = {"stability": rank_blobs(overall.shares[order], names, title, ranks=places)}
+    if len(ranking.boards) == 1:
+        board = ranking.boards[0]
+        return drawn | _rank_charts(ranking, "overall", board.title, board.truth, board.metric)
+    drawn |= _rank_charts(ranking, "overall", "All metrics and reference standards", "", "")
+    if len(ranking.truths) > 1:
+        table = np.stack([ranking.find(truth).places[order] for truth in ranking.truths], axis=1)
+        drawn["truths"] = rank_table(table, names, ranking.truths, "Rank under each reference standard")
+    for board in ranking.boards if len(ranking.boards) <= MOST_BOARDS else ():
+        name = safe_name(f"{board.metric}-{board.truth}".replace(":", "-"))
+        while f"ranks-{name}" in drawn:
+            name += "-2"
+        drawn |= _rank_charts(ranking, name, board.title, board.truth, board.metric)
+    return drawn
+
+
+def _rank_charts(ranking: Ranking, name: str, title: str, truth: str, metric: str) -> dict[str, str]:
+    """The ranks with their intervals and groups, and the tests of all pairs."""
+    standing = ranking.find(truth, metric)
+    low, high = standing.interval
+    order = best_first(standing.ranks, ranking.algorithms)
+    names = [ranking.algorithms[i] for i in order]
+    rows = {ranking.algorithms[i]: (float(standing.places[i]), float(low[i]), float(high[i])) for i in order}
+    groups = [group.algorithms for group in ranking.groups(truth, metric)]
+    bars = [(names.index(group[0]), names.index(group[-1])) for group in groups]
+    p = ranking.evidence(truth, metric).p[np.ix_(order, order)]
+    return {
+        f"ranks-{name}": rank_whiskers(rows, f"{title}: ranks by {standing.scheme}", groups=bars),
+        f"significance-{name}": significance_map(p, names, f"{title}: who beats whom", alpha=ranking.alpha),
+    }

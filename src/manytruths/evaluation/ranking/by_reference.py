@@ -9,7 +9,8 @@ algorithm evaluation. IEEE Trans Image Process 2016;25:2557–2572, 3.5 and Tabl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +29,7 @@ class ReferenceRanking:
     places: tuple[tuple[str, ...], ...]
     """The best first; several in a place are tied."""
     truths: tuple[str, ...]
+    """The reference standards."""
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -95,7 +97,9 @@ class ReferenceRankings:
     """The algorithms ranked under every reference standard."""
 
     algorithms: tuple[str, ...]
+    """Names of the algorithms."""
     truths: tuple[str, ...]
+    """Names of the reference standards."""
     scores: Values
     """(algorithms, references): the higher the better; nan where undefined."""
     rankings: tuple[ReferenceRanking, ...]
@@ -109,43 +113,31 @@ class ReferenceRankings:
             if truth in ranking.truths:
                 return ranking
         gives = "gives no ranking: an algorithm has no score" if truth in self.undefined else "is not there"
-        raise CallError(
-            f"reference standard {truth!r} {gives}; those that give one: {', '.join(t for t in self._ranked())}"
-        )
-
-    def _ranked(self) -> list[str]:
-        return [t for t in self.truths if t not in self.undefined]
+        ranked = ", ".join(t for t in self.truths if t not in self.undefined)
+        raise CallError(f"reference standard {truth!r} {gives}; those that give one: {ranked}")
 
     def bounds(self, loose: str | None = None, strict: str | None = None) -> tuple[AreaBounds, ...]:
         """The smallest and largest score of each algorithm, and those under two references taken as bounds."""
         return tuple(self._bound(i, loose, strict) for i in range(len(self.algorithms)))
 
     def _bound(self, i: int, loose: str | None, strict: str | None) -> AreaBounds:
-        row, known = self.scores[i], [j for j in range(len(self.truths)) if not np.isnan(self.scores[i, j])]
-        low, high = self._under(i, loose), self._under(i, strict)
-        if not known:
-            none = Undefined("no_truth_with_score")
-            return AreaBounds(self.algorithms[i], none, "", none, "", low, high, (), ())
-        least, most = min(known, key=lambda j: row[j]), max(known, key=lambda j: row[j])
+        values = zip(self.truths, self.scores[i].tolist(), strict=True)
+        known = {truth: value for truth, value in values if not math.isnan(value)}
+        low, high = self._score_under(known, loose), self._score_under(known, strict)
+        least, most = (pick(known, key=known.__getitem__, default="") for pick in (min, max))
+        none = Undefined("no_truth_with_score")
         return AreaBounds(
-            algorithm=self.algorithms[i],
-            smallest=float(row[least]),
-            smallest_under=self.truths[least],
-            largest=float(row[most]),
-            largest_under=self.truths[most],
-            loose=low,
-            strict=high,
-            below=tuple(self.truths[j] for j in known if row[j] < low),
-            above=tuple(self.truths[j] for j in known if row[j] > high),
-        )
+            self.algorithms[i], known.get(least, none), least, known.get(most, none), most, low, high,
+            below=tuple(truth for truth, value in known.items() if value < low),
+            above=tuple(truth for truth, value in known.items() if value > high),
+        )  # fmt: skip
 
-    def _under(self, i: int, truth: str | None) -> float:
+    def _score_under(self, known: Mapping[str, float], truth: str | None) -> float:
         if truth is None:
             return Undefined("no_truth_named")
         if truth not in self.truths:
             raise CallError(f"no reference standard {truth!r}; there are {', '.join(self.truths)}")
-        score = float(self.scores[i, self.truths.index(truth)])
-        return Undefined("truth_without_score", truth) if np.isnan(score) else score
+        return known.get(truth, Undefined("truth_without_score", truth))
 
     def separate(self, first: str, second: str) -> Separation:
         """Compare two algorithms over all reference standards."""
@@ -187,10 +179,10 @@ def rank_by_reference(scores: ArrayLike, algorithms: Sequence[str], truths: Sequ
 
     Examples
     --------
-    >>> found = rank_by_reference([[0.9, 0.8, 0.4], [0.5, 0.7, 0.6]], ["net", "filter"], ["A", "B", "C"])
-    >>> [(str(r), r.truths) for r in found.rankings]
+    >>> rankings = rank_by_reference([[0.9, 0.8, 0.4], [0.5, 0.7, 0.6]], ["net", "filter"], ["A", "B", "C"])
+    >>> [(str(r), r.truths) for r in rankings.rankings]
     [('net > filter', ('A', 'B')), ('filter > net', ('C',))]
-    >>> found.separate("net", "filter").whatever
+    >>> rankings.separate("net", "filter").whatever
     False
     """
     table, algorithms, truths = np.asarray(scores, np.float64), tuple(algorithms), tuple(truths)
@@ -199,15 +191,14 @@ def rank_by_reference(scores: ArrayLike, algorithms: Sequence[str], truths: Sequ
         raise CallError(f"scores have one row per algorithm and one column per reference standard, {wanted}; "
                         f"got shape {table.shape}")  # fmt: skip
     givers: dict[tuple[tuple[str, ...], ...], list[str]] = {}
-    for truth, column in zip(truths, table.T, strict=True):
-        if not np.isnan(column).any():
-            givers.setdefault(_places(column, algorithms), []).append(truth)
+    undefined = []
+    for truth, column in zip(truths, table.T.tolist(), strict=True):
+        if any(map(math.isnan, column)):
+            undefined.append(truth)
+            continue
+        steps = sorted(set(column), reverse=True)
+        places = tuple(tuple(n for n, v in zip(algorithms, column, strict=True) if v == step) for step in steps)
+        givers.setdefault(places, []).append(truth)
     common = sorted(givers.items(), key=lambda item: -len(item[1]))
     rankings = tuple(ReferenceRanking(places, tuple(who)) for places, who in common)
-    undefined = tuple(t for t, column in zip(truths, table.T, strict=True) if np.isnan(column).any())
-    return ReferenceRankings(algorithms, truths, table, rankings, undefined)
-
-
-def _places(column: Values, algorithms: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    steps = sorted(set(column.tolist()), reverse=True)
-    return tuple(tuple(n for n, v in zip(algorithms, column, strict=True) if v == step) for step in steps)
+    return ReferenceRankings(algorithms, truths, table, rankings, tuple(undefined))

@@ -23,7 +23,7 @@ Maier-Hein L et al. Why rankings of biomedical image analysis competitions shoul
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -77,11 +77,12 @@ def metric_range(metric: str, values: Values, higher: bool) -> MetricRange:
     if peak is not None and _better(top, peak, higher):
         meaning = "what is missing counts as the worst value that anybody got, what both left empty as the best"
         return MetricRange(low, top, f"{metric} has values beyond its bounds: {meaning}", scaled=True)
+    best = top if peak is None else peak
     if bound is None:
-        return MetricRange(low, top if peak is None else peak, f"{metric}: {advice}")
+        return MetricRange(low, best, f"{metric}: {advice}")
     if _better(bound, low, higher):
-        return MetricRange(low, top if peak is None else peak, f"{metric} has values worse than {bound:g}: {advice}")
-    return MetricRange(bound, top if peak is None else peak)
+        return MetricRange(low, best, f"{metric} has values worse than {bound:g}: {advice}")
+    return MetricRange(bound, best)
 
 
 def _better(value: float, other: float, higher: bool) -> bool:
@@ -103,7 +104,7 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Board:
-    """One metric against one truth, without gaps.
+    """One metric against one reference standard, without gaps.
 
     ``values`` are algorithms × cases, ``subject_values`` their means by subject (algorithms × ``subjects``, which are
     numbers of the table's subjects). The counts are by algorithm.
@@ -164,45 +165,24 @@ def by_subject(values: Values, owners: NDArray[np.intp]) -> Values:
 def make_boards(
     scores: Scores, metrics: Sequence[str], missing: Missing = "worst", given: Mapping[str, str] = NONE_GIVEN
 ) -> list[Board]:
-    """A board for every metric and truth that two algorithms or more have a score for."""
-    boards = list(_boards(scores, metrics, missing, given))
+    """A board for every metric and reference standard that two algorithms or more have a score for."""
+    higher = {metric: direction(metric, given) == "higher" for metric in metrics}
+    _check(missing, higher)
+    # where one metric says that both marked nothing, that is why the others are undefined
+    nothing = (scores.gaps == BOTH_EMPTY).any(axis=-1, keepdims=True) & (scores.gaps == UNDEFINED)
+    gaps = np.where(nothing, np.uint8(BOTH_EMPTY), scores.gaps)
+    boards = []
+    for m, metric in ((scores.metrics.index(metric), metric) for metric in metrics):
+        for layer, truth in enumerate(scores.truths):
+            kinds = scores.gaps[:, :, layer, m]
+            judged = ((kinds == PRESENT) | (kinds == BOTH_EMPTY)).any(axis=0)
+            # where only one algorithm is scored, as a rater against the others, there is nothing to rank
+            if judged.any() and (kinds != MISSING).any(axis=1).sum() > 1 and np.isfinite(scores.values[..., m]).any():
+                holes = gaps[:, :, layer, m]
+                boards.append(_board(scores, holes, judged, metric, truth, higher[metric], missing))
     if not boards:
         raise InputError(f"no two algorithms have a value of {', '.join(metrics)}; give scores to rank by")
     return boards
-
-
-def means_by_reference(
-    scores: Scores, metrics: Sequence[str], missing: Missing = "worst", given: Mapping[str, str] = NONE_GIVEN
-) -> dict[tuple[str, str], Values]:
-    """By metric and truth, the means over subjects by which ``rank`` ranks: gaps count as they do there.
-
-    In the order of the algorithms. A metric and truth for which fewer than two algorithms have a score is left out.
-
-    >>> table = Scores.of([[0.9, 0.8], [0.7, float("nan")]], ["unet", "vnet"])
-    >>> means_by_reference(table, ["dice"])
-    {('dice', 'truth'): array([0.85, 0.35])}
-    """
-    return {(board.metric, board.truth): board.means for board in _boards(scores, metrics, missing, given)}
-
-
-def _boards(scores: Scores, metrics: Sequence[str], missing: Missing, given: Mapping[str, str]) -> Iterator[Board]:
-    higher = {metric: direction(metric, given) == "higher" for metric in metrics}
-    _check(missing, higher)
-    gaps = _spread(scores.gaps)
-    for m, metric in ((scores.metrics.index(metric), metric) for metric in metrics):
-        for layer, truth in enumerate(scores.truths):
-            own = scores.gaps[:, :, layer, m]
-            judged = ((own == PRESENT) | (own == BOTH_EMPTY)).any(axis=0)
-            # where only one algorithm is scored, as a rater against the others, there is nothing to rank
-            if judged.any() and (own != MISSING).any(axis=1).sum() > 1 and np.isfinite(scores.values[..., m]).any():
-                holes = gaps[:, :, layer, m]
-                yield _board(scores, holes, judged, metric, truth, higher[metric], missing)
-
-
-def _spread(gaps: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Where one metric says that both marked nothing, that is why the others are undefined."""
-    nothing = (gaps == BOTH_EMPTY).any(axis=-1, keepdims=True) & (gaps == UNDEFINED)
-    return np.where(nothing, np.uint8(BOTH_EMPTY), gaps)
 
 
 def _check(missing: Missing, higher: Mapping[str, bool]) -> None:
@@ -224,13 +204,13 @@ def _board(
     missing: Missing,
 ) -> Board:  # fmt: skip
     m, layer = scores.metrics.index(metric), scores.truths.index(truth)
-    kept = judged & (gaps == PRESENT).all(axis=0) if missing == "exclude" else judged
-    if not kept.any():
+    chosen = judged & (gaps == PRESENT).all(axis=0) if missing == "exclude" else judged
+    if not chosen.any():
         raise InputError(
             f"{metric} against {truth}: no case has a value of every algorithm; use --missing worst, or leave an "
             "algorithm out with --algorithm"
         )
-    values, holes, lengths = scores.values[:, kept, layer, m], gaps[:, kept], scores.lengths[kept]
+    values, holes, lengths = scores.values[:, chosen, layer, m], gaps[:, chosen], scores.lengths[chosen]
     ends = metric_range(metric, scores.values[..., m], higher)
     if not isinstance(missing, str):
         ends, lengths = MetricRange(float(missing), ends.best, ends.note, ends.scaled), np.full(len(lengths), np.nan)
@@ -242,7 +222,7 @@ def _board(
     somebody = (scores.gaps[:, :, layer, m] != MISSING).any(axis=0)
     return Board(
         metric, truth, higher, np.where(empties, ends.best, np.where(unfilled, fills.values, values)),
-        scores.owners[kept], absent, undefined, empty, int(somebody.sum() - kept.sum()),
+        scores.owners[chosen], absent, undefined, empty, int(somebody.sum() - chosen.sum()),
         ends.worst if plain else float("nan"), longest,
         (*([ends.note] if noted and ends.note else []), *([fills.note] if longest and fills.note else [])),
     )  # fmt: skip

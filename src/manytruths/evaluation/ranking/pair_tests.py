@@ -52,6 +52,17 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
+class Estimates:
+    """Means, medians or differences in the metric's own units, with intervals; nan ends with too few subjects."""
+
+    value: Values
+    low: Values
+    high: Values
+    refusal: Undefined | None = None
+    """Why there is no interval."""
+
+
+@dataclass(frozen=True, eq=False)
 class PairTests:
     """Row against column: the one-sided p that the row is better, as it is and adjusted; 1 on the diagonal."""
 
@@ -200,14 +211,14 @@ class ResampledTests:
         reached = self._cumulated(where)
         before, after = _rows(reached, starts, self.spare[0]), _rows(reached, starts + sizes, self.spare[1])
         positive = np.flatnonzero(apart[where] > 0)
-        own = _rows(self.drawn, positive, self.spare[2])
+        drawn = _rows(self.drawn, positive, self.spare[2])
         n = reached[-1].astype(np.float64)
         ties = self._ties(before, after, whole=len(starts) == len(where)) - n
         before += after
         before += 1
         group = np.repeat(np.arange(len(starts)), sizes)[positive]
         # twice W, as halves would cost a digit
-        double = np.einsum("sr,sr->r", own, _rows(before, group, self.spare[3])).astype(np.float64)
+        double = np.einsum("sr,sr->r", drawn, _rows(before, group, self.spare[3])).astype(np.float64)
         return _z(double / 2, n, ties)
 
     def _ties(self, before: Array, after: Array, *, whole: bool) -> Values:
@@ -232,19 +243,8 @@ def _rows(table: Array, where: NDArray[np.intp], into: Array) -> Array:
     return np.take(table, where, axis=0, out=into[: len(where)], mode="clip")
 
 
-@dataclass(frozen=True, eq=False)
-class Differences:
-    """Row less column, in the metric's own units, with an interval; nan ends with too few subjects."""
-
-    value: Values
-    low: Values
-    high: Values
-    refusal: Undefined | None = None
-    """Why there is no interval."""
-
-
-def mean_differences(values: Values, resamples: int = 1000, level: float = 0.95, seed: int = 0) -> Differences:
-    """Mean differences between all rows of algorithms × subjects (BCa over subjects, as everywhere in the package).
+def mean_differences(values: Values, resamples: int = 1000, level: float = 0.95, seed: int = 0) -> Estimates:
+    """Mean differences, row less column, between all rows of algorithms × subjects, with BCa intervals over subjects.
 
     >>> mean_differences(np.array([[0.9, 0.8], [0.7, 0.8]])).value.round(3)
     array([[ 0. ,  0.1],
@@ -253,13 +253,13 @@ def mean_differences(values: Values, resamples: int = 1000, level: float = 0.95,
     count, subjects = values.shape
     means, low, high = np.zeros((3, count, count))
     first, second = np.triu_indices(count, 1)
-    apart = values[first] - values[second]
-    means[first, second], means[second, first] = apart.mean(axis=1), -apart.mean(axis=1)
+    differences = values[first] - values[second]
+    means[first, second], means[second, first] = differences.mean(axis=1), -differences.mean(axis=1)
     refusal = too_few_subjects(subjects)
     if refusal is not None:
         nothing = np.full_like(means, np.nan)
-        return Differences(means, nothing, nothing, refusal)
-    ends = np.array([(i.low, i.high) for i in mean_intervals(apart.T, "bca", resamples, level, seed)])
-    low[first, second], high[first, second] = ends.T
-    low[second, first], high[second, first] = -ends[:, 1], -ends[:, 0]
-    return Differences(means, low, high)
+        return Estimates(means, nothing, nothing, refusal)
+    intervals = mean_intervals(differences.T, "bca", resamples, level, seed)
+    low[first, second], high[first, second] = [i.low for i in intervals], [i.high for i in intervals]
+    low[second, first], high[second, first] = -high[first, second], -low[first, second]
+    return Estimates(means, low, high)

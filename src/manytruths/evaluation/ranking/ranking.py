@@ -30,12 +30,11 @@ from ...core.notes import Note
 from ...core.undefined import Undefined
 from ...inference.intervals import check_resamples
 from .missing_scores import Board, Missing, make_boards
-from .pair_tests import Differences, PairTests, mean_differences, pair_tests
+from .pair_tests import Estimates, PairTests, mean_differences, pair_tests
 from .scores import NONE_GIVEN, Scores, Values, describes_the_case, direction, has_direction, metric_name
 from .standings import (
     SCHEMES,
     Aggregate,
-    Means,
     Scheme,
     Standing,
     all_standings,
@@ -67,7 +66,7 @@ class Group:
 
 @dataclass(frozen=True)
 class DistinctRanking:
-    """A ranking, best first (ties joined by =), and the truths that give it."""
+    """A ranking, best first (ties joined by =), and the reference standards that give it."""
 
     ranking: str
     truths: tuple[str, ...]
@@ -80,13 +79,13 @@ class Evidence:
     algorithms: tuple[str, ...]
     ranks: Values
     p: Values
-    """Row better than column: the largest adjusted p over metrics and truths."""
+    """Row better than column: the largest adjusted p over metrics and reference standards."""
     where: NDArray[np.object_]
-    """The metric and truth that have it."""
+    """The metric and reference standard that have it."""
     ahead: Values
     """Row before column: the share of resamples."""
     least_first: Values
-    """Each algorithm's smallest share of first places over the truths."""
+    """Each algorithm's smallest share of first places over the reference standards."""
     alpha: float
     refusal: Undefined | None = None
 
@@ -158,10 +157,10 @@ def _significant(evidence: Evidence, first: int, second: int) -> Verdict:
     if evidence.refusal:
         return Verdict(None, f"{name} is first and {claim}, but no winner is declared: {evidence.refusal.reason}.")
     if not share >= SURE:
-        few = f"in only {share:.0%} of the resamples under one of the truths"
+        few = f"in only {share:.0%} of the resamples under one of the reference standards"
         return Verdict(None, f"{name} is {claim}, but first {few}: no winner is declared below {SURE:.0%}.")
     often = "all" if share == 1 else f"at least {np.floor(share * 100):.0f}%"
-    return Verdict(name, f"{name} wins: {claim}, and first in {often} of the resamples under every truth.")
+    return Verdict(name, f"{name} wins: {claim}, and first in {often} of the resamples under every reference standard.")
 
 
 def _evidence(evidence: Evidence, first: int, other: int) -> str:
@@ -179,7 +178,7 @@ def format_p(p: float) -> str:
 
 
 def distinct_rankings(algorithms: Sequence[str], rankings: dict[str, Values]) -> tuple[DistinctRanking, ...]:
-    """The different rankings and which truths give each, the most frequent first (Lampert's Table 8).
+    """The different rankings and the reference standards that give each, the most frequent first (Lampert's Table 8).
 
     >>> distinct_rankings(["a", "b"], {"x": np.array([1.0, 2.0]), "y": np.array([2.0, 1.0]), "z": np.array([1.0, 2.0])})
     (DistinctRanking(ranking='a > b', truths=('x', 'z')), DistinctRanking(ranking='b > a', truths=('y',)))
@@ -206,7 +205,7 @@ def join_names(names: Sequence[str]) -> str:
 
 
 MEANS = ("mean of raters",)
-"""What a score can be against that is no truth of its own."""
+"""What a score can be against that is no reference standard of its own."""
 MANY = 3
 """With more metrics than this, the main ones are taken alone: many of them measure much the same."""
 MAIN = ("dice", "dsc", "pbar_area")
@@ -219,7 +218,7 @@ NO_SUBJECTS = Note(
 
 @dataclass(frozen=True)
 class Tau:
-    """Kendall's τ_b of two rankings that differ in ``between``: schemes, truths or metrics."""
+    """Kendall's τ_b of two rankings that differ in ``between``: schemes, truths (reference standards) or metrics."""
 
     between: str
     scheme: str
@@ -232,7 +231,7 @@ class Tau:
 
 @dataclass(frozen=True)
 class RankingWithout:
-    """The overall ranking without one truth."""
+    """The overall ranking without one reference standard."""
 
     truth: str
     ranks: Values
@@ -245,22 +244,37 @@ class Ranking:
     """The ranking of a table of scores. An empty reference standard or metric stands for all of them."""
 
     algorithms: tuple[str, ...]
+    """Names, in the order of the scores."""
     truths: tuple[str, ...]
+    """Reference standards that algorithms are ranked under."""
     metrics: tuple[str, ...]
+    """Metrics that they are ranked by."""
     subjects: int
+    """Number of subjects."""
     cases: int
+    """Number of cases."""
     boards: tuple[Board, ...]
+    """Scores without gaps, of every metric against every reference standard."""
     tests: tuple[PairTests, ...]
+    """Tests between all algorithms, board by board."""
     standings: tuple[Standing, ...]
-    means: tuple[Means, ...]
+    """Rankings by every scheme: of each board, and of several together."""
+    means: tuple[Estimates, ...]
+    """Mean or median of every algorithm with its interval, board by board."""
     scheme: Scheme
     """Scheme of the overall order and the verdict."""
     aggregate: Aggregate
+    """How subjects are summarised, ``"mean"`` or ``"median"``."""
     alpha: float
+    """Significance level of the tests."""
     level: float = 0.95
+    """Confidence level of intervals."""
     resamples: int = 1000
+    """Number of resamples of the subjects."""
     seed: int = 0
+    """Seed of the resampling."""
     notes: tuple[str, ...] = ()
+    """What to know about the ranking."""
 
     def find(self, truth: str = "", metric: str = "", scheme: Scheme | None = None) -> Standing:
         """One ranking; where there is only one reference standard or metric, it need not be named."""
@@ -268,11 +282,12 @@ class Ranking:
         for standing in self.standings:
             if standing.scheme == wanted and standing.truth in truths and standing.metric in metrics:
                 return standing
-        raise CallError(f"no ranking by {wanted} for {metric or 'all metrics'} against {truth or 'all truths'}")
+        against = truth or "all reference standards"
+        raise CallError(f"no ranking by {wanted} for {metric or 'all metrics'} against {against}")
 
     @property
     def overall(self) -> Standing:
-        """Over all metrics and truths, by the chosen scheme."""
+        """Over all metrics and reference standards, by the chosen scheme."""
         return next(s for s in reversed(self.standings) if s.scheme == self.scheme)
 
     @property
@@ -298,7 +313,7 @@ class Ranking:
         return find_verdict(self.evidence())
 
     def groups(self, truth: str = "", metric: str = "") -> tuple[Group, ...]:
-        """Neighbours in a ranking that cannot be separated."""
+        """Neighbours in a ranking that cannot be told apart."""
         return find_groups(self.evidence(truth, metric))
 
     def distinct(self, metric: str = "", scheme: Scheme | None = None) -> tuple[DistinctRanking, ...]:
@@ -312,21 +327,21 @@ class Ranking:
         return tuple(self._left_out()) if len(self.truths) > 1 else ()
 
     def _left_out(self) -> Iterator[RankingWithout]:
-        own = [s for s in self.standings if s.scheme == self.scheme and s.truth and s.metric]
+        boards = [s for s in self.standings if s.scheme == self.scheme and s.truth and s.metric]
         whole = self.overall.ranks
         for truth in self.truths:
-            rest = combine_standings([s for s in own if s.truth != truth], "", "").ranks
+            rest = combine_standings([s for s in boards if s.truth != truth], "", "").ranks
             changed, first = bool((rest != whole).any()), (rest == rest.min()) != (whole == whole.min())
             yield RankingWithout(truth, rest, changed, bool(first.any()))
 
     @cached_property
-    def mean_differences(self) -> tuple[Differences, ...]:
+    def mean_differences(self) -> tuple[Estimates, ...]:
         """On every board, the mean paired difference of every two, with its interval."""
         return tuple(mean_differences(b.subject_values, self.resamples, self.level, self.seed) for b in self.boards)
 
     @cached_property
     def taus(self) -> tuple[Tau, ...]:
-        """Agreement of rankings between schemes, between truths and between metrics."""
+        """Agreement of rankings between schemes, between reference standards and between metrics."""
         return tuple(self._taus())
 
     def _taus(self) -> Iterator[Tau]:
@@ -403,8 +418,10 @@ def rank_scores(
     Ranking(1. unet, 2. vnet; by mean, 1 × metric and truth, 3 subjects)
     """
     _check(scores, scheme, aggregate, resamples, level, alpha, seed)
-    scores = scores.select(truths=_truths(scores) if truths is None else truths)
-    chosen, notes = _chosen(scores, metrics, directions)
+    # means over reference standards are left out, where there are others
+    references = [truth for truth in scores.truths if truth not in MEANS] or None
+    scores = scores.select(truths=references if truths is None else truths)
+    chosen, notes = _choose_metrics(scores, metrics, directions)
     boards = make_boards(scores, chosen, missing, directions)
     tests = [pair_tests(board.gains) for board in boards]
     subjects = len(scores.subject_names)
@@ -443,32 +460,27 @@ def _check(scores: Scores, scheme: str, aggregate: str, resamples: int, level: f
         raise InputError(f"there is only one algorithm, {', '.join(scores.algorithms)}; a ranking needs two or more")
 
 
-def _chosen(
+def _choose_metrics(
     scores: Scores, metrics: Sequence[str] | None, directions: Mapping[str, str]
 ) -> tuple[tuple[str, ...], list[str]]:
-    """The metrics to rank by, and what is said about those that are left out."""
+    """The metrics to rank by, and notes on those that are left out."""
+    metrics_of_algorithms = [m for m in scores.metrics if not describes_the_case(m)]
+    known = [m for m in metrics_of_algorithms if has_direction(m, directions)]
     if metrics is not None:
-        every = [m for m in scores.metrics if has_direction(m, directions) and not describes_the_case(m)]
         everything = [name.casefold() for name in metrics] == ["all"]
-        picked = scores.select(metrics=every if everything else metrics).metrics
+        picked = scores.select(metrics=known if everything else metrics).metrics
         for metric in picked:
             direction(metric, directions)
         return picked, []
-    known = tuple(m for m in scores.metrics if has_direction(m, directions) and not describes_the_case(m))
-    unknown = [m for m in scores.metrics if not has_direction(m, directions) and not describes_the_case(m)]
+    unknown = [m for m in metrics_of_algorithms if m not in known]
     if not known:
         direction((unknown or list(scores.metrics))[0], directions)
         raise CallError(f"{', '.join(scores.metrics)}: describes cases, not algorithms; name another with --metric")
-    if len(known) > MANY:
-        main = tuple(m for m in known if metric_name(m) in MAIN)
-        if main:
-            text = f"ranked by {', '.join(main)}, the first of {len(known)} metrics; --metric chooses others, or all"
-            return main, [Note("metrics_chosen", text)]
-    text = f"not ranked by {', '.join(unknown)}: whether higher or lower is better is not known (--direction says it)"
+    main = tuple(m for m in known if metric_name(m) in MAIN)
+    if len(known) > MANY and main:
+        text = f"ranked by {', '.join(main)}, the first of {len(known)} metrics; --metric chooses others, or all"
+        return main, [Note("metrics_chosen", text)]
+    text = f"not ranked by {', '.join(unknown)}: whether higher or lower is better is not known (give --direction)"
     many = f"ranked by all {len(known)} metrics, some of which measure much the same; --metric chooses"
-    return known, [*([text] if unknown else []), *([Note("metrics_chosen", many)] if len(known) > MANY else [])]
-
-
-def _truths(scores: Scores) -> list[str]:
-    """All but means over truths, where there are others."""
-    return [truth for truth in scores.truths if truth not in MEANS] or list(scores.truths)
+    notes = [*([text] if unknown else []), *([Note("metrics_chosen", many)] if len(known) > MANY else [])]
+    return tuple(known), notes

@@ -1,13 +1,14 @@
 """Tables of scores: those that ``evaluate`` writes, or of any other program, long or wide.
 
-Long, with a row for every case, algorithm, truth and metric; or wide, with a column for every metric: if there is
-neither a column of values nor one of metrics, every column of numbers is a metric. Cells are separated by commas,
-semicolons or tabs; an empty one, ``n/a``, ``nan``, ``none``, ``null``, ``-`` or an infinite number is a gap.
+Long, with a row for every case, algorithm, reference standard and metric; or wide, with a column for every metric: if
+there is neither a column of values nor one of metrics, every column of numbers is a metric. Cells are separated by
+commas, semicolons or tabs; an empty one, ``n/a``, ``nan``, ``none``, ``null``, ``-`` or an infinite number is a gap.
 """
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -83,8 +84,8 @@ def read_scores(
     Parameters
     ----------
     path : Path or str
-        A table with commas, semicolons or tabs, long (a row for every case, algorithm, truth and metric) or wide (a
-        column for every metric).
+        A table with commas, semicolons or tabs, long (a row for every case, algorithm, reference standard and
+        metric) or wide (a column for every metric).
     columns : dict of str, optional
         Which column is the case, algorithm, metric, value, truth, subject, reason or code, where it has another name:
         ``{"case": "image", "algorithm": "team"}``.
@@ -99,7 +100,7 @@ def read_scores(
     Returns
     -------
     Scores
-        A value, or the kind of gap, for every algorithm, case, truth and metric.
+        A value, or the kind of gap, for every algorithm, case, reference standard and metric.
 
     Raises
     ------
@@ -109,14 +110,15 @@ def read_scores(
     faults = Faults(path)
     sheet = open_sheet(path, columns or {}, faults)
     notes: list[str] = []
-    sheet = _keep_cases(sheet)
     long = "value" in sheet.places
     entries = list(_long(sheet, labels, faults, notes) if long else _wide(sheet, faults, notes))
     subjects = _subjects(sheet, faults)
     faults.raise_any()
     if not entries:
         raise FormatError(f"{path}: has no scores of cases; give a row for every case and algorithm")
-    cases = _cases_beside(Path(path)) if cases is None else cases
+    beside = Path(path).with_name("cases.csv")
+    if cases is None and Path(path).name == "scores.csv" and beside.is_file():
+        cases = beside
     diagonals: dict[str, float] = {}
     if cases is not None:
         given, diagonals = _subjects_and_diagonals(cases, dict.fromkeys(e.case for e in entries))
@@ -125,11 +127,6 @@ def read_scores(
     scores = _make_scores(entries, subjects, diagonals, faults, tuple(notes))
     faults.raise_any()
     return replace(scores, resampled=resampled)
-
-
-def _cases_beside(path: Path) -> Path | None:
-    table = path.with_name("cases.csv")
-    return table if path.name == "scores.csv" and table.is_file() else None
 
 
 def _subjects_and_diagonals(path: Path | str, cases: Iterable[str]) -> tuple[dict[str, str], dict[str, float]]:
@@ -177,7 +174,7 @@ def _make_scores(
 
 
 def open_sheet(path: Path | str, columns: Mapping[str, str], faults: Faults) -> ScoreSheet:
-    """Read a file; rows with too few or too many cells are faults."""
+    """Read the rows of cases; rows with too few or too many cells are faults."""
     text = read_text(path)
     first = text.partition("\n")[0]
     separator = max(",;\t", key=first.count)
@@ -199,7 +196,9 @@ def open_sheet(path: Path | str, columns: Mapping[str, str], faults: Faults) -> 
         # reasons are sentences, and may be long
         names = {header[at]: cells[at].strip() for role, at in places.items() if role not in ("reason", "code")}
         check_names(path, line, names)
-    return ScoreSheet(path, header, lines, places)
+    sheet = ScoreSheet(path, header, lines, places)
+    of_cases = [(line, cells) for line, cells in lines if sheet.cell(cells, "scope", "case") == "case"]
+    return replace(sheet, lines=of_cases)
 
 
 def _find_places(path: Path | str, header: list[str], columns: Mapping[str, str]) -> dict[str, int]:
@@ -219,14 +218,8 @@ def _find_places(path: Path | str, header: list[str], columns: Mapping[str, str]
     return {role: header.index(name) for role, name in names.items()}
 
 
-def _keep_cases(sheet: ScoreSheet) -> ScoreSheet:
-    """Only the rows of cases, if there is a column ``scope``."""
-    kept = [(line, cells) for line, cells in sheet.lines if sheet.cell(cells, "scope", "case") == "case"]
-    return ScoreSheet(sheet.path, sheet.header, kept, sheet.places)
-
-
 def _names(sheet: ScoreSheet, line: int, cells: list[str], faults: Faults) -> tuple[str, str, str] | None:
-    """Algorithm, case and truth; None, and a fault, where one is empty."""
+    """Algorithm, case and reference standard; None, and a fault, where one is empty."""
     names = [sheet.cell(cells, role, THE_TRUTH) for role in ("algorithm", "case", "truth")]
     for role, name in zip(("algorithm", "case", "truth"), names, strict=True):
         if not name:
@@ -250,7 +243,10 @@ def _subjects(sheet: ScoreSheet, faults: Faults) -> dict[str, str]:
 
 def _long(sheet: ScoreSheet, labels: Sequence[str] | None, faults: Faults, notes: list[str]) -> Iterator[Entry]:
     only = sheet.header[sheet.places["value"]]
-    chosen, regions = _chosen_labels(sheet, labels, notes), _regions(sheet)
+    chosen = _choose_labels(sheet, labels, notes)
+    regions = defaultdict[str, set[str]](set)
+    for _, cells in sheet.lines:
+        regions[sheet.cell(cells, "metric")].add(_region(sheet, cells))
     for line, cells in sheet.lines:
         names, metric = _names(sheet, line, cells, faults), sheet.cell(cells, "metric", only)
         label, region = sheet.cell(cells, "label"), _region(sheet, cells)
@@ -260,31 +256,24 @@ def _long(sheet: ScoreSheet, labels: Sequence[str] | None, faults: Faults, notes
             faults.add(line, "the metric is empty")
             continue
         parts = [label] if label and len(chosen) > 1 else []
-        parts += [region] if len(regions.get(metric, ())) > 1 else []
+        parts += [region] if len(regions[metric]) > 1 else []
         value, gap = _number(cells[sheet.places["value"]], sheet.cell(cells, "code"), line, only, faults)
         yield Entry(line, *names, f"{metric} [{', '.join(parts)}]" if parts else metric, value, gap)
 
 
-def _chosen_labels(sheet: ScoreSheet, labels: Sequence[str] | None, notes: list[str]) -> list[str]:
-    there = list(dict.fromkeys(sheet.cell(cells, "label") for _, cells in sheet.lines))
+def _choose_labels(sheet: ScoreSheet, labels: Sequence[str] | None, notes: list[str]) -> list[str]:
+    present = list(dict.fromkeys(sheet.cell(cells, "label") for _, cells in sheet.lines))
     if labels is not None:
-        absent = [label for label in labels if label not in there]
+        absent = [label for label in labels if label not in present]
         if absent:
-            known = ", ".join(filter(None, there)) or "none"
+            known = ", ".join(filter(None, present)) or "none"
             raise CallError(f"{sheet.path}: no scores of the label {absent[0]!r}; there are: {known}")
         return list(labels)
-    if "" in there and len(there) > 1:
-        others = ", ".join(sorted(set(there) - {""}))
+    if "" in present and len(present) > 1:
+        others = ", ".join(sorted(set(present) - {""}))
         notes.append(f"ranked by the scores of all labels together; --label chooses single ones ({others})")
         return [""]
-    return there
-
-
-def _regions(sheet: ScoreSheet) -> dict[str, set[str]]:
-    regions: dict[str, set[str]] = {}
-    for _, cells in sheet.lines if "region" in sheet.places else ():
-        regions.setdefault(sheet.cell(cells, "metric"), set()).add(_region(sheet, cells))
-    return regions
+    return present
 
 
 def _region(sheet: ScoreSheet, cells: list[str]) -> str:
@@ -294,12 +283,12 @@ def _region(sheet: ScoreSheet, cells: list[str]) -> str:
 
 def _resampled(sheet: ScoreSheet, lines: set[int], notes: list[str]) -> tuple[str, ...]:
     """Cases of some lines whose masks were resampled; a note is added if there are any."""
-    kept = [cells for line, cells in sheet.lines if line in lines]
-    marked = [cells for cells in kept if sheet.cell(cells, "region").endswith(RESAMPLED)]
+    rows = [cells for line, cells in sheet.lines if line in lines]
+    marked = [cells for cells in rows if sheet.cell(cells, "region").endswith(RESAMPLED)]
     cases = tuple(dict.fromkeys(sheet.cell(cells, "case") for cells in marked))
     if cases:
-        of = len({sheet.cell(cells, "case") for cells in kept})
-        shown = ", ".join(cases[:MOST_SHOWN]) + (", …" if len(cases) > MOST_SHOWN else "")
+        of = len({sheet.cell(cells, "case") for cells in rows})
+        shown = few(cases, MOST_SHOWN)
         notes.append(f"for {len(cases)} of {of} cases masks were resampled ({shown}), and every table is marked so")
     return cases
 

@@ -45,7 +45,7 @@ _LOWER: dict[str, tuple[float | None, float]] = {
 """What counts as the worst, and the best."""
 
 DESCRIPTIVE = frozenset({"bias_index", "inner_outer_ratio", "prevalence", "prevalence_index", "tolerance"})
-"""What says something about a case or its raters, not about who is better."""
+"""Statistics that describe a case or its raters, not how good an algorithm is."""
 
 NONE_GIVEN: Mapping[str, str] = MappingProxyType({})
 
@@ -177,8 +177,8 @@ class Scores:
         shape = tuple(len(axis) for axis in axes)
         if self.values.shape != shape or self.gaps.shape != shape or len(self.subjects) != len(self.cases):
             raise CallError(
-                f"values and gaps are algorithms × cases × truths × metrics, {shape}, with a subject for each case; "
-                f"got {self.values.shape}, {self.gaps.shape} and {len(self.subjects)} subjects"
+                f"values and gaps are algorithms × cases × reference standards × metrics, {shape}, with a subject for "
+                f"each case; got {self.values.shape}, {self.gaps.shape} and {len(self.subjects)} subjects"
             )
         if any(len(set(axis)) < len(axis) for axis in axes):
             raise CallError("an algorithm, case, reference standard or metric is named twice; give each name once")

@@ -39,7 +39,7 @@ from numpy.typing import ArrayLike, NDArray
 from ...core.undefined import Undefined
 from ...inference.intervals import mean_intervals, too_few_subjects
 from .missing_scores import Board, by_subject
-from .pair_tests import PairTests, resampled_wins
+from .pair_tests import Estimates, PairTests, resampled_wins
 from .scores import Values
 
 Scheme = Literal["mean", "rank", "test"]
@@ -47,6 +47,10 @@ Aggregate = Literal["mean", "median"]
 SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 
 DIGITS = 12
+ALL_TIED = "all_tied"
+TEST_WORK = 2e9
+"""So many subjects × pairs × boards × resamples are tested at most; beyond, with fewer resamples."""
+FEWEST = 100
 
 
 def fractional_ranks(scores: ArrayLike) -> Values:
@@ -56,14 +60,10 @@ def fractional_ranks(scores: ArrayLike) -> Values:
     array([1.5, 3. , 1.5, 4. ])
     """
     values = np.asarray(scores, np.float64)
-    flat = values.reshape(-1, values.shape[-1])
-    ranks = np.empty_like(flat)
-    step = max(1, 4_000_000 // max(1, values.shape[-1] ** 2))
-    for start in range(0, len(flat), step):
-        mine, others = flat[start : start + step, :, None], flat[start : start + step, None, :]
-        ranks[start : start + step] = (others > mine).sum(axis=2) + ((others == mine).sum(axis=2) + 1) / 2
-    ranks[np.isnan(flat).any(axis=1)] = np.nan
-    return ranks.reshape(values.shape)
+    higher, equal = _count_higher_and_equal(values)
+    ranks: Values = higher + (equal + 1) / 2
+    ranks[np.isnan(values).any(axis=-1)] = np.nan
+    return ranks
 
 
 def competition_ranks(mean_ranks: ArrayLike) -> NDArray[np.int64]:
@@ -72,9 +72,18 @@ def competition_ranks(mean_ranks: ArrayLike) -> NDArray[np.int64]:
     >>> competition_ranks([1.5, 3.0, 1.5, 4.0])
     array([1, 3, 1, 4])
     """
-    values = np.asarray(mean_ranks, np.float64)
-    ahead = values[..., None, :] < values[..., :, None]
-    return np.asarray(1 + ahead.sum(axis=-1), np.int64)
+    return np.asarray(1 + _count_higher_and_equal(-np.asarray(mean_ranks, np.float64))[0])
+
+
+def _count_higher_and_equal(values: Values) -> NDArray[np.int64]:
+    """How many along the last axis are higher than each, and as high; in blocks, as all at once would be large."""
+    flat = values.reshape(-1, values.shape[-1])
+    counts = np.empty((2, *flat.shape), np.int64)
+    step = max(1, 4_000_000 // max(1, values.shape[-1] ** 2))
+    for start in range(0, len(flat), step):
+        mine, others = flat[start : start + step, :, None], flat[start : start + step, None, :]
+        counts[:, start : start + step] = (others > mine).sum(axis=2), (others == mine).sum(axis=2)
+    return counts.reshape(2, *values.shape)
 
 
 def round_scores(scores: Values) -> Values:
@@ -110,13 +119,6 @@ def scheme_ranks(board: Board, scheme: Scheme, scores: Values) -> Values:
     return fractional_ranks(round_scores(scores if up else -scores))
 
 
-ALL_TIED = "all_tied"
-
-TEST_WORK = 2e9
-"""So many subjects × pairs × boards × resamples are tested at most; beyond, with fewer resamples."""
-FEWEST = 100
-
-
 def draw_subjects(subjects: int, resamples: int, seed: int) -> Values:
     """How often each subject is drawn in each resample."""
     shares = np.full(subjects, 1 / subjects)
@@ -131,16 +133,16 @@ def resamples_of_tests(algorithms: int, subjects: int, boards: int, resamples: i
 
 def resampled_ranks(board: Board, scheme: Scheme, aggregate: Aggregate, weights: Values, alpha: float) -> Values:
     """Resamples × algorithms; nan in a resample that has no subject of the board."""
-    own = weights[:, board.subjects]
-    drawn = own.sum(axis=1, keepdims=True)
+    draws = weights[:, board.subjects]
+    drawn = draws.sum(axis=1, keepdims=True)
     if scheme == "test":
-        ranks = fractional_ranks(resampled_wins(board.gains, own, alpha))
+        ranks = fractional_ranks(resampled_wins(board.gains, draws, alpha))
         ranks[drawn[:, 0] == 0] = np.nan
         return ranks
     if scheme == "mean" and aggregate == "median":
-        return fractional_ranks(round_scores(np.stack([_medians(row, own) for row in board.gains], axis=1)))
+        return fractional_ranks(round_scores(np.stack([_medians(row, draws) for row in board.gains], axis=1)))
     gains = board.gains if scheme == "mean" else -case_ranks(board)
-    total = own @ gains.T
+    total = draws @ gains.T
     return fractional_ranks(round_scores(np.divide(total, drawn, out=np.full_like(total, np.nan), where=drawn > 0)))
 
 
@@ -158,55 +160,6 @@ def _medians(values: Values, weights: Values) -> Values:
     return np.where(n > 0, (values[order][lower] + values[order][upper]) / 2, np.nan)
 
 
-def ahead_share(sampled: Values) -> Values:
-    """Row before column: the share of resamples in which it is ahead, ties counting half; ½ on the diagonal."""
-    known = sampled[~np.isnan(sampled).any(axis=1)]
-    count = sampled.shape[1]
-    shares = np.full((count, count), np.nan if not len(known) else 0.5)
-    for row in range(count if len(known) else 0):
-        ahead = known[:, [row]] < known
-        tied = known[:, [row]] == known
-        shares[row] = ahead.mean(axis=0) + tied.mean(axis=0) / 2
-    return shares
-
-
-def first_shares(sampled: Values) -> Values:
-    """The share of resamples in which each is first; who share a first place get equal parts of it, so all sum to 1."""
-    known = sampled[~np.isnan(sampled).any(axis=1)]
-    if not len(known):
-        return np.full(sampled.shape[1], np.nan)
-    first = known == known.min(axis=1, keepdims=True)
-    return np.asarray((first / first.sum(axis=1, keepdims=True)).mean(axis=0))
-
-
-def rank_shares(sampled: Values) -> Values:
-    """Algorithm × place (from first): the share of resamples in which it has that place, alone or with others."""
-    known = sampled[~np.isnan(sampled).any(axis=1)]
-    count = sampled.shape[1]
-    if not len(known):
-        return np.full((count, count), np.nan)
-    ranks = _competition_ranks(known)
-    return np.stack([(ranks == place + 1).mean(axis=0) for place in range(count)], axis=1)
-
-
-def rank_interval(sampled: Values, level: float) -> tuple[Values, Values]:
-    """The places between which each algorithm lies in ``level`` of the resamples."""
-    known = sampled[~np.isnan(sampled).any(axis=1)]
-    if not len(known):
-        return np.full(sampled.shape[1], np.nan), np.full(sampled.shape[1], np.nan)
-    tails = [(1 - level) / 2, (1 + level) / 2]
-    low, high = np.quantile(_competition_ranks(known), tails, axis=0, method="inverted_cdf")
-    return low.astype(np.float64), high.astype(np.float64)
-
-
-def _competition_ranks(sampled: Values) -> Values:
-    """Places in blocks, as all comparisons at once would be large."""
-    step = max(1, 4_000_000 // sampled.shape[1] ** 2)
-    return np.concatenate([competition_ranks(sampled[i : i + step]) for i in range(0, len(sampled), step)]).astype(
-        np.float64
-    )
-
-
 def kendall_tau(a: ArrayLike, b: ArrayLike) -> float:
     """τ_b of two rankings of the same algorithms; undefined where one of them ties everybody.
 
@@ -216,14 +169,6 @@ def kendall_tau(a: ArrayLike, b: ArrayLike) -> float:
     first, second = np.asarray(a, np.float64), np.asarray(b, np.float64)
     tau = _taus(first, second[None])[0]
     return Undefined(ALL_TIED) if np.isnan(tau) else float(tau)
-
-
-def mean_tau(whole: Values, sampled: Values) -> tuple[float, int]:
-    """The mean τ_b of the resamples' rankings with the whole one, and in how many it is undefined."""
-    taus = _taus(whole, sampled)
-    known = taus[~np.isnan(taus)]
-    value = float(known.mean()) if len(known) else Undefined(ALL_TIED)
-    return value, len(taus) - len(known)
 
 
 def _taus(whole: Values, others: Values) -> Values:
@@ -258,11 +203,22 @@ class Standing:
         return competition_ranks(self.ranks)
 
     @cached_property
+    def _known(self) -> Values:
+        """The resamples that have a ranking."""
+        return self.sampled[~np.isnan(self.sampled).any(axis=1)]
+
+    @cached_property
+    def _sampled_places(self) -> NDArray[np.int64]:
+        return competition_ranks(self._known)
+
+    @cached_property
     def interval(self) -> tuple[Values, Values]:
         """The places between which each algorithm lies in ``level`` of the resamples; nan with too few subjects."""
-        if self.refusal:
+        if self.refusal or not len(self._known):
             return np.full(len(self.ranks), np.nan), np.full(len(self.ranks), np.nan)
-        return rank_interval(self.sampled, self.level)
+        tails = [(1 - self.level) / 2, (1 + self.level) / 2]
+        low, high = np.quantile(self._sampled_places, tails, axis=0, method="inverted_cdf")
+        return low.astype(np.float64), high.astype(np.float64)
 
     @property
     def refusal(self) -> Undefined | None:
@@ -272,38 +228,38 @@ class Standing:
     @cached_property
     def shares(self) -> Values:
         """Algorithm × place: the share of resamples in which it has that place, alone or with others."""
-        return rank_shares(self.sampled)
+        count = len(self.ranks)
+        if not len(self._known):
+            return np.full((count, count), np.nan)
+        return np.stack([(self._sampled_places == place + 1).mean(axis=0) for place in range(count)], axis=1)
 
     @cached_property
     def first_share(self) -> Values:
         """The share of resamples in which each is first, a shared first place in equal parts: they sum to 1."""
-        return first_shares(self.sampled)
+        if not len(self._known):
+            return np.full(len(self.ranks), np.nan)
+        first = self._known == self._known.min(axis=1, keepdims=True)
+        return np.asarray((first / first.sum(axis=1, keepdims=True)).mean(axis=0))
 
     @cached_property
     def ahead_share(self) -> Values:
-        """Row before column: the share of resamples in which it is ahead, ties counting half."""
-        return ahead_share(self.sampled)
+        """Row before column: the share of resamples in which it is ahead, ties counting half; ½ on the diagonal."""
+        if not len(self._known):
+            return np.full((len(self.ranks), len(self.ranks)), np.nan)
+        rows = [self._known[:, [row]] for row in range(len(self.ranks))]
+        return np.stack([(r < self._known).mean(axis=0) + (r == self._known).mean(axis=0) / 2 for r in rows])
 
     @cached_property
     def tau(self) -> tuple[float, int]:
         """Mean Kendall's τ_b of the resamples with this ranking, and in how many it is undefined."""
-        return mean_tau(self.ranks, self.sampled)
+        taus = _taus(self.ranks, self.sampled)
+        known = taus[~np.isnan(taus)]
+        return float(known.mean()) if len(known) else Undefined(ALL_TIED), len(taus) - len(known)
 
     @property
     def undefined(self) -> int:
         """Resamples without a ranking."""
-        return int(np.isnan(self.sampled).any(axis=1).sum())
-
-
-@dataclass(frozen=True, eq=False)
-class Means:
-    """Mean or median over subjects of each algorithm on a board, with an interval; nan ends with too few subjects."""
-
-    value: Values
-    low: Values
-    high: Values
-    refusal: Undefined | None = None
-    """Why there is no interval."""
+        return len(self.sampled) - len(self._known)
 
 
 def board_standings(
@@ -330,52 +286,43 @@ def board_standings(
 
 
 def all_standings(parts: Sequence[Standing]) -> Iterator[Standing]:
-    """Boards, then, where there are several, all metrics of a truth, all truths of a metric, and always all of all."""
+    """Boards; where there are several, all metrics of a reference standard and all references of a metric; then all."""
     yield from parts
     truths, metrics = (tuple(dict.fromkeys(getattr(p, side) for p in parts)) for side in ("truth", "metric"))
     for scheme in SCHEMES:
-        own = [p for p in parts if p.scheme == scheme]
+        of_scheme = [p for p in parts if p.scheme == scheme]
         if len(metrics) > 1:
-            yield from (combine_standings([p for p in own if p.truth == truth], truth, "") for truth in truths)
+            yield from (combine_standings([p for p in of_scheme if p.truth == truth], truth, "") for truth in truths)
         if len(truths) > 1:
-            yield from (combine_standings([p for p in own if p.metric == metric], "", metric) for metric in metrics)
-        yield combine_standings(own, "", "")
+            yield from (
+                combine_standings([p for p in of_scheme if p.metric == metric], "", metric) for metric in metrics
+            )
+        yield combine_standings(of_scheme, "", "")
 
 
 def combine_standings(parts: Sequence[Standing], truth: str, metric: str) -> Standing:
-    """The mean of ranks over the truths of each metric, then over metrics."""
+    """The mean of ranks over the reference standards of each metric, then over metrics."""
     truths = Counter(p.metric for p in parts)
     shares = [1 / (len(truths) * truths[p.metric]) for p in parts]
-    value = sum(share * p.ranks for share, p in zip(shares, parts, strict=True))
-    sampled = sum(share * p.sampled for share, p in zip(shares, _same_length(parts), strict=True))
-    whole, drawn = np.asarray(value), np.asarray(sampled)
-    first = parts[0]
+    # the first resamples of all are the same draws
+    fewest = min(len(p.sampled) for p in parts)
+    whole = np.asarray(sum(share * p.ranks for share, p in zip(shares, parts, strict=True)))
+    sampled = np.asarray(sum(share * p.sampled[:fewest] for share, p in zip(shares, parts, strict=True)))
     return Standing(
-        first.scheme, truth, metric, whole,
-        fractional_ranks(round_scores(-whole)), fractional_ranks(round_scores(-drawn)),
-        max(p.subjects for p in parts), first.level,
+        parts[0].scheme, truth, metric, whole,
+        fractional_ranks(round_scores(-whole)), fractional_ranks(round_scores(-sampled)),
+        max(p.subjects for p in parts), parts[0].level,
     )  # fmt: skip
 
 
-def _same_length(parts: Sequence[Standing]) -> list[Standing]:
-    """As many resamples of each as the one with the fewest has; the first ones of all are the same draws."""
-    fewest = min(len(p.sampled) for p in parts)
-    return [
-        p if len(p.sampled) == fewest else
-        Standing(p.scheme, p.truth, p.metric, p.score, p.ranks, p.sampled[:fewest], p.subjects, p.level)
-        for p in parts
-    ]  # fmt: skip
-
-
-def board_means(board: Board, aggregate: Aggregate, weights: Values, level: float, seed: int) -> Means:
-    """Intervals for means (BCa, as everywhere in the package), or for medians (percentiles of the resamples)."""
-    values = board.subject_values
-    value, nothing = aggregate_scores(board, aggregate), np.full(len(values), np.nan)
-    refusal = too_few_subjects(values.shape[1])
+def board_means(board: Board, aggregate: Aggregate, weights: Values, level: float, seed: int) -> Estimates:
+    """Each algorithm's mean (BCa interval, as everywhere in the package) or median (percentiles of the resamples)."""
+    value, refusal = aggregate_scores(board, aggregate), too_few_subjects(len(board.subjects))
     if refusal is not None:
-        return Means(value, nothing, nothing, refusal)
+        nothing = np.full(len(value), np.nan)
+        return Estimates(value, nothing, nothing, refusal)
     if aggregate == "mean":
-        intervals = mean_intervals(values.T, resamples=len(weights), level=level, seed=seed)
-        return Means(value, np.array([i.low for i in intervals]), np.array([i.high for i in intervals]))
+        intervals = mean_intervals(board.subject_values.T, resamples=len(weights), level=level, seed=seed)
+        return Estimates(value, np.array([i.low for i in intervals]), np.array([i.high for i in intervals]))
     low, high = np.nanquantile(resampled_medians(board, weights), [(1 - level) / 2, (1 + level) / 2], axis=0)
-    return Means(value, low, high)
+    return Estimates(value, low, high)

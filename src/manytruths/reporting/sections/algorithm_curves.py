@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from ...analyses.evaluate.charts import charts
-from ...analyses.evaluate.printing import NAMES
+from ...analyses.evaluate.case_scores import NAMES
 from ...analyses.evaluate.probability_maps import EXCLUDED, ProbabilityScores
 from ...analyses.rows import Row
 from ...io import safe_name
@@ -37,7 +36,9 @@ def pooled_areas(grey: ProbabilityScores) -> Rows:
 def area_range(grey: ProbabilityScores, algorithm: str) -> tuple[Row, Row] | None:
     """The rows with the smallest and the largest area over all reference standards."""
     rows = pooled_areas(grey)
-    own = [row for t in grey.truths if (row := rows.get(("", algorithm, t, "pbar_area"))) and not math.isnan(row.value)]
+    own = [
+        row for t in grey.references if (row := rows.get(("", algorithm, t, "pbar_area"))) and not math.isnan(row.value)
+    ]
     return (min(own, key=lambda r: r.value), max(own, key=lambda r: r.value)) if own else None
 
 
@@ -175,7 +176,7 @@ def _area_table(findings: Findings, grey: ProbabilityScores) -> PageTable:
 
 def _curve_charts(findings: Findings, grey: ProbabilityScores) -> Iterator[Block]:
     assert findings.evaluation is not None
-    svgs = charts(findings.evaluation)
+    svgs = findings.evaluation.charts
     orders = tuple(
         Chart(f"evaluate-{name}", svg, "All algorithms, under a reference standard that gives this order.")
         for name, svg in svgs.items()

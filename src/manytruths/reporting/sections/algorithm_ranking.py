@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import combinations
 
-from ...analyses.evaluate.printing import NAMES
-from ...analyses.evaluate.rankings import Orders
+from ...analyses.evaluate.case_scores import NAMES
 from ...analyses.printing import counted
-from ...analyses.rank.charts import charts
 from ...analyses.rank.rank import RankResult
+from ...analyses.rank.tables import charts
 from ...analyses.rows import Row
+from ...evaluation.ranking.by_reference import ReferenceRankings
 from ...evaluation.ranking.ranking import format_p
 from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Sentence, number_cell, text_cell
 from ..findings import Findings
@@ -35,7 +35,7 @@ NAMED = 3
 """Largest number of rivals of the first that are named."""
 
 
-def listed_orders(findings: Findings) -> Iterator[tuple[str, str, Orders]]:
+def listed_orders(findings: Findings) -> Iterator[tuple[str, str, ReferenceRankings]]:
     """Label, metric and rankings, for the metrics that are listed."""
     for (label, metric), own in findings.evaluation.orders.items() if findings.evaluation else ():
         if metric in COMPARED and own.rankings:
@@ -48,7 +48,7 @@ def order_sentences(findings: Findings) -> Iterator[Sentence]:
         yield (_order_sentence(own, NAMES[metric]),)
 
 
-def _main_orders(findings: Findings) -> Iterator[tuple[str, Orders]]:
+def _main_orders(findings: Findings) -> Iterator[tuple[str, ReferenceRankings]]:
     """Metric and rankings by the main metric of all labels together."""
     yield from (
         (metric, own)
@@ -57,7 +57,7 @@ def _main_orders(findings: Findings) -> Iterator[tuple[str, Orders]]:
     )
 
 
-def _order_sentence(own: Orders, metric: str) -> str:
+def _order_sentence(own: ReferenceRankings, metric: str) -> str:
     count = sum(len(r.truths) for r in own.rankings)
     best = own.rankings[0]
     if len(own.rankings) == 1:
@@ -193,7 +193,7 @@ def _separation_block(findings: Findings) -> Iterator[Block]:
         yield Paragraphs(sentences, title, listed=True)
 
 
-def _pair_sentences(own: Orders) -> Iterator[str]:
+def _pair_sentences(own: ReferenceRankings) -> Iterator[str]:
     for first, second in combinations(own.rankings[0].order[:SHORT], 2):
         pair = own.separate(first, second)
         standards = f"all {pair.of} standards" if pair.of > 1 else "the one standard"

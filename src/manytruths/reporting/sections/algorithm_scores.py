@@ -10,12 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from ...analyses.evaluate.case_scores import EVERYBODY
+from ...analyses.evaluate.case_scores import EVERYBODY, NAMES, UNMARKED
 from ...analyses.evaluate.evaluate import Evaluation
-from ...analyses.evaluate.human_range import OTHERS, HumanRange
-from ...analyses.evaluate.mask_scores import MEAN, LabelScores
-from ...analyses.evaluate.missing_scores import UNMARKED
-from ...analyses.evaluate.printing import NAMES, ONE_MORE, unit_of
+from ...analyses.evaluate.mask_scores import MEAN, OTHERS, HumanRange, LabelScores
+from ...analyses.evaluate.printing import ONE_MORE
 from ...analyses.printing import number, number_word
 from ...analyses.rows import Row
 from ...core.notes import code_of
@@ -82,7 +80,7 @@ def standards_of(findings: Findings, rows: Rows) -> list[str]:
     met = dict.fromkeys(against for _, _, against, _ in rows)
     order = [
         *given_references(findings.study),
-        *findings.evaluation.plan.truths,
+        *findings.evaluation.plan.consensus,
         MEAN.name,
         *findings.study.rater_names,
     ]
@@ -91,7 +89,7 @@ def standards_of(findings: Findings, rows: Rows) -> list[str]:
 
 def main_standards(findings: Findings) -> list[str]:
     """Consensus methods: those of the page first, then those that only algorithms are judged by."""
-    truths = findings.evaluation.plan.truths if findings.evaluation else ()
+    truths = findings.evaluation.plan.consensus if findings.evaluation else ()
     return [
         *(m for m in findings.fusion.methods if m in truths),
         *(t for t in truths if t not in findings.fusion.methods),
@@ -144,7 +142,7 @@ def label_title(part: LabelScores, title: str) -> str:
 def with_unit(part: LabelScores, statistic: str) -> str:
     """A metric's name, with its unit where it is a distance."""
     name = NAMES[statistic]
-    return f"{name[0].upper()}{name[1:]}" + (f" ({unit_of(part)})" if is_distance(statistic) else "")
+    return f"{name[0].upper()}{name[1:]}" + (f" ({part.unit})" if is_distance(statistic) else "")
 
 
 def digits_of(statistic: str) -> int:

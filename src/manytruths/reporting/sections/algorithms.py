@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...analyses.evaluate.charts import charts
 from ...analyses.evaluate.evaluate import Evaluation
-from ...analyses.evaluate.human_range import LEAST_RATERS, OTHERS, HumanRange
-from ...analyses.evaluate.rankings import Orders
+from ...analyses.evaluate.mask_scores import LEAST_RATERS, OTHERS, HumanRange
 from ...analyses.rows import Row
 from ...core.undefined import reason
+from ...evaluation.ranking.by_reference import ReferenceRankings
 from ...io import safe_name
 from ..elements import Block, Chart, Paragraphs, Section, Sentence, number_cell
 from ..findings import Findings
@@ -141,7 +140,7 @@ def _human_range_blocks(findings: Findings) -> Iterator[Block]:
     evaluation = findings.evaluation
     if evaluation is None or evaluation.mask_scores is None or len(findings.study.rater_names) < LEAST_RATERS:
         return
-    svgs = charts(evaluation)
+    svgs = evaluation.charts
     for part in evaluation.mask_scores.parts:
         suffix = f"-{safe_name(part.label)}" if part.label else ""
         for statistic in HUMAN_CHARTS if part is evaluation.mask_scores.parts[0] else HUMAN_CHARTS[:1]:
@@ -182,7 +181,7 @@ def algorithm_summary(findings: Findings) -> Iterator[Sentence]:
     yield from _order_summary(findings)
 
 
-def main_orders(findings: Findings) -> Orders | None:
+def main_orders(findings: Findings) -> ReferenceRankings | None:
     """The orders by Dice, or by area for probabilities; None where no algorithm has a score."""
     assert findings.evaluation is not None
     metric = "dice" if findings.evaluation.mask_scores is not None else "pbar_area"

@@ -171,7 +171,7 @@ def _consensus_settings(findings: Findings) -> Iterator[Line]:
 def _evaluation_settings(findings: Findings, judged: Evaluation) -> Iterator[Line]:
     part = "evaluation"
     yield part, "algorithms", str(len(findings.study.algorithms))
-    yield part, "reference standards", ", ".join(judged.plan.truths)
+    yield part, "reference standards", ", ".join(judged.plan.consensus)
     yield part, "missing predictions", MISSING[judged.missing]
     if judged.plan.threshold is not None:
         yield part, "threshold of probabilities", f"{judged.plan.threshold:g}"

@@ -310,7 +310,7 @@ def _computed_names(findings: Findings) -> Iterator[str]:
     for _, table in all_tables(findings):
         for statistic in {row.statistic for row in table.rows if not math.isnan(row.value)}:
             yield from formula_names(table.name, statistic)
-    methods = [*findings.fusion.methods, *(findings.evaluation.plan.truths if findings.evaluation else ())]
+    methods = [*findings.fusion.methods, *(findings.evaluation.plan.consensus if findings.evaluation else ())]
     yield from (f"method.{estimator(method)[0].name}" for method in methods)
 
 

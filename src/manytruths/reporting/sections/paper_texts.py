@@ -11,9 +11,9 @@ from typing import Any
 import manytruths
 
 from ...agreement import interpret_kappa
+from ...analyses.evaluate.case_scores import NAMES
 from ...analyses.evaluate.evaluate import Evaluation
-from ...analyses.evaluate.human_range import OTHERS
-from ...analyses.evaluate.printing import NAMES
+from ...analyses.evaluate.mask_scores import OTHERS
 from ...analyses.printing import counted, number_word
 from ...analyses.rank.rank import RankResult
 from ...analyses.rows import Row
@@ -276,9 +276,11 @@ def _judged_against(findings: Findings, judged: Evaluation) -> list[str]:
     described = findings.fusion.methods
     given = {c.name for case in findings.study for c in case.references}
     truths = [] if findings.study.options.exchangeable else ["each rater"]
-    truths += ["these reference standards"] if set(judged.plan.truths) & set(described) else []
+    truths += ["these reference standards"] if set(judged.plan.consensus) & set(described) else []
     truths += [
-        cite_method(findings, method, pixel_word(findings)) for method in judged.plan.truths if method not in described
+        cite_method(findings, method, pixel_word(findings))
+        for method in judged.plan.consensus
+        if method not in described
     ]
     return truths + ([counted(len(given), "reference") + " from elsewhere"] if given else [])
 

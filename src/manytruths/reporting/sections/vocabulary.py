@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...agreement import interpret_kappa
-from ...analyses.evaluate.printing import NAMES
+from ...analyses.evaluate.case_scores import NAMES
 from ...analyses.printing import number_word
 from ...analyses.rows import Row
 from ...core.notes import code_of
@@ -274,7 +274,7 @@ def given_references(study: Study) -> list[str]:
 
 def consensus_methods(findings: Findings) -> list[str]:
     """The consensus methods that are shown or that algorithms are judged by."""
-    judged = findings.evaluation.plan.truths if findings.evaluation else ()
+    judged = findings.evaluation.plan.consensus if findings.evaluation else ()
     return list(dict.fromkeys([*findings.fusion.methods, *judged]))
 
 
