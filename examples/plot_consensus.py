@@ -150,4 +150,4 @@ for name, (marked, note) in empty.items():
 # %%
 # Where no item has half of the votes, a level set starts from those that have the most, and so can end up with what a
 # single rater drew. Whoever uses a consensus should look at ``note`` first; ``manytruths fuse`` writes it to
-# ``endings.csv`` for every case and method.
+# ``convergence.csv`` for every case and method.

@@ -116,9 +116,9 @@ def test_rates_come_from_the_region() -> None:
 @pytest.mark.parametrize("prior", ["prevalence", np.full(6, 0.2)])
 def test_nothing_and_everything_marked(prior: object) -> None:
     empty = staple_map(np.zeros((3, 6), int), prior, labels=[0, 1])  # type: ignore[arg-type]
-    assert (empty.ended, empty.hard.any(), empty.probability.max()) == ("nothing marked", False, 0)
+    assert (empty.convergence, empty.hard.any(), empty.probability.max()) == ("nothing marked", False, 0)
     full = staple_map(np.ones((3, 6), int), prior, labels=[0, 1], smoothing=1)  # type: ignore[arg-type]
-    assert (full.ended, full.hard.all(), full.probability.min()) == ("everything marked", True, 1)
+    assert (full.convergence, full.hard.all(), full.probability.min()) == ("everything marked", True, 1)
 
 
 def test_wrong_maps() -> None:
@@ -175,7 +175,7 @@ def test_mean_field_is_at_rest() -> None:
 
 
 def test_smoothing_that_does_not_end_says_so() -> None:
-    assert potts(np.broadcast_to([0, 1e-9], (4, 4, 2)), 3.0, tol=0, max_iter=2).ended == "stopped"
+    assert potts(np.broadcast_to([0, 1e-9], (4, 4, 2)), 3.0, tol=0, max_iter=2).convergence == "stopped"
 
 
 def test_smoothing_helps_where_errors_are_scattered() -> None:

@@ -311,14 +311,14 @@ def test_the_likelihood_ratio_keeps_its_level():
 @pytest.mark.parametrize("rows", [[[1, 1, 1], [1, 1, 0], [1, 0, 0], [0, 0, 0]], [[1, 1], [1, 0], [0, 0]]])
 def test_a_perfect_order_has_no_bound(rows):
     found = rasch(ratings_of(rows * 10))
-    assert found.ended == "stopped"
+    assert found.convergence == "stopped"
     assert any("unbounded" in note for note in found.notes)
 
 
 def test_too_few_iterations_are_told():
     right, _ = simulated([0.5, 1, 1.5], 1, 100, 13)
     found = rasch(ratings_of(right), max_iter=2)
-    assert (found.ended, found.iterations) == ("stopped", 2)
+    assert (found.convergence, found.iterations) == ("stopped", 2)
     assert "not converged after 2 iterations" in found.notes
 
 

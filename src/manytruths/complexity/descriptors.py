@@ -187,7 +187,7 @@ def _describe(values: Values, counts: NDArray[np.int64], items: int) -> tuple[fl
 
 
 def _note(table: Tally, values: Values, fit: Staple) -> str:
-    notes = [f"STAPLE did not converge in {fit.iterations} iterations"] if fit.ended == "stopped" else []
+    notes = [f"STAPLE did not converge in {fit.iterations} iterations"] if fit.convergence == "stopped" else []
     shared = values[(table.marked > 1) & (table.marked == table.rated)]
     if len(shared) and shared.max() < 1 - PLACES:
         notes.append(UPSIDE_DOWN)

@@ -72,8 +72,8 @@ class LevelSet(Consensus):
 
     ``hard`` is what lies inside. ``probability`` is a / (a + b), from the decisions on the pixel alone, but never on
     the other side of ½ than the contour: exactly ½ where the contour overrules the raters, 0 where nothing is counted.
-    ``ended`` is ``converged``, ``stopped`` (after ``max_iter`` steps), ``vanished`` (the length penalty was too high),
-    ``no contour`` (everything counted lies inside), ``nothing marked`` or ``everything marked``.
+    ``convergence`` is ``converged``, ``stopped`` (after ``max_iter`` steps), ``vanished`` (the length penalty was too
+    high), ``no contour`` (everything counted lies inside), ``nothing marked`` or ``everything marked``.
     """
 
     sensitivity: Values
@@ -197,7 +197,7 @@ def lsmlp(
     >>> import numpy as np, manytruths as mt
     >>> disc = np.hypot(*(np.indices((20, 20)) - 9.5)) < 6
     >>> result = mt.lsmlp({"A": disc, "B": np.roll(disc, 1, 0), "C": np.roll(disc, 1, 1)})
-    >>> result.ended, result.detail.round(2)
+    >>> result.convergence, result.detail.round(2)
     ('converged', array([4.15, 4.15, 4.15]))
     """
     if not leeway > 0:
@@ -218,7 +218,7 @@ def _fit_contour(scene: Scene, method: str, settings: Settings, detail: Detail |
         labels=binary_labels(scene.tally),
         probability=scene.probability(hard),
         hard=hard,
-        ended=run.ended,
+        convergence=run.convergence,
         notes=(*scene.notes, *filter(None, [run.note])),
         sensitivity=rates.sensitivity,
         specificity=rates.specificity,
@@ -254,7 +254,7 @@ class Run:
     steps: int
     energy: Values
     penalty: float
-    ended: str
+    convergence: str
     note: str = ""
 
 
@@ -266,9 +266,9 @@ def evolve(scene: Scene, contour: Contour, settings: Settings, detail: Detail | 
         rates, length, size = scene.rates(inside), contour.length(), float(inside.sum())
         penalty = settings.length_penalty * (detail.factor(length, size) if detail else 1)
         energy.append(scene.misfit(inside, rates) + penalty * length / (detail.strength + 1 if detail else 1))
-        ended = _without_contour(scene, inside)
+        convergence = _without_contour(scene, inside)
         rests = quiet == QUIET or len(energy) - int(np.argmin(energy)) > STALE
-        if ended or rests or steps >= settings.max_iter:
+        if convergence or rests or steps >= settings.max_iter:
             break
         ratio = scene.log_a(rates) - scene.log_b(rates)
         ratio += settings.length_penalty * (detail.pressure(length, size) if detail else 0)
@@ -277,7 +277,7 @@ def evolve(scene: Scene, contour: Contour, settings: Settings, detail: Detail | 
         steps += todo
         last, hard = hard, contour.hard
         quiet = quiet + 1 if np.count_nonzero(hard != last) <= settings.tol * size else 0
-    return Run(steps, np.array(energy), penalty, *(ended or _verdict(rests, settings)))
+    return Run(steps, np.array(energy), penalty, *(convergence or _verdict(rests, settings)))
 
 
 def _move(contour: Contour, pattern: NDArray[np.int32], ratio: Values, penalty: float, steps: int) -> None:

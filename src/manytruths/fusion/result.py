@@ -40,7 +40,7 @@ class Consensus:
     hard : ndarray
         With two labels, one of them background, whether an item is marked; otherwise the code of its label in
         ``labels``.
-    ended : str
+    convergence : str
         How the estimation ended: ``done``, ``converged``, ``stopped``, …
     notes : tuple of str
         What to know before using it.
@@ -51,7 +51,7 @@ class Consensus:
     labels: Labels
     probability: NDArray[Any]
     hard: NDArray[Any]
-    ended: str = "done"
+    convergence: str = "done"
     notes: tuple[str, ...] = ()
 
     @property
@@ -100,7 +100,7 @@ class Consensus:
     def __repr__(self) -> str:
         size = f"{len(self.hard)} patterns" if self.kind == "pattern" else "×".join(map(str, self.hard.shape)) + " map"
         note = f"; note: {self.note}" if self.note else ""
-        return f"<{type(self).__name__} {self.method} of {len(self.raters)} raters, {size}: {self.ended}{note}>"
+        return f"<{type(self).__name__} {self.method} of {len(self.raters)} raters, {size}: {self.convergence}{note}>"
 
 
 def first_readings(tally: Tally) -> Tally:

@@ -106,18 +106,18 @@ def simple(tally: Tally, alpha: float = 1.5, score: Score = "dice", *, max_iter:
         raise CallError(
             f"alpha is above 0, score 'dice' or 'iou', max_iter at least 1; got {alpha!r}, {score!r}, {max_iter!r}"
         )
-    state, ended, gone = _vote(tally, np.ones(len(tally.raters)), score), "stopped", list[int]()
+    state, convergence, gone = _vote(tally, np.ones(len(tally.raters)), score), "stopped", list[int]()
     rounds = 0
-    while rounds < max_iter and ended == "stopped":
+    while rounds < max_iter and convergence == "stopped":
         rounds += 1
         weights = _weights(state, alpha)
         gone += np.flatnonzero(state.kept & (weights == 0)).tolist()
         last, state = state, _vote(tally, weights, score)
         if state.same(last):
-            ended = "converged"
+            convergence = "converged"
     if not state.hard[tally.counts > 0].any():
-        ended = "nothing marked"
-    return _result(tally, state, gone, ended, rounds, alpha)
+        convergence = "nothing marked"
+    return _result(tally, state, gone, convergence, rounds, alpha)
 
 
 def _vote(tally: Tally, weights: Values, score: Score) -> _State:
@@ -140,7 +140,7 @@ def _weights(state: _State, alpha: float) -> Values:
     return np.where(state.kept & (each >= limit), each, 0.0)
 
 
-def _result(tally: Tally, state: _State, gone: list[int], ended: str, rounds: int, alpha: float) -> Simple:
+def _result(tally: Tally, state: _State, gone: list[int], convergence: str, rounds: int, alpha: float) -> Simple:
     names = tally.rater_names
     few = [SLOTS] if tally.exchangeable else left_out_notes(tally, state.kept)
     return Simple(
@@ -149,7 +149,7 @@ def _result(tally: Tally, state: _State, gone: list[int], ended: str, rounds: in
         labels=binary_labels(tally),
         probability=PatternValues(np.nan_to_num(state.share), tally),
         hard=PatternValues(state.hard, tally),
-        ended=ended,
+        convergence=convergence,
         notes=(*table_notes(tally), *(few if len(names) > 1 else [])),
         kept=tuple(n for n, k in zip(names, state.kept, strict=True) if k),
         dropped=tuple(names[i] for i in gone),

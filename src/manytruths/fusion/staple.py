@@ -68,9 +68,9 @@ class Staple(Consensus):
     """The result of STAPLE: the probability of each pattern, and the rates of every rater.
 
     ``hard`` is W > ½, or the most likely label; a tie is background or the lower label, what nobody rated is
-    background. ``ended`` is ``converged``, ``stopped`` (after ``max_iter`` iterations), ``nothing rated``, ``nothing
-    marked``, ``everything marked``, ``one label`` (only one was given) or ``all agree`` (and unanimous items are
-    excluded).
+    background. ``convergence`` is ``converged``, ``stopped`` (after ``max_iter`` iterations), ``nothing rated``,
+    ``nothing marked``, ``everything marked``, ``one label`` (only one was given) or ``all agree`` (and unanimous items
+    are excluded).
     """
 
     confusion: Values
@@ -351,7 +351,7 @@ def _certain(tally: Tally, code: int, options: StapleOptions) -> Staple:
     note = f"the rates cannot be told: every item is {tally.labels.names[code]}"
     if not tally.rated.any():
         how, note = "nothing rated", "nobody rated anything"
-    return replace(make_result(tally, fit, np.zeros(len(tally.counts), bool), options), ended=how, notes=(note,))
+    return replace(make_result(tally, fit, np.zeros(len(tally.counts), bool), options), convergence=how, notes=(note,))
 
 
 def make_result(tally: Tally, fit: Fit, agreed: NDArray[np.bool_], options: StapleOptions) -> Staple:
@@ -366,7 +366,7 @@ def make_result(tally: Tally, fit: Fit, agreed: NDArray[np.bool_], options: Stap
         labels=tally.labels,
         probability=PatternValues(weight[:, 1] if two else weight, tally),
         hard=PatternValues(decide(weight, tally.labels, tally.rated > 0), tally),
-        ended=convergence_of(fit, options),
+        convergence=convergence_of(fit, options),
         notes=tuple(staple_notes(tally, fit, options)),
         confusion=fit.confusion,
         prior=float(fit.prior[1]) if two else fit.prior,

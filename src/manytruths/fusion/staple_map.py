@@ -200,7 +200,7 @@ def _result(table: Tally, fit: Fit, prior: Values, options: StapleOptions) -> St
         labels=table.labels,
         probability=np.zeros(0),
         hard=np.zeros(0, bool),
-        ended=convergence_of(fit, options),
+        convergence=convergence_of(fit, options),
         notes=tuple(staple_notes(table, fit, options)),
         confusion=fit.confusion,
         prior=float(prior[1]) if len(prior) == 2 else prior,
@@ -213,7 +213,7 @@ def _result(table: Tally, fit: Fit, prior: Values, options: StapleOptions) -> St
 def _joint(result: Staple, whole: Tally, decisions: Decisions, prior: Values) -> Values:
     """(bins, labels) log-probabilities up to a constant: of the fit, of what was settled, or of the prior."""
     _, agreed = read_decisions(whole, result.options)
-    if not len(result.log_likelihood) and result.ended != "all agree":
+    if not len(result.log_likelihood) and result.convergence != "all agree":
         return np.broadcast_to(log(_vector(result.prior)), (len(decisions.counts), decisions.labels))
     joint = log_joint(decisions, result.confusion, log(prior))
     joint = np.where(decisions.spread(agreed[:, None].astype(np.float64)) > 0, log(decisions.share), joint)
@@ -227,7 +227,7 @@ def _vector(prior: float | Values) -> Values:
 def _paint_map(result: Staple, smooth: Smoothed, rated: NDArray[np.bool_]) -> Staple:
     two = len(result.labels) == 2
     notes = result.notes
-    if smooth.ended == "stopped":
+    if smooth.convergence == "stopped":
         notes += (f"smoothing has not converged after {smooth.sweeps} sweeps",)
     return replace(
         result,
@@ -246,7 +246,7 @@ class Smoothed:
     """W: (…, labels)."""
     sweeps: int
     """How many times every item was looked at."""
-    ended: str
+    convergence: str
     """``converged`` or ``stopped``."""
 
 

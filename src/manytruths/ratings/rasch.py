@@ -86,7 +86,7 @@ class Rasch:
     log_likelihood, equal_log_likelihood : float
         Of the model, and of a model in which all cases are equally difficult.
     iterations : int
-    ended : {"converged", "stopped"}
+    convergence : {"converged", "stopped"}
     notes : tuple of str
         What to know about the fit.
     """
@@ -108,7 +108,7 @@ class Rasch:
     log_likelihood: float
     equal_log_likelihood: float
     iterations: int
-    ended: str
+    convergence: str
     notes: tuple[str, ...]
 
     def __repr__(self) -> str:
@@ -256,7 +256,7 @@ def _result(ratings: Ratings, answers: _Answers, scores: Scores, group: NDArray[
         log_likelihood=log_likelihood(scores, top.ability, top.spread),
         equal_log_likelihood=log_likelihood(scores, top.level, 0.0),
         iterations=top.iterations,
-        ended=top.ended,
+        convergence=top.convergence,
         notes=tuple(_notes(answers, names, top)),
     )
 
@@ -282,9 +282,9 @@ def _notes(answers: _Answers, names: NDArray[Any], top: Maximum) -> Iterator[str
         yield SPLIT
     if top.spread == 0:
         yield "the ratings do not show that cases differ in difficulty: all difficulties are 0"
-    if top.ended == "stopped" and not (top.spread < MAX_SPREAD and top.spread_error < top.spread):
+    if top.convergence == "stopped" and not (top.spread < MAX_SPREAD and top.spread_error < top.spread):
         yield "the spread is unbounded, and so are abilities: the answers follow one order of raters and cases"
-    elif top.ended == "stopped":
+    elif top.convergence == "stopped":
         yield f"not converged after {top.iterations} iterations"
     if np.isnan(top.ability_error).any():
         yield "the information is singular: there are no standard errors"

@@ -210,7 +210,7 @@ class Maximum:
     level: Values
     """Abilities if all cases were equally difficult."""
     iterations: int
-    ended: str
+    convergence: str
 
 
 def maximise(scores: Scores, tol: float, max_iter: int) -> Maximum:
@@ -219,12 +219,12 @@ def maximise(scores: Scores, tol: float, max_iter: int) -> Maximum:
     level = np.log(scores.right) - np.log(asked - scores.right)
     equal = log_likelihood(scores, level, 0.0)
     start = np.append(level * np.sqrt(1 + 1 / 3), 0.0)
-    point, last, iterations, ended = _newton(scores, start, tol, max_iter)
+    point, last, iterations, convergence = _newton(scores, start, tol, max_iter)
     if np.exp(point[-1]) <= NO_SPREAD or last.value <= equal:
         error = np.sqrt(asked / (scores.right * (asked - scores.right)))
         return Maximum(level, 0.0, error, np.nan, level, iterations, "converged")
     errors, spread = _standard_errors(last.hessian), float(np.exp(point[-1]))
-    return Maximum(point[:-1], spread, errors[:-1], spread * float(errors[-1]), level, iterations, ended)
+    return Maximum(point[:-1], spread, errors[:-1], spread * float(errors[-1]), level, iterations, convergence)
 
 
 def _newton(scores: Scores, point: Values, tol: float, max_iter: int) -> tuple[Values, Derivatives, int, str]:

@@ -157,12 +157,12 @@ def estimate_case(reading: Reading, plan: FusePlan) -> CaseMaps:
         for method in plan.methods
     }
     maps = {m: readings.paint(f) for m, f in estimates.items()}
-    endings = tuple(_convergence(m, f, readings.is_united(f)) for m, f in estimates.items())
-    decided = {e.method: _in_study_labels(maps[e.method][0], e, table) for e in endings}
+    convergence = tuple(_convergence(m, f, readings.is_united(f)) for m, f in estimates.items())
+    decided = {e.method: _in_study_labels(maps[e.method][0], e, table) for e in convergence}
     joint = _joint(readings, decided)
     soft = tuple(row for m, f in estimates.items() for row in _soft_measures(table, m, f))
     regions = tuple(row for m in plan.methods for row in _regions(table, m, plan))
-    kept = CaseFusion(joint, endings, soft, regions, _complexity(readings))
+    kept = CaseFusion(joint, convergence, soft, regions, _complexity(readings))
     return CaseMaps(kept, readings.inside, estimates, maps, decided)
 
 
@@ -208,7 +208,7 @@ def _has_sorted(case: Case, plan: FusePlan, method: str) -> bool:
 
 
 def suffixes(case: Case) -> tuple[str, str]:
-    """The endings of the hard map (that of the masks) and of the probability (TIFF, or NIfTI for NIfTI)."""
+    """The suffixes of the hard map (that of the masks) and of the probability (TIFF, or NIfTI for NIfTI)."""
     source = next(iter(next(iter(case.masks.values())).values()))
     suffix = suffix_of(source.path.name) if isinstance(source, Location) else ".npy"
     if isinstance(source, Location) and source.member is not None:
@@ -228,7 +228,7 @@ def _write_all(plan: FusePlan, made: CaseMaps) -> None:
 def _convergence(method: str, estimated: Consensus, united: bool) -> Convergence:
     notes = (*estimated.notes, UNITED) if united else estimated.notes
     rounds = getattr(estimated, "iterations", getattr(estimated, "rounds", 0))
-    return Convergence(method, estimated.ended, int(rounds), notes, united)
+    return Convergence(method, estimated.convergence, int(rounds), notes, united)
 
 
 def _in_study_labels(hard: Array, ending: Convergence, table: Tally) -> Array:
@@ -350,7 +350,7 @@ def to_json(result: CaseFusion) -> dict[str, Any]:
     """The case as JSON: numbers that are undefined as their code and detail."""
     return {
         "tally": result.tally.to_csv(),
-        "endings": [{**vars(e), "notes": [[code_of(note), note] for note in e.notes]} for e in result.convergence],
+        "convergence": [{**vars(e), "notes": [[code_of(note), note] for note in e.notes]} for e in result.convergence],
         "soft": [[m, r, s, _stored(v)] for m, r, s, v in result.soft],
         "regions": [[m, _stored(d), c] for m, d, c in result.regions],
         "complexity": {k: _stored(v) for k, v in vars(result.complexity).items()},
@@ -368,7 +368,7 @@ def from_json(kept: dict[str, Any], files: tuple[Path, ...]) -> CaseFusion:
     case: dict[str, Any] = {k: _number(v) if k in STATISTICS else v for k, v in kept["complexity"].items()}
     return CaseFusion(
         Tally.from_csv(kept["tally"]),
-        tuple(_restore_convergence(e) for e in kept["endings"]),
+        tuple(_restore_convergence(e) for e in kept["convergence"]),
         tuple((m, r, s, _number(v)) for m, r, s, v in kept["soft"]),
         tuple((m, _number(d), float(c)) for m, d, c in kept["regions"]),
         Complexity(**case),

@@ -62,7 +62,7 @@ class Fusion(Result):
     tallies : Tallies
         The tables of all cases.
     tables : Tables
-        ``performance``, ``differences``, ``complexity`` and ``endings``, as in the files.
+        ``performance``, ``differences``, ``complexity`` and ``convergence``, as in the files.
     groups : GroupClassifier or None
         Groups of cases by complexity; None with few cases.
     """
@@ -289,16 +289,16 @@ def tabulate_fusion(study: Study, cases: Mapping[str, CaseFusion], plan: FusePla
     performance = _performance(cases, tallies, plan.methods, settings)
     differences = _differences(cases, tallies, plan.methods, settings)
     moved = mark_resampled(study, (performance, differences, complexity))
-    tables = Tables([performance, differences, complexity, _endings(cases, moved)])
+    tables = Tables([performance, differences, complexity, _convergence_table(cases, moved)])
     notes = (*moved.notes, *_notes(cases, groups))
     return Fusion(study, settings, plan, cases, tallies, tables, groups, notes, moved)
 
 
-def _endings(cases: Mapping[str, CaseFusion], moved: Moved) -> PlainTable:
+def _convergence_table(cases: Mapping[str, CaseFusion], moved: Moved) -> PlainTable:
     """How each method ended in each case."""
     rows = [(name, e.method, e.ended, e.iterations, e.note) for name, case in cases.items() for e in case.convergence]
     header = ("case", "method", "ended", "iterations", "note")
-    return PlainTable("endings", *marked_rows(rows, header, [row[0] in moved.cases for row in rows]))
+    return PlainTable("convergence", *marked_rows(rows, header, [row[0] in moved.cases for row in rows]))
 
 
 def _pool_rates(study: Study, plan: FusePlan, settings: Settings) -> FusePlan:
