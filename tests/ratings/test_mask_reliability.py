@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 import manytruths as mt
 from data_folder import data
 from manytruths.analyses.reliability.masks import Assumptions, LesionRule, mask_reliability, mask_table
-from manytruths.analyses.summaries import Settings
+from manytruths.analyses.tables import Settings
 from manytruths.ratings import rater_accuracy, rho, sigma
 from manytruths.ratings.concordance import RhoStatistic, SigmaStatistic
 from manytruths.ratings.masks import mask_ratings, ratings_from_tally

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..io.results import SUMMARY, listed_files
-from .rows import Row
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from .tables import Row
 
 
 def number(value: float | None, digits: int = 3) -> str:

@@ -211,7 +211,11 @@ def pooled_intervals(
     level: float = 0.95,
     seed: int = 0,
 ) -> list[Interval]:
-    """Intervals for several statistics of the summed tally, all from the same draws."""
+    """Intervals for several statistics of the summed tally, all from the same draws; undefined with few subjects."""
+    refused = too_few_subjects(len(tables.by_subject()))
+    if refused is not None:
+        whole, n = pool(tables, mixed=True), len(tables.by_subject())
+        return [Interval(statistic(whole), refused, refused, level, method, n) for statistic in statistics]
     subjects = {subject: i for i, subject in enumerate(tables.by_subject())}
     whole, by_case = align_counts(list(tables.values()))
     counts = np.zeros((len(subjects), by_case.shape[1]), np.int64)

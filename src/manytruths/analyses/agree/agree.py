@@ -13,12 +13,9 @@ from ...core.notes import Note
 from ...core.tallies import Tallies
 from ...core.undefined import reason
 from ...study import Progress, Study
-from ..files import summary_of
 from ..printing import counted
-from ..resampled import NOTHING_MOVED, Moved, mark_resampled
-from ..result import Result, Tables, console_or_stdout, open_study, results_folder
-from ..rows import Row, Table
-from ..summaries import Series, Settings, region_of, summarise
+from ..result import Result, Tables, console_or_stdout, open_study, results_folder, summary_of
+from ..tables import NOTHING_MOVED, Moved, Row, Series, Settings, Table, mark_resampled, region_of, summarise
 from .agreement_table import agreement_table, confusion_table, curve_table
 from .case import CaseAgreement, MapOptions, TurnedMask, analyse_case
 from .edits_table import declared, edit_notes, edits_table

@@ -30,9 +30,8 @@ from ...agreement import (
 from ...core.errors import InputError
 from ...core.tallies import Tallies, pool
 from ...core.tally import Tally
-from ...inference.intervals import MIN_SUBJECTS, confidence_interval, pooled_intervals, too_few_subjects
-from ..rows import Row, Table
-from ..summaries import Series, Settings, groups_of, mean_rows, region_of, summarise
+from ...inference.intervals import confidence_interval
+from ..tables import Row, Series, Settings, Table, groups_of, mean_rows, pooled_rows, region_of, summarise
 
 Statistic = Callable[[Tally], float]
 
@@ -99,25 +98,7 @@ def _one_label(tallies: Tallies, whole: Tally, label: str, settings: Settings) -
     series = [Series(name, [statistic(t) for t in tallies.values()], label) for name, statistic in chosen.items()]
     yield from summarise(series, tallies, settings)
     pooled = {name: statistic for name, statistic in chosen.items() if name not in NO_POOLED}
-    yield from _pooled_rows("pooled", pooled, tallies, "", label, settings)
-    for group, cases in groups_of(tallies).items():
-        yield from _pooled_rows("group", pooled, tallies.select(cases), group, label, settings)
-
-
-def _pooled_rows(
-    scope: str, chosen: dict[str, Statistic], tallies: Tallies, group: str, label: str, settings: Settings
-) -> Iterator[Row]:
-    whole, region, subjects = pool(tallies, mixed=True), region_of(tallies), len(tallies.by_subject())
-    if scope == "pooled" and subjects >= MIN_SUBJECTS:
-        options = ("bca", settings.resamples, settings.level, settings.seed)
-        ends: list[tuple[float, float | None, float | None]] = [
-            (i.value, i.low, i.high) for i in pooled_intervals(list(chosen.values()), tallies, *options)
-        ]
-    else:
-        refused = too_few_subjects(subjects) if scope == "pooled" else None
-        ends = [(statistic(whole), refused, refused) for statistic in chosen.values()]
-    for name, (value, low, high) in zip(chosen, ends, strict=True):
-        yield Row(scope, name, value, "", group, label, region, (), low, high, whole.items)
+    yield from pooled_rows(pooled, tallies, settings, label=label)
 
 
 def _conditions(tallies: Tallies, settings: Settings) -> Iterator[Row]:

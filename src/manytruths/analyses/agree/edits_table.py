@@ -15,8 +15,7 @@ from ...core.undefined import Undefined, ratio
 from ...study import Case, Study
 from ...study.reading_log import edit_tally
 from ..printing import counted
-from ..rows import Row, Table
-from ..summaries import Series, Settings, region_of, summarise
+from ..tables import Row, Series, Settings, Table, region_of, summarise
 
 COUNTS = ("added", "removed", "changed")
 """Items marked by the edit alone, by what it started from alone, and by both with other labels."""

@@ -12,8 +12,7 @@ from ...core.columns import Column
 from ...core.labels import Labels
 from ...core.tallies import Tallies, pool
 from ...core.tally import Tally
-from ..rows import Row, Table
-from ..summaries import Series, Settings, region_of, summarise
+from ..tables import Row, Series, Settings, Table, region_of, summarise
 
 STATISTICS: tuple[PairStatistic, ...] = (cohen_kappa, dice, iou, volume_difference, bias_index)
 

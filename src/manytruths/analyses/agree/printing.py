@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ...agreement import interpret_kappa
 from ...core.undefined import reason
 from ..printing import counted, grid, number, with_interval
-from ..rows import Row, Table
-from ..summaries import region_of
+from ..tables import Row, Table, region_of
 
 if TYPE_CHECKING:
     from rich.console import Console

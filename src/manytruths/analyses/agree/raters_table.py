@@ -24,8 +24,7 @@ from ...raters import (
     rater_tendency,
     williams_index,
 )
-from ..rows import Row, Table
-from ..summaries import Series, Settings, region_of, summarise
+from ..tables import Row, Series, Settings, Table, region_of, summarise
 
 PERFORMANCE: tuple[PairStatistic, ...] = (sensitivity, specificity, ppv, npv, cohen_kappa, dice, iou)
 

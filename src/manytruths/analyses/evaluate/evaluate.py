@@ -15,13 +15,9 @@ from ...fusion.registry import estimator, options_by_name, parse_methods
 from ...study import Progress, Study
 from ...study.case_files import find_cases
 from ...study.options import merged
-from ..data_table import DataTable, PlainTable
-from ..files import summary_of
 from ..printing import counted
-from ..resampled import COLUMN, NOTHING_MOVED, Moved, mark_resampled
-from ..result import Result, Tables, console_or_stdout, open_study, results_folder
-from ..rows import Table
-from ..summaries import Settings, region_of
+from ..result import Result, Tables, console_or_stdout, open_study, results_folder, summary_of
+from ..tables import COLUMN, NOTHING_MOVED, DataTable, Moved, PlainTable, Settings, Table, mark_resampled, region_of
 from .boundaries import boundary_table, check_boundaries
 from .case import CaseEvaluation, analyse_case
 from .grading import WRITTEN, Graded, plan_sheet, read_and_grade, refuse_graded, sheet_notes, write_sheet

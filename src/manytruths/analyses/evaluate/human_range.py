@@ -23,7 +23,7 @@ from ...core.undefined import Undefined, code
 from ...evaluation.ranking.score_tables import PERFECT
 from ...evaluation.ranking.scores import best_value, direction
 from ...inference.intervals import Interval, mean_intervals, subject_values
-from ..summaries import Settings
+from ..tables import Settings
 from .case_scores import EVERYBODY, Key, Values
 from .missing_scores import NO_PREDICTION, average, worst_score
 

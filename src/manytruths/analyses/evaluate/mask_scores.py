@@ -17,8 +17,7 @@ from ...core.undefined import Undefined
 from ...evaluation.ranking.scores import describes_the_case
 from ...shape import rater_tolerance
 from ...study import Case, Progress, Study
-from ..rows import Row, Table
-from ..summaries import Series, Settings, mean_rows, region_of, summarise
+from ..tables import Row, Series, Settings, Table, mean_rows, region_of, summarise
 from .case_scores import EVERYBODY, Key, LabelCounts, Values, count_labels, in_order, score_label
 from .human_range import Bench, HumanRange, human_range
 from .marks import CaseMarks, EvaluatePlan

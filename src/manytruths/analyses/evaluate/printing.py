@@ -19,7 +19,7 @@ from ...evaluation.ranking.scores import direction
 from ...study import Study
 from ...study.case_names import find_unknown_cases
 from ..printing import counted, grid, number, with_interval
-from ..rows import Row
+from ..tables import Row
 from .case_scores import EVERYBODY
 from .grading import graded_grids
 from .human_range import LEAST_RATERS, OTHERS, HumanRange

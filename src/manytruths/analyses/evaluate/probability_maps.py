@@ -31,8 +31,7 @@ from ...evaluation.references import ReferenceStandards, reference_standards
 from ...evaluation.responses import count_indexed_responses, pattern_index
 from ...study import Case, Study
 from ...study.mask_values import about
-from ..rows import Row, Table
-from ..summaries import Series, Settings, region_of, summarise
+from ..tables import Row, Series, Settings, Table, region_of, summarise
 from .marks import Array, CaseMarks, EvaluatePlan
 from .missing_scores import NO_PREDICTION, Missing, fill_missing
 

@@ -17,7 +17,7 @@ from ...evaluation.ranking.missing_scores import Board, make_boards
 from ...evaluation.ranking.score_tables import gap_of
 from ...evaluation.ranking.scores import MISSING, PRESENT, Scores, describes_the_case, direction
 from ...evaluation.ranking.standings import DIGITS
-from ..rows import Row, Table
+from ..tables import Row, Table
 from .case_scores import DISTANCES, EVERYBODY
 from .mask_scores import LabelScores, MaskScores, algorithms_of, references_of
 from .missing_scores import Missing

@@ -14,10 +14,9 @@ from ...core.errors import CallError, InputError, few
 from ...io.results import replacing, write_summary, written_files
 from ...study import Progress, Study
 from ...study.grids import is_resampled
-from ..data_table import PlainTable
 from ..printing import counted
-from ..resampled import COLUMN
 from ..result import Tables, open_study
+from ..tables import COLUMN, PlainTable
 from . import monai, nnunet
 from .annotation_tools import ToolOptions, export_annotations
 from .result import Export, check_folder

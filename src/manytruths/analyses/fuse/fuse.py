@@ -26,13 +26,21 @@ from ...fusion.staple import Prior
 from ...io import write_text
 from ...raters import RaterPerformance, rater_dependence, rater_performance
 from ...study import Progress, Study
-from ..data_table import PlainTable
-from ..files import summary_of
 from ..printing import counted
-from ..resampled import NOTHING_MOVED, Moved, mark_resampled, marked_rows
-from ..result import OUT, Result, Tables, console_or_stdout, open_study, results_folder
-from ..rows import Row, Table
-from ..summaries import Series, Settings, region_of, summarise
+from ..result import OUT, Result, Tables, console_or_stdout, open_study, results_folder, summary_of
+from ..tables import (
+    NOTHING_MOVED,
+    Moved,
+    PlainTable,
+    Row,
+    Series,
+    Settings,
+    Table,
+    mark_resampled,
+    marked_rows,
+    region_of,
+    summarise,
+)
 from .case import CaseFusion, FusePlan, consensus_column, fuse_case, on_modified_background, rater_table
 
 HARD: tuple[PairStatistic, ...] = (iou, sensitivity, specificity, dice)

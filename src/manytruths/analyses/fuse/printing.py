@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...complexity import STATISTICS
 from ...core.undefined import reason
 from ..printing import counted, grid, number
-from ..rows import Row
+from ..tables import Row
 from .case import on_modified_background
 
 if TYPE_CHECKING:

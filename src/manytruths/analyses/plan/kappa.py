@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...core.errors import CallError
 from ...ratings.planning.kappa_width import KappaWidth, cases_for_kappa_width, kappa_width
-from ..rows import Row
+from ..tables import Row
 from .topics import Grid, PlanSettings, Topic, plan_row, raters_of, sentence
 
 NAME = "kappa"

@@ -20,7 +20,7 @@ from ...ratings.planning.panels import (
 )
 from ...ratings.ratings import Values
 from ..printing import number, number_word
-from ..rows import Row
+from ..tables import Row
 from .topics import Grid, PlanSettings, Topic, plan_row, raters_of, sentence
 
 NAME = "majority"

@@ -16,7 +16,7 @@ from ...ratings.planning.nomogram import (
     nomogram_for_accuracy,
     reported_accuracy_for,
 )
-from ..rows import Row
+from ..tables import Row
 from .topics import PlanSettings, Topic, plan_row, raters_of, sentence
 
 NAME, BACK = "nomogram", "nomogram_back"

@@ -12,7 +12,7 @@ from ...ratings.masks import ratings_from_tally
 from ...ratings.planning.pilot import Panel, PilotPlan, plan_from_pilot
 from ...ratings.ratings import Ratings
 from ..printing import number, number_word
-from ..rows import Row
+from ..tables import Row
 from .topics import Grid, PlanSettings, Topic, plan_row, raters_of, sentence
 
 NAME = "pilot"

@@ -12,12 +12,10 @@ from ...core.tallies import Tallies
 from ...ratings.ratings import Ratings
 from ...ratings.tables import RatingsOptions, open_ratings
 from ...study import Study
-from ..files import summary_of
 from ..printing import counted, grid
 from ..reliability.reliability import names_masks
-from ..resampled import NOTHING_MOVED, Moved, mark_all, mark_resampled
-from ..result import Result, Tables, console_or_stdout, results_folder
-from ..rows import Table
+from ..result import Result, Tables, console_or_stdout, results_folder, summary_of
+from ..tables import NOTHING_MOVED, Moved, Table, mark_all, mark_resampled
 from .kappa import kappa_topic
 from .majority import majority_topic
 from .nomogram import nomogram_topic

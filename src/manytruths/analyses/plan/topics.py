@@ -10,7 +10,7 @@ from ...core.labels import MAX_LABELS
 from ...inference.intervals import MAX_RESAMPLES
 from ...ratings.planning.panels import MAX_PLURALITY_PANEL
 from ..printing import number_word
-from ..rows import Row
+from ..tables import Row
 
 MAX_RATERS = 999
 """Largest number of raters of one panel."""

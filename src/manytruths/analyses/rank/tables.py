@@ -14,7 +14,7 @@ from ...core.undefined import Undefined
 from ...evaluation.ranking.missing_scores import Board
 from ...evaluation.ranking.ranking import Ranking, best_first
 from ...evaluation.ranking.standings import Standing, competition_ranks
-from ..rows import Row, Table
+from ..tables import Row, Table
 
 SCORES = {"rank": "mean_rank", "test": "wins"}
 

@@ -31,7 +31,7 @@ from ...inference.intervals import (
     too_few_subjects,
 )
 from ...ratings.ratings import Kind, Ratings, Values
-from ..summaries import Settings
+from ..tables import Settings
 
 LEVELS: dict[Kind, Literal["nominal", "ordinal", "interval"]] = {
     "nominal": "nominal",

@@ -17,18 +17,14 @@ from ...agreement import fleiss_kappa, gwet_ac1, krippendorff_alpha, percent_agr
 from ...core.tallies import Tallies, pool
 from ...core.tally import Tally
 from ...core.undefined import Undefined
-from ...inference.intervals import pooled_intervals, too_few_subjects
 from ...ratings.accuracy import RaterAccuracy, rater_accuracy
 from ...ratings.concordance import Chance, RhoStatistic, SigmaStatistic, rho, sigma
 from ...ratings.lesions import FLOOR, LesionRatings, lesion_ratings, pool_lesions
 from ...ratings.masks import Confidence, ratings_from_tally
 from ...study import Case, Progress, Study
-from ..files import summary_of
 from ..printing import counted, grid, number, with_interval
-from ..resampled import mark_resampled
-from ..result import Result, Tables, console_or_stdout
-from ..rows import Row, Table
-from ..summaries import Series, Settings, groups_of, region_of, summarise
+from ..result import Result, Tables, console_or_stdout, summary_of
+from ..tables import Row, Series, Settings, Table, mark_resampled, pooled_rows, region_of, summarise
 
 Statistic = Callable[[Tally], float]
 
@@ -302,25 +298,7 @@ def _concordance_rows(
     by_case: dict[str, Statistic] = {**chosen, "rho": partial(given.rho, raters=raters)}
     series = [Series(name, [s(t) for t in tallies.values()], extra=extra) for name, s in by_case.items()]
     yield from summarise(series, tallies, settings)
-    yield from (replace(row, extra=extra) for row in _pooled_rows(tallies, whole, settings, chosen))
-    for group, cases in groups_of(tallies).items():
-        part = pool(tallies.select(cases), mixed=True)
-        for name, statistic in chosen.items():
-            yield Row("group", name, statistic(part), "", group, "", part.region, extra, n=part.items)
-
-
-def _pooled_rows(tallies: Tallies, whole: Tally, settings: Settings, chosen: Mapping[str, Statistic]) -> Iterator[Row]:
-    subjects = len(tallies.by_subject())
-    refused = too_few_subjects(subjects)
-    if refused is not None:
-        for name, statistic in chosen.items():
-            row = Row("pooled", name, statistic(whole), region=whole.region, n=whole.items)
-            yield replace(row, low=refused, high=refused)
-        return
-    options = ("bca", settings.resamples, settings.level, settings.seed)
-    for name, i in zip(chosen, pooled_intervals(list(chosen.values()), tallies, *options), strict=True):
-        row = Row("pooled", name, i.value, region=whole.region, low=i.low, high=i.high, n=whole.items)
-        yield replace(row, n_undefined=i.n_undefined)
+    yield from pooled_rows(chosen, tallies, settings, extra=extra, count_undefined=True)
 
 
 def lesion_table(lesions: LesionRatings, tallies: Tallies) -> Table:

@@ -22,7 +22,7 @@ from ...inference.intervals import Interval
 from ...ratings.accuracy import comparison_labels
 from ...ratings.concordance import ALONE, CONTRADICTION, Concordance
 from ...ratings.ratings import MISSING, Ratings, Values
-from ..rows import Row, Table
+from ..tables import Row, Table
 from .rho import Source
 
 if TYPE_CHECKING:

@@ -18,11 +18,9 @@ from ...ratings.majorities import Majorities, majorities
 from ...ratings.ratings import Kind, Ratings, Values
 from ...ratings.tables import RatingsOptions, open_ratings
 from ...study import Progress, Study
-from ..files import summary_of
 from ..printing import counted
-from ..result import Result, Tables, console_or_stdout, open_study, results_folder
-from ..rows import Table
-from ..summaries import Settings
+from ..result import Result, Tables, console_or_stdout, open_study, results_folder, summary_of
+from ..tables import Settings, Table
 from .intervals import beyond_chance, case_means
 from .masks import Assumptions, LesionRule, MaskReliability, mask_reliability
 from .ratings_tables import (

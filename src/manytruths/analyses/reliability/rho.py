@@ -34,7 +34,7 @@ from ...ratings.concordance import (
 )
 from ...ratings.rasch import Rasch, rasch
 from ...ratings.ratings import MISSING, Ratings, Values, divide_or_nan
-from ..summaries import Settings
+from ..tables import Settings
 
 TITLES = {
     "reference": "the reference",

@@ -11,7 +11,7 @@ from ...analyses.evaluate.rankings import Orders
 from ...analyses.printing import counted
 from ...analyses.rank.charts import charts
 from ...analyses.rank.rank import RankResult
-from ...analyses.rows import Row
+from ...analyses.tables import Row
 from ...evaluation.ranking.ranking import format_p
 from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Sentence, number_cell, text_cell
 from ..findings import Findings

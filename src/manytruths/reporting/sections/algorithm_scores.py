@@ -17,7 +17,7 @@ from ...analyses.evaluate.mask_scores import MEAN, LabelScores
 from ...analyses.evaluate.missing_scores import UNMARKED
 from ...analyses.evaluate.printing import NAMES, ONE_MORE, unit_of
 from ...analyses.printing import number, number_word
-from ...analyses.rows import Row
+from ...analyses.tables import Row
 from ...core.notes import code_of
 from ...core.undefined import code
 from ...evaluation.ranking.scores import is_distance

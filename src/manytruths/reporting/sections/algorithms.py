@@ -8,7 +8,7 @@ from ...analyses.evaluate.charts import charts
 from ...analyses.evaluate.evaluate import Evaluation
 from ...analyses.evaluate.human_range import LEAST_RATERS, OTHERS, HumanRange
 from ...analyses.evaluate.rankings import Orders
-from ...analyses.rows import Row
+from ...analyses.tables import Row
 from ...core.undefined import reason
 from ...io import safe_name
 from ..elements import Block, Chart, Paragraphs, Section, Sentence, number_cell

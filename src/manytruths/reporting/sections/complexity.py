@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ...analyses.fuse.charts import charts
 from ...analyses.fuse.fuse import LEAST_CASES
 from ...analyses.printing import counted, number
-from ...analyses.rows import Row
+from ...analyses.tables import Row
 from ...complexity import STATISTICS
 from ...core.undefined import reason
 from ..elements import Beside, Block, Chart, Column, PageTable, Paragraphs, Section, Sentence, number_cell, text_cell
