@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..core.errors import CallError
 from ..core.tally import Tally
-from ..core.undefined import Undefined
+from ..core.undefined import Undefined, divide
 from .votes import ALONE, ONE_LABEL
 
 Metric = Literal["nominal", "ordinal", "interval", "ratio"]
@@ -87,9 +87,7 @@ class KrippendorffAlpha:
         disagreements = weights @ ((m * m - (votes**2).sum(axis=1)) / np.maximum(m - 1, 1))
         expected = ((totals @ (1 - np.eye(len(tally.labels)))) * totals).sum(axis=1)
         observed = (totals.sum(axis=1) - 1) * disagreements
-        share = np.full(len(counts), np.nan)
-        np.divide(observed, expected, out=share, where=expected > 0)
-        return 1 - share
+        return 1 - divide(observed, expected)
 
     def __repr__(self) -> str:
         return f"<statistic {self.__name__}>"
@@ -113,5 +111,5 @@ def _distance(metric: str, totals: NDArray[np.float64], numbers: NDArray[np.floa
         if (numbers < 0).any():
             raise CallError("metric 'ratio' is for numbers from 0 on, but a label has a negative one; use 'interval'")
         both = numbers[:, None] + numbers
-        return np.divide(apart, both, out=np.zeros_like(apart), where=both != 0) ** 2
+        return np.nan_to_num(divide(apart, both)) ** 2
     raise CallError(f"metric is nominal, ordinal, interval or ratio; got {metric!r}")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import CallError
-from ..core.undefined import Undefined, reason, undefined_like
+from ..core.undefined import Undefined, divide, reason, undefined_like
 from ..inference.intervals import MIN_SUBJECTS, Interval, check_resamples
 from .descriptors import NO_OVERLAP, STATISTICS, Complexity, rater_note
 
@@ -196,8 +196,7 @@ def _draw_cases(subjects: list[list[str]], together: bool, resamples: int, rando
 
 
 def _means(values: Sequence[float], weights: Values) -> Values:
-    total = weights.sum(axis=1)
-    return np.asarray(np.divide(weights @ np.array(values), total, out=np.full(len(total), np.nan), where=total > 0))
+    return divide(weights @ np.array(values), weights.sum(axis=1))
 
 
 def _mann_whitney(a: Sequence[float], b: Sequence[float]) -> tuple[float, float]:

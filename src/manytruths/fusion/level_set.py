@@ -43,6 +43,7 @@ from ..core.errors import CallError
 from ..core.mask_arrays import Masks
 from ..core.painting import paint
 from ..core.tally import Tally
+from ..core.undefined import divide
 from ..shape.narrow_band import Contour, outline_length
 from .result import Consensus, binary_labels, table_notes
 
@@ -400,7 +401,7 @@ class Scene:
         outside = self.counts - inside
         hit, missed = inside @ self.marked + pseudo, inside @ self.left + pseudo
         spared, extra = outside @ self.left + pseudo, outside @ self.marked + pseudo
-        return Rates(_ratio(hit, hit + missed), _ratio(spared, spared + extra))
+        return Rates(divide(hit, hit + missed), divide(spared, spared + extra))
 
     def log_a(self, rates: Rates) -> Values:
         """Of each pattern, were its items true."""
@@ -427,10 +428,6 @@ class Scene:
     def painted(self, values: NDArray[Any]) -> NDArray[Any]:
         """A value per pattern as a map; 0 where the pattern is not in the table."""
         return np.asarray(np.append(values, values.dtype.type(0))[self.pattern])
-
-
-def _ratio(part: Values, whole: Values) -> Values:
-    return np.divide(part, whole, out=np.full_like(part, np.nan), where=whole > 0)
 
 
 def _check(table: Tally) -> None:

@@ -24,8 +24,9 @@ from ..core.errors import CallError
 from ..core.labels import VOID
 from ..core.painting import PatternValues
 from ..core.tally import Tally
+from ..core.undefined import divide
 from .result import Consensus, Values, binary_labels, left_out_notes, table_notes
-from .vote import decide_by_share, divide
+from .vote import decide_by_share
 
 Flags = NDArray[np.bool_]
 Score = Literal["dice", "iou"]
@@ -124,7 +125,7 @@ def _vote(tally: Tally, weights: Values, score: Score) -> _State:
     share, hard = decide_by_share(tally, 0.5, weights)
     rows = tally.patterns[:, tally.raters]
     marked, truth = np.isin(rows, tally.labels.marks), hard[:, None] & (rows != VOID)
-    both = (tally.counts @ (marked & truth)).astype(np.float64)
+    both = tally.counts @ (marked & truth)
     total = tally.counts @ marked + tally.counts @ truth
     return _State(weights, share, hard, divide(2 * both, total) if score == "dice" else divide(both, total - both))
 

@@ -39,6 +39,7 @@ from ..core.errors import CallError
 from ..core.labels import Labels
 from ..core.painting import PatternValues
 from ..core.tally import Tally
+from ..core.undefined import divide
 from .em import Decisions, Fit, Values, fit_em, log, log_joint
 from .result import SLOTS, Consensus, table_notes, unrated_code, with_mark
 
@@ -304,7 +305,7 @@ def itk_start(tally: Tally, decisions: Decisions, prior: Values) -> Values:
     top = joint.max(axis=1, keepdims=True)
     weight = np.exp(joint - np.where(np.isneginf(top), 0, top))
     total = weight.sum(axis=1, keepdims=True)
-    return np.asarray(np.divide(weight, total, out=np.zeros_like(weight), where=total > 0))
+    return np.nan_to_num(divide(weight, total))
 
 
 def _rates_of_the_vote(tally: Tally, decisions: Decisions) -> Values:
@@ -316,7 +317,7 @@ def _rates_of_the_vote(tally: Tally, decisions: Decisions) -> Values:
         next_value = np.diff(tally.labels.values) == 1
         cells[:, 0, 1:] += np.where(next_value, _cells(~clear, decisions)[:, 0, :-1], 0)
     total = cells.sum(axis=1, keepdims=True)
-    return np.asarray(np.divide(cells, total, out=np.zeros_like(cells), where=total > 0))
+    return np.nan_to_num(divide(cells, total))
 
 
 def _cells(chosen: NDArray[np.bool_], decisions: Decisions) -> Values:

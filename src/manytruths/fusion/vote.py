@@ -33,7 +33,7 @@ from ..core.errors import CallError
 from ..core.labels import VOID
 from ..core.painting import PatternValues
 from ..core.tally import Tally
-from ..core.undefined import ratio
+from ..core.undefined import divide, ratio
 from .result import (
     Consensus,
     Values,
@@ -116,13 +116,6 @@ def decide_by_share(tally: Tally, threshold: float | str, weights: Values) -> tu
     return share, _hard(share, marked, rated, threshold)
 
 
-def divide(part: Values, whole: Values) -> Values:
-    """``part / whole``, nan where the divisor is 0."""
-    share = np.full(np.shape(part), np.nan)
-    np.divide(part, whole, out=share, where=whole > 0)
-    return share
-
-
 def _hard(
     share: Values, marked: NDArray[np.bool_], rated: NDArray[np.bool_], threshold: float | str
 ) -> NDArray[np.bool_]:
@@ -170,7 +163,7 @@ def others_share(tally: Tally) -> Values:
     """
     rows = tally.patterns[:, tally.raters]
     marked = tally.marked[:, None] - np.isin(rows, tally.labels.marks)
-    return divide(marked.astype(np.float64), (tally.rated[:, None] - (rows != VOID)).astype(np.float64))
+    return divide(marked, tally.rated[:, None] - (rows != VOID))
 
 
 def vote_without_outliers(tally: Tally, threshold: float | str = 0.5, exclude: Iterable[str] | None = None) -> Vote:
@@ -232,7 +225,7 @@ def _dice_distances(tally: Tally) -> Values:
     first = tally.contingency[:, :, marks].sum(axis=(-1, -2))
     difference = 1 - divide(2 * both, first + first.T)
     known = ~np.isnan(difference) & ~np.eye(len(both), dtype=bool)
-    return divide(np.where(known, difference, 0).sum(axis=1), known.sum(axis=1).astype(np.float64))
+    return divide(np.where(known, difference, 0).sum(axis=1), known.sum(axis=1))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -284,7 +277,7 @@ def plurality(tally: Tally) -> Plurality:
         probability=PatternValues(share[:, 1] if two else share, tally),
         hard=PatternValues(hard == 1 if two else hard, tally),
         notes=tuple(table_notes(tally)),
-        share=PatternValues(divide(most.astype(np.float64), rated.astype(np.float64)), tally),
+        share=PatternValues(divide(most, rated), tally),
         tied=PatternValues((rated > 0) & ((votes == most[:, None]).sum(axis=1) > 1), tally),
     )
 

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..core.errors import CallError, InputError
 from ..core.tallies import Tallies, align_counts, pool
 from ..core.tally import Tally
-from ..core.undefined import Undefined, reason, undefined_like
+from ..core.undefined import Undefined, divide, reason, undefined_like
 
 Statistic = Callable[[Tally], float]
 Values = NDArray[np.float64]
@@ -172,7 +172,7 @@ def subject_values(tables: Tallies, values: ArrayLike) -> Values:
     total, known = np.zeros((2, len(subjects), *by_case.shape[1:]))
     np.add.at(total, owner, np.nan_to_num(by_case))
     np.add.at(known, owner, ~np.isnan(by_case))
-    return np.asarray(np.divide(total, known, out=np.full_like(total, np.nan), where=known > 0))
+    return divide(total, known)
 
 
 def mean_intervals(
@@ -188,8 +188,7 @@ def mean_intervals(
     if len(values) < MIN_SUBJECTS:
         return [_mean_interval(filled[known[:, k], k], values[:0, k], method, level) for k in range(len(n))]
     weights = draw_subjects(len(values), resamples, seed)
-    drawn = weights @ known
-    replicates = np.divide(weights @ filled, drawn, out=np.full(drawn.shape, np.nan), where=drawn > 0)
+    replicates = divide(weights @ filled, weights @ known)
     return [_mean_interval(filled[known[:, k], k], replicates[:, k], method, level) for k in range(len(n))]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import CallError
+from ..core.undefined import divide
 from .ratings import MISSING, Ratings, Values
 
 
@@ -77,8 +78,7 @@ def rater_accuracy(ratings: Ratings, by: str | Mapping[str, float] = "majority")
     compared = ratings.given & (expected != MISSING)
     n = ratings.items @ compared
     right = ratings.items @ (compared & (ratings.codes == expected))
-    accuracy = np.divide(right, n, out=np.full(len(n), np.nan), where=n > 0)
-    return RaterAccuracy(by, ratings.raters, accuracy, n)
+    return RaterAccuracy(by, ratings.raters, divide(right, n), n)
 
 
 def comparison_labels(ratings: Ratings, by: str) -> NDArray[np.int16]:

@@ -38,10 +38,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import CallError
 from ..core.tally import Tally
-from ..core.undefined import Undefined
+from ..core.undefined import Undefined, divide
 from .accuracy import comparison_labels, rater_accuracy
 from .masks import Confidence, ratings_from_tally
-from .ratings import MISSING, Ratings, Values, divide_or_nan
+from .ratings import MISSING, Ratings, Values
 
 Chance = Literal["uniform", "empirical"] | Mapping[str, float]
 Partial = Literal["none", "linear", "quadratic"]
@@ -126,8 +126,7 @@ def genuineness(ratings: Ratings, chance: Chance = "uniform") -> Values:
         return np.where(ratings.given, 1.0, np.nan)
     p = share[ratings.codes]
     c = np.where(ratings.given, ratings.confidence, np.nan)
-    whole = c + (1 - c) * p
-    return np.asarray(np.divide(c, whole, out=np.full(c.shape, np.nan), where=whole > 0))
+    return divide(c, c + (1 - c) * p)
 
 
 def sigma(ratings: Ratings, chance: Chance = "uniform", partial: Partial = "none") -> Concordance:
@@ -207,8 +206,7 @@ def both_correct_probability(a: ArrayLike, b: ArrayLike, labels: int = 2) -> Val
     """
     x, y = np.asarray(a, np.float64), np.asarray(b, np.float64)
     both, neither = x * y, (1 - x) * (1 - y) / max(1, labels - 1)
-    out = np.full(np.broadcast(x, y).shape, np.nan)
-    return np.asarray(np.divide(both, both + neither, out=out, where=both + neither > 0))
+    return divide(both, both + neither)
 
 
 def label_closeness(numbers: ArrayLike, partial: Partial) -> Values:
@@ -253,11 +251,11 @@ def _means(name: str, ratings: Ratings, genuine: Values, accuracy: Values | None
         for codes in (a, b):
             by_label += np.bincount(codes[both], (items * value)[both], len(by_label))
             label_met += np.bincount(codes[both], items[both], len(label_met)).astype(np.int64)
-    by_case = np.divide(total, met, out=np.full(size, np.nan), where=met > 0)
+    by_case = divide(total, met)
     n = int(items[met > 0].sum())
     whole = float(items[met > 0] @ by_case[met > 0] / n) if n else Undefined(ALONE)
     by_rater = np.array([_ratio(*_row(pairs, i)) for i in range(count)])
-    by_label = np.divide(by_label, label_met, out=np.full(len(by_label), np.nan), where=label_met > 0)
+    by_label = divide(by_label, label_met)
     return Concordance(name, ratings.raters, ratings.labels, whole, by_case, by_rater, by_label, pairs, n, undefined)
 
 
@@ -317,7 +315,7 @@ class SigmaStatistic:
             return np.array([self(tally.recount(row)) for row in counts], np.float64)
         by_pattern = sigma(ratings_from_tally(tally, self.confidence), self.chance).by_case
         many = counts.astype(np.float64)
-        return divide_or_nan(many @ np.nan_to_num(by_pattern), many @ ~np.isnan(by_pattern))
+        return divide(many @ np.nan_to_num(by_pattern), many @ ~np.isnan(by_pattern))
 
 
 @dataclass(frozen=True, eq=False)
@@ -379,7 +377,7 @@ class RhoStatistic:
             return np.broadcast_to(rater_accuracy(ratings, self._source).accuracy, (len(many), len(ratings.raters)))
         expected = comparison_labels(ratings, self._source)
         compared = ratings.given & (expected != MISSING)
-        return divide_or_nan(many @ (compared & (ratings.codes == expected)), many @ compared)
+        return divide(many @ (compared & (ratings.codes == expected)), many @ compared)
 
 
 def _rho_of_tables(
@@ -400,4 +398,4 @@ def _rho_of_tables(
         correct = both_correct_probability(accuracy[:, i], accuracy[:, j], len(ratings.labels))
         total += (part * np.nan_to_num(correct)).sum(axis=1)
         lost |= (np.isnan(correct) & (part > 0)).any(axis=1)
-    return divide_or_nan(total, many @ (met > 0)), lost
+    return divide(total, many @ (met > 0)), lost

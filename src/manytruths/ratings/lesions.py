@@ -30,7 +30,7 @@ from ..core.errors import CallError, GridError
 from ..core.labels import VOID, Labels
 from ..core.mask_arrays import Coder, Inputs, Masks, fill_masked, format_shape, gather_inputs
 from ..core.tally import Tally
-from ..core.undefined import Undefined
+from ..core.undefined import Undefined, divide
 from .accuracy import most_frequent
 from .masks import first_readings
 from .ratings import MISSING, Ratings, Values
@@ -115,8 +115,7 @@ class RaterFindings:
     @property
     def share(self) -> Values:
         """Share that each rater found of all lesions in the images that they read."""
-        nothing = np.full(len(self.found), np.nan)
-        return np.asarray(np.divide(self.found, self.rated, out=nothing, where=self.rated > 0))
+        return divide(self.found, self.rated)
 
     def to_frame(self) -> Any:
         """A pandas DataFrame (extra ``tables``) with one row for each rater."""
@@ -428,8 +427,7 @@ def _count_pixels(owner: NDArray[Any], flags: Flags, count: int) -> Whole:
 
 
 def _found_codes(marked: Whole, rated: Whole, overlap: float | None) -> NDArray[np.int16]:
-    share = np.divide(marked, rated, out=np.zeros(marked.shape), where=rated > 0)
-    found = marked > 0 if overlap is None else share >= overlap
+    found = marked > 0 if overlap is None else divide(marked, rated) >= overlap
     return np.where(rated > 0, found, MISSING).astype(np.int16)
 
 
@@ -461,4 +459,4 @@ def _mean_dice(owner: NDArray[Any], own: Flags, known: Flags | None, marked: Who
         met = found[i] & found[j] & (either > 0)
         total[met] += 2 * both[met] / either[met]
         pairs += met
-    return np.asarray(np.divide(total, pairs, out=np.full(len(total), np.nan), where=pairs > 0))
+    return divide(total, pairs)

@@ -34,7 +34,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from .ratings import Values, divide_or_nan
+from ..core.undefined import divide
+from .ratings import Values
 
 STEP = 0.8
 """Spacing of the nodes in units of the smallest possible posterior standard deviation: an error of 4·10⁻¹⁴."""
@@ -332,8 +333,8 @@ def mean_squares(
     outer = right * np.outer(posterior.rising[group], np.exp(-ability))
     outer += (judged & ~right) * np.outer(posterior.falling[group], np.exp(ability))
     return MeanSquares(
-        divide_or_nan(items @ inner, items @ expected),
-        divide_or_nan(items @ outer, items @ judged),
-        divide_or_nan(inner.sum(axis=1), expected.sum(axis=1)),
-        divide_or_nan(outer.sum(axis=1), judged.sum(axis=1)),
+        divide(items @ inner, items @ expected),
+        divide(items @ outer, items @ judged),
+        divide(inner.sum(axis=1), expected.sum(axis=1)),
+        divide(outer.sum(axis=1), judged.sum(axis=1)),
     )

@@ -206,11 +206,6 @@ class Ratings:
         return Tally(tuple(map(Column, self.raters)), labels, codes, self.items)
 
 
-def divide_or_nan(part: NDArray[Any], whole: NDArray[Any]) -> Values:
-    """``part / whole``, and nan where ``whole`` is not positive."""
-    return np.asarray(np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0))
-
-
 def _read_rows(ratings: Any, raters: Sequence[str] | None) -> tuple[list[list[Any]], tuple[str, ...]]:
     if isinstance(ratings, Mapping):
         columns = [list(column) for column in ratings.values()]

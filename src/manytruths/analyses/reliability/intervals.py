@@ -20,7 +20,7 @@ from ...core.columns import Column
 from ...core.labels import VOID, Labels
 from ...core.tallies import Tallies, find_rows
 from ...core.tally import Tally
-from ...core.undefined import Undefined, ratio
+from ...core.undefined import Undefined, divide, ratio
 from ...inference.intervals import (
     MIN_SUBJECTS,
     Interval,
@@ -148,6 +148,6 @@ def _mean_interval(total: Values, known: Values, resampled: tuple[Values, Values
     if subjects < MIN_SUBJECTS:
         refused = Undefined("too_few_subjects", f"it is defined for {subjects}")
         return Interval(value, refused, refused, settings.level, "bca", subjects)
-    replicates = np.divide(*resampled, out=np.full(len(resampled[0]), np.nan), where=resampled[1] > 0)
+    replicates = divide(*resampled)
     left_out = (total.sum() - total[here]) / (known.sum() - known[here])
     return make_interval(value, replicates, left_out, "bca", settings.level, subjects)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ...agreement import cohen_kappa, contingency
 from ...core.labels import VOID
-from ...core.undefined import Undefined, ratio, undefined_like
+from ...core.undefined import Undefined, divide, ratio, undefined_like
 from ...inference.intervals import Interval
 from ...ratings.accuracy import comparison_labels
 from ...ratings.concordance import ALONE, CONTRADICTION, Concordance
@@ -110,16 +110,14 @@ def _pair_statistics(ratings: Ratings) -> dict[str, Values]:
         return {}
     tally = ratings.tally()
     tables = contingency(tally)
-    both = tables.sum(axis=(-1, -2))
-    same = np.trace(tables, axis1=-2, axis2=-1)
-    share = np.divide(same, both, out=np.full(both.shape, np.nan), where=both > 0)
+    share = divide(np.trace(tables, axis1=-2, axis2=-1), tables.sum(axis=(-1, -2)))
     return {"percent_agreement": share, "cohen_kappa": cohen_kappa.of(tables, tally.labels)}
 
 
 def _case_rows(result: Reliability) -> Iterator[Row]:
     ratings, m = result.ratings, result.ratings.rated
     disagreements = m * m - (ratings.votes**2).sum(axis=1)
-    share = 1 - np.divide(disagreements, m * (m - 1), out=np.full(len(m), np.nan), where=m > 1)
+    share = 1 - divide(disagreements, m * (m - 1))
     columns = [("percent_agreement", "", share)]
     columns += [(statistic, source, score.by_case) for statistic, source, score in _scores(result)]
     rated = m.tolist()

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import InputError
-from ...core.undefined import Undefined
+from ...core.undefined import Undefined, divide
 from ...inference.intervals import MIN_SUBJECTS, Interval, draw_subjects, make_interval
 from ...ratings.accuracy import comparison_labels, rater_accuracy
 from ...ratings.concordance import (
@@ -33,7 +33,7 @@ from ...ratings.concordance import (
     rho,
 )
 from ...ratings.rasch import Rasch, rasch
-from ...ratings.ratings import MISSING, Ratings, Values, divide_or_nan
+from ...ratings.ratings import MISSING, Ratings, Values
 from ..tables import Settings
 
 TITLES = {
@@ -94,8 +94,7 @@ def _rasch_source(ratings: Ratings, chance: Chance, partial: Partial) -> Source:
             "rasch", nothing, rated.astype(np.float64), None, Undefined("rasch_not_fitted", str(error.args[0]))
         )
     score = rho(ratings, model.accuracy, chance, partial)
-    total = np.where(ratings.given, model.accuracy, 0.0).sum(axis=0)
-    mean = np.divide(total, rated, out=np.full(len(rated), np.nan), where=rated > 0)
+    mean = divide(np.where(ratings.given, model.accuracy, 0.0).sum(axis=0), rated)
     return Source("rasch", mean, rated.astype(np.float64), score, score.value, model)
 
 
@@ -129,7 +128,7 @@ class _RhoParts:
         self._order, self._starts = _group_by_subject(ratings.subjects)
         self.judged = self._by_subject(judged.astype(np.float64))
         self.right = self._by_subject((judged & (ratings.codes == expected)).astype(np.float64))
-        self._accuracy = divide_or_nan(self.right.sum(axis=0), self.judged.sum(axis=0))
+        self._accuracy = divide(self.right.sum(axis=0), self.judged.sum(axis=0))
         self._genuine = np.where(np.isnan(self._accuracy), np.nan, genuine)
         self._met = np.zeros(len(ratings), np.int64)
         for _, valid in self._pairs():
@@ -149,7 +148,7 @@ class _RhoParts:
 
     def rho(self, total: Total) -> Values:
         """ρ of every resample; nan if it has no case."""
-        accuracy = divide_or_nan(total(self.right), total(self.judged))
+        accuracy = divide(total(self.right), total(self.judged))
         accuracy = np.where(np.isnan(accuracy), self._accuracy, accuracy)
         cases = total(self.cases)[:, 0]
         out = np.zeros(len(cases))
@@ -158,7 +157,7 @@ class _RhoParts:
             chance = both_correct_probability(accuracy[:, i, None], accuracy[:, i + 1 :], self._labels)
             whole = np.nan_to_num(both_correct_probability(self._accuracy[i], self._accuracy[i + 1 :], self._labels))
             out += (total(self._by_subject(part)) * np.where(np.isnan(chance), whole, chance)).sum(axis=1)
-        return divide_or_nan(out, cases)
+        return divide(out, cases)
 
 
 def _group_by_subject(subjects: tuple[str, ...]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
