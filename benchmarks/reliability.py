@@ -14,7 +14,7 @@ from manytruths.analyses.reliability.reliability import Reliability, Reliability
 from manytruths.inference.intervals import draw_subjects
 from manytruths.ratings import Ratings
 from manytruths.ratings.concordance import genuineness
-from manytruths.ratings.rasch import Rasch, rasch
+from manytruths.ratings.rasch_model import Rasch, rasch
 from manytruths.ratings.tables import read_ratings
 
 from .measuring import Result, at_least, at_most, best, peak

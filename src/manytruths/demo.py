@@ -13,7 +13,7 @@ import numpy as np
 from .agreement import dice
 from .analyses.agree.agree import Agreement
 from .analyses.agree.case import MapOptions
-from .analyses.agree.printing import print_agreement
+from .analyses.agree.presentation import print_agreement
 from .analyses.evaluate.evaluate import Evaluation
 from .analyses.evaluate.printing import order_grids, verdict_grids
 from .analyses.printing import grid, number

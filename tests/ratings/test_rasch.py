@@ -14,8 +14,15 @@ from numpy.testing import assert_allclose
 from manytruths.core.errors import CallError, InputError
 from manytruths.core.undefined import Undefined
 from manytruths.ratings import Ratings, rho
-from manytruths.ratings.rasch import rasch
-from manytruths.ratings.rasch_fit import Nodes, Scores, differentiate, log_likelihood, maximise, success_probability
+from manytruths.ratings.rasch_model import (
+    Nodes,
+    Scores,
+    differentiate,
+    log_likelihood,
+    maximise,
+    rasch,
+    success_probability,
+)
 
 
 def ratings_of(right, weights=None, reference=True):
@@ -106,7 +113,7 @@ def test_blocks_add_up_to_the_whole(monkeypatch):
     ability = np.array([0.0, 1, 2])
     scores = scores_of(simulated(ability, 1, 300, 3, missing=0.3)[0])
     whole = differentiate(scores, ability, 1.0)
-    monkeypatch.setattr("manytruths.ratings.rasch_fit.BLOCK", 100)
+    monkeypatch.setattr("manytruths.ratings.rasch_model.BLOCK", 100)
     parts = differentiate(scores, ability, 1.0)
     assert len(list(scores.blocks(Nodes.of(ability, 1.0)))) > 3
     assert_allclose(parts.hessian, whole.hessian, rtol=1e-12)

@@ -1,6 +1,5 @@
 """What to take as truth: a value per pattern or a map, a hard decision, and how it ended."""
 
-from .cooke import cooke_weights
 from .gordon import balanced_accuracy, gordon_f, soft_accuracy, soft_sensitivity, soft_specificity
 from .level_set import LevelSet, lsml, lsmlp
 from .registry import consensus_methods, estimate, register
@@ -14,6 +13,7 @@ from .vote import (
     Plurality,
     Vote,
     acceptable_region,
+    cooke_weights,
     inner_outer_ratio,
     inner_region,
     others_share,

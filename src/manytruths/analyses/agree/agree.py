@@ -16,11 +16,9 @@ from ...study import Progress, Study
 from ..printing import counted
 from ..result import Result, Tables, console_or_stdout, open_study, results_folder, summary_of
 from ..tables import NOTHING_MOVED, Moved, Row, Series, Settings, Table, mark_resampled, region_of, summarise
-from .agreement_table import agreement_table, confusion_table, curve_table
 from .case import CaseAgreement, MapOptions, TurnedMask, analyse_case
-from .edits_table import declared, edit_notes, edits_table
-from .pairs_table import pairs_table
-from .raters_table import RaterAnalysis, raters_analysis
+from .edits import declared, edit_notes, edits_table
+from .tables import RaterAnalysis, agreement_table, confusion_table, curve_table, pairs_table, raters_analysis
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,7 +66,7 @@ class Agreement(Result):
     @property
     def charts(self) -> dict[str, str]:
         """Charts as SVG by name."""
-        from .charts import charts
+        from .presentation import charts
 
         return charts(self)
 
@@ -114,7 +112,7 @@ class Agreement(Result):
 
     def print(self, console: Any = None) -> None:
         """Print the headline numbers, groups, raters, disputed cases and notes."""
-        from .printing import print_agreement
+        from .presentation import print_agreement
 
         print_agreement(self, console_or_stdout(console))
 

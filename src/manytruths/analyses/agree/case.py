@@ -30,7 +30,7 @@ from ...shape.orientation import UNLIKE, Turn, find_turn
 from ...study import Case
 from ...study.case import Reading
 from ...study.mask_values import about
-from .edits_table import Edit, edits_of
+from .edits import Edit, edits_of
 
 Array = NDArray[Any]
 

@@ -118,7 +118,7 @@ class Fusion(Result):
     @property
     def charts(self) -> dict[str, str]:
         """Charts as SVG by name."""
-        from .charts import charts
+        from .presentation import charts
 
         return charts(self)
 
@@ -176,7 +176,7 @@ class Fusion(Result):
 
     def print(self, console: Any = None) -> None:
         """Print how the methods differ, raters against them, complexity and notes."""
-        from .printing import print_fusion
+        from .presentation import print_fusion
 
         print_fusion(self, console_or_stdout(console))
 

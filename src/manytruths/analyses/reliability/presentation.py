@@ -13,11 +13,10 @@ from ...charts.reliability import confidence_errors, confidence_ridges, roc_spac
 from ...charts.svg import shorten
 from ...core.undefined import reason, undefined_like
 from ...inference.intervals import Interval
-from ...ratings.majorities import Majorities, binomial_tail
+from ...ratings.accuracy import Majorities, binomial_tail
 from ..printing import counted, grid, number
-from .intervals import LEVELS
+from .intervals import LEVELS, TITLES
 from .ratings_tables import ConfidenceLevels, conspicuous_raters, operating_points
-from .rho import TITLES
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -23,7 +23,7 @@ from ...ratings.accuracy import comparison_labels
 from ...ratings.concordance import ALONE, CONTRADICTION, Concordance
 from ...ratings.ratings import MISSING, Ratings, Values
 from ..tables import Row, Table
-from .rho import Source
+from .intervals import Source
 
 if TYPE_CHECKING:
     from .reliability import Reliability

@@ -13,15 +13,15 @@ import numpy as np
 from ...core.errors import CallError, InputError
 from ...core.undefined import REASONS, undefined_like
 from ...inference.intervals import Interval
+from ...ratings.accuracy import Majorities, majorities
 from ...ratings.concordance import ALONE, Chance, Concordance, Partial, sigma
-from ...ratings.majorities import Majorities, majorities
 from ...ratings.ratings import Kind, Ratings, Values
 from ...ratings.tables import RatingsOptions, open_ratings
 from ...study import Progress, Study
 from ..printing import counted
 from ..result import Result, Tables, console_or_stdout, open_study, results_folder, summary_of
 from ..tables import Settings, Table
-from .intervals import beyond_chance, case_means
+from .intervals import Source, beyond_chance, case_means, competence_sources, rho_interval
 from .masks import Assumptions, LesionRule, MaskReliability, mask_reliability
 from .ratings_tables import (
     KINDS,
@@ -32,7 +32,6 @@ from .ratings_tables import (
     raters_table,
     reliability_table,
 )
-from .rho import Source, competence_sources, rho_interval
 
 
 @dataclass(frozen=True)

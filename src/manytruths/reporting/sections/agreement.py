@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...agreement import interpret_kappa
-from ...analyses.agree.charts import charts
+from ...analyses.agree.presentation import charts
 from ...analyses.tables import Row, groups_of, region_of
 from ...charts import histograms, strip
 from ...charts.bars import Bar, Entry, grouped_bars

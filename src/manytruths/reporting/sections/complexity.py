@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from ...analyses.fuse.charts import charts
 from ...analyses.fuse.fuse import LEAST_CASES
+from ...analyses.fuse.presentation import charts
 from ...analyses.printing import counted, number
 from ...analyses.tables import Row
 from ...complexity import STATISTICS
