@@ -17,11 +17,6 @@ from ...study.reading_log import edit_tally
 from ..printing import counted
 from ..tables import Row, Series, Settings, Table, region_of, summarise
 
-COUNTS = ("added", "removed", "changed")
-"""Items marked by the edit alone, by what it started from alone, and by both with other labels."""
-NOT_KEPT = "basis_not_kept"
-MIXED = "mixed_units"
-
 Extra = tuple[str, str, int]
 """Rater, based_on, step."""
 
@@ -48,41 +43,43 @@ def edits_of(case: Case, region: str | None = None) -> Iterator[Edit]:
         yield Edit(str(column), str(edit.parent), edit.step, edit_tally(case, column, region))
 
 
-def edits_table(study: Study, seen: Mapping[str, Sequence[Edit]], settings: Settings) -> Table:
+def edits_table(study: Study, by_case: Mapping[str, Sequence[Edit]], settings: Settings) -> Table:
     """By case, subject and group, mean and deviation over subjects; sums (of shares and Dice, the whole) as pooled."""
     table = Table("edits", ("rater", "based_on", "step"))
-    tables = [one.tally for edits in seen.values() for one in edits if one.tally is not None]
-    statistics = tuple(name for name in COUNTS if name != "changed" or any(len(t.labels.marks) > 1 for t in tables))
-    statistics += ("edited_volume", "edited_share", "dice")
-    for extra in sorted({one.extra for edits in seen.values() for one in edits}, key=lambda e: (e[2], e[1], e[0])):
-        own = {case: one.tally for case, edits in seen.items() for one in edits if one.extra == extra}
-        table.add(_rows(study, own, extra, statistics, settings))
+    edits = [edit for case_edits in by_case.values() for edit in case_edits]
+    several = any(len(edit.tally.labels.marks) > 1 for edit in edits if edit.tally is not None)
+    statistics = ("added", "removed", *(["changed"] if several else []), "edited_volume", "edited_share", "dice")
+    for extra in sorted({edit.extra for edit in edits}, key=lambda e: (e[2], e[1], e[0])):
+        tallies = {case: edit.tally for case, edits in by_case.items() for edit in edits if edit.extra == extra}
+        table.add(_rows(study, tallies, extra, statistics, settings))
     return table
 
 
 def _rows(
-    study: Study, own: Mapping[str, Tally | None], extra: Extra, statistics: Sequence[str], settings: Settings
+    study: Study, by_case: Mapping[str, Tally | None], extra: Extra, statistics: Sequence[str], settings: Settings
 ) -> Iterator[Row]:
-    found = study.labelled({case: table for case, table in own.items() if table is not None})
-    if found:
-        numbers = [_numbers(table) for table in found.values()]
-        series = [Series(name, [one[name] for one in numbers], extra=extra) for name in statistics]
-        yield from summarise(series, found, replace(settings, without=()))
-        whole, region = _whole(found), region_of(found)
-        yield from (Row("pooled", name, whole[name], region=region, extra=extra, n=len(found)) for name in statistics)
-    for case in (case for case, table in own.items() if table is None):
+    tallies = study.labelled({case: table for case, table in by_case.items() if table is not None})
+    if tallies:
+        numbers = [_numbers(table) for table in tallies.values()]
+        series = [Series(name, [values[name] for values in numbers], extra=extra) for name in statistics]
+        yield from summarise(series, tallies, replace(settings, without=()))
+        whole, region = _whole(tallies), region_of(tallies)
+        yield from (Row("pooled", name, whole[name], region=region, extra=extra, n=len(tallies)) for name in statistics)
+    for case in (case for case, table in by_case.items() if table is None):
         group = "; ".join(study[case].groups)
-        yield from (Row("case", name, Undefined(NOT_KEPT), case, group, extra=extra) for name in statistics)
+        yield from (Row("case", name, Undefined("basis_not_kept"), case, group, extra=extra) for name in statistics)
 
 
 def _numbers(table: Tally) -> dict[str, float]:
-    """Of one edit; the first column is what it started from."""
+    """Of one edit, whose first column is what it started from.
+
+    Items marked by the edit alone, by what it started from alone, and by both with other labels; and sums of these.
+    """
     pairs, marks, background = contingency(table)[0, 1], list(table.labels.marks), table.labels.background
     both = pairs[np.ix_(marks, marks)]
-    none = background is None
-    added, removed = (
-        (0.0, 0.0) if none else (float(line.sum()) for line in (pairs[background, marks], pairs[marks, background]))
-    )
+    added = removed = 0.0
+    if background is not None:
+        added, removed = float(pairs[background, marks].sum()), float(pairs[marks, background].sum())
     changed = float(both.sum() - np.trace(both))
     edited = added + removed + changed
     return {
@@ -91,16 +88,16 @@ def _numbers(table: Tally) -> dict[str, float]:
         "changed": changed,
         "edited_volume": edited * (table.unit.size if table.unit else 1),
         "edited_share": ratio(edited, float(pairs[marks].sum()), "basis_empty"),
-        "dice": Undefined("no_background") if none else dice.value(pairs, table.labels),
+        "dice": Undefined("no_background") if background is None else dice.value(pairs, table.labels),
     }
 
 
-def _whole(found: Tallies) -> dict[str, float]:
+def _whole(tallies: Tallies) -> dict[str, float]:
     """Of all cases together; volumes are summed, as items may differ in size."""
-    together = _numbers(pool(found, mixed=True))
-    units = {table.unit and table.unit.name for table in found.values()}
-    volume = sum(_numbers(table)["edited_volume"] for table in found.values())
-    return together | {"edited_volume": Undefined(MIXED) if len(units) > 1 else volume}
+    units = {table.unit and table.unit.name for table in tallies.values()}
+    volume = sum(_numbers(table)["edited_volume"] for table in tallies.values())
+    volume = Undefined("mixed_units") if len(units) > 1 else volume
+    return _numbers(pool(tallies, mixed=True)) | {"edited_volume": volume}
 
 
 def edit_notes(study: Study) -> Iterator[str]:
@@ -119,6 +116,6 @@ def edit_notes(study: Study) -> Iterator[str]:
         yield f"and so {counted(len(study.left_out) - 3, 'more case')} are left out"
 
 
-def declared(study: Study) -> set[frozenset[str]]:
+def edited_pairs(study: Study) -> set[frozenset[str]]:
     """Pairs of raters of whom one is known to have edited the other's masks."""
     return {frozenset((child.name, edit.parent.name)) for case in study for child, edit in case.edits.items()}
