@@ -20,7 +20,7 @@ from ...core.errors import CallError
 from ...core.notes import Note, code_of
 from ...core.tallies import find_rows
 from ...core.tally import Tally
-from ...core.undefined import Undefined, code
+from ...core.undefined import Undefined, code, or_undefined
 from ...fusion import Consensus, balanced_accuracy, estimate, gordon_f, soft_accuracy
 from ...fusion.registry import estimator, options_of
 from ...fusion.result import first_readings
@@ -35,8 +35,6 @@ from ...study.options import PATHS
 
 SOFT = {"accuracy": soft_accuracy, "gordon_f": gordon_f, "balanced_accuracy": balanced_accuracy}
 """Gordon's measures of a rater against a probability."""
-
-UNKNOWN = "rates_unknown"
 
 UNITED = "labels are united: 1 in its mask means any of them"
 
@@ -171,21 +169,21 @@ def _fingerprint(reading: Reading, plan: FusePlan) -> str:
     case = reading.case
     who = (tuple(case.masks), case.absent, case.structures, suffixes(case), case.name)
     pooled = (_digest(plan.pooled), _digest(plan.pooled_cut))
-    elsewhere = (*PATHS, "exclude", "exclude_rater")  # seen in the masks themselves
-    options = [getattr(case.options, one.name) for one in fields(case.options) if one.name not in elsewhere]
+    elsewhere = (*PATHS, "exclude", "exclude_rater")  # visible in the masks themselves
+    options = [getattr(case.options, option.name) for option in fields(case.options) if option.name not in elsewhere]
     settings = (manytruths.__version__, plan.methods, plan.options, plan.pictures, options, who, pooled)
     content = [reading.grid, reading.region, *reading.masks.values()]
     return fingerprint(settings, [*content, *(reading.picture if plan.pictures else ())])
 
 
-def _digest(pooled: Mapping[str, Consensus]) -> list[tuple[str, tuple[str, ...], Any]]:
+def _digest(pooled: Mapping[str, Consensus]) -> list[tuple[str, tuple[str, ...], list[bytes]]]:
     """What of an estimate is painted, and said."""
-    return [(name, estimated.notes, _content(estimated)) for name, estimated in pooled.items()]
-
-
-def _content(estimated: Consensus) -> list[bytes]:
-    assert estimated.tally is not None
-    return [np.asarray(part).tobytes() for part in (estimated.tally.patterns, estimated.values, estimated.probability)]
+    digest = []
+    for name, estimated in pooled.items():
+        assert estimated.tally is not None
+        parts = (estimated.tally.patterns, estimated.values, estimated.probability)
+        digest.append((name, estimated.notes, [np.asarray(part).tobytes() for part in parts]))
+    return digest
 
 
 def map_files(case: Case, plan: FusePlan, method: str) -> list[Path]:
@@ -220,7 +218,13 @@ def suffixes(case: Case) -> tuple[str, str]:
 def _write_all(plan: FusePlan, made: CaseMaps) -> None:
     reading = made.reading
     for method, (hard, chance) in made.maps.items():
-        _write(reading, plan, method, hard, chance, several=len(made.estimates[method].labels) > 2)
+        exact, soft, *shown = map_files(reading.case, plan, method)
+        write_map(exact, hard, reading.grid)
+        write_map(soft, chance, reading.grid)
+        if shown:
+            # of several labels, how sure background is is nothing to show
+            several = len(made.estimates[method].labels) > 2
+            draw_probability(shown[0], reading, method, np.where(hard > 0, chance, 0) if several else chance)
     for method in [m for m in plan.methods if _has_sorted(reading.case, plan, m)]:
         draw_sorted(sorted_file(reading.case, plan, method), reading, method, made.kept.soft)
 
@@ -277,9 +281,11 @@ def _soft_measures(table: Tally, method: str, estimated: Consensus) -> list[tupl
     """Gordon's measures of every rater, where the probability is one a pattern of this very table."""
     if estimated.tally is None or table.exchangeable or estimated.tally is not table or table.labels.background is None:
         return []
-    values = {name: measure(table, estimated) for name, measure in SOFT.items()}
-    known = {name: [Undefined(UNKNOWN) if np.isnan(x) else float(x) for x in v] for name, v in values.items()}
-    return [(method, r, name, v[i]) for name, v in known.items() for i, r in enumerate(table.rater_names)]
+    return [
+        (method, rater, name, or_undefined(value, "rates_unknown"))
+        for name, measure in SOFT.items()
+        for rater, value in zip(table.rater_names, measure(table, estimated).tolist(), strict=True)
+    ]
 
 
 def _regions(table: Tally, method: str, plan: FusePlan) -> list[tuple[str, float, float]]:
@@ -304,15 +310,6 @@ def _is_marked(estimated: Consensus, table: Tally) -> NDArray[np.bool_]:
     where = find_rows(estimated.tally, table.relabel(estimated.tally.labels).patterns)
     values = np.asarray(estimated.values) > 0
     return np.where(where < 0, False, values[where]) if len(values) else np.zeros(len(where), bool)
-
-
-def _write(reading: Reading, plan: FusePlan, method: str, hard: Array, chance: Array, *, several: bool) -> None:
-    exact, soft, *seen = map_files(reading.case, plan, method)
-    write_map(exact, hard, reading.grid)
-    write_map(soft, chance, reading.grid)
-    if seen:
-        # of several labels, how sure background is is nothing to show
-        draw_probability(seen[0], reading, method, np.where(hard > 0, chance, 0) if several else chance)
 
 
 def draw_probability(path: Path, reading: Reading, method: str, chance: Array) -> None:
@@ -358,9 +355,8 @@ def to_json(result: CaseFusion) -> dict[str, Any]:
 
 
 def _stored(value: Any) -> Any:
-    if not isinstance(value, float) or not math.isnan(value):
-        return value
-    return [code(value), getattr(value, "detail", "")]
+    undefined = isinstance(value, float) and math.isnan(value)
+    return [code(value), getattr(value, "detail", "")] if undefined else value
 
 
 def from_json(kept: dict[str, Any], files: tuple[Path, ...]) -> CaseFusion:
@@ -368,7 +364,7 @@ def from_json(kept: dict[str, Any], files: tuple[Path, ...]) -> CaseFusion:
     case: dict[str, Any] = {k: _number(v) if k in STATISTICS else v for k, v in kept["complexity"].items()}
     return CaseFusion(
         Tally.from_csv(kept["tally"]),
-        tuple(_restore_convergence(e) for e in kept["convergence"]),
+        tuple(Convergence(**{**e, "notes": tuple(map(_restore_note, e["notes"]))}) for e in kept["convergence"]),
         tuple((m, r, s, _number(v)) for m, r, s, v in kept["soft"]),
         tuple((m, _number(d), float(c)) for m, d, c in kept["regions"]),
         Complexity(**case),
@@ -376,9 +372,9 @@ def from_json(kept: dict[str, Any], files: tuple[Path, ...]) -> CaseFusion:
     )
 
 
-def _restore_convergence(kept: dict[str, Any]) -> Convergence:
-    notes = tuple(Note(code, text) if code else text for code, text in kept["notes"])
-    return Convergence(**{**kept, "notes": notes})
+def _restore_note(kept: list[str]) -> str:
+    code, text = kept
+    return Note(code, text) if code else text
 
 
 def _number(value: Any) -> float:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,20 +96,17 @@ class Fusion(Result):
     @property
     def performance(self) -> Table:
         """The table ``performance``: each rater against each consensus."""
-        table: Table = self.tables["performance"]
-        return table
+        return cast(Table, self.tables["performance"])
 
     @property
     def differences(self) -> Table:
         """The table ``differences``: each consensus against the others."""
-        table: Table = self.tables["differences"]
-        return table
+        return cast(Table, self.tables["differences"])
 
     @property
     def complexity(self) -> Table:
         """The table ``complexity``: how complex each case is."""
-        table: Table = self.tables["complexity"]
-        return table
+        return cast(Table, self.tables["complexity"])
 
     @property
     def map_files(self) -> tuple[Path, ...]:
@@ -138,9 +136,8 @@ class Fusion(Result):
 
     def describe(self) -> str:
         """What was analysed, in one line."""
-        study = self.study
-        sizes = ((len(self.methods), "method"), (len(study), "case"), (len(study.rater_names), "rater"))
-        return ", ".join(counted(size, thing) for size, thing in sizes)
+        sizes = {"method": len(self.methods), "case": len(self.study), "rater": len(self.study.rater_names)}
+        return ", ".join(counted(count, thing) for thing, count in sizes.items())
 
     def write(self, out: str | Path = OUT, *, pictures: bool = True) -> list[Path]:
         """Write the files that the command writes, into ``out/fuse/``; the cases are read again for the maps.
@@ -278,8 +275,6 @@ def compute_fusion(
 ) -> Fusion:
     """Estimate, write the maps into ``plan.folder`` while the cases are read, and tabulate."""
     settings = settings or Settings()
-    for method in plan.methods:
-        estimator(method)
     if pooled_rates:
         plan = _pool_rates(study, plan, settings)
     return tabulate_fusion(study, _fuse_cases(study, plan, settings, progress), plan, settings)
@@ -332,50 +327,41 @@ def _estimates(plan: FusePlan, tables: Sequence[Tally]) -> dict[str, Consensus]:
 def _performance(
     cases: Mapping[str, CaseFusion], tallies: Tallies, methods: Sequence[str], settings: Settings
 ) -> Table:
-    table = Table("performance", ("method", "rater"))
-    exchangeable = next(iter(tallies.values())).exchangeable
+    """Each rater against each consensus; where raters are exchangeable, their mean in each case."""
+    table, whole = Table("performance", ("method", "rater")), pool(tallies, mixed=True)
     for method in methods:
-        if exchangeable:
-            series = [Series(s.__name__, _of_exchangeable(tallies, method, s), extra=(method, "")) for s in HARD]
+        column = consensus_column(method)
+        if whole.exchangeable:
+            means = {s.__name__: [_mean_over_raters(t, t.position(column), s) for t in tallies.values()] for s in HARD}
+            series = [Series(name, values, extra=(method, "")) for name, values in means.items()]
             table.add(summarise(series, tallies, settings))
             continue
-        by_case = [rater_performance(t, consensus_column(method)) for t in tallies.values()]
-        whole = rater_performance(pool(tallies, mixed=True), consensus_column(method))
-        series = [
-            Series(s.__name__, [_value(one, r, s) for one in by_case], extra=(method, r))
-            for r in whole.raters
-            for s in HARD
-        ]
-        series += _soft_series(cases, method, whole.raters)
+        by_case = [rater_performance(t, column) for t in tallies.values()]
+        pooled = rater_performance(whole, column)
+        each = [(rater, s) for rater in pooled.raters for s in HARD]
+        series = [Series(s.__name__, [_value(p, r, s) for p in by_case], extra=(method, r)) for r, s in each]
+        series += _soft_series(cases, method, pooled.raters)
         table.add(summarise(series, tallies, settings))
-        region = region_of(tallies)
-        table.add(
-            Row("pooled", s.__name__, whole.value(r, s), region=region, extra=(method, r))
-            for r in whole.raters
-            for s in HARD
-        )
-    if "staple" in methods and not exchangeable:
-        table.add(_dependence(first_readings(pool(tallies, mixed=True)), region_of(tallies)))
+        for rater, s in each:
+            row = Row("pooled", s.__name__, pooled.value(rater, s), region=whole.region, extra=(method, rater))
+            table.append(row)
+    if "staple" in methods and not whole.exchangeable:
+        table.add(_dependence(first_readings(whole)))
     return table
 
 
-def _dependence(whole: Tally, region: str) -> Iterator[Row]:
+def _dependence(whole: Tally) -> Iterator[Row]:
     """Whether the raters make errors together; STAPLE assumes that they do not."""
     if whole.labels.background is None:
         return
     result = rater_dependence(whole)
     values = {"effective_raters": result.effective_raters, "error_correlation": result.mean_correlation}
     for name, value in values.items():
-        yield Row("pooled", name, value, region=region, extra=("staple", ""), n=len(result.raters))
+        yield Row("pooled", name, value, region=whole.region, extra=("staple", ""), n=len(result.raters))
 
 
 def _value(result: RaterPerformance, rater: str, statistic: PairStatistic) -> float:
     return result.value(rater, statistic) if rater in result.raters else Undefined("absent")
-
-
-def _of_exchangeable(tallies: Tallies, method: str, statistic: PairStatistic) -> list[float]:
-    """The mean over the raters of each case: all there is where raters are exchangeable."""
-    return [_mean_over_raters(t, t.position(consensus_column(method)), statistic) for t in tallies.values()]
 
 
 def _mean_over_raters(tally: Tally, reference: int, statistic: PairStatistic) -> float:
@@ -387,9 +373,9 @@ def _mean_over_raters(tally: Tally, reference: int, statistic: PairStatistic) ->
 def _soft_series(cases: Mapping[str, CaseFusion], method: str, raters: Sequence[str]) -> list[Series]:
     """Gordon's measures against the probability, where a method has one by pattern."""
     by_case = [{(r, s): v for m, r, s, v in f.soft if m == method} for f in cases.values()]
-    names = list(dict.fromkeys(s for by in by_case for _, s in by))
+    names = list(dict.fromkeys(s for values in by_case for _, s in values))
     absent = Undefined("absent_or_no_probability")
-    return [Series(s, [by.get((r, s), absent) for by in by_case], extra=(method, r)) for r in raters for s in names]
+    return [Series(s, [v.get((r, s), absent) for v in by_case], extra=(method, r)) for r in raters for s in names]
 
 
 def _differences(
@@ -402,12 +388,11 @@ def _differences(
         # what only tells marked from not gives no label that could differ
         tables = [t.foreground() if united & {a, b} else t for t in tallies.values()]
         pairs, labels = [_pair(t, a, b) for t in tables], tables[0].labels
-        whole = np.sum(pairs, axis=0)
-        series = [Series(s.__name__, [s.value(p, labels) for p in pairs], extra=(a, b)) for s in BETWEEN]
-        series.append(Series("changed", [_changed(p) for p in pairs], extra=(a, b)))
+        statistics = {s.__name__: partial(s.value, labels=labels) for s in BETWEEN} | {"changed": _changed}
+        series = [Series(name, [value(p) for p in pairs], extra=(a, b)) for name, value in statistics.items()]
         table.add(summarise(series, tallies, settings))
-        table.add(Row("pooled", s.__name__, s.value(whole, labels), region=region, extra=(a, b)) for s in BETWEEN)
-        table.append(Row("pooled", "changed", _changed(whole), region=region, extra=(a, b)))
+        whole = np.sum(pairs, axis=0)
+        table.add(Row("pooled", name, value(whole), region=region, extra=(a, b)) for name, value in statistics.items())
     for method in methods:
         table.add(summarise(_region_series(cases, method), tallies, settings))
     return table
@@ -425,15 +410,13 @@ def _changed(pair: NDArray[np.float64]) -> float:
 
 
 def _region_series(cases: Mapping[str, CaseFusion], method: str) -> list[Series]:
-    regions = [next((r for r in f.regions if r[0] == method), None) for f in cases.values()]
+    """Each case's Dice and changed share, where the method reads the table of the whole image."""
+    regions = [next((r[1:] for r in f.regions if r[0] == method), None) for f in cases.values()]
     if not any(regions):
         return []
-    extra = (method, on_modified_background(method))
-    none = Undefined("other_region")
-    return [
-        Series("dice", [r[1] if r else none for r in regions], extra=extra),
-        Series("changed", [r[2] if r else none for r in regions], extra=extra),
-    ]
+    extra, none = (method, on_modified_background(method)), (Undefined("other_region"),) * 2
+    values = zip(*(r or none for r in regions), strict=True)
+    return [Series(name, each, extra=extra) for name, each in zip(("dice", "changed"), values, strict=True)]
 
 
 def _complexity(
@@ -442,11 +425,10 @@ def _complexity(
     """The complexity of each case, and groups of cases where there are enough."""
     table = Table("complexity", ("class",))
     values = {name: case.complexity for name, case in cases.items()}
-    try:
-        enough = len(values) >= LEAST_CASES
-        groups = fit_complexity_groups(list(values.values()), seed=settings.seed) if enough else None
-    except InputError:
-        groups = None
+    groups = None
+    if len(values) >= LEAST_CASES:
+        with suppress(InputError):
+            groups = fit_complexity_groups(list(values.values()), seed=settings.seed)
     classes = {name: groups.classify(value) if groups else "" for name, value in values.items()}
     series = [Series(s, [getattr(value, s) for value in values.values()], extra=("",)) for s in STATISTICS]
     rows = summarise(series, tallies, settings)
@@ -460,17 +442,17 @@ def _complexity(
 
 def _notes(cases: Mapping[str, CaseFusion], groups: GroupClassifier | None) -> Iterator[str]:
     """Each note once, with the methods and cases it applies to; empty masks are reported by ``check``."""
-    applies: dict[str, tuple[list[str], list[str]]] = {}
+    # dicts that keep the order and hold everything once
+    applies: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
     for name, case in cases.items():
-        for one in case.convergence:
-            notes = [f"ended: {one.ended}"] if one.ended in ("stopped", "vanished") else []
-            notes += [note for note in one.notes if code_of(note) != MARKED_NOTHING]
+        for convergence in case.convergence:
+            notes = [f"ended: {convergence.ended}"] if convergence.ended in ("stopped", "vanished") else []
+            notes += [note for note in convergence.notes if code_of(note) != MARKED_NOTHING]
             for note in notes:
-                methods, names = applies.setdefault(note, ([], []))
-                methods += [one.method] if one.method not in methods else []
-                names += [name] if name not in names else []
+                methods, names = applies.setdefault(note, ({}, {}))
+                methods[convergence.method] = names[name] = None
     for note, (methods, names) in applies.items():
-        where = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        where = ", ".join(list(names)[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
         yield f"{', '.join(methods)}: {note} ({where})"
     if groups is not None and groups.note:
         yield Note(COMPLEXITY, f"complexity: {groups.note}")

@@ -1,7 +1,4 @@
-"""What ``fuse`` prints.
-
-The charts of ``fuse``: raters' IoU with each consensus (Yang's Fig. 12), and the plane of complexity.
-"""
+"""What ``fuse`` prints, and its charts: raters' IoU with each consensus (Yang's Fig. 12), the plane of complexity."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...charts.complexity import complexity_plane, histograms
 from ...complexity import STATISTICS
 from ...core.undefined import reason
-from ..printing import counted, grid, number
+from ..printing import grid, number, print_parts
 from ..tables import Row
 from .case import on_modified_background
 
@@ -19,22 +16,13 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from .fuse import Fusion
-if TYPE_CHECKING:
-    from .fuse import Fusion
 
 
 def print_fusion(result: Fusion, console: Console) -> None:
     """How the methods differ, how far each moves with the region, raters against them, complexity, notes."""
-    study = result.study
-    console.print(
-        f"[bold]{counted(len(result.methods), 'method')}, {counted(len(study), 'case')}, "
-        f"{counted(len(study.rater_names), 'rater')}[/bold]\n"
-    )
-    for part in (_differences(result), _regions(result), _performance(result), _complexity(result)):
-        if part is not None:
-            console.print(part)
-    for note in (*_dependence(result), *result.notes):
-        console.print(f"• {note}", markup=False, highlight=False)
+    console.print(f"[bold]{result.describe()}[/bold]\n")
+    parts = (_differences(result), _regions(result), _performance(result), _complexity(result))
+    print_parts(console, parts, (*_dependence(result), *result.notes))
 
 
 def _differences(result: Fusion) -> Any:
@@ -42,19 +30,18 @@ def _differences(result: Fusion) -> Any:
     rows = []
     for row in result.differences.all("dice", "pooled"):
         a, b = str(row["method_a"]), str(row["method_b"])
-        mean = {
-            s: result.differences.find(s, "mean", method_a=a, method_b=b)
-            for s in ("dice", "volume_difference", "changed")
-        }
-        cells = [_spread(result, "dice", a, b), number(mean["volume_difference"].value), f"{mean['changed'].value:.3%}"]
-        rows.append([f"{a} and {b}", *cells])
-    header = ["", "Dice ± std", "size differs by", "items changed"]
+        volume, changed = (_mean(result, s, a, b) for s in ("volume_difference", "changed"))
+        rows.append([f"{a} and {b}", _spread(result, a, b), number(volume), f"{changed:.3%}"])
+    header = ["", "Dice ± std", "relative volume difference", "items changed"]
     return grid("How far the methods differ, mean over subjects", header, rows) if rows else None
 
 
-def _spread(result: Fusion, statistic: str, a: str, b: str) -> str:
-    mean, std = (result.differences.find(statistic, scope, method_a=a, method_b=b).value for scope in ("mean", "std"))
-    return f"{number(mean)} ± {number(std)}"
+def _mean(result: Fusion, statistic: str, a: str, b: str, scope: str = "mean") -> float:
+    return result.differences.find(statistic, scope, method_a=a, method_b=b).value
+
+
+def _spread(result: Fusion, a: str, b: str) -> str:
+    return f"{number(_mean(result, 'dice', a, b))} ± {number(_mean(result, 'dice', a, b, 'std'))}"
 
 
 def _regions(result: Fusion) -> Any:
@@ -63,12 +50,9 @@ def _regions(result: Fusion) -> Any:
     for row in result.differences.all("dice", "mean"):
         a, b = str(row["method_a"]), str(row["method_b"])
         if b == on_modified_background(a) and not row.group:
-            changed = result.differences.find("changed", "mean", method_a=a, method_b=b).value
-            rows.append([a, _spread(result, "dice", a, b), f"{changed:.3%}"])
-    header = ["", "Dice ± std", "items changed"]
-    return (
-        grid("How far each moves when the background is cut to the size of the union", header, rows) if rows else None
-    )
+            rows.append([a, _spread(result, a, b), f"{_mean(result, 'changed', a, b):.3%}"])
+    title = "How far each moves when the background is cut to the size of the union"
+    return grid(title, ["", "Dice ± std", "items changed"], rows) if rows else None
 
 
 def _performance(result: Fusion) -> Any:
@@ -79,13 +63,9 @@ def _performance(result: Fusion) -> Any:
 
 
 def _cells(result: Fusion, row: Row) -> list[str]:
-    method, rater = row["method"], row["rater"]
-    table = result.performance
-
     def value(statistic: str, scope: str = "mean") -> str:
-        if not any(r.extra == row.extra for r in table.all(statistic, scope)):
-            return "–"
-        return number(table.find(statistic, scope, method=method, rater=rater).value)
+        rows = (r for r in result.performance.all(statistic, scope) if r.extra == row.extra and not r.group)
+        return next((number(r.value) for r in rows), "–")
 
     return [f"{number(row.value)} ± {value('iou', 'std')}", *map(value, ("sensitivity", "specificity", "accuracy"))]
 
@@ -97,9 +77,7 @@ def _dependence(result: Fusion) -> list[str]:
 
 
 def _complexity(result: Fusion) -> Any:
-    means = {s: result.complexity.find(s, "mean").value for s in STATISTICS}
-    cells = [number(means[s]) for s in STATISTICS]
-    rows = [["mean", *cells]]
+    rows = [["mean", *(number(result.complexity.find(s, "mean").value) for s in STATISTICS)]]
     if result.groups:
         members = Counter(result.groups.classify(f.complexity) for f in result.cases.values())
         words = {"A": "strong disagreement", "B": "agreement", "C": "in between"}
@@ -111,27 +89,22 @@ def _complexity(result: Fusion) -> Any:
 
 def charts(result: Fusion) -> dict[str, str]:
     """SVG by name."""
-    svgs: dict[str, str] = {}
+    svg: dict[str, str] = {}
     if len(result.cases) < 2:
-        return svgs  # one case has no distribution
+        return svg  # one case has no distribution
     for method in result.methods:
-        values = _by_rater(result, method)
+        values: dict[str, list[float]] = {}
+        for row in result.performance.all("iou", "case"):
+            if row["method"] == method:
+                values.setdefault(str(row["rater"]) or "mean of raters", []).append(float(row.value))
         if values:
-            name = f"iou-{method.replace(':', '-')}"
-            svgs[name] = histograms(values, "IoU", f"Each rater's overlap with {method}, case by case")
+            title = f"Each rater's overlap with {method}, case by case"
+            svg[f"iou-{method.replace(':', '-')}"] = histograms(values, "IoU", title)
     cases = {name: f.complexity for name, f in result.cases.items()}
     if any(not c.reason for c in cases.values()):
         points = {name: (float(c.entropy), float(c.mean)) for name, c in cases.items()}
         groups = {name: result.groups.classify(c) for name, c in cases.items()} if result.groups else None
-        svgs["complexity"] = complexity_plane(points, groups, "How complex is each case?")
+        svg["complexity"] = complexity_plane(points, groups, "How complex is each case?")
         values = {"all cases": [float(c.esm) for c in cases.values()]}
-        svgs["esm"] = histograms(values, "entropy scaled by mean (ESM)", "Complexity of the cases")
-    return svgs
-
-
-def _by_rater(result: Fusion, method: str) -> dict[str, list[float]]:
-    values: dict[str, list[float]] = {}
-    for row in result.performance.all("iou", "case"):
-        if row["method"] == method:
-            values.setdefault(str(row["rater"]) or "mean of raters", []).append(float(row.value))
-    return values
+        svg["esm"] = histograms(values, "entropy scaled by mean (ESM)", "Complexity of the cases")
+    return svg
