@@ -54,7 +54,7 @@ def test_what_is_not_ours_stays(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--cases", "0"), "cases is 0; it must be 1 or more"),
+        (("--n-cases", "0"), "cases is 0; it must be 1 or more"),
         (("--size", "10"), "64 pixels or more"),
         (("--seed", "-1"), "seed is at least 0"),
         (("--jobs", "0"), "jobs is at least 1"),

@@ -12,6 +12,7 @@ from ..io.results import SUMMARY, listed_files
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ..inference.intervals import Interval
     from .tables import Row
 
 
@@ -33,10 +34,11 @@ def counted(count: int, thing: str) -> str:
     return f"{count} {thing}{'' if count == 1 else 's'}"
 
 
-def with_interval(row: Row) -> str:
+def with_interval(value: Row | Interval, digits: int = 3) -> str:
     """``0.44 (0.37–0.50)``."""
-    known = row.low is not None and not math.isnan(row.low)
-    return f"{number(row.value)} ({number(row.low)}–{number(row.high)})" if known else number(row.value)
+    known = value.low is not None and not math.isnan(value.low)
+    ends = f" ({number(value.low, digits)}–{number(value.high, digits)})" if known else ""
+    return number(value.value, digits) + ends
 
 
 def grid(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> Any:

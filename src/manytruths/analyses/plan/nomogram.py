@@ -36,7 +36,7 @@ def nomogram_topic(settings: PlanSettings) -> Topic:
     """The nomogram in both directions, as far as they are asked for."""
     raters = settings.n_raters or DEFAULT
     forth = _forward(settings, raters)
-    back = _back(settings, raters, forth)
+    back = _back(settings, raters)
     sentences = [*(_sentences(forth, settings) if forth else ()), *_back_sentences(settings, back, forth)]
     rows = [*(_rows(NAME, forth) if forth else ()), *(_rows(BACK, back) if back else ())]
     if forth is not None and settings.wanted_actual is not None and not reason(forth.majority_accuracy):
@@ -50,17 +50,15 @@ def nomogram_topic(settings: PlanSettings) -> Topic:
 
 
 def _forward(settings: PlanSettings, raters: int) -> Nomogram | None:
-    if settings.agreement is not None:
-        return nomogram(raters, agreement=settings.agreement, reported=settings.reported_accuracy)
-    if settings.rho is not None:
-        return nomogram(raters, rho=settings.rho, reported=settings.reported_accuracy)
-    if settings.rater_accuracy:
-        mean = float(np.mean(settings.rater_accuracy))
-        return nomogram(raters, rater_accuracy=mean, reported=settings.reported_accuracy)
-    return None
+    """From agreement, ρ or the raters' accuracy, of which the settings have one at most."""
+    if not settings.measured and not settings.rater_accuracy:
+        return None
+    accuracy = float(np.mean(settings.rater_accuracy)) if settings.rater_accuracy else None
+    start = {"agreement": settings.agreement, "rho": settings.rho, "rater_accuracy": accuracy}
+    return nomogram(raters, **start, reported=settings.reported_accuracy)
 
 
-def _back(settings: PlanSettings, raters: int, forth: Nomogram | None) -> Nomogram | None:
+def _back(settings: PlanSettings, raters: int) -> Nomogram | None:
     if settings.wanted_actual is None or settings.reported_accuracy is None:
         return None
     return nomogram_for_accuracy(raters, settings.wanted_actual, reported=settings.reported_accuracy)
@@ -77,11 +75,9 @@ def _sentences(result: Nomogram, settings: PlanSettings) -> Iterator[str]:
     )
     if not reason(result.reported):
         yield (
-            f"an algorithm of accuracy {result.reported:g} against that majority is right in "
-            f"{result.product:.3f} by the "
-            f"formula of the paper, in {result.independent:.3f} if its errors are independent of those of "
-            "the majority, "
-            f"and in {result.low:.3f} to {result.high:.3f} for any dependence."
+            f"an algorithm of accuracy {result.reported:g} against that majority is right in {result.product:.3f} by "
+            f"the formula of the paper, in {result.independent:.3f} if its errors are independent of those of the "
+            f"majority, and in {result.low:.3f} to {result.high:.3f} for any dependence."
         )
 
 
@@ -93,9 +89,8 @@ def _back_sentences(settings: PlanSettings, back: Nomogram | None, forth: Nomogr
             yield f"{settings.wanted_actual:g} is out of reach: {reason(back.majority_accuracy)}."
         else:
             yield (
-                f"for an algorithm of accuracy {back.reported:g} to be right in "
-                f"{settings.wanted_actual:g}, the majority "
-                f"must be right in {back.majority_accuracy:.3f}: {raters_of(back.n_raters)}, each right in "
+                f"for an algorithm of accuracy {back.reported:g} to be right in {settings.wanted_actual:g}, the "
+                f"majority must be right in {back.majority_accuracy:.3f}: {raters_of(back.n_raters)}, each right in "
                 f"{back.rater_accuracy:.3f}, who agree in {back.agreement:.3f} of the cases (ρ {back.rho:.3f})."
             )
     if forth is not None and not reason(forth.majority_accuracy):
@@ -144,9 +139,7 @@ def _charts(result: Nomogram) -> dict[str, str]:
 
 def _chart_way(result: Nomogram, name: str) -> Way | None:
     """The values as a path through the chart; None if they lie outside."""
-    visible = result.majority_accuracy >= 0.5 and not result.product < 0.4
-    if not visible:
+    if not result.majority_accuracy >= 0.5 or result.product < 0.4:
         return None
-    return Way(
-        getattr(result, name), result.majority_accuracy, result.product, result.independent, result.low, result.high
-    )
+    actual = (result.product, result.independent, result.low, result.high)
+    return Way(getattr(result, name), result.majority_accuracy, *actual)

@@ -4,11 +4,9 @@
 of a resample is that of all its cases. Kappas and alpha depend on the votes of a case only, so the ratings of a case
 can be sorted: few distinct rows remain, and a resample is a count of each.
 
-ρ for each source of the raters' accuracies, with intervals.
-
-In every resample of subjects the accuracies are estimated anew. With fixed accuracies, intervals would be a third too
-narrow: in simulations of 30 and 100 cases and six raters, 79 to 84% of the 95% intervals covered. As for masks
-(:mod:`manytruths.ratings.concordance`), ρ is a sum over pairs ::
+ρ depends on the raters' accuracies, which are estimated anew in every resample of subjects. With fixed accuracies,
+intervals would be a third too narrow: in simulations of 30 and 100 cases and six raters, 79 to 84% of the 95% intervals
+covered. As for masks (:mod:`manytruths.ratings.concordance`), ρ is a sum over pairs ::
 
     ρ = Σ_ij P(a_i, a_j) Σ_x GA_x(i, j) / (pairs of x)  /  cases
 
@@ -65,31 +63,27 @@ LEVELS: dict[Kind, Literal["nominal", "ordinal", "interval"]] = {
 """Level of measurement of alpha."""
 BLOCK = 512
 """Number of jackknife tables computed at a time."""
-TOO_MANY = "too_many_labels"
 
 
 def beyond_chance(ratings: Ratings, settings: Settings) -> dict[str, Interval]:
     """Percent agreement, Krippendorff's alpha, Fleiss' kappa and Gwet's AC1."""
     # nominal alpha is computed for many tables at once, the others one by one
     level = LEVELS[ratings.kind]
-    alpha = krippendorff_alpha if level == "nominal" else partial(krippendorff_alpha, metric=level)
     chosen: dict[str, Callable[[Tally], float]] = {
         "percent_agreement": percent_agreement,
-        "krippendorff_alpha": alpha,
+        "krippendorff_alpha": krippendorff_alpha if level == "nominal" else partial(krippendorff_alpha, metric=level),
         "fleiss_kappa": fleiss_kappa,
         "gwet_ac1": gwet_ac1,
     }
     if len(ratings.labels) >= VOID:
-        nothing = Undefined(TOO_MANY)
+        nothing = Undefined("too_many_labels")
         return dict.fromkeys(chosen, Interval(nothing, nothing, nothing, settings.level, "bca", len(ratings)))
     # cases with a single rater do not count
     subjects = len({subject for subject, m in zip(ratings.subjects, ratings.rated.tolist(), strict=True) if m > 1})
     refused = too_few_subjects(subjects)
     if refused is not None:
-        whole = sorted_tally(ratings)
-        return {
-            name: Interval(f(whole), refused, refused, settings.level, "bca", subjects) for name, f in chosen.items()
-        }
+        whole, rest = sorted_tally(ratings), (refused, refused, settings.level, "bca", subjects)
+        return {name: Interval(statistic(whole), *rest) for name, statistic in chosen.items()}
     if len(set(ratings.subjects)) == len(ratings):
         intervals = _case_intervals(list(chosen.values()), ratings, settings)
     else:
@@ -134,47 +128,46 @@ def sorted_tallies(ratings: Ratings) -> Tallies:
     codes = _sort_ratings(ratings)
     labels = Labels(tuple(range(1, len(ratings.labels) + 1)), ratings.labels, ratings.numbers)
     slots = tuple(Column(str(i + 1)) for i in range(len(ratings.raters)))
-    rows: dict[str, list[int]] = {}
-    for i, subject in enumerate(ratings.subjects):
-        rows.setdefault(subject, []).append(i)
-    ones = np.ones(len(codes), np.int64)
+    subjects, owner = _owners(ratings.subjects)
+    rows = np.split(np.argsort(owner, kind="stable"), np.cumsum(np.bincount(owner))[:-1])
     return Tallies({
-        subject: Tally(slots, labels, codes[own], ones[own], exchangeable=True) for subject, own in rows.items()
+        subject: Tally(slots, labels, codes[own], np.ones(len(own), np.int64), exchangeable=True)
+        for subject, own in zip(subjects, rows, strict=True)
     })  # fmt: skip
+
+
+def _owners(subjects: Sequence[str]) -> tuple[list[str], NDArray[np.intp]]:
+    """All subjects, and the position among them of that of each case."""
+    place = {subject: i for i, subject in enumerate(dict.fromkeys(subjects))}
+    return list(place), np.array([place[subject] for subject in subjects], np.intp)
 
 
 def case_means(values: Sequence[Values], ratings: Ratings, settings: Settings) -> list[Interval]:
     """Mean over cases of each of several values by case; nan are left out."""
     by_case = np.stack(values, axis=1)
-    position = {subject: i for i, subject in enumerate(dict.fromkeys(ratings.subjects))}
-    owner = np.array([position[subject] for subject in ratings.subjects])
-    total, known = np.zeros((2, len(position), by_case.shape[1]))
+    subjects, owner = _owners(ratings.subjects)
+    total, known = np.zeros((2, len(subjects), by_case.shape[1]))
     np.add.at(total, owner, np.nan_to_num(by_case))
     np.add.at(known, owner, ~np.isnan(by_case))
-    resampled = np.split(_resample(np.hstack([total, known]), settings), 2, axis=1)
-    return [
-        _mean_interval(total[:, k], known[:, k], (resampled[0][:, k], resampled[1][:, k]), settings)
-        for k in range(len(values))
-    ]
+    replicates = np.zeros((0, len(values)))
+    if len(subjects) >= MIN_SUBJECTS:
+        drawn = draw_subjects(len(subjects), settings.resamples, settings.seed)
+        replicates = divide(*np.split(drawn @ np.hstack([total, known]), 2, axis=1))
+    return [_mean_interval(total[:, k], known[:, k], replicates[:, k], settings) for k in range(len(values))]
 
 
-def _resample(sums: Values, settings: Settings) -> Values:
-    """Sums in every resample."""
-    if len(sums) < MIN_SUBJECTS:
-        return sums[:0]
-    return np.asarray(draw_subjects(len(sums), settings.resamples, settings.seed) @ sums)
-
-
-def _mean_interval(total: Values, known: Values, resampled: tuple[Values, Values], settings: Settings) -> Interval:
+def _mean_interval(total: Values, known: Values, replicates: Values, settings: Settings) -> Interval:
     here = known > 0
     subjects = int(here.sum())
     value = ratio(float(total.sum()), float(known.sum()), "undefined_for_every_case")
     if subjects < MIN_SUBJECTS:
         refused = Undefined("too_few_subjects", f"it is defined for {subjects}")
         return Interval(value, refused, refused, settings.level, "bca", subjects)
-    replicates = divide(*resampled)
     left_out = (total.sum() - total[here]) / (known.sum() - known[here])
     return make_interval(value, replicates, left_out, "bca", settings.level, subjects)
+
+
+# -- ρ by source of the raters' accuracies ---------------------------------------------------------
 
 
 TITLES = {
@@ -211,36 +204,25 @@ def competence_sources(
     ratings: Ratings, given: Mapping[str, float] | None, chance: Chance, partial: Partial
 ) -> list[Source]:
     """All sources that the data allow."""
-    return [*_overall_accuracies(ratings, given, chance, partial), _rasch_source(ratings, chance, partial)]
-
-
-def _overall_accuracies(
-    ratings: Ratings, given: Mapping[str, float] | None, chance: Chance, partial: Partial
-) -> Iterator[Source]:
-    """Sources with one accuracy for each rater."""
+    sources: list[Source] = []
     ways: list[str | Mapping[str, float]] = ["reference"] if ratings.reference is not None else []
     for by in [*ways, "majority", *([given] if given else [])]:
         raters = rater_accuracy(ratings, by)
         score = rho(ratings, raters.accuracy, chance, partial)
-        yield Source(raters.source, raters.accuracy, raters.n.astype(np.float64), score, score.value)
+        sources.append(Source(raters.source, raters.accuracy, raters.n.astype(np.float64), score, score.value))
+    return [*sources, _rasch_source(ratings, chance, partial)]
 
 
 def _rasch_source(ratings: Ratings, chance: Chance, partial: Partial) -> Source:
-    rated = ratings.given.sum(axis=0)
+    rated = ratings.given.sum(axis=0).astype(np.float64)
     try:
         model = rasch(ratings)
     except InputError as error:
-        nothing = np.full(len(ratings.raters), np.nan)
-        return Source(
-            "rasch", nothing, rated.astype(np.float64), None, Undefined("rasch_not_fitted", str(error.args[0]))
-        )
+        why = Undefined("rasch_not_fitted", str(error.args[0]))
+        return Source("rasch", np.full(len(rated), np.nan), rated, None, why)
     score = rho(ratings, model.accuracy, chance, partial)
     mean = divide(np.where(ratings.given, model.accuracy, 0.0).sum(axis=0), rated)
-    return Source("rasch", mean, rated.astype(np.float64), score, score.value, model)
-
-
-Total = Callable[[Values], Values]
-"""Maps (subjects, columns) to (resamples, columns)."""
+    return Source("rasch", mean, rated, score, score.value, model)
 
 
 def rho_interval(
@@ -266,7 +248,9 @@ class _RhoParts:
         expected = comparison_labels(ratings, source)
         judged = ratings.given & (expected != MISSING)
         self._codes, self._labels, self._closeness = ratings.codes, len(ratings.labels), closeness
-        self._order, self._starts = _group_by_subject(ratings.subjects)
+        subjects, owner = _owners(ratings.subjects)
+        self._order = np.argsort(owner, kind="stable")
+        self._starts = np.searchsorted(owner[self._order], np.arange(len(subjects)))
         self.judged = self._by_subject(judged.astype(np.float64))
         self.right = self._by_subject((judged & (ratings.codes == expected)).astype(np.float64))
         self._accuracy = divide(self.right.sum(axis=0), self.judged.sum(axis=0))
@@ -287,8 +271,8 @@ class _RhoParts:
             lost = np.isnan(both_correct_probability(self._accuracy[i], self._accuracy[i + 1 :], self._labels))
             yield value, ~np.isnan(value) & ~(lost & (value > 0))
 
-    def rho(self, total: Total) -> Values:
-        """ρ of every resample; nan if it has no case."""
+    def rho(self, total: Callable[[Values], Values]) -> Values:
+        """ρ of every resample; nan if it has no case. ``total`` maps (subjects, …) to (resamples, …) sums."""
         accuracy = divide(total(self.right), total(self.judged))
         accuracy = np.where(np.isnan(accuracy), self._accuracy, accuracy)
         cases = total(self.cases)[:, 0]
@@ -299,11 +283,3 @@ class _RhoParts:
             whole = np.nan_to_num(both_correct_probability(self._accuracy[i], self._accuracy[i + 1 :], self._labels))
             out += (total(self._by_subject(part)) * np.where(np.isnan(chance), whole, chance)).sum(axis=1)
         return divide(out, cases)
-
-
-def _group_by_subject(subjects: tuple[str, ...]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Cases ordered by subject, and where each subject starts."""
-    place = {subject: i for i, subject in enumerate(dict.fromkeys(subjects))}
-    owner = np.array([place[subject] for subject in subjects])
-    order = np.argsort(owner, kind="stable")
-    return order, np.searchsorted(owner[order], np.arange(len(place)))

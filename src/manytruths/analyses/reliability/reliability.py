@@ -109,8 +109,7 @@ class Reliability(Result):
 
     def describe(self) -> str:
         """What was analysed, in one line."""
-        sizes = ((len(self.ratings.raters), "rater"), (len(self.ratings), "case"))
-        return ", ".join(counted(count, thing) for count, thing in sizes)
+        return f"{counted(len(self.ratings.raters), 'rater')}, {counted(len(self.ratings), 'case')}"
 
     def print(self, console: Any = None) -> None:
         """Print the headline numbers, ρ by source, raters, majorities and notes."""
@@ -237,9 +236,7 @@ def reliability(
     if isinstance(data, Study) or (not isinstance(data, Ratings) and names_masks(data)):
         check_options_of_masks({**reading, "partial": partial, "positive": positive}, data)
         if isinstance(confidence, str | Path):
-            raise CallError(
-                f"for masks, confidence must be one number for all raters, or one for each; got {confidence}"
-            )
+            raise CallError(f"for masks, confidence must be one number for all raters or for each; got {confidence}")
         settings = Settings(seed=seed, resamples=resamples, level=level, jobs=jobs)
         assumptions = Assumptions(confidence, chance, accuracy or "majority")
         rule = LesionRule(min_size=1 if lesion_min_size is None else lesion_min_size, overlap=lesion_overlap)
