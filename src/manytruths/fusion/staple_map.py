@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..core.counting import tally
 from ..core.errors import CallError, GridError
 from ..core.labels import Labels
-from ..core.mask_arrays import Masks, format_shape
+from ..core.mask_arrays import Masks, format_shape, region_mask
 from ..core.painting import paint
 from ..core.tally import Tally
 from .em import Decisions, Fit, Values, fit_em, log, log_joint
@@ -133,10 +133,7 @@ def _inside(whole: Tally, index: Index, region: str | ArrayLike) -> NDArray[np.b
                 f"a map of priors goes with region 'whole', 'union', or a mask of the items; got {region!r}"
             )
         return np.asarray((whole.marked[index] > 0) | (region == "whole"))
-    mask = np.asarray(region).astype(bool)
-    if mask.shape != index.shape:
-        raise GridError(f"the region is {format_shape(mask.shape)} but the masks are {format_shape(index.shape)}")
-    return mask
+    return region_mask(region, index.shape)
 
 
 @dataclass(frozen=True)

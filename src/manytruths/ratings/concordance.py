@@ -231,48 +231,36 @@ def _means(name: str, ratings: Ratings, genuine: Values, accuracy: Values | None
     if partial != "none" and ratings.kind == "nominal":
         raise CallError("partial agreement is for ordinal and numeric labels; these are nominal")
     closeness, items = label_closeness(ratings.numbers, partial), ratings.items
-    count, size = len(ratings.raters), len(ratings.cases)
+    count, size, labels = len(ratings.raters), len(ratings.cases), len(ratings.labels)
     total, met = np.zeros(size), np.zeros(size, np.int64)
     pairs, undefined = np.full((count, count), np.nan), 0
-    by_label, label_met = np.zeros(len(ratings.labels)), np.zeros(len(ratings.labels), np.int64)
+    by_label, label_met = np.zeros(labels), np.zeros(labels)
     for i, j in combinations(range(count), 2):
         both = ~np.isnan(genuine[:, i]) & ~np.isnan(genuine[:, j])
         a, b = ratings.codes[:, i], ratings.codes[:, j]
         value = np.where(both, genuine[:, i] * genuine[:, j] * closeness[a, b], 0.0)
         if accuracy is not None:
-            chance = both_correct_probability(accuracy[..., i], accuracy[..., j], len(ratings.labels))
             both &= ~np.isnan(accuracy[..., i] + accuracy[..., j])
-            value, both, lost = _weight(value, both, np.broadcast_to(chance, size))
+            correct = both_correct_probability(accuracy[..., i], accuracy[..., j], labels)
+            # pairs that agree but of which nobody can say whether they are right are left out
+            lost = both & np.isnan(correct) & (value > 0)
+            both &= ~lost
+            value = np.where(both, value * np.nan_to_num(correct), 0.0)
             undefined += int(items[lost].sum())
         total += value
         met += both
         weight = items * both
-        pairs[i, j] = pairs[j, i] = _ratio(float(weight @ value), float(weight.sum()))
+        if weight.any():
+            pairs[i, j] = pairs[j, i] = float(weight @ value) / float(weight.sum())
         for codes in (a, b):
-            by_label += np.bincount(codes[both], (items * value)[both], len(by_label))
-            label_met += np.bincount(codes[both], items[both], len(label_met)).astype(np.int64)
-    by_case = divide(total, met)
-    n = int(items[met > 0].sum())
-    whole = float(items[met > 0] @ by_case[met > 0] / n) if n else Undefined(ALONE)
-    by_rater = np.array([_ratio(*_row(pairs, i)) for i in range(count)])
-    by_label = divide(by_label, label_met)
-    return Concordance(name, ratings.raters, ratings.labels, whole, by_case, by_rater, by_label, pairs, n, undefined)
-
-
-def _weight(value: Values, both: NDArray[np.bool_], chance: Values) -> tuple[Values, NDArray[np.bool_], NDArray[Any]]:
-    """Multiply by the probability that both are correct; agreeing pairs for which it is undefined are left out."""
-    lost = both & np.isnan(chance) & (value > 0)
-    kept = both & ~lost
-    return np.where(kept & (value > 0), value * np.nan_to_num(chance), 0.0), kept, lost
-
-
-def _ratio(part: float, whole: float) -> float:
-    return float(part / whole) if whole else float("nan")
-
-
-def _row(pairs: Values, i: int) -> tuple[float, int]:
-    known = pairs[i][~np.isnan(pairs[i])]
-    return float(known.sum()), len(known)
+            by_label += np.bincount(codes[both], (items * value)[both], labels)
+            label_met += np.bincount(codes[both], items[both], labels)
+    by_case, known = divide(total, met), met > 0
+    n = int(items[known].sum())
+    whole = float(items[known] @ by_case[known] / n) if n else Undefined(ALONE)
+    by_rater = divide(np.nansum(pairs, axis=1), (~np.isnan(pairs)).sum(axis=1))
+    means = by_case, by_rater, divide(by_label, label_met), pairs
+    return Concordance(name, ratings.raters, ratings.labels, whole, *means, n, undefined)
 
 
 _BLOCK = 1 << 22

@@ -26,9 +26,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..agreement import AgreementCurve, agreement_curve
 from ..core.columns import Column, natural_key
-from ..core.errors import CallError, GridError
+from ..core.errors import CallError
 from ..core.labels import VOID, Labels
-from ..core.mask_arrays import Coder, Inputs, Masks, fill_masked, format_shape, gather_inputs
+from ..core.mask_arrays import Coder, Inputs, Masks, fill_masked, gather_inputs, region_mask
 from ..core.tally import Tally
 from ..core.undefined import Undefined, divide
 from .accuracy import most_frequent
@@ -38,9 +38,8 @@ from .ratings import MISSING, Ratings, Values
 LONELY = "fewer_than_two_finders"
 FOUND = Labels((0, 1), ("missed", "found"))
 FLOOR = (
-    "every lesion was found by at least one rater, since places that nobody marked are unknown: kappa and "
-    "alpha are too "
-    "low; use positive agreement"
+    "every lesion was found by at least one rater, since places that nobody marked are unknown: kappa and alpha are "
+    "too low; use positive agreement"
 )
 Flags = NDArray[np.bool_]
 Whole = NDArray[np.int64]
@@ -185,9 +184,8 @@ class LesionRatings:
             others[i] = expected.sum()
             of_others[i] = found[expected, i].mean() if others[i] else np.nan
         alone = found & (found.sum(axis=1) == 1)[:, None] & (given.sum(axis=1) > 1)[:, None]
-        return RaterFindings(
-            self.ratings.raters, found.sum(axis=0), given.sum(axis=0), of_others, others, alone.sum(axis=0)
-        )
+        counts = found.sum(axis=0), given.sum(axis=0)
+        return RaterFindings(self.ratings.raters, *counts, of_others, others, alone.sum(axis=0))
 
     def select_label(self, label: str) -> LesionRatings:
         """The lesions of one label."""
@@ -254,7 +252,7 @@ def lesion_ratings(
     reach = _check_arguments(connectivity, min_size, overlap, spacing, shape)
     codes, known = _read_labels(inputs, None if labels is None else Labels.of(labels), void, foreground)
     if region is not None:
-        codes = np.where(_region_mask(region, shape), codes, known.background or 0)
+        codes = np.where(region_mask(region, shape), codes, known.background or 0)
     rated = None if not (codes == VOID).any() else codes != VOID
     by_label = {known.names[k]: find_components(codes == k, rated, reach, min_size, overlap) for k in known.marks}
     pixel = float("nan") if spacing is None else float(prod(spacing))
@@ -299,13 +297,6 @@ def _read_labels(
     encoded = coder.encode([np.ascontiguousarray(fill_masked(inputs.arrays[i])).reshape(-1) for i in inputs.present])
     known = coder.labels()
     return coder.table(known)[encoded].reshape(-1, *inputs.shape), known
-
-
-def _region_mask(region: ArrayLike, shape: tuple[int, ...]) -> Flags:
-    mask = np.asarray(region).astype(bool)
-    if mask.shape != shape:
-        raise GridError(f"the region is {format_shape(mask.shape)} but the masks are {format_shape(shape)}")
-    return mask
 
 
 def _list_lesions(part: Components, label: str, several: bool, inputs: Inputs, pixel: float) -> Iterator[MarkedLesion]:
@@ -390,7 +381,9 @@ def find_components(
     """The components of marks (raters, …); ``rated`` likewise, or None if everybody rated everything."""
     from scipy import ndimage
 
-    box = _bounding_box(np.asarray(marked.any(axis=0)))
+    # the smallest box around all marks: most images are mostly empty
+    nothing = (slice(0, 0),) * (marked.ndim - 1)
+    box = next(iter(ndimage.find_objects(marked.any(axis=0).astype(np.uint8))), nothing)
     inside = marked[(slice(None), *box)]
     structure = ndimage.generate_binary_structure(inside.ndim - 1, connectivity)
     parts, count = ndimage.label(inside.any(axis=0), structure)
@@ -402,7 +395,7 @@ def find_components(
     marked_pixels = _count_pixels(owner, own, count)
     rated_pixels = np.repeat(sizes[None], len(own), axis=0) if known is None else _count_pixels(owner, known, count)
     codes = _found_codes(marked_pixels, rated_pixels, overlap)
-    pieces = np.stack([_count_pieces(m, ndimage.label(m, structure), parts, count) for m in inside], axis=1)
+    pieces = np.stack([_count_pieces(m, ndimage.label(m, structure)[0], parts, count) for m in inside], axis=1)
     keep = sizes >= min_size
     return Components(
         sizes[keep],
@@ -412,13 +405,6 @@ def find_components(
         pieces[keep],
         int((~keep).sum()),
     )
-
-
-def _bounding_box(union: Flags) -> tuple[slice, ...]:
-    """The smallest box around all marks; most images are mostly empty."""
-    axes = range(union.ndim)
-    lines = [np.flatnonzero(union.any(axis=tuple(a for a in axes if a != axis))) for axis in axes]
-    return tuple(slice(int(line[0]), int(line[-1]) + 1) if len(line) else slice(0, 0) for line in lines)
 
 
 def _count_pixels(owner: NDArray[Any], flags: Flags, count: int) -> Whole:
@@ -431,10 +417,9 @@ def _found_codes(marked: Whole, rated: Whole, overlap: float | None) -> NDArray[
     return np.where(rated > 0, found, MISSING).astype(np.int16)
 
 
-def _count_pieces(mask: Flags, labelled: tuple[NDArray[Any], int], parts: NDArray[Any], count: int) -> Whole:
+def _count_pieces(mask: Flags, pieces: NDArray[Any], parts: NDArray[Any], count: int) -> Whole:
     """Number of pieces of one rater in each component."""
-    pieces, found = labelled
-    home = np.zeros(found + 1, np.intp)
+    home = np.zeros(pieces.max(initial=0) + 1, np.intp)
     home[pieces[mask]] = parts[mask]
     return np.bincount(home[1:], minlength=count + 1)[1:]
 
@@ -442,8 +427,7 @@ def _count_pieces(mask: Flags, labelled: tuple[NDArray[Any], int], parts: NDArra
 def _centroids(
     where: NDArray[np.intp], owner: NDArray[Any], shape: tuple[int, ...], sizes: Whole, corner: list[int]
 ) -> Values:
-    along = np.unravel_index(where, shape)
-    sums = [np.bincount(owner, position, len(sizes)) for position in along]
+    sums = [np.bincount(owner, position, len(sizes)) for position in np.unravel_index(where, shape)]
     return np.stack(sums, axis=1) / sizes[:, None] + corner
 
 

@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +31,6 @@ from .scales import (
     note_similar_names,
     scale_range,
 )
-
-if TYPE_CHECKING:
-    pass
 
 ROLES: dict[str, tuple[str, ...]] = {
     "case": ("case",),
