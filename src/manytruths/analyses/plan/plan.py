@@ -228,11 +228,8 @@ def _read_pilot(
             raise CallError(f"{unused} is for reading a table of ratings, but the pilot {name} has masks")
         study = pilot if isinstance(pilot, Study) else Study.open(pilot, foreground="any")
         return study.tally(region="union"), mark_resampled(study, ())
-    options = RatingsOptions(
-        columns=reading["columns"] or {}, reference=reading["reference_column"], filters=reading["filter"] or {},
-        cut=reading["cut"], sure=False,
-    )  # fmt: skip
-    return open_ratings(pilot, options).ratings, NOTHING_MOVED
+    given = {name: value for name, value in reading.items() if value is not None}
+    return open_ratings(pilot, RatingsOptions(**given, sure=False)).ratings, NOTHING_MOVED
 
 
 def compute_plan(

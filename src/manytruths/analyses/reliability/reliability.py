@@ -291,12 +291,8 @@ def _read_ratings(
         return data, ()
     if confidence is not None and not isinstance(confidence, str | Path):
         raise CallError(f"for a table of ratings, confidence must be the path of a second table; got {confidence!r}")
-    options = RatingsOptions(
-        reading["columns"] or {}, reading["kind"] or "nominal", reading["labels"], reading["confidence_levels"],
-        reading["confidence_rule"] or "share", confidence, reading["reference_column"], reading["reference_rater"],
-        reading["select_raters"], reading["cases"], reading["filter"] or {}, reading["cut"], reading["rating_range"],
-    )  # fmt: skip
-    file = open_ratings(Path(data), options)
+    given = {name: value for name, value in reading.items() if value is not None}
+    file = open_ratings(Path(data), RatingsOptions(confidence=confidence, **given))
     return file.ratings, file.notes
 
 
