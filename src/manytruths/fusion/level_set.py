@@ -152,8 +152,9 @@ def lsml(
     >>> int(result.hard.sum()), result.specificity.round(3)
     (36, array([1.   , 0.991, 0.991]))
     """
+    _check_options(length_penalty, tol, max_iter)
     scene = Scene.of(masks, prior, raters=raters, region=region, void=void, foreground=foreground)
-    return _fit_contour(scene, "lsml", Settings(length_penalty, spacing, tol, max_iter), None)
+    return _fit_contour(scene, "lsml", length_penalty, spacing, tol, max_iter, None)
 
 
 def lsmlp(
@@ -203,82 +204,67 @@ def lsmlp(
     """
     if not leeway > 0:
         raise CallError(f"leeway is above 0; got {leeway!r}")
+    _check_options(length_penalty, tol, max_iter)
     scene = Scene.of(masks, prior, raters=raters, region=region, void=void, foreground=foreground)
-    settings = Settings(length_penalty, spacing, tol, max_iter)
-    return _fit_contour(scene, "lsmlp", settings, measure_detail(scene, leeway, spacing))
+    detail = measure_detail(scene, leeway, spacing)
+    return _fit_contour(scene, "lsmlp", length_penalty, spacing, tol, max_iter, detail)
 
 
-def _fit_contour(scene: Scene, method: str, settings: Settings, detail: Detail | None) -> LevelSet:
-    contour = Contour(scene.start, scene.counted, settings.spacing)
-    run = evolve(scene, contour, settings, detail)
-    hard = contour.hard
-    rates = scene.rates(scene.inside(hard), pseudo=0)
+def _check_options(length_penalty: float, tol: float, max_iter: int) -> None:
+    if not 0 <= length_penalty < np.inf:
+        raise CallError(f"length_penalty is at least 0 and finite; got {length_penalty!r}")
+    if not tol >= 0:
+        raise CallError(f"tol is a share of the pixels inside, at least 0; got {tol!r}")
+    if max_iter < 1:
+        raise CallError(f"max_iter is at least 1; got {max_iter!r}")
+
+
+def _fit_contour(
+    scene: Scene,
+    method: str,
+    length_penalty: float,
+    spacing: Sequence[float] | None,
+    tol: float,
+    max_iter: int,
+    detail: Detail | None,
+) -> LevelSet:
+    """Move the contour until it rests."""
+    contour = Contour(scene.start, scene.counted, spacing)
+    hard, energy, steps, quiet = contour.hard, list[float](), 0, 0
+    while True:
+        inside = scene.inside(hard)
+        rates, length, size = scene.rates(inside), contour.length(), float(inside.sum())
+        penalty = length_penalty * (detail.factor(length, size) if detail else 1)
+        energy.append(scene.misfit(inside, rates) + penalty * length / (detail.strength + 1 if detail else 1))
+        rests = quiet == QUIET or len(energy) - int(np.argmin(energy)) > STALE
+        end = _without_contour(scene, inside) or (("converged", "") if rests else None)
+        if end or steps >= max_iter:
+            break
+        ratio = scene.log_a(rates) - scene.log_b(rates)
+        ratio += length_penalty * (detail.pressure(length, size) if detail else 0)
+        todo = min(ROUND, max_iter - steps)
+        _move(contour, scene.pattern.ravel(), ratio, penalty, todo)
+        steps += todo
+        last, hard = hard, contour.hard
+        quiet = quiet + 1 if np.count_nonzero(hard != last) <= tol * size else 0
+    moving = f"the contour still moves after {max_iter} steps; allow more with max_iter="
+    convergence, note = end or ("stopped", moving)
+    rates = scene.rates(inside, pseudo=0)
     return LevelSet(
         method=method,
         raters=scene.tally.rater_names,
         labels=binary_labels(scene.tally),
         probability=scene.probability(hard),
         hard=hard,
-        convergence=run.convergence,
-        notes=(*scene.notes, *filter(None, [run.note])),
+        convergence=convergence,
+        notes=(*scene.notes, *filter(None, [note])),
         sensitivity=rates.sensitivity,
         specificity=rates.specificity,
-        iterations=run.steps,
-        energy=run.energy,
-        penalty=run.penalty,
+        iterations=steps,
+        energy=np.array(energy),
+        penalty=penalty,
         detail=np.full_like(rates.sensitivity, np.nan) if detail is None else detail.each,
     )
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The length penalty, and when to stop."""
-
-    length_penalty: float
-    spacing: Sequence[float] | None
-    tol: float
-    max_iter: int
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.length_penalty < np.inf:
-            raise CallError(f"length_penalty is at least 0 and finite; got {self.length_penalty!r}")
-        if not self.tol >= 0:
-            raise CallError(f"tol is a share of the pixels inside, at least 0; got {self.tol!r}")
-        if self.max_iter < 1:
-            raise CallError(f"max_iter is at least 1; got {self.max_iter!r}")
-
-
-@dataclass(frozen=True)
-class Run:
-    """How the contour came to where it is."""
-
-    steps: int
-    energy: Values
-    penalty: float
-    convergence: str
-    note: str = ""
-
-
-def evolve(scene: Scene, contour: Contour, settings: Settings, detail: Detail | None) -> Run:
-    """Move the contour until it rests."""
-    hard, energy, steps, quiet = contour.hard, list[float](), 0, 0
-    while True:
-        inside = scene.inside(hard)
-        rates, length, size = scene.rates(inside), contour.length(), float(inside.sum())
-        penalty = settings.length_penalty * (detail.factor(length, size) if detail else 1)
-        energy.append(scene.misfit(inside, rates) + penalty * length / (detail.strength + 1 if detail else 1))
-        convergence = _without_contour(scene, inside)
-        rests = quiet == QUIET or len(energy) - int(np.argmin(energy)) > STALE
-        if convergence or rests or steps >= settings.max_iter:
-            break
-        ratio = scene.log_a(rates) - scene.log_b(rates)
-        ratio += settings.length_penalty * (detail.pressure(length, size) if detail else 0)
-        todo = min(ROUND, settings.max_iter - steps)
-        _move(contour, scene.pattern.ravel(), ratio, penalty, todo)
-        steps += todo
-        last, hard = hard, contour.hard
-        quiet = quiet + 1 if np.count_nonzero(hard != last) <= settings.tol * size else 0
-    return Run(steps, np.array(energy), penalty, *(convergence or _verdict(rests, settings)))
 
 
 def _move(contour: Contour, pattern: NDArray[np.int32], ratio: Values, penalty: float, steps: int) -> None:
@@ -300,12 +286,6 @@ def _without_contour(scene: Scene, inside: Values) -> tuple[str, str] | None:
     if float(scene.share[scene.counts > 0].min()) == 1:
         return "everything marked", "the specificities cannot be told: no item is background"
     return "no contour", "everything that is counted lies inside; take a larger region"
-
-
-def _verdict(rests: bool, settings: Settings) -> tuple[str, str]:
-    if rests:
-        return "converged", ""
-    return "stopped", f"the contour still moves after {settings.max_iter} steps; allow more with max_iter="
 
 
 @dataclass(frozen=True)

@@ -56,10 +56,6 @@ MAX_ITER = 1000
 MAX_ITER_OF_ITK = 100_000
 """ITK itself goes on for ever."""
 
-TOLERANCE = 1e-7
-
-TOLERANCE_OF_MANY = 1e-5
-
 TIE = 1e-9
 """W this near to ½ is a tie up to rounding; ties go to background, or to the label of the lower value."""
 
@@ -219,7 +215,7 @@ class StapleOptions:
     ) -> StapleOptions:
         """With ITK's own where it is asked for."""
         if like == "itk":
-            tol, max_iter = itk_tolerance(tally), MAX_ITER_OF_ITK if max_iter is None else max_iter
+            tol, max_iter = 1e-7 if len(tally.labels) == 2 else 1e-5, MAX_ITER_OF_ITK if max_iter is None else max_iter
         return cls(prior, like, unanimous, map_prior, tol, MAX_ITER if max_iter is None else max_iter)
 
     def __post_init__(self) -> None:
@@ -292,11 +288,6 @@ def _marked(decisions: Decisions, tally: Tally, mean: Values) -> Values:
     return np.insert(share * marks / marks.sum() if share else marks, ground, 1 - share)
 
 
-def itk_tolerance(tally: Tally) -> float:
-    """When ITK stops."""
-    return TOLERANCE if len(tally.labels) == 2 else TOLERANCE_OF_MANY
-
-
 def itk_start(tally: Tally, decisions: Decisions, prior: Values) -> Values:
     """W before the first M-step."""
     if len(tally.labels) == 2:
@@ -338,9 +329,13 @@ def read_decisions(tally: Tally, options: StapleOptions) -> tuple[Decisions, NDA
 def _nothing_fitted(tally: Tally) -> Fit:
     """Rates that cannot be told, and the votes for W."""
     raters, labels = len(tally.raters), len(tally.labels)
-    share = tally.votes / np.maximum(tally.rated, 1)[:, None]
+    share = _vote_shares(tally)
     prior = tally.counts @ share / max(tally.items, 1)
     return Fit(np.full((raters, labels, labels), np.nan), prior, share, np.zeros(0), 0.0)
+
+
+def _vote_shares(tally: Tally) -> Values:
+    return np.asarray(tally.votes / np.maximum(tally.rated, 1)[:, None])
 
 
 def _certain(tally: Tally, code: int, options: StapleOptions) -> Staple:
@@ -352,23 +347,29 @@ def _certain(tally: Tally, code: int, options: StapleOptions) -> Staple:
     note = f"the rates cannot be told: every item is {tally.labels.names[code]}"
     if not tally.rated.any():
         how, note = "nothing rated", "nobody rated anything"
-    return replace(make_result(tally, fit, np.zeros(len(tally.counts), bool), options), convergence=how, notes=(note,))
+    result = make_result(tally, fit, np.zeros(len(tally.counts), bool), options)
+    return replace(result, convergence=how, notes=(note,))
 
 
 def make_result(tally: Tally, fit: Fit, agreed: NDArray[np.bool_], options: StapleOptions) -> Staple:
     """The result of a fit; what raters agreed on beforehand is as they said."""
-    weight = fit.weight
-    if agreed.any():
-        weight = np.where(agreed[:, None], tally.votes / np.maximum(tally.rated, 1)[:, None], weight)
+    weight = np.where(agreed[:, None], _vote_shares(tally), fit.weight) if agreed.any() else fit.weight
     two, steps = len(tally.labels) == 2, len(fit.history)
+    notes = table_notes(tally) + ([SLOTS] if tally.exchangeable else [])
+    convergence = "converged" if fit.moved <= options.tol else "stopped"
+    if not steps:
+        convergence = "all agree"
+        notes.append("the rates cannot be told: raters agree on every item, and those are left out")
+    elif convergence == "stopped":
+        notes.append(f"not converged: after {steps} iterations a rate still moved by {fit.moved:.2g}")
     return Staple(
         method="staple",
         raters=tally.rater_names,
         labels=tally.labels,
         probability=PatternValues(weight[:, 1] if two else weight, tally),
         hard=PatternValues(decide(weight, tally.labels, tally.rated > 0), tally),
-        convergence=convergence_of(fit, options),
-        notes=tuple(staple_notes(tally, fit, options)),
+        convergence=convergence,
+        notes=tuple(notes),
         confusion=fit.confusion,
         prior=float(fit.prior[1]) if two else fit.prior,
         log_likelihood=fit.history,
@@ -382,20 +383,3 @@ def decide(weight: Values, labels: Labels, rated: NDArray[np.bool_]) -> NDArray[
     top = weight >= weight.max(axis=-1, keepdims=True) - 2 * TIE
     codes = np.where(rated, top.argmax(axis=-1), unrated_code(labels)).astype(np.uint8)
     return codes == 1 if len(labels) == 2 and labels.background is not None else codes
-
-
-def convergence_of(fit: Fit, options: StapleOptions) -> str:
-    """How EM ended."""
-    if not len(fit.history):
-        return "all agree"
-    return "converged" if fit.moved <= options.tol else "stopped"
-
-
-def staple_notes(tally: Tally, fit: Fit, options: StapleOptions) -> list[str]:
-    """What to know of a table and of its fit."""
-    messages = table_notes(tally) + ([SLOTS] if tally.exchangeable else [])
-    if not len(fit.history):
-        return [*messages, "the rates cannot be told: raters agree on every item, and those are left out"]
-    if fit.moved > options.tol:
-        messages.append(f"not converged: after {len(fit.history)} iterations a rate still moved by {fit.moved:.2g}")
-    return messages

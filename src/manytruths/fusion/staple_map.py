@@ -35,19 +35,9 @@ from ..core.labels import Labels
 from ..core.mask_arrays import Masks, format_shape, region_mask
 from ..core.painting import paint
 from ..core.tally import Tally
-from .em import Decisions, Fit, Values, fit_em, log, log_joint
+from .em import Decisions, Values, fit_em, log, log_joint
 from .result import with_mark
-from .staple import (
-    Prior,
-    Staple,
-    StapleOptions,
-    convergence_of,
-    decide,
-    pseudo_counts,
-    read_decisions,
-    staple,
-    staple_notes,
-)
+from .staple import Prior, Staple, StapleOptions, decide, make_result, pseudo_counts, read_decisions, staple
 
 Place = tuple[slice, ...]
 
@@ -187,24 +177,8 @@ def _fit(whole: Tally, bins: _Bins, options: StapleOptions) -> Staple:
         return replace(staple(table, unanimous=options.unanimous), options=options)
     pseudo = pseudo_counts(options.map_prior, decisions.labels)
     fit = fit_em(decisions, decisions.share, bins.prior, False, pseudo, options.tol, options.max_iter)
-    return _result(table, fit, bins.counts @ bins.prior / bins.counts.sum(), options)
-
-
-def _result(table: Tally, fit: Fit, prior: Values, options: StapleOptions) -> Staple:
-    return Staple(
-        method="staple_map",
-        raters=table.rater_names,
-        labels=table.labels,
-        probability=np.zeros(0),
-        hard=np.zeros(0, bool),
-        convergence=convergence_of(fit, options),
-        notes=tuple(staple_notes(table, fit, options)),
-        confusion=fit.confusion,
-        prior=float(prior[1]) if len(prior) == 2 else prior,
-        log_likelihood=fit.history,
-        iterations=len(fit.history),
-        options=options,
-    )
+    mean = bins.counts @ bins.prior / bins.counts.sum()
+    return make_result(table, replace(fit, prior=mean, weight=by_pattern.share), agreed, options)
 
 
 def _joint(result: Staple, whole: Tally, decisions: Decisions, prior: Values) -> Values:
@@ -222,17 +196,10 @@ def _vector(prior: float | Values) -> Values:
 
 
 def _paint_map(result: Staple, smooth: Smoothed, rated: NDArray[np.bool_]) -> Staple:
-    two = len(result.labels) == 2
-    notes = result.notes
-    if smooth.convergence == "stopped":
-        notes += (f"smoothing has not converged after {smooth.sweeps} sweeps",)
-    return replace(
-        result,
-        method="staple_map",
-        probability=np.array(smooth.weight[..., 1]) if two else smooth.weight,
-        hard=decide(smooth.weight, result.labels, rated),
-        notes=notes,
-    )
+    notes = (f"smoothing has not converged after {smooth.sweeps} sweeps",) if smooth.convergence == "stopped" else ()
+    probability = np.array(smooth.weight[..., 1]) if len(result.labels) == 2 else smooth.weight
+    hard = decide(smooth.weight, result.labels, rated)
+    return replace(result, method="staple_map", probability=probability, hard=hard, notes=(*result.notes, *notes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -313,14 +280,3 @@ def normal(log_weight: Values) -> Values:
     weight = np.exp(log_weight - log_weight.max(axis=-1, keepdims=True))
     weight /= weight.sum(axis=-1, keepdims=True)
     return np.asarray(weight)
-
-
-def potts_bound(log_weight: Values, weight: Values, beta: float) -> float:
-    """What mean field raises: Σ W (λ − ln W) + β Σ_(i~j) W_i · W_j, a lower bound on the log-partition function."""
-    seen = weight > 0
-    alone = weight[seen] @ (log_weight[seen] - np.log(weight[seen]))
-    pairs = 0.0
-    for axis in range(weight.ndim - 1):
-        along = np.moveaxis(weight, axis, 0)
-        pairs += float(np.sum(along[1:] * along[:-1]))
-    return float(alone + beta * pairs)
