@@ -130,19 +130,13 @@ def decide_by_share(tally: Tally, threshold: float | str, weights: Values) -> tu
     rated = (rows != VOID) & (weights > 0)
     marked = rated & np.isin(rows, tally.labels.marks)
     share = divide(marked @ weights, rated @ weights)
-    return share, _hard(share, marked, rated, threshold)
-
-
-def _hard(
-    share: Values, marked: NDArray[np.bool_], rated: NDArray[np.bool_], threshold: float | str
-) -> NDArray[np.bool_]:
     if threshold == "any":
-        return np.asarray(marked.any(axis=1))
+        return share, np.asarray(marked.any(axis=1))
     if threshold == "all":
-        return np.asarray(marked.any(axis=1) & (marked == rated).all(axis=1))
+        return share, np.asarray(marked.any(axis=1) & (marked == rated).all(axis=1))
     if isinstance(threshold, str) or not 0 < threshold <= 1:
         raise CallError(f"threshold is 'any', 'all', or a share above 0 and up to 1; got {threshold!r}")
-    return np.asarray(share >= threshold - TIE)
+    return share, np.asarray(share >= threshold - TIE)
 
 
 def _weights(tally: Tally, weights: Mapping[str, float] | None) -> Values:
@@ -227,22 +221,17 @@ def vote_without_outliers(tally: Tally, threshold: float | str = 0.5, exclude: I
 
 def find_outliers(tally: Tally) -> tuple[str, ...]:
     """The raters whose Dice distance exceeds the mean plus one standard deviation."""
-    each = _dice_distances(tally)
+    marks = list(tally.labels.marks)
+    both = tally.contingency[:, :, marks][:, :, :, marks].sum(axis=(-1, -2))
+    first = tally.contingency[:, :, marks].sum(axis=(-1, -2))
+    distance = 1 - divide(2 * both, first + first.T)
+    comparable = ~np.isnan(distance) & ~np.eye(len(both), dtype=bool)
+    each = divide(np.where(comparable, distance, 0).sum(axis=1), comparable.sum(axis=1))
     known = each[~np.isnan(each)]
     if len(known) < 2:
         return ()
     limit = known.mean() + known.std(ddof=1)
     return tuple(name for name, value in zip(tally.rater_names, each, strict=True) if value > limit)
-
-
-def _dice_distances(tally: Tally) -> Values:
-    """Mean of 1 − Dice to the other raters with whom each can be compared; nan where there is none."""
-    marks = list(tally.labels.marks)
-    both = tally.contingency[:, :, marks][:, :, :, marks].sum(axis=(-1, -2))
-    first = tally.contingency[:, :, marks].sum(axis=(-1, -2))
-    difference = 1 - divide(2 * both, first + first.T)
-    known = ~np.isnan(difference) & ~np.eye(len(both), dtype=bool)
-    return divide(np.where(known, difference, 0).sum(axis=1), known.sum(axis=1))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -317,7 +306,7 @@ def inner_region(tally: Tally) -> NDArray[np.bool_]:
     * Zeng D et al. Segmentation with multiple acceptable annotations. IPMI 2021, LNCS 12729.
       doi:10.1007/978-3-030-78191-0_37
     """
-    return _region(tally, "all")
+    return PatternValues(decide_by_share(tally, "all", np.ones(len(tally.raters)))[1], tally)
 
 
 def outer_region(tally: Tally) -> NDArray[np.bool_]:
@@ -338,7 +327,7 @@ def outer_region(tally: Tally) -> NDArray[np.bool_]:
     * Zeng D et al. Segmentation with multiple acceptable annotations. IPMI 2021, LNCS 12729.
       doi:10.1007/978-3-030-78191-0_37
     """
-    return _region(tally, "any")
+    return PatternValues(decide_by_share(tally, "any", np.ones(len(tally.raters)))[1], tally)
 
 
 def acceptable_region(tally: Tally) -> NDArray[np.bool_]:
@@ -397,11 +386,6 @@ def inner_outer_ratio(tally: Tally) -> float:
     return ratio(float(inner), float(outer), "nobody_marked")
 
 
-def _region(tally: Tally, threshold: str) -> NDArray[np.bool_]:
-    """Inner or outer region, by pattern."""
-    return PatternValues(decide_by_share(tally, threshold, np.ones(len(tally.raters)))[1], tally)
-
-
 def cooke_weights(tally: Tally, reference: str | None = None, cutoff: float = 0.0) -> dict[str, float]:
     """Weights for :func:`vote` from calibration items whose truth is known, by Cooke's classical model.
 
@@ -433,7 +417,10 @@ def cooke_weights(tally: Tally, reference: str | None = None, cutoff: float = 0.
     {'A': 0.76, 'B': 0.24, 'C': 0.0}
     """
     refuse_exchangeable(tally, "have a weight")
-    truth = _truth(tally, reference)
+    known = tally.role("reference")
+    if reference is None and len(known) != 1:
+        raise CallError(f"reference= names the column with the truth; there are {len(known)} references to choose from")
+    truth = tally.position(known[0] if reference is None else reference)
     judged = [i for i in tally.raters if i != truth]
     tables = cross_tabulate(tally.patterns, tally.counts, [truth, *judged], len(tally.labels))[1:, 0]
     scores = np.array([_information(table) for table in tables])
@@ -444,15 +431,6 @@ def cooke_weights(tally: Tally, reference: str | None = None, cutoff: float = 0.
             "without weights"
         )
     return {tally.columns[i].name: float(s / scores.sum()) for i, s in zip(judged, scores, strict=True)}
-
-
-def _truth(tally: Tally, reference: str | None) -> int:
-    if reference is not None:
-        return tally.position(reference)
-    known = tally.role("reference")
-    if len(known) != 1:
-        raise CallError(f"reference= names the column with the truth; there are {len(known)} references to choose from")
-    return tally.position(known[0])
 
 
 def _information(table: Values) -> float:
