@@ -71,10 +71,24 @@ STALE = 10
 class LevelSet(Consensus):
     """The contour and the raters' rates, as maps of the size of the masks.
 
-    ``hard`` is what lies inside. ``probability`` is a / (a + b), from the decisions on the pixel alone, but never on
-    the other side of ½ than the contour: exactly ½ where the contour overrules the raters, 0 where nothing is counted.
-    ``convergence`` is ``converged``, ``stopped`` (after ``max_iter`` steps), ``vanished`` (the length penalty was too
-    high), ``no contour`` (everything counted lies inside), ``nothing marked`` or ``everything marked``.
+    Attributes
+    ----------
+    method : str
+        ``lsml`` or ``lsmlp``.
+    raters : tuple of str
+        Raters whose decisions were used.
+    labels : Labels
+        The labels that ``hard`` refers to.
+    probability : ndarray
+        a / (a + b), from the decisions on the pixel alone, but never on the other side of ½ than the contour: exactly
+        ½ where the contour overrules the raters, 0 where nothing is counted.
+    hard : ndarray
+        Whether a pixel lies inside the contour.
+    convergence : str
+        ``converged``, ``stopped`` (after ``max_iter`` steps), ``vanished`` (the length penalty was too high), ``no
+        contour`` (everything counted lies inside), ``nothing marked`` or ``everything marked``.
+    notes : tuple of str
+        What to know before using it.
     """
 
     sensitivity: Values
@@ -108,20 +122,24 @@ def lsml(
 
     Parameters
     ----------
-    masks
-        As in :func:`manytruths.tally`, with two labels, of any number of dimensions.
+    masks : mapping or sequence of array_like
+        The raters' masks, as in :func:`manytruths.tally`, with two labels, of any number of dimensions.
     length_penalty : float
         λ, in units of log-likelihood per side of a pixel. A pixel that juts out of a straight edge adds two sides; at 2
         it stays if the odds for it are above e⁴, about what one rater's mark is worth. 0 has no smoothing.
     prior : float or {"prevalence", "marked"}
         π, as in :func:`manytruths.staple`. ½, flat: maximum likelihood.
-    raters, void, foreground
-        As in :func:`manytruths.tally`.
+    raters : sequence of str or "exchangeable", optional
+        Names of the raters, as in :func:`manytruths.tally`.
     region : {"whole", "union"} or array
         The pixels to count; what nobody rated is not counted either. Elsewhere the map is background, and a contour
         ends at the border at no cost.
     spacing : sequence of float, optional
         The size of a pixel along each axis, where pixels are not cubes.
+    void : int, optional
+        Value of pixels that were not rated.
+    foreground : {"any"}, optional
+        With ``"any"``, all labels but background count as one.
     tol : float
         End when, in each of three rounds of ten steps, no larger share of the inside changed, or when ten rounds
         brought no lower energy.
@@ -177,11 +195,29 @@ def lsmlp(
 
     Parameters
     ----------
-    masks, length_penalty, prior, raters, region, spacing, void, foreground, tol, max_iter
-        As in :func:`lsml`.
+    masks : mapping or sequence of array_like
+        The raters' masks, as in :func:`manytruths.tally`, with two labels, of any number of dimensions.
+    length_penalty : float
+        λ, as in :func:`lsml`.
     leeway : float
         How far, in log g, the consensus may differ in detail from raters who all draw alike; the smaller, the stronger
         the prior. At 1, a contour of twice their detail has twice the penalty; at infinity it is LSML.
+    prior : float or {"prevalence", "marked"}
+        π, as in :func:`manytruths.staple`.
+    raters : sequence of str or "exchangeable", optional
+        Names of the raters, as in :func:`manytruths.tally`.
+    region : {"whole", "union"} or array
+        The pixels to count, as in :func:`lsml`.
+    spacing : sequence of float, optional
+        The size of a pixel along each axis, where pixels are not cubes.
+    void : int, optional
+        Value of pixels that were not rated.
+    foreground : {"any"}, optional
+        With ``"any"``, all labels but background count as one.
+    tol : float
+        When to end, as in :func:`lsml`.
+    max_iter : int
+        Maximum number of steps.
 
     Returns
     -------

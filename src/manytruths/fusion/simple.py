@@ -38,7 +38,25 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Simple(Consensus):
-    """The result of SIMPLE; ``probability`` is the weighted share of the raters kept, 0 where none of them rated."""
+    """The result of SIMPLE, by pattern.
+
+    Attributes
+    ----------
+    method : str
+        ``simple``.
+    raters : tuple of str
+        Raters whose decisions were used.
+    labels : Labels
+        The labels that ``hard`` refers to.
+    probability : ndarray
+        Weighted share of the raters kept who marked the items of each pattern; 0 where none of them rated.
+    hard : ndarray
+        Whether the items of each pattern are marked.
+    convergence : str
+        ``converged``, ``stopped`` (after ``max_iter`` rounds) or ``nothing marked``.
+    notes : tuple of str
+        What to know before using it.
+    """
 
     kept: tuple[str, ...]
     """The raters who vote at the end."""

@@ -64,10 +64,24 @@ TIE = 1e-9
 class Staple(Consensus):
     """The result of STAPLE: the probability of each pattern, and the rates of every rater.
 
-    ``hard`` is W > ½, or the most likely label; a tie is background or the lower label, what nobody rated is
-    background. ``convergence`` is ``converged``, ``stopped`` (after ``max_iter`` iterations), ``nothing rated``,
-    ``nothing marked``, ``everything marked``, ``one label`` (only one was given) or ``all agree`` (and unanimous items
-    are excluded).
+    Attributes
+    ----------
+    method : str
+        ``staple`` or ``staple_map``.
+    raters : tuple of str
+        Raters whose decisions were used.
+    labels : Labels
+        The labels that ``hard`` refers to.
+    probability : ndarray
+        W: the probability that an item is marked or, with more labels, of every label.
+    hard : ndarray
+        W > ½, or the code of the most likely label; a tie is background or the lower label, what nobody rated is
+        background.
+    convergence : str
+        ``converged``, ``stopped`` (after ``max_iter`` iterations), ``nothing rated``, ``nothing marked``, ``everything
+        marked``, ``one label`` (only one was given) or ``all agree`` (and unanimous items are excluded).
+    notes : tuple of str
+        What to know before using it.
     """
 
     confusion: Values

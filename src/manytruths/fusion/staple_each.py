@@ -36,7 +36,7 @@ def staple_each(
         Tables by case.
     prior : {"prevalence", "marked", "estimated"}, float or sequence of float
         As in :func:`staple`.
-    **options
+    **options : object
         Other arguments of :func:`staple`.
 
     Returns

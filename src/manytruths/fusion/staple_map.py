@@ -63,8 +63,8 @@ def staple_map(
 
     Parameters
     ----------
-    masks
-        As in :func:`manytruths.tally`.
+    masks : mapping or sequence of array_like
+        The raters' masks, as in :func:`manytruths.tally`.
     prior : {"prevalence", "marked", "estimated"}, float, sequence of float or array
         As in :func:`staple`; or a map of the size of the masks with the prior probability of each pixel. With more
         labels, a map with a last axis of labels.
@@ -72,10 +72,22 @@ def staple_map(
         β ≥ 0: the reward of each pair of equal neighbours, in nats.
     region : str or array
         As in :func:`manytruths.tally`. The rates come from the region; the map covers everything.
-    raters, labels, void, foreground
-        As in :func:`manytruths.tally`.
-    unanimous, map_prior, tol, max_iter
-        As in :func:`staple`.
+    raters : sequence of str or "exchangeable", optional
+        Names of the raters, as in :func:`manytruths.tally`.
+    labels : Labels, mapping of int to str or iterable of int, optional
+        All labels, as in :func:`manytruths.tally`; by default those that occur.
+    void : int, optional
+        Value of pixels that were not rated.
+    foreground : {"any"}, optional
+        With ``"any"``, all labels but background count as one.
+    unanimous : {"keep", "exclude"}
+        Whether items on which all raters agree count for the rates, as in :func:`staple`.
+    map_prior : tuple of float, optional
+        Beta priors of the rates, as in :func:`staple`.
+    tol : float
+        Stop when no rate changes by more than this between iterations.
+    max_iter : int
+        Maximum number of iterations.
 
     Returns
     -------

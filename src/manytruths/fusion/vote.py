@@ -68,7 +68,25 @@ TIE = 1e-9
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Vote(Consensus):
-    """A vote, by pattern; ``probability`` is the share of the raters who marked, and 0 where nobody rated."""
+    """The result of a vote, by pattern.
+
+    Attributes
+    ----------
+    method : str
+        ``vote:`` or ``excl:`` and the threshold.
+    raters : tuple of str
+        Raters whose decisions were used.
+    labels : Labels
+        The labels that ``hard`` refers to.
+    probability : ndarray
+        Share of the raters who marked the items of each pattern; 0 where nobody rated.
+    hard : ndarray
+        Whether the items of each pattern are marked.
+    convergence : str
+        Always ``done``.
+    notes : tuple of str
+        What to know before using it.
+    """
 
     threshold: float | str
     """τ, or ``any`` or ``all``."""
@@ -236,7 +254,25 @@ def find_outliers(tally: Tally) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Plurality(Consensus):
-    """The label that most raters gave, by pattern; ``probability`` has the share of the mark, or of every label."""
+    """The label that most raters gave, by pattern.
+
+    Attributes
+    ----------
+    method : str
+        ``plurality``.
+    raters : tuple of str
+        Raters whose decisions were used.
+    labels : Labels
+        The labels that ``hard`` refers to.
+    probability : ndarray
+        Share of the mark or, with more labels, of every label.
+    hard : ndarray
+        Whether the items of each pattern are marked or, with more labels, the code of their label.
+    convergence : str
+        Always ``done``.
+    notes : tuple of str
+        What to know before using it.
+    """
 
     share: Values
     """Of the raters of the item, those who gave the label; nan where nobody rated."""

@@ -44,6 +44,7 @@ class RaterAccuracy:
     source : {"reference", "majority", "given"}
         What the raters were compared with; ``majority`` is that of the other raters.
     raters : tuple of str
+        The raters.
     accuracy : ndarray of float
         Of each rater; nan for a rater who could not be compared.
     n : ndarray of int64
@@ -72,6 +73,7 @@ def rater_accuracy(ratings: Ratings, by: str | Mapping[str, float] = "majority")
     Parameters
     ----------
     ratings : Ratings
+        The ratings.
     by : {"majority", "reference"} or mapping
         ``"reference"``: share of a rater's labels that equal the reference standard. ``"majority"``: share that equal
         the most frequent label of the other raters; cases in which these tie do not count. Or known accuracies, by
@@ -80,6 +82,7 @@ def rater_accuracy(ratings: Ratings, by: str | Mapping[str, float] = "majority")
     Returns
     -------
     RaterAccuracy
+        Accuracy of each rater, and the number of items it rests on.
 
     Examples
     --------
@@ -140,6 +143,7 @@ class Majorities:
     alpha : float
         Significance level below which a majority is overwhelming.
     cases, labels : tuple of str
+        The cases and the labels.
     winner : ndarray of int16
         Position of the winning label in ``labels``; −1 where there is a tie, or nobody rated.
     votes : ndarray of int64
@@ -253,6 +257,7 @@ def majorities(ratings: Ratings, alpha: float = 0.05, against: Literal["half", "
     Parameters
     ----------
     ratings : Ratings
+        The ratings.
     alpha : float
         Significance level below which a majority is overwhelming.
     against : {"half", "labels"}
@@ -261,6 +266,7 @@ def majorities(ratings: Ratings, alpha: float = 0.05, against: Literal["half", "
     Returns
     -------
     Majorities
+        Winner, votes, lead and p of each case.
 
     References
     ----------

@@ -57,7 +57,9 @@ class Concordance:
     Attributes
     ----------
     statistic : {"sigma", "rho"}
+        Which of the two.
     raters, labels : tuple of str
+        The raters and the labels.
     value : float
         Of the data set: the mean over cases.
     by_case : ndarray of float
@@ -144,6 +146,7 @@ def sigma(ratings: Ratings, chance: Chance = "uniform", partial: Partial = "none
     Returns
     -------
     Concordance
+        The value of the data set, and by case, rater, label and pair of raters.
 
     References
     ----------
@@ -165,14 +168,18 @@ def rho(ratings: Ratings, accuracy: ArrayLike, chance: Chance = "uniform", parti
     Parameters
     ----------
     ratings : Ratings
+        With confidences; without any, only the raters' accuracies discount agreement.
     accuracy : array_like
         One number for each rater, or (cases, raters) numbers; see :func:`rater_accuracy` and :func:`rasch`.
-    chance, partial
-        As for :func:`sigma`.
+    chance : {"uniform", "empirical"} or mapping
+        How a rater who does not know chooses, as for :func:`sigma`.
+    partial : {"none", "linear", "quadratic"}
+        Partial agreement of different ordinal or numeric labels.
 
     Returns
     -------
     Concordance
+        The value of the data set, and by case, rater, label and pair of raters.
 
     References
     ----------

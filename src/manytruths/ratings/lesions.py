@@ -52,7 +52,9 @@ class MarkedLesion:
     Attributes
     ----------
     name : str
+        Name of the lesion in its image: a number, behind the label where there are several labels.
     label : str
+        Name of its label.
     size : int
         Number of pixels.
     extent : float
@@ -66,6 +68,7 @@ class MarkedLesion:
     pieces : tuple of int
         Number of pieces that each rater drew.
     case : str
+        The case; empty for lesions of a single image.
     """
 
     name: str
@@ -92,6 +95,7 @@ class RaterFindings:
     Attributes
     ----------
     raters : tuple of str
+        The raters.
     found : ndarray of int64
         Number of lesions that the rater found.
     rated : ndarray of int64
@@ -133,6 +137,7 @@ class LesionRatings:
     ratings : Ratings
         One row for each lesion, with the labels "missed" and "found".
     lesions : tuple of MarkedLesion
+        The lesions, in the order of the rows.
     specks : int
         Number of components that were too small to count as lesions.
     """
@@ -217,9 +222,9 @@ def lesion_ratings(
 
     Parameters
     ----------
-    masks, raters, labels, void, foreground
-        As in :func:`manytruths.tally`. An absent rater (None) is missing, and so is one who rated nothing of a lesion.
-        Of repeated readings, the first counts. Each label has its own lesions.
+    masks : mapping or sequence of array_like
+        The raters' masks, as in :func:`manytruths.tally`. An absent rater (None) is missing, and so is one who rated
+        nothing of a lesion. Of repeated readings, the first counts. Each label has its own lesions.
     connectivity : int, optional
         Which pixels are neighbours: 1 those that share a face, 2 an edge too (in 2D: diagonally), 3 a corner too. By
         default the number of axes.
@@ -230,12 +235,21 @@ def lesion_ratings(
         With it, some lesions may be found by nobody.
     spacing : sequence of float, optional
         Size of a pixel along each axis, for the lesions' extent.
+    raters : sequence of str, optional
+        Names of the raters, as in :func:`manytruths.tally`.
+    labels : Labels, mapping of int to str or iterable of int, optional
+        All labels, as in :func:`manytruths.tally`; by default those that occur.
     region : array_like, optional
         Mask of the pixels that count; marks elsewhere are ignored.
+    void : int, optional
+        Value of pixels that were not rated.
+    foreground : {"any"}, optional
+        With ``"any"``, all labels but background count as one.
 
     Returns
     -------
     LesionRatings
+        The lesions, and who found each.
 
     Examples
     --------

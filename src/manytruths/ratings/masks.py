@@ -48,6 +48,24 @@ class MaskRatings(Ratings):
 
     Attributes
     ----------
+    cases : tuple of str
+        Names of the patterns, which are numbered.
+    raters : tuple of str
+        The raters.
+    labels : tuple of str
+        The labels, in their order.
+    codes : ndarray of int16
+        (patterns, raters) positions in ``labels``; −1 for a missing rating.
+    confidence : ndarray of float
+        (patterns, raters) from 0 to 1; nan where none was given.
+    kind : {"nominal", "ordinal", "numeric"}
+        Level of measurement of the labels.
+    reference : ndarray of int16, optional
+        Label of each pattern in the reference standard; −1 where it is unknown.
+    subjects : tuple of str
+        Subject of each pattern.
+    weights : ndarray of int64
+        Number of pixels of each pattern.
     rounded : tuple of str
         Raters whose confidence map had more than 255 levels and was rounded to multiples of 1/254.
     """
@@ -61,6 +79,7 @@ def ratings_from_tally(tally: Tally, confidence: Confidence = None, *, reference
     Parameters
     ----------
     tally : Tally
+        The raters' decisions.
     confidence : float or mapping, optional
         One number for all raters, or one for each.
     reference : str, optional
@@ -69,6 +88,7 @@ def ratings_from_tally(tally: Tally, confidence: Confidence = None, *, reference
     Returns
     -------
     Ratings
+        The ratings, with the number of pixels of each row as ``weights``.
 
     Examples
     --------
@@ -116,20 +136,29 @@ def mask_ratings(
 
     Parameters
     ----------
-    masks, raters, labels, void, foreground
-        As in :func:`manytruths.tally`. Of repeated readings, the first counts.
+    masks : mapping or sequence of array_like
+        The raters' masks, as in :func:`manytruths.tally`. Of repeated readings, the first counts.
     confidence : float or mapping of array_like, optional
         A map over the image or a number for each rater, or one number for all. nan, or a masked pixel of a masked
         array, is a missing confidence; such a rating does not count where others have one.
     confidence_levels : int, optional
         Highest level of an ordinal confidence: with 5, level 3 is a confidence of 3/5. By default confidence is from 0
         to 1.
+    raters : sequence of str, optional
+        Names of the raters, as in :func:`manytruths.tally`.
+    labels : Labels, mapping of int to str or iterable of int, optional
+        All labels, as in :func:`manytruths.tally`; by default those that occur.
     region : {"whole", "union"} or array_like
         What to count: the whole image, the union of the marked areas, or a mask.
+    void : int, optional
+        Value of pixels that were not rated.
+    foreground : {"any"}, optional
+        With ``"any"``, all labels but background count as one.
 
     Returns
     -------
     MaskRatings
+        One row for each pattern of labels and confidence levels.
 
     Examples
     --------

@@ -388,6 +388,7 @@ class Rasch:
     source : {"reference", "majority"}
         What defines the right label; ``majority`` is that of the other raters.
     raters : tuple of str
+        The raters.
     ability : ndarray of float
         nan for a rater who could not be compared on any case.
     ability_error : ndarray of float
@@ -398,15 +399,19 @@ class Rasch:
     extreme : tuple of str
         Raters who were always right, or never; their abilities rest on the correction alone.
     cases : tuple of str
+        The cases.
     difficulty, difficulty_error : ndarray of float
         Posterior means and standard deviations; 0 for a case on which nobody could be compared.
     case_infit, case_outfit : ndarray of float
+        Mean squares of each case.
     spread, spread_error : float
         s, the standard deviation of the difficulties, and its standard error; 0 if nothing shows that cases differ.
     log_likelihood, equal_log_likelihood : float
         Of the model, and of a model in which all cases are equally difficult.
     iterations : int
+        Number of steps of Newton's method.
     convergence : {"converged", "stopped"}
+        Whether the fit converged.
     notes : tuple of str
         What to know about the fit.
     """
@@ -473,6 +478,7 @@ def rasch(
     Parameters
     ----------
     ratings : Ratings
+        The ratings.
     by : {"reference", "majority"}, optional
         What defines the right label: the reference standard, the default if there is one, or the majority of the other
         raters.
@@ -484,6 +490,7 @@ def rasch(
     Returns
     -------
     Rasch
+        Abilities of raters, difficulties of cases, and how well they fit.
 
     Raises
     ------

@@ -29,14 +29,17 @@ class Ratings:
     Attributes
     ----------
     cases : tuple of str
+        The cases.
     raters : tuple of str
+        The raters.
     labels : tuple of str
-        In their order, if they have one.
+        The labels, in their order if they have one.
     codes : ndarray of int16
         (cases, raters) positions in ``labels``; −1 for a missing rating.
     confidence : ndarray of float
         (cases, raters) from 0 to 1; nan where none was given.
     kind : {"nominal", "ordinal", "numeric"}
+        Level of measurement of the labels.
     reference : ndarray of int16, optional
         Label of each case in the reference standard; −1 where it is unknown.
     subjects : tuple of str

@@ -40,12 +40,20 @@ class Agreement(Result):
         The study that was analysed.
     tallies : Tallies
         The table of patterns of every case.
+    settings : Settings
+        Level and resampling of intervals, scale of words for kappa, groups left out.
     tables : Tables
         ``agreement``, ``curve``, ``pairs``, ``raters``, …, as in the files.
     raters : RaterAnalysis or None
         Differences, dependence and clustering of raters; None where raters are exchangeable.
+    notes : tuple of str
+        What a reader should know about the numbers.
     turns : tuple of TurnedMask
-        Masks that were probably saved turns or rotated.
+        Masks that were probably saved flipped or rotated.
+    moved : Moved
+        Which masks were resampled or moved to the grid of their case.
+    maps : MapOptions
+        How heatmaps, regions and image features are made.
     """
 
     command: ClassVar[str] = "agree"

@@ -64,6 +64,10 @@ class Fusion(Result):
     ----------
     study : Study
         The study that was analysed.
+    settings : Settings
+        Resampling of intervals.
+    plan : FusePlan
+        The methods and their options.
     methods : tuple of str
         The consensus methods.
     cases : mapping of str to CaseFusion
@@ -74,6 +78,10 @@ class Fusion(Result):
         ``performance``, ``differences``, ``complexity`` and ``convergence``, as in the files.
     groups : GroupClassifier or None
         Groups of cases by complexity; None with few cases.
+    notes : tuple of str
+        What a reader should know about the numbers.
+    moved : Moved
+        Which masks were resampled or moved to the grid of their case.
     """
 
     command: ClassVar[str] = "fuse"

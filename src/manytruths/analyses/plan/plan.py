@@ -156,8 +156,14 @@ def plan(
         Accuracy that the algorithm is to have in fact.
     pilot : Ratings, Study, str or Path, optional
         Ratings or masks of a pilot study, or the path of a table of ratings, or a template of masks.
-    columns, reference_column, filter, cut
-        How to read a table of ratings, as for :func:`manytruths.reliability`.
+    columns : mapping, optional
+        For a table of ratings: columns of other names, as ``{"case": "image", "rater": "reader", "label": "dx"}``.
+    reference_column : str, optional
+        For a table of ratings: column of the reference standard; ``reference`` or ``truth`` by default.
+    filter : mapping, optional
+        For a table of ratings: keep only lines with these values, as ``{"treatment": "1"}``.
+    cut : float, optional
+        For a table of ratings: those from here on are label 1, those below label 0.
     cost_rater, cost_error : float, optional
         Costs of one rating of one case and of one wrong label, in the same currency.
     kappa, prevalence : float, optional

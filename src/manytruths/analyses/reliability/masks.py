@@ -101,8 +101,12 @@ class MaskReliability(Result):
         The table of patterns of every case.
     lesions : LesionRatings
         The lesions of all cases, and who found them.
+    settings : Settings
+        Level and resampling of intervals.
     tables : Tables
         ``mask_reliability``, ``detection`` and ``lesions``, as in the files.
+    notes : tuple of str
+        What a reader should know about the numbers.
     """
 
     command: ClassVar[str] = "reliability"

@@ -56,6 +56,8 @@ class Reliability(Result):
     ----------
     ratings : Ratings
         The ratings that were analysed.
+    settings : ReliabilitySettings
+        Resampling of intervals, chance distribution, partial agreement and given accuracies.
     sigma : Concordance
         σ of the data set, and by case, rater, pair and label.
     sources : list of Source
@@ -67,6 +69,8 @@ class Reliability(Result):
         Ratings and errors by confidence.
     headline : dict of str to Interval
         ``sigma``, ``rho`` by source (``rho reference``), kappas, alpha, and shares of majorities (``slim_majority``).
+    notes : tuple of str
+        What a reader should know about the numbers.
     tables : Tables
         ``reliability``, ``raters``, ``majorities`` and ``confidence``, as in the files.
     """

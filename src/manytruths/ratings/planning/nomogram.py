@@ -40,6 +40,7 @@ class Nomogram:
     Attributes
     ----------
     n_raters : int
+        Number of raters whose majority is taken.
     agreement : float
         Po, the share of cases on which two raters agree.
     rho : float
@@ -105,6 +106,7 @@ def nomogram(
     Returns
     -------
     Nomogram
+        All numbers of the nomogram.
 
     References
     ----------
@@ -175,6 +177,7 @@ def nomogram_for_accuracy(n_raters: int, wanted: float, *, reported: float, form
     Returns
     -------
     Nomogram
+        All numbers of the nomogram.
 
     References
     ----------

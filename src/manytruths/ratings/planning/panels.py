@@ -72,6 +72,7 @@ def majority_accuracy(
     Returns
     -------
     float
+        The probability.
 
     References
     ----------
@@ -113,12 +114,17 @@ def slim_majority_share(n_raters: int, accuracy: ArrayLike, *, correlation: floa
     ----------
     n_raters : int
         Size of the panel; odd.
-    accuracy, correlation, spread
-        As for :func:`majority_accuracy`.
+    accuracy : float or array_like
+        Accuracy of all raters, or one number for each.
+    correlation : float
+        Correlation of the errors of raters of equal accuracy, from 0 to 1.
+    spread : float
+        Standard deviation of the cases' difficulty in logits, for raters who differ.
 
     Returns
     -------
     float
+        The share, from 0 to 1.
 
     References
     ----------
@@ -351,12 +357,17 @@ def raters_needed(
     accuracy : float or array_like
         Accuracy of the raters. Different accuracies are those of a population from which raters are drawn; for
         independent raters only their mean matters.
-    correlation, spread, n_labels
-        As for :func:`majority_accuracy`.
+    correlation : float
+        Correlation of the errors of raters of equal accuracy, from 0 to 1.
+    spread : float
+        Standard deviation of the cases' difficulty in logits, for raters who differ.
+    n_labels : int
+        Number of labels.
 
     Returns
     -------
     RatersNeeded
+        The size of the panel and its accuracy, or why no panel is large enough.
 
     References
     ----------

@@ -70,6 +70,7 @@ class Panel:
     Attributes
     ----------
     n_raters : int
+        Size of the panel.
     accuracy : Interval
         Of its majority.
     observed : float
@@ -96,6 +97,7 @@ class PilotPlan:
     source : {"reference", "panel"}
         What counts as right.
     n_labels, n_cases, n_subjects : int
+        Size of the pilot.
     n_raters : int
         Largest number of raters of one case of the pilot.
     accuracy : Interval
@@ -196,6 +198,7 @@ def plan_from_pilot(
     Returns
     -------
     PilotPlan
+        The number of raters to take, and the accuracy of panels of each size.
 
     References
     ----------
