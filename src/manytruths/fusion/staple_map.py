@@ -189,8 +189,9 @@ def _fit(whole: Tally, bins: _Bins, options: StapleOptions) -> Staple:
         return replace(staple(table, unanimous=options.unanimous), options=options)
     pseudo = pseudo_counts(options.map_prior, decisions.labels)
     fit = fit_em(decisions, decisions.share, bins.prior, False, pseudo, options.tol, options.max_iter)
-    mean = bins.counts @ bins.prior / bins.counts.sum()
-    return make_result(table, replace(fit, prior=mean, weight=by_pattern.share), agreed, options)
+    mean, size = bins.counts @ bins.prior / bins.counts.sum(), len(table.counts)
+    fit = replace(fit, prior=mean, weight=np.zeros((size, decisions.labels)))  # W comes with the map
+    return make_result(table, fit, np.zeros(size, bool), options)
 
 
 def _joint(result: Staple, whole: Tally, decisions: Decisions, prior: Values) -> Values:
