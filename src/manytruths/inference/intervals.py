@@ -281,9 +281,11 @@ def _jackknife_interval(statistic: Statistic, tables: Tallies, of: str, level: f
             f"over='raters' leaves raters out one at a time and needs at least three; there are {len(names)}"
         )
     value = _study_value(statistic, tables, of)
-    left_out = np.array(
-        [_study_value(statistic, tables.map(lambda t, n=name: _without_rater(t, n)), of) for name in names]
-    )
+
+    def without(name: str) -> Tallies:
+        return tables.map(lambda t: t.without(*[c for c in t.columns if c.role == "rater" and c.name == name]))
+
+    left_out = np.array([_study_value(statistic, without(name), of) for name in names])
     if reason(value) or np.isnan(left_out).any():
         nothing = undefined_like(value, "undefined_without_a_rater")
         return Interval(value, nothing, nothing, level, "jackknife", len(names), int(np.isnan(left_out).sum()))
@@ -301,7 +303,3 @@ def _study_value(statistic: Statistic, tables: Tallies, of: str) -> float:
     values = subject_values(tables, [statistic(t) for t in tables.values()])
     defined = values[~np.isnan(values)]
     return float(defined.mean()) if len(defined) else Undefined("undefined_for_every_subject")
-
-
-def _without_rater(tally: Tally, name: str) -> Tally:
-    return tally.without(*[c for c in tally.columns if c.role == "rater" and c.name == name])

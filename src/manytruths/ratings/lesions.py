@@ -408,17 +408,15 @@ def find_components(
     sizes = np.bincount(owner, minlength=count)
     marked_pixels = _count_pixels(owner, own, count)
     rated_pixels = np.repeat(sizes[None], len(own), axis=0) if known is None else _count_pixels(owner, known, count)
-    codes = _found_codes(marked_pixels, rated_pixels, overlap)
+    found = marked_pixels > 0 if overlap is None else divide(marked_pixels, rated_pixels) >= overlap
+    codes = np.where(rated_pixels > 0, found, MISSING).astype(np.int16)
+    sums = [np.bincount(owner, position, count) for position in np.unravel_index(where, parts.shape)]
+    centroids = np.stack(sums, axis=1) / sizes[:, None] + [edge.start for edge in box]
     pieces = np.stack([_count_pieces(m, ndimage.label(m, structure)[0], parts, count) for m in inside], axis=1)
     keep = sizes >= min_size
-    return Components(
-        sizes[keep],
-        _centroids(where, owner, parts.shape, sizes, [edge.start for edge in box])[keep],
-        codes.T[keep],
-        _mean_dice(owner, own, known, marked_pixels, codes == 1)[keep],
-        pieces[keep],
-        int((~keep).sum()),
-    )
+    mean_dice = _mean_dice(owner, own, known, marked_pixels, codes == 1)
+    specks = int((~keep).sum())
+    return Components(sizes[keep], centroids[keep], codes.T[keep], mean_dice[keep], pieces[keep], specks)
 
 
 def _count_pixels(owner: NDArray[Any], flags: Flags, count: int) -> Whole:
@@ -426,23 +424,11 @@ def _count_pixels(owner: NDArray[Any], flags: Flags, count: int) -> Whole:
     return np.stack([np.bincount(owner[row], minlength=count) for row in flags])
 
 
-def _found_codes(marked: Whole, rated: Whole, overlap: float | None) -> NDArray[np.int16]:
-    found = marked > 0 if overlap is None else divide(marked, rated) >= overlap
-    return np.where(rated > 0, found, MISSING).astype(np.int16)
-
-
 def _count_pieces(mask: Flags, pieces: NDArray[Any], parts: NDArray[Any], count: int) -> Whole:
     """Number of pieces of one rater in each component."""
     home = np.zeros(pieces.max(initial=0) + 1, np.intp)
     home[pieces[mask]] = parts[mask]
     return np.bincount(home[1:], minlength=count + 1)[1:]
-
-
-def _centroids(
-    where: NDArray[np.intp], owner: NDArray[Any], shape: tuple[int, ...], sizes: Whole, corner: list[int]
-) -> Values:
-    sums = [np.bincount(owner, position, len(sizes)) for position in np.unravel_index(where, shape)]
-    return np.stack(sums, axis=1) / sizes[:, None] + corner
 
 
 def _mean_dice(owner: NDArray[Any], own: Flags, known: Flags | None, marked: Whole, found: Flags) -> Values:

@@ -69,11 +69,8 @@ class Ratings:
     def __post_init__(self) -> None:
         shape = (len(self.cases), len(self.raters))
         if self.codes.shape != shape or self.confidence.shape != shape:
-            raise CallError(
-                f"codes and confidence must have the shape cases × raters, {shape}; got {self.codes.shape} and "
-                ""
-            
-                            f"{self.confidence.shape}")  # fmt: skip
+            got = f"{self.codes.shape} and {self.confidence.shape}"
+            raise CallError(f"codes and confidence must have the shape cases × raters, {shape}; got {got}")
         for name, given in (("case", self.cases), ("rater", self.raters), ("label", self.labels)):
             if len(set(given)) < len(given):
                 raise CallError(f"a {name} is named twice; name each once")
@@ -204,8 +201,7 @@ class Ratings:
         codes = np.where(self.given, self.codes, VOID).astype(np.uint8)
         if len(self.labels) >= VOID:
             raise CallError(f"kappa and alpha need fewer than {VOID} labels; there are {len(self.labels)}: group them")
-        names = tuple(self.labels)
-        labels = Labels(tuple(range(1, len(names) + 1)), names, self.numbers)
+        labels = Labels(tuple(range(1, len(self.labels) + 1)), self.labels, self.numbers)
         return Tally(tuple(map(Column, self.raters)), labels, codes, self.items)
 
 

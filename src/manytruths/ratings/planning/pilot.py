@@ -243,14 +243,15 @@ def _plan_from_tallies(tallies: Tally | Mapping[str, Tally], rule: PilotRule, re
     if len(sizes) > 1:
         raise CallError(f"the tallies have different numbers of labels: {sorted(sizes)}; use the same labels for all")
     place = {name: i for i, name in enumerate(tables.by_subject())}
-    answers = [None if reference is None else _reference_codes(t, reference) for t in tables.values()]
-    outcomes = np.concatenate([_outcomes(t.votes, own) for t, own in zip(tables.values(), answers, strict=True)])
+    outcomes = np.concatenate([_outcomes(t.votes, _reference_codes(t, reference)) for t in tables.values()])
     owner = np.concatenate([np.full(len(t.counts), place[tables.subjects[case]]) for case, t in tables.items()])
     weights = np.concatenate([t.counts for t in tables.values()])
     return _plan(outcomes, weights, owner, "reference" if reference else "panel", sizes.pop(), rule)
 
 
-def _reference_codes(tally: Tally, reference: str) -> Counts:
+def _reference_codes(tally: Tally, reference: str | None) -> Counts | None:
+    if reference is None:
+        return None
     codes = tally.patterns[:, tally.position(reference)].astype(np.int64)
     return np.where(codes == VOID, MISSING, codes)
 
