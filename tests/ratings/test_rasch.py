@@ -115,7 +115,7 @@ def test_blocks_add_up_to_the_whole(monkeypatch):
     whole = differentiate(scores, ability, 1.0)
     monkeypatch.setattr("manytruths.ratings.rasch_model.BLOCK", 100)
     parts = differentiate(scores, ability, 1.0)
-    assert len(list(scores.blocks(Nodes.of(ability, 1.0)))) > 3
+    assert len(list(scores.parts(Nodes.of(ability, 1.0)))) > 3
     assert_allclose(parts.hessian, whole.hessian, rtol=1e-12)
     assert_allclose(parts.gradient, whole.gradient, atol=1e-10)
 

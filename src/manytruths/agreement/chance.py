@@ -1,4 +1,4 @@
-"""Agreement of any number of raters, observed and beyond chance.
+"""Agreement of raters, observed and beyond chance, and words for it.
 
 With n_j the raters who gave label j to an item, m those who rated it, p_j the mean of n_j / m over items with
 m ≥ 1, and D the mean over items with m ≥ 2 of the share of disagreeing pairs, 1 − Σ n_j (n_j − 1) / m (m − 1)::
@@ -11,23 +11,18 @@ m ≥ 1, and D the mean over items with m ≥ 2 of the share of disagreeing pair
 All are for unequal numbers of raters (Gwet 2014). Written with disagreements, no digits cancel where nearly
 all items are background. With unequal numbers Fleiss' kappa can fall below −1.
 
-Cohen's kappa: agreement of two raters beyond chance.
-
-With O the contingency table, E the product of its margins over n, and w a disagreement weight (1 off the
-diagonal)::
+Cohen's kappa of two raters, with O the contingency table, E the product of its margins over n, and w a disagreement
+weight (1 off the diagonal), is ::
 
     kappa = 1 − Σ w O / Σ w E
 
-Krippendorff's alpha: agreement beyond chance, for nominal, ordinal, interval and ratio labels.
-
-From the coincidences o_ck = Σ over items with m ≥ 2 of n_c (n_k − [c = k]) / (m − 1), their sums n_c and n::
+Krippendorff's alpha is for nominal, ordinal, interval and ratio labels. From the coincidences
+o_ck = Σ over items with m ≥ 2 of n_c (n_k − [c = k]) / (m − 1), their sums n_c and n::
 
     alpha = 1 − (n − 1) Σ o_ck δ_ck / Σ n_c n_k δ_ck
 
 with δ = [c ≠ k] (nominal), (Σ_{g=c..k} n_g − (n_c + n_k) / 2)² (ordinal), (v_c − v_k)² (interval),
 ((v_c − v_k) / (v_c + v_k))² (ratio), v being the labels' numbers.
-
-Words for a kappa or an alpha, by the scale of a named author.
 """
 
 from __future__ import annotations

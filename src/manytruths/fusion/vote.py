@@ -14,18 +14,10 @@ the raters' mean plus one *sample* standard deviation.
 Plurality is the vote among several labels. The inner region I is what all raters marked, the outer region O what any
 rater marked; an acceptable segmentation holds I and stays within O.
 
-* Lampert TA, Stumpf A, Gançarski P. An empirical study into annotator agreement, ground truth estimation, and
-  algorithm evaluation. IEEE Trans Image Process 2016;25:2557–2572, eq. 6 and section 3.3.
-  doi:10.1109/TIP.2016.2544703
-* Zeng D et al. Segmentation with multiple acceptable annotations. IPMI 2021, LNCS 12729, eqs. 1–2.
-  doi:10.1007/978-3-030-78191-0_37
-
-Cooke's weights: raters count for what their answers told about items whose truth is known.
-
-Cooke's classical model scores an expert by calibration × information over calibration items, and weights by the score.
-Raters of masks state no probabilities: an answer (a label) is read as stating the share of each truth that the
-calibration items show behind it. Everybody is then calibrated, and the score is the information of the answers about
-the truth, relative to knowing its prevalence ::
+Weights may come from items whose truth is known, by Cooke's classical model, which scores an expert by calibration ×
+information over such calibration items. Raters of masks state no probabilities: an answer (a label) is read as stating
+the share of each truth that the calibration items show behind it. Everybody is then calibrated, and the score is the
+information of the answers about the truth, relative to knowing its prevalence ::
 
     I_j = Σ_b s_b Σ_t s_(t|b) ln (s_(t|b) / s_t)
 
@@ -34,8 +26,13 @@ information of answer and truth, in nats: 0 for one who answers at random). Weig
 a rater who is right by being wrong: where answers agree with the truth less than by chance, the weight is 0,
 as it is for one who rated no calibration item.
 
-Cooke RM. Experts in Uncertainty. Oxford University Press, 1991, ch. 8–12. Cooke RM, Goossens LLHJ. TU Delft expert
-judgment data base. Reliab Eng Syst Saf 2008;93:657–674. doi:10.1016/j.ress.2007.03.005
+* Lampert TA, Stumpf A, Gançarski P. An empirical study into annotator agreement, ground truth estimation, and
+  algorithm evaluation. IEEE Trans Image Process 2016;25:2557–2572, eq. 6 and section 3.3.
+  doi:10.1109/TIP.2016.2544703
+* Zeng D et al. Segmentation with multiple acceptable annotations. IPMI 2021, LNCS 12729, eqs. 1–2.
+  doi:10.1007/978-3-030-78191-0_37
+* Cooke RM. Experts in Uncertainty. Oxford University Press, 1991, ch. 8–12. Cooke RM, Goossens LLHJ. TU Delft expert
+  judgment data base. Reliab Eng Syst Saf 2008;93:657–674. doi:10.1016/j.ress.2007.03.005
 """
 
 from __future__ import annotations

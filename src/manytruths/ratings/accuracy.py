@@ -1,6 +1,4 @@
-"""Accuracy of each rater, against a reference standard or against the majority of the other raters.
-
-Majorities: which label won each case, by how many votes, and whether it is correct.
+"""Accuracy of each rater, against a reference standard or the majority of the others; and the majority of each case.
 
 Of the m raters of a case, v gave the most frequent label and u the next one. Cases with m ≥ 2 count. A majority is
 
