@@ -21,7 +21,7 @@ from .chance import (
     weighted_kappa,
 )
 from .features import Correlation, feature_correlation, image_feature_correlations
-from .heatmap import common_heatmap, heatmap_score, normalise_heatmap, ranking_heatmap, ranking_values
+from .heatmap import common_heatmap, heatmap_score, ranking_heatmap
 from .overlap import bias_index, dice, iou, npv, ppv, sensitivity, specificity, volume_difference
 from .pairs import MeanPairwise, PairMatrix, PairStatistic, contingency, mean_pairwise, pairwise
 from .votes import VoteStatistic
@@ -53,7 +53,6 @@ __all__ = [
     "krippendorff_alpha",
     "mean_pairwise",
     "negative_agreement",
-    "normalise_heatmap",
     "npv",
     "pabak",
     "pairwise",
@@ -63,7 +62,6 @@ __all__ = [
     "prevalence",
     "prevalence_index",
     "ranking_heatmap",
-    "ranking_values",
     "sensitivity",
     "smyth_bound",
     "specificity",

@@ -117,19 +117,6 @@ def ranking_heatmap(tally: Tally, a: float = 0.77, b: float = 13, largest: int =
     return PatternValues(divide(summed, tally.rated), tally)
 
 
-def normalise_heatmap(values: ArrayLike, tally: Tally | None = None) -> Values:
-    """(X − min) / (max − min); 0 where all are equal. With a tally, over the patterns that it counts.
-
-    >>> normalise_heatmap([0, 1, 4])
-    array([0.  , 0.25, 1.  ])
-    """
-    x = np.asarray(values, np.float64)
-    counted = x[np.isfinite(x) & (True if tally is None else tally.counts > 0)]
-    if not counted.size or counted.min() == counted.max():
-        return np.where(np.isfinite(x), 0.0, np.nan)
-    return np.asarray((x - counted.min()) / (counted.max() - counted.min()))
-
-
 def heatmap_score(tally: Tally, values: ArrayLike | None = None) -> float:
     """Mean of the normalised heatmap inside the union of markings.
 

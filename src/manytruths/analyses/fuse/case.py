@@ -154,13 +154,18 @@ def estimate_case(reading: Reading, plan: FusePlan) -> CaseMaps:
         method: plan.pooled[method] if method in plan.pooled else readings.estimate(method, plan.options_of(method))
         for method in plan.methods
     }
-    maps = {m: readings.paint(f) for m, f in estimates.items()}
-    convergence = tuple(_convergence(m, f, readings.is_united(f)) for m, f in estimates.items())
-    decided = {e.method: _in_study_labels(maps[e.method][0], e, table) for e in convergence}
-    joint = _joint(readings, decided)
-    soft = tuple(row for m, f in estimates.items() for row in _soft_measures(table, m, f))
-    regions = tuple(row for m in plan.methods for row in _regions(table, m, plan))
-    kept = CaseFusion(joint, convergence, soft, regions, _complexity(readings))
+    maps = {method: readings.paint(estimated) for method, estimated in estimates.items()}
+    convergence, decided = [], {}
+    for method, estimated in estimates.items():
+        united, hard = readings.is_united(estimated), maps[method][0]
+        notes = (*estimated.notes, UNITED) if united else estimated.notes
+        rounds = getattr(estimated, "iterations", getattr(estimated, "rounds", 0))
+        convergence.append(Convergence(method, estimated.convergence, int(rounds), notes, united))
+        # what only tells marked from not gives the first of the table's labels
+        decided[method] = np.where(hard > 0, table.labels.values[table.labels.marks[0]], 0) if united else hard
+    soft = tuple(row for method, estimated in estimates.items() for row in _soft_measures(table, method, estimated))
+    regions = tuple(row for method in plan.methods for row in _regions(table, method, plan))
+    kept = CaseFusion(_joint(readings, decided), tuple(convergence), soft, regions, _complexity(readings))
     return CaseMaps(kept, readings.inside, estimates, maps, decided)
 
 
@@ -227,17 +232,6 @@ def _write_all(plan: FusePlan, made: CaseMaps) -> None:
             draw_probability(shown[0], reading, method, np.where(hard > 0, chance, 0) if several else chance)
     for method in [m for m in plan.methods if _has_sorted(reading.case, plan, m)]:
         draw_sorted(sorted_file(reading.case, plan, method), reading, method, made.kept.soft)
-
-
-def _convergence(method: str, estimated: Consensus, united: bool) -> Convergence:
-    notes = (*estimated.notes, UNITED) if united else estimated.notes
-    rounds = getattr(estimated, "iterations", getattr(estimated, "rounds", 0))
-    return Convergence(method, estimated.convergence, int(rounds), notes, united)
-
-
-def _in_study_labels(hard: Array, ending: Convergence, table: Tally) -> Array:
-    """A map in the labels of the table: what only tells marked from not gives the first of them."""
-    return np.where(hard > 0, table.labels.values[table.labels.marks[0]], 0) if ending.united else hard
 
 
 def rater_table(case: Case) -> Tally:

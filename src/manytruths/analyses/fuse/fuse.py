@@ -25,7 +25,7 @@ from ...fusion.registry import estimator, options_by_name, parse_methods
 from ...fusion.result import MARKED_NOTHING, first_readings
 from ...fusion.staple import Prior
 from ...io import write_text
-from ...raters import RaterPerformance, rater_dependence, rater_performance
+from ...raters import rater_dependence, rater_performance
 from ...study import Progress, Study
 from ..printing import counted
 from ..result import OUT, Result, Tables, console_or_stdout, open_study, results_folder, summary_of
@@ -300,16 +300,12 @@ def tabulate_fusion(study: Study, cases: Mapping[str, CaseFusion], plan: FusePla
     performance = _performance(cases, tallies, plan.methods, settings)
     differences = _differences(cases, tallies, plan.methods, settings)
     moved = mark_resampled(study, (performance, differences, complexity))
-    tables = Tables([performance, differences, complexity, _convergence_table(cases, moved)])
+    rows = [(name, e.method, e.ended, e.iterations, e.note) for name, case in cases.items() for e in case.convergence]
+    header, touched = ("case", "method", "ended", "iterations", "note"), [row[0] in moved.cases for row in rows]
+    convergence = PlainTable("convergence", *marked_rows(rows, header, touched))
+    tables = Tables([performance, differences, complexity, convergence])
     notes = (*moved.notes, *_notes(cases, groups))
     return Fusion(study, settings, plan, cases, tallies, tables, groups, notes, moved)
-
-
-def _convergence_table(cases: Mapping[str, CaseFusion], moved: Moved) -> PlainTable:
-    """How each method ended in each case."""
-    rows = [(name, e.method, e.ended, e.iterations, e.note) for name, case in cases.items() for e in case.convergence]
-    header = ("case", "method", "ended", "iterations", "note")
-    return PlainTable("convergence", *marked_rows(rows, header, [row[0] in moved.cases for row in rows]))
 
 
 def _pool_rates(study: Study, plan: FusePlan, settings: Settings) -> FusePlan:
@@ -336,7 +332,7 @@ def _performance(
     cases: Mapping[str, CaseFusion], tallies: Tallies, methods: Sequence[str], settings: Settings
 ) -> Table:
     """Each rater against each consensus; where raters are exchangeable, their mean in each case."""
-    table, whole = Table("performance", ("method", "rater")), pool(tallies, mixed=True)
+    table, whole, absent = Table("performance", ("method", "rater")), pool(tallies, mixed=True), Undefined("absent")
     for method in methods:
         column = consensus_column(method)
         if whole.exchangeable:
@@ -347,7 +343,10 @@ def _performance(
         by_case = [rater_performance(t, column) for t in tallies.values()]
         pooled = rater_performance(whole, column)
         each = [(rater, s) for rater in pooled.raters for s in HARD]
-        series = [Series(s.__name__, [_value(p, r, s) for p in by_case], extra=(method, r)) for r, s in each]
+        series = [
+            Series(s.__name__, [p.value(r, s) if r in p.raters else absent for p in by_case], extra=(method, r))
+            for r, s in each
+        ]
         series += _soft_series(cases, method, pooled.raters)
         table.add(summarise(series, tallies, settings))
         for rater, s in each:
@@ -366,10 +365,6 @@ def _dependence(whole: Tally) -> Iterator[Row]:
     values = {"effective_raters": result.effective_raters, "error_correlation": result.mean_correlation}
     for name, value in values.items():
         yield Row("pooled", name, value, region=whole.region, extra=("staple", ""), n=len(result.raters))
-
-
-def _value(result: RaterPerformance, rater: str, statistic: PairStatistic) -> float:
-    return result.value(rater, statistic) if rater in result.raters else Undefined("absent")
 
 
 def _mean_over_raters(tally: Tally, reference: int, statistic: PairStatistic) -> float:

@@ -34,14 +34,15 @@ DEFAULT = 3
 
 def nomogram_topic(settings: PlanSettings) -> Topic:
     """The nomogram in both directions, as far as they are asked for."""
-    raters = settings.n_raters or DEFAULT
-    forth = _forward(settings, raters)
-    back = _back(settings, raters)
+    raters, reported, actual = settings.n_raters or DEFAULT, settings.reported_accuracy, settings.wanted_actual
+    forth, back = _forward(settings, raters), None
+    if actual is not None and reported is not None:
+        back = nomogram_for_accuracy(raters, actual, reported=reported)
     sentences = [*(_sentences(forth, settings) if forth else ()), *_back_sentences(settings, back, forth)]
     rows = [*(_rows(NAME, forth) if forth else ()), *(_rows(BACK, back) if back else ())]
-    if forth is not None and settings.wanted_actual is not None and not reason(forth.majority_accuracy):
-        result = reported_accuracy_for(settings.wanted_actual, forth.majority_accuracy)
-        rows.append(plan_row(BACK, "reported_accuracy_needed", result, raters))
+    if forth is not None and actual is not None and not reason(forth.majority_accuracy):
+        needed = reported_accuracy_for(actual, forth.majority_accuracy)
+        rows.append(plan_row(BACK, "reported_accuracy_needed", needed, raters))
     shown = forth if forth is not None else back
     return Topic(
         NAME, tuple(map(sentence, sentences)), tuple(rows), notes=tuple(_notes(settings)),
@@ -56,12 +57,6 @@ def _forward(settings: PlanSettings, raters: int) -> Nomogram | None:
     accuracy = float(np.mean(settings.rater_accuracy)) if settings.rater_accuracy else None
     start = {"agreement": settings.agreement, "rho": settings.rho, "rater_accuracy": accuracy}
     return nomogram(raters, **start, reported=settings.reported_accuracy)
-
-
-def _back(settings: PlanSettings, raters: int) -> Nomogram | None:
-    if settings.wanted_actual is None or settings.reported_accuracy is None:
-        return None
-    return nomogram_for_accuracy(raters, settings.wanted_actual, reported=settings.reported_accuracy)
 
 
 def _sentences(result: Nomogram, settings: PlanSettings) -> Iterator[str]:

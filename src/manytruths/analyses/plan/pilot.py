@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...core.tallies import Tallies, pool
 from ...core.undefined import reason
-from ...ratings.accuracy import RaterAccuracy, rater_accuracy
+from ...ratings.accuracy import rater_accuracy
 from ...ratings.masks import ratings_from_tally
 from ...ratings.planning.pilot import Panel, PilotPlan, plan_from_pilot
 from ...ratings.ratings import Ratings
@@ -20,17 +20,20 @@ OF_MASKS = "in masks, every pixel that any rater marked is a rating; agreement o
 
 def pilot_topic(settings: PlanSettings, pilot: Ratings | Tallies) -> Topic:
     """Sentences, table and chart for the ratings or masks of a pilot."""
-    masks = isinstance(pilot, Tallies)
     plan = plan_from_pilot(
         pilot, max_raters=settings.max_raters, gain=settings.gain, cost_rater=settings.cost_rater,
         cost_error=settings.cost_error, level=settings.level, resamples=settings.resamples, seed=settings.seed,
     )  # fmt: skip
     ratings = ratings_from_tally(pool(pilot, mixed=True)) if isinstance(pilot, Tallies) else pilot
     raters = rater_accuracy(ratings, "majority" if plan.source == "panel" else "reference")
-    rows = [*_rows(plan), *_rater_rows(raters)]
+    each = list(zip(raters.raters, raters.accuracy.tolist(), raters.n.tolist(), strict=True))
+    rows = [plan_row(NAME, f"accuracy_by_{raters.source}", value, rater=rater, n=n) for rater, value, n in each]
+    against = "the reference" if raters.source == "reference" else "the majority of the others"
+    cells = [[rater, number(value), f"{n:,}"] for rater, value, n in each]
+    by_rater = Grid(f"The pilot's raters, against {against}", ("", "accuracy", "cases"), cells)
     return Topic(
-        NAME, tuple(map(sentence, _sentences(plan, settings))), tuple(rows), (_grid(plan), _rater_grid(raters)),
-        (*_notes(plan), *([OF_MASKS] if masks else [])), lambda: _charts(plan, settings),
+        NAME, tuple(map(sentence, _sentences(plan, settings))), (*_rows(plan), *rows), (_grid(plan), by_rater),
+        (*_notes(plan), *([OF_MASKS] if isinstance(pilot, Tallies) else [])), lambda: _charts(plan, settings),
     )  # fmt: skip
 
 
@@ -69,11 +72,6 @@ def _rows(plan: PilotPlan) -> Iterator[Row]:
         yield from (plan_row(NAME, name, amount, k) for name, amount in more.items() if not reason(amount))
 
 
-def _rater_rows(raters: RaterAccuracy) -> Iterator[Row]:
-    for rater, value, n in zip(raters.raters, raters.accuracy.tolist(), raters.n.tolist(), strict=True):
-        yield plan_row(NAME, f"accuracy_by_{raters.source}", value, rater=rater, n=n)
-
-
 def _shown_panels(plan: PilotPlan) -> list[Panel]:
     """With two labels, an even panel is as accurate as the odd one before."""
     return [panel for panel in plan.panels if panel.n_raters % 2 or plan.n_labels > 2]
@@ -91,12 +89,6 @@ def _grid(plan: PilotPlan) -> Grid:
         columns["cost a case"] = [number(p.cost) for p in shown]
     columns[""] = ["take these" if p.n_raters == int(plan.best.value) else "" for p in shown]
     return Grid(f"By {plan.rule}", tuple(columns), list(zip(*columns.values(), strict=True)))
-
-
-def _rater_grid(raters: RaterAccuracy) -> Grid:
-    against = "the reference" if raters.source == "reference" else "the majority of the others"
-    rows = [[r, number(a), f"{n:,}"] for r, a, n in zip(raters.raters, raters.accuracy, raters.n.tolist(), strict=True)]
-    return Grid(f"The pilot's raters, against {against}", ("", "accuracy", "cases"), rows)
 
 
 def _notes(plan: PilotPlan) -> Iterator[str]:
