@@ -209,8 +209,8 @@ class Table(DataTable):
         return [row for row in self.rows if row.statistic == statistic and row.scope == scope]
 
     def _fits(self, row: Row, fields: dict[str, object]) -> bool:
-        own = dict(zip(self.extra, row.extra, strict=True)) | {"case": row.case, "group": row.group, "label": row.label}
-        return all(own.get(name) == fields.get(name, "") for name in own if name in fields or name in HEAD)
+        has = dict(zip(self.extra, row.extra, strict=True)) | {"case": row.case, "group": row.group, "label": row.label}
+        return all(has.get(name) == fields.get(name, "") for name in has if name in fields or name in HEAD)
 
 
 # -- from values by case to rows -------------------------------------------------------------------
@@ -421,9 +421,9 @@ def _exact_notes(moves: Sequence[Move]) -> list[str]:
     if not exact:
         return []
     counts = Counter(move.done.how for move in exact)
-    done = ", ".join(f"{counts[how]} {words}" for how, words in _EXACTLY.items() if counts[how])
+    moved = ", ".join(f"{counts[how]} {words}" for how, words in _EXACTLY.items() if counts[how])
     what = "masks" if all(move.what == "mask" for move in exact) else "files"
-    return [f"{what} on other grids: {done}; every value is as it was (check lists them in grids.csv)"]
+    return [f"{what} on other grids: {moved}; every value is as it was (check lists them in grids.csv)"]
 
 
 def _depends_on(study: Study, cases: frozenset[str]) -> Callable[[Row], bool]:

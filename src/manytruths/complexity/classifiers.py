@@ -381,9 +381,9 @@ def _move_centres(points: Values, member: NDArray[np.intp], centres: Values) -> 
     """Each centre to the mean of its points; one without any to the point that lies worst."""
     moved = centres.copy()
     for i in range(len(centres)):
-        own = member == i
+        members = member == i
         worst = int(np.argmax(((points - centres[member]) ** 2).sum(axis=1)))
-        moved[i] = points[own].mean(axis=0) if own.any() else points[worst]
+        moved[i] = points[members].mean(axis=0) if members.any() else points[worst]
     return moved
 
 

@@ -143,10 +143,10 @@ def compare_task_complexity(
         raise CallError(f"subjects= needs {len(a)} and {len(b)} names, one per case; got {[len(w) for w in whose]}")
     first, second = _summarise(a, statistic), _summarise(b, statistic)
     with_value = [[not reason(getattr(case, statistic)) for case in cases] for cases in (a, b)]
-    kept = [list(compress(names, chosen)) for names, chosen in zip(whose, with_value, strict=True)]
-    difference = _difference_interval(first, second, kept, subjects is not None, resamples, level, seed)
+    drawn_from = [list(compress(names, chosen)) for names, chosen in zip(whose, with_value, strict=True)]
+    difference = _difference_interval(first, second, drawn_from, subjects is not None, resamples, level, seed)
     probability, p = _mann_whitney(first.values, second.values)
-    repeated = subjects is not None and len({*kept[0], *kept[1]}) < first.n + second.n
+    repeated = subjects is not None and len({*drawn_from[0], *drawn_from[1]}) < first.n + second.n
     notes = (rater_note(case for case in (*a, *b) if not case.reason), DEPENDENT if repeated else "")
     return TaskComparison(statistic, first, second, difference, probability, p, "; ".join(filter(None, notes)))
 

@@ -124,11 +124,11 @@ def case_complexity(tally: Tally) -> Complexity:
     >>> mt.case_complexity(mt.tally({"A": a, "B": a})).entropy
     0.0
     """
-    own = _rater_marks(tally)
-    table = own.restrict("modified_background")
+    marks = _rater_marks(tally)
+    table = marks.restrict("modified_background")
     inside, most = table.marked > 0, table.marked.max(initial=0)
     counts = table.counts[inside]
-    raters, items = int((own.patterns != VOID).any(axis=0).sum()), int(counts.sum())
+    raters, items = int((marks.patterns != VOID).any(axis=0).sum()), int(counts.sum())
     if raters < 2 or most < 2:
         return _undefined(ALONE if raters < 2 else NO_OVERLAP if most else NOBODY, raters, items)
     fit = staple(table, "prevalence")

@@ -118,8 +118,8 @@ def log(values: Values) -> Values:
 
 def log_density_of_rates(confusion: Values, pseudo: Values) -> Values:
     """Log density of the rates under their prior, up to a constant."""
-    told = np.where((pseudo > 0) & ~np.isnan(confusion), confusion, 1.0)
-    return np.asarray((pseudo * log(told)).sum(axis=(-1, -2, -3)))
+    rates = np.where((pseudo > 0) & ~np.isnan(confusion), confusion, 1.0)
+    return np.asarray((pseudo * log(rates)).sum(axis=(-1, -2, -3)))
 
 
 @dataclass(frozen=True)

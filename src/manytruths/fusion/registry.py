@@ -146,8 +146,8 @@ def options_by_name(
 
 def options_of(method: str, by_name: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """What an estimator is called with; what its name says, as in ``simple:2``, overrides the options by name."""
-    chosen, own = estimator(method)
-    return {**by_name.get(chosen.name, {}), **own}
+    chosen, by_colon = estimator(method)
+    return {**by_name.get(chosen.name, {}), **by_colon}
 
 
 def estimate(source: Tally | Masks, method: str = "staple", **options: Any) -> Consensus:

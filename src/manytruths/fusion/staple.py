@@ -279,9 +279,9 @@ def _given(prior: float | Sequence[float], labels: Labels) -> Values:
     if len(each) == 1 and len(labels) == 2:
         each = np.array([1 - each[0], each[0]])
     if each.shape != (len(labels),) or not (each > 0).all() or abs(each.sum() - 1) > 1e-6:
-        one = "a number, or " if len(labels) == 2 else ""
+        single = "a number, or " if len(labels) == 2 else ""
         raise CallError(
-            f"a prior is {one}one a label ({', '.join(labels.describe())}), above 0 and below 1, with the sum 1; "
+            f"a prior is {single}one a label ({', '.join(labels.describe())}), above 0 and below 1, with the sum 1; "
             f"got {prior!r}. A map of priors goes to staple_map, with the masks"
         )
     return each

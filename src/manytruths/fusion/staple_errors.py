@@ -84,8 +84,8 @@ def _information(decisions: Decisions, confusion: Values, prior: Values, rates: 
     for k, slope in enumerate(slopes):
         inner = (slope * (decisions.counts * weight[:, k])[:, None]).T @ slope
         np.fill_diagonal(inner, 0.0)
-        own = slice(k * len(inner), (k + 1) * len(inner))
-        matrix[own, own] -= inner
+        block = slice(k * len(inner), (k + 1) * len(inner))
+        matrix[block, block] -= inner
     return np.asarray(matrix)
 
 

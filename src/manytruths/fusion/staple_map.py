@@ -269,14 +269,14 @@ def _lattices(shape: tuple[int, ...]) -> list[tuple[Place, Place, list[Place]]]:
     result = []
     for start in sorted(product((0, 1), repeat=len(shape)), key=lambda s: sum(s) % 2):
         ends = list(zip(start, shape, strict=True))
-        own = tuple(slice(o, n, 2) for o, n in ends)
+        place = tuple(slice(o, n, 2) for o, n in ends)
         middle = tuple(slice(o + 1, n + 1, 2) for o, n in ends)
         beside = [
             tuple(slice(o + step, n + step, 2) if axis == a else middle[a] for a, (o, n) in enumerate(ends))
             for axis in range(len(shape))
             for step in (0, 2)
         ]
-        result.append((own, middle, beside))
+        result.append((place, middle, beside))
     return result
 
 

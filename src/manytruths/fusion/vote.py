@@ -474,5 +474,5 @@ def _information(table: Values) -> float:
     expected = np.outer(joint.sum(axis=1), joint.sum(axis=0))
     if np.trace(joint) <= np.trace(expected) * (1 + 1e-12):
         return 0.0
-    seen = joint > 0
-    return float(joint[seen] @ np.log(joint[seen] / expected[seen]))
+    occurs = joint > 0
+    return float(joint[occurs] @ np.log(joint[occurs] / expected[occurs]))

@@ -113,8 +113,8 @@ def comparison_labels(ratings: Ratings, by: str) -> NDArray[np.int16]:
         raise CallError(f"by must be 'reference', 'majority', or accuracies by rater; got {by!r}")
     expected = np.full(ratings.codes.shape, MISSING, np.int16)
     for i in range(len(ratings.raters)):
-        own = ratings.codes[:, i, None] == np.arange(len(ratings.labels))
-        expected[:, i] = most_frequent(ratings.votes - own)
+        given = ratings.codes[:, i, None] == np.arange(len(ratings.labels))
+        expected[:, i] = most_frequent(ratings.votes - given)
     return expected
 
 

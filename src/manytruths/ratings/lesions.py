@@ -184,8 +184,8 @@ class LesionRatings:
         found, given = self.ratings.codes == 1, self.ratings.given
         of_others, others = np.full(found.shape[1], np.nan), np.zeros(found.shape[1], np.int64)
         for i in range(found.shape[1]):
-            own = np.stack([given[:, i] & ~found[:, i], found[:, i]], axis=1)
-            expected = given[:, i] & (most_frequent(self.ratings.votes - own) == 1)
+            answer = np.stack([given[:, i] & ~found[:, i], found[:, i]], axis=1)
+            expected = given[:, i] & (most_frequent(self.ratings.votes - answer) == 1)
             others[i] = expected.sum()
             of_others[i] = found[expected, i].mean() if others[i] else np.nan
         alone = found & (found.sum(axis=1) == 1)[:, None] & (given.sum(axis=1) > 1)[:, None]
@@ -316,9 +316,9 @@ def _read_labels(
 def _list_lesions(part: Components, label: str, several: bool, inputs: Inputs, pixel: float) -> Iterator[MarkedLesion]:
     raters = [inputs.columns[i].name for i in inputs.present]
     rows = zip(part.sizes.tolist(), part.centroids.tolist(), part.codes, part.dice.tolist(), part.pieces, strict=True)
-    for k, (pixels, centroid, codes, dice, own) in enumerate(rows, start=1):
+    for k, (pixels, centroid, codes, dice, drawn) in enumerate(rows, start=1):
         pieces = np.zeros(len(inputs.columns), np.int64)
-        pieces[inputs.present] = own
+        pieces[inputs.present] = drawn
         yield MarkedLesion(
             f"{label} {k}" if several else str(k),
             label,
@@ -403,18 +403,18 @@ def find_components(
     parts, count = ndimage.label(inside.any(axis=0), structure)
     where = np.flatnonzero(parts)
     owner = parts.reshape(-1)[where] - 1
-    own = inside.reshape(len(inside), -1)[:, where]
+    marks = inside.reshape(len(inside), -1)[:, where]
     known = None if rated is None else rated[(slice(None), *box)].reshape(len(inside), -1)[:, where]
     sizes = np.bincount(owner, minlength=count)
-    marked_pixels = _count_pixels(owner, own, count)
-    rated_pixels = np.repeat(sizes[None], len(own), axis=0) if known is None else _count_pixels(owner, known, count)
+    marked_pixels = _count_pixels(owner, marks, count)
+    rated_pixels = np.repeat(sizes[None], len(marks), axis=0) if known is None else _count_pixels(owner, known, count)
     found = marked_pixels > 0 if overlap is None else divide(marked_pixels, rated_pixels) >= overlap
     codes = np.where(rated_pixels > 0, found, MISSING).astype(np.int16)
     sums = [np.bincount(owner, position, count) for position in np.unravel_index(where, parts.shape)]
     centroids = np.stack(sums, axis=1) / sizes[:, None] + [edge.start for edge in box]
     pieces = np.stack([_count_pieces(m, ndimage.label(m, structure)[0], parts, count) for m in inside], axis=1)
     keep = sizes >= min_size
-    mean_dice = _mean_dice(owner, own, known, marked_pixels, codes == 1)
+    mean_dice = _mean_dice(owner, marks, known, marked_pixels, codes == 1)
     specks = int((~keep).sum())
     return Components(sizes[keep], centroids[keep], codes.T[keep], mean_dice[keep], pieces[keep], specks)
 
@@ -431,15 +431,15 @@ def _count_pieces(mask: Flags, pieces: NDArray[Any], parts: NDArray[Any], count:
     return np.bincount(home[1:], minlength=count + 1)[1:]
 
 
-def _mean_dice(owner: NDArray[Any], own: Flags, known: Flags | None, marked: Whole, found: Flags) -> Values:
+def _mean_dice(owner: NDArray[Any], marks: Flags, known: Flags | None, marked: Whole, found: Flags) -> Values:
     """Mean over every two raters who found a component of their Dice within it, over the pixels that both rated."""
     total, pairs = np.zeros(marked.shape[1]), np.zeros(marked.shape[1], np.int64)
-    for i, j in combinations(range(len(own)), 2):
-        both = np.bincount(owner[own[i] & own[j]], minlength=len(total))
+    for i, j in combinations(range(len(marks)), 2):
+        both = np.bincount(owner[marks[i] & marks[j]], minlength=len(total))
         if known is None:
             either = marked[i] + marked[j]
         else:
-            either = _count_pixels(owner, np.stack([own[i] & known[j], own[j] & known[i]]), len(total)).sum(axis=0)
+            either = _count_pixels(owner, np.stack([marks[i] & known[j], marks[j] & known[i]]), len(total)).sum(axis=0)
         met = found[i] & found[j] & (either > 0)
         total[met] += 2 * both[met] / either[met]
         pairs += met

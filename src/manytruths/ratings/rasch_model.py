@@ -222,8 +222,8 @@ def rasch(
     _check_answers(answers, ratings.raters)
     scores, group = Scores.of(answers.judged[:, answers.known], answers.right[:, answers.known], answers.items)
     wrong = (answers.items @ answers.judged)[answers.known] - scores.right
-    kept = np.where(scores.right == 0, EXTREME, scores.right - EXTREME * (wrong == 0))
-    return _result(ratings, answers, scores, group, maximise(replace(scores, right=kept), tol, max_iter))
+    right = np.where(scores.right == 0, EXTREME, scores.right - EXTREME * (wrong == 0))
+    return _result(ratings, answers, scores, group, maximise(replace(scores, right=right), tol, max_iter))
 
 
 @dataclass(frozen=True, eq=False)
@@ -429,8 +429,8 @@ def differentiate(scores: Scores, ability: Values, spread: float) -> Derivatives
     size = len(ability)
     value, gradient, hessian = 0.0, np.zeros(size + 1), np.zeros((size + 1, size + 1))
     for part in scores.parts(nodes):
-        own = _differentiate_part(part, ability, spread, nodes)
-        value, gradient, hessian = value + own.value, gradient + own.gradient, hessian + own.hessian
+        more = _differentiate_part(part, ability, spread, nodes)
+        value, gradient, hessian = value + more.value, gradient + more.gradient, hessian + more.hessian
     gradient[:size] += scores.right
     return Derivatives(value + float(scores.right @ ability), gradient, hessian)
 
@@ -459,12 +459,12 @@ def _both_right(scores: Scores, ability: Values, mean: Values, squared: Values) 
     means of P suffice. Where the abilities are almost equal, (P_i² + P_j²) / 2 has an error of 10⁻⁹.
     """
     weighted = scores.count[:, None] * scores.judged
-    first, own = mean.T @ weighted, squared.T @ weighted
+    first, second = mean.T @ weighted, squared.T @ weighted
     gap = np.subtract.outer(ability, ability)
     near = np.abs(gap) < NEAR
     distance = np.where(near, 1.0, np.abs(gap))
     other = (first.T - np.exp(-distance) * first) / -np.expm1(-distance)
-    return np.where(near, (own + own.T) / 2, np.where(gap > 0, other, other.T))
+    return np.where(near, (second + second.T) / 2, np.where(gap > 0, other, other.T))
 
 
 # -- the maximum of the likelihood -----------------------------------------------------------------

@@ -85,11 +85,11 @@ def _occurring(given: Sequence[str], gaps: Iterable[str]) -> Meaning:
     for text in sorted(given, key=lambda text: (len(text), text)):
         if (number := numbers[text]) is not None:
             shortest.setdefault(number, text)
-    kept = [text for text in given if (number := numbers[text]) is None or shortest[number] == text]
-    meaning = _named(given, gaps, _in_order(kept))
+    labels = [text for text in given if (number := numbers[text]) is None or shortest[number] == text]
+    meaning = _named(given, gaps, _in_order(labels))
     pairs = [(text, shortest[number]) for text, number in numbers.items() if number is not None]
     notes = [f"{text} and {short} are one label" for text, short in pairs if text != short]
-    return replace(meaning, notes=(*notes[:MOST_NOTES], *note_similar_names(kept, "labels")))
+    return replace(meaning, notes=(*notes[:MOST_NOTES], *note_similar_names(labels, "labels")))
 
 
 def note_similar_names(names: Iterable[str], what: str) -> Iterator[str]:

@@ -106,10 +106,10 @@ def edit_notes(study: Study) -> Iterator[str]:
     if count:
         what = "1 read is an edit of another" if count == 1 else f"{count} reads are edits of another"
         if study.options.edited == "keep":
-            told = "counted all the same (--edited keep): agreement looks better than it is; edits.csv"
+            how = "counted all the same (--edited keep): agreement looks better than it is; edits.csv"
         else:
-            told = "left out of agreement: edits.csv"
-        yield Note("edits", f"{what} and {told}")
+            how = "left out of agreement: edits.csv"
+        yield Note("edits", f"{what} and {how}")
     for case, why in list(study.left_out.items())[:3]:
         yield f"case {case} is left out: {why}"
     if len(study.left_out) > 3:

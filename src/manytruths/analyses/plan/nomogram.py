@@ -123,11 +123,11 @@ def _charts(result: Nomogram) -> dict[str, str]:
     charts = {}
     for name, (measured, label) in ways.items():
         curves = {k: (measured, majority_from_accuracy(k, a)) for k in panels}
-        own = None if math.isnan(result.reported) or result.reported < 0.4 else result.reported
+        reported = None if math.isnan(result.reported) or result.reported < 0.4 else result.reported
         words = "agreement" if name == "agreement" else "reliability"
         title = f"From {words} to actual accuracy, {raters_of(result.n_raters)}"
         charts[f"nomogram-{name}"] = nomogram_chart(
-            curves, REPORTED, label, title, raters=result.n_raters, x=own, way=_chart_way(result, name)
+            curves, REPORTED, label, title, raters=result.n_raters, x=reported, way=_chart_way(result, name)
         )
     return charts
 

@@ -131,8 +131,8 @@ def sorted_tallies(ratings: Ratings) -> Tallies:
     subjects, owner = _owners(ratings.subjects)
     rows = np.split(np.argsort(owner, kind="stable"), np.cumsum(np.bincount(owner))[:-1])
     return Tallies({
-        subject: Tally(slots, labels, codes[own], np.ones(len(own), np.int64), exchangeable=True)
-        for subject, own in zip(subjects, rows, strict=True)
+        subject: Tally(slots, labels, codes[cases], np.ones(len(cases), np.int64), exchangeable=True)
+        for subject, cases in zip(subjects, rows, strict=True)
     })  # fmt: skip
 
 

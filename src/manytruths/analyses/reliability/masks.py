@@ -78,8 +78,8 @@ class Assumptions:
     def rho(self, table: Tally, raters: RaterAccuracy) -> float:
         """ρ of one case, with the accuracies of the study."""
         ratings = ratings_from_tally(table, self.confidence)
-        own = dict(zip(raters.raters, raters.accuracy.tolist(), strict=True))
-        return rho(ratings, [own[name] for name in ratings.raters], self.chance).value
+        accuracies = dict(zip(raters.raters, raters.accuracy.tolist(), strict=True))
+        return rho(ratings, [accuracies[name] for name in ratings.raters], self.chance).value
 
 
 @dataclass(frozen=True)

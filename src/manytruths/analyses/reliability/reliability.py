@@ -251,13 +251,13 @@ def reliability(
                 masks.write_into(folder, pictures=pictures)
         return masks
     _check_unused(of_masks, f"masks; {_describe(data)} ratings")
-    own = ReliabilitySettings(
+    rating_settings = ReliabilitySettings(
         seed=seed, resamples=resamples, level=level, chance=chance, partial=partial, accuracy=accuracy or None,
         positive=positive,
     )  # fmt: skip
     ratings, notes = _read_ratings(data, confidence, reading)
     with results_folder(out, "reliability") as folder:
-        result = compute_reliability(ratings, own, notes)
+        result = compute_reliability(ratings, rating_settings, notes)
         if folder is not None:
             result.write_into(folder, pictures=pictures)
     return result

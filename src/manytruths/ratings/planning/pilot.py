@@ -370,9 +370,9 @@ class Votes:
     @classmethod
     def of(cls, outcomes: NDArray[np.int64], weights: NDArray[np.int64], owner: NDArray[np.int64]) -> Votes:
         """Leave out rows without a vote or an item, and subjects without a row."""
-        kept = (outcomes.sum(axis=1) > 0) & (weights > 0)
-        outcomes, weights = outcomes[kept], weights[kept]
-        subjects, owner = np.unique(owner[kept], return_inverse=True)
+        usable = (outcomes.sum(axis=1) > 0) & (weights > 0)
+        outcomes, weights = outcomes[usable], weights[usable]
+        subjects, owner = np.unique(owner[usable], return_inverse=True)
         largest = int(outcomes.sum(axis=1).max(initial=0))
         counts = np.column_stack([outcomes, outcomes.sum(axis=1)])
         tails = np.zeros((len(subjects), counts.shape[1], largest))
