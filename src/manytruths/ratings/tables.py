@@ -415,8 +415,8 @@ def _meaning(entries: Entries, options: RatingsOptions) -> Meaning:
     texts = set(entries.labels)
     if options.cut is not None:
         return cut_meaning(texts, options.cut, options.rating_range, options.labels)
-    truths = {text for _, text in entries.references.values()} if options.reference_rater is None else set()
-    return labels_meaning(texts | truths, options.kind, options.labels)
+    references = {text for _, text in entries.references.values()} if options.reference_rater is None else set()
+    return labels_meaning(texts | references, options.kind, options.labels)
 
 
 def _complain(faults: Faults, entries: Entries, texts: Sequence[str], wrong: dict[str, str]) -> None:

@@ -105,7 +105,7 @@ def _label_rows(tallies: Tallies, chosen: dict[str, Statistic], label: str, sett
 
 
 def _conditions(tallies: Tallies, settings: Settings) -> Iterator[Row]:
-    """How many cases are special (Yang's conditions), and the kappas' means without them (his Table 6)."""
+    """How many cases are special (Yang's conditions), and the kappas' means without them (Table 6 of Yang 2023)."""
     conditions: dict[str, str] = {case: agreement.case_condition(table) for case, table in tallies.items()}
     counts = Counter(conditions.values())
     for name, kind in (("nothing_marked",) * 2, ("condition_1", "one_empty"), ("condition_2", "no_overlap")):
