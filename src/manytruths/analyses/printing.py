@@ -34,11 +34,10 @@ def counted(count: int, thing: str) -> str:
     return f"{count} {thing}{'' if count == 1 else 's'}"
 
 
-def with_interval(value: Row | Interval, digits: int = 3) -> str:
+def with_interval(value: Row | Interval) -> str:
     """``0.44 (0.37–0.50)``."""
     known = value.low is not None and not math.isnan(value.low)
-    ends = f" ({number(value.low, digits)}–{number(value.high, digits)})" if known else ""
-    return number(value.value, digits) + ends
+    return number(value.value) + (f" ({number(value.low)}–{number(value.high)})" if known else "")
 
 
 def grid(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> Any:

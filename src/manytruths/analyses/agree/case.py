@@ -43,8 +43,6 @@ class MapOptions:
     """For heatmaps; none are written without it."""
     measured: bool | None = None
     """Whether to look for regions and image features; by default where heatmaps are written."""
-    region: str | None = None
-    features: bool = True
     window: int = 7
     agreement_window: int = 3
     base: float = 0.77
@@ -107,8 +105,8 @@ def analyse_case(case: Case, plan: MapOptions) -> CaseAgreement:
 
 def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
     """The same of a case whose masks are in memory."""
-    case, table = reading.case, reading.tally(plan.region, judged=False)
-    edits = tuple(edits_of(case, plan.region))
+    case, table = reading.case, reading.tally(judged=False)
+    edits = tuple(edits_of(case))
     if not plan.looks:
         return CaseAgreement(table, edits=edits)
     whole = table if table.region == "whole" else reading.tally("whole", judged=False)
@@ -122,7 +120,7 @@ def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
     shown = heat if ranked is None else ranked
     regions = find_regions(shown if inside is None else np.where(inside, shown, 0), reading.grid.spacing)
     features: Mapping[str, Correlation] = {}
-    if plan.features and image is not None:
+    if image is not None:
         features = image_feature_correlations(heat, image, plan.window, plan.agreement_window, inside)
     return CaseAgreement(table, regions, features, score, note, files, tuple(_turns(reading, whole)), edits)
 

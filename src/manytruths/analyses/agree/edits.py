@@ -37,10 +37,10 @@ class Edit:
         return self.rater, self.based_on, self.step
 
 
-def edits_of(case: Case, region: str | None = None) -> Iterator[Edit]:
+def edits_of(case: Case) -> Iterator[Edit]:
     """Every edit of a case."""
     for column, edit in sorted(case.edits.items(), key=lambda item: (item[1].step, item[0].order)):
-        yield Edit(str(column), str(edit.parent), edit.step, edit_tally(case, column, region))
+        yield Edit(str(column), str(edit.parent), edit.step, edit_tally(case, column))
 
 
 def edits_table(study: Study, by_case: Mapping[str, Sequence[Edit]], settings: Settings) -> Table:

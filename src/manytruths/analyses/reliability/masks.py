@@ -82,15 +82,6 @@ class Assumptions:
         return rho(ratings, [accuracies[name] for name in ratings.raters], self.chance).value
 
 
-@dataclass(frozen=True)
-class LesionRule:
-    """What counts as a lesion, and as found; see :func:`manytruths.lesion_ratings`."""
-
-    connectivity: int | None = None
-    min_size: int = 1
-    overlap: float | None = None
-
-
 @dataclass(frozen=True, repr=False)
 class MaskReliability(Result):
     """The result of :func:`manytruths.reliability` for masks.
@@ -166,12 +157,16 @@ def mask_reliability(
     *,
     settings: Settings | None = None,
     assumptions: Assumptions | None = None,
-    rule: LesionRule | None = None,
+    min_size: int = 1,
+    overlap: float | None = None,
     progress: Progress | None = None,
 ) -> MaskReliability:
-    """Compute σ, ρ and agreement statistics of the pixels and the lesions of a study; every case is read once."""
+    """Compute σ, ρ and agreement statistics of the pixels and the lesions of a study; every case is read once.
+
+    ``min_size`` and ``overlap`` say what counts as a lesion, and as found; see :func:`manytruths.lesion_ratings`.
+    """
     settings, given = settings or Settings(), assumptions or Assumptions()
-    work = partial(_read_case, rule=rule or LesionRule())
+    work = partial(_read_case, min_size=min_size, overlap=overlap)
     cases = {case.name: parts for case, parts in study.map(work, jobs=settings.jobs, progress=progress)}
     tallies = study.gathered({name: table for name, (table, _) in cases.items()})
     by_case = {name: lesions for name, (_, lesions) in cases.items()}
@@ -185,15 +180,14 @@ def mask_reliability(
     return MaskReliability(tallies, lesions, settings, Tables((masks, detection, listed)), notes)
 
 
-def _read_case(case: Case, rule: LesionRule) -> tuple[Tally, LesionRatings]:
+def _read_case(case: Case, min_size: int, overlap: float | None) -> tuple[Tally, LesionRatings]:
     reading = case.read()
     region = case.region(reading.grid)
     table = reading.tally(region)  # first, since its error messages are the best
     lesions = lesion_ratings(
         {**reading.masks, **dict.fromkeys(case.absent)},
-        connectivity=rule.connectivity,
-        min_size=rule.min_size,
-        overlap=rule.overlap,
+        min_size=min_size,
+        overlap=overlap,
         spacing=reading.grid.spacing,
         labels=case.labels,
         region=None if isinstance(region, str) else region,

@@ -22,7 +22,7 @@ from ..printing import counted
 from ..result import Result, Tables, console_or_stdout, open_study, results_folder, summary_of
 from ..tables import Settings, Table
 from .intervals import Source, beyond_chance, case_means, competence_sources, rho_interval
-from .masks import Assumptions, LesionRule, MaskReliability, mask_reliability
+from .masks import Assumptions, MaskReliability, mask_reliability
 from .ratings_tables import (
     KINDS,
     ConfidenceLevels,
@@ -243,10 +243,13 @@ def reliability(
             raise CallError(f"for masks, confidence must be one number for all raters or for each; got {confidence}")
         settings = Settings(seed=seed, resamples=resamples, level=level, jobs=jobs)
         assumptions = Assumptions(confidence, chance, accuracy or "majority")
-        rule = LesionRule(min_size=1 if lesion_min_size is None else lesion_min_size, overlap=lesion_overlap)
+        min_size = 1 if lesion_min_size is None else lesion_min_size
         study = open_study(data)
         with results_folder(out, "reliability", jobs=jobs) as folder:
-            masks = mask_reliability(study, settings=settings, assumptions=assumptions, rule=rule, progress=progress)
+            masks = mask_reliability(
+                study, settings=settings, assumptions=assumptions, min_size=min_size, overlap=lesion_overlap,
+                progress=progress,
+            )  # fmt: skip
             if folder is not None:
                 masks.write_into(folder, pictures=pictures)
         return masks
