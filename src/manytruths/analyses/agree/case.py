@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -172,14 +173,16 @@ def _write_heatmap(
     folder: Path, reading: Reading, heat: Array, most: int, caption: str, *, discrete: bool
 ) -> tuple[Path, ...]:
     """The exact heatmap, and the one to look at."""
+    exact, shown = (folder / f"{safe_name(reading.case.name)}{suffix}" for suffix in (".tif", ".png"))
+    write_map(exact, heat, reading.grid)
+    subtitle = ", ".join(reading.case.groups) or None
+    draw_map(shown, reading, heat, most=most, subtitle=subtitle, caption=caption, discrete=discrete)
+    return exact, shown
+
+
+def draw_map(path: Path, reading: Reading, values: Array, **options: Any) -> None:
+    """A map in colours over the image of its case; of a volume, some of its slices."""
     from ...charts import heat_overlay, montage
 
-    case, grid, (image, _) = reading.case, reading.grid, reading.picture
-    exact, shown = (folder / f"{safe_name(case.name)}{suffix}" for suffix in (".tif", ".png"))
-    write_map(exact, heat, grid)
-    options: dict[str, Any] = {"most": most, "title": case.name, "caption": caption, "discrete": discrete}
-    options["subtitle"] = ", ".join(case.groups) or None
-    volume = heat.ndim == 3
-    picture = montage(image, heat, spacing=grid.spacing, **options) if volume else heat_overlay(image, heat, **options)
-    write_picture(shown, picture)
-    return exact, shown
+    draw = partial(montage, spacing=reading.grid.spacing) if values.ndim == 3 else heat_overlay
+    write_picture(path, draw(reading.picture[0], values, title=reading.case.name, **options))

@@ -32,6 +32,7 @@ from ...study import Case
 from ...study.case import Reading
 from ...study.consensus import FirstReadings
 from ...study.options import PATHS
+from ..agree.case import draw_map
 
 SOFT = {"accuracy": soft_accuracy, "gordon_f": gordon_f, "balanced_accuracy": balanced_accuracy}
 """Gordon's measures of a rater against a probability."""
@@ -229,7 +230,9 @@ def _write_all(plan: FusePlan, made: CaseMaps) -> None:
         if shown:
             # of several labels, how sure background is is nothing to show
             several = len(made.estimates[method].labels) > 2
-            draw_probability(shown[0], reading, method, np.where(hard > 0, chance, 0) if several else chance)
+            faint = (chance < FAINT) | ((hard <= 0) & several)
+            options = {"most": 1.0, "discrete": False, "subtitle": method, "caption": "probability"}
+            draw_map(shown[0], reading, np.where(faint, 0, chance), **options)
     for method in [m for m in plan.methods if _has_sorted(reading.case, plan, m)]:
         draw_sorted(sorted_file(reading.case, plan, method), reading, method, made.kept.soft)
 
@@ -304,20 +307,6 @@ def _is_marked(estimated: Consensus, table: Tally) -> NDArray[np.bool_]:
     where = find_rows(estimated.tally, table.relabel(estimated.tally.labels).patterns)
     values = np.asarray(estimated.values) > 0
     return np.where(where < 0, False, values[where]) if len(values) else np.zeros(len(where), bool)
-
-
-def draw_probability(path: Path, reading: Reading, method: str, chance: Array) -> None:
-    """A probability in colours over the image."""
-    from ...charts import heat_overlay, montage
-
-    image, _ = reading.picture
-    options: dict[str, Any] = {"most": 1.0, "discrete": False, "title": reading.case.name, "subtitle": method}
-    options["caption"] = "probability"
-    chance = np.where(chance < FAINT, 0, chance)
-    if chance.ndim == 3:
-        write_picture(path, montage(image, chance, spacing=reading.grid.spacing, **options))
-    else:
-        write_picture(path, heat_overlay(image, chance, **options))
 
 
 def draw_sorted(path: Path, reading: Reading, method: str, soft: Iterable[tuple[str, str, str, float]]) -> None:
