@@ -14,7 +14,7 @@ from manytruths.analyses.reliability.reliability import Reliability, Reliability
 from manytruths.inference.intervals import draw_subjects
 from manytruths.ratings import Ratings
 from manytruths.ratings.concordance import genuineness
-from manytruths.ratings.rasch import Rasch, rasch
+from manytruths.ratings.rasch_model import Rasch, rasch
 from manytruths.ratings.tables import read_ratings
 
 from .measuring import Result, at_least, at_most, best, peak
@@ -33,7 +33,7 @@ def answered(cases: int, raters: int, missing: float) -> tuple[Ratings, np.ndarr
 
 
 def right(found: Rasch, ability: np.ndarray) -> None:
-    assert found.ended == "converged", "the fit did not converge"
+    assert found.convergence == "converged", "the fit did not converge"
     assert np.mean(np.abs(found.ability - ability) < 2 * found.ability_error) > 0.8, "the abilities are off"
     assert abs(found.spread - 2.4) < 4 * found.spread_error, "the spread is off"
 

@@ -54,7 +54,7 @@ print(f"{table.items:,} pixels, {union:,} of them marked by at least one rater")
 parts = {region: table.restrict(region) for region in ("whole", "modified_background")}
 truths = {region: mt.staple(part) for region, part in parts.items()}
 for region, found in truths.items():
-    how = f"{found.ended} after {found.iterations} steps"
+    how = f"{found.convergence} after {found.iterations} steps"
     print(f"{region:20} {parts[region].items:8,} pixels; {how}")
 
 

@@ -13,12 +13,11 @@ import numpy as np
 from .agreement import dice
 from .analyses.agree.agree import Agreement
 from .analyses.agree.case import MapOptions
-from .analyses.agree.printing import print_agreement
+from .analyses.agree.presentation import print_agreement
 from .analyses.evaluate.evaluate import Evaluation
 from .analyses.evaluate.printing import order_grids, verdict_grids
 from .analyses.printing import grid, number
-from .analyses.rows import Row, Table
-from .analyses.summaries import Settings
+from .analyses.tables import Row, Settings, Table
 from .core.columns import Column
 from .core.errors import CallError, InputError
 from .core.tallies import pool

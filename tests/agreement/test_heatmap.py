@@ -12,7 +12,6 @@ import manytruths as mt
 from manytruths.agreement.heatmap import (
     common_heatmap,
     heatmap_score,
-    normalise_heatmap,
     ranking_heatmap,
     ranking_values,
 )
@@ -95,15 +94,6 @@ def test_score_is_the_mean_of_the_normalised_map_in_the_union(masks: np.ndarray)
     wanted = ((around - around.min()) / (around.max() - around.min()))[around > 0].mean()
     assert score == pytest.approx(wanted, abs=1e-12)
     assert heatmap_score(table.restrict("union")) == pytest.approx(wanted, abs=1e-12)
-
-
-def test_normalised_goes_from_0_to_1_over_what_is_counted() -> None:
-    table = mt.tally({"A": [1, 1, 0, 0], "B": [1, 0, 0, 0]})
-    assert normalise_heatmap(table.marked, table).tolist() == [0, 0.5, 1]
-    fewer = table.recount([2, 1, 0])
-    assert normalise_heatmap(table.marked, fewer)[:2].tolist() == [0, 1]
-    assert normalise_heatmap([4, 4]).tolist() == [0, 0]
-    assert np.array_equal(normalise_heatmap([1, np.nan, 3]), [0, np.nan, 1], equal_nan=True)
 
 
 def test_score_wants_a_value_per_pattern() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import manytruths as mt
 from data_folder import data
-from manytruths.analyses.agree.agreement_table import BEYOND_CHANCE, OF_MARKS, OF_NUMBERS
+from manytruths.analyses.agree.tables import BEYOND_CHANCE, OF_MARKS, OF_NUMBERS
 from study_folders import command, disc, files, pixels, run, table, value, volume, write_nifti, write_png, write_study
 
 STATISTICS = BEYOND_CHANCE | OF_MARKS

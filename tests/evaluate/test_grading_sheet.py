@@ -23,7 +23,7 @@ from manytruths.analyses.evaluate.grading import (
     refuse_graded,
     write_sheet,
 )
-from manytruths.analyses.summaries import Settings
+from manytruths.analyses.tables import Settings
 from manytruths.core.errors import CallError, InputError
 from manytruths.evaluation.grade_sheets import read_grades
 from manytruths.evaluation.grading import Grade, GradeScale, draw_cases, make_tickets

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from manytruths.analyses.evaluate.intensity_curves import tabulate_intensities
-from manytruths.analyses.summaries import Settings
+from manytruths.analyses.tables import Settings
 from manytruths.core.columns import Column
 from manytruths.core.errors import CallError, GridError
 from manytruths.core.undefined import reason

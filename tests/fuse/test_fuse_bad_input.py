@@ -15,7 +15,7 @@ SHIFTED = {"A": disc(), "B": disc(x=1), "C": disc(x=2)}
 
 
 def fused(capsys, folder, study, *options, methods=NAMES):
-    """The results, twice the same (the second time from the ledger); endings by case and method, what was printed."""
+    """The results, twice the same (the second time from the ledger); convergence by case and method; the output."""
     for case, by_rater in study.items():
         for rater, mask in by_rater.items():
             write_png(folder / "masks" / rater / f"{case}.png", np.asarray(mask, np.uint8))
@@ -33,7 +33,7 @@ def fused(capsys, folder, study, *options, methods=NAMES):
     for name in ("performance", "differences", "complexity"):
         for row in table(folder / f"out/fuse/{name}.csv"):
             assert row["value"] != "nan" or row["reason"] not in ("", "undefined"), row
-    ends = {(r["case"], r["method"]): (r["ended"], r["note"]) for r in table(folder / "out/fuse/endings.csv")}
+    ends = {(r["case"], r["method"]): (r["ended"], r["note"]) for r in table(folder / "out/fuse/convergence.csv")}
     return folder / "out/fuse", ends, " ".join(done.out.split())
 
 

@@ -56,11 +56,11 @@ def everything(tmp_path_factory):
 
 def test_every_table_has_its_columns(everything):
     found = {path.stem: path for path in (everything / "out1/fuse").glob("*.csv")}
-    assert set(found) == {*EXTRA, "endings"}
+    assert set(found) == {*EXTRA, "convergence"}
     for name, extra in EXTRA.items():
         with open(found[name], newline="", encoding="utf-8") as stream:
             assert next(csv.reader(stream)) == [*HEAD, *extra, *TAIL]
-    assert found["endings"].read_text().splitlines()[0] == "case,method,ended,iterations,note"
+    assert found["convergence"].read_text().splitlines()[0] == "case,method,ended,iterations,note"
 
 
 def test_rows(everything):
@@ -100,7 +100,7 @@ def test_promised_rows(everything):
     assert {row["statistic"] for row in shape} == {"entropy", "std", "mean", "esm", "ssm"}
     assert {row["class"] for row in shape} == {""}, "fewer than ten cases make no groups"
     assert {row["region"] for row in shape} == {"modified_background"}
-    ends = table(everything / "out1/fuse/endings.csv")
+    ends = table(everything / "out1/fuse/convergence.csv")
     assert [(row["case"], row["method"]) for row in ends] == [(c, m) for c in CASES for m in METHODS]
 
 

@@ -72,5 +72,5 @@ def test_alpha_is_the_number_in_the_name(capsys, tmp_path):
     assert done.status == 0
     simple, nine = (pixels(tmp_path / "fuse/consensus" / m / "fissure.png") for m in ("simple", "simple-9"))
     assert (simple != nine).any()
-    rows = {row["method"]: row for row in table(tmp_path / "fuse/endings.csv")}
+    rows = {row["method"]: row for row in table(tmp_path / "fuse/convergence.csv")}
     assert int(rows["simple"]["iterations"]) > 1

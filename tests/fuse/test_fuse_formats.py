@@ -97,7 +97,7 @@ def test_names_that_need_care(capsys, tmp_path):
             write_png(tmp_path / "masks" / rater / f"{case}.png", disc(x=x))
     out = fused(capsys, tmp_path / "masks/{rater}/{case}.png", tmp_path / "out")
     assert len(files(out / "consensus/staple")) == len(files(out / "cases")) == 3
-    assert {row["case"] for row in table(out / "endings.csv")} == set(names)
+    assert {row["case"] for row in table(out / "convergence.csv")} == set(names)
 
 
 def test_level_sets_know_the_size_of_a_voxel(capsys, tmp_path):

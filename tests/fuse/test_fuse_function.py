@@ -43,12 +43,12 @@ def test_without_pictures_the_masks_are_written(tmp_path):
 def test_what_is_in_the_result(tmp_path):
     pd = pytest.importorskip("pandas")
     result = mt.fuse(write_study(tmp_path), **OPTIONS)
-    assert list(result.tables) == ["performance", "differences", "complexity", "endings"]
+    assert list(result.tables) == ["performance", "differences", "complexity", "convergence"]
     assert all(isinstance(table.to_frame(), pd.DataFrame) for table in result.tables.values())
-    assert set(result.tables["endings"].to_frame()["method"]) == {"vote:0.5", "staple", "lsml"}
+    assert set(result.tables["convergence"].to_frame()["method"]) == {"vote:0.5", "staple", "lsml"}
     assert repr(result).startswith("<Fusion: 3 methods, 2 cases, 3 raters; tables: performance, ")
     assert "iou-staple" in result.charts
-    assert result.tables["endings"]._repr_html_() in result._repr_html_()
+    assert result.tables["convergence"]._repr_html_() in result._repr_html_()
 
 
 def test_options_of_methods_arrive(tmp_path):

@@ -46,7 +46,7 @@ def test_the_second_reading_has_no_vote(capsys, tmp_path):
     for kind in ("consensus", "probability"):
         for path in files(once / kind):
             assert path.read_bytes() == (twice / path.relative_to(once)).read_bytes(), path
-    for name in ("performance", "differences", "complexity", "endings"):
+    for name in ("performance", "differences", "complexity", "convergence"):
         assert table(once / f"{name}.csv") == table(twice / f"{name}.csv"), name
 
 
@@ -133,7 +133,7 @@ def test_several_labels(capsys, tmp_path):
         assert (pixels(out / f"probability/{method}/p1.tif") == top.astype(np.float32)).all()
     vote = pixels(out / "consensus/vote-0.5/p1.png")
     assert (vote == (sum(m > 0 for m in masks.values()) >= 2)).all()
-    notes = {r["method"]: r["note"] for r in table(out / "endings.csv") if r["case"] == "p1"}
+    notes = {r["method"]: r["note"] for r in table(out / "convergence.csv") if r["case"] == "p1"}
     assert "labels are united" in notes["vote:0.5"]
     assert notes["staple"] == ""
     rows = table(out / "differences.csv")

@@ -54,7 +54,7 @@ def test_outliers_are_those_of_the_raters_room(table: Tally) -> None:
 def test_simple_drops_the_outliers(score: str, masks: Stack, table: Tally) -> None:
     found = simple(table, 1.5, score)  # type: ignore[arg-type]
     assert set(found.dropped) == OUTLIERS
-    assert found.ended == "converged"
+    assert found.convergence == "converged"
     if score == "dice":
         same = mt.paint(found.hard, masks) == picture("published", "gt_excl_05.png")
         assert round(100 * float(same.mean()), 2) == 99.84

@@ -77,7 +77,7 @@ def test_simple_is_that_of_the_pixels(seed: int) -> None:
 @given(stacks)
 def test_simple_always_ends_and_drops_no_one_for_agreeing(masks: np.ndarray) -> None:
     found = simple(mt.tally(masks, labels=[0, 1]))
-    assert found.ended in ("converged", "stopped", "nothing marked")
+    assert found.convergence in ("converged", "stopped", "nothing marked")
     assert found.kept
     same = simple(mt.tally(np.stack([masks[0]] * 5), labels=[0, 1]))
     assert not same.dropped
@@ -85,7 +85,7 @@ def test_simple_always_ends_and_drops_no_one_for_agreeing(masks: np.ndarray) -> 
 
 
 def test_simple_without_marks_or_with_one_rater() -> None:
-    assert simple(mt.tally(np.zeros((3, 5), int), labels=[0, 1])).ended == "nothing marked"
+    assert simple(mt.tally(np.zeros((3, 5), int), labels=[0, 1])).convergence == "nothing marked"
     alone = simple(mt.tally({"A": [1, 0, 0]}))
     assert (alone.kept, alone.hard.tolist()) == (("A",), [False, True])
     assert "one rater" in alone.note
@@ -192,7 +192,7 @@ def test_every_estimator_gives_the_same_kind_of_thing(method: str, masks: np.nda
     assert (found.method, found.kind, found.tally) == (method, "pattern", table)
     assert isinstance(found.hard, PatternValues)
     assert np.isfinite(found.probability).all()
-    assert found.ended
+    assert found.convergence
     painted = mt.paint(found.values, masks, void=VOID)
     assert set(np.unique(painted)) <= {0, 1}
     assert not painted[(masks == VOID).all(axis=0)].any()
@@ -222,7 +222,7 @@ def test_tables_that_are_bad(method: str) -> None:
         found = consensus(masks, method, labels=[0, 1])
         assert np.isfinite(mt.paint(found.of(1), masks)).all()
         assert mt.paint(found.values, masks).shape == (5,)
-        assert found.ended
+        assert found.convergence
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_staple_says_what_is_odd(masks: dict[str, list[int]], words: str) -> Non
 
 def test_staple_says_that_it_did_not_converge() -> None:
     found = staple(mt.tally({"A": [1, 1, 0, 0], "B": [1, 0, 0, 0], "C": [1, 1, 0, 1]}), max_iter=3)
-    assert found.ended == "stopped"
+    assert found.convergence == "stopped"
     assert "not converged: after 3 iterations" in found.note
 
 
@@ -254,7 +254,8 @@ def test_the_door_takes_masks_and_options() -> None:
     masks = {"A": [1, 1, 2, 0, VOID], "B": [1, 0, 2, 0, 0], "C": [1, 1, 0, 0, 0]}
     assert consensus(masks, "vote:any", void=VOID).hard.sum() == 3
     assert consensus(masks, void=VOID, foreground="any").labels.values == (0, 1)
-    assert consensus(masks, "staple", void=VOID, prior="marked", region="modified_background").ended == "converged"
+    result = consensus(masks, "staple", void=VOID, prior="marked", region="modified_background")
+    assert result.convergence == "converged"
     assert consensus(masks, "simple", void=VOID, alpha=2).alpha == 2  # type: ignore[attr-defined]
     assert consensus(masks, "simple:2", void=VOID).alpha == 2  # type: ignore[attr-defined]
     assert (

@@ -43,7 +43,7 @@ def test_the_authors_file() -> None:
     wanted = np.asarray(Image.open(folder / "published" / "gt_lsml.png")) > 0
     found = lsml(masks)
     assert dice(found.hard, wanted) >= 0.90
-    assert found.ended == "converged"
+    assert found.convergence == "converged"
     assert found.energy[-1] < found.energy[0]
 
 
@@ -163,7 +163,7 @@ def test_values_outside_the_band_are_untouched() -> None:
 def test_items_that_go_to_and_fro_do_not_keep_it_going() -> None:
     _, masks = ragged(9)
     found = lsml(masks)
-    assert (found.ended, found.iterations < 500) == ("converged", True)
+    assert (found.convergence, found.iterations < 500) == ("converged", True)
 
 
 def test_far_marks_are_not_found_and_near_ones_are() -> None:
@@ -243,7 +243,7 @@ def test_three_dimensions_and_spacing() -> None:
     assert dice(found.hard, truth) > dice(mt.paint(mt.vote(mt.tally(masks)).hard, masks), truth)
     assert same(found, lsml(masks, 4, spacing=(2, 2, 2)))
     thick = lsml({name: mask[::2] for name, mask in masks.items()}, 4, spacing=(2, 1, 1))
-    assert thick.ended == "converged"
+    assert thick.convergence == "converged"
     assert dice(thick.hard, truth[::2]) > 0.8
 
 
@@ -284,7 +284,7 @@ CORNERS = [np.roll(np.pad(np.ones((3, 3), int), ((0, 9), (0, 9))), shift, (0, 1)
 )
 def test_bad_input_is_defined_and_says_so(method: object, masks: list, options: dict, ended: str, note: str) -> None:
     found = method(masks, **options)  # type: ignore[operator]
-    assert (found.ended, note in found.note) == (ended, True), found
+    assert (found.convergence, note in found.note) == (ended, True), found
     assert found.hard.shape == found.probability.shape == np.shape(masks[0])
     assert np.isfinite(found.probability).all()
     assert np.isfinite(found.energy).all()

@@ -48,7 +48,7 @@ def test_same_as_simpleitk(make: object, raters: int) -> None:
     wanted = sitk.GetArrayFromImage(peer.Execute([sitk.GetImageFromArray(m) for m in masks]))
     table = mt.tally(masks)
     found = staple(table, like="itk")
-    assert found.ended == "converged"
+    assert found.convergence == "converged"
     assert mt.paint(found.probability, masks, table) == pytest.approx(wanted, abs=1e-7)
     assert found.sensitivity == pytest.approx(peer.GetSensitivity(), abs=1e-9)
     assert found.specificity == pytest.approx(peer.GetSpecificity(), abs=1e-9)
@@ -85,7 +85,7 @@ def test_same_as_pixel_by_pixel(steps: int, share_void: float) -> None:
     assert mt.paint(found.probability, masks, table, void=VOID) == pytest.approx(w, abs=1e-12)
     assert found.sensitivity == pytest.approx(p, abs=1e-12)
     assert found.specificity == pytest.approx(q, abs=1e-12)
-    assert (found.iterations, found.ended) == (steps, "stopped")
+    assert (found.iterations, found.convergence) == (steps, "stopped")
 
 
 def test_finds_the_rates_that_made_the_masks() -> None:
@@ -169,7 +169,7 @@ def test_all_raters_empty(prior: object) -> None:
     assert found.probability.tolist() == [0]
     assert not found.hard.any()
     assert np.isnan([found.sensitivity, found.specificity]).all()
-    assert found.ended == "nothing marked"
+    assert found.convergence == "nothing marked"
 
 
 @pytest.mark.parametrize("prior", ["prevalence", "marked", "estimated", 0.3])
@@ -178,7 +178,7 @@ def test_all_raters_full(prior: object) -> None:
     assert found.probability.tolist() == [1]
     assert found.hard.tolist() == [True]
     assert np.isnan([found.sensitivity, found.specificity]).all()
-    assert found.ended == "everything marked"
+    assert found.convergence == "everything marked"
 
 
 @pytest.mark.parametrize("n", range(7, 60, 4))

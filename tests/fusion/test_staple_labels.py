@@ -130,12 +130,13 @@ def test_a_label_that_one_rater_gave_is_told() -> None:
 
 def test_one_label_only() -> None:
     found = staple(mt.tally({"A": [2, 2], "B": [2, 2]}, labels=[0, 1, 2]))
-    assert (found.ended, found.values.tolist()) == ("one label", [2])
-    assert staple(mt.tally({"A": [1, 1], "B": [1, 1]}, labels=[1, 2])).ended == "one label"
+    assert (found.convergence, found.values.tolist()) == ("one label", [2])
+    assert staple(mt.tally({"A": [1, 1], "B": [1, 1]}, labels=[1, 2])).convergence == "one label"
     unrated = staple(mt.tally({"A": [9, 9], "B": [9, 9]}, labels=[0, 1], void=9))
-    assert (unrated.ended, unrated.note, unrated.values.tolist()) == ("nothing rated", "nobody rated anything", [0])
+    assert (unrated.convergence, unrated.note) == ("nothing rated", "nobody rated anything")
+    assert unrated.values.tolist() == [0]
     nothing = staple(mt.tally({"A": [0, 0], "B": [0, 0]}, labels=[0, 1, 2]))
-    assert (nothing.ended, nothing.values.tolist()) == ("nothing marked", [0])
+    assert (nothing.convergence, nothing.values.tolist()) == ("nothing marked", [0])
 
 
 def test_unrated_is_background_or_no_label() -> None:

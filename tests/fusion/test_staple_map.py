@@ -13,7 +13,6 @@ from hypothesis.extra.numpy import arrays
 import manytruths as mt
 from manytruths.core.errors import CallError, GridError
 from manytruths.fusion import potts, staple, staple_map
-from manytruths.fusion.staple_map import potts_bound
 
 VOID = 9
 stacks = arrays(np.uint8, (3, 6, 7), elements=st.sampled_from([0, 0, 1]))
@@ -116,9 +115,9 @@ def test_rates_come_from_the_region() -> None:
 @pytest.mark.parametrize("prior", ["prevalence", np.full(6, 0.2)])
 def test_nothing_and_everything_marked(prior: object) -> None:
     empty = staple_map(np.zeros((3, 6), int), prior, labels=[0, 1])  # type: ignore[arg-type]
-    assert (empty.ended, empty.hard.any(), empty.probability.max()) == ("nothing marked", False, 0)
+    assert (empty.convergence, empty.hard.any(), empty.probability.max()) == ("nothing marked", False, 0)
     full = staple_map(np.ones((3, 6), int), prior, labels=[0, 1], smoothing=1)  # type: ignore[arg-type]
-    assert (full.ended, full.hard.all(), full.probability.min()) == ("everything marked", True, 1)
+    assert (full.convergence, full.hard.all(), full.probability.min()) == ("everything marked", True, 1)
 
 
 def test_wrong_maps() -> None:
@@ -143,6 +142,14 @@ def test_wrong_maps() -> None:
 def test_smoothing_0_changes_nothing() -> None:
     log_weight = np.log(np.random.default_rng(0).dirichlet([1, 1, 1], (5, 6)))
     assert potts(log_weight, 0).weight == pytest.approx(np.exp(log_weight))
+
+
+def potts_bound(log_weight: np.ndarray, weight: np.ndarray, beta: float) -> float:
+    """What mean field raises: Σ W (λ − ln W) + β Σ_(i~j) W_i · W_j, a lower bound on the log-partition function."""
+    known = weight > 0
+    alone = weight[known] @ (log_weight[known] - np.log(weight[known]))
+    along = [np.moveaxis(weight, axis, 0) for axis in range(weight.ndim - 1)]
+    return float(alone + beta * sum(np.sum(w[1:] * w[:-1]) for w in along))
 
 
 @given(st.integers(0, 1000), st.floats(0, 3), st.integers(2, 4))
@@ -175,7 +182,7 @@ def test_mean_field_is_at_rest() -> None:
 
 
 def test_smoothing_that_does_not_end_says_so() -> None:
-    assert potts(np.broadcast_to([0, 1e-9], (4, 4, 2)), 3.0, tol=0, max_iter=2).ended == "stopped"
+    assert potts(np.broadcast_to([0, 1e-9], (4, 4, 2)), 3.0, tol=0, max_iter=2).convergence == "stopped"
 
 
 def test_smoothing_helps_where_errors_are_scattered() -> None:

@@ -87,7 +87,7 @@ def test_consensus_items_left_out_are_what_raters_say() -> None:
 
 def test_consensus_items_left_out_until_none_is_left() -> None:
     found = staple(mt.tally({"A": [1, 1, 0], "B": [1, 1, 0]}), unanimous="exclude")
-    assert (found.ended, found.hard.tolist(), found.probability.tolist()) == ("all agree", [False, True], [0, 1])
+    assert (found.convergence, found.hard.tolist(), found.probability.tolist()) == ("all agree", [False, True], [0, 1])
     assert np.isnan(found.sensitivity).all()
     assert "cannot be told" in found.note
 
@@ -175,14 +175,14 @@ def test_each_table_is_fitted_as_if_alone(options: dict[str, object]) -> None:
         assert found[case].probability == pytest.approx(alone.probability, abs=1e-12)
         assert found[case].confusion == pytest.approx(alone.confusion, abs=1e-12, nan_ok=True)
         assert found[case].log_likelihood == pytest.approx(alone.log_likelihood)
-        assert (found[case].ended, found[case].note) == (alone.ended, alone.note)
+        assert (found[case].convergence, found[case].note) == (alone.convergence, alone.note)
         assert (found[case].iterations, found[case].prior) == (alone.iterations, pytest.approx(alone.prior))
 
 
 def test_each_of_tables_without_anything_to_fit() -> None:
     tables = [mt.tally(np.array([[1, 0, 0]] * 3)), mt.tally(np.array([[1, 1, 0]] * 3))]
     found = staple_each(tables, unanimous="exclude")
-    assert [f.ended for f in found.values()] == ["all agree"] * 2
+    assert [f.convergence for f in found.values()] == ["all agree"] * 2
     assert staple_each([]) == {}
 
 

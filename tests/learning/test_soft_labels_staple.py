@@ -35,7 +35,7 @@ def same(target, present=None, labels=2, **options):
         assert found.specificity[n].cpu().numpy() == pytest.approx(wanted.specificity, **near)
         assert (found.hard[n].cpu().numpy() == painted(wanted.hard, target, present, n)).all()
         assert abs(int(found.iterations[n]) - wanted.iterations) <= 1
-        assert bool(found.converged[n]) == (wanted.ended != "stopped")
+        assert bool(found.converged[n]) == (wanted.convergence != "stopped")
     return found
 
 

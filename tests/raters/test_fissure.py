@@ -100,7 +100,7 @@ def test_raters_are_dependent_and_nobody_copied(table: Tally) -> None:
     found = rater_dependence(table)
     assert 4 < found.effective_raters < 6
     assert found.copies == ()
-    assert found.fit.ended == "converged"
+    assert found.fit.convergence == "converged"
 
 
 def test_tendencies(table: Tally, masks: Any) -> None:

@@ -322,7 +322,7 @@ def test_what_is_observed_and_expected(masks: np.ndarray) -> None:
             assert found.observed[a, b] == pytest.approx((masks[i] & masks[j]).mean())
             p, q, w = found.fit.sensitivity, found.fit.specificity, found.fit.prior
             wanted = w * p[i] * p[j] + (1 - w) * (1 - q[i]) * (1 - q[j])
-            if found.fit.ended == "converged":
+            if found.fit.convergence == "converged":
                 assert found.expected[a, b] == pytest.approx(wanted, abs=1e-5, nan_ok=True)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from manytruths.core.errors import CallError
 from manytruths.core.undefined import reason
 from manytruths.ratings import Ratings
-from manytruths.ratings.majorities import binomial_tail, majorities
+from manytruths.ratings.accuracy import binomial_tail, majorities
 
 
 def votes(*counts: int, raters: int = 13) -> list[str | None]:

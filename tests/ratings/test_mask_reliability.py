@@ -12,8 +12,8 @@ from hypothesis.extra.numpy import arrays
 
 import manytruths as mt
 from data_folder import data
-from manytruths.analyses.reliability.masks import Assumptions, LesionRule, mask_reliability, mask_table
-from manytruths.analyses.summaries import Settings
+from manytruths.analyses.reliability.masks import Assumptions, mask_reliability, mask_table
+from manytruths.analyses.tables import Settings
 from manytruths.ratings import rater_accuracy, rho, sigma
 from manytruths.ratings.concordance import RhoStatistic, SigmaStatistic
 from manytruths.ratings.masks import mask_ratings, ratings_from_tally
@@ -291,7 +291,7 @@ def test_slots_are_not_spoken_of_and_few_subjects_get_no_interval():
 
 def test_lesions_of_a_study():
     study = simulated(size=96)
-    found = mask_reliability(study, settings=QUICK, rule=LesionRule(min_size=3))
+    found = mask_reliability(study, settings=QUICK, min_size=3)
     lesions = found.lesions
     assert set(lesions.ratings.subjects) <= set(study.subjects)
     assert sum(len(case.found_by) > 0 for case in lesions.lesions) == len(lesions)

@@ -268,7 +268,7 @@ def test_the_band_of_figure_2():
     triples = [brute_majority(population[np.random.default_rng(s).permutation(100)[:3]]) for s in range(300)]
     assert band.average[1] == pytest.approx(np.mean(triples), abs=0.001)
     assert band.average[0] == pytest.approx(population.mean(), abs=0.001)
-    assert majority_band(5, 0.9, 0.0).low == pytest.approx(majority_accuracy(5, 0.9))
+    assert majority_band([5], 0.9, 0.0).low == pytest.approx(majority_accuracy(5, 0.9))
     same = majority_band([3], seed=4)
     assert same.average == majority_band([3], seed=4).average
 

@@ -14,8 +14,15 @@ from numpy.testing import assert_allclose
 from manytruths.core.errors import CallError, InputError
 from manytruths.core.undefined import Undefined
 from manytruths.ratings import Ratings, rho
-from manytruths.ratings.rasch import rasch
-from manytruths.ratings.rasch_fit import Nodes, Scores, differentiate, log_likelihood, maximise, success_probability
+from manytruths.ratings.rasch_model import (
+    Nodes,
+    Scores,
+    differentiate,
+    log_likelihood,
+    maximise,
+    rasch,
+    success_probability,
+)
 
 
 def ratings_of(right, weights=None, reference=True):
@@ -106,9 +113,9 @@ def test_blocks_add_up_to_the_whole(monkeypatch):
     ability = np.array([0.0, 1, 2])
     scores = scores_of(simulated(ability, 1, 300, 3, missing=0.3)[0])
     whole = differentiate(scores, ability, 1.0)
-    monkeypatch.setattr("manytruths.ratings.rasch_fit.BLOCK", 100)
+    monkeypatch.setattr("manytruths.ratings.rasch_model.BLOCK", 100)
     parts = differentiate(scores, ability, 1.0)
-    assert len(list(scores.blocks(Nodes.of(ability, 1.0)))) > 3
+    assert len(list(scores.parts(Nodes.of(ability, 1.0)))) > 3
     assert_allclose(parts.hessian, whole.hessian, rtol=1e-12)
     assert_allclose(parts.gradient, whole.gradient, atol=1e-10)
 
@@ -311,14 +318,14 @@ def test_the_likelihood_ratio_keeps_its_level():
 @pytest.mark.parametrize("rows", [[[1, 1, 1], [1, 1, 0], [1, 0, 0], [0, 0, 0]], [[1, 1], [1, 0], [0, 0]]])
 def test_a_perfect_order_has_no_bound(rows):
     found = rasch(ratings_of(rows * 10))
-    assert found.ended == "stopped"
+    assert found.convergence == "stopped"
     assert any("unbounded" in note for note in found.notes)
 
 
 def test_too_few_iterations_are_told():
     right, _ = simulated([0.5, 1, 1.5], 1, 100, 13)
     found = rasch(ratings_of(right), max_iter=2)
-    assert (found.ended, found.iterations) == ("stopped", 2)
+    assert (found.convergence, found.iterations) == ("stopped", 2)
     assert "not converged after 2 iterations" in found.notes
 
 

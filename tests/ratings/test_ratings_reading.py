@@ -72,7 +72,7 @@ def test_columns_under_other_names(tmp_path):
     names = {"case": "image", "rater": "who", "label": "dx", "confidence": "sure", "subject": "patient"}
     path = tmp_path / "ratings.csv"
     path.write_text(text)
-    found = open_ratings(path, RatingsOptions(names, confidence_levels=3, reference="gt"))
+    found = open_ratings(path, RatingsOptions(names, confidence_levels=3, reference_column="gt"))
     ratings = found.ratings
     assert ratings.codes.tolist() == [[1, 0], [1, 1]]
     assert ratings.confidence == pytest.approx(np.array([[1, 1 / 3], [2 / 3, 1]]))

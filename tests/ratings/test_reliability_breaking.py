@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 import manytruths as mt
-from manytruths.analyses.reliability.intervals import beyond_chance
+from manytruths.analyses.reliability.intervals import _RhoParts, beyond_chance, rho_interval
 from manytruths.analyses.reliability.masks import Assumptions
 from manytruths.analyses.reliability.reliability import ReliabilitySettings
-from manytruths.analyses.reliability.rho import _RhoParts, rho_interval
 from manytruths.cli import status
 from manytruths.core.errors import CallError
 from manytruths.core.undefined import reason

@@ -25,7 +25,7 @@ from manytruths.core.errors import CallError, InputError
 from manytruths.core.undefined import reason
 from manytruths.inference.intervals import mean_intervals, pooled_intervals
 from manytruths.ratings import Ratings, rater_accuracy, rho, sigma
-from manytruths.ratings.rasch import rasch
+from manytruths.ratings.rasch_model import rasch
 from manytruths.ratings.tables import read_ratings
 from study_folders import files, run, table, untidy, value
 
@@ -191,7 +191,7 @@ def test_raters(rated, ratings):
 
 
 def test_majorities_table(rated, ratings):
-    from manytruths.ratings.majorities import majorities
+    from manytruths.ratings.accuracy import majorities
 
     rows, found = rows_of(rated, "majorities"), majorities(ratings)
     pooled = {r["statistic"]: r for r in rows if r["scope"] == "pooled"}

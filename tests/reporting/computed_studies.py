@@ -18,7 +18,7 @@ from manytruths.analyses.fuse.fuse import compute_fusion
 from manytruths.analyses.plan.plan import compute_plan
 from manytruths.analyses.plan.topics import PlanSettings
 from manytruths.analyses.rank.rank import tabulate_ranking
-from manytruths.analyses.summaries import Settings
+from manytruths.analyses.tables import Settings
 from manytruths.evaluation.ranking.ranking import rank_scores
 from manytruths.io import write_csv, write_map
 from manytruths.reporting.case_findings import FileRead

@@ -12,7 +12,7 @@ from manytruths.analyses.fuse.case import FusePlan
 from manytruths.analyses.fuse.fuse import compute_fusion
 from manytruths.analyses.plan.plan import compute_plan
 from manytruths.analyses.plan.topics import PlanSettings
-from manytruths.analyses.summaries import Settings
+from manytruths.analyses.tables import Settings
 from manytruths.core.errors import ManytruthsError
 from manytruths.reporting.elements import Beside, Cases, Cell, PageTable, Paragraphs, Section, plain_text
 from manytruths.reporting.findings import Findings

@@ -13,7 +13,7 @@ from computed_studies import STUDIES, block, blocks, findings, masks, said, simu
 
 import manytruths as mt
 from manytruths.analyses.result import Tables
-from manytruths.analyses.rows import Table
+from manytruths.analyses.tables import Table
 from manytruths.reporting.case_findings import FileRead
 from manytruths.reporting.elements import Paragraphs
 from manytruths.reporting.findings import Findings

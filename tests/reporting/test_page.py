@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from manytruths.analyses.rows import Row
+from manytruths.analyses.tables import Row
 from manytruths.reporting import page as page_module
 from manytruths.reporting.elements import (
     Beside,

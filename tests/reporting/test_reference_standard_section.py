@@ -20,7 +20,7 @@ from manytruths.analyses.evaluate.mask_scores import scores_of
 from manytruths.analyses.fuse.case import FusePlan
 from manytruths.analyses.fuse.fuse import compute_fusion
 from manytruths.analyses.rank.rank import tabulate_ranking
-from manytruths.analyses.summaries import Settings
+from manytruths.analyses.tables import Settings
 from manytruths.core.errors import InputError
 from manytruths.evaluation.ranking.ranking import rank_scores
 from manytruths.reporting.elements import Beside, Block, Cell, Chart, PageTable, Paragraphs, Section, plain_text

@@ -15,8 +15,7 @@ from manytruths.analyses.evaluate.evaluate import compute_evaluation
 from manytruths.analyses.evaluate.marks import EvaluatePlan
 from manytruths.analyses.fuse.case import FusePlan
 from manytruths.analyses.fuse.fuse import compute_fusion
-from manytruths.analyses.rows import Table
-from manytruths.analyses.summaries import Settings
+from manytruths.analyses.tables import Settings, Table
 from manytruths.io import write_map
 from manytruths.reporting.elements import csv_text
 from manytruths.reporting.findings import Findings

@@ -85,7 +85,7 @@ CALLS = {
 }
 WRITTEN = {
     "agree": {"agreement", "curve", "pairs", "raters", "confusions", "regions", "features", "edits"},
-    "fuse": {"performance", "differences", "complexity", "endings"},
+    "fuse": {"performance", "differences", "complexity", "convergence"},
     "evaluate": {
         "scores", "rankings", "human", "verdicts", "differences", "second_look", "frames", "grading", "grading_roc",
         "grades", "cases", "by_truth", "orders",
@@ -95,7 +95,7 @@ WRITTEN = {
         "orders",
     },
     "reliability": {"mask_reliability", "detection", "lesions"},
-    "report": {"agreement", "endings", "by_truth", "rankings", "pairs", "tau", "plan"},
+    "report": {"agreement", "convergence", "by_truth", "rankings", "pairs", "tau", "plan"},
     "plan": {"plan"},
 }  # fmt: skip
 

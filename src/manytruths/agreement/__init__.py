@@ -5,20 +5,23 @@
 
 from .bounds import SMYTH_LIMIT, AgreementCurve, agreement_curve, case_condition, smyth_bound, unanimous
 from .chance import (
+    KAPPA_SCALES,
+    cohen_kappa,
     fleiss_kappa,
     gwet_ac1,
+    interpret_alpha,
+    interpret_kappa,
+    krippendorff_alpha,
     negative_agreement,
     pabak,
     percent_agreement,
     positive_agreement,
     prevalence,
     prevalence_index,
+    weighted_kappa,
 )
-from .cohen import cohen_kappa, weighted_kappa
 from .features import Correlation, feature_correlation, image_feature_correlations
-from .heatmap import common_heatmap, heatmap_score, normalise_heatmap, ranking_heatmap, ranking_values
-from .interpretation import KAPPA_SCALES, interpret_alpha, interpret_kappa
-from .krippendorff import krippendorff_alpha
+from .heatmap import common_heatmap, heatmap_score, ranking_heatmap
 from .overlap import bias_index, dice, iou, npv, ppv, sensitivity, specificity, volume_difference
 from .pairs import MeanPairwise, PairMatrix, PairStatistic, contingency, mean_pairwise, pairwise
 from .votes import VoteStatistic
@@ -50,7 +53,6 @@ __all__ = [
     "krippendorff_alpha",
     "mean_pairwise",
     "negative_agreement",
-    "normalise_heatmap",
     "npv",
     "pabak",
     "pairwise",
@@ -60,7 +62,6 @@ __all__ = [
     "prevalence",
     "prevalence_index",
     "ranking_heatmap",
-    "ranking_values",
     "sensitivity",
     "smyth_bound",
     "specificity",

@@ -1,4 +1,4 @@
-"""Agreement of any number of raters, observed and beyond chance.
+"""Agreement of raters, observed and beyond chance, and words for it.
 
 With n_j the raters who gave label j to an item, m those who rated it, p_j the mean of n_j / m over items with
 m ≥ 1, and D the mean over items with m ≥ 2 of the share of disagreeing pairs, 1 − Σ n_j (n_j − 1) / m (m − 1)::
@@ -10,15 +10,35 @@ m ≥ 1, and D the mean over items with m ≥ 2 of the share of disagreeing pair
 
 All are for unequal numbers of raters (Gwet 2014). Written with disagreements, no digits cancel where nearly
 all items are background. With unequal numbers Fleiss' kappa can fall below −1.
+
+Cohen's kappa of two raters, with O the contingency table, E the product of its margins over n, and w a disagreement
+weight (1 off the diagonal), is ::
+
+    kappa = 1 − Σ w O / Σ w E
+
+Krippendorff's alpha is for nominal, ordinal, interval and ratio labels. From the coincidences
+o_ck = Σ over items with m ≥ 2 of n_c (n_k − [c = k]) / (m − 1), their sums n_c and n::
+
+    alpha = 1 − (n − 1) Σ o_ck δ_ck / Σ n_c n_k δ_ck
+
+with δ = [c ≠ k] (nominal), (Σ_{g=c..k} n_g − (n_c + n_k) / 2)² (ordinal), (v_c − v_k)² (interval),
+((v_c − v_k) / (v_c + v_k))² (ratio), v being the labels' numbers.
 """
 
 from __future__ import annotations
 
+import math
+from typing import Literal
+
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.errors import CallError
+from ..core.labels import Labels
 from ..core.tally import Tally
-from .votes import ONE_LABEL, Values, VoteSums, vote_statistic, vote_sums
+from ..core.undefined import Undefined, divide
+from .pairs import PairStatistic, Tables, pair_statistic
+from .votes import ALONE, ONE_LABEL, Values, VoteSums, vote_statistic, vote_sums
 
 NOT_RATED = "not_rated"
 
@@ -164,3 +184,249 @@ def negative_agreement(sums: VoteSums) -> Values:
     0.8
     """
     return sums.blanks_met / sums.blanks
+
+
+SAME = "one_label_by_both"
+
+
+def _kappa(tables: Tables, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    rows, columns = tables.sum(axis=-1), tables.sum(axis=-2)
+    observed = (weights * tables).sum(axis=(-1, -2))
+    expected = np.einsum("...i,ij,...j->...", rows, weights, columns) / tables.sum(axis=(-1, -2))
+    return np.asarray(1 - observed / expected)
+
+
+@pair_statistic(undefined=SAME)
+def cohen_kappa(tables: Tables, labels: Labels) -> NDArray[np.float64]:
+    """Cohen's kappa: agreement of two raters beyond chance.
+
+    It is 0 where one rater marked nothing and the other did, below 0 where both marked without overlap, and undefined
+    where both marked nothing.
+
+    References
+    ----------
+    Cohen J. A coefficient of agreement for nominal scales. Educ Psychol Meas 1960;20:37–46.
+    doi:10.1177/001316446002000104
+
+    Examples
+    --------
+    >>> import manytruths as mt
+    >>> mt.cohen_kappa(mt.tally({"A": [1, 1, 0, 0], "B": [1, 0, 0, 0]}))
+    0.5
+    """
+    return _kappa(tables, 1.0 - np.eye(len(labels)))
+
+
+def weighted_kappa(tally: Tally, weights: Literal["linear", "quadratic"] = "quadratic") -> float:
+    """Cohen's weighted kappa: disagreements count by how far apart the labels' numbers are.
+
+    Parameters
+    ----------
+    tally : Tally
+        Table of two raters.
+    weights : {"linear", "quadratic"}
+        Whether a disagreement counts by the distance of the two labels or by its square.
+
+    Returns
+    -------
+    float
+        Weighted kappa, or :class:`Undefined` where both raters gave one and the same label to every item.
+
+    References
+    ----------
+    Cohen J. Weighted kappa. Psychol Bull 1968;70:213–220. doi:10.1037/h0026256
+
+    Examples
+    --------
+    >>> import manytruths as mt
+    >>> round(mt.weighted_kappa(mt.tally({"A": [1, 2, 3, 3], "B": [1, 2, 2, 3]})), 4)
+    0.8
+    """
+    powers = {"linear": 1, "quadratic": 2}
+    if weights not in powers:
+        raise CallError(f"weights is 'linear' or 'quadratic'; got {weights!r}")
+    numbers = np.array(tally.labels.numbers)
+    distance = np.abs(numbers[:, None] - numbers) ** powers[weights]
+
+    def weighted_kappa(tables: Tables, labels: Labels) -> NDArray[np.float64]:
+        return _kappa(tables, distance)
+
+    return PairStatistic(weighted_kappa, SAME)(tally)
+
+
+Metric = Literal["nominal", "ordinal", "interval", "ratio"]
+
+
+def coincidences(tally: Tally) -> NDArray[np.float64]:
+    """(L, L): how often two labels meet in one item, each item weighing as its number of raters."""
+    m = tally.rated
+    votes = tally.votes[m > 1]
+    weights = tally.counts[m > 1] / (m[m > 1] - 1)
+    return np.asarray((votes * weights[:, None]).T @ votes - np.diag(weights @ votes))
+
+
+class KrippendorffAlpha:
+    """The statistic :func:`krippendorff_alpha`, which :meth:`batch` computes for many tallies at once."""
+
+    __name__ = "krippendorff_alpha"
+
+    def __init__(self) -> None:
+        self.__doc__ = type(self).__call__.__doc__
+
+    def __call__(self, tally: Tally, metric: Metric = "nominal") -> float:
+        """Krippendorff's alpha: agreement of any number of raters beyond chance.
+
+        Like Fleiss' kappa, but corrected for small numbers of ratings, and for labels that are ordered or measured.
+
+        Parameters
+        ----------
+        tally : Tally
+            Table of two or more raters.
+        metric : {"nominal", "ordinal", "interval", "ratio"}
+            How far two labels are apart: all alike, by rank, by the difference of their numbers, or by their ratio.
+
+        Returns
+        -------
+        float
+            Alpha, or :class:`Undefined` where every rater gave the same label to every item or no item was rated by
+            two raters.
+
+        References
+        ----------
+        Krippendorff K. Content Analysis, 3rd ed. 2013, ch. 11.
+        Hayes AF, Krippendorff K. Answering the call for a standard reliability measure for coding data. Commun Methods
+        Meas 2007;1:77–89. doi:10.1080/19312450709336664
+
+        Examples
+        --------
+        >>> import manytruths as mt
+        >>> round(mt.krippendorff_alpha(mt.tally({"A": [1, 1, 0, 0], "B": [1, 0, 0, 0]})), 4)
+        0.5333
+        """
+        together = coincidences(tally)
+        totals = together.sum(axis=1)
+        if not totals.any():
+            return Undefined(ALONE)
+        distance = _distance(metric, totals, np.array(tally.labels.numbers))
+        expected = totals @ distance @ totals
+        if not expected:
+            return Undefined(ONE_LABEL)
+        return float(1 - (totals.sum() - 1) * (together * distance).sum() / expected)
+
+    def batch(self, tally: Tally, counts: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The nominal alpha of every row of ``counts`` over the patterns of ``tally``, NaN where undefined."""
+        m, votes = tally.rated, tally.votes
+        weights = np.where(m > 1, counts, 0).astype(np.float64)
+        totals = weights @ votes
+        disagreements = weights @ ((m * m - (votes**2).sum(axis=1)) / np.maximum(m - 1, 1))
+        expected = ((totals @ (1 - np.eye(len(tally.labels)))) * totals).sum(axis=1)
+        observed = (totals.sum(axis=1) - 1) * disagreements
+        return 1 - divide(observed, expected)
+
+    def __repr__(self) -> str:
+        return f"<statistic {self.__name__}>"
+
+
+krippendorff_alpha = KrippendorffAlpha()
+
+
+def _distance(metric: str, totals: NDArray[np.float64], numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """δ of every two labels."""
+    apart = numbers[:, None] - numbers
+    if metric == "nominal":
+        return (1 - np.eye(len(numbers))).astype(np.float64)
+    if metric == "ordinal":
+        order = np.argsort(numbers)
+        middle = (np.cumsum(totals[order]) - totals[order] / 2)[np.argsort(order)]
+        return np.asarray((middle[:, None] - middle) ** 2)
+    if metric == "interval":
+        return np.asarray(apart**2)
+    if metric == "ratio":
+        if (numbers < 0).any():
+            raise CallError("metric 'ratio' is for numbers from 0 on, but a label has a negative one; use 'interval'")
+        both = numbers[:, None] + numbers
+        return np.nan_to_num(divide(apart, both)) ** 2
+    raise CallError(f"metric is nominal, ordinal, interval or ratio; got {metric!r}")
+
+
+KAPPA_SCALES: dict[str, tuple[tuple[float, str], ...]] = {
+    "landis_koch": (
+        (math.nextafter(0, -1), "poor"),
+        (0.2, "slight"),
+        (0.4, "fair"),
+        (0.6, "moderate"),
+        (0.8, "substantial"),
+        (1.0, "almost perfect"),
+    ),
+    "fleiss": ((math.nextafter(0.4, 0), "poor"), (0.75, "fair to good"), (1.0, "excellent")),
+    "altman": ((0.2, "poor"), (0.4, "fair"), (0.6, "moderate"), (0.8, "good"), (1.0, "very good")),
+    "shrout": ((0.1, "virtually none"), (0.4, "slight"), (0.6, "fair"), (0.8, "moderate"), (1.0, "substantial")),
+}
+"""By author: the upper ends of the ranges (included) and their words."""  # fmt: skip
+
+
+def interpret_kappa(value: float, scale: str = "landis_koch") -> str:
+    """Put a kappa into words, by the scale of a named author.
+
+    Parameters
+    ----------
+    value : float
+        A kappa, or a similar coefficient of agreement.
+    scale : {"landis_koch", "fleiss", "altman", "shrout"}
+        Whose words to use. The ranges are conventions: say which one was used.
+
+    Returns
+    -------
+    str
+        The word for the range, or ``"undefined"`` for NaN.
+
+    References
+    ----------
+    Landis JR, Koch GG. The measurement of observer agreement for categorical data. Biometrics 1977;33:159–174.
+    doi:10.2307/2529310
+    Fleiss JL. Statistical Methods for Rates and Proportions, 2nd ed. 1981.
+    Altman DG. Practical Statistics for Medical Research. 1991.
+    Shrout PE. Measurement reliability and agreement in psychiatry. Stat Methods Med Res 1998;7:301–317.
+    doi:10.1177/096228029800700306
+
+    Examples
+    --------
+    >>> interpret_kappa(0.374), interpret_kappa(0.4122), interpret_kappa(0.4, "fleiss")
+    ('fair', 'moderate', 'fair to good')
+    >>> interpret_kappa(-0.003), interpret_kappa(0.0)
+    ('poor', 'slight')
+    """
+    if scale not in KAPPA_SCALES:
+        raise CallError(f"scale is one of {', '.join(KAPPA_SCALES)}; got {scale!r}")
+    if math.isnan(value):
+        return "undefined"
+    return next((name for top, name in KAPPA_SCALES[scale] if value <= top), KAPPA_SCALES[scale][-1][1])
+
+
+def interpret_alpha(low: float) -> str:
+    """Say what Krippendorff's alpha allows, by Krippendorff's rule: 0.8 for conclusions, 0.667 for tentative ones.
+
+    Parameters
+    ----------
+    low : float
+        Lower end of alpha's confidence interval.
+
+    Returns
+    -------
+    str
+        ``"reliable"``, ``"tentative conclusions only"``, ``"not reliable"``, or ``"undefined"`` for NaN.
+
+    References
+    ----------
+    Krippendorff K. Content Analysis, 3rd ed. 2013.
+
+    Examples
+    --------
+    >>> interpret_alpha(0.7)
+    'tentative conclusions only'
+    """
+    if math.isnan(low):
+        return "undefined"
+    if low >= 0.8:
+        return "reliable"
+    return "tentative conclusions only" if low >= 0.667 else "not reliable"

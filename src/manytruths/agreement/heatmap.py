@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..core.errors import CallError, LabelError
 from ..core.painting import PatternValues
 from ..core.tally import Tally
-from ..core.undefined import ratio
+from ..core.undefined import divide, ratio
 
 Values = NDArray[np.float64]
 
@@ -114,22 +114,7 @@ def ranking_heatmap(tally: Tally, a: float = 0.77, b: float = 13, largest: int =
     if (ranks[marks] == 0).any():
         raise LabelError("a label other than background has rank 0, which means unmarked; ranks start at 1")
     summed = tally.votes @ ranking_values(ranks, a, b, largest)
-    mean = np.full(len(summed), np.nan)
-    np.divide(summed, tally.rated, out=mean, where=tally.rated > 0)
-    return PatternValues(mean, tally)
-
-
-def normalise_heatmap(values: ArrayLike, tally: Tally | None = None) -> Values:
-    """(X − min) / (max − min); 0 where all are equal. With a tally, over the patterns that it counts.
-
-    >>> normalise_heatmap([0, 1, 4])
-    array([0.  , 0.25, 1.  ])
-    """
-    x = np.asarray(values, np.float64)
-    counted = x[np.isfinite(x) & (True if tally is None else tally.counts > 0)]
-    if not counted.size or counted.min() == counted.max():
-        return np.where(np.isfinite(x), 0.0, np.nan)
-    return np.asarray((x - counted.min()) / (counted.max() - counted.min()))
+    return PatternValues(divide(summed, tally.rated), tally)
 
 
 def heatmap_score(tally: Tally, values: ArrayLike | None = None) -> float:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..core.errors import CallError
 from ..core.labels import Labels
 from ..core.tally import Tally, cross_tabulate
-from ..core.undefined import Undefined
+from ..core.undefined import Undefined, divide
 from .votes import SIGNATURE, complete_docstring
 
 Tables = NDArray[np.float64]
@@ -225,10 +225,7 @@ class MeanPairwise:
             parts += [self.statistic.of(t, tally.labels) for t in (square, square.swapaxes(1, 2))]
         values = np.stack(parts) if parts else np.full((1, len(counts)), np.nan)
         known = ~np.isnan(values)
-        total = np.where(known, values, 0).sum(axis=0)
-        mean = np.full(len(counts), np.nan)
-        np.divide(total, known.sum(axis=0), out=mean, where=known.any(axis=0))
-        return mean
+        return divide(np.where(known, values, 0).sum(axis=0), known.sum(axis=0))
 
 
 def mean_pairwise(statistic: PairStatistic, tally: Tally) -> float:

@@ -22,10 +22,9 @@ from ..study.case_names import find_unknown_cases
 from ..study.mask_values import find_other_values, other_classes
 from ..study.problems import Checked, Problem, check_case
 from ..study.reading_log import name_reading
-from .data_table import DataTable, PlainTable
 from .printing import counted, grid
 from .result import Result, Tables, console_or_stdout, results_folder
-from .rows import Row, Table
+from .tables import DataTable, PlainTable, Row, Table
 
 if TYPE_CHECKING:
     from rich.console import Console

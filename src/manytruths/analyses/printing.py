@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..io.results import SUMMARY, listed_files
-from .rows import Row
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from ..inference.intervals import Interval
+    from .tables import Row
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -32,10 +34,10 @@ def counted(count: int, thing: str) -> str:
     return f"{count} {thing}{'' if count == 1 else 's'}"
 
 
-def with_interval(row: Row) -> str:
+def with_interval(value: Row | Interval) -> str:
     """``0.44 (0.37–0.50)``."""
-    known = row.low is not None and not math.isnan(row.low)
-    return f"{number(row.value)} ({number(row.low)}–{number(row.high)})" if known else number(row.value)
+    known = value.low is not None and not math.isnan(value.low)
+    return number(value.value) + (f" ({number(value.low)}–{number(value.high)})" if known else "")
 
 
 def grid(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> Any:
@@ -55,14 +57,25 @@ def grid(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> An
     return Group(Text(title, style="bold"), table)
 
 
+def print_parts(console: Console, parts: Iterable[Any], notes: Iterable[str]) -> None:
+    """Print tables, those that there are, and notes."""
+    for part in parts:
+        if part is not None:
+            console.print(part)
+    for note in notes:
+        console.print(f"• {note}", markup=False, highlight=False)
+
+
 def print_written(folder: Path, console: Console, *more: str) -> None:
     """Print where everything was written; ``more`` are files that the summary does not list."""
-    files = [*listed_files(folder), SUMMARY, *more]
-    names = ", ".join(dict.fromkeys(Path(name).parts[0] for name in files))
-    console.print(f"\nwritten to {folder}: {names}", markup=False, highlight=False, soft_wrap=True)
+    _print_names(map(Path, (*listed_files(folder), SUMMARY, *more)), folder, console)
 
 
 def print_files(paths: Sequence[Path], stage: Path, folder: Path, console: Console) -> None:
     """Where everything was written: what was put together in ``stage`` lies in ``folder`` now."""
-    names = ", ".join(dict.fromkeys(str(p.relative_to(stage).parts[0]) for p in paths))
+    _print_names((path.relative_to(stage) for path in paths), folder, console)
+
+
+def _print_names(paths: Iterable[Path], folder: Path, console: Console) -> None:
+    names = ", ".join(dict.fromkeys(path.parts[0] for path in paths))
     console.print(f"\nwritten to {folder}: {names}", markup=False, highlight=False, soft_wrap=True)

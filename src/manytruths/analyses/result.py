@@ -5,14 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
 from html import escape
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+import manytruths
+
 from ..io.results import replacing, write_summary
 from ..io.writing import write_text
 from ..study import Study
-from .data_table import DataTable
+from .tables import DataTable, Table
 
 OUT = Path("manytruths-out")
 """Where commands write by default."""
@@ -93,11 +96,7 @@ class Result(ABC):
         """Write tables, charts and summary into a folder that holds the maps already."""
         paths = [table.write(folder) for table in self.tables.values()]
         paths += self.write_more(folder)
-        if pictures:
-            for name, svg in self.charts.items():
-                paths.append(folder / "charts" / f"{name}.svg")
-                write_text(paths[-1], svg)
-        paths += maps
+        paths += [*(write_charts(self.charts, folder / "charts") if pictures else ()), *maps]
         return [*paths, write_summary(folder, self.summary(), paths)]
 
     def write_more(self, folder: Path) -> list[Path]:
@@ -153,3 +152,30 @@ def console_or_stdout(console: Any) -> Any:
 def open_study(study: Study | str | Path) -> Study:
     """A study, or what :meth:`Study.open` takes."""
     return study if isinstance(study, Study) else Study.open(study)
+
+
+SCHEMA = 1
+"""Of the summaries; a change that other programs would notice makes it grow."""
+
+
+def write_charts(charts: Mapping[str, str], folder: Path) -> list[Path]:
+    """SVG by name into a folder."""
+    paths = [folder / f"{name}.svg" for name in charts]
+    for path, svg in zip(paths, charts.values(), strict=True):
+        write_text(path, svg)
+    return paths
+
+
+def _without_jobs(value: Any) -> Any:
+    """Settings without the number of processes, on which nothing depends: ``run.json`` has it."""
+    if not is_dataclass(value) or isinstance(value, type):
+        return value
+    return {setting.name: getattr(value, setting.name) for setting in fields(value) if setting.name != "jobs"}
+
+
+def summary_of(command: str, tables: Iterable[Table], **facts: Any) -> dict[str, Any]:
+    """The summary of a command: versions, facts about its data and settings, and the tables' numbers."""
+    numbers = {t.name: [dict(zip(t.header, row.cells(), strict=True)) for row in t.rows] for t in tables}
+    facts = {name: _without_jobs(value) for name, value in facts.items()}
+    start = {"schema_version": SCHEMA, "manytruths": manytruths.__version__, "verb": command}
+    return {**start, **facts, "tables": numbers}

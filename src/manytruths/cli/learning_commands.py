@@ -92,7 +92,7 @@ def train(
         Number of networks to train at the same time, each in a process; small networks leave a large GPU idle.
     """
     from ..analyses.printing import print_files
-    from ..analyses.summaries import Settings
+    from ..analyses.tables import Settings
 
     require_torch("train")
     from ..io.results import lock_folder, replacing

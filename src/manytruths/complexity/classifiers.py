@@ -25,7 +25,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,23 +33,49 @@ from numpy.typing import NDArray
 from ..core.errors import CallError, InputError
 from .descriptors import STATISTICS, Complexity, rater_note
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-
 Values = NDArray[np.float64]
-Fitted = TypeVar("Fitted")
 
-THRESHOLD_KIND = "threshold classifier"
 CHANCE = "no threshold does better than chance"
-GROUPS_KIND = "group classifier"
 OTHER_SHAPE = "A or B has the highest entropy: these are not the groups that Gordon saw"
 MAX_STEPS = 300
 VERSION = 1
 
 
+class Stored:
+    """A classifier that can be written as text and read again."""
+
+    kind: ClassVar[str]
+
+    def to_json(self) -> str:
+        """The classifier as text."""
+        import msgspec
+
+        fields = {"manytruths": self.kind, "version": VERSION, **asdict(cast(Any, self))}
+        return msgspec.json.format(msgspec.json.encode(fields), indent=2).decode()
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The classifier back from :meth:`to_json`, equal in every field."""
+        import msgspec
+
+        try:
+            fields: Any = msgspec.json.decode(text)
+        except msgspec.DecodeError as error:
+            raise InputError(f"a {cls.kind} is read from the text of to_json(); this is not JSON: {error}") from error
+        given = fields.get("manytruths") if isinstance(fields, dict) else None
+        if given != cls.kind:
+            raise InputError(f"a {cls.kind} is read from the text of to_json(); got {given or type(fields).__name__}")
+        if fields.get("version") != VERSION:
+            version = fields.get("version")
+            raise InputError(f"this {cls.kind} has version {version}; read it with the release that wrote it")
+        try:
+            return msgspec.convert(fields, cls)
+        except msgspec.ValidationError as error:
+            raise InputError(f"this {cls.kind} is damaged: {error}") from error
+
+
 @dataclass(frozen=True)
-class ThresholdClassifier:
+class ThresholdClassifier(Stored):
     """Tells hard cases from easy ones by one statistic of their complexity.
 
     Attributes
@@ -71,6 +97,8 @@ class ThresholdClassifier:
     note : str
         What to know before using it.
     """
+
+    kind: ClassVar[str] = "threshold classifier"
 
     statistic: str
     threshold: float
@@ -96,15 +124,6 @@ class ThresholdClassifier:
             return "undefined"
         sign = _sign(self.statistic)
         return "hard" if sign * value > sign * self.threshold else "easy"
-
-    def to_json(self) -> str:
-        """The classifier as text."""
-        return _to_json(THRESHOLD_KIND, self)
-
-    @classmethod
-    def from_json(cls, text: str) -> ThresholdClassifier:
-        """The classifier back from :meth:`to_json`, equal in every field."""
-        return _from_json(THRESHOLD_KIND, text, cls)
 
 
 def fit_complexity_threshold(
@@ -141,7 +160,10 @@ def fit_complexity_threshold(
     (1.0, 0.8333333333333333, 'hard')
     """
     _check_statistic(statistic)
-    x, known = np.array([_value(v, statistic) for v in values], np.float64), _to_booleans(hard)
+    x, known = np.array([_value(v, statistic) for v in values], np.float64), np.asarray(hard)
+    if known.ndim != 1 or not np.isin(known, (0, 1)).all():
+        raise CallError(f"hard is a list of True and False; got {hard!r:.80}")
+    known = known.astype(bool)
     if x.shape != known.shape:
         raise CallError(f"values and hard need one entry per case; got {len(x)} values and {len(known)} of hard")
     defined = ~np.isnan(x)
@@ -152,15 +174,9 @@ def fit_complexity_threshold(
     notes = [CHANCE] if sensitivity + specificity <= 1 else []
     notes += filter(None, [rater_note(v for v in values if isinstance(v, Complexity) and not v.reason)])
     n, left_out = int(known.sum()), int((~defined).sum())
+    counts = n, len(known) - n, left_out
     return ThresholdClassifier(
-        statistic,
-        _sign(statistic) * cut,
-        sensitivity,
-        specificity,
-        n,
-        len(known) - n,
-        left_out,
-        "; ".join(notes),
+        statistic, _sign(statistic) * cut, sensitivity, specificity, *counts, note="; ".join(notes)
     )
 
 
@@ -189,13 +205,6 @@ def _check_statistic(statistic: str) -> None:
         raise CallError(f"statistic is one of {', '.join(STATISTICS)}; got {statistic!r}")
 
 
-def _to_booleans(hard: Sequence[bool]) -> NDArray[np.bool_]:
-    known = np.asarray(hard)
-    if known.ndim != 1 or not np.isin(known, (0, 1)).all():
-        raise CallError(f"hard is a list of True and False; got {hard!r:.80}")
-    return known.astype(bool)
-
-
 def _check_both_kinds(values: Values, hard: NDArray[np.bool_], statistic: str) -> None:
     n = int(hard.sum())
     if n in (0, len(hard)):
@@ -205,7 +214,7 @@ def _check_both_kinds(values: Values, hard: NDArray[np.bool_], statistic: str) -
 
 
 @dataclass(frozen=True)
-class GroupClassifier:
+class GroupClassifier(Stored):
     """Tells groups of cases apart by entropy and mean.
 
     Attributes
@@ -226,6 +235,8 @@ class GroupClassifier:
         What to know before using it.
     """
 
+    kind: ClassVar[str] = "group classifier"
+
     names: tuple[str, ...]
     centres: tuple[tuple[float, float], ...]
     sizes: tuple[int, ...]
@@ -239,20 +250,11 @@ class GroupClassifier:
             raise CallError("a group has a name, a centre and a size, and scales are positive")
 
     def classify(self, case: Complexity) -> str:
-        """The name of the find_nearest group, or ``undefined``; of equally near ones the first."""
+        """The name of the nearest group, or ``undefined``; of equally near ones the first."""
         if case.reason:
             return "undefined"
         scale = np.array(self.scale)
         return self.names[int(find_nearest(_points([case]) / scale, np.array(self.centres) / scale)[0])]
-
-    def to_json(self) -> str:
-        """The classifier as text."""
-        return _to_json(GROUPS_KIND, self)
-
-    @classmethod
-    def from_json(cls, text: str) -> GroupClassifier:
-        """The classifier back from :meth:`to_json`, equal in every field."""
-        return _from_json(GROUPS_KIND, text, cls)
 
 
 def fit_complexity_groups(complexities: Sequence[Complexity], k: int = 3, seed: int = 0) -> GroupClassifier:
@@ -379,46 +381,17 @@ def _move_centres(points: Values, member: NDArray[np.intp], centres: Values) -> 
     """Each centre to the mean of its points; one without any to the point that lies worst."""
     moved = centres.copy()
     for i in range(len(centres)):
-        own = member == i
+        members = member == i
         worst = int(np.argmax(((points - centres[member]) ** 2).sum(axis=1)))
-        moved[i] = points[own].mean(axis=0) if own.any() else points[worst]
+        moved[i] = points[members].mean(axis=0) if members.any() else points[worst]
     return moved
 
 
 def find_nearest(points: Values, centres: Values) -> NDArray[np.intp]:
-    """Of each point, the find_nearest centre; of equally near ones the first."""
+    """Of each point, the nearest centre; of equally near ones the first."""
     return np.asarray(_distances(points, centres).argmin(axis=1))
 
 
 def _distances(points: Values, centres: Values) -> Values:
     """Squared, (points, centres)."""
     return np.asarray(((points[:, None] - centres) ** 2).sum(axis=2))
-
-
-def _to_json(kind: str, fitted: DataclassInstance) -> str:
-    """JSON that says what it is."""
-    import msgspec
-
-    fields = {"manytruths": kind, "version": VERSION, **asdict(fitted)}
-    return msgspec.json.format(msgspec.json.encode(fields), indent=2).decode()
-
-
-def _from_json(kind: str, text: str, wanted: type[Fitted]) -> Fitted:
-    """What :func:`_to_json` wrote; InputError where it did not."""
-    import msgspec
-
-    try:
-        fields: Any = msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
-        raise InputError(f"a {kind} is read from the text of to_json(); this is not JSON: {error}") from error
-    given = fields.get("manytruths") if isinstance(fields, dict) else None
-    if given != kind:
-        raise InputError(f"a {kind} is read from the text of to_json(); got {given or type(fields).__name__}")
-    if fields.get("version") != VERSION:
-        raise InputError(
-            f"this {kind} has version {fields.get('version')}; read it with the release of manytruths that wrote it"
-        )
-    try:
-        return msgspec.convert(fields, wanted)
-    except msgspec.ValidationError as error:
-        raise InputError(f"this {kind} is damaged: {error}") from error

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import CallError
-from ..core.undefined import Undefined, reason, undefined_like
+from ..core.undefined import Undefined, divide, reason, undefined_like
 from ..inference.intervals import MIN_SUBJECTS, Interval, check_resamples
 from .descriptors import NO_OVERLAP, STATISTICS, Complexity, rater_note
 
@@ -141,10 +142,11 @@ def compare_task_complexity(
     if [len(names) for names in whose] != [len(a), len(b)]:
         raise CallError(f"subjects= needs {len(a)} and {len(b)} names, one per case; got {[len(w) for w in whose]}")
     first, second = _summarise(a, statistic), _summarise(b, statistic)
-    kept = [_subjects_with_value(cases, names, statistic) for cases, names in zip((a, b), whose, strict=True)]
-    difference = _difference_interval(first, second, kept, subjects is not None, resamples, level, seed)
+    with_value = [[not reason(getattr(case, statistic)) for case in cases] for cases in (a, b)]
+    drawn_from = [list(compress(names, chosen)) for names, chosen in zip(whose, with_value, strict=True)]
+    difference = _difference_interval(first, second, drawn_from, subjects is not None, resamples, level, seed)
     probability, p = _mann_whitney(first.values, second.values)
-    repeated = subjects is not None and len({*kept[0], *kept[1]}) < first.n + second.n
+    repeated = subjects is not None and len({*drawn_from[0], *drawn_from[1]}) < first.n + second.n
     notes = (rater_note(case for case in (*a, *b) if not case.reason), DEPENDENT if repeated else "")
     return TaskComparison(statistic, first, second, difference, probability, p, "; ".join(filter(None, notes)))
 
@@ -155,11 +157,6 @@ def _summarise(cases: Sequence[Complexity], statistic: str) -> TaskComplexity:
     mean = float(np.mean(values)) if values else Undefined(EMPTY)
     std = float(np.std(values, ddof=1)) if len(values) > 1 else Undefined("single_case")
     return TaskComplexity(values, mean, std if values else Undefined(EMPTY), apart, len(cases) - len(values) - apart)
-
-
-def _subjects_with_value(cases: Sequence[Complexity], names: Sequence[str], statistic: str) -> list[str]:
-    """The subjects of the cases that have a value."""
-    return [name for case, name in zip(cases, names, strict=True) if not reason(getattr(case, statistic))]
 
 
 def _difference_interval(
@@ -177,10 +174,9 @@ def _difference_interval(
     if fewest < MIN_SUBJECTS:
         refused = undefined_like(value, "too_few_subjects", f"a task has {fewest}")
         return Interval(value, refused, refused, level, "percentile", n)
-    random = np.random.default_rng(seed)
-    drawn = _draw_cases(subjects, together, resamples, random)
-    means = [_means(task.values, weights) for task, weights in zip((a, b), drawn, strict=True)]
-    apart = means[0] - means[1]
+    drawn = _draw_cases(subjects, together, resamples, np.random.default_rng(seed))
+    first, second = (divide(w @ np.array(task.values), w.sum(axis=1)) for task, w in zip((a, b), drawn, strict=True))
+    apart = first - second
     low, high = np.nanquantile(apart, [(1 - level) / 2, (1 + level) / 2])
     return Interval(value, float(low), float(high), level, "percentile", n, int(np.isnan(apart).sum()))
 
@@ -193,11 +189,6 @@ def _draw_cases(subjects: list[list[str]], together: bool, resamples: int, rando
         weights[i % len(pools)][:, np.searchsorted(pools[i % len(pools)], names)].astype(np.float64)
         for i, names in enumerate(subjects)
     ]
-
-
-def _means(values: Sequence[float], weights: Values) -> Values:
-    total = weights.sum(axis=1)
-    return np.asarray(np.divide(weights @ np.array(values), total, out=np.full(len(total), np.nan), where=total > 0))
 
 
 def _mann_whitney(a: Sequence[float], b: Sequence[float]) -> tuple[float, float]:

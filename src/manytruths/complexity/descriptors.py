@@ -124,14 +124,13 @@ def case_complexity(tally: Tally) -> Complexity:
     >>> mt.case_complexity(mt.tally({"A": a, "B": a})).entropy
     0.0
     """
-    own = _rater_marks(tally)
-    table = own.restrict("modified_background")
-    inside = table.marked > 0
+    marks = _rater_marks(tally)
+    table = marks.restrict("modified_background")
+    inside, most = table.marked > 0, table.marked.max(initial=0)
     counts = table.counts[inside]
-    raters, items = _count_raters(own), int(counts.sum())
-    code = _missing_reason(table, raters)
-    if code:
-        return _undefined(code, raters, items)
+    raters, items = int((marks.patterns != VOID).any(axis=0).sum()), int(counts.sum())
+    if raters < 2 or most < 2:
+        return _undefined(ALONE if raters < 2 else NO_OVERLAP if most else NOBODY, raters, items)
     fit = staple(table, "prevalence")
     values = _stretch(np.asarray(fit.probability))
     if values.max() < 1 - FLAT:
@@ -151,17 +150,6 @@ def _rater_marks(tally: Tally) -> Tally:
     if tally.region == "union":
         raise CallError("complexity needs background around the union, which this tally lacks: count the whole image")
     return tally.project(tally.columns[i] for i in tally.raters).foreground()
-
-
-def _count_raters(table: Tally) -> int:
-    return int((table.patterns != VOID).any(axis=0).sum())
-
-
-def _missing_reason(table: Tally, raters: int) -> str:
-    if raters < 2:
-        return ALONE
-    most = table.marked.max(initial=0)
-    return NOBODY if most == 0 else NO_OVERLAP if most == 1 else ""
 
 
 def _undefined(code: str, raters: int, items: int) -> Complexity:
@@ -187,7 +175,7 @@ def _describe(values: Values, counts: NDArray[np.int64], items: int) -> tuple[fl
 
 
 def _note(table: Tally, values: Values, fit: Staple) -> str:
-    notes = [f"STAPLE did not converge in {fit.iterations} iterations"] if fit.ended == "stopped" else []
+    notes = [f"STAPLE did not converge in {fit.iterations} iterations"] if fit.convergence == "stopped" else []
     shared = values[(table.marked > 1) & (table.marked == table.rated)]
     if len(shared) and shared.max() < 1 - PLACES:
         notes.append(UPSIDE_DOWN)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .columns import Unit
-from .errors import CallError, GridError, InputError
+from .errors import CallError, InputError
 from .labels import VOID, Labels
 from .mask_arrays import (
     Array,
@@ -23,8 +23,8 @@ from .mask_arrays import (
     Masks,
     fill_masked,
     flat_blocks,
-    format_shape,
     gather_inputs,
+    region_mask,
     run_starts,
 )
 from .tally import REGIONS, Counts, Rows, Tally, merge_rows
@@ -109,9 +109,7 @@ def _region_mask(region: str | ArrayLike, inputs: Inputs) -> Array | None:
         if region not in REGIONS:
             raise CallError(f"region is one of {', '.join(REGIONS)}, or a mask; got {region!r}")
         return None
-    mask: Array = np.asarray(region).astype(bool)
-    if mask.shape != inputs.shape:
-        raise GridError(f"the region is {format_shape(mask.shape)} but the masks are {format_shape(inputs.shape)}")
+    mask = region_mask(region, inputs.shape)
     if not mask.any():
         raise InputError("the region is empty: no pixel of it is set, so there is nothing to count")
     return mask

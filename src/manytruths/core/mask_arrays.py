@@ -127,6 +127,14 @@ BLOCK = 1 << 20
 """Items a block: what is made of it stays in the cache, and the overhead of a block is small beside it."""
 
 
+def region_mask(region: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """A region as a mask; GridError where its shape is not that of the masks."""
+    mask = np.asarray(region).astype(bool)
+    if mask.shape != shape:
+        raise GridError(f"the region is {format_shape(mask.shape)} but the masks are {format_shape(shape)}")
+    return mask
+
+
 def flat_blocks(arrays: Sequence[Array]) -> Iterator[list[Array]]:
     """The same items of every array as 1-D pieces of at most :data:`BLOCK`.
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from .errors import CallError
 from .labels import VOID
 
@@ -243,3 +246,14 @@ def undefined_like(value: float, code: str = "undefined", detail: str = "") -> U
     if isinstance(value, Undefined):
         return value
     return Undefined("undefined") if math.isnan(value) else Undefined(code, detail)
+
+
+def or_undefined(value: float, code: str) -> float:
+    """A number, or why it is undefined where it is NaN."""
+    return Undefined(code) if math.isnan(value) else float(value)
+
+
+def divide(part: ArrayLike, whole: ArrayLike) -> NDArray[np.float64]:
+    """``part / whole`` element by element; NaN where ``whole`` is not positive."""
+    out = np.full(np.broadcast(part, whole).shape, np.nan)
+    return np.asarray(np.divide(part, whole, out=out, where=np.asarray(whole) > 0))

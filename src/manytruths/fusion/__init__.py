@@ -1,6 +1,5 @@
-"""What to take as truth: a value per pattern or a map, a hard decision, and how it ended."""
+"""Consensus of raters: a probability per pattern or as a map, a hard decision, and its convergence."""
 
-from .cooke import cooke_weights
 from .gordon import balanced_accuracy, gordon_f, soft_accuracy, soft_sensitivity, soft_specificity
 from .level_set import LevelSet, lsml, lsmlp
 from .registry import consensus_methods, estimate, register
@@ -8,12 +7,12 @@ from .result import Consensus
 from .simple import Simple, simple
 from .staple import Staple, staple
 from .staple_each import staple_each
-from .staple_errors import RateErrors
-from .staple_map import Smoothed, potts, staple_map
+from .staple_map import potts, staple_map
 from .vote import (
     Plurality,
     Vote,
     acceptable_region,
+    cooke_weights,
     inner_outer_ratio,
     inner_region,
     others_share,
@@ -27,9 +26,7 @@ __all__ = [
     "Consensus",
     "LevelSet",
     "Plurality",
-    "RateErrors",
     "Simple",
-    "Smoothed",
     "Staple",
     "Vote",
     "acceptable_region",

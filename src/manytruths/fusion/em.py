@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.tally import Tally
+from ..core.undefined import divide
 
 Values = NDArray[np.float64]
 
@@ -78,7 +79,7 @@ def m_step(decisions: Decisions, weight: Values, pseudo: Values) -> Values:
     total = cells.sum(axis=-1, keepdims=True)
     if total.all():
         return np.asarray(cells / total)
-    return np.asarray(np.divide(cells, total, out=np.full_like(cells, np.nan), where=total > 0))
+    return divide(cells, total)
 
 
 def log_joint(decisions: Decisions, confusion: Values, log_prior: Values) -> Values:
@@ -117,8 +118,8 @@ def log(values: Values) -> Values:
 
 def log_density_of_rates(confusion: Values, pseudo: Values) -> Values:
     """Log density of the rates under their prior, up to a constant."""
-    told = np.where((pseudo > 0) & ~np.isnan(confusion), confusion, 1.0)
-    return np.asarray((pseudo * log(told)).sum(axis=(-1, -2, -3)))
+    rates = np.where((pseudo > 0) & ~np.isnan(confusion), confusion, 1.0)
+    return np.asarray((pseudo * log(rates)).sum(axis=(-1, -2, -3)))
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ from ..core.columns import Column
 from ..core.errors import CallError
 from ..core.labels import VOID
 from ..core.tally import Tally
+from ..core.undefined import divide
 from .result import Consensus, Values
-from .vote import divide
 
 Truth = Consensus | ArrayLike
 Columns = Sequence[str | Column] | None

@@ -43,6 +43,7 @@ from ..core.errors import CallError
 from ..core.mask_arrays import Masks
 from ..core.painting import paint
 from ..core.tally import Tally
+from ..core.undefined import divide
 from ..shape.narrow_band import Contour, outline_length
 from .result import Consensus, binary_labels, table_notes
 
@@ -70,10 +71,24 @@ STALE = 10
 class LevelSet(Consensus):
     """The contour and the raters' rates, as maps of the size of the masks.
 
-    ``hard`` is what lies inside. ``probability`` is a / (a + b), from the decisions on the pixel alone, but never on
-    the other side of ½ than the contour: exactly ½ where the contour overrules the raters, 0 where nothing is counted.
-    ``ended`` is ``converged``, ``stopped`` (after ``max_iter`` steps), ``vanished`` (the length penalty was too high),
-    ``no contour`` (everything counted lies inside), ``nothing marked`` or ``everything marked``.
+    Attributes
+    ----------
+    method : str
+        ``lsml`` or ``lsmlp``.
+    raters : tuple of str
+        Raters whose decisions were used.
+    labels : Labels
+        The labels that ``hard`` refers to.
+    probability : ndarray
+        a / (a + b), from the decisions on the pixel alone, but never on the other side of ½ than the contour: exactly
+        ½ where the contour overrules the raters, 0 where nothing is counted.
+    hard : ndarray
+        Whether a pixel lies inside the contour.
+    convergence : str
+        ``converged``, ``stopped`` (after ``max_iter`` steps), ``vanished`` (the length penalty was too high), ``no
+        contour`` (everything counted lies inside), ``nothing marked`` or ``everything marked``.
+    notes : tuple of str
+        What to know before using it.
     """
 
     sensitivity: Values
@@ -107,20 +122,24 @@ def lsml(
 
     Parameters
     ----------
-    masks
-        As in :func:`manytruths.tally`, with two labels, of any number of dimensions.
+    masks : mapping or sequence of array_like
+        The raters' masks, as in :func:`manytruths.tally`, with two labels, of any number of dimensions.
     length_penalty : float
         λ, in units of log-likelihood per side of a pixel. A pixel that juts out of a straight edge adds two sides; at 2
         it stays if the odds for it are above e⁴, about what one rater's mark is worth. 0 has no smoothing.
     prior : float or {"prevalence", "marked"}
         π, as in :func:`manytruths.staple`. ½, flat: maximum likelihood.
-    raters, void, foreground
-        As in :func:`manytruths.tally`.
+    raters : sequence of str or "exchangeable", optional
+        Names of the raters, as in :func:`manytruths.tally`.
     region : {"whole", "union"} or array
         The pixels to count; what nobody rated is not counted either. Elsewhere the map is background, and a contour
         ends at the border at no cost.
     spacing : sequence of float, optional
         The size of a pixel along each axis, where pixels are not cubes.
+    void : int, optional
+        Value of pixels that were not rated.
+    foreground : {"any"}, optional
+        With ``"any"``, all labels but background count as one.
     tol : float
         End when, in each of three rounds of ten steps, no larger share of the inside changed, or when ten rounds
         brought no lower energy.
@@ -151,8 +170,9 @@ def lsml(
     >>> int(result.hard.sum()), result.specificity.round(3)
     (36, array([1.   , 0.991, 0.991]))
     """
+    _check_options(length_penalty, tol, max_iter)
     scene = Scene.of(masks, prior, raters=raters, region=region, void=void, foreground=foreground)
-    return _fit_contour(scene, "lsml", Settings(length_penalty, spacing, tol, max_iter), None)
+    return _fit_contour(scene, "lsml", length_penalty, spacing, tol, max_iter, None)
 
 
 def lsmlp(
@@ -175,11 +195,29 @@ def lsmlp(
 
     Parameters
     ----------
-    masks, length_penalty, prior, raters, region, spacing, void, foreground, tol, max_iter
-        As in :func:`lsml`.
+    masks : mapping or sequence of array_like
+        The raters' masks, as in :func:`manytruths.tally`, with two labels, of any number of dimensions.
+    length_penalty : float
+        λ, as in :func:`lsml`.
     leeway : float
         How far, in log g, the consensus may differ in detail from raters who all draw alike; the smaller, the stronger
         the prior. At 1, a contour of twice their detail has twice the penalty; at infinity it is LSML.
+    prior : float or {"prevalence", "marked"}
+        π, as in :func:`manytruths.staple`.
+    raters : sequence of str or "exchangeable", optional
+        Names of the raters, as in :func:`manytruths.tally`.
+    region : {"whole", "union"} or array
+        The pixels to count, as in :func:`lsml`.
+    spacing : sequence of float, optional
+        The size of a pixel along each axis, where pixels are not cubes.
+    void : int, optional
+        Value of pixels that were not rated.
+    foreground : {"any"}, optional
+        With ``"any"``, all labels but background count as one.
+    tol : float
+        When to end, as in :func:`lsml`.
+    max_iter : int
+        Maximum number of steps.
 
     Returns
     -------
@@ -197,87 +235,72 @@ def lsmlp(
     >>> import numpy as np, manytruths as mt
     >>> disc = np.hypot(*(np.indices((20, 20)) - 9.5)) < 6
     >>> result = mt.lsmlp({"A": disc, "B": np.roll(disc, 1, 0), "C": np.roll(disc, 1, 1)})
-    >>> result.ended, result.detail.round(2)
+    >>> result.convergence, result.detail.round(2)
     ('converged', array([4.15, 4.15, 4.15]))
     """
     if not leeway > 0:
         raise CallError(f"leeway is above 0; got {leeway!r}")
+    _check_options(length_penalty, tol, max_iter)
     scene = Scene.of(masks, prior, raters=raters, region=region, void=void, foreground=foreground)
-    settings = Settings(length_penalty, spacing, tol, max_iter)
-    return _fit_contour(scene, "lsmlp", settings, measure_detail(scene, leeway, spacing))
+    detail = measure_detail(scene, leeway, spacing)
+    return _fit_contour(scene, "lsmlp", length_penalty, spacing, tol, max_iter, detail)
 
 
-def _fit_contour(scene: Scene, method: str, settings: Settings, detail: Detail | None) -> LevelSet:
-    contour = Contour(scene.start, scene.counted, settings.spacing)
-    run = evolve(scene, contour, settings, detail)
-    hard = contour.hard
-    rates = scene.rates(scene.inside(hard), pseudo=0)
+def _check_options(length_penalty: float, tol: float, max_iter: int) -> None:
+    if not 0 <= length_penalty < np.inf:
+        raise CallError(f"length_penalty is at least 0 and finite; got {length_penalty!r}")
+    if not tol >= 0:
+        raise CallError(f"tol is a share of the pixels inside, at least 0; got {tol!r}")
+    if max_iter < 1:
+        raise CallError(f"max_iter is at least 1; got {max_iter!r}")
+
+
+def _fit_contour(
+    scene: Scene,
+    method: str,
+    length_penalty: float,
+    spacing: Sequence[float] | None,
+    tol: float,
+    max_iter: int,
+    detail: Detail | None,
+) -> LevelSet:
+    """Move the contour until it rests."""
+    contour = Contour(scene.start, scene.counted, spacing)
+    hard, energy, steps, quiet = contour.hard, list[float](), 0, 0
+    while True:
+        inside = scene.inside(hard)
+        rates, length, size = scene.rates(inside), contour.length(), float(inside.sum())
+        penalty = length_penalty * (detail.factor(length, size) if detail else 1)
+        energy.append(scene.misfit(inside, rates) + penalty * length / (detail.strength + 1 if detail else 1))
+        rests = quiet == QUIET or len(energy) - int(np.argmin(energy)) > STALE
+        end = _without_contour(scene, inside) or (("converged", "") if rests else None)
+        if end or steps >= max_iter:
+            break
+        ratio = scene.log_a(rates) - scene.log_b(rates)
+        ratio += length_penalty * (detail.pressure(length, size) if detail else 0)
+        todo = min(ROUND, max_iter - steps)
+        _move(contour, scene.pattern.ravel(), ratio, penalty, todo)
+        steps += todo
+        last, hard = hard, contour.hard
+        quiet = quiet + 1 if np.count_nonzero(hard != last) <= tol * size else 0
+    moving = f"the contour still moves after {max_iter} steps; allow more with max_iter="
+    convergence, note = end or ("stopped", moving)
+    rates = scene.rates(inside, pseudo=0)
     return LevelSet(
         method=method,
         raters=scene.tally.rater_names,
         labels=binary_labels(scene.tally),
         probability=scene.probability(hard),
         hard=hard,
-        ended=run.ended,
-        notes=(*scene.notes, *filter(None, [run.note])),
+        convergence=convergence,
+        notes=(*scene.notes, *filter(None, [note])),
         sensitivity=rates.sensitivity,
         specificity=rates.specificity,
-        iterations=run.steps,
-        energy=run.energy,
-        penalty=run.penalty,
+        iterations=steps,
+        energy=np.array(energy),
+        penalty=penalty,
         detail=np.full_like(rates.sensitivity, np.nan) if detail is None else detail.each,
     )
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The length penalty, and when to stop."""
-
-    length_penalty: float
-    spacing: Sequence[float] | None
-    tol: float
-    max_iter: int
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.length_penalty < np.inf:
-            raise CallError(f"length_penalty is at least 0 and finite; got {self.length_penalty!r}")
-        if not self.tol >= 0:
-            raise CallError(f"tol is a share of the pixels inside, at least 0; got {self.tol!r}")
-        if self.max_iter < 1:
-            raise CallError(f"max_iter is at least 1; got {self.max_iter!r}")
-
-
-@dataclass(frozen=True)
-class Run:
-    """How the contour came to where it is."""
-
-    steps: int
-    energy: Values
-    penalty: float
-    ended: str
-    note: str = ""
-
-
-def evolve(scene: Scene, contour: Contour, settings: Settings, detail: Detail | None) -> Run:
-    """Move the contour until it rests."""
-    hard, energy, steps, quiet = contour.hard, list[float](), 0, 0
-    while True:
-        inside = scene.inside(hard)
-        rates, length, size = scene.rates(inside), contour.length(), float(inside.sum())
-        penalty = settings.length_penalty * (detail.factor(length, size) if detail else 1)
-        energy.append(scene.misfit(inside, rates) + penalty * length / (detail.strength + 1 if detail else 1))
-        ended = _without_contour(scene, inside)
-        rests = quiet == QUIET or len(energy) - int(np.argmin(energy)) > STALE
-        if ended or rests or steps >= settings.max_iter:
-            break
-        ratio = scene.log_a(rates) - scene.log_b(rates)
-        ratio += settings.length_penalty * (detail.pressure(length, size) if detail else 0)
-        todo = min(ROUND, settings.max_iter - steps)
-        _move(contour, scene.pattern.ravel(), ratio, penalty, todo)
-        steps += todo
-        last, hard = hard, contour.hard
-        quiet = quiet + 1 if np.count_nonzero(hard != last) <= settings.tol * size else 0
-    return Run(steps, np.array(energy), penalty, *(ended or _verdict(rests, settings)))
 
 
 def _move(contour: Contour, pattern: NDArray[np.int32], ratio: Values, penalty: float, steps: int) -> None:
@@ -299,12 +322,6 @@ def _without_contour(scene: Scene, inside: Values) -> tuple[str, str] | None:
     if float(scene.share[scene.counts > 0].min()) == 1:
         return "everything marked", "the specificities cannot be told: no item is background"
     return "no contour", "everything that is counted lies inside; take a larger region"
-
-
-def _verdict(rests: bool, settings: Settings) -> tuple[str, str]:
-    if rests:
-        return "converged", ""
-    return "stopped", f"the contour still moves after {settings.max_iter} steps; allow more with max_iter="
 
 
 @dataclass(frozen=True)
@@ -400,7 +417,7 @@ class Scene:
         outside = self.counts - inside
         hit, missed = inside @ self.marked + pseudo, inside @ self.left + pseudo
         spared, extra = outside @ self.left + pseudo, outside @ self.marked + pseudo
-        return Rates(_ratio(hit, hit + missed), _ratio(spared, spared + extra))
+        return Rates(divide(hit, hit + missed), divide(spared, spared + extra))
 
     def log_a(self, rates: Rates) -> Values:
         """Of each pattern, were its items true."""
@@ -427,10 +444,6 @@ class Scene:
     def painted(self, values: NDArray[Any]) -> NDArray[Any]:
         """A value per pattern as a map; 0 where the pattern is not in the table."""
         return np.asarray(np.append(values, values.dtype.type(0))[self.pattern])
-
-
-def _ratio(part: Values, whole: Values) -> Values:
-    return np.divide(part, whole, out=np.full_like(part, np.nan), where=whole > 0)
 
 
 def _check(table: Tally) -> None:

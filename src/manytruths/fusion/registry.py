@@ -105,13 +105,8 @@ def estimator(method: str) -> tuple[Estimator, dict[str, Any]]:
     return _REGISTER[name], _REGISTER[name].option(rest)
 
 
-def parse_methods(
-    consensus: str | Sequence[str], *, smoothing: float = 0.0, name: str = "consensus"
-) -> tuple[str, ...]:
-    """Methods given as ``"vote:0.5,staple"`` or as a list; with smoothing, STAPLE is the one of maps.
-
-    ``name`` is what the argument is called in the error where there is none, or one is there twice.
-    """
+def parse_methods(consensus: str | Sequence[str], *, smoothing: float = 0.0) -> tuple[str, ...]:
+    """Methods given as ``"vote:0.5,staple"`` or as a list; with smoothing, STAPLE is the one of maps."""
     several = consensus.split(",") if isinstance(consensus, str) else consensus
     methods = [method.strip() for method in several if method.strip()]
     if smoothing:
@@ -146,8 +141,8 @@ def options_by_name(
 
 def options_of(method: str, by_name: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """What an estimator is called with; what its name says, as in ``simple:2``, overrides the options by name."""
-    chosen, own = estimator(method)
-    return {**by_name.get(chosen.name, {}), **own}
+    chosen, by_colon = estimator(method)
+    return {**by_name.get(chosen.name, {}), **by_colon}
 
 
 def estimate(source: Tally | Masks, method: str = "staple", **options: Any) -> Consensus:

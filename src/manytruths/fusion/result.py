@@ -40,7 +40,7 @@ class Consensus:
     hard : ndarray
         With two labels, one of them background, whether an item is marked; otherwise the code of its label in
         ``labels``.
-    ended : str
+    convergence : str
         How the estimation ended: ``done``, ``converged``, ``stopped``, …
     notes : tuple of str
         What to know before using it.
@@ -51,7 +51,7 @@ class Consensus:
     labels: Labels
     probability: NDArray[Any]
     hard: NDArray[Any]
-    ended: str = "done"
+    convergence: str = "done"
     notes: tuple[str, ...] = ()
 
     @property
@@ -100,7 +100,7 @@ class Consensus:
     def __repr__(self) -> str:
         size = f"{len(self.hard)} patterns" if self.kind == "pattern" else "×".join(map(str, self.hard.shape)) + " map"
         note = f"; note: {self.note}" if self.note else ""
-        return f"<{type(self).__name__} {self.method} of {len(self.raters)} raters, {size}: {self.ended}{note}>"
+        return f"<{type(self).__name__} {self.method} of {len(self.raters)} raters, {size}: {self.convergence}{note}>"
 
 
 def first_readings(tally: Tally) -> Tally:
@@ -142,31 +142,23 @@ SLOTS = "raters are exchangeable: the rates are those of slots, within one case 
 
 def table_notes(tally: Tally) -> list[str]:
     """One rater only, no overlap, nothing marked, raters who are constant, labels that one rater alone gave."""
-    given = _given(tally)
+    labels, rows = tally.labels, tally.patterns[tally.counts > 0][:, tally.raters]
+    # (raters, labels): whether a rater gave a label at all
+    given = (rows[:, :, None] == np.arange(len(labels), dtype=np.uint8)).any(axis=0)
     each = given.sum(axis=1).tolist()
     present = len(each) - each.count(0)
-    messages: list[str] = [ALONE] if present == 1 else _no_overlap(tally)
-    if present and tally.labels.background is not None and not np.delete(given, tally.labels.background, 1).any():
+    most = int(np.max(tally.marked, initial=0, where=tally.counts > 0))
+    messages: list[str] = [ALONE] if present == 1 else []
+    if present != 1 and labels.background is not None and most == 1:
+        messages = [NO_OVERLAP]
+    if present and labels.background is not None and not np.delete(given, labels.background, 1).any():
         return [*messages, NOBODY]
     messages += [_constant(tally, i, int(given[i].argmax())) for i, n in enumerate(each) if n == 1]
-    return messages + (_lone_labels(tally, given) if len(tally.labels) > 2 and present > 1 else [])
-
-
-def _lone_labels(tally: Tally, given: NDArray[np.bool_]) -> list[str]:
-    codes = np.flatnonzero(given.sum(axis=0) == 1).tolist()
-    who = [_who(tally, int(given[:, code].argmax())) for code in codes]
-    return [f"label {tally.labels.describe()[code]} was given by {w} only" for code, w in zip(codes, who, strict=True)]
-
-
-def _given(tally: Tally) -> NDArray[np.bool_]:
-    """(raters, labels): whether a rater gave a label at all."""
-    rows = tally.patterns[:, tally.raters] if tally.counts.all() else tally.patterns[tally.counts > 0][:, tally.raters]
-    return np.asarray((rows[:, :, None] == np.arange(len(tally.labels), dtype=np.uint8)).any(axis=0))
-
-
-def _no_overlap(tally: Tally) -> list[str]:
-    most = int(np.max(tally.marked, initial=0, where=tally.counts > 0))
-    return [NO_OVERLAP] if tally.labels.background is not None and most == 1 else []
+    if len(labels) > 2 and present > 1:
+        for code in np.flatnonzero(given.sum(axis=0) == 1).tolist():
+            who = _who(tally, int(given[:, code].argmax()))
+            messages.append(f"label {labels.describe()[code]} was given by {who} only")
+    return messages
 
 
 def _constant(tally: Tally, rater: int, code: int) -> Note:

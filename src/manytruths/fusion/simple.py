@@ -24,8 +24,9 @@ from ..core.errors import CallError
 from ..core.labels import VOID
 from ..core.painting import PatternValues
 from ..core.tally import Tally
+from ..core.undefined import divide
 from .result import Consensus, Values, binary_labels, left_out_notes, table_notes
-from .vote import decide_by_share, divide
+from .vote import decide_by_share
 
 Flags = NDArray[np.bool_]
 Score = Literal["dice", "iou"]
@@ -37,7 +38,25 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Simple(Consensus):
-    """The result of SIMPLE; ``probability`` is the weighted share of the raters kept, 0 where none of them rated."""
+    """The result of SIMPLE, by pattern.
+
+    Attributes
+    ----------
+    method : str
+        ``simple``.
+    raters : tuple of str
+        Raters whose decisions were used.
+    labels : Labels
+        The labels that ``hard`` refers to.
+    probability : ndarray
+        Weighted share of the raters kept who marked the items of each pattern; 0 where none of them rated.
+    hard : ndarray
+        Whether the items of each pattern are marked.
+    convergence : str
+        ``converged``, ``stopped`` (after ``max_iter`` rounds) or ``nothing marked``.
+    notes : tuple of str
+        What to know before using it.
+    """
 
     kept: tuple[str, ...]
     """The raters who vote at the end."""
@@ -106,25 +125,25 @@ def simple(tally: Tally, alpha: float = 1.5, score: Score = "dice", *, max_iter:
         raise CallError(
             f"alpha is above 0, score 'dice' or 'iou', max_iter at least 1; got {alpha!r}, {score!r}, {max_iter!r}"
         )
-    state, ended, gone = _vote(tally, np.ones(len(tally.raters)), score), "stopped", list[int]()
+    state, convergence, gone = _vote(tally, np.ones(len(tally.raters)), score), "stopped", list[int]()
     rounds = 0
-    while rounds < max_iter and ended == "stopped":
+    while rounds < max_iter and convergence == "stopped":
         rounds += 1
         weights = _weights(state, alpha)
         gone += np.flatnonzero(state.kept & (weights == 0)).tolist()
         last, state = state, _vote(tally, weights, score)
         if state.same(last):
-            ended = "converged"
+            convergence = "converged"
     if not state.hard[tally.counts > 0].any():
-        ended = "nothing marked"
-    return _result(tally, state, gone, ended, rounds, alpha)
+        convergence = "nothing marked"
+    return _result(tally, state, gone, convergence, rounds, alpha)
 
 
 def _vote(tally: Tally, weights: Values, score: Score) -> _State:
     share, hard = decide_by_share(tally, 0.5, weights)
     rows = tally.patterns[:, tally.raters]
     marked, truth = np.isin(rows, tally.labels.marks), hard[:, None] & (rows != VOID)
-    both = (tally.counts @ (marked & truth)).astype(np.float64)
+    both = tally.counts @ (marked & truth)
     total = tally.counts @ marked + tally.counts @ truth
     return _State(weights, share, hard, divide(2 * both, total) if score == "dice" else divide(both, total - both))
 
@@ -140,7 +159,7 @@ def _weights(state: _State, alpha: float) -> Values:
     return np.where(state.kept & (each >= limit), each, 0.0)
 
 
-def _result(tally: Tally, state: _State, gone: list[int], ended: str, rounds: int, alpha: float) -> Simple:
+def _result(tally: Tally, state: _State, gone: list[int], convergence: str, rounds: int, alpha: float) -> Simple:
     names = tally.rater_names
     few = [SLOTS] if tally.exchangeable else left_out_notes(tally, state.kept)
     return Simple(
@@ -149,7 +168,7 @@ def _result(tally: Tally, state: _State, gone: list[int], ended: str, rounds: in
         labels=binary_labels(tally),
         probability=PatternValues(np.nan_to_num(state.share), tally),
         hard=PatternValues(state.hard, tally),
-        ended=ended,
+        convergence=convergence,
         notes=(*table_notes(tally), *(few if len(names) > 1 else [])),
         kept=tuple(n for n, k in zip(names, state.kept, strict=True) if k),
         dropped=tuple(names[i] for i in gone),

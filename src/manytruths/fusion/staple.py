@@ -39,6 +39,7 @@ from ..core.errors import CallError
 from ..core.labels import Labels
 from ..core.painting import PatternValues
 from ..core.tally import Tally
+from ..core.undefined import divide
 from .em import Decisions, Fit, Values, fit_em, log, log_joint
 from .result import SLOTS, Consensus, table_notes, unrated_code, with_mark
 
@@ -55,10 +56,6 @@ MAX_ITER = 1000
 MAX_ITER_OF_ITK = 100_000
 """ITK itself goes on for ever."""
 
-TOLERANCE = 1e-7
-
-TOLERANCE_OF_MANY = 1e-5
-
 TIE = 1e-9
 """W this near to ½ is a tie up to rounding; ties go to background, or to the label of the lower value."""
 
@@ -67,10 +64,24 @@ TIE = 1e-9
 class Staple(Consensus):
     """The result of STAPLE: the probability of each pattern, and the rates of every rater.
 
-    ``hard`` is W > ½, or the most likely label; a tie is background or the lower label, what nobody rated is
-    background. ``ended`` is ``converged``, ``stopped`` (after ``max_iter`` iterations), ``nothing rated``, ``nothing
-    marked``, ``everything marked``, ``one label`` (only one was given) or ``all agree`` (and unanimous items are
-    excluded).
+    Attributes
+    ----------
+    method : str
+        ``staple`` or ``staple_map``.
+    raters : tuple of str
+        Raters whose decisions were used.
+    labels : Labels
+        The labels that ``hard`` refers to.
+    probability : ndarray
+        W: the probability that an item is marked or, with more labels, of every label.
+    hard : ndarray
+        W > ½, or the code of the most likely label; a tie is background or the lower label, what nobody rated is
+        background.
+    convergence : str
+        ``converged``, ``stopped`` (after ``max_iter`` iterations), ``nothing rated``, ``nothing marked``, ``everything
+        marked``, ``one label`` (only one was given) or ``all agree`` (and unanimous items are excluded).
+    notes : tuple of str
+        What to know before using it.
     """
 
     confusion: Values
@@ -218,7 +229,7 @@ class StapleOptions:
     ) -> StapleOptions:
         """With ITK's own where it is asked for."""
         if like == "itk":
-            tol, max_iter = itk_tolerance(tally), MAX_ITER_OF_ITK if max_iter is None else max_iter
+            tol, max_iter = 1e-7 if len(tally.labels) == 2 else 1e-5, MAX_ITER_OF_ITK if max_iter is None else max_iter
         return cls(prior, like, unanimous, map_prior, tol, MAX_ITER if max_iter is None else max_iter)
 
     def __post_init__(self) -> None:
@@ -268,9 +279,9 @@ def _given(prior: float | Sequence[float], labels: Labels) -> Values:
     if len(each) == 1 and len(labels) == 2:
         each = np.array([1 - each[0], each[0]])
     if each.shape != (len(labels),) or not (each > 0).all() or abs(each.sum() - 1) > 1e-6:
-        one = "a number, or " if len(labels) == 2 else ""
+        single = "a number, or " if len(labels) == 2 else ""
         raise CallError(
-            f"a prior is {one}one a label ({', '.join(labels.describe())}), above 0 and below 1, with the sum 1; "
+            f"a prior is {single}one a label ({', '.join(labels.describe())}), above 0 and below 1, with the sum 1; "
             f"got {prior!r}. A map of priors goes to staple_map, with the masks"
         )
     return each
@@ -291,11 +302,6 @@ def _marked(decisions: Decisions, tally: Tally, mean: Values) -> Values:
     return np.insert(share * marks / marks.sum() if share else marks, ground, 1 - share)
 
 
-def itk_tolerance(tally: Tally) -> float:
-    """When ITK stops."""
-    return TOLERANCE if len(tally.labels) == 2 else TOLERANCE_OF_MANY
-
-
 def itk_start(tally: Tally, decisions: Decisions, prior: Values) -> Values:
     """W before the first M-step."""
     if len(tally.labels) == 2:
@@ -304,7 +310,7 @@ def itk_start(tally: Tally, decisions: Decisions, prior: Values) -> Values:
     top = joint.max(axis=1, keepdims=True)
     weight = np.exp(joint - np.where(np.isneginf(top), 0, top))
     total = weight.sum(axis=1, keepdims=True)
-    return np.asarray(np.divide(weight, total, out=np.zeros_like(weight), where=total > 0))
+    return np.nan_to_num(divide(weight, total))
 
 
 def _rates_of_the_vote(tally: Tally, decisions: Decisions) -> Values:
@@ -316,7 +322,7 @@ def _rates_of_the_vote(tally: Tally, decisions: Decisions) -> Values:
         next_value = np.diff(tally.labels.values) == 1
         cells[:, 0, 1:] += np.where(next_value, _cells(~clear, decisions)[:, 0, :-1], 0)
     total = cells.sum(axis=1, keepdims=True)
-    return np.asarray(np.divide(cells, total, out=np.zeros_like(cells), where=total > 0))
+    return np.nan_to_num(divide(cells, total))
 
 
 def _cells(chosen: NDArray[np.bool_], decisions: Decisions) -> Values:
@@ -337,9 +343,13 @@ def read_decisions(tally: Tally, options: StapleOptions) -> tuple[Decisions, NDA
 def _nothing_fitted(tally: Tally) -> Fit:
     """Rates that cannot be told, and the votes for W."""
     raters, labels = len(tally.raters), len(tally.labels)
-    share = tally.votes / np.maximum(tally.rated, 1)[:, None]
+    share = _vote_shares(tally)
     prior = tally.counts @ share / max(tally.items, 1)
     return Fit(np.full((raters, labels, labels), np.nan), prior, share, np.zeros(0), 0.0)
+
+
+def _vote_shares(tally: Tally) -> Values:
+    return np.asarray(tally.votes / np.maximum(tally.rated, 1)[:, None])
 
 
 def _certain(tally: Tally, code: int, options: StapleOptions) -> Staple:
@@ -351,23 +361,29 @@ def _certain(tally: Tally, code: int, options: StapleOptions) -> Staple:
     note = f"the rates cannot be told: every item is {tally.labels.names[code]}"
     if not tally.rated.any():
         how, note = "nothing rated", "nobody rated anything"
-    return replace(make_result(tally, fit, np.zeros(len(tally.counts), bool), options), ended=how, notes=(note,))
+    result = make_result(tally, fit, np.zeros(len(tally.counts), bool), options)
+    return replace(result, convergence=how, notes=(note,))
 
 
 def make_result(tally: Tally, fit: Fit, agreed: NDArray[np.bool_], options: StapleOptions) -> Staple:
     """The result of a fit; what raters agreed on beforehand is as they said."""
-    weight = fit.weight
-    if agreed.any():
-        weight = np.where(agreed[:, None], tally.votes / np.maximum(tally.rated, 1)[:, None], weight)
+    weight = np.where(agreed[:, None], _vote_shares(tally), fit.weight) if agreed.any() else fit.weight
     two, steps = len(tally.labels) == 2, len(fit.history)
+    notes = table_notes(tally) + ([SLOTS] if tally.exchangeable else [])
+    convergence = "converged" if fit.moved <= options.tol else "stopped"
+    if not steps:
+        convergence = "all agree"
+        notes.append("the rates cannot be told: raters agree on every item, and those are left out")
+    elif convergence == "stopped":
+        notes.append(f"not converged: after {steps} iterations a rate still moved by {fit.moved:.2g}")
     return Staple(
         method="staple",
         raters=tally.rater_names,
         labels=tally.labels,
         probability=PatternValues(weight[:, 1] if two else weight, tally),
         hard=PatternValues(decide(weight, tally.labels, tally.rated > 0), tally),
-        ended=convergence_of(fit, options),
-        notes=tuple(staple_notes(tally, fit, options)),
+        convergence=convergence,
+        notes=tuple(notes),
         confusion=fit.confusion,
         prior=float(fit.prior[1]) if two else fit.prior,
         log_likelihood=fit.history,
@@ -381,20 +397,3 @@ def decide(weight: Values, labels: Labels, rated: NDArray[np.bool_]) -> NDArray[
     top = weight >= weight.max(axis=-1, keepdims=True) - 2 * TIE
     codes = np.where(rated, top.argmax(axis=-1), unrated_code(labels)).astype(np.uint8)
     return codes == 1 if len(labels) == 2 and labels.background is not None else codes
-
-
-def convergence_of(fit: Fit, options: StapleOptions) -> str:
-    """How EM ended."""
-    if not len(fit.history):
-        return "all agree"
-    return "converged" if fit.moved <= options.tol else "stopped"
-
-
-def staple_notes(tally: Tally, fit: Fit, options: StapleOptions) -> list[str]:
-    """What to know of a table and of its fit."""
-    messages = table_notes(tally) + ([SLOTS] if tally.exchangeable else [])
-    if not len(fit.history):
-        return [*messages, "the rates cannot be told: raters agree on every item, and those are left out"]
-    if fit.moved > options.tol:
-        messages.append(f"not converged: after {len(fit.history)} iterations a rate still moved by {fit.moved:.2g}")
-    return messages

@@ -36,7 +36,7 @@ def staple_each(
         Tables by case.
     prior : {"prevalence", "marked", "estimated"}, float or sequence of float
         As in :func:`staple`.
-    **options
+    **options : object
         Other arguments of :func:`staple`.
 
     Returns
@@ -79,14 +79,11 @@ def _side_by_side(
     left = np.where(agreed | (whole.rated == 0), 0.0, counts.astype(np.float64))
     there = np.flatnonzero(left.any(axis=1))
     fits = _fit_each(decisions, left[there], whole, settings) if len(there) else []
-    return {
-        cases[t]: make_result(tables[cases[t]], _own(fit, counts[t] > 0), agreed[counts[t] > 0], settings)
-        for t, fit in zip(there.tolist(), fits, strict=True)
-    }
-
-
-def _own(fit: Fit, rows: NDArray[np.bool_]) -> Fit:
-    return replace(fit, weight=fit.weight[rows])
+    results = {}
+    for t, fit in zip(there.tolist(), fits, strict=True):
+        rows = counts[t] > 0
+        results[cases[t]] = make_result(tables[cases[t]], replace(fit, weight=fit.weight[rows]), agreed[rows], settings)
+    return results
 
 
 def _fit_each(decisions: Decisions, counts: Values, whole: Tally, options: StapleOptions) -> list[Fit]:

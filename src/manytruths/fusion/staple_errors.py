@@ -55,51 +55,15 @@ def rate_errors(result: Staple) -> RateErrors:
         raise CallError("standard errors are for STAPLE of a table; neighbouring items of a map are not independent")
     decisions, _ = read_decisions(result.tally, result.options)
     prior = np.array([1 - result.prior, result.prior]) if isinstance(result.prior, float) else result.prior
-    rates = _parameters(result.confusion, prior)
+    # (labels, raters × given and one): for each truth its rates, rater by rater, and its prior
+    rates = np.column_stack([result.confusion.transpose(1, 0, 2).reshape(len(prior), -1), prior])
     free = (rates > EDGE) & (rates < 1 - EDGE)
     free[:, -1] &= result.options.estimate
     if not free.any() or not decisions.counts.any():
         return _errors(result, np.full(rates.shape, np.nan), "every rate is 0 or 1, or cannot be told")
-    matrix = _information(decisions, result.confusion, prior)
+    matrix = _information(decisions, result.confusion, prior, rates)
     matrix += np.diag(_curvature(result, rates).ravel())
-    return _invert(result, matrix, free)
-
-
-def _parameters(confusion: Values, prior: Values) -> Values:
-    """(labels, raters × given and one): for each truth its rates, rater by rater, and its prior."""
-    return np.column_stack([confusion.transpose(1, 0, 2).reshape(len(prior), -1), prior])
-
-
-def _information(decisions: Decisions, confusion: Values, prior: Values) -> Values:
-    """Over all parameters, as if they were free."""
-    weight, _ = e_step(decisions, confusion, log(prior))
-    slopes = _slopes(decisions, _parameters(confusion, prior))
-    score = (weight.T[:, :, None] * slopes).transpose(1, 0, 2).reshape(len(weight), -1)
-    matrix = (score * decisions.counts[:, None]).T @ score
-    for k, slope in enumerate(slopes):
-        inner = (slope * (decisions.counts * weight[:, k])[:, None]).T @ slope
-        np.fill_diagonal(inner, 0.0)
-        own = slice(k * len(inner), (k + 1) * len(inner))
-        matrix[own, own] -= inner
-    return np.asarray(matrix)
-
-
-def _slopes(decisions: Decisions, rates: Values) -> Values:
-    """h: (labels, patterns, parameters of the label); 0 for those held at 0."""
-    met = np.column_stack([decisions.chosen, np.ones(len(decisions.chosen))])
-    turned = np.divide(1.0, rates, out=np.zeros_like(rates), where=rates > EDGE)
-    return np.asarray(met[None] * turned[:, None, :])
-
-
-def _curvature(result: Staple, rates: Values) -> Values:
-    """What a prior on the rates adds: (a − 1) / θ²."""
-    pseudo = np.tile(pseudo_counts(result.options.map_prior, len(rates)), (1, len(result.raters)))
-    each = np.column_stack([pseudo, np.zeros(len(rates))])
-    return np.asarray(np.divide(each, rates**2, out=np.zeros_like(rates), where=rates > EDGE))
-
-
-def _invert(result: Staple, matrix: Values, free: NDArray[np.bool_]) -> RateErrors:
-    """Inverted among the steps that keep every row's sum."""
+    # inverted among the steps that keep every row's sum
     steps = _steps(free)
     inside = steps.T @ matrix @ steps
     smallest = np.linalg.eigvalsh(inside)[0] if inside.size else 0.0
@@ -107,6 +71,29 @@ def _invert(result: Staple, matrix: Values, free: NDArray[np.bool_]) -> RateErro
         return _errors(result, np.full(free.shape, np.nan), UNIDENTIFIED)
     variance = np.diagonal(steps @ np.linalg.inv(inside) @ steps.T).reshape(free.shape)
     return _errors(result, np.where(free, np.sqrt(variance), np.nan), "")
+
+
+def _information(decisions: Decisions, confusion: Values, prior: Values, rates: Values) -> Values:
+    """Over all parameters, as if they were free."""
+    weight, _ = e_step(decisions, confusion, log(prior))
+    # h: (labels, patterns, parameters of the label); 0 for those held at 0
+    met = np.column_stack([decisions.chosen, np.ones(len(decisions.chosen))])
+    slopes = met[None] * np.divide(1.0, rates, out=np.zeros_like(rates), where=rates > EDGE)[:, None, :]
+    score = (weight.T[:, :, None] * slopes).transpose(1, 0, 2).reshape(len(weight), -1)
+    matrix = (score * decisions.counts[:, None]).T @ score
+    for k, slope in enumerate(slopes):
+        inner = (slope * (decisions.counts * weight[:, k])[:, None]).T @ slope
+        np.fill_diagonal(inner, 0.0)
+        block = slice(k * len(inner), (k + 1) * len(inner))
+        matrix[block, block] -= inner
+    return np.asarray(matrix)
+
+
+def _curvature(result: Staple, rates: Values) -> Values:
+    """What a prior on the rates adds: (a − 1) / θ²."""
+    pseudo = np.tile(pseudo_counts(result.options.map_prior, len(rates)), (1, len(result.raters)))
+    each = np.column_stack([pseudo, np.zeros(len(rates))])
+    return np.asarray(np.divide(each, rates**2, out=np.zeros_like(rates), where=rates > EDGE))
 
 
 def _steps(free: NDArray[np.bool_]) -> Values:
@@ -127,7 +114,6 @@ def _steps(free: NDArray[np.bool_]) -> Values:
 def _errors(result: Staple, each: Values, reason: str) -> RateErrors:
     labels, raters = len(result.labels), len(result.raters)
     confusion = each[:, :-1].reshape(labels, raters, labels).transpose(1, 0, 2)
-    right = np.diagonal(confusion, axis1=1, axis2=2)
-    if labels > 2:
-        return RateErrors(result.raters, np.array(right), np.zeros(0), confusion, each[:, -1], reason)
-    return RateErrors(result.raters, np.array(right[:, 1]), np.array(right[:, 0]), confusion, each[:, -1], reason)
+    right = np.array(np.diagonal(confusion, axis1=1, axis2=2))
+    rates = (right, np.zeros(0)) if labels > 2 else (right[:, 1], right[:, 0])
+    return RateErrors(result.raters, *rates, confusion, each[:, -1], reason)

@@ -32,22 +32,12 @@ from numpy.typing import ArrayLike, NDArray
 from ..core.counting import tally
 from ..core.errors import CallError, GridError
 from ..core.labels import Labels
-from ..core.mask_arrays import Masks, format_shape
+from ..core.mask_arrays import Masks, format_shape, region_mask
 from ..core.painting import paint
 from ..core.tally import Tally
-from .em import Decisions, Fit, Values, fit_em, log, log_joint
+from .em import Decisions, Values, fit_em, log, log_joint
 from .result import with_mark
-from .staple import (
-    Prior,
-    Staple,
-    StapleOptions,
-    convergence_of,
-    decide,
-    pseudo_counts,
-    read_decisions,
-    staple,
-    staple_notes,
-)
+from .staple import Prior, Staple, StapleOptions, decide, make_result, pseudo_counts, read_decisions, staple
 
 Place = tuple[slice, ...]
 
@@ -73,8 +63,8 @@ def staple_map(
 
     Parameters
     ----------
-    masks
-        As in :func:`manytruths.tally`.
+    masks : mapping or sequence of array_like
+        The raters' masks, as in :func:`manytruths.tally`.
     prior : {"prevalence", "marked", "estimated"}, float, sequence of float or array
         As in :func:`staple`; or a map of the size of the masks with the prior probability of each pixel. With more
         labels, a map with a last axis of labels.
@@ -82,10 +72,22 @@ def staple_map(
         β ≥ 0: the reward of each pair of equal neighbours, in nats.
     region : str or array
         As in :func:`manytruths.tally`. The rates come from the region; the map covers everything.
-    raters, labels, void, foreground
-        As in :func:`manytruths.tally`.
-    unanimous, map_prior, tol, max_iter
-        As in :func:`staple`.
+    raters : sequence of str or "exchangeable", optional
+        Names of the raters, as in :func:`manytruths.tally`.
+    labels : Labels, mapping of int to str or iterable of int, optional
+        All labels, as in :func:`manytruths.tally`; by default those that occur.
+    void : int, optional
+        Value of pixels that were not rated.
+    foreground : {"any"}, optional
+        With ``"any"``, all labels but background count as one.
+    unanimous : {"keep", "exclude"}
+        Whether items on which all raters agree count for the rates, as in :func:`staple`.
+    map_prior : tuple of float, optional
+        Beta priors of the rates, as in :func:`staple`.
+    tol : float
+        Stop when no rate changes by more than this between iterations.
+    max_iter : int
+        Maximum number of iterations.
 
     Returns
     -------
@@ -133,10 +135,7 @@ def _inside(whole: Tally, index: Index, region: str | ArrayLike) -> NDArray[np.b
                 f"a map of priors goes with region 'whole', 'union', or a mask of the items; got {region!r}"
             )
         return np.asarray((whole.marked[index] > 0) | (region == "whole"))
-    mask = np.asarray(region).astype(bool)
-    if mask.shape != index.shape:
-        raise GridError(f"the region is {format_shape(mask.shape)} but the masks are {format_shape(index.shape)}")
-    return mask
+    return region_mask(region, index.shape)
 
 
 @dataclass(frozen=True)
@@ -190,30 +189,15 @@ def _fit(whole: Tally, bins: _Bins, options: StapleOptions) -> Staple:
         return replace(staple(table, unanimous=options.unanimous), options=options)
     pseudo = pseudo_counts(options.map_prior, decisions.labels)
     fit = fit_em(decisions, decisions.share, bins.prior, False, pseudo, options.tol, options.max_iter)
-    return _result(table, fit, bins.counts @ bins.prior / bins.counts.sum(), options)
-
-
-def _result(table: Tally, fit: Fit, prior: Values, options: StapleOptions) -> Staple:
-    return Staple(
-        method="staple_map",
-        raters=table.rater_names,
-        labels=table.labels,
-        probability=np.zeros(0),
-        hard=np.zeros(0, bool),
-        ended=convergence_of(fit, options),
-        notes=tuple(staple_notes(table, fit, options)),
-        confusion=fit.confusion,
-        prior=float(prior[1]) if len(prior) == 2 else prior,
-        log_likelihood=fit.history,
-        iterations=len(fit.history),
-        options=options,
-    )
+    mean, size = bins.counts @ bins.prior / bins.counts.sum(), len(table.counts)
+    fit = replace(fit, prior=mean, weight=np.zeros((size, decisions.labels)))  # W comes with the map
+    return make_result(table, fit, np.zeros(size, bool), options)
 
 
 def _joint(result: Staple, whole: Tally, decisions: Decisions, prior: Values) -> Values:
     """(bins, labels) log-probabilities up to a constant: of the fit, of what was settled, or of the prior."""
     _, agreed = read_decisions(whole, result.options)
-    if not len(result.log_likelihood) and result.ended != "all agree":
+    if not len(result.log_likelihood) and result.convergence != "all agree":
         return np.broadcast_to(log(_vector(result.prior)), (len(decisions.counts), decisions.labels))
     joint = log_joint(decisions, result.confusion, log(prior))
     joint = np.where(decisions.spread(agreed[:, None].astype(np.float64)) > 0, log(decisions.share), joint)
@@ -225,17 +209,10 @@ def _vector(prior: float | Values) -> Values:
 
 
 def _paint_map(result: Staple, smooth: Smoothed, rated: NDArray[np.bool_]) -> Staple:
-    two = len(result.labels) == 2
-    notes = result.notes
-    if smooth.ended == "stopped":
-        notes += (f"smoothing has not converged after {smooth.sweeps} sweeps",)
-    return replace(
-        result,
-        method="staple_map",
-        probability=np.array(smooth.weight[..., 1]) if two else smooth.weight,
-        hard=decide(smooth.weight, result.labels, rated),
-        notes=notes,
-    )
+    notes = (f"smoothing has not converged after {smooth.sweeps} sweeps",) if smooth.convergence == "stopped" else ()
+    probability = np.array(smooth.weight[..., 1]) if len(result.labels) == 2 else smooth.weight
+    hard = decide(smooth.weight, result.labels, rated)
+    return replace(result, method="staple_map", probability=probability, hard=hard, notes=(*result.notes, *notes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,7 +223,7 @@ class Smoothed:
     """W: (…, labels)."""
     sweeps: int
     """How many times every item was looked at."""
-    ended: str
+    convergence: str
     """``converged`` or ``stopped``."""
 
 
@@ -292,14 +269,14 @@ def _lattices(shape: tuple[int, ...]) -> list[tuple[Place, Place, list[Place]]]:
     result = []
     for start in sorted(product((0, 1), repeat=len(shape)), key=lambda s: sum(s) % 2):
         ends = list(zip(start, shape, strict=True))
-        own = tuple(slice(o, n, 2) for o, n in ends)
+        place = tuple(slice(o, n, 2) for o, n in ends)
         middle = tuple(slice(o + 1, n + 1, 2) for o, n in ends)
         beside = [
             tuple(slice(o + step, n + step, 2) if axis == a else middle[a] for a, (o, n) in enumerate(ends))
             for axis in range(len(shape))
             for step in (0, 2)
         ]
-        result.append((own, middle, beside))
+        result.append((place, middle, beside))
     return result
 
 
@@ -316,14 +293,3 @@ def normal(log_weight: Values) -> Values:
     weight = np.exp(log_weight - log_weight.max(axis=-1, keepdims=True))
     weight /= weight.sum(axis=-1, keepdims=True)
     return np.asarray(weight)
-
-
-def potts_bound(log_weight: Values, weight: Values, beta: float) -> float:
-    """What mean field raises: Σ W (λ − ln W) + β Σ_(i~j) W_i · W_j, a lower bound on the log-partition function."""
-    seen = weight > 0
-    alone = weight[seen] @ (log_weight[seen] - np.log(weight[seen]))
-    pairs = 0.0
-    for axis in range(weight.ndim - 1):
-        along = np.moveaxis(weight, axis, 0)
-        pairs += float(np.sum(along[1:] * along[:-1]))
-    return float(alone + beta * pairs)

@@ -14,11 +14,25 @@ the raters' mean plus one *sample* standard deviation.
 Plurality is the vote among several labels. The inner region I is what all raters marked, the outer region O what any
 rater marked; an acceptable segmentation holds I and stays within O.
 
+Weights may come from items whose truth is known, by Cooke's classical model, which scores an expert by calibration ×
+information over such calibration items. Raters of masks state no probabilities: an answer (a label) is read as stating
+the share of each truth that the calibration items show behind it. Everybody is then calibrated, and the score is the
+information of the answers about the truth, relative to knowing its prevalence ::
+
+    I_j = Σ_b s_b Σ_t s_(t|b) ln (s_(t|b) / s_t)
+
+over the rater's answers b and the truths t, with shares s of the calibration items that they rated (the mutual
+information of answer and truth, in nats: 0 for one who answers at random). Weights are I_j / Σ I. A vote has no use for
+a rater who is right by being wrong: where answers agree with the truth less than by chance, the weight is 0,
+as it is for one who rated no calibration item.
+
 * Lampert TA, Stumpf A, Gançarski P. An empirical study into annotator agreement, ground truth estimation, and
   algorithm evaluation. IEEE Trans Image Process 2016;25:2557–2572, eq. 6 and section 3.3.
   doi:10.1109/TIP.2016.2544703
 * Zeng D et al. Segmentation with multiple acceptable annotations. IPMI 2021, LNCS 12729, eqs. 1–2.
   doi:10.1007/978-3-030-78191-0_37
+* Cooke RM. Experts in Uncertainty. Oxford University Press, 1991, ch. 8–12. Cooke RM, Goossens LLHJ. TU Delft expert
+  judgment data base. Reliab Eng Syst Saf 2008;93:657–674. doi:10.1016/j.ress.2007.03.005
 """
 
 from __future__ import annotations
@@ -29,11 +43,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import CallError
+from ..core.errors import CallError, InputError
 from ..core.labels import VOID
 from ..core.painting import PatternValues
-from ..core.tally import Tally
-from ..core.undefined import ratio
+from ..core.tally import Tally, cross_tabulate
+from ..core.undefined import divide, ratio
 from .result import (
     Consensus,
     Values,
@@ -51,7 +65,25 @@ TIE = 1e-9
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Vote(Consensus):
-    """A vote, by pattern; ``probability`` is the share of the raters who marked, and 0 where nobody rated."""
+    """The result of a vote, by pattern.
+
+    Attributes
+    ----------
+    method : str
+        ``vote:`` or ``excl:`` and the threshold.
+    raters : tuple of str
+        Raters whose decisions were used.
+    labels : Labels
+        The labels that ``hard`` refers to.
+    probability : ndarray
+        Share of the raters who marked the items of each pattern; 0 where nobody rated.
+    hard : ndarray
+        Whether the items of each pattern are marked.
+    convergence : str
+        Always ``done``.
+    notes : tuple of str
+        What to know before using it.
+    """
 
     threshold: float | str
     """τ, or ``any`` or ``all``."""
@@ -113,26 +145,13 @@ def decide_by_share(tally: Tally, threshold: float | str, weights: Values) -> tu
     rated = (rows != VOID) & (weights > 0)
     marked = rated & np.isin(rows, tally.labels.marks)
     share = divide(marked @ weights, rated @ weights)
-    return share, _hard(share, marked, rated, threshold)
-
-
-def divide(part: Values, whole: Values) -> Values:
-    """``part / whole``, nan where the divisor is 0."""
-    share = np.full(np.shape(part), np.nan)
-    np.divide(part, whole, out=share, where=whole > 0)
-    return share
-
-
-def _hard(
-    share: Values, marked: NDArray[np.bool_], rated: NDArray[np.bool_], threshold: float | str
-) -> NDArray[np.bool_]:
     if threshold == "any":
-        return np.asarray(marked.any(axis=1))
+        return share, np.asarray(marked.any(axis=1))
     if threshold == "all":
-        return np.asarray(marked.any(axis=1) & (marked == rated).all(axis=1))
+        return share, np.asarray(marked.any(axis=1) & (marked == rated).all(axis=1))
     if isinstance(threshold, str) or not 0 < threshold <= 1:
         raise CallError(f"threshold is 'any', 'all', or a share above 0 and up to 1; got {threshold!r}")
-    return np.asarray(share >= threshold - TIE)
+    return share, np.asarray(share >= threshold - TIE)
 
 
 def _weights(tally: Tally, weights: Mapping[str, float] | None) -> Values:
@@ -170,7 +189,7 @@ def others_share(tally: Tally) -> Values:
     """
     rows = tally.patterns[:, tally.raters]
     marked = tally.marked[:, None] - np.isin(rows, tally.labels.marks)
-    return divide(marked.astype(np.float64), (tally.rated[:, None] - (rows != VOID)).astype(np.float64))
+    return divide(marked, tally.rated[:, None] - (rows != VOID))
 
 
 def vote_without_outliers(tally: Tally, threshold: float | str = 0.5, exclude: Iterable[str] | None = None) -> Vote:
@@ -217,7 +236,12 @@ def vote_without_outliers(tally: Tally, threshold: float | str = 0.5, exclude: I
 
 def find_outliers(tally: Tally) -> tuple[str, ...]:
     """The raters whose Dice distance exceeds the mean plus one standard deviation."""
-    each = _dice_distances(tally)
+    marks = list(tally.labels.marks)
+    both = tally.contingency[:, :, marks][:, :, :, marks].sum(axis=(-1, -2))
+    first = tally.contingency[:, :, marks].sum(axis=(-1, -2))
+    distance = 1 - divide(2 * both, first + first.T)
+    comparable = ~np.isnan(distance) & ~np.eye(len(both), dtype=bool)
+    each = divide(np.where(comparable, distance, 0).sum(axis=1), comparable.sum(axis=1))
     known = each[~np.isnan(each)]
     if len(known) < 2:
         return ()
@@ -225,19 +249,27 @@ def find_outliers(tally: Tally) -> tuple[str, ...]:
     return tuple(name for name, value in zip(tally.rater_names, each, strict=True) if value > limit)
 
 
-def _dice_distances(tally: Tally) -> Values:
-    """Mean of 1 − Dice to the other raters with whom each can be compared; nan where there is none."""
-    marks = list(tally.labels.marks)
-    both = tally.contingency[:, :, marks][:, :, :, marks].sum(axis=(-1, -2))
-    first = tally.contingency[:, :, marks].sum(axis=(-1, -2))
-    difference = 1 - divide(2 * both, first + first.T)
-    known = ~np.isnan(difference) & ~np.eye(len(both), dtype=bool)
-    return divide(np.where(known, difference, 0).sum(axis=1), known.sum(axis=1).astype(np.float64))
-
-
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Plurality(Consensus):
-    """The label that most raters gave, by pattern; ``probability`` has the share of the mark, or of every label."""
+    """The label that most raters gave, by pattern.
+
+    Attributes
+    ----------
+    method : str
+        ``plurality``.
+    raters : tuple of str
+        Raters whose decisions were used.
+    labels : Labels
+        The labels that ``hard`` refers to.
+    probability : ndarray
+        Share of the mark or, with more labels, of every label.
+    hard : ndarray
+        Whether the items of each pattern are marked or, with more labels, the code of their label.
+    convergence : str
+        Always ``done``.
+    notes : tuple of str
+        What to know before using it.
+    """
 
     share: Values
     """Of the raters of the item, those who gave the label; nan where nobody rated."""
@@ -284,7 +316,7 @@ def plurality(tally: Tally) -> Plurality:
         probability=PatternValues(share[:, 1] if two else share, tally),
         hard=PatternValues(hard == 1 if two else hard, tally),
         notes=tuple(table_notes(tally)),
-        share=PatternValues(divide(most.astype(np.float64), rated.astype(np.float64)), tally),
+        share=PatternValues(divide(most, rated), tally),
         tied=PatternValues((rated > 0) & ((votes == most[:, None]).sum(axis=1) > 1), tally),
     )
 
@@ -307,7 +339,7 @@ def inner_region(tally: Tally) -> NDArray[np.bool_]:
     * Zeng D et al. Segmentation with multiple acceptable annotations. IPMI 2021, LNCS 12729.
       doi:10.1007/978-3-030-78191-0_37
     """
-    return _region(tally, "all")
+    return PatternValues(decide_by_share(tally, "all", np.ones(len(tally.raters)))[1], tally)
 
 
 def outer_region(tally: Tally) -> NDArray[np.bool_]:
@@ -328,7 +360,7 @@ def outer_region(tally: Tally) -> NDArray[np.bool_]:
     * Zeng D et al. Segmentation with multiple acceptable annotations. IPMI 2021, LNCS 12729.
       doi:10.1007/978-3-030-78191-0_37
     """
-    return _region(tally, "any")
+    return PatternValues(decide_by_share(tally, "any", np.ones(len(tally.raters)))[1], tally)
 
 
 def acceptable_region(tally: Tally) -> NDArray[np.bool_]:
@@ -387,6 +419,60 @@ def inner_outer_ratio(tally: Tally) -> float:
     return ratio(float(inner), float(outer), "nobody_marked")
 
 
-def _region(tally: Tally, threshold: str) -> NDArray[np.bool_]:
-    """Inner or outer region, by pattern."""
-    return PatternValues(decide_by_share(tally, threshold, np.ones(len(tally.raters)))[1], tally)
+def cooke_weights(tally: Tally, reference: str | None = None, cutoff: float = 0.0) -> dict[str, float]:
+    """Weights for :func:`vote` from calibration items whose truth is known, by Cooke's classical model.
+
+    Parameters
+    ----------
+    tally : Tally
+        The calibration items: the raters' columns and one with the truth.
+    reference : str, optional
+        The column that holds the truth; by default the only one of role ``reference``.
+    cutoff : float
+        Raters whose information (in nats) is not above it get weight 0.
+
+    Returns
+    -------
+    dict of str to float
+        Weights by rater; they sum to 1.
+
+    References
+    ----------
+    * Cooke RM, Goossens LLHJ. TU Delft expert judgment data base. Reliab Eng Syst Saf 2008;93:657–674.
+      doi:10.1016/j.ress.2007.03.005
+
+    Examples
+    --------
+    >>> import manytruths as mt
+    >>> masks = {"A": [1, 1, 0, 0], "B": [1, 0, 0, 0], "C": [1, 0, 1, 0]}
+    >>> weights = mt.cooke_weights(mt.tally(masks, references={"truth": [1, 1, 0, 0]}))
+    >>> {name: round(weight, 2) for name, weight in weights.items()}
+    {'A': 0.76, 'B': 0.24, 'C': 0.0}
+    """
+    refuse_exchangeable(tally, "have a weight")
+    known = tally.role("reference")
+    if reference is None and len(known) != 1:
+        raise CallError(f"reference= names the column with the truth; there are {len(known)} references to choose from")
+    truth = tally.position(known[0] if reference is None else reference)
+    judged = [i for i in tally.raters if i != truth]
+    tables = cross_tabulate(tally.patterns, tally.counts, [truth, *judged], len(tally.labels))[1:, 0]
+    scores = np.array([_information(table) for table in tables])
+    scores = np.where(scores > cutoff, scores, 0.0)
+    if not scores.any():
+        raise InputError(
+            "no rater's answers tell more about the reference than the cutoff: give other calibration items, or vote "
+            "without weights"
+        )
+    return {tally.columns[i].name: float(s / scores.sum()) for i, s in zip(judged, scores, strict=True)}
+
+
+def _information(table: Values) -> float:
+    """Of answers (rows) about truths (columns); 0 where they agree less than chance has it."""
+    if not table.sum():
+        return 0.0
+    joint = table / table.sum()
+    expected = np.outer(joint.sum(axis=1), joint.sum(axis=0))
+    if np.trace(joint) <= np.trace(expected) * (1 + 1e-12):
+        return 0.0
+    occurs = joint > 0
+    return float(joint[occurs] @ np.log(joint[occurs] / expected[occurs]))

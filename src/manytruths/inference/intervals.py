@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..core.errors import CallError, InputError
 from ..core.tallies import Tallies, align_counts, pool
 from ..core.tally import Tally
-from ..core.undefined import Undefined, reason, undefined_like
+from ..core.undefined import Undefined, divide, reason, undefined_like
 
 Statistic = Callable[[Tally], float]
 Values = NDArray[np.float64]
@@ -172,7 +172,7 @@ def subject_values(tables: Tallies, values: ArrayLike) -> Values:
     total, known = np.zeros((2, len(subjects), *by_case.shape[1:]))
     np.add.at(total, owner, np.nan_to_num(by_case))
     np.add.at(known, owner, ~np.isnan(by_case))
-    return np.asarray(np.divide(total, known, out=np.full_like(total, np.nan), where=known > 0))
+    return divide(total, known)
 
 
 def mean_intervals(
@@ -188,8 +188,7 @@ def mean_intervals(
     if len(values) < MIN_SUBJECTS:
         return [_mean_interval(filled[known[:, k], k], values[:0, k], method, level) for k in range(len(n))]
     weights = draw_subjects(len(values), resamples, seed)
-    drawn = weights @ known
-    replicates = np.divide(weights @ filled, drawn, out=np.full(drawn.shape, np.nan), where=drawn > 0)
+    replicates = divide(weights @ filled, weights @ known)
     return [_mean_interval(filled[known[:, k], k], replicates[:, k], method, level) for k in range(len(n))]
 
 
@@ -211,7 +210,11 @@ def pooled_intervals(
     level: float = 0.95,
     seed: int = 0,
 ) -> list[Interval]:
-    """Intervals for several statistics of the summed tally, all from the same draws."""
+    """Intervals for several statistics of the summed tally, all from the same draws; undefined with few subjects."""
+    refused = too_few_subjects(len(tables.by_subject()))
+    if refused is not None:
+        whole, n = pool(tables, mixed=True), len(tables.by_subject())
+        return [Interval(statistic(whole), refused, refused, level, method, n) for statistic in statistics]
     subjects = {subject: i for i, subject in enumerate(tables.by_subject())}
     whole, by_case = align_counts(list(tables.values()))
     counts = np.zeros((len(subjects), by_case.shape[1]), np.int64)
@@ -278,9 +281,11 @@ def _jackknife_interval(statistic: Statistic, tables: Tallies, of: str, level: f
             f"over='raters' leaves raters out one at a time and needs at least three; there are {len(names)}"
         )
     value = _study_value(statistic, tables, of)
-    left_out = np.array(
-        [_study_value(statistic, tables.map(lambda t, n=name: _without_rater(t, n)), of) for name in names]
-    )
+
+    def without(name: str) -> Tallies:
+        return tables.map(lambda t: t.without(*[c for c in t.columns if c.role == "rater" and c.name == name]))
+
+    left_out = np.array([_study_value(statistic, without(name), of) for name in names])
     if reason(value) or np.isnan(left_out).any():
         nothing = undefined_like(value, "undefined_without_a_rater")
         return Interval(value, nothing, nothing, level, "jackknife", len(names), int(np.isnan(left_out).sum()))
@@ -298,7 +303,3 @@ def _study_value(statistic: Statistic, tables: Tallies, of: str) -> float:
     values = subject_values(tables, [statistic(t) for t in tables.values()])
     defined = values[~np.isnan(values)]
     return float(defined.mean()) if len(defined) else Undefined("undefined_for_every_subject")
-
-
-def _without_rater(tally: Tally, name: str) -> Tally:
-    return tally.without(*[c for c in tally.columns if c.role == "rater" and c.name == name])

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..analyses.files import summary_of, write_charts
 from ..analyses.printing import counted, grid, number
-from ..analyses.resampled import NOTHING_MOVED, Moved, mark_resampled, write_marked
-from ..analyses.rows import Row, Table
+from ..analyses.result import summary_of, write_charts
+from ..analyses.tables import NOTHING_MOVED, Moved, PlainTable, Row, Table, mark_resampled, marked_rows
 from ..charts.bars import Value, dot_chart
 from ..inference.intervals import Interval
 from ..io import safe_name
@@ -143,9 +142,7 @@ def write(comparison: Comparison, folder: Path) -> list[Path]:
                 header, body = printed_table(comparison, network, statistics, label)
                 rows += [[network, label, *cells] for cells in body]
         touched = [bool(comparison.moved.cases)] * len(rows)
-        write_marked(folder / f"{name}.csv", rows, ("network", "label", *header), touched)
-        paths.append(folder / f"{name}.csv")
-
+        paths.append(PlainTable(name, *marked_rows(rows, ("network", "label", *header), touched)).write(folder))
     paths += write_charts(charts(comparison), folder / "charts")
     return [*paths, write_summary(folder, summary(comparison), paths)]
 

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from ..analyses.fuse.case import suffixes
-from ..analyses.summaries import Settings
+from ..analyses.tables import Settings
 from ..core.errors import CallError, InputError
 from ..io import write_csv, write_json
 from ..io.tables import read_table

@@ -1,6 +1,6 @@
 """Raters: how far each is from the others, how they perform, what they tend to do, and who depends on whom."""
 
-from .dependence import PossibleCopy, RaterDependence, rater_dependence
+from .dependence import RaterDependence, rater_dependence
 from .differences import (
     RaterClustering,
     RaterDifferences,
@@ -12,7 +12,6 @@ from .differences import (
 from .performance import RaterPerformance, RaterTendency, rater_performance, rater_tendency
 
 __all__ = [
-    "PossibleCopy",
     "RaterClustering",
     "RaterDependence",
     "RaterDifferences",

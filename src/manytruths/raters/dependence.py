@@ -129,28 +129,24 @@ def rater_dependence(tally: Tally, prior: Prior = "estimated", copy: float = COP
     table = tally.foreground()
     fit, pairs = staple(table, prior), contingency(table)
     both, items = pairs[:, :, 1, 1], pairs.sum(axis=(-1, -2))
+    rated = (table.patterns[:, table.raters] != VOID).astype(np.float64)
+    marked = (rated * (table.counts * fit.probability)[:, None]).T @ rated  # Σ W over the items of every two raters
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        observed, true = both / items, _expected_truth(table, fit) / items
+        observed, true = both / items, marked / items
         expected, excess, correlation = _compare(fit, observed, true, items)
     correlation = _resolve_zero_by_zero(pairs, expected, correlation)
-    mean = PairMatrix("correlation", fit.raters, correlation).mean()
+    values = {"observed": observed, "expected": expected, "excess": excess, "correlation": correlation}
+    matrices = {name: PairMatrix(name, fit.raters, matrix) for name, matrix in values.items()}
+    mean = matrices["correlation"].mean()
+    copies = tuple(PossibleCopy(a, b, value) for a, b, value in pairwise(dice, table).pairs() if value > copy)
     return RaterDependence(
         fit.raters,
-        PairMatrix("observed", fit.raters, observed),
-        PairMatrix("expected", fit.raters, expected),
-        PairMatrix("excess", fit.raters, excess),
-        PairMatrix("correlation", fit.raters, correlation),
-        mean,
-        _effective_number(len(fit.raters), mean),
-        _find_copies(table, copy),
-        fit,
+        **matrices,
+        mean_correlation=mean,
+        effective_raters=_effective_number(len(fit.raters), mean),
+        copies=copies,
+        fit=fit,
     )
-
-
-def _expected_truth(table: Tally, fit: Staple) -> Values:
-    """Σ W over the items of every two raters."""
-    rated = (table.patterns[:, table.raters] != VOID).astype(np.float64)
-    return np.asarray((rated * (table.counts * fit.probability)[:, None]).T @ rated)
 
 
 def _compare(fit: Staple, observed: Values, true: Values, items: Values) -> tuple[Values, Values, Values]:
@@ -177,7 +173,3 @@ def _effective_number(raters: int, mean: float) -> float:
     if np.isnan(mean):
         return Undefined("no_two_rates_known")
     return raters / (1 + (raters - 1) * max(mean, 0.0))
-
-
-def _find_copies(table: Tally, limit: float) -> tuple[PossibleCopy, ...]:
-    return tuple(PossibleCopy(a, b, value) for a, b, value in pairwise(dice, table).pairs() if value > limit)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..agreement import PairMatrix, PairStatistic, dice, pairwise
 from ..core.errors import CallError
 from ..core.tally import Tally
-from ..core.undefined import Undefined
+from ..core.undefined import Undefined, divide
 
 Values = NDArray[np.float64]
 
@@ -96,9 +96,7 @@ def rater_differences(tally: Tally) -> RaterDifferences:
 def mean_with_others(values: Values) -> Values:
     """The mean of each row without its own entry, over the pairs that are defined; NaN where none is."""
     known = ~np.isnan(values) & ~np.eye(len(values), dtype=bool)
-    mean = np.full(len(values), np.nan)
-    np.divide(np.where(known, values, 0).sum(axis=1), known.sum(axis=1), out=mean, where=known.any(axis=1))
-    return mean
+    return divide(np.where(known, values, 0).sum(axis=1), known.sum(axis=1))
 
 
 def _mean_and_std(values: Values) -> tuple[float, float]:
@@ -179,8 +177,7 @@ def williams_index(tally: Tally, statistic: PairStatistic = dice) -> WilliamsInd
     check_named_raters(tally, "Williams' index")
     pairs = pairwise(statistic, tally)
     near, among = mean_with_others(pairs.values), _among_others(pairs.values)
-    index = np.divide(near, among, out=np.full(len(near), np.nan), where=among > 0)
-    return WilliamsIndex(pairs.statistic, pairs.names, index, near, among)
+    return WilliamsIndex(pairs.statistic, pairs.names, divide(near, among), near, among)
 
 
 def _among_others(values: Values) -> Values:

@@ -13,6 +13,7 @@ from ..core.columns import Column
 from ..core.errors import CallError
 from ..core.labels import VOID, Labels
 from ..core.tally import Tally
+from ..core.undefined import divide
 from ..fusion import others_share, vote
 from .differences import check_named_raters
 
@@ -198,13 +199,7 @@ def rater_tendency(tally: Tally) -> RaterTendency:
     area = tally.counts @ marked
     return RaterTendency(
         tally.rater_names,
-        _shares(area, tally.counts @ np.where(counted, share, 0)),
-        _shares(tally.counts @ (consensus & ~marked), tally.counts @ consensus),
-        _shares(tally.counts @ (marked & (share == 0)), area),
+        divide(area, tally.counts @ np.where(counted, share, 0)),
+        divide(tally.counts @ (consensus & ~marked), tally.counts @ consensus),
+        divide(tally.counts @ (marked & (share == 0)), area),
     )
-
-
-def _shares(part: NDArray[Any], whole: NDArray[Any]) -> Values:
-    share = np.full(len(part), np.nan)
-    np.divide(part, whole, out=share, where=whole != 0)
-    return share

@@ -38,10 +38,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import CallError
 from ..core.tally import Tally
-from ..core.undefined import Undefined
+from ..core.undefined import Undefined, divide
 from .accuracy import comparison_labels, rater_accuracy
 from .masks import Confidence, ratings_from_tally
-from .ratings import MISSING, Ratings, Values, divide_or_nan
+from .ratings import MISSING, Ratings, Values
 
 Chance = Literal["uniform", "empirical"] | Mapping[str, float]
 Partial = Literal["none", "linear", "quadratic"]
@@ -57,7 +57,9 @@ class Concordance:
     Attributes
     ----------
     statistic : {"sigma", "rho"}
+        Which of the two.
     raters, labels : tuple of str
+        The raters and the labels.
     value : float
         Of the data set: the mean over cases.
     by_case : ndarray of float
@@ -126,8 +128,7 @@ def genuineness(ratings: Ratings, chance: Chance = "uniform") -> Values:
         return np.where(ratings.given, 1.0, np.nan)
     p = share[ratings.codes]
     c = np.where(ratings.given, ratings.confidence, np.nan)
-    whole = c + (1 - c) * p
-    return np.asarray(np.divide(c, whole, out=np.full(c.shape, np.nan), where=whole > 0))
+    return divide(c, c + (1 - c) * p)
 
 
 def sigma(ratings: Ratings, chance: Chance = "uniform", partial: Partial = "none") -> Concordance:
@@ -145,6 +146,7 @@ def sigma(ratings: Ratings, chance: Chance = "uniform", partial: Partial = "none
     Returns
     -------
     Concordance
+        The value of the data set, and by case, rater, label and pair of raters.
 
     References
     ----------
@@ -166,14 +168,18 @@ def rho(ratings: Ratings, accuracy: ArrayLike, chance: Chance = "uniform", parti
     Parameters
     ----------
     ratings : Ratings
+        With confidences; without any, only the raters' accuracies discount agreement.
     accuracy : array_like
         One number for each rater, or (cases, raters) numbers; see :func:`rater_accuracy` and :func:`rasch`.
-    chance, partial
-        As for :func:`sigma`.
+    chance : {"uniform", "empirical"} or mapping
+        How a rater who does not know chooses, as for :func:`sigma`.
+    partial : {"none", "linear", "quadratic"}
+        Partial agreement of different ordinal or numeric labels.
 
     Returns
     -------
     Concordance
+        The value of the data set, and by case, rater, label and pair of raters.
 
     References
     ----------
@@ -207,8 +213,7 @@ def both_correct_probability(a: ArrayLike, b: ArrayLike, labels: int = 2) -> Val
     """
     x, y = np.asarray(a, np.float64), np.asarray(b, np.float64)
     both, neither = x * y, (1 - x) * (1 - y) / max(1, labels - 1)
-    out = np.full(np.broadcast(x, y).shape, np.nan)
-    return np.asarray(np.divide(both, both + neither, out=out, where=both + neither > 0))
+    return divide(both, both + neither)
 
 
 def label_closeness(numbers: ArrayLike, partial: Partial) -> Values:
@@ -233,48 +238,36 @@ def _means(name: str, ratings: Ratings, genuine: Values, accuracy: Values | None
     if partial != "none" and ratings.kind == "nominal":
         raise CallError("partial agreement is for ordinal and numeric labels; these are nominal")
     closeness, items = label_closeness(ratings.numbers, partial), ratings.items
-    count, size = len(ratings.raters), len(ratings.cases)
+    count, size, labels = len(ratings.raters), len(ratings.cases), len(ratings.labels)
     total, met = np.zeros(size), np.zeros(size, np.int64)
     pairs, undefined = np.full((count, count), np.nan), 0
-    by_label, label_met = np.zeros(len(ratings.labels)), np.zeros(len(ratings.labels), np.int64)
+    by_label, label_met = np.zeros(labels), np.zeros(labels)
     for i, j in combinations(range(count), 2):
         both = ~np.isnan(genuine[:, i]) & ~np.isnan(genuine[:, j])
         a, b = ratings.codes[:, i], ratings.codes[:, j]
         value = np.where(both, genuine[:, i] * genuine[:, j] * closeness[a, b], 0.0)
         if accuracy is not None:
-            chance = both_correct_probability(accuracy[..., i], accuracy[..., j], len(ratings.labels))
             both &= ~np.isnan(accuracy[..., i] + accuracy[..., j])
-            value, both, lost = _weight(value, both, np.broadcast_to(chance, size))
+            correct = both_correct_probability(accuracy[..., i], accuracy[..., j], labels)
+            # pairs that agree but of which nobody can say whether they are right are left out
+            lost = both & np.isnan(correct) & (value > 0)
+            both &= ~lost
+            value = np.where(both, value * np.nan_to_num(correct), 0.0)
             undefined += int(items[lost].sum())
         total += value
         met += both
         weight = items * both
-        pairs[i, j] = pairs[j, i] = _ratio(float(weight @ value), float(weight.sum()))
+        if weight.any():
+            pairs[i, j] = pairs[j, i] = float(weight @ value) / float(weight.sum())
         for codes in (a, b):
-            by_label += np.bincount(codes[both], (items * value)[both], len(by_label))
-            label_met += np.bincount(codes[both], items[both], len(label_met)).astype(np.int64)
-    by_case = np.divide(total, met, out=np.full(size, np.nan), where=met > 0)
-    n = int(items[met > 0].sum())
-    whole = float(items[met > 0] @ by_case[met > 0] / n) if n else Undefined(ALONE)
-    by_rater = np.array([_ratio(*_row(pairs, i)) for i in range(count)])
-    by_label = np.divide(by_label, label_met, out=np.full(len(by_label), np.nan), where=label_met > 0)
-    return Concordance(name, ratings.raters, ratings.labels, whole, by_case, by_rater, by_label, pairs, n, undefined)
-
-
-def _weight(value: Values, both: NDArray[np.bool_], chance: Values) -> tuple[Values, NDArray[np.bool_], NDArray[Any]]:
-    """Multiply by the probability that both are correct; agreeing pairs for which it is undefined are left out."""
-    lost = both & np.isnan(chance) & (value > 0)
-    kept = both & ~lost
-    return np.where(kept & (value > 0), value * np.nan_to_num(chance), 0.0), kept, lost
-
-
-def _ratio(part: float, whole: float) -> float:
-    return float(part / whole) if whole else float("nan")
-
-
-def _row(pairs: Values, i: int) -> tuple[float, int]:
-    known = pairs[i][~np.isnan(pairs[i])]
-    return float(known.sum()), len(known)
+            by_label += np.bincount(codes[both], (items * value)[both], labels)
+            label_met += np.bincount(codes[both], items[both], labels)
+    by_case, known = divide(total, met), met > 0
+    n = int(items[known].sum())
+    whole = float(items[known] @ by_case[known] / n) if n else Undefined(ALONE)
+    by_rater = divide(np.nansum(pairs, axis=1), (~np.isnan(pairs)).sum(axis=1))
+    means = by_case, by_rater, divide(by_label, label_met), pairs
+    return Concordance(name, ratings.raters, ratings.labels, whole, *means, n, undefined)
 
 
 _BLOCK = 1 << 22
@@ -317,7 +310,7 @@ class SigmaStatistic:
             return np.array([self(tally.recount(row)) for row in counts], np.float64)
         by_pattern = sigma(ratings_from_tally(tally, self.confidence), self.chance).by_case
         many = counts.astype(np.float64)
-        return divide_or_nan(many @ np.nan_to_num(by_pattern), many @ ~np.isnan(by_pattern))
+        return divide(many @ np.nan_to_num(by_pattern), many @ ~np.isnan(by_pattern))
 
 
 @dataclass(frozen=True, eq=False)
@@ -379,7 +372,7 @@ class RhoStatistic:
             return np.broadcast_to(rater_accuracy(ratings, self._source).accuracy, (len(many), len(ratings.raters)))
         expected = comparison_labels(ratings, self._source)
         compared = ratings.given & (expected != MISSING)
-        return divide_or_nan(many @ (compared & (ratings.codes == expected)), many @ compared)
+        return divide(many @ (compared & (ratings.codes == expected)), many @ compared)
 
 
 def _rho_of_tables(
@@ -400,4 +393,4 @@ def _rho_of_tables(
         correct = both_correct_probability(accuracy[:, i], accuracy[:, j], len(ratings.labels))
         total += (part * np.nan_to_num(correct)).sum(axis=1)
         lost |= (np.isnan(correct) & (part > 0)).any(axis=1)
-    return divide_or_nan(total, many @ (met > 0)), lost
+    return divide(total, many @ (met > 0)), lost

@@ -26,11 +26,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..agreement import AgreementCurve, agreement_curve
 from ..core.columns import Column, natural_key
-from ..core.errors import CallError, GridError
+from ..core.errors import CallError
 from ..core.labels import VOID, Labels
-from ..core.mask_arrays import Coder, Inputs, Masks, fill_masked, format_shape, gather_inputs
+from ..core.mask_arrays import Coder, Inputs, Masks, fill_masked, gather_inputs, region_mask
 from ..core.tally import Tally
-from ..core.undefined import Undefined
+from ..core.undefined import Undefined, divide
 from .accuracy import most_frequent
 from .masks import first_readings
 from .ratings import MISSING, Ratings, Values
@@ -38,9 +38,8 @@ from .ratings import MISSING, Ratings, Values
 LONELY = "fewer_than_two_finders"
 FOUND = Labels((0, 1), ("missed", "found"))
 FLOOR = (
-    "every lesion was found by at least one rater, since places that nobody marked are unknown: kappa and "
-    "alpha are too "
-    "low; use positive agreement"
+    "every lesion was found by at least one rater, since places that nobody marked are unknown: kappa and alpha are "
+    "too low; use positive agreement"
 )
 Flags = NDArray[np.bool_]
 Whole = NDArray[np.int64]
@@ -53,7 +52,9 @@ class MarkedLesion:
     Attributes
     ----------
     name : str
+        Name of the lesion in its image: a number, behind the label where there are several labels.
     label : str
+        Name of its label.
     size : int
         Number of pixels.
     extent : float
@@ -67,6 +68,7 @@ class MarkedLesion:
     pieces : tuple of int
         Number of pieces that each rater drew.
     case : str
+        The case; empty for lesions of a single image.
     """
 
     name: str
@@ -93,6 +95,7 @@ class RaterFindings:
     Attributes
     ----------
     raters : tuple of str
+        The raters.
     found : ndarray of int64
         Number of lesions that the rater found.
     rated : ndarray of int64
@@ -115,8 +118,7 @@ class RaterFindings:
     @property
     def share(self) -> Values:
         """Share that each rater found of all lesions in the images that they read."""
-        nothing = np.full(len(self.found), np.nan)
-        return np.asarray(np.divide(self.found, self.rated, out=nothing, where=self.rated > 0))
+        return divide(self.found, self.rated)
 
     def to_frame(self) -> Any:
         """A pandas DataFrame (extra ``tables``) with one row for each rater."""
@@ -135,6 +137,7 @@ class LesionRatings:
     ratings : Ratings
         One row for each lesion, with the labels "missed" and "found".
     lesions : tuple of MarkedLesion
+        The lesions, in the order of the rows.
     specks : int
         Number of components that were too small to count as lesions.
     """
@@ -181,14 +184,13 @@ class LesionRatings:
         found, given = self.ratings.codes == 1, self.ratings.given
         of_others, others = np.full(found.shape[1], np.nan), np.zeros(found.shape[1], np.int64)
         for i in range(found.shape[1]):
-            own = np.stack([given[:, i] & ~found[:, i], found[:, i]], axis=1)
-            expected = given[:, i] & (most_frequent(self.ratings.votes - own) == 1)
+            answer = np.stack([given[:, i] & ~found[:, i], found[:, i]], axis=1)
+            expected = given[:, i] & (most_frequent(self.ratings.votes - answer) == 1)
             others[i] = expected.sum()
             of_others[i] = found[expected, i].mean() if others[i] else np.nan
         alone = found & (found.sum(axis=1) == 1)[:, None] & (given.sum(axis=1) > 1)[:, None]
-        return RaterFindings(
-            self.ratings.raters, found.sum(axis=0), given.sum(axis=0), of_others, others, alone.sum(axis=0)
-        )
+        counts = found.sum(axis=0), given.sum(axis=0)
+        return RaterFindings(self.ratings.raters, *counts, of_others, others, alone.sum(axis=0))
 
     def select_label(self, label: str) -> LesionRatings:
         """The lesions of one label."""
@@ -220,9 +222,9 @@ def lesion_ratings(
 
     Parameters
     ----------
-    masks, raters, labels, void, foreground
-        As in :func:`manytruths.tally`. An absent rater (None) is missing, and so is one who rated nothing of a lesion.
-        Of repeated readings, the first counts. Each label has its own lesions.
+    masks : mapping or sequence of array_like
+        The raters' masks, as in :func:`manytruths.tally`. An absent rater (None) is missing, and so is one who rated
+        nothing of a lesion. Of repeated readings, the first counts. Each label has its own lesions.
     connectivity : int, optional
         Which pixels are neighbours: 1 those that share a face, 2 an edge too (in 2D: diagonally), 3 a corner too. By
         default the number of axes.
@@ -233,12 +235,21 @@ def lesion_ratings(
         With it, some lesions may be found by nobody.
     spacing : sequence of float, optional
         Size of a pixel along each axis, for the lesions' extent.
+    raters : sequence of str, optional
+        Names of the raters, as in :func:`manytruths.tally`.
+    labels : Labels, mapping of int to str or iterable of int, optional
+        All labels, as in :func:`manytruths.tally`; by default those that occur.
     region : array_like, optional
         Mask of the pixels that count; marks elsewhere are ignored.
+    void : int, optional
+        Value of pixels that were not rated.
+    foreground : {"any"}, optional
+        With ``"any"``, all labels but background count as one.
 
     Returns
     -------
     LesionRatings
+        The lesions, and who found each.
 
     Examples
     --------
@@ -255,7 +266,7 @@ def lesion_ratings(
     reach = _check_arguments(connectivity, min_size, overlap, spacing, shape)
     codes, known = _read_labels(inputs, None if labels is None else Labels.of(labels), void, foreground)
     if region is not None:
-        codes = np.where(_region_mask(region, shape), codes, known.background or 0)
+        codes = np.where(region_mask(region, shape), codes, known.background or 0)
     rated = None if not (codes == VOID).any() else codes != VOID
     by_label = {known.names[k]: find_components(codes == k, rated, reach, min_size, overlap) for k in known.marks}
     pixel = float("nan") if spacing is None else float(prod(spacing))
@@ -302,19 +313,12 @@ def _read_labels(
     return coder.table(known)[encoded].reshape(-1, *inputs.shape), known
 
 
-def _region_mask(region: ArrayLike, shape: tuple[int, ...]) -> Flags:
-    mask = np.asarray(region).astype(bool)
-    if mask.shape != shape:
-        raise GridError(f"the region is {format_shape(mask.shape)} but the masks are {format_shape(shape)}")
-    return mask
-
-
 def _list_lesions(part: Components, label: str, several: bool, inputs: Inputs, pixel: float) -> Iterator[MarkedLesion]:
     raters = [inputs.columns[i].name for i in inputs.present]
     rows = zip(part.sizes.tolist(), part.centroids.tolist(), part.codes, part.dice.tolist(), part.pieces, strict=True)
-    for k, (pixels, centroid, codes, dice, own) in enumerate(rows, start=1):
+    for k, (pixels, centroid, codes, dice, drawn) in enumerate(rows, start=1):
         pieces = np.zeros(len(inputs.columns), np.int64)
-        pieces[inputs.present] = own
+        pieces[inputs.present] = drawn
         yield MarkedLesion(
             f"{label} {k}" if several else str(k),
             label,
@@ -391,35 +395,28 @@ def find_components(
     """The components of marks (raters, …); ``rated`` likewise, or None if everybody rated everything."""
     from scipy import ndimage
 
-    box = _bounding_box(np.asarray(marked.any(axis=0)))
+    # the smallest box around all marks: most images are mostly empty
+    nothing = (slice(0, 0),) * (marked.ndim - 1)
+    box = next(iter(ndimage.find_objects(marked.any(axis=0).astype(np.uint8))), nothing)
     inside = marked[(slice(None), *box)]
     structure = ndimage.generate_binary_structure(inside.ndim - 1, connectivity)
     parts, count = ndimage.label(inside.any(axis=0), structure)
     where = np.flatnonzero(parts)
     owner = parts.reshape(-1)[where] - 1
-    own = inside.reshape(len(inside), -1)[:, where]
+    marks = inside.reshape(len(inside), -1)[:, where]
     known = None if rated is None else rated[(slice(None), *box)].reshape(len(inside), -1)[:, where]
     sizes = np.bincount(owner, minlength=count)
-    marked_pixels = _count_pixels(owner, own, count)
-    rated_pixels = np.repeat(sizes[None], len(own), axis=0) if known is None else _count_pixels(owner, known, count)
-    codes = _found_codes(marked_pixels, rated_pixels, overlap)
-    pieces = np.stack([_count_pieces(m, ndimage.label(m, structure), parts, count) for m in inside], axis=1)
+    marked_pixels = _count_pixels(owner, marks, count)
+    rated_pixels = np.repeat(sizes[None], len(marks), axis=0) if known is None else _count_pixels(owner, known, count)
+    found = marked_pixels > 0 if overlap is None else divide(marked_pixels, rated_pixels) >= overlap
+    codes = np.where(rated_pixels > 0, found, MISSING).astype(np.int16)
+    sums = [np.bincount(owner, position, count) for position in np.unravel_index(where, parts.shape)]
+    centroids = np.stack(sums, axis=1) / sizes[:, None] + [edge.start for edge in box]
+    pieces = np.stack([_count_pieces(m, ndimage.label(m, structure)[0], parts, count) for m in inside], axis=1)
     keep = sizes >= min_size
-    return Components(
-        sizes[keep],
-        _centroids(where, owner, parts.shape, sizes, [edge.start for edge in box])[keep],
-        codes.T[keep],
-        _mean_dice(owner, own, known, marked_pixels, codes == 1)[keep],
-        pieces[keep],
-        int((~keep).sum()),
-    )
-
-
-def _bounding_box(union: Flags) -> tuple[slice, ...]:
-    """The smallest box around all marks; most images are mostly empty."""
-    axes = range(union.ndim)
-    lines = [np.flatnonzero(union.any(axis=tuple(a for a in axes if a != axis))) for axis in axes]
-    return tuple(slice(int(line[0]), int(line[-1]) + 1) if len(line) else slice(0, 0) for line in lines)
+    mean_dice = _mean_dice(owner, marks, known, marked_pixels, codes == 1)
+    specks = int((~keep).sum())
+    return Components(sizes[keep], centroids[keep], codes.T[keep], mean_dice[keep], pieces[keep], specks)
 
 
 def _count_pixels(owner: NDArray[Any], flags: Flags, count: int) -> Whole:
@@ -427,38 +424,23 @@ def _count_pixels(owner: NDArray[Any], flags: Flags, count: int) -> Whole:
     return np.stack([np.bincount(owner[row], minlength=count) for row in flags])
 
 
-def _found_codes(marked: Whole, rated: Whole, overlap: float | None) -> NDArray[np.int16]:
-    share = np.divide(marked, rated, out=np.zeros(marked.shape), where=rated > 0)
-    found = marked > 0 if overlap is None else share >= overlap
-    return np.where(rated > 0, found, MISSING).astype(np.int16)
-
-
-def _count_pieces(mask: Flags, labelled: tuple[NDArray[Any], int], parts: NDArray[Any], count: int) -> Whole:
+def _count_pieces(mask: Flags, pieces: NDArray[Any], parts: NDArray[Any], count: int) -> Whole:
     """Number of pieces of one rater in each component."""
-    pieces, found = labelled
-    home = np.zeros(found + 1, np.intp)
+    home = np.zeros(pieces.max(initial=0) + 1, np.intp)
     home[pieces[mask]] = parts[mask]
     return np.bincount(home[1:], minlength=count + 1)[1:]
 
 
-def _centroids(
-    where: NDArray[np.intp], owner: NDArray[Any], shape: tuple[int, ...], sizes: Whole, corner: list[int]
-) -> Values:
-    along = np.unravel_index(where, shape)
-    sums = [np.bincount(owner, position, len(sizes)) for position in along]
-    return np.stack(sums, axis=1) / sizes[:, None] + corner
-
-
-def _mean_dice(owner: NDArray[Any], own: Flags, known: Flags | None, marked: Whole, found: Flags) -> Values:
+def _mean_dice(owner: NDArray[Any], marks: Flags, known: Flags | None, marked: Whole, found: Flags) -> Values:
     """Mean over every two raters who found a component of their Dice within it, over the pixels that both rated."""
     total, pairs = np.zeros(marked.shape[1]), np.zeros(marked.shape[1], np.int64)
-    for i, j in combinations(range(len(own)), 2):
-        both = np.bincount(owner[own[i] & own[j]], minlength=len(total))
+    for i, j in combinations(range(len(marks)), 2):
+        both = np.bincount(owner[marks[i] & marks[j]], minlength=len(total))
         if known is None:
             either = marked[i] + marked[j]
         else:
-            either = _count_pixels(owner, np.stack([own[i] & known[j], own[j] & known[i]]), len(total)).sum(axis=0)
+            either = _count_pixels(owner, np.stack([marks[i] & known[j], marks[j] & known[i]]), len(total)).sum(axis=0)
         met = found[i] & found[j] & (either > 0)
         total[met] += 2 * both[met] / either[met]
         pairs += met
-    return np.asarray(np.divide(total, pairs, out=np.full(len(total), np.nan), where=pairs > 0))
+    return divide(total, pairs)

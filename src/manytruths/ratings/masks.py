@@ -24,7 +24,17 @@ from numpy.typing import ArrayLike, NDArray
 from ..core.columns import Column
 from ..core.errors import CallError, GridError, InputError
 from ..core.labels import MAX_LABELS, VOID, Labels
-from ..core.mask_arrays import Coder, Inputs, Masks, fill_masked, flat_blocks, format_shape, gather_inputs, run_starts
+from ..core.mask_arrays import (
+    Coder,
+    Inputs,
+    Masks,
+    fill_masked,
+    flat_blocks,
+    format_shape,
+    gather_inputs,
+    region_mask,
+    run_starts,
+)
 from ..core.tally import Counts, Rows, Tally, merge_rows
 from .ratings import MISSING, Ratings, Values
 
@@ -38,6 +48,24 @@ class MaskRatings(Ratings):
 
     Attributes
     ----------
+    cases : tuple of str
+        Names of the patterns, which are numbered.
+    raters : tuple of str
+        The raters.
+    labels : tuple of str
+        The labels, in their order.
+    codes : ndarray of int16
+        (patterns, raters) positions in ``labels``; −1 for a missing rating.
+    confidence : ndarray of float
+        (patterns, raters) from 0 to 1; nan where none was given.
+    kind : {"nominal", "ordinal", "numeric"}
+        Level of measurement of the labels.
+    reference : ndarray of int16, optional
+        Label of each pattern in the reference standard; −1 where it is unknown.
+    subjects : tuple of str
+        Subject of each pattern.
+    weights : ndarray of int64
+        Number of pixels of each pattern.
     rounded : tuple of str
         Raters whose confidence map had more than 255 levels and was rounded to multiples of 1/254.
     """
@@ -51,6 +79,7 @@ def ratings_from_tally(tally: Tally, confidence: Confidence = None, *, reference
     Parameters
     ----------
     tally : Tally
+        The raters' decisions.
     confidence : float or mapping, optional
         One number for all raters, or one for each.
     reference : str, optional
@@ -59,6 +88,7 @@ def ratings_from_tally(tally: Tally, confidence: Confidence = None, *, reference
     Returns
     -------
     Ratings
+        The ratings, with the number of pixels of each row as ``weights``.
 
     Examples
     --------
@@ -76,15 +106,16 @@ def ratings_from_tally(tally: Tally, confidence: Confidence = None, *, reference
     """
     if tally.exchangeable and isinstance(confidence, Mapping):
         raise CallError("raters are exchangeable: a column is not a person, so confidence must be one number for all")
-    names, rows = tally.rater_names, tally.patterns[:, tally.raters]
-    codes = _rating_codes(rows)
+    names, codes = tally.rater_names, _rating_codes(tally.patterns[:, tally.raters])
+    sure = np.full(codes.shape, np.nan)
+    if confidence is not None:
+        by_rater = _by_rater(confidence, list(names))
+        sure = np.where(codes == MISSING, np.nan, [float(np.asarray(by_rater[name])) for name in names])
     answers = None
     if reference is not None:
         answers = _rating_codes(tally.patterns[:, tally.position(Column(reference, "reference"))])
-    return Ratings(
-        _row_names(len(rows)), names, tally.labels.names, codes, _constant_confidence(confidence, names, codes),
-        reference=answers, weights=tally.counts,
-    )  # fmt: skip
+    axes = _row_names(len(codes)), names, tally.labels.names
+    return Ratings(*axes, codes, sure, reference=answers, weights=tally.counts)
 
 
 def mask_ratings(
@@ -105,20 +136,29 @@ def mask_ratings(
 
     Parameters
     ----------
-    masks, raters, labels, void, foreground
-        As in :func:`manytruths.tally`. Of repeated readings, the first counts.
+    masks : mapping or sequence of array_like
+        The raters' masks, as in :func:`manytruths.tally`. Of repeated readings, the first counts.
     confidence : float or mapping of array_like, optional
         A map over the image or a number for each rater, or one number for all. nan, or a masked pixel of a masked
         array, is a missing confidence; such a rating does not count where others have one.
     confidence_levels : int, optional
         Highest level of an ordinal confidence: with 5, level 3 is a confidence of 3/5. By default confidence is from 0
         to 1.
+    raters : sequence of str, optional
+        Names of the raters, as in :func:`manytruths.tally`.
+    labels : Labels, mapping of int to str or iterable of int, optional
+        All labels, as in :func:`manytruths.tally`; by default those that occur.
     region : {"whole", "union"} or array_like
         What to count: the whole image, the union of the marked areas, or a mask.
+    void : int, optional
+        Value of pixels that were not rated.
+    foreground : {"any"}, optional
+        With ``"any"``, all labels but background count as one.
 
     Returns
     -------
     MaskRatings
+        One row for each pattern of labels and confidence levels.
 
     Examples
     --------
@@ -190,9 +230,9 @@ def _highest_level(rater: str, values: Values, levels: int | None) -> int:
     known, top = values[~np.isnan(values)], levels or 1
     wrong = known[(known < 0) | (known > top)] if levels is None else known[~np.isin(known, np.arange(top + 1))]
     if wrong.size:
-        wanted = "from 0 to 1; where it has levels, say how many (confidence_levels=5)" if levels is None else (
-            f"one of the levels 0 to {top}"
-        )  # fmt: skip
+        wanted = f"one of the levels 0 to {top}"
+        if levels is None:
+            wanted = "from 0 to 1; where it has levels, say how many (confidence_levels=5)"
         raise InputError(f"confidence of {rater}: got {wrong.flat[0]:g}; it is {wanted}")
     return top
 
@@ -203,8 +243,8 @@ def _by_rater(given: Mapping[str, ArrayLike] | float | None, names: list[str]) -
     by_rater = given if isinstance(given, Mapping) else dict.fromkeys(names, given)
     missing = [name for name in names if name not in by_rater]
     if missing:
-        raise CallError(f"confidence of {missing[0]} is missing; give a map or a number for each of "
-                        f"{', '.join(names)}")  # fmt: skip
+        known = ", ".join(names)
+        raise CallError(f"confidence of {missing[0]} is missing; give a map or a number for each of {known}")
     return {name: by_rater[name] for name in names}
 
 
@@ -220,13 +260,12 @@ def first_readings(inputs: Inputs) -> Inputs:
 def _region_mask(region: str | ArrayLike, inputs: Inputs) -> Array | None:
     if isinstance(region, str):
         if region not in ("whole", "union"):
-            raise CallError(f"region must be 'whole', 'union' or a mask; got {region!r}. For 'modified_background' use "
-                            "ratings_from_tally(tally(masks, region=…)), which takes no maps")  # fmt: skip
+            raise CallError(
+                f"region must be 'whole', 'union' or a mask; got {region!r}. For 'modified_background' use "
+                "ratings_from_tally(tally(masks, region=…)), which takes no maps"
+            )
         return None
-    mask = np.asarray(region).astype(bool)
-    if mask.shape != inputs.shape:
-        raise GridError(f"the region is {format_shape(mask.shape)} but the masks are {format_shape(inputs.shape)}")
-    return mask
+    return region_mask(region, inputs.shape)
 
 
 def _count(inputs: Inputs, maps: list[Rows], coder: Coder, region: Array | None) -> tuple[Rows, Counts]:
@@ -255,10 +294,3 @@ def _rating_codes(rows: Rows) -> NDArray[np.int16]:
 
 def _row_names(count: int) -> tuple[str, ...]:
     return tuple(map(str, range(1, count + 1)))
-
-
-def _constant_confidence(confidence: Confidence, names: Sequence[str], codes: NDArray[np.int16]) -> Values:
-    if confidence is None:
-        return np.full(codes.shape, np.nan)
-    by_rater = _by_rater(confidence, list(names))
-    return np.where(codes == MISSING, np.nan, [float(np.asarray(by_rater[name])) for name in names])

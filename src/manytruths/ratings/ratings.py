@@ -29,14 +29,17 @@ class Ratings:
     Attributes
     ----------
     cases : tuple of str
+        The cases.
     raters : tuple of str
+        The raters.
     labels : tuple of str
-        In their order, if they have one.
+        The labels, in their order if they have one.
     codes : ndarray of int16
         (cases, raters) positions in ``labels``; −1 for a missing rating.
     confidence : ndarray of float
         (cases, raters) from 0 to 1; nan where none was given.
     kind : {"nominal", "ordinal", "numeric"}
+        Level of measurement of the labels.
     reference : ndarray of int16, optional
         Label of each case in the reference standard; −1 where it is unknown.
     subjects : tuple of str
@@ -66,11 +69,8 @@ class Ratings:
     def __post_init__(self) -> None:
         shape = (len(self.cases), len(self.raters))
         if self.codes.shape != shape or self.confidence.shape != shape:
-            raise CallError(
-                f"codes and confidence must have the shape cases × raters, {shape}; got {self.codes.shape} and "
-                ""
-            
-                            f"{self.confidence.shape}")  # fmt: skip
+            got = f"{self.codes.shape} and {self.confidence.shape}"
+            raise CallError(f"codes and confidence must have the shape cases × raters, {shape}; got {got}")
         for name, given in (("case", self.cases), ("rater", self.raters), ("label", self.labels)):
             if len(set(given)) < len(given):
                 raise CallError(f"a {name} is named twice; name each once")
@@ -201,14 +201,8 @@ class Ratings:
         codes = np.where(self.given, self.codes, VOID).astype(np.uint8)
         if len(self.labels) >= VOID:
             raise CallError(f"kappa and alpha need fewer than {VOID} labels; there are {len(self.labels)}: group them")
-        names = tuple(self.labels)
-        labels = Labels(tuple(range(1, len(names) + 1)), names, self.numbers)
+        labels = Labels(tuple(range(1, len(self.labels) + 1)), self.labels, self.numbers)
         return Tally(tuple(map(Column, self.raters)), labels, codes, self.items)
-
-
-def divide_or_nan(part: NDArray[Any], whole: NDArray[Any]) -> Values:
-    """``part / whole``, and nan where ``whole`` is not positive."""
-    return np.asarray(np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0))
 
 
 def _read_rows(ratings: Any, raters: Sequence[str] | None) -> tuple[list[list[Any]], tuple[str, ...]]:

@@ -85,11 +85,11 @@ def _occurring(given: Sequence[str], gaps: Iterable[str]) -> Meaning:
     for text in sorted(given, key=lambda text: (len(text), text)):
         if (number := numbers[text]) is not None:
             shortest.setdefault(number, text)
-    kept = [text for text in given if (number := numbers[text]) is None or shortest[number] == text]
-    meaning = _named(given, gaps, _in_order(kept))
+    labels = [text for text in given if (number := numbers[text]) is None or shortest[number] == text]
+    meaning = _named(given, gaps, _in_order(labels))
     pairs = [(text, shortest[number]) for text, number in numbers.items() if number is not None]
     notes = [f"{text} and {short} are one label" for text, short in pairs if text != short]
-    return replace(meaning, notes=(*notes[:MOST_NOTES], *note_similar_names(kept, "labels")))
+    return replace(meaning, notes=(*notes[:MOST_NOTES], *note_similar_names(labels, "labels")))
 
 
 def note_similar_names(names: Iterable[str], what: str) -> Iterator[str]:
@@ -124,17 +124,13 @@ def _named(given: Sequence[str], gaps: Iterable[str], labels: Sequence[str]) -> 
 
 
 def _numbered(numbers: Mapping[str, float | None], gaps: Iterable[str], labels: Sequence[str] | None) -> Meaning:
-    wrong = {text: not_a_number("label", text) for text, number in numbers.items() if number is None}
-    known = {text: number for text, number in numbers.items() if number is not None}
+    known, wrong = _known_numbers(numbers, "label")
     wrong |= {text: f"label {text!r} is not finite" for text, n in known.items() if not math.isfinite(n)}
     finite = {text: number for text, number in known.items() if text not in wrong}
-    if labels:
-        declared = [parse_number(label) for label in labels]
-        if None in declared:
-            raise CallError(f"numeric labels are numbers; got --labels {','.join(labels)}")
-        scale = sorted({number for number in declared if number is not None})
-    else:
-        scale = sorted(set(finite.values()))
+    declared = {number for label in labels or () if (number := parse_number(label)) is not None}
+    if any(parse_number(label) is None for label in labels or ()):
+        raise CallError(f"numeric labels are numbers; got --labels {','.join(labels or ())}")
+    scale = sorted(declared if labels else set(finite.values()))
     place = {number: i for i, number in enumerate(scale)}
     named = tuple(map(short_number, scale))
     wrong |= {text: f"label {text!r} is none of {_listed(named)}" for text, n in finite.items() if n not in place}
@@ -143,6 +139,12 @@ def _numbered(numbers: Mapping[str, float | None], gaps: Iterable[str], labels: 
     if not labels and scale and all(n.is_integer() for n in scale) and scale[-1] - scale[0] >= len(scale):
         notes.append(f"labels are those that occur ({_listed(named)}); --labels names all of the scale")
     return Meaning(named, dict.fromkeys(gaps, -1) | codes, wrong, {}, tuple(notes))
+
+
+def _known_numbers(numbers: Mapping[str, float | None], what: str) -> tuple[dict[str, float], dict[str, str]]:
+    """The cells that are numbers, and messages about the others."""
+    known = {text: number for text, number in numbers.items() if number is not None}
+    return known, {text: not_a_number(what, text) for text in numbers if text not in known}
 
 
 def scale_range(texts: Iterable[str]) -> tuple[float, float] | None:
@@ -160,20 +162,13 @@ def cut_meaning(
         raise CallError(f"--cut makes two labels: below the cut, and from it on; got --labels {','.join(names)}")
     texts = set(texts)
     gaps = {text for text in texts if is_missing(text)}
-    numbers = {text: parse_number(text) for text in texts - gaps}
-    wrong = {text: not_a_number("rating", text) for text, number in numbers.items() if number is None}
-    known = {text: number for text, number in numbers.items() if number is not None}
+    known, wrong = _known_numbers({text: parse_number(text) for text in texts - gaps}, "rating")
     low, high = scale or scale_range(texts) or (cut, cut)
-    whole = all(number.is_integer() for number in (*known.values(), cut))
-    border = cut - 0.5 if whole else cut
+    border = cut - 0.5 if all(number.is_integer() for number in (*known.values(), cut)) else cut
     ends = f"from {short_number(low)} to {short_number(high)}"
     if known and not low < border < high:
         raise CallError(f"--cut {short_number(cut)} leaves nothing on one side of the ratings {ends}")
-    wrong |= {
-        text: f"rating {text!r} is beyond the scale {ends}"
-        for text, number in known.items()
-        if not low <= number <= high
-    }
+    wrong |= {text: f"rating {text!r} is beyond the scale {ends}" for text, n in known.items() if not low <= n <= high}
     good = {text: number for text, number in known.items() if text not in wrong}
     codes = {text: int(number >= cut) for text, number in good.items()}
     sure = {t: (n - border) / ((high if n >= cut else low) - border) for t, n in good.items()}
@@ -196,23 +191,16 @@ def confidence_meaning(
     values, wrong = {}, {}
     names = {} if isinstance(levels, int) else {name.casefold(): i for i, name in enumerate(levels or (), start=1)}
     for text in set(texts):
+        number = _parse_share(text) if levels is None else parse_number(text)
+        level = names.get(text.casefold()) if names else number
         if text.casefold() in MISSING_WORDS and text.casefold() not in names:
             values[text] = float("nan")
-            continue
-        number = _parse_share(text) if levels is None else parse_number(text)
-        if names:
-            level = names.get(text.casefold())
-        elif levels is not None:
-            level = int(number) if number is not None and number in range(1, count + 1) else None
-        else:
-            level = None
-            if number is not None and 0 <= number <= 1:
-                values[text] = number
-                continue
-        if level is None:
-            wrong[text] = _wrong_confidence(text, number, levels)
-        else:
+        elif levels is None and number is not None and 0 <= number <= 1:
+            values[text] = number
+        elif level is not None and level in range(1, count + 1):
             values[text] = level / count if rule == "share" else (level - 1) / (count - 1)
+        else:
+            wrong[text] = _wrong_confidence(text, number, levels)
     return values, wrong
 
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +32,6 @@ from .scales import (
     note_similar_names,
     scale_range,
 )
-
-if TYPE_CHECKING:
-    pass
 
 ROLES: dict[str, tuple[str, ...]] = {
     "case": ("case",),
@@ -60,11 +57,11 @@ class RatingsOptions:
     confidence_levels: int | Sequence[str] | None = None
     confidence_rule: Rule = "share"
     confidence: Path | str | None = None
-    reference: str | None = None
+    reference_column: str | None = None
     reference_rater: str | None = None
-    raters: Sequence[str] | None = None
+    select_raters: Sequence[str] | None = None
     cases: Path | str | None = None
-    filters: Mapping[str, str] = field(default_factory=dict)
+    filter: Mapping[str, str] = field(default_factory=dict)
     cut: float | None = None
     rating_range: tuple[float, float] | None = None
     sure: bool = True
@@ -73,14 +70,14 @@ class RatingsOptions:
     @property
     def roles(self) -> dict[str, str]:
         """Columns by role."""
-        return {**self.columns, **({"reference": self.reference} if self.reference else {})}
+        return {**self.columns, **({"reference": self.reference_column} if self.reference_column else {})}
 
     @property
     def everybody(self) -> list[str] | None:
         """The selected raters, and the one who is taken as the reference."""
-        if self.raters is None:
+        if self.select_raters is None:
             return None
-        return list(dict.fromkeys([*self.raters, *([self.reference_rater] if self.reference_rater else [])]))
+        return list(dict.fromkeys([*self.select_raters, *([self.reference_rater] if self.reference_rater else [])]))
 
 
 @dataclass(frozen=True)
@@ -168,7 +165,7 @@ def open_ratings(path: Path | str, options: RatingsOptions | None = None) -> Rat
     """Read a table of ratings, with notes on how it was read; see :func:`read_ratings`."""
     options = options or RatingsOptions()
     whole = read_sheet(path)
-    sheet = select_lines(whole, options.filters)
+    sheet = select_lines(whole, options.filter)
     entries = _entries(sheet, options)
     if options.cut is not None and options.rating_range is None:
         # the scale does not depend on the lines that are selected
@@ -187,14 +184,14 @@ def open_ratings(path: Path | str, options: RatingsOptions | None = None) -> Rat
 
 
 def _entries(sheet: Sheet, options: RatingsOptions) -> Entries:
-    return read_entries(sheet, options.roles, options.everybody, list(options.filters))
+    return read_entries(sheet, options.roles, options.everybody, list(options.filter))
 
 
 def _read_confidence(path: Path | str, options: RatingsOptions) -> Entries:
     """The entries of a table of confidence, as ``labels``."""
-    sheet = select_lines(read_sheet(path), options.filters, lenient=True)
+    sheet = select_lines(read_sheet(path), options.filter, lenient=True)
     roles = {role: name for role, name in options.columns.items() if name in sheet.header}
-    entries = read_entries(sheet, roles, None, list(options.filters), values="confidence")
+    entries = read_entries(sheet, roles, None, list(options.filter), values="confidence")
     sheet.faults.raise_any()
     return replace(entries, faults=sheet.faults)
 
@@ -232,14 +229,10 @@ class Entries:
 
     def at(self, chosen: Sequence[int]) -> Entries:
         """Some of the entries."""
-        return replace(
-            self,
-            lines=[self.lines[i] for i in chosen],
-            cases=[self.cases[i] for i in chosen],
-            raters=[self.raters[i] for i in chosen],
-            labels=[self.labels[i] for i in chosen],
-            confidence=[self.confidence[i] for i in chosen] if self.confidence else [],
-        )
+        columns: dict[str, Any] = {}
+        for name in ("lines", "cases", "raters", "labels", *(["confidence"] if self.confidence else [])):
+            columns[name] = [getattr(self, name)[i] for i in chosen]
+        return replace(self, **columns)
 
 
 def read_entries(
@@ -422,8 +415,8 @@ def _meaning(entries: Entries, options: RatingsOptions) -> Meaning:
     texts = set(entries.labels)
     if options.cut is not None:
         return cut_meaning(texts, options.cut, options.rating_range, options.labels)
-    truths = {text for _, text in entries.references.values()} if options.reference_rater is None else set()
-    return labels_meaning(texts | truths, options.kind, options.labels)
+    references = {text for _, text in entries.references.values()} if options.reference_rater is None else set()
+    return labels_meaning(texts | references, options.kind, options.labels)
 
 
 def _complain(faults: Faults, entries: Entries, texts: Sequence[str], wrong: dict[str, str]) -> None:
@@ -460,16 +453,29 @@ def _confidence(
     confidence = np.full(shape, np.nan)
     if options.confidence is not None or not options.sure:
         return confidence
-    if not entries.confidence and options.confidence_levels is not None:
+    if entries.confidence:
+        return _read_levels(faults, entries, entries.confidence, where, shape, options)
+    if options.confidence_levels is not None:
         raise CallError(
             "--confidence-levels is of confidence, but the table has none; name its column: --columns confidence=NAME"
         )
-    if not entries.confidence:
-        confidence[where] = [meaning.confidence.get(text, np.nan) for text in entries.labels]
-        return confidence
-    values, wrong = confidence_meaning(entries.confidence, options.confidence_levels, options.confidence_rule)
-    _complain(faults, entries, entries.confidence, wrong)
-    confidence[where] = [values.get(text, np.nan) for text in entries.confidence]
+    confidence[where] = [meaning.confidence.get(text, np.nan) for text in entries.labels]
+    return confidence
+
+
+def _read_levels(
+    faults: Faults,
+    entries: Entries,
+    texts: Sequence[str],
+    where: Places,
+    shape: tuple[int, ...],
+    options: RatingsOptions,
+) -> Values:
+    """Confidence as numbers from its cells."""
+    values, wrong = confidence_meaning(texts, options.confidence_levels, options.confidence_rule)
+    _complain(faults, entries, texts, wrong)
+    confidence = np.full(shape, np.nan)
+    confidence[where] = [values.get(text, np.nan) for text in texts]
     return confidence
 
 
@@ -480,17 +486,14 @@ def _confidence_from_second_table(
     faults = sure.faults
     assert faults is not None, "a second table knows its own faults"
     here, there = set(cases), set(raters)
-    kept = [i for i, (c, r) in enumerate(zip(sure.cases, sure.raters, strict=True)) if c in here and r in there]
-    if not kept:
+    pairs = enumerate(zip(sure.cases, sure.raters, strict=True))
+    chosen = sure.at([i for i, (case, rater) in pairs if case in here and rater in there])
+    if not chosen.lines:
         raise FormatError(f"{faults.path}: has no confidence of any case and rater of the ratings; compare the names")
-    chosen = sure.at(kept)
     where = _places(chosen, cases, raters)
     _refuse_twice(faults, chosen, where, len(raters))
-    values, wrong = confidence_meaning(chosen.labels, options.confidence_levels, options.confidence_rule)
-    _complain(faults, chosen, chosen.labels, wrong)
+    confidence = _read_levels(faults, chosen, chosen.labels, where, (len(cases), len(raters)), options)
     faults.raise_any()
-    confidence = np.full((len(cases), len(raters)), np.nan)
-    confidence[where] = [values[text] for text in chosen.labels]
     return confidence
 
 

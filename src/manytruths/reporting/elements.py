@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ..analyses.printing import number
-from ..analyses.rows import Row
+from ..analyses.tables import Row
 from ..core.undefined import reason
 from ..io.writing import csv_line
 

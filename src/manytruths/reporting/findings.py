@@ -20,7 +20,7 @@ from ..analyses.fuse.fuse import Fusion, tabulate_fusion
 from ..analyses.plan.plan import Plan, compute_plan
 from ..analyses.plan.topics import PlanSettings
 from ..analyses.rank.rank import RankResult, RankSettings, tabulate_ranking
-from ..analyses.summaries import Settings
+from ..analyses.tables import Settings
 from ..core.errors import InputError
 from ..evaluation.ranking.ranking import rank_scores
 from ..fusion.registry import estimator

@@ -12,11 +12,9 @@ from urllib.parse import quote
 
 import manytruths
 
-from ..analyses.files import summary_of
 from ..analyses.printing import counted
-from ..analyses.result import Tables, console_or_stdout, open_study
-from ..analyses.rows import Table
-from ..analyses.summaries import Settings
+from ..analyses.result import Tables, console_or_stdout, open_study, summary_of
+from ..analyses.tables import Settings, Table
 from ..core.errors import CallError, InputError
 from ..fusion.registry import options_by_name, parse_methods
 from ..io import write_csv, write_text

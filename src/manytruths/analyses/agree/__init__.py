@@ -1,1 +1,1 @@
-"""The verb ``agree``: agreement, raters, heatmaps."""
+"""The command ``agree``: agreement, raters, heatmaps."""

@@ -1,4 +1,4 @@
-"""The verb ``agree``: agreement, raters, heatmaps."""
+"""The command ``agree``: agreement, raters, heatmaps."""
 
 from __future__ import annotations
 
@@ -8,22 +8,26 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ...agreement import SMYTH_LIMIT, interpret_alpha, interpret_kappa
+from ...agreement import SMYTH_LIMIT, interpret_alpha
 from ...core.notes import Note
 from ...core.tallies import Tallies
 from ...core.undefined import reason
 from ...study import Progress, Study
-from ..files import summary_of
 from ..printing import counted
-from ..resampled import NOTHING_MOVED, Moved, mark_resampled
-from ..result import Result, Tables, console_or_stdout, open_study, results_folder
-from ..rows import Row, Table
-from ..summaries import Series, Settings, region_of, summarise
-from .agreement_table import agreement_table, confusion_table, curve_table
+from ..result import Result, Tables, console_or_stdout, open_study, results_folder, summary_of
+from ..tables import NOTHING_MOVED, Moved, Row, Settings, Table, mark_resampled, region_of
 from .case import CaseAgreement, MapOptions, TurnedMask, analyse_case
-from .edits_table import declared, edit_notes, edits_table
-from .pairs_table import pairs_table
-from .raters_table import RaterAnalysis, raters_analysis
+from .edits import edit_notes, edited_pairs, edits_table
+from .tables import (
+    RaterAnalysis,
+    agreement_table,
+    confusion_table,
+    curve_table,
+    features_table,
+    pairs_table,
+    raters_analysis,
+    regions_table,
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -36,12 +40,20 @@ class Agreement(Result):
         The study that was analysed.
     tallies : Tallies
         The table of patterns of every case.
+    settings : Settings
+        Level and resampling of intervals, scale of words for kappa, groups left out.
     tables : Tables
         ``agreement``, ``curve``, ``pairs``, ``raters``, …, as in the files.
     raters : RaterAnalysis or None
         Differences, dependence and clustering of raters; None where raters are exchangeable.
+    notes : tuple of str
+        What a reader should know about the numbers.
     turns : tuple of TurnedMask
-        Masks that were probably saved turns or rotated.
+        Masks that were probably saved flipped or rotated.
+    moved : Moved
+        Which masks were resampled or moved to the grid of their case.
+    maps : MapOptions
+        How heatmaps, regions and image features are made.
     """
 
     command: ClassVar[str] = "agree"
@@ -71,17 +83,13 @@ class Agreement(Result):
     @property
     def charts(self) -> dict[str, str]:
         """Charts as SVG by name."""
-        from .charts import charts
+        from .presentation import charts
 
         return charts(self)
 
     def headline(self, statistic: str, scope: str = "mean") -> Row:
         """The row of ``agreement`` for all raters and cases."""
         return self.agreement.find(statistic, scope)
-
-    def kappa_level(self) -> str:
-        """The word for the mean Fleiss' kappa on the chosen scale."""
-        return interpret_kappa(self.headline("fleiss_kappa").value, self.settings.scale)
 
     def summary(self) -> dict[str, Any]:
         """Versions, settings and the numbers of all tables, as ``summary.json`` has them."""
@@ -99,15 +107,8 @@ class Agreement(Result):
 
     def describe(self) -> str:
         """What was analysed, in one line."""
-        study = self.study
-        return ", ".join(
-            counted(count, thing)
-            for count, thing in (
-                (len(study.rater_names), "rater"),
-                (len(study), "case"),
-                (len(study.subjects), "subject"),
-            )
-        )
+        sizes = {"rater": len(self.study.rater_names), "case": len(self.study), "subject": len(self.study.subjects)}
+        return ", ".join(counted(count, thing) for thing, count in sizes.items())
 
     def write_maps(self, folder: Path) -> list[Path]:
         """Write the heatmaps of all cases, reading the cases again."""
@@ -117,7 +118,7 @@ class Agreement(Result):
 
     def print(self, console: Any = None) -> None:
         """Print the headline numbers, groups, raters, disputed cases and notes."""
-        from .printing import print_agreement
+        from .presentation import print_agreement
 
         print_agreement(self, console_or_stdout(console))
 
@@ -213,8 +214,7 @@ def tabulate_agreement(
 ) -> Agreement:
     """The tables of cases that were analysed one by one."""
     tallies = study.gathered({name: case.tally for name, case in cases.items()})
-    agreement = agreement_table(tallies, settings)
-    _add_ranking(agreement, cases, tallies, settings)
+    agreement = agreement_table(tallies, settings, {name: case.ranking_score for name, case in cases.items()})
     tables = [agreement, curve_table(tallies)]
     raters = None
     if not study.options.exchangeable:
@@ -224,7 +224,7 @@ def tabulate_agreement(
     if len(next(iter(tallies.values())).labels.marks) > 1:
         tables.append(confusion_table(tallies))
     edits = edits_table(study, {name: case.edits for name, case in cases.items()}, settings)
-    tables += [t for t in (_regions(cases, tallies), _features(cases, tallies), edits) if t.rows]
+    tables += [t for t in (regions_table(cases, tallies), features_table(cases, tallies), edits) if t.rows]
     turns = tuple(turn for case in cases.values() for turn in case.turns)
     moved = mark_resampled(study, tables)
     others = (*_notes(study, tallies, agreement, raters), *_without_image(cases))
@@ -247,53 +247,22 @@ def _without_image(cases: Mapping[str, CaseAgreement]) -> list[str]:
     return notes if len(notes) < 4 else [f"{notes[0]}; and so {len(notes) - 1} more cases"]
 
 
-def _add_ranking(table: Table, cases: Mapping[str, CaseAgreement], tallies: Tallies, settings: Settings) -> None:
-    scored = {name: e.ranking_score for name, e in cases.items() if e.ranking_score is not None}
-    if scored:
-        chosen = tallies.select(scored)
-        table.add(summarise([Series("ranking_heatmap_score", list(scored.values()))], chosen, settings))
-
-
-def _regions(cases: Mapping[str, CaseAgreement], tallies: Tallies) -> Table:
-    """The regions of each heatmap in order of score: where to take the biopsy."""
-    table = Table("regions", ("rank", "centroid", "site"))
-    for name, case in cases.items():
-        for r in case.regions:
-            extra = (r.rank, " ".join(f"{x:.1f}" for x in r.centroid), " ".join(map(str, r.site)))
-            for statistic, value in (("peak", r.peak), ("mean", r.mean), ("area", float(r.area))):
-                group = "; ".join(tallies.groups[name])
-                table.append(Row("case", statistic, value, name, group, "", "union", extra, n=r.area))
-    return table
-
-
-def _features(cases: Mapping[str, CaseAgreement], tallies: Tallies) -> Table:
-    """Correlation of the number of raters who marked a pixel with what the image shows there."""
-    table = Table("features", ("feature",))
-    for name, case in cases.items():
-        for feature, found in case.features.items():
-            for statistic, value in (("correlation", found.r), ("p_value", found.p)):
-                group = "; ".join(tallies.groups[name])
-                table.append(Row("case", statistic, value, name, group, "", "whole", (feature,), n=found.n))
-    return table
-
-
 def _notes(study: Study, tallies: Tallies, table: Table, raters: RaterAnalysis | None) -> Iterator[str]:
     if len({t.unit for t in tallies.values()}) > 1:
         yield "items differ in size between cases: pooled numbers count items, not volume"
     bound = table.find("smyth_bound")
     if bound.value > SMYTH_LIMIT:
-        yield f"Smyth's bound is {bound.value:.1%}, above the {SMYTH_LIMIT:.0%} that he recommends as a limit"
-    raters_here = len(study.rater_names)
-    if raters_here == 2:
+        yield f"Smyth's bound is {bound.value:.1%}, above the recommended limit of {SMYTH_LIMIT:.0%}"
+    if len(study.rater_names) == 2:
         yield "Smyth's bound: with two raters any disagreement counts fully, so do not compare it with other numbers"
     if raters is not None and raters.differences.outliers:
-        text = "somebody often lies above mean + one standard deviation, also among equals: look, do not drop"
+        text = "one rater often exceeds mean + 1 SD even when all are equally good: inspect before excluding"
         yield Note("outliers", text)
     if study.options.exchangeable:
         yield Note("exchangeable", "raters are exchangeable: nothing is said about one of them or about pairs")
     if raters is not None:
-        told = declared(study)
-        for copy in (c for c in raters.dependence.copies if frozenset((c.rater_a, c.rater_b)) not in told):
+        edited = edited_pairs(study)
+        for copy in (c for c in raters.dependence.copies if frozenset((c.rater_a, c.rater_b)) not in edited):
             alike = f"{copy.rater_a} and {copy.rater_b} have a Dice of {copy.dice:.3f}: is one a copy or an edit? "
             yield Note("possible_copy", alike + "If so, say it under based_on in reads.csv (--reads)")
     alpha = table.find("krippendorff_alpha")

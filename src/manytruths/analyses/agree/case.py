@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from ...shape.orientation import UNLIKE, Turn, find_turn
 from ...study import Case
 from ...study.case import Reading
 from ...study.mask_values import about
-from .edits_table import Edit, edits_of
+from .edits import Edit, edits_of
 
 Array = NDArray[Any]
 
@@ -43,8 +44,6 @@ class MapOptions:
     """For heatmaps; none are written without it."""
     measured: bool | None = None
     """Whether to look for regions and image features; by default where heatmaps are written."""
-    region: str | None = None
-    features: bool = True
     window: int = 7
     agreement_window: int = 3
     base: float = 0.77
@@ -107,8 +106,8 @@ def analyse_case(case: Case, plan: MapOptions) -> CaseAgreement:
 
 def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
     """The same of a case whose masks are in memory."""
-    case, table = reading.case, reading.tally(plan.region, judged=False)
-    edits = tuple(edits_of(case, plan.region))
+    case, table = reading.case, reading.tally(judged=False)
+    edits = tuple(edits_of(case))
     if not plan.looks:
         return CaseAgreement(table, edits=edits)
     whole = table if table.region == "whole" else reading.tally("whole", judged=False)
@@ -117,46 +116,34 @@ def analyse_reading(reading: Reading, plan: MapOptions) -> CaseAgreement:
     image, problem = reading.picture
     note = f"case {case.name}: heatmap without its image: {problem}" if problem else ""
     score, ranked = _ranking(reading, plan) if case.ranks else (None, None)
-    files = _saved(reading, plan, heat, ranked) if plan.folder is not None else ()
-    region = reading.region
-    inside = None if isinstance(region, str) else np.asarray(region) != 0
+    files = _write_heatmaps(reading, plan, heat, ranked) if plan.folder is not None else ()
+    inside = None if isinstance(reading.region, str) else np.asarray(reading.region) != 0
     shown = heat if ranked is None else ranked
-    found = find_regions(shown if inside is None else np.where(inside, shown, 0), reading.grid.spacing)
-    windows = plan.window, plan.agreement_window
-    correlations = (
-        image_feature_correlations(heat, image, *windows, inside) if plan.features and image is not None else {}
-    )
-    return CaseAgreement(table, found, correlations, score, note, files, tuple(_turns(reading, whole)), edits)
+    regions = find_regions(shown if inside is None else np.where(inside, shown, 0), reading.grid.spacing)
+    features: Mapping[str, Correlation] = {}
+    if image is not None:
+        features = image_feature_correlations(heat, image, plan.window, plan.agreement_window, inside)
+    return CaseAgreement(table, regions, features, score, note, files, tuple(_turns(reading, whole)), edits)
 
 
 def _turns(reading: Reading, table: Tally) -> Iterator[TurnedMask]:
     """Masks that fit those of most others when flipped, and do not as they are."""
     if table.exchangeable or table.labels.background is None or len(table.raters) < 2:
         return
-    overlap = pairwise(dice, table.foreground())
     columns = [table.columns[i] for i in table.raters]
-    for column, fits in zip(columns, overlap.values, strict=True):
+    for column, fits in zip(columns, pairwise(dice, table.foreground()).values, strict=True):
         # most fit as they are, and are not looked at
-        if column in reading.masks and 2 * np.count_nonzero(fits < UNLIKE) >= len(columns) - 1:
-            yield from _turn(reading, column, [c for c in columns if c != column and c in reading.masks])
-
-
-def _turn(reading: Reading, column: Column, others: Sequence[Column]) -> Iterator[TurnedMask]:
-    own = _marked(reading, column)
-    ways = [way for other in others if (way := find_turn(own, _marked(reading, other)))]
-    if 2 * len(ways) > len(others):
-        best = max(ways, key=lambda way: way.after)
-        yield TurnedMask(reading.case.name, column.name, best)
+        if column not in reading.masks or 2 * np.count_nonzero(fits < UNLIKE) < len(columns) - 1:
+            continue
+        mask, others = _marked(reading, column), [c for c in columns if c != column and c in reading.masks]
+        ways = [way for other in others if (way := find_turn(mask, _marked(reading, other)))]
+        if 2 * len(ways) > len(others):
+            yield TurnedMask(reading.case.name, column.name, max(ways, key=lambda way: way.after))
 
 
 def _marked(reading: Reading, column: Column) -> Array:
     values, void = np.ma.getdata(reading.masks[column]), reading.case.options.void
     return np.asarray((values != 0) & (values != void))
-
-
-def _files(folder: Path, case: Case) -> tuple[Path, ...]:
-    """The exact heatmap, and the one to look at."""
-    return tuple(folder / f"{safe_name(case.name)}{suffix}" for suffix in (".tif", ".png"))
 
 
 def _ranking(reading: Reading, plan: MapOptions) -> tuple[float, Array]:
@@ -171,30 +158,31 @@ def ranking_worth(reading: Reading, plan: MapOptions) -> NDArray[np.float64]:
         return ranking_heatmap(reading.rank_tally[0], plan.base, plan.shift, plan.largest)
 
 
-def _saved(reading: Reading, plan: MapOptions, heat: Array, ranked: Array | None) -> tuple[Path, ...]:
-    """The heatmaps as files."""
+def _write_heatmaps(reading: Reading, plan: MapOptions, heat: Array, ranked: Array | None) -> tuple[Path, ...]:
     assert plan.folder is not None
     most = len({column.name for column in reading.masks})
-    files = _save(plan.folder, reading, heat, most, "raters who marked it", discrete=True)
+    files = _write_heatmap(plan.folder, reading, heat, most, "raters who marked it", discrete=True)
     if ranked is None:
         return files
     top = round(float(plan.base ** (1 - plan.shift)))
     caption = f"severity, mean ({top}: all gave rank 1)"
-    return files + _save(plan.folder / "ranking", reading, ranked, top, caption, discrete=False)
+    return files + _write_heatmap(plan.folder / "ranking", reading, ranked, top, caption, discrete=False)
 
 
-def _save(folder: Path, reading: Reading, heat: Array, most: int, caption: str, *, discrete: bool) -> tuple[Path, ...]:
+def _write_heatmap(
+    folder: Path, reading: Reading, heat: Array, most: int, caption: str, *, discrete: bool
+) -> tuple[Path, ...]:
+    """The exact heatmap, and the one to look at."""
+    exact, shown = (folder / f"{safe_name(reading.case.name)}{suffix}" for suffix in (".tif", ".png"))
+    write_map(exact, heat, reading.grid)
+    subtitle = ", ".join(reading.case.groups) or None
+    draw_map(shown, reading, heat, most=most, subtitle=subtitle, caption=caption, discrete=discrete)
+    return exact, shown
+
+
+def draw_map(path: Path, reading: Reading, values: Array, **options: Any) -> None:
+    """A map in colours over the image of its case; of a volume, some of its slices."""
     from ...charts import heat_overlay, montage
 
-    case, grid, (image, _) = reading.case, reading.grid, reading.picture
-    exact, seen = _files(folder, case)
-    write_map(exact, heat, grid)
-    options: dict[str, Any] = {"most": most, "title": case.name, "caption": caption, "discrete": discrete}
-    options["subtitle"] = ", ".join(case.groups) or None
-    picture = (
-        montage(image, heat, spacing=grid.spacing, **options)
-        if heat.ndim == 3
-        else heat_overlay(image, heat, **options)
-    )
-    write_picture(seen, picture)
-    return exact, seen
+    draw = partial(montage, spacing=reading.grid.spacing) if values.ndim == 3 else heat_overlay
+    write_picture(path, draw(reading.picture[0], values, title=reading.case.name, **options))

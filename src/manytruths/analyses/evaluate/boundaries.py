@@ -18,7 +18,7 @@ from ...evaluation.boundaries import (
 from ...shape import find_boundaries
 from ...study import Study
 from ...study.mask_values import about
-from ..rows import Row, Table
+from ..tables import Row, Table
 from .case_scores import EVERYBODY
 from .marks import Array, CaseMarks, EvaluatePlan
 

@@ -21,13 +21,20 @@ from ...study import Case, Progress, Study
 from ...study.case import Reading
 from ...study.case_files import find_cases
 from ...study.options import merged
-from ..data_table import DataTable, PlainTable
-from ..files import summary_of
 from ..printing import counted
-from ..resampled import NOTHING_MOVED, Moved, mark_resampled, marked_rows
-from ..result import Result, Tables, console_or_stdout, open_study, results_folder
-from ..rows import Row, Table
-from ..summaries import Settings, region_of
+from ..result import Result, Tables, console_or_stdout, open_study, results_folder, summary_of
+from ..tables import (
+    NOTHING_MOVED,
+    DataTable,
+    Moved,
+    PlainTable,
+    Row,
+    Settings,
+    Table,
+    mark_resampled,
+    marked_rows,
+    region_of,
+)
 from .boundaries import CaseBoundaries, boundary_table, match_case_boundaries
 from .case_scores import LabelCounts, count_labels
 from .grading import (

@@ -44,8 +44,7 @@ from ...io import write_csv, write_picture, write_text
 from ...io.tables import read_table
 from ...study import Study
 from ..printing import counted, grid, number
-from ..rows import Row, Table
-from ..summaries import Settings
+from ..tables import Row, Settings, Table
 from .case_scores import EVERYBODY
 from .marks import Array, CaseMarks, EvaluatePlan
 from .mask_scores import MEAN, LabelScores

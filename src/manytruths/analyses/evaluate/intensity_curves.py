@@ -12,8 +12,7 @@ from ...core.undefined import Undefined
 from ...evaluation.intensity_curves import LEAST_FRAMES, MEAN, CurveDistance, IntensityCurves
 from ...inference.intervals import mean_intervals
 from ...io import safe_name
-from ..rows import Row, Table
-from ..summaries import Settings
+from ..tables import Row, Settings, Table
 
 STATISTICS = ("rms", "mean_absolute", "relative_rms", "relative_mean_absolute")
 """Distances of a curve from the raters' mean; each is a field of CurveDistance."""

@@ -41,8 +41,7 @@ from ...inference.intervals import Interval, mean_intervals, subject_values
 from ...io import safe_name
 from ...shape import rater_tolerance
 from ...study import Case, Progress, Study
-from ..rows import Row, Table
-from ..summaries import Series, Settings, mean_rows, region_of, summarise
+from ..tables import Row, Series, Settings, Table, mean_rows, region_of, summarise
 from .case_scores import (
     EVERYBODY,
     NAMES,

@@ -20,7 +20,7 @@ from ...evaluation.ranking.scores import direction, is_distance
 from ...study import Study
 from ...study.case_names import find_unknown_cases
 from ..printing import counted, grid, number, with_interval
-from ..rows import Row, Table
+from ..tables import Row, Table
 from .case_scores import EVERYBODY, NAMES
 from .grading import graded_grids
 from .marks import EvaluatePlan

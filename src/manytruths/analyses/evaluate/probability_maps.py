@@ -33,8 +33,7 @@ from ...evaluation.responses import count_indexed_responses, index_masks
 from ...io import safe_name
 from ...study import Case, Study
 from ...study.mask_values import about
-from ..rows import Row, Table
-from ..summaries import Series, Settings, region_of, summarise
+from ..tables import Row, Series, Settings, Table, region_of, summarise
 from .case_scores import NO_PREDICTION, fill_missing
 from .marks import Array, CaseMarks, EvaluatePlan, Missing, pack, unpack
 

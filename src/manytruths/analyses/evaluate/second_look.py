@@ -16,7 +16,7 @@ from ...evaluation.second_look import SecondLook, SecondLookPlace, candidate_pix
 from ...io import write_picture
 from ...study import Case, Study
 from ..printing import counted
-from ..rows import Row, Table
+from ..tables import Row, Table
 from .marks import Array, CaseMarks, pack, unpack
 
 EXTRA = ("rank", "n_algorithms", "algorithms", "raters", "point", "box", "size_mm", "depth", "adjoins")

@@ -15,10 +15,9 @@ from ...core.errors import CallError, InputError, few
 from ...io.results import replacing, write_summary, written_files
 from ...study import Progress, Study
 from ...study.grids import is_resampled
-from ..data_table import PlainTable
 from ..printing import counted
-from ..resampled import marked_rows
 from ..result import Tables, open_study
+from ..tables import PlainTable, marked_rows
 from .annotation_tools import export_annotations
 from .result import Export, check_folder, resampled_notes
 from .targets import check_consensus

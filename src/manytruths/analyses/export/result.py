@@ -14,9 +14,8 @@ from ...io.results import SUMMARY
 from ...io.writing import PART
 from ...study import Study
 from ...study.grids import is_resampled
-from ..data_table import PlainTable
-from ..files import summary_of
-from ..result import Result, Tables, console_or_stdout
+from ..result import Result, Tables, console_or_stdout, summary_of
+from ..tables import PlainTable
 
 
 @dataclass(frozen=True, repr=False)

@@ -1,1 +1,1 @@
-"""The verb ``fuse``: consensus maps and masks, and how they differ."""
+"""The command ``fuse``: consensus maps and masks, and how they differ."""

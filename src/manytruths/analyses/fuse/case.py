@@ -20,7 +20,7 @@ from ...core.errors import CallError
 from ...core.notes import Note, code_of
 from ...core.tallies import find_rows
 from ...core.tally import Tally
-from ...core.undefined import Undefined, code
+from ...core.undefined import Undefined, code, or_undefined
 from ...fusion import Consensus, balanced_accuracy, estimate, gordon_f, soft_accuracy
 from ...fusion.registry import estimator, options_of
 from ...fusion.result import first_readings
@@ -32,11 +32,10 @@ from ...study import Case
 from ...study.case import Reading
 from ...study.consensus import FirstReadings
 from ...study.options import PATHS
+from ..agree.case import draw_map
 
 SOFT = {"accuracy": soft_accuracy, "gordon_f": gordon_f, "balanced_accuracy": balanced_accuracy}
 """Gordon's measures of a rater against a probability."""
-
-UNKNOWN = "rates_unknown"
 
 UNITED = "labels are united: 1 in its mask means any of them"
 
@@ -156,13 +155,18 @@ def estimate_case(reading: Reading, plan: FusePlan) -> CaseMaps:
         method: plan.pooled[method] if method in plan.pooled else readings.estimate(method, plan.options_of(method))
         for method in plan.methods
     }
-    maps = {m: readings.paint(f) for m, f in estimates.items()}
-    endings = tuple(_convergence(m, f, readings.is_united(f)) for m, f in estimates.items())
-    decided = {e.method: _in_study_labels(maps[e.method][0], e, table) for e in endings}
-    joint = _joint(readings, decided)
-    soft = tuple(row for m, f in estimates.items() for row in _soft_measures(table, m, f))
-    regions = tuple(row for m in plan.methods for row in _regions(table, m, plan))
-    kept = CaseFusion(joint, endings, soft, regions, _complexity(readings))
+    maps = {method: readings.paint(estimated) for method, estimated in estimates.items()}
+    convergence, decided = [], {}
+    for method, estimated in estimates.items():
+        united, hard = readings.is_united(estimated), maps[method][0]
+        notes = (*estimated.notes, UNITED) if united else estimated.notes
+        rounds = getattr(estimated, "iterations", getattr(estimated, "rounds", 0))
+        convergence.append(Convergence(method, estimated.convergence, int(rounds), notes, united))
+        # what only tells marked from not gives the first of the table's labels
+        decided[method] = np.where(hard > 0, table.labels.values[table.labels.marks[0]], 0) if united else hard
+    soft = tuple(row for method, estimated in estimates.items() for row in _soft_measures(table, method, estimated))
+    regions = tuple(row for method in plan.methods for row in _regions(table, method, plan))
+    kept = CaseFusion(_joint(readings, decided), tuple(convergence), soft, regions, _complexity(readings))
     return CaseMaps(kept, readings.inside, estimates, maps, decided)
 
 
@@ -171,21 +175,21 @@ def _fingerprint(reading: Reading, plan: FusePlan) -> str:
     case = reading.case
     who = (tuple(case.masks), case.absent, case.structures, suffixes(case), case.name)
     pooled = (_digest(plan.pooled), _digest(plan.pooled_cut))
-    elsewhere = (*PATHS, "exclude", "exclude_rater")  # seen in the masks themselves
-    options = [getattr(case.options, one.name) for one in fields(case.options) if one.name not in elsewhere]
+    elsewhere = (*PATHS, "exclude", "exclude_rater")  # visible in the masks themselves
+    options = [getattr(case.options, option.name) for option in fields(case.options) if option.name not in elsewhere]
     settings = (manytruths.__version__, plan.methods, plan.options, plan.pictures, options, who, pooled)
     content = [reading.grid, reading.region, *reading.masks.values()]
     return fingerprint(settings, [*content, *(reading.picture if plan.pictures else ())])
 
 
-def _digest(pooled: Mapping[str, Consensus]) -> list[tuple[str, tuple[str, ...], Any]]:
+def _digest(pooled: Mapping[str, Consensus]) -> list[tuple[str, tuple[str, ...], list[bytes]]]:
     """What of an estimate is painted, and said."""
-    return [(name, estimated.notes, _content(estimated)) for name, estimated in pooled.items()]
-
-
-def _content(estimated: Consensus) -> list[bytes]:
-    assert estimated.tally is not None
-    return [np.asarray(part).tobytes() for part in (estimated.tally.patterns, estimated.values, estimated.probability)]
+    digest = []
+    for name, estimated in pooled.items():
+        assert estimated.tally is not None
+        parts = (estimated.tally.patterns, estimated.values, estimated.probability)
+        digest.append((name, estimated.notes, [np.asarray(part).tobytes() for part in parts]))
+    return digest
 
 
 def map_files(case: Case, plan: FusePlan, method: str) -> list[Path]:
@@ -208,7 +212,7 @@ def _has_sorted(case: Case, plan: FusePlan, method: str) -> bool:
 
 
 def suffixes(case: Case) -> tuple[str, str]:
-    """The endings of the hard map (that of the masks) and of the probability (TIFF, or NIfTI for NIfTI)."""
+    """The suffixes of the hard map (that of the masks) and of the probability (TIFF, or NIfTI for NIfTI)."""
     source = next(iter(next(iter(case.masks.values())).values()))
     suffix = suffix_of(source.path.name) if isinstance(source, Location) else ".npy"
     if isinstance(source, Location) and source.member is not None:
@@ -220,20 +224,17 @@ def suffixes(case: Case) -> tuple[str, str]:
 def _write_all(plan: FusePlan, made: CaseMaps) -> None:
     reading = made.reading
     for method, (hard, chance) in made.maps.items():
-        _write(reading, plan, method, hard, chance, several=len(made.estimates[method].labels) > 2)
+        exact, soft, *shown = map_files(reading.case, plan, method)
+        write_map(exact, hard, reading.grid)
+        write_map(soft, chance, reading.grid)
+        if shown:
+            # of several labels, how sure background is is nothing to show
+            several = len(made.estimates[method].labels) > 2
+            faint = (chance < FAINT) | ((hard <= 0) & several)
+            options = {"most": 1.0, "discrete": False, "subtitle": method, "caption": "probability"}
+            draw_map(shown[0], reading, np.where(faint, 0, chance), **options)
     for method in [m for m in plan.methods if _has_sorted(reading.case, plan, m)]:
         draw_sorted(sorted_file(reading.case, plan, method), reading, method, made.kept.soft)
-
-
-def _convergence(method: str, estimated: Consensus, united: bool) -> Convergence:
-    notes = (*estimated.notes, UNITED) if united else estimated.notes
-    rounds = getattr(estimated, "iterations", getattr(estimated, "rounds", 0))
-    return Convergence(method, estimated.ended, int(rounds), notes, united)
-
-
-def _in_study_labels(hard: Array, ending: Convergence, table: Tally) -> Array:
-    """A map in the labels of the table: what only tells marked from not gives the first of them."""
-    return np.where(hard > 0, table.labels.values[table.labels.marks[0]], 0) if ending.united else hard
 
 
 def rater_table(case: Case) -> Tally:
@@ -277,9 +278,11 @@ def _soft_measures(table: Tally, method: str, estimated: Consensus) -> list[tupl
     """Gordon's measures of every rater, where the probability is one a pattern of this very table."""
     if estimated.tally is None or table.exchangeable or estimated.tally is not table or table.labels.background is None:
         return []
-    values = {name: measure(table, estimated) for name, measure in SOFT.items()}
-    known = {name: [Undefined(UNKNOWN) if np.isnan(x) else float(x) for x in v] for name, v in values.items()}
-    return [(method, r, name, v[i]) for name, v in known.items() for i, r in enumerate(table.rater_names)]
+    return [
+        (method, rater, name, or_undefined(value, "rates_unknown"))
+        for name, measure in SOFT.items()
+        for rater, value in zip(table.rater_names, measure(table, estimated).tolist(), strict=True)
+    ]
 
 
 def _regions(table: Tally, method: str, plan: FusePlan) -> list[tuple[str, float, float]]:
@@ -306,29 +309,6 @@ def _is_marked(estimated: Consensus, table: Tally) -> NDArray[np.bool_]:
     return np.where(where < 0, False, values[where]) if len(values) else np.zeros(len(where), bool)
 
 
-def _write(reading: Reading, plan: FusePlan, method: str, hard: Array, chance: Array, *, several: bool) -> None:
-    exact, soft, *seen = map_files(reading.case, plan, method)
-    write_map(exact, hard, reading.grid)
-    write_map(soft, chance, reading.grid)
-    if seen:
-        # of several labels, how sure background is is nothing to show
-        draw_probability(seen[0], reading, method, np.where(hard > 0, chance, 0) if several else chance)
-
-
-def draw_probability(path: Path, reading: Reading, method: str, chance: Array) -> None:
-    """A probability in colours over the image."""
-    from ...charts import heat_overlay, montage
-
-    image, _ = reading.picture
-    options: dict[str, Any] = {"most": 1.0, "discrete": False, "title": reading.case.name, "subtitle": method}
-    options["caption"] = "probability"
-    chance = np.where(chance < FAINT, 0, chance)
-    if chance.ndim == 3:
-        write_picture(path, montage(image, chance, spacing=reading.grid.spacing, **options))
-    else:
-        write_picture(path, heat_overlay(image, chance, **options))
-
-
 def draw_sorted(path: Path, reading: Reading, method: str, soft: Iterable[tuple[str, str, str, float]]) -> None:
     """Gordon's Fig. 7: the raters' masks from the best to the worst, by each measure."""
     from ...charts import sorted_masks
@@ -350,7 +330,7 @@ def to_json(result: CaseFusion) -> dict[str, Any]:
     """The case as JSON: numbers that are undefined as their code and detail."""
     return {
         "tally": result.tally.to_csv(),
-        "endings": [{**vars(e), "notes": [[code_of(note), note] for note in e.notes]} for e in result.convergence],
+        "convergence": [{**vars(e), "notes": [[code_of(note), note] for note in e.notes]} for e in result.convergence],
         "soft": [[m, r, s, _stored(v)] for m, r, s, v in result.soft],
         "regions": [[m, _stored(d), c] for m, d, c in result.regions],
         "complexity": {k: _stored(v) for k, v in vars(result.complexity).items()},
@@ -358,9 +338,8 @@ def to_json(result: CaseFusion) -> dict[str, Any]:
 
 
 def _stored(value: Any) -> Any:
-    if not isinstance(value, float) or not math.isnan(value):
-        return value
-    return [code(value), getattr(value, "detail", "")]
+    undefined = isinstance(value, float) and math.isnan(value)
+    return [code(value), getattr(value, "detail", "")] if undefined else value
 
 
 def from_json(kept: dict[str, Any], files: tuple[Path, ...]) -> CaseFusion:
@@ -368,7 +347,7 @@ def from_json(kept: dict[str, Any], files: tuple[Path, ...]) -> CaseFusion:
     case: dict[str, Any] = {k: _number(v) if k in STATISTICS else v for k, v in kept["complexity"].items()}
     return CaseFusion(
         Tally.from_csv(kept["tally"]),
-        tuple(_restore_convergence(e) for e in kept["endings"]),
+        tuple(Convergence(**{**e, "notes": tuple(map(_restore_note, e["notes"]))}) for e in kept["convergence"]),
         tuple((m, r, s, _number(v)) for m, r, s, v in kept["soft"]),
         tuple((m, _number(d), float(c)) for m, d, c in kept["regions"]),
         Complexity(**case),
@@ -376,9 +355,9 @@ def from_json(kept: dict[str, Any], files: tuple[Path, ...]) -> CaseFusion:
     )
 
 
-def _restore_convergence(kept: dict[str, Any]) -> Convergence:
-    notes = tuple(Note(code, text) if code else text for code, text in kept["notes"])
-    return Convergence(**{**kept, "notes": notes})
+def _restore_note(kept: list[str]) -> str:
+    code, text = kept
+    return Note(code, text) if code else text
 
 
 def _number(value: Any) -> float:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,15 +25,23 @@ from ...fusion.registry import estimator, options_by_name, parse_methods
 from ...fusion.result import MARKED_NOTHING, first_readings
 from ...fusion.staple import Prior
 from ...io import write_text
-from ...raters import RaterPerformance, rater_dependence, rater_performance
+from ...raters import rater_dependence, rater_performance
 from ...study import Progress, Study
-from ..data_table import PlainTable
-from ..files import summary_of
 from ..printing import counted
-from ..resampled import NOTHING_MOVED, Moved, mark_resampled, marked_rows
-from ..result import OUT, Result, Tables, console_or_stdout, open_study, results_folder
-from ..rows import Row, Table
-from ..summaries import Series, Settings, region_of, summarise
+from ..result import OUT, Result, Tables, console_or_stdout, open_study, results_folder, summary_of
+from ..tables import (
+    NOTHING_MOVED,
+    Moved,
+    PlainTable,
+    Row,
+    Series,
+    Settings,
+    Table,
+    mark_resampled,
+    marked_rows,
+    region_of,
+    summarise,
+)
 from .case import CaseFusion, FusePlan, consensus_column, fuse_case, on_modified_background, rater_table
 
 HARD: tuple[PairStatistic, ...] = (iou, sensitivity, specificity, dice)
@@ -55,6 +64,10 @@ class Fusion(Result):
     ----------
     study : Study
         The study that was analysed.
+    settings : Settings
+        Resampling of intervals.
+    plan : FusePlan
+        The methods and their options.
     methods : tuple of str
         The consensus methods.
     cases : mapping of str to CaseFusion
@@ -62,9 +75,13 @@ class Fusion(Result):
     tallies : Tallies
         The tables of all cases.
     tables : Tables
-        ``performance``, ``differences``, ``complexity`` and ``endings``, as in the files.
+        ``performance``, ``differences``, ``complexity`` and ``convergence``, as in the files.
     groups : GroupClassifier or None
         Groups of cases by complexity; None with few cases.
+    notes : tuple of str
+        What a reader should know about the numbers.
+    moved : Moved
+        Which masks were resampled or moved to the grid of their case.
     """
 
     command: ClassVar[str] = "fuse"
@@ -87,20 +104,17 @@ class Fusion(Result):
     @property
     def performance(self) -> Table:
         """The table ``performance``: each rater against each consensus."""
-        table: Table = self.tables["performance"]
-        return table
+        return cast(Table, self.tables["performance"])
 
     @property
     def differences(self) -> Table:
         """The table ``differences``: each consensus against the others."""
-        table: Table = self.tables["differences"]
-        return table
+        return cast(Table, self.tables["differences"])
 
     @property
     def complexity(self) -> Table:
         """The table ``complexity``: how complex each case is."""
-        table: Table = self.tables["complexity"]
-        return table
+        return cast(Table, self.tables["complexity"])
 
     @property
     def map_files(self) -> tuple[Path, ...]:
@@ -110,7 +124,7 @@ class Fusion(Result):
     @property
     def charts(self) -> dict[str, str]:
         """Charts as SVG by name."""
-        from .charts import charts
+        from .presentation import charts
 
         return charts(self)
 
@@ -130,9 +144,8 @@ class Fusion(Result):
 
     def describe(self) -> str:
         """What was analysed, in one line."""
-        study = self.study
-        sizes = ((len(self.methods), "method"), (len(study), "case"), (len(study.rater_names), "rater"))
-        return ", ".join(counted(size, thing) for size, thing in sizes)
+        sizes = {"method": len(self.methods), "case": len(self.study), "rater": len(self.study.rater_names)}
+        return ", ".join(counted(count, thing) for thing, count in sizes.items())
 
     def write(self, out: str | Path = OUT, *, pictures: bool = True) -> list[Path]:
         """Write the files that the command writes, into ``out/fuse/``; the cases are read again for the maps.
@@ -168,7 +181,7 @@ class Fusion(Result):
 
     def print(self, console: Any = None) -> None:
         """Print how the methods differ, raters against them, complexity and notes."""
-        from .printing import print_fusion
+        from .presentation import print_fusion
 
         print_fusion(self, console_or_stdout(console))
 
@@ -270,8 +283,6 @@ def compute_fusion(
 ) -> Fusion:
     """Estimate, write the maps into ``plan.folder`` while the cases are read, and tabulate."""
     settings = settings or Settings()
-    for method in plan.methods:
-        estimator(method)
     if pooled_rates:
         plan = _pool_rates(study, plan, settings)
     return tabulate_fusion(study, _fuse_cases(study, plan, settings, progress), plan, settings)
@@ -289,16 +300,12 @@ def tabulate_fusion(study: Study, cases: Mapping[str, CaseFusion], plan: FusePla
     performance = _performance(cases, tallies, plan.methods, settings)
     differences = _differences(cases, tallies, plan.methods, settings)
     moved = mark_resampled(study, (performance, differences, complexity))
-    tables = Tables([performance, differences, complexity, _endings(cases, moved)])
+    rows = [(name, e.method, e.ended, e.iterations, e.note) for name, case in cases.items() for e in case.convergence]
+    header, touched = ("case", "method", "ended", "iterations", "note"), [row[0] in moved.cases for row in rows]
+    convergence = PlainTable("convergence", *marked_rows(rows, header, touched))
+    tables = Tables([performance, differences, complexity, convergence])
     notes = (*moved.notes, *_notes(cases, groups))
     return Fusion(study, settings, plan, cases, tallies, tables, groups, notes, moved)
-
-
-def _endings(cases: Mapping[str, CaseFusion], moved: Moved) -> PlainTable:
-    """How each method ended in each case."""
-    rows = [(name, e.method, e.ended, e.iterations, e.note) for name, case in cases.items() for e in case.convergence]
-    header = ("case", "method", "ended", "iterations", "note")
-    return PlainTable("endings", *marked_rows(rows, header, [row[0] in moved.cases for row in rows]))
 
 
 def _pool_rates(study: Study, plan: FusePlan, settings: Settings) -> FusePlan:
@@ -324,50 +331,40 @@ def _estimates(plan: FusePlan, tables: Sequence[Tally]) -> dict[str, Consensus]:
 def _performance(
     cases: Mapping[str, CaseFusion], tallies: Tallies, methods: Sequence[str], settings: Settings
 ) -> Table:
-    table = Table("performance", ("method", "rater"))
-    exchangeable = next(iter(tallies.values())).exchangeable
+    """Each rater against each consensus; where raters are exchangeable, their mean in each case."""
+    table, whole, absent = Table("performance", ("method", "rater")), pool(tallies, mixed=True), Undefined("absent")
     for method in methods:
-        if exchangeable:
-            series = [Series(s.__name__, _of_exchangeable(tallies, method, s), extra=(method, "")) for s in HARD]
+        column = consensus_column(method)
+        if whole.exchangeable:
+            means = {s.__name__: [_mean_over_raters(t, t.position(column), s) for t in tallies.values()] for s in HARD}
+            series = [Series(name, values, extra=(method, "")) for name, values in means.items()]
             table.add(summarise(series, tallies, settings))
             continue
-        by_case = [rater_performance(t, consensus_column(method)) for t in tallies.values()]
-        whole = rater_performance(pool(tallies, mixed=True), consensus_column(method))
+        by_case = [rater_performance(t, column) for t in tallies.values()]
+        pooled = rater_performance(whole, column)
+        each = [(rater, s) for rater in pooled.raters for s in HARD]
         series = [
-            Series(s.__name__, [_value(one, r, s) for one in by_case], extra=(method, r))
-            for r in whole.raters
-            for s in HARD
+            Series(s.__name__, [p.value(r, s) if r in p.raters else absent for p in by_case], extra=(method, r))
+            for r, s in each
         ]
-        series += _soft_series(cases, method, whole.raters)
+        series += _soft_series(cases, method, pooled.raters)
         table.add(summarise(series, tallies, settings))
-        region = region_of(tallies)
-        table.add(
-            Row("pooled", s.__name__, whole.value(r, s), region=region, extra=(method, r))
-            for r in whole.raters
-            for s in HARD
-        )
-    if "staple" in methods and not exchangeable:
-        table.add(_dependence(first_readings(pool(tallies, mixed=True)), region_of(tallies)))
+        for rater, s in each:
+            row = Row("pooled", s.__name__, pooled.value(rater, s), region=whole.region, extra=(method, rater))
+            table.append(row)
+    if "staple" in methods and not whole.exchangeable:
+        table.add(_dependence(first_readings(whole)))
     return table
 
 
-def _dependence(whole: Tally, region: str) -> Iterator[Row]:
+def _dependence(whole: Tally) -> Iterator[Row]:
     """Whether the raters make errors together; STAPLE assumes that they do not."""
     if whole.labels.background is None:
         return
     result = rater_dependence(whole)
     values = {"effective_raters": result.effective_raters, "error_correlation": result.mean_correlation}
     for name, value in values.items():
-        yield Row("pooled", name, value, region=region, extra=("staple", ""), n=len(result.raters))
-
-
-def _value(result: RaterPerformance, rater: str, statistic: PairStatistic) -> float:
-    return result.value(rater, statistic) if rater in result.raters else Undefined("absent")
-
-
-def _of_exchangeable(tallies: Tallies, method: str, statistic: PairStatistic) -> list[float]:
-    """The mean over the raters of each case: all there is where raters are exchangeable."""
-    return [_mean_over_raters(t, t.position(consensus_column(method)), statistic) for t in tallies.values()]
+        yield Row("pooled", name, value, region=whole.region, extra=("staple", ""), n=len(result.raters))
 
 
 def _mean_over_raters(tally: Tally, reference: int, statistic: PairStatistic) -> float:
@@ -379,9 +376,9 @@ def _mean_over_raters(tally: Tally, reference: int, statistic: PairStatistic) ->
 def _soft_series(cases: Mapping[str, CaseFusion], method: str, raters: Sequence[str]) -> list[Series]:
     """Gordon's measures against the probability, where a method has one by pattern."""
     by_case = [{(r, s): v for m, r, s, v in f.soft if m == method} for f in cases.values()]
-    names = list(dict.fromkeys(s for by in by_case for _, s in by))
+    names = list(dict.fromkeys(s for values in by_case for _, s in values))
     absent = Undefined("absent_or_no_probability")
-    return [Series(s, [by.get((r, s), absent) for by in by_case], extra=(method, r)) for r in raters for s in names]
+    return [Series(s, [v.get((r, s), absent) for v in by_case], extra=(method, r)) for r in raters for s in names]
 
 
 def _differences(
@@ -394,12 +391,11 @@ def _differences(
         # what only tells marked from not gives no label that could differ
         tables = [t.foreground() if united & {a, b} else t for t in tallies.values()]
         pairs, labels = [_pair(t, a, b) for t in tables], tables[0].labels
-        whole = np.sum(pairs, axis=0)
-        series = [Series(s.__name__, [s.value(p, labels) for p in pairs], extra=(a, b)) for s in BETWEEN]
-        series.append(Series("changed", [_changed(p) for p in pairs], extra=(a, b)))
+        statistics = {s.__name__: partial(s.value, labels=labels) for s in BETWEEN} | {"changed": _changed}
+        series = [Series(name, [value(p) for p in pairs], extra=(a, b)) for name, value in statistics.items()]
         table.add(summarise(series, tallies, settings))
-        table.add(Row("pooled", s.__name__, s.value(whole, labels), region=region, extra=(a, b)) for s in BETWEEN)
-        table.append(Row("pooled", "changed", _changed(whole), region=region, extra=(a, b)))
+        whole = np.sum(pairs, axis=0)
+        table.add(Row("pooled", name, value(whole), region=region, extra=(a, b)) for name, value in statistics.items())
     for method in methods:
         table.add(summarise(_region_series(cases, method), tallies, settings))
     return table
@@ -417,15 +413,13 @@ def _changed(pair: NDArray[np.float64]) -> float:
 
 
 def _region_series(cases: Mapping[str, CaseFusion], method: str) -> list[Series]:
-    regions = [next((r for r in f.regions if r[0] == method), None) for f in cases.values()]
+    """Each case's Dice and changed share, where the method reads the table of the whole image."""
+    regions = [next((r[1:] for r in f.regions if r[0] == method), None) for f in cases.values()]
     if not any(regions):
         return []
-    extra = (method, on_modified_background(method))
-    none = Undefined("other_region")
-    return [
-        Series("dice", [r[1] if r else none for r in regions], extra=extra),
-        Series("changed", [r[2] if r else none for r in regions], extra=extra),
-    ]
+    extra, none = (method, on_modified_background(method)), (Undefined("other_region"),) * 2
+    values = zip(*(r or none for r in regions), strict=True)
+    return [Series(name, each, extra=extra) for name, each in zip(("dice", "changed"), values, strict=True)]
 
 
 def _complexity(
@@ -434,11 +428,10 @@ def _complexity(
     """The complexity of each case, and groups of cases where there are enough."""
     table = Table("complexity", ("class",))
     values = {name: case.complexity for name, case in cases.items()}
-    try:
-        enough = len(values) >= LEAST_CASES
-        groups = fit_complexity_groups(list(values.values()), seed=settings.seed) if enough else None
-    except InputError:
-        groups = None
+    groups = None
+    if len(values) >= LEAST_CASES:
+        with suppress(InputError):
+            groups = fit_complexity_groups(list(values.values()), seed=settings.seed)
     classes = {name: groups.classify(value) if groups else "" for name, value in values.items()}
     series = [Series(s, [getattr(value, s) for value in values.values()], extra=("",)) for s in STATISTICS]
     rows = summarise(series, tallies, settings)
@@ -452,17 +445,17 @@ def _complexity(
 
 def _notes(cases: Mapping[str, CaseFusion], groups: GroupClassifier | None) -> Iterator[str]:
     """Each note once, with the methods and cases it applies to; empty masks are reported by ``check``."""
-    applies: dict[str, tuple[list[str], list[str]]] = {}
+    # dicts that keep the order and hold everything once
+    applies: dict[str, tuple[dict[str, None], dict[str, None]]] = {}
     for name, case in cases.items():
-        for one in case.convergence:
-            notes = [f"ended: {one.ended}"] if one.ended in ("stopped", "vanished") else []
-            notes += [note for note in one.notes if code_of(note) != MARKED_NOTHING]
+        for convergence in case.convergence:
+            notes = [f"ended: {convergence.ended}"] if convergence.ended in ("stopped", "vanished") else []
+            notes += [note for note in convergence.notes if code_of(note) != MARKED_NOTHING]
             for note in notes:
-                methods, names = applies.setdefault(note, ([], []))
-                methods += [one.method] if one.method not in methods else []
-                names += [name] if name not in names else []
+                methods, names = applies.setdefault(note, ({}, {}))
+                methods[convergence.method] = names[name] = None
     for note, (methods, names) in applies.items():
-        where = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+        where = ", ".join(list(names)[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
         yield f"{', '.join(methods)}: {note} ({where})"
     if groups is not None and groups.note:
         yield Note(COMPLEXITY, f"complexity: {groups.note}")

@@ -23,10 +23,9 @@ from ...io.results import replacing
 from ...shape.polygons import Rule
 from ...study import Progress, Study
 from ...study.processes import map_in_order
-from ..data_table import PlainTable
-from ..files import summary_of
 from ..printing import counted
-from ..result import Result, Tables, console_or_stdout
+from ..result import Result, Tables, console_or_stdout, summary_of
+from ..tables import PlainTable
 from .layout import FIRST, IMAGES, WRITTEN, Layout, check_folder, earlier_files, on_disk, study_toml
 from .masks import Drawn, Overlap, draw
 

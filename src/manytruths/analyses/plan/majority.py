@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,7 @@ from ...ratings.planning.panels import (
 )
 from ...ratings.ratings import Values
 from ..printing import number, number_word
-from ..rows import Row
+from ..tables import Row
 from .topics import Grid, PlanSettings, Topic, plan_row, raters_of, sentence
 
 NAME = "majority"
@@ -42,6 +42,11 @@ class Model:
     def mean(self) -> float:
         """Mean accuracy."""
         return float(np.mean(self.accuracies))
+
+    @property
+    def step(self) -> int:
+        """Panels are odd if there are two labels."""
+        return 2 if self.labels == 2 else 1
 
     @property
     def differ(self) -> bool:
@@ -94,21 +99,14 @@ def majority_topic(settings: PlanSettings) -> Topic:
     """Sentences, table and charts for raters of known accuracy."""
     model = error_model(settings)
     needed = None if settings.wanted is None else model.needed(settings.wanted)
-    sizes = _sizes(settings, needed)
-    reached = {k: model.reached(k) for k in sizes}
-    sentences = tuple(sentence(words) for words in _sentences(settings, model, needed))
-    return Topic(
-        NAME, sentences, tuple(_rows(settings, model, needed, reached)), (_grid(settings, model, reached),),
-        tuple(_notes(settings, model)), lambda: _charts(settings, model, needed),
-    )  # fmt: skip
-
-
-def _sizes(settings: PlanSettings, needed: RatersNeeded | None) -> list[int]:
-    sizes = set(range(1, settings.max_raters + 1, 2 if settings.n_labels == 2 else 1))
-    sizes |= {settings.n_raters} if settings.n_raters else set()
+    sizes = {*range(1, settings.max_raters + 1, model.step), settings.n_raters or 1}
     if needed is not None and needed.n_raters is not None and needed.n_raters < 1000:
         sizes.add(needed.n_raters)
-    return sorted(sizes)
+    reached = {k: model.reached(k) for k in sorted(sizes)}
+    return Topic(
+        NAME, tuple(map(sentence, _sentences(settings, model, needed))), tuple(_rows(model, needed, reached)),
+        (_grid(settings, model, reached),), tuple(_notes(settings, model)), lambda: _charts(settings, model, needed),
+    )  # fmt: skip
 
 
 def _like(model: Model) -> str:
@@ -118,9 +116,8 @@ def _like(model: Model) -> str:
 def _sentences(settings: PlanSettings, model: Model, needed: RatersNeeded | None) -> Iterator[str]:
     if model.differ:
         shown = ", ".join(f"{a:g}" for a in model.accuracies)
-        best = max(model.accuracies)
-        yield (f"the majority of these {raters_of(len(model.accuracies))} ({shown}) is right in {model.panel:.3f} of "
-               f"the cases; the best of them alone in {best:g}.")  # fmt: skip
+        who = f"the majority of these {raters_of(len(model.accuracies))} ({shown})"
+        yield f"{who} is right in {model.panel:.3f} of the cases; the best of them alone in {max(model.accuracies):g}."
     if needed is not None:
         yield _needed_sentence(model, needed)
     if settings.n_raters:
@@ -134,7 +131,7 @@ def _sentences(settings: PlanSettings, model: Model, needed: RatersNeeded | None
 def _needed_sentence(model: Model, needed: RatersNeeded) -> str:
     if needed.n_raters is None:
         return f"no panel of raters {_like(model)} reaches {needed.wanted:g}: {needed.reason}."
-    fewer = needed.n_raters - (2 if model.labels == 2 else 1)
+    fewer = needed.n_raters - model.step
     before = model.reached(fewer) if fewer > 0 else 0.0
     # enough digits to show the difference
     digits = next((n for n in (3, 4, 5) if round(before, n) < needed.wanted), 6)
@@ -148,22 +145,20 @@ def _reach(count: int) -> str:
     return "reaches" if count == 1 else "reach"
 
 
-def _rows(
-    settings: PlanSettings, model: Model, needed: RatersNeeded | None, reached: dict[int, float]
-) -> Iterator[Row]:
+def _rows(model: Model, needed: RatersNeeded | None, reached: dict[int, float]) -> Iterator[Row]:
+    def row(statistic: str, value: float, raters: object = "") -> Row:
+        return plan_row(NAME, statistic, value, raters, rater_accuracy=model.mean)
+
     for k, value in reached.items():
-        yield plan_row(NAME, "majority_accuracy", value, k, rater_accuracy=model.mean)
+        yield row("majority_accuracy", value, k)
         if k % 2 and k > 1 and model.labels == 2:
-            yield plan_row(NAME, "slim_majority_share", model.slim(k), k, rater_accuracy=model.mean)
-    top = ceiling(model.accuracies, **model.options, n_labels=model.labels)
-    yield plan_row(NAME, "ceiling", top, rater_accuracy=model.mean)
+            yield row("slim_majority_share", model.slim(k), k)
+    yield row("ceiling", ceiling(model.accuracies, **model.options, n_labels=model.labels))
     if model.differ:
-        yield plan_row(NAME, "panel_accuracy", model.panel, len(model.accuracies), rater_accuracy=model.mean)
+        yield row("panel_accuracy", model.panel, len(model.accuracies))
     if needed is not None:
-        value = (
-            float(needed.n_raters) if needed.n_raters is not None else Undefined("no_panel_large_enough", needed.reason)
-        )
-        yield plan_row(NAME, "raters_needed", value, rater_accuracy=model.mean)
+        none = Undefined("no_panel_large_enough", needed.reason)
+        yield row("raters_needed", none if needed.n_raters is None else float(needed.n_raters))
 
 
 def _grid(settings: PlanSettings, model: Model, reached: dict[int, float]) -> Grid:
@@ -175,19 +170,16 @@ def _grid(settings: PlanSettings, model: Model, reached: dict[int, float]) -> Gr
             cells.append(f"{model.slim(k):.0%}" if k % 2 and k > 1 else "")
         rows.append(cells)
         before = value
-    return Grid(f"Majorities of raters {_like(model)}, {_kind(settings, model)}", header, rows)
-
-
-def _kind(settings: PlanSettings, model: Model) -> str:
-    what = "errors independent" if model.words == "independent" else f"errors with {model.words}"
-    return what + (f", {settings.n_labels} labels" if settings.n_labels > 2 else "")
+    errors = "errors independent" if model.words == "independent" else f"errors with {model.words}"
+    labels = f", {settings.n_labels} labels" if settings.n_labels > 2 else ""
+    return Grid(f"Majorities of raters {_like(model)}, {errors}{labels}", header, rows)
 
 
 def _notes(settings: PlanSettings, model: Model) -> Iterator[str]:
     if model.words == "independent":
         yield (
-            "errors are assumed to be independent; if some cases are difficult for all raters, the accuracy is "
-            "lower (--correlation)"
+            "errors are assumed to be independent; if some cases are difficult for all raters, the accuracy is lower "
+            "(--correlation)"
         )
     elif model.correlation:
         yield (
@@ -195,10 +187,8 @@ def _notes(settings: PlanSettings, model: Model) -> Iterator[str]:
             "(beta-binomial)"
         )
     else:
-        yield (
-            f"raters and cases differ: the logit of accuracy has a standard deviation of {model.spread:.2f} "
-            "over the cases"
-        )
+        spread = f"{model.spread:.2f}"
+        yield f"raters and cases differ: the logit of accuracy has a standard deviation of {spread} over the cases"
     if model.differ:
         yield "numbers for other panels are for raters drawn at random from these"
     if settings.n_labels > 2:
@@ -208,53 +198,47 @@ def _notes(settings: PlanSettings, model: Model) -> Iterator[str]:
 def _charts(settings: PlanSettings, model: Model, needed: RatersNeeded | None) -> dict[str, str]:
     from ...charts.panels import panel_chart
 
-    step = 2 if settings.n_labels == 2 else 1
-    ks = range(1, max(settings.max_raters, _chart_length(needed), _if_shown(settings.n_raters)) + 1, step)
-    alone = Model((model.mean,), 0.0, 0.0, settings.n_labels)
+    wanted_panels = (settings.n_raters, None if needed is None else needed.n_raters)
+    longest = max(settings.max_raters, *(k for k in wanted_panels if k is not None and k <= LARGEST_SHOWN), 0)
+    ks = range(1, longest + 1, model.step)
     curves = {model.words: (ks, [model.reached(k) for k in ks])}
     if model.words != "independent":
-        curves["independent"] = (ks, [alone.reached(k) for k in ks])
+        curves["independent"] = (ks, _independent(model.mean, ks, model.labels))
     chosen = needed.n_raters if needed is not None and needed.n_raters in ks else settings.n_raters
     mark = None if chosen is None or chosen not in ks else (chosen, model.reached(chosen))
     title = f"Majorities of raters {_like(model)}"
     charts = {"majority": panel_chart(curves, title, wanted=settings.wanted, chosen=mark)}
-    several = {f"{a:g}": (ks, [Model((a,), 0.0, 0.0, settings.n_labels).reached(k) for k in ks]) for a in ACCURACIES}
+    several = {f"{a:g}": (ks, _independent(a, ks, model.labels)) for a in ACCURACIES}
     charts["accuracies"] = panel_chart(several, "Majorities by the raters' accuracy, errors independent", ordered=True)
-    if settings.wanted is not None and settings.n_labels == 2:
-        charts["needed"] = _needed_chart(settings, model)
-    if settings.n_labels == 2:
-        std = float(np.std(model.accuracies)) if model.differ else settings.rater_std
-        band = majority_band([k for k in ks if k <= 99], model.mean, std, seed=settings.seed)
-        title = f"Majorities of raters of accuracy {model.mean:.3g} ± {std:.2g}"
-        charts["band"] = panel_chart(
-            {"mean": (band.sizes, band.average)}, title, ylabel="mean, worst and best panel",
-            bands={"mean": (band.low, band.high)},
-        )  # fmt: skip
+    if model.labels > 2:
+        return charts
+    if settings.wanted is not None:
+        charts["needed"] = _needed_chart(settings.wanted, model)
+    std = float(np.std(model.accuracies)) if model.differ else settings.rater_std
+    band = majority_band([k for k in ks if k <= 99], model.mean, std, seed=settings.seed)
+    charts["band"] = panel_chart(
+        {"mean": (band.sizes, band.average)}, f"Majorities of raters of accuracy {model.mean:.3g} ± {std:.2g}",
+        ylabel="mean, worst and best panel", bands={"mean": (band.low, band.high)},
+    )  # fmt: skip
     return charts
 
 
-def _chart_length(needed: RatersNeeded | None) -> int:
-    """Length of a chart that shows the panel needed, unless that is too large."""
-    return 0 if needed is None else _if_shown(needed.n_raters)
+def _independent(accuracy: float, sizes: Iterable[int], labels: int) -> list[float]:
+    model = Model((accuracy,), 0.0, 0.0, labels)
+    return [model.reached(k) for k in sizes]
 
 
-def _if_shown(raters: int | None) -> int:
-    return raters if raters is not None and raters <= LARGEST_SHOWN else 0
-
-
-def _needed_chart(settings: PlanSettings, model: Model) -> str:
+def _needed_chart(wanted: float, model: Model) -> str:
     from ...charts.panels import ratio_chart
 
-    wanted, accuracy = float(settings.wanted or 0), np.linspace(0.55, 0.99, 177)
-    curves = {"independent": _needs(wanted, accuracy, 0.0)}
-    if model.correlation:
-        curves = {model.words: _needs(wanted, accuracy, model.correlation), **curves}
+    accuracy = np.linspace(0.55, 0.99, 177)
+    correlations = {model.words: model.correlation, "independent": 0.0} if model.correlation else {"independent": 0.0}
+    lines = {name: (accuracy, _needs(wanted, accuracy, rho)) for name, rho in correlations.items()}
     count = model.needed(wanted).n_raters
     mark = None if count is None or not 0.55 <= model.mean <= 0.99 else (model.mean, float(count))
+    title = f"Raters needed for a truth of {wanted:g}"
     words = f"{count} of {model.mean:.3g}"
-    lines = {name: (accuracy, values) for name, values in curves.items()}
-    return ratio_chart(lines, "accuracy of a rater", "raters needed", f"Raters needed for a truth of {wanted:g}",
-                       chosen=mark, words=words)  # fmt: skip
+    return ratio_chart(lines, "accuracy of a rater", "raters needed", title, chosen=mark, words=words)
 
 
 def _needs(wanted: float, accuracy: Values, correlation: float) -> list[float]:

@@ -16,7 +16,7 @@ from ...ratings.planning.nomogram import (
     nomogram_for_accuracy,
     reported_accuracy_for,
 )
-from ..rows import Row
+from ..tables import Row
 from .topics import PlanSettings, Topic, plan_row, raters_of, sentence
 
 NAME, BACK = "nomogram", "nomogram_back"
@@ -34,14 +34,15 @@ DEFAULT = 3
 
 def nomogram_topic(settings: PlanSettings) -> Topic:
     """The nomogram in both directions, as far as they are asked for."""
-    raters = settings.n_raters or DEFAULT
-    forth = _forward(settings, raters)
-    back = _back(settings, raters, forth)
+    raters, reported, actual = settings.n_raters or DEFAULT, settings.reported_accuracy, settings.wanted_actual
+    forth, back = _forward(settings, raters), None
+    if actual is not None and reported is not None:
+        back = nomogram_for_accuracy(raters, actual, reported=reported)
     sentences = [*(_sentences(forth, settings) if forth else ()), *_back_sentences(settings, back, forth)]
     rows = [*(_rows(NAME, forth) if forth else ()), *(_rows(BACK, back) if back else ())]
-    if forth is not None and settings.wanted_actual is not None and not reason(forth.majority_accuracy):
-        result = reported_accuracy_for(settings.wanted_actual, forth.majority_accuracy)
-        rows.append(plan_row(BACK, "reported_accuracy_needed", result, raters))
+    if forth is not None and actual is not None and not reason(forth.majority_accuracy):
+        needed = reported_accuracy_for(actual, forth.majority_accuracy)
+        rows.append(plan_row(BACK, "reported_accuracy_needed", needed, raters))
     shown = forth if forth is not None else back
     return Topic(
         NAME, tuple(map(sentence, sentences)), tuple(rows), notes=tuple(_notes(settings)),
@@ -50,20 +51,12 @@ def nomogram_topic(settings: PlanSettings) -> Topic:
 
 
 def _forward(settings: PlanSettings, raters: int) -> Nomogram | None:
-    if settings.agreement is not None:
-        return nomogram(raters, agreement=settings.agreement, reported=settings.reported_accuracy)
-    if settings.rho is not None:
-        return nomogram(raters, rho=settings.rho, reported=settings.reported_accuracy)
-    if settings.rater_accuracy:
-        mean = float(np.mean(settings.rater_accuracy))
-        return nomogram(raters, rater_accuracy=mean, reported=settings.reported_accuracy)
-    return None
-
-
-def _back(settings: PlanSettings, raters: int, forth: Nomogram | None) -> Nomogram | None:
-    if settings.wanted_actual is None or settings.reported_accuracy is None:
+    """From agreement, ρ or the raters' accuracy, of which the settings have one at most."""
+    if not settings.measured and not settings.rater_accuracy:
         return None
-    return nomogram_for_accuracy(raters, settings.wanted_actual, reported=settings.reported_accuracy)
+    accuracy = float(np.mean(settings.rater_accuracy)) if settings.rater_accuracy else None
+    start = {"agreement": settings.agreement, "rho": settings.rho, "rater_accuracy": accuracy}
+    return nomogram(raters, **start, reported=settings.reported_accuracy)
 
 
 def _sentences(result: Nomogram, settings: PlanSettings) -> Iterator[str]:
@@ -77,11 +70,9 @@ def _sentences(result: Nomogram, settings: PlanSettings) -> Iterator[str]:
     )
     if not reason(result.reported):
         yield (
-            f"an algorithm of accuracy {result.reported:g} against that majority is right in "
-            f"{result.product:.3f} by the "
-            f"formula of the paper, in {result.independent:.3f} if its errors are independent of those of "
-            "the majority, "
-            f"and in {result.low:.3f} to {result.high:.3f} for any dependence."
+            f"an algorithm of accuracy {result.reported:g} against that majority is right in {result.product:.3f} by "
+            f"the formula of the paper, in {result.independent:.3f} if its errors are independent of those of the "
+            f"majority, and in {result.low:.3f} to {result.high:.3f} for any dependence."
         )
 
 
@@ -93,9 +84,8 @@ def _back_sentences(settings: PlanSettings, back: Nomogram | None, forth: Nomogr
             yield f"{settings.wanted_actual:g} is out of reach: {reason(back.majority_accuracy)}."
         else:
             yield (
-                f"for an algorithm of accuracy {back.reported:g} to be right in "
-                f"{settings.wanted_actual:g}, the majority "
-                f"must be right in {back.majority_accuracy:.3f}: {raters_of(back.n_raters)}, each right in "
+                f"for an algorithm of accuracy {back.reported:g} to be right in {settings.wanted_actual:g}, the "
+                f"majority must be right in {back.majority_accuracy:.3f}: {raters_of(back.n_raters)}, each right in "
                 f"{back.rater_accuracy:.3f}, who agree in {back.agreement:.3f} of the cases (ρ {back.rho:.3f})."
             )
     if forth is not None and not reason(forth.majority_accuracy):
@@ -133,20 +123,18 @@ def _charts(result: Nomogram) -> dict[str, str]:
     charts = {}
     for name, (measured, label) in ways.items():
         curves = {k: (measured, majority_from_accuracy(k, a)) for k in panels}
-        own = None if math.isnan(result.reported) or result.reported < 0.4 else result.reported
+        reported = None if math.isnan(result.reported) or result.reported < 0.4 else result.reported
         words = "agreement" if name == "agreement" else "reliability"
         title = f"From {words} to actual accuracy, {raters_of(result.n_raters)}"
         charts[f"nomogram-{name}"] = nomogram_chart(
-            curves, REPORTED, label, title, raters=result.n_raters, x=own, way=_chart_way(result, name)
+            curves, REPORTED, label, title, raters=result.n_raters, x=reported, way=_chart_way(result, name)
         )
     return charts
 
 
 def _chart_way(result: Nomogram, name: str) -> Way | None:
     """The values as a path through the chart; None if they lie outside."""
-    visible = result.majority_accuracy >= 0.5 and not result.product < 0.4
-    if not visible:
+    if not result.majority_accuracy >= 0.5 or result.product < 0.4:
         return None
-    return Way(
-        getattr(result, name), result.majority_accuracy, result.product, result.independent, result.low, result.high
-    )
+    actual = (result.product, result.independent, result.low, result.high)
+    return Way(getattr(result, name), result.majority_accuracy, *actual)

@@ -12,12 +12,10 @@ from ...core.tallies import Tallies
 from ...ratings.ratings import Ratings
 from ...ratings.tables import RatingsOptions, open_ratings
 from ...study import Study
-from ..files import summary_of
-from ..printing import counted, grid
+from ..printing import counted, grid, print_parts
 from ..reliability.reliability import names_masks
-from ..resampled import NOTHING_MOVED, Moved, mark_all, mark_resampled
-from ..result import Result, Tables, console_or_stdout, results_folder
-from ..rows import Table
+from ..result import Result, Tables, console_or_stdout, results_folder, summary_of
+from ..tables import NOTHING_MOVED, Moved, Table, mark_all, mark_resampled
 from .kappa import kappa_topic
 from .majority import majority_topic
 from .nomogram import nomogram_topic
@@ -75,13 +73,8 @@ class Plan(Result):
 
     def summary(self) -> dict[str, Any]:
         """Versions, arguments, answers and the numbers of the table, as ``summary.json`` has them."""
-        return summary_of(
-            "plan",
-            self.tables.values(),
-            settings=self.settings,
-            answers=list(self.sentences),
-            notes=list(self.notes),
-        )
+        facts = {"settings": self.settings, "answers": list(self.sentences), "notes": list(self.notes)}
+        return summary_of("plan", self.tables.values(), **facts)
 
     def describe(self) -> str:
         """The questions, in one line."""
@@ -94,10 +87,8 @@ class Plan(Result):
             for words in topic.sentences:
                 console.print(words, style="bold", markup=False, highlight=False)
             console.print()
-            for part in topic.grids:
-                console.print(grid(part.title, part.header, part.rows))
-        for note in self.notes:
-            console.print(f"• {note}", markup=False, highlight=False)
+            print_parts(console, (grid(part.title, part.header, part.rows) for part in topic.grids), ())
+        print_parts(console, (), self.notes)
 
 
 def plan(
@@ -165,8 +156,14 @@ def plan(
         Accuracy that the algorithm is to have in fact.
     pilot : Ratings, Study, str or Path, optional
         Ratings or masks of a pilot study, or the path of a table of ratings, or a template of masks.
-    columns, reference_column, filter, cut
-        How to read a table of ratings, as for :func:`manytruths.reliability`.
+    columns : mapping, optional
+        For a table of ratings: columns of other names, as ``{"case": "image", "rater": "reader", "label": "dx"}``.
+    reference_column : str, optional
+        For a table of ratings: column of the reference standard; ``reference`` or ``truth`` by default.
+    filter : mapping, optional
+        For a table of ratings: keep only lines with these values, as ``{"treatment": "1"}``.
+    cut : float, optional
+        For a table of ratings: those from here on are label 1, those below label 0.
     cost_rater, cost_error : float, optional
         Costs of one rating of one case and of one wrong label, in the same currency.
     kappa, prevalence : float, optional
@@ -222,26 +219,23 @@ def _read_pilot(
     pilot: Ratings | Study | str | Path | None, reading: Mapping[str, Any]
 ) -> tuple[Ratings | Tallies | None, Moved]:
     """The pilot's ratings, or the tallies of its masks and which of these were resampled."""
-    unused = [f"--{name.replace('_', '-')}" for name, value in reading.items() if value is not None]
-    if pilot is None and unused:
-        raise CallError(f"{unused[0]} is for reading a pilot; give --pilot ratings.csv too")
+    unused = next((f"--{name.replace('_', '-')}" for name, value in reading.items() if value is not None), "")
     if pilot is None:
+        if unused:
+            raise CallError(f"{unused} is for reading a pilot; give --pilot ratings.csv too")
         return None, NOTHING_MOVED
     if isinstance(pilot, Ratings):
         if unused:
-            raise CallError(f"{unused[0]} is for reading a table of ratings, but pilot is a Ratings object")
+            raise CallError(f"{unused} is for reading a table of ratings, but pilot is a Ratings object")
         return pilot, NOTHING_MOVED
     if isinstance(pilot, Study) or names_masks(pilot):
         if unused:
             name = pilot if isinstance(pilot, str | Path) else "a study"
-            raise CallError(f"{unused[0]} is for reading a table of ratings, but the pilot {name} has masks")
+            raise CallError(f"{unused} is for reading a table of ratings, but the pilot {name} has masks")
         study = pilot if isinstance(pilot, Study) else Study.open(pilot, foreground="any")
         return study.tally(region="union"), mark_resampled(study, ())
-    options = RatingsOptions(
-        columns=reading["columns"] or {}, reference=reading["reference_column"], filters=reading["filter"] or {},
-        cut=reading["cut"], sure=False,
-    )  # fmt: skip
-    return open_ratings(pilot, options).ratings, NOTHING_MOVED
+    given = {name: value for name, value in reading.items() if value is not None}
+    return open_ratings(pilot, RatingsOptions(**given, sure=False)).ratings, NOTHING_MOVED
 
 
 def compute_plan(

@@ -10,7 +10,7 @@ from ...core.labels import MAX_LABELS
 from ...inference.intervals import MAX_RESAMPLES
 from ...ratings.planning.panels import MAX_PLURALITY_PANEL
 from ..printing import number_word
-from ..rows import Row
+from ..tables import Row
 
 MAX_RATERS = 999
 """Largest number of raters of one panel."""
@@ -57,14 +57,13 @@ class PlanSettings:
         if self.n_raters is not None and self.n_raters > largest:
             labels = "" if self.n_labels == 2 else f" for {self.n_labels} labels"
             raise CallError(f"n_raters must be at most {largest}{labels}; got {self.n_raters}")
-        for name, least in (("n_raters", 1), ("n_labels", 2), ("n_cases", 1), ("seed", 0), ("resamples", 1)):
+        ranges = {"n_raters": (1, largest), "n_labels": (2, MAX_LABELS), "n_cases": (1, MAX_CASES)}
+        for name, (least, most) in (ranges | {"seed": (0, None), "resamples": (1, MAX_RESAMPLES)}).items():
             value = getattr(self, name)
             if value is not None and value < least:
                 raise CallError(f"{name} must be at least {least}; got {value}")
-        for name, largest in (("n_labels", MAX_LABELS), ("n_cases", MAX_CASES), ("resamples", MAX_RESAMPLES)):
-            value = getattr(self, name)
-            if value is not None and value > largest:
-                raise CallError(f"{name} must be at most {largest:,}; got {value:,}")
+            if value is not None and most is not None and value > most:
+                raise CallError(f"{name} must be at most {most:,}; got {value:,}")
         if len(self.rater_accuracy) > MAX_RATERS:
             raise CallError(f"rater_accuracy must have at most {MAX_RATERS} numbers; got {len(self.rater_accuracy):,}")
         if not 3 <= self.max_raters <= 99:

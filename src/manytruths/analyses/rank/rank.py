@@ -37,11 +37,9 @@ from ...evaluation.ranking.score_tables import read_scores
 from ...evaluation.ranking.scores import Scores
 from ...evaluation.ranking.standings import Aggregate, Scheme
 from ...io import write_json
-from ..files import SCHEMA, summary_of
 from ..printing import counted, grid, number
-from ..resampled import mark_all
-from ..result import Result, Tables, console_or_stdout, results_folder
-from ..rows import Table
+from ..result import SCHEMA, Result, Tables, console_or_stdout, results_folder, summary_of
+from ..tables import Table, mark_all
 from .tables import charts, pairs_table, rankings_table, tau_table
 
 if TYPE_CHECKING:

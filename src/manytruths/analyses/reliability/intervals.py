@@ -3,12 +3,22 @@
 σ, ρ and shares of majorities are means over cases. If subjects have several cases, subjects are resampled, and the mean
 of a resample is that of all its cases. Kappas and alpha depend on the votes of a case only, so the ratings of a case
 can be sorted: few distinct rows remain, and a resample is a count of each.
+
+ρ depends on the raters' accuracies, which are estimated anew in every resample of subjects. With fixed accuracies,
+intervals would be a third too narrow: in simulations of 30 and 100 cases and six raters, 79 to 84% of the 95% intervals
+covered. As for masks (:mod:`manytruths.ratings.concordance`), ρ is a sum over pairs ::
+
+    ρ = Σ_ij P(a_i, a_j) Σ_x GA_x(i, j) / (pairs of x)  /  cases
+
+of a part that is linear in the cases, and so a sum over subjects, times a probability that follows from the accuracies
+of the resample. Where a resample does not determine the accuracy of a rater, or P of a pair, that of the whole data is
+used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -17,10 +27,11 @@ from numpy.typing import NDArray
 
 from ...agreement import fleiss_kappa, gwet_ac1, krippendorff_alpha, percent_agreement
 from ...core.columns import Column
+from ...core.errors import InputError
 from ...core.labels import VOID, Labels
 from ...core.tallies import Tallies, find_rows
 from ...core.tally import Tally
-from ...core.undefined import Undefined, ratio
+from ...core.undefined import Undefined, divide, ratio
 from ...inference.intervals import (
     MIN_SUBJECTS,
     Interval,
@@ -30,8 +41,19 @@ from ...inference.intervals import (
     pooled_intervals,
     too_few_subjects,
 )
-from ...ratings.ratings import Kind, Ratings, Values
-from ..summaries import Settings
+from ...ratings.accuracy import comparison_labels, rater_accuracy
+from ...ratings.concordance import (
+    Chance,
+    Concordance,
+    Partial,
+    both_correct_probability,
+    genuineness,
+    label_closeness,
+    rho,
+)
+from ...ratings.rasch_model import Rasch, rasch
+from ...ratings.ratings import MISSING, Kind, Ratings, Values
+from ..tables import Settings
 
 LEVELS: dict[Kind, Literal["nominal", "ordinal", "interval"]] = {
     "nominal": "nominal",
@@ -41,31 +63,27 @@ LEVELS: dict[Kind, Literal["nominal", "ordinal", "interval"]] = {
 """Level of measurement of alpha."""
 BLOCK = 512
 """Number of jackknife tables computed at a time."""
-TOO_MANY = "too_many_labels"
 
 
 def beyond_chance(ratings: Ratings, settings: Settings) -> dict[str, Interval]:
     """Percent agreement, Krippendorff's alpha, Fleiss' kappa and Gwet's AC1."""
     # nominal alpha is computed for many tables at once, the others one by one
     level = LEVELS[ratings.kind]
-    alpha = krippendorff_alpha if level == "nominal" else partial(krippendorff_alpha, metric=level)
     chosen: dict[str, Callable[[Tally], float]] = {
         "percent_agreement": percent_agreement,
-        "krippendorff_alpha": alpha,
+        "krippendorff_alpha": krippendorff_alpha if level == "nominal" else partial(krippendorff_alpha, metric=level),
         "fleiss_kappa": fleiss_kappa,
         "gwet_ac1": gwet_ac1,
     }
     if len(ratings.labels) >= VOID:
-        nothing = Undefined(TOO_MANY)
+        nothing = Undefined("too_many_labels")
         return dict.fromkeys(chosen, Interval(nothing, nothing, nothing, settings.level, "bca", len(ratings)))
     # cases with a single rater do not count
     subjects = len({subject for subject, m in zip(ratings.subjects, ratings.rated.tolist(), strict=True) if m > 1})
     refused = too_few_subjects(subjects)
     if refused is not None:
-        whole = sorted_tally(ratings)
-        return {
-            name: Interval(f(whole), refused, refused, settings.level, "bca", subjects) for name, f in chosen.items()
-        }
+        whole, rest = sorted_tally(ratings), (refused, refused, settings.level, "bca", subjects)
+        return {name: Interval(statistic(whole), *rest) for name, statistic in chosen.items()}
     if len(set(ratings.subjects)) == len(ratings):
         intervals = _case_intervals(list(chosen.values()), ratings, settings)
     else:
@@ -110,44 +128,158 @@ def sorted_tallies(ratings: Ratings) -> Tallies:
     codes = _sort_ratings(ratings)
     labels = Labels(tuple(range(1, len(ratings.labels) + 1)), ratings.labels, ratings.numbers)
     slots = tuple(Column(str(i + 1)) for i in range(len(ratings.raters)))
-    rows: dict[str, list[int]] = {}
-    for i, subject in enumerate(ratings.subjects):
-        rows.setdefault(subject, []).append(i)
-    ones = np.ones(len(codes), np.int64)
+    subjects, owner = _owners(ratings.subjects)
+    rows = np.split(np.argsort(owner, kind="stable"), np.cumsum(np.bincount(owner))[:-1])
     return Tallies({
-        subject: Tally(slots, labels, codes[own], ones[own], exchangeable=True) for subject, own in rows.items()
+        subject: Tally(slots, labels, codes[cases], np.ones(len(cases), np.int64), exchangeable=True)
+        for subject, cases in zip(subjects, rows, strict=True)
     })  # fmt: skip
+
+
+def _owners(subjects: Sequence[str]) -> tuple[list[str], NDArray[np.intp]]:
+    """All subjects, and the position among them of that of each case."""
+    place = {subject: i for i, subject in enumerate(dict.fromkeys(subjects))}
+    return list(place), np.array([place[subject] for subject in subjects], np.intp)
 
 
 def case_means(values: Sequence[Values], ratings: Ratings, settings: Settings) -> list[Interval]:
     """Mean over cases of each of several values by case; nan are left out."""
     by_case = np.stack(values, axis=1)
-    position = {subject: i for i, subject in enumerate(dict.fromkeys(ratings.subjects))}
-    owner = np.array([position[subject] for subject in ratings.subjects])
-    total, known = np.zeros((2, len(position), by_case.shape[1]))
+    subjects, owner = _owners(ratings.subjects)
+    total, known = np.zeros((2, len(subjects), by_case.shape[1]))
     np.add.at(total, owner, np.nan_to_num(by_case))
     np.add.at(known, owner, ~np.isnan(by_case))
-    resampled = np.split(_resample(np.hstack([total, known]), settings), 2, axis=1)
-    return [
-        _mean_interval(total[:, k], known[:, k], (resampled[0][:, k], resampled[1][:, k]), settings)
-        for k in range(len(values))
-    ]
+    replicates = np.zeros((0, len(values)))
+    if len(subjects) >= MIN_SUBJECTS:
+        drawn = draw_subjects(len(subjects), settings.resamples, settings.seed)
+        replicates = divide(*np.split(drawn @ np.hstack([total, known]), 2, axis=1))
+    return [_mean_interval(total[:, k], known[:, k], replicates[:, k], settings) for k in range(len(values))]
 
 
-def _resample(sums: Values, settings: Settings) -> Values:
-    """Sums in every resample."""
-    if len(sums) < MIN_SUBJECTS:
-        return sums[:0]
-    return np.asarray(draw_subjects(len(sums), settings.resamples, settings.seed) @ sums)
-
-
-def _mean_interval(total: Values, known: Values, resampled: tuple[Values, Values], settings: Settings) -> Interval:
+def _mean_interval(total: Values, known: Values, replicates: Values, settings: Settings) -> Interval:
     here = known > 0
     subjects = int(here.sum())
     value = ratio(float(total.sum()), float(known.sum()), "undefined_for_every_case")
     if subjects < MIN_SUBJECTS:
         refused = Undefined("too_few_subjects", f"it is defined for {subjects}")
         return Interval(value, refused, refused, settings.level, "bca", subjects)
-    replicates = np.divide(*resampled, out=np.full(len(resampled[0]), np.nan), where=resampled[1] > 0)
     left_out = (total.sum() - total[here]) / (known.sum() - known[here])
     return make_interval(value, replicates, left_out, "bca", settings.level, subjects)
+
+
+# -- ρ by source of the raters' accuracies ---------------------------------------------------------
+
+
+TITLES = {
+    "reference": "the reference",
+    "majority": "the majority of the others",
+    "given": "given accuracies",
+    "rasch": "a Rasch model",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """One source of the raters' accuracies, with its ρ."""
+
+    name: str
+    """``reference``, ``majority``, ``given`` or ``rasch``."""
+    accuracy: Values
+    """By rater; for a Rasch model, the mean over the cases that they rated."""
+    n: Values
+    """Number of items of each accuracy."""
+    rho: Concordance | None
+    """None if the source gives no accuracies."""
+    value: float
+    """ρ, undefined with a reason if there is none."""
+    rasch: Rasch | None = None
+
+    @property
+    def title(self) -> str:
+        """Name of the source in texts."""
+        return TITLES[self.name]
+
+
+def competence_sources(
+    ratings: Ratings, given: Mapping[str, float] | None, chance: Chance, partial: Partial
+) -> list[Source]:
+    """All sources that the data allow."""
+    sources: list[Source] = []
+    ways: list[str | Mapping[str, float]] = ["reference"] if ratings.reference is not None else []
+    for by in [*ways, "majority", *([given] if given else [])]:
+        raters = rater_accuracy(ratings, by)
+        score = rho(ratings, raters.accuracy, chance, partial)
+        sources.append(Source(raters.source, raters.accuracy, raters.n.astype(np.float64), score, score.value))
+    return [*sources, _rasch_source(ratings, chance, partial)]
+
+
+def _rasch_source(ratings: Ratings, chance: Chance, partial: Partial) -> Source:
+    rated = ratings.given.sum(axis=0).astype(np.float64)
+    try:
+        model = rasch(ratings)
+    except InputError as error:
+        why = Undefined("rasch_not_fitted", str(error.args[0]))
+        return Source("rasch", np.full(len(rated), np.nan), rated, None, why)
+    score = rho(ratings, model.accuracy, chance, partial)
+    mean = divide(np.where(ratings.given, model.accuracy, 0.0).sum(axis=0), rated)
+    return Source("rasch", mean, rated, score, score.value, model)
+
+
+def rho_interval(
+    ratings: Ratings, source: str, score: Concordance, chance: Chance, partial: Partial, settings: Settings
+) -> Interval:
+    """Interval of ρ, for accuracies against the reference or the majority; ``score`` has its value."""
+    parts = _RhoParts(ratings, source, genuineness(ratings, chance), label_closeness(ratings.numbers, partial))
+    known = parts.cases[:, 0] > 0
+    subjects = int(known.sum())
+    if subjects < MIN_SUBJECTS:
+        refused = Undefined("too_few_subjects", f"it is defined for {subjects}")
+        return Interval(score.value, refused, refused, settings.level, "bca", subjects)
+    drawn = draw_subjects(len(known), settings.resamples, settings.seed)
+    replicates = parts.rho(lambda part: drawn @ part)
+    left_out = parts.rho(lambda part: part.sum(axis=0) - part)
+    return make_interval(score.value, replicates, left_out[known], "bca", settings.level, subjects)
+
+
+class _RhoParts:
+    """The parts of ρ, summed over the cases of each subject; pairs are processed one rater at a time."""
+
+    def __init__(self, ratings: Ratings, source: str, genuine: Values, closeness: Values) -> None:
+        expected = comparison_labels(ratings, source)
+        judged = ratings.given & (expected != MISSING)
+        self._codes, self._labels, self._closeness = ratings.codes, len(ratings.labels), closeness
+        subjects, owner = _owners(ratings.subjects)
+        self._order = np.argsort(owner, kind="stable")
+        self._starts = np.searchsorted(owner[self._order], np.arange(len(subjects)))
+        self.judged = self._by_subject(judged.astype(np.float64))
+        self.right = self._by_subject((judged & (ratings.codes == expected)).astype(np.float64))
+        self._accuracy = divide(self.right.sum(axis=0), self.judged.sum(axis=0))
+        self._genuine = np.where(np.isnan(self._accuracy), np.nan, genuine)
+        self._met = np.zeros(len(ratings), np.int64)
+        for _, valid in self._pairs():
+            self._met += valid.sum(axis=1)
+        self.cases = self._by_subject((self._met > 0).astype(np.float64)[:, None])
+
+    def _by_subject(self, values: Values) -> Values:
+        return np.asarray(np.add.reduceat(values[self._order], self._starts, axis=0))
+
+    def _pairs(self) -> Iterator[tuple[Values, NDArray[np.bool_]]]:
+        """For each rater and all later ones: (cases, others) GA, and where it counts."""
+        for i in range(self._codes.shape[1] - 1):
+            value = self._genuine[:, i, None] * self._genuine[:, i + 1 :]
+            value *= self._closeness[self._codes[:, i, None], self._codes[:, i + 1 :]]
+            lost = np.isnan(both_correct_probability(self._accuracy[i], self._accuracy[i + 1 :], self._labels))
+            yield value, ~np.isnan(value) & ~(lost & (value > 0))
+
+    def rho(self, total: Callable[[Values], Values]) -> Values:
+        """ρ of every resample; nan if it has no case. ``total`` maps (subjects, …) to (resamples, …) sums."""
+        accuracy = divide(total(self.right), total(self.judged))
+        accuracy = np.where(np.isnan(accuracy), self._accuracy, accuracy)
+        cases = total(self.cases)[:, 0]
+        out = np.zeros(len(cases))
+        for i, (value, valid) in enumerate(self._pairs()):
+            part = np.where(valid, value, 0.0) / np.maximum(self._met, 1)[:, None]
+            chance = both_correct_probability(accuracy[:, i, None], accuracy[:, i + 1 :], self._labels)
+            whole = np.nan_to_num(both_correct_probability(self._accuracy[i], self._accuracy[i + 1 :], self._labels))
+            out += (total(self._by_subject(part)) * np.where(np.isnan(chance), whole, chance)).sum(axis=1)
+        return divide(out, cases)

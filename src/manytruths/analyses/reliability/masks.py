@@ -12,23 +12,20 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...agreement import fleiss_kappa, gwet_ac1, krippendorff_alpha, percent_agreement, positive_agreement
 from ...core.tallies import Tallies, pool
 from ...core.tally import Tally
-from ...core.undefined import Undefined
-from ...inference.intervals import pooled_intervals, too_few_subjects
+from ...core.undefined import or_undefined
 from ...ratings.accuracy import RaterAccuracy, rater_accuracy
 from ...ratings.concordance import Chance, RhoStatistic, SigmaStatistic, rho, sigma
 from ...ratings.lesions import FLOOR, LesionRatings, lesion_ratings, pool_lesions
 from ...ratings.masks import Confidence, ratings_from_tally
 from ...study import Case, Progress, Study
-from ..files import summary_of
-from ..printing import counted, grid, number, with_interval
-from ..resampled import mark_resampled
-from ..result import Result, Tables, console_or_stdout
-from ..rows import Row, Table
-from ..summaries import Series, Settings, groups_of, region_of, summarise
+from ..printing import counted, grid, number, print_parts, with_interval
+from ..result import Result, Tables, console_or_stdout, summary_of
+from ..tables import Row, Series, Settings, Table, mark_resampled, pooled_rows, region_of, summarise
 
 Statistic = Callable[[Tally], float]
 
@@ -43,7 +40,6 @@ BESIDE: dict[str, Statistic] = {
 LESIONS = "lesions"
 """In the column ``region``: rows that count lesions, not pixels."""
 
-NOBODY = "rater_not_comparable"
 MASK_STATISTICS = {
     "sigma": "σ, genuine agreement",
     "rho": "ρ, genuine and right",
@@ -72,8 +68,8 @@ class Assumptions:
 
     def statistics(self) -> dict[str, Statistic]:
         """The statistics of a tally."""
-        own = SigmaStatistic(self.confidence, self.chance), RhoStatistic(self.accuracy, self.confidence, self.chance)
-        return {"sigma": own[0], "rho": own[1], **BESIDE}
+        rho = RhoStatistic(self.accuracy, self.confidence, self.chance)
+        return {"sigma": SigmaStatistic(self.confidence, self.chance), "rho": rho, **BESIDE}
 
     def accuracies(self, whole: Tally) -> RaterAccuracy:
         """Accuracies of the raters in the whole study."""
@@ -82,17 +78,8 @@ class Assumptions:
     def rho(self, table: Tally, raters: RaterAccuracy) -> float:
         """ρ of one case, with the accuracies of the study."""
         ratings = ratings_from_tally(table, self.confidence)
-        own = dict(zip(raters.raters, raters.accuracy.tolist(), strict=True))
-        return rho(ratings, [own[name] for name in ratings.raters], self.chance).value
-
-
-@dataclass(frozen=True)
-class LesionRule:
-    """What counts as a lesion, and as found; see :func:`manytruths.lesion_ratings`."""
-
-    connectivity: int | None = None
-    min_size: int = 1
-    overlap: float | None = None
+        accuracies = dict(zip(raters.raters, raters.accuracy.tolist(), strict=True))
+        return rho(ratings, [accuracies[name] for name in ratings.raters], self.chance).value
 
 
 @dataclass(frozen=True, repr=False)
@@ -105,8 +92,12 @@ class MaskReliability(Result):
         The table of patterns of every case.
     lesions : LesionRatings
         The lesions of all cases, and who found them.
+    settings : Settings
+        Level and resampling of intervals.
     tables : Tables
         ``mask_reliability``, ``detection`` and ``lesions``, as in the files.
+    notes : tuple of str
+        What a reader should know about the numbers.
     """
 
     command: ClassVar[str] = "reliability"
@@ -157,11 +148,8 @@ class MaskReliability(Result):
         console = console_or_stdout(console)
         console.print(f"[bold]{self.describe()}[/bold]\n")
         title = f"Pixel by pixel (region: {region_of(self.tallies)}), with intervals over subjects"
-        console.print(_means_grid(title, self.masks))
-        console.print(_means_grid("Lesion by lesion: found or missed", self.detection))
-        console.print(_raters_grid(self))
-        for note in self.notes:
-            console.print(f"• {note}", markup=False, highlight=False)
+        lesions = _means_grid("Lesion by lesion: found or missed", self.detection)
+        print_parts(console, (_means_grid(title, self.masks), lesions, _raters_grid(self)), self.notes)
 
 
 def mask_reliability(
@@ -169,12 +157,16 @@ def mask_reliability(
     *,
     settings: Settings | None = None,
     assumptions: Assumptions | None = None,
-    rule: LesionRule | None = None,
+    min_size: int = 1,
+    overlap: float | None = None,
     progress: Progress | None = None,
 ) -> MaskReliability:
-    """Compute σ, ρ and agreement statistics of the pixels and the lesions of a study; every case is read once."""
+    """Compute σ, ρ and agreement statistics of the pixels and the lesions of a study; every case is read once.
+
+    ``min_size`` and ``overlap`` say what counts as a lesion, and as found; see :func:`manytruths.lesion_ratings`.
+    """
     settings, given = settings or Settings(), assumptions or Assumptions()
-    work = partial(_read_case, rule=rule or LesionRule())
+    work = partial(_read_case, min_size=min_size, overlap=overlap)
     cases = {case.name: parts for case, parts in study.map(work, jobs=settings.jobs, progress=progress)}
     tallies = study.gathered({name: table for name, (table, _) in cases.items()})
     by_case = {name: lesions for name, (_, lesions) in cases.items()}
@@ -188,15 +180,14 @@ def mask_reliability(
     return MaskReliability(tallies, lesions, settings, Tables((masks, detection, listed)), notes)
 
 
-def _read_case(case: Case, rule: LesionRule) -> tuple[Tally, LesionRatings]:
+def _read_case(case: Case, min_size: int, overlap: float | None) -> tuple[Tally, LesionRatings]:
     reading = case.read()
     region = case.region(reading.grid)
     table = reading.tally(region)  # first, since its error messages are the best
     lesions = lesion_ratings(
         {**reading.masks, **dict.fromkeys(case.absent)},
-        connectivity=rule.connectivity,
-        min_size=rule.min_size,
-        overlap=rule.overlap,
+        min_size=min_size,
+        overlap=overlap,
         spacing=reading.grid.spacing,
         labels=case.labels,
         region=None if isinstance(region, str) else region,
@@ -209,15 +200,15 @@ def _read_case(case: Case, rule: LesionRule) -> tuple[Tally, LesionRatings]:
 def mask_table(tallies: Tallies, settings: Settings, given: Assumptions, *, named: bool = True) -> Table:
     """Pixel by pixel: by case, subject and group, pooled, by label and, unless raters are exchangeable, by rater."""
     table, whole, region = Table("mask_reliability", ("rater",)), pool(tallies, mixed=True), region_of(tallies)
-    table.add(_concordance_rows(tallies, whole, settings, given, given.statistics(), ("",)))
+    table.add(_concordance_rows(tallies, settings, given, given.statistics(), ("",)))
     concordance = sigma(ratings_from_tally(whole, given.confidence), given.chance)
     for label, value in zip(concordance.labels, concordance.by_label.tolist(), strict=True):
-        known = Undefined("label_not_given") if np.isnan(value) else value
+        known = or_undefined(value, "label_not_given")
         table.append(Row("pooled", "sigma", known, label=label, region=region, extra=("",)))
     if named:
         raters = given.accuracies(whole)
-        by_rater = {"sigma": concordance.by_rater, "accuracy": raters.accuracy}
-        table.add(_rater_rows(by_rater, raters.raters, region, ()))
+        table.add(_rater_rows("sigma", concordance.by_rater, raters.raters, region, ()))
+        table.add(_rater_rows("accuracy", raters.accuracy, raters.raters, region, ()))
     return table
 
 
@@ -244,83 +235,59 @@ def detection_table(
 def _detection_rows(
     by_case: Mapping[str, LesionRatings], detected: Tallies, settings: Settings, given: Assumptions
 ) -> Iterator[Row]:
-    whole, extra = pool(detected, mixed=True), ("", "")
     chosen: dict[str, Statistic] = {"positive_agreement": positive_agreement, **given.statistics()}
-    yield from _concordance_rows(detected, whole, settings, given, chosen, extra)
-    series = [
-        Series("lesions", [float(len(part)) for part in by_case.values()], extra=extra),
-        Series("dice", [part.delineation for part in by_case.values()], extra=extra),
-    ]
+    yield from _concordance_rows(detected, settings, given, chosen, ("", ""))
+    values = {"lesions": [float(len(part)) for part in by_case.values()]}
+    values["dice"] = [part.delineation for part in by_case.values()]
+    series = [Series(name, each, extra=("", "")) for name, each in values.items()]
     yield from summarise(series, detected, settings)
 
 
 def _lesion_sums(whole: LesionRatings, named: bool) -> Iterator[Row]:
     """Counts over all lesions of the study."""
-    n, blank = len(whole), ("", "")
+    n = len(whole)
     sums = {"lesions": float(n), "bridged": float(whole.bridged), "specks": float(whole.specks)}
     for name, value in {**sums, "dice": whole.delineation}.items():
-        yield Row("pooled", name, value, region=LESIONS, extra=blank, n=n)
-    for k, (count, share) in enumerate(
-        zip(whole.count_by_finders()[1:].tolist(), whole.curve.share.tolist(), strict=True)
-    ):
-        at_least = Undefined("no_lesion") if np.isnan(share) else share
-        yield Row("pooled", "found_by", float(count), region=LESIONS, extra=("", k + 1), n=n)
-        yield Row("pooled", "found_by_at_least", at_least, region=LESIONS, extra=("", k + 1), n=n)
+        yield Row("pooled", name, value, region=LESIONS, extra=("", ""), n=n)
+    counts = zip(whole.count_by_finders()[1:].tolist(), whole.curve.share.tolist(), strict=True)
+    for k, (count, share) in enumerate(counts, start=1):
+        yield Row("pooled", "found_by", float(count), region=LESIONS, extra=("", k), n=n)
+        yield Row("pooled", "found_by_at_least", or_undefined(share, "no_lesion"), region=LESIONS, extra=("", k), n=n)
     if named:
         each = whole.findings()
-        values = {"found": each.share, "found_of_others": each.of_others, "found_alone": each.alone.astype(float)}
-        counts = {"found": each.rated, "found_of_others": each.others}
-        yield from _rater_rows(values, each.raters, LESIONS, ("",), counts)
+        yield from _rater_rows("found", each.share, each.raters, LESIONS, ("",), each.rated)
+        yield from _rater_rows("found_of_others", each.of_others, each.raters, LESIONS, ("",), each.others)
+        yield from _rater_rows("found_alone", each.alone, each.raters, LESIONS, ("",))
 
 
 def _rater_rows(
-    values: Mapping[str, np.ndarray],
+    statistic: str,
+    values: NDArray[Any],
     raters: tuple[str, ...],
     region: str,
     rest: tuple[object, ...],
-    counts: Mapping[str, np.ndarray] | None = None,
+    counts: NDArray[np.int64] | None = None,
 ) -> Iterator[Row]:
-    """One row for each rater and statistic."""
-    for name, by_rater in values.items():
-        own = (counts or {}).get(name)
-        for i, (rater, value) in enumerate(zip(raters, by_rater.tolist(), strict=True)):
-            known = Undefined(NOBODY) if np.isnan(value) else float(value)
-            n = None if own is None else int(own[i])
-            yield Row("pooled", name, known, region=region, extra=(rater, *rest), n=n)
+    """One row for each rater."""
+    numbers = [None] * len(raters) if counts is None else counts.tolist()
+    for rater, value, n in zip(raters, values.tolist(), numbers, strict=True):
+        known = or_undefined(value, "rater_not_comparable")
+        yield Row("pooled", statistic, known, region=region, extra=(rater, *rest), n=n)
 
 
 def _concordance_rows(
     tallies: Tallies,
-    whole: Tally,
     settings: Settings,
     given: Assumptions,
     chosen: Mapping[str, Statistic],
     extra: tuple[object, ...],
 ) -> Iterator[Row]:
     """Statistics by case, subject and group, and pooled with intervals over subjects."""
-    raters = given.accuracies(whole)
+    raters = given.accuracies(pool(tallies, mixed=True))
     by_case: dict[str, Statistic] = {**chosen, "rho": partial(given.rho, raters=raters)}
     series = [Series(name, [s(t) for t in tallies.values()], extra=extra) for name, s in by_case.items()]
     yield from summarise(series, tallies, settings)
-    yield from (replace(row, extra=extra) for row in _pooled_rows(tallies, whole, settings, chosen))
-    for group, cases in groups_of(tallies).items():
-        part = pool(tallies.select(cases), mixed=True)
-        for name, statistic in chosen.items():
-            yield Row("group", name, statistic(part), "", group, "", part.region, extra, n=part.items)
-
-
-def _pooled_rows(tallies: Tallies, whole: Tally, settings: Settings, chosen: Mapping[str, Statistic]) -> Iterator[Row]:
-    subjects = len(tallies.by_subject())
-    refused = too_few_subjects(subjects)
-    if refused is not None:
-        for name, statistic in chosen.items():
-            row = Row("pooled", name, statistic(whole), region=whole.region, n=whole.items)
-            yield replace(row, low=refused, high=refused)
-        return
-    options = ("bca", settings.resamples, settings.level, settings.seed)
-    for name, i in zip(chosen, pooled_intervals(list(chosen.values()), tallies, *options), strict=True):
-        row = Row("pooled", name, i.value, region=whole.region, low=i.low, high=i.high, n=whole.items)
-        yield replace(row, n_undefined=i.n_undefined)
+    yield from pooled_rows(chosen, tallies, settings, extra=extra, count_undefined=True)
 
 
 def lesion_table(lesions: LesionRatings, tallies: Tallies) -> Table:
@@ -341,9 +308,8 @@ def lesion_table(lesions: LesionRatings, tallies: Tallies) -> Table:
 def _notes(tallies: Tallies, lesions: LesionRatings, given: Assumptions) -> Iterator[str]:
     if region_of(tallies) == "whole":
         yield (
-            "pixels that nobody marked count as agreement: on the whole image σ, ρ and the raters' "
-            "accuracies are close "
-            "to 1; use --region union"
+            "pixels that nobody marked count as agreement: on the whole image σ, ρ and the raters' accuracies are "
+            "close to 1; use --region union"
         )
     if given.confidence is None:
         yield "without confidences σ equals percent agreement, and ρ is the part of it that is right"
@@ -355,9 +321,8 @@ def _notes(tallies: Tallies, lesions: LesionRatings, given: Assumptions) -> Iter
         yield FLOOR
     if lesions.bridged:
         yield (
-            f"{lesions.bridged} of {len(lesions)} lesions are bridged: one rater drew a single piece where "
-            "another drew "
-            "several; each counts as one lesion, found by every rater who drew a part of it"
+            f"{lesions.bridged} of {len(lesions)} lesions are bridged: one rater drew a single piece where another "
+            "drew several; each counts as one lesion, found by every rater who drew a part of it"
         )
     if lesions.specks:
         yield f"{lesions.specks} components were too small to count as lesions"
@@ -372,7 +337,7 @@ def _means_grid(title: str, table: Table) -> Any:
     for name, words in MASK_STATISTICS.items():
         both = [row(name, scope) for scope in ("mean", "pooled")]
         if any(both):
-            cells.append([words, *("–" if one is None else with_interval(one) for one in both)])
+            cells.append([words, *("–" if r is None else with_interval(r) for r in both)])
     return grid(title, ["", "mean over subjects", "all together"], cells)
 
 
@@ -381,15 +346,10 @@ def _raters_grid(result: MaskReliability) -> Any:
         rows = [r for r in table.all(name, "pooled") if "rater" in r.columns and r["rater"] == rater and not r.label]
         return number(rows[0].value, digits) if rows else "–"
 
-    rows = [
-        [
-            rater,
-            value(result.masks, "accuracy", rater),
-            value(result.detection, "found", rater),
-            value(result.detection, "found_of_others", rater),
-            value(result.detection, "found_alone", rater, 0),
-        ]
-        for rater in result.lesions.ratings.raters
-    ]
+    rows = []
+    for rater in result.lesions.ratings.raters:
+        found = [value(result.detection, name, rater) for name in ("found", "found_of_others")]
+        alone = value(result.detection, "found_alone", rater, 0)
+        rows.append([rater, value(result.masks, "accuracy", rater), *found, alone])
     header = ["", "accuracy, pixels", "lesions found", "of those that most others found", "found alone"]
     return grid("Raters, against the majority of the others, all cases together", header, rows)

@@ -12,12 +12,10 @@ from ...charts.pairs import matrix
 from ...charts.reliability import confidence_errors, confidence_ridges, roc_space
 from ...charts.svg import shorten
 from ...core.undefined import reason, undefined_like
-from ...inference.intervals import Interval
-from ...ratings.majorities import Majorities, binomial_tail
-from ..printing import counted, grid, number
-from .intervals import LEVELS
+from ...ratings.accuracy import Majorities, binomial_tail
+from ..printing import counted, grid, number, print_parts, with_interval
+from .intervals import LEVELS, TITLES
 from .ratings_tables import ConfidenceLevels, conspicuous_raters, operating_points
-from .rho import TITLES
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,28 +38,16 @@ MAX_NAMES = 6
 
 def print_reliability(result: Reliability, console: Console) -> None:
     """Print the headline numbers, ρ by source, raters, majorities and notes."""
-    ratings = result.ratings
-    subjects = len(set(ratings.subjects))
-    sizes = [
-        (len(ratings.raters), "rater"),
-        (len(ratings), "case"),
-        *([(subjects, "subject")] * (subjects < len(ratings))),
-    ]
-    missing = int((~ratings.given).sum())
+    ratings, missing = result.ratings, int((~result.ratings.given).sum())
+    sizes = {"rater": len(ratings.raters), "case": len(ratings)}
+    sizes |= {"subject": len(set(ratings.subjects))} if _units(result) == "subjects" else {}
     gaps = f"; {counted(missing, 'rating')} missing" if missing else ""
     shown = ", ".join(ratings.labels[:8]) + (", …" if len(ratings.labels) > 8 else "")
-    console.print(f"[bold]{', '.join(counted(*size) for size in sizes)}[/bold]{gaps}; ", end="")
+    console.print(f"[bold]{', '.join(counted(n, thing) for thing, n in sizes.items())}[/bold]{gaps}; ", end="")
     console.print(f"{ratings.kind} labels {shown}\n", markup=False, highlight=False)
-    for part in (_headline_grid(result), _sources_grid(result), _raters_grid(result)):
-        console.print(part)
+    print_parts(console, (_headline_grid(result), _sources_grid(result), _raters_grid(result)), ())
     console.print(majorities_text(result.majorities), style="bold", markup=False, highlight=False)
-    for note in result.notes:
-        console.print(f"• {note}", markup=False, highlight=False)
-
-
-def _interval_text(value: Interval) -> str:
-    known = not reason(value.low)
-    return number(value.value) + (f" ({number(value.low)}–{number(value.high)})" if known else "")
+    print_parts(console, (), result.notes)
 
 
 def _headline_grid(result: Reliability) -> Any:
@@ -69,7 +55,7 @@ def _headline_grid(result: Reliability) -> Any:
     for name, title in STATISTICS.items():
         value = result.headline[name]
         label = f"{title} ({LEVELS[result.ratings.kind]})" if name == "krippendorff_alpha" else title
-        rows.append([label, _interval_text(value), reason(value.value)])
+        rows.append([label, with_interval(value), reason(value.value)])
     missing = reason(result.headline["sigma"].low)
     intervals = "" if missing else f", with {result.settings.level:.0%} intervals over {_units(result)}"
     return grid(f"Reliability of the data set{intervals}", ["", "value", ""], rows)
@@ -85,31 +71,26 @@ def _sources_grid(result: Reliability) -> Any:
         known = source.accuracy[~np.isnan(source.accuracy)]
         spread = f"{number(float(known.min()), 2)}–{number(float(known.max()), 2)}" if len(known) else "–"
         mean = number(float(known.mean()), 2) if len(known) else "–"
-        rows.append([source.title, _interval_text(result.headline[f"rho {source.name}"]), mean, spread])
+        rows.append([source.title, with_interval(result.headline[f"rho {source.name}"]), mean, spread])
     header = ["competence by", "rho", "mean accuracy", "of raters"]
     return grid("rho: genuine and right agreement, by where the raters' competence comes from", header, rows)
 
 
 def _raters_grid(result: Reliability) -> Any:
     ratings, odd = result.ratings, conspicuous_raters(result.ratings)
+    warnings = {"one_label": "one label only", "never_agrees": "never agrees"}
     sources = [s for s in result.sources if s.name != "rasch"]
     model = next((s.rasch for s in result.sources if s.rasch is not None), None)
     rows = []
     for i, rater in enumerate(ratings.raters):
         sure = ratings.confidence[:, i]
-        sure = sure[~np.isnan(sure)]
-        row = [
-            shorten(rater, LONGEST),
-            str(int(ratings.given[:, i].sum())),
-            number(float(sure.mean()), 2) if len(sure) else "–",
-        ]
-        row += [number(float(source.accuracy[i]), 2) for source in sources]
-        row += [number(float(result.sigma.by_rater[i]), 2)]
+        mean = number(float(np.nanmean(sure)), 2) if not np.isnan(sure).all() else "–"
+        row = [shorten(rater, LONGEST), str(int(ratings.given[:, i].sum())), mean]
+        row += [number(float(values[i]), 2) for values in (*(s.accuracy for s in sources), result.sigma.by_rater)]
         if model is not None:
-            error = f" ± {number(float(model.ability_error[i]), 2)}"
-            row += [number(float(model.ability[i]), 2) + error, number(float(model.infit[i]), 2)]
-            row += [number(float(model.outfit[i]), 2)]
-        warnings = {"one_label": "one label only", "never_agrees": "never agrees"}
+            ability, *rest = (float(x[i]) for x in (model.ability, model.ability_error, model.infit, model.outfit))
+            error, infit, outfit = (number(x, 2) for x in rest)
+            row += [f"{number(ability, 2)} ± {error}", infit, outfit]
         flags = [words for name, words in warnings.items() if rater in odd[name]]
         rows.append([*row, *([", ".join(flags)] if any(odd.values()) else [])])
     accuracies = [f"right, {SHORT[s.name]}" for s in sources]
@@ -125,31 +106,24 @@ def list_notes(result: Reliability) -> Iterator[str]:
     """Krippendorff's rule, conspicuous raters, and undefined numbers."""
     ratings, headline = result.ratings, result.headline
     if len(ratings.labels) == 1:
-        yield (
-            f"every rating is {ratings.labels[0]!r}, so chance agreement is complete; list all possible labels with "
-            "--labels"
-        )
+        label = repr(ratings.labels[0])
+        yield f"every rating is {label}, so chance agreement is complete; list all possible labels with --labels"
     alpha = headline["krippendorff_alpha"]
     if not reason(alpha.low):
-        rule = interpret_alpha(alpha.low)
-        yield f"Krippendorff's rule, by the lower end of alpha ({alpha.low:.3f}): {rule}"
+        yield f"Krippendorff's rule, by the lower end of alpha ({alpha.low:.3f}): {interpret_alpha(alpha.low)}"
     if reason(headline["sigma"].low):
         yield f"no intervals: {reason(headline['sigma'].low)}"
     elif any(source.rasch is not None for source in result.sources):
         yield "the interval of rho by a Rasch model treats its abilities and difficulties as known"
-    yield from _warnings(result)
+    odd = conspicuous_raters(ratings)
+    if odd["one_label"] and len(ratings.labels) > 1:
+        yield f"warning: only one label from {_first_names(odd['one_label'])}"
+    if odd["never_agrees"]:
+        yield f"warning: never agrees with anybody: {_first_names(odd['never_agrees'])}"
     yield from _source_notes(result)
     alone = int((ratings.rated < 2).sum())
     if alone:
         yield f"{counted(alone, 'case')} with fewer than two raters left out"
-
-
-def _warnings(result: Reliability) -> Iterator[str]:
-    odd = conspicuous_raters(result.ratings)
-    if odd["one_label"] and len(result.ratings.labels) > 1:
-        yield f"warning: only one label from {_first_names(odd['one_label'])}"
-    if odd["never_agrees"]:
-        yield f"warning: never agrees with anybody: {_first_names(odd['never_agrees'])}"
 
 
 def _first_names(raters: tuple[str, ...]) -> str:
@@ -197,13 +171,13 @@ def majorities_text(won: Majorities) -> str:
 def _votes_needed(won: Majorities) -> str:
     """Number of votes for an overwhelming majority, if all cases have the same number of raters."""
     rated = np.unique(won.rated[won.counted])
-    if len(rated) == 1:
-        m = int(rated[0])
-        enough = [v for v in range(m // 2 + 1, m + 1) if binomial_tail(v, m) < won.alpha]
-        if not enough:
-            return f"impossible with {m} votes"
-        return f"all {m} votes" if enough[0] == m else f"{enough[0]} of {m} votes or more, p < {won.alpha:g}"
-    return f"p < {won.alpha:g}"
+    if len(rated) > 1:
+        return f"p < {won.alpha:g}"
+    m = int(rated[0])
+    enough = [v for v in range(m // 2 + 1, m + 1) if binomial_tail(v, m) < won.alpha]
+    if not enough:
+        return f"impossible with {m} votes"
+    return f"all {m} votes" if enough[0] == m else f"{enough[0]} of {m} votes or more, p < {won.alpha:g}"
 
 
 # -- charts ----------------------------------------------------------------------------------------

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 
 from ...agreement import cohen_kappa, contingency
 from ...core.labels import VOID
-from ...core.undefined import Undefined, ratio, undefined_like
+from ...core.undefined import Undefined, divide, or_undefined, ratio, undefined_like
 from ...inference.intervals import Interval
 from ...ratings.accuracy import comparison_labels
 from ...ratings.concordance import ALONE, CONTRADICTION, Concordance
 from ...ratings.ratings import MISSING, Ratings, Values
-from ..rows import Row, Table
-from .rho import Source
+from ..tables import Row, Table
+from .intervals import Source
 
 if TYPE_CHECKING:
     from .reliability import Reliability
@@ -38,8 +38,14 @@ KINDS = {
 }
 """Kinds of majorities, and the names of their shares."""
 ONE_RATER = "fewer_than_two_raters"
-NEVER_MET = "no_case_rated_by_both"
-NOT_GIVEN = "label_not_given_where_another_rated"
+UNDEFINED = {
+    "sigma": "no_confidence",
+    "rho": CONTRADICTION,
+    "percent_agreement": ALONE,
+    "cohen_kappa": cohen_kappa.undefined,
+    "difficulty": "undefined",
+}
+"""Codes of statistics that are undefined although two raters rated."""
 BEYOND_CHANCE = ("percent_agreement", "krippendorff_alpha", "fleiss_kappa", "gwet_ac1")
 NORMAL = 1.959963984540054
 """Standard errors on each side of a 95% interval."""
@@ -66,22 +72,22 @@ def _scores(result: Reliability) -> Iterator[tuple[str, str, Concordance]]:
 
 
 def _whole_rows(result: Reliability) -> Iterator[Row]:
-    cases = len(result.ratings)
-    yield _headline_row("sigma", "", result.headline["sigma"], result.sigma.n, cases - result.sigma.n)
+    cases, rated = len(result.ratings), result.majorities.n
+    yield _interval_row("sigma", result.headline["sigma"], result.sigma.n, cases, ("", "", ""))
     for source in result.sources:
         n = source.rho.n if source.rho is not None else 0
-        yield _headline_row("rho", source.name, result.headline[f"rho {source.name}"], n, cases - n)
+        yield _interval_row("rho", result.headline[f"rho {source.name}"], n, cases, (source.name, "", ""))
     for name in BEYOND_CHANCE:
-        yield _headline_row(name, "", result.headline[name], result.majorities.n, cases - result.majorities.n)
+        yield _interval_row(name, result.headline[name], rated, cases, ("", "", ""))
     for source in result.sources:
         if source.rho is not None:
-            pairs = float(source.rho.undefined)
-            yield Row("pooled", "contradictions", pairs, extra=(source.name, "", ""))
+            yield Row("pooled", "contradictions", float(source.rho.undefined), extra=(source.name, "", ""))
 
 
-def _headline_row(statistic: str, source: str, value: Interval, n: int, undefined: int) -> Row:
-    row = Row("pooled", statistic, value.value, extra=(source, "", ""), low=value.low, high=value.high)
-    row.n, row.n_undefined = n, undefined
+def _interval_row(statistic: str, value: Interval, n: int, cases: int, extra: tuple[object, ...]) -> Row:
+    """A number of the data set with its interval, defined for n of the cases."""
+    row = Row("pooled", statistic, value.value, extra=extra, low=value.low, high=value.high)
+    row.n, row.n_undefined = n, cases - n
     return row
 
 
@@ -89,7 +95,7 @@ def _label_rows(result: Reliability) -> Iterator[Row]:
     counts = result.ratings.votes.sum(axis=0).tolist()
     for statistic, source, score in _scores(result):
         for label, value, n in zip(score.labels, score.by_label.tolist(), counts, strict=True):
-            known = _or_undefined(value, NOT_GIVEN)
+            known = or_undefined(value, "label_not_given_where_another_rated")
             yield Row("pooled", statistic, known, label=label, extra=(source, "", ""), n=n)
 
 
@@ -100,9 +106,9 @@ def _pair_rows(result: Reliability) -> Iterator[Row]:
     every += [(name, "", values) for name, values in _pair_statistics(ratings).items()]
     for i, j in combinations(range(len(ratings.raters)), 2):
         for statistic, source, values in every:
-            why = NEVER_MET if not met[i, j] else _undefined_code(statistic)
+            code = UNDEFINED[statistic] if met[i, j] else "no_case_rated_by_both"
             extra = (source, ratings.raters[i], ratings.raters[j])
-            yield Row("pooled", statistic, _or_undefined(float(values[i, j]), why), extra=extra, n=int(met[i, j]))
+            yield Row("pooled", statistic, or_undefined(values[i, j], code), extra=extra, n=int(met[i, j]))
 
 
 def _pair_statistics(ratings: Ratings) -> dict[str, Values]:
@@ -110,64 +116,41 @@ def _pair_statistics(ratings: Ratings) -> dict[str, Values]:
         return {}
     tally = ratings.tally()
     tables = contingency(tally)
-    both = tables.sum(axis=(-1, -2))
-    same = np.trace(tables, axis1=-2, axis2=-1)
-    share = np.divide(same, both, out=np.full(both.shape, np.nan), where=both > 0)
+    share = divide(np.trace(tables, axis1=-2, axis2=-1), tables.sum(axis=(-1, -2)))
     return {"percent_agreement": share, "cohen_kappa": cohen_kappa.of(tables, tally.labels)}
 
 
 def _case_rows(result: Reliability) -> Iterator[Row]:
     ratings, m = result.ratings, result.ratings.rated
     disagreements = m * m - (ratings.votes**2).sum(axis=1)
-    share = 1 - np.divide(disagreements, m * (m - 1), out=np.full(len(m), np.nan), where=m > 1)
-    columns = [("percent_agreement", "", share)]
+    columns = [("percent_agreement", "", 1 - divide(disagreements, m * (m - 1)))]
     columns += [(statistic, source, score.by_case) for statistic, source, score in _scores(result)]
-    rated = m.tolist()
+    columns += [("difficulty", s.name, s.rasch.difficulty) for s in result.sources if s.rasch is not None]
     for statistic, source, values in columns:
-        extra, lost = (source, "", ""), _undefined_code(statistic)
-        for case, value, n in zip(ratings.cases, values.tolist(), rated, strict=True):
-            known = value if value == value else Undefined(ONE_RATER if n < 2 else lost)
-            yield Row("case", statistic, known, case, extra=extra, n=n)
-    for source_found in result.sources:
-        model = source_found.rasch
-        if model is not None:
-            extra = (source_found.name, "", "")
-            for case, value, n in zip(ratings.cases, model.difficulty.tolist(), rated, strict=True):
-                yield Row("case", "difficulty", value, case, extra=extra, n=n)
-
-
-def _undefined_code(statistic: str) -> str:
-    if statistic == "rho":
-        return CONTRADICTION
-    return cohen_kappa.undefined if statistic == "cohen_kappa" else ALONE if statistic != "sigma" else "no_confidence"
-
-
-def _or_undefined(value: float, code: str) -> float:
-    return Undefined(code) if math.isnan(value) else value
+        for case, value, n in zip(ratings.cases, values.tolist(), m.tolist(), strict=True):
+            known = or_undefined(value, ONE_RATER if n < 2 else UNDEFINED[statistic])
+            yield Row("case", statistic, known, case, extra=(source, "", ""), n=n)
 
 
 def majorities_table(result: Reliability) -> Table:
     """``majorities.csv``: shares of the data set; then every case, the votes of its winner of n and p."""
-    won, labels = result.majorities, result.ratings.labels
+    won, cases = result.majorities, len(result.ratings)
     table = Table("majorities", ("winner", "reference", "slim", "overwhelming", "wrong"))
     for kind, name in KINDS.items():
-        value, n = result.headline[name], won.n_judged if kind.startswith("wrong") else won.n
+        n = won.n_judged if kind.startswith("wrong") else won.n
         if n:
-            nothing = ("",) * 5
-            row = Row("pooled", name, value.value, extra=nothing, low=value.low, high=value.high)
-            row.n, row.n_undefined = n, len(result.ratings) - n
-            table.append(row)
-    names = {MISSING: ""} | dict(enumerate(labels))
+            table.append(_interval_row(name, result.headline[name], n, cases, ("",) * 5))
+    names = {MISSING: ""} | dict(enumerate(result.ratings.labels))
+    words = ("no", "yes")
     columns = zip(
         won.cases, won.winner.tolist(), won.reference.tolist(), won.votes.tolist(), won.rated.tolist(),
         won.p.tolist(), won.slim.tolist(), won.overwhelming.tolist(), won.wrong.tolist(), won.judged.tolist(),
         strict=True,
     )  # fmt: skip
     for case, winner, expected, votes, rated, p, slim, much, wrong, judged in columns:
-        right = ("no", "yes")[wrong] if judged else ""
-        extra = (names[winner], names[expected], ("no", "yes")[slim], ("no", "yes")[much], right)
+        extra = (names[winner], names[expected], words[slim], words[much], words[wrong] if judged else "")
         table.append(Row("case", "votes", float(votes), case, extra=extra, n=rated))
-        p_value = p if p == p else Undefined(ONE_RATER if rated < 2 else "tied")
+        p_value = or_undefined(p, ONE_RATER if rated < 2 else "tied")
         table.append(Row("case", "p_value", p_value, case, extra=extra, n=rated))
     return table
 
@@ -188,20 +171,15 @@ class OperatingPoint:
 def raters_table(result: Reliability) -> Table:
     """``raters.csv``: accuracy, confidence, ability and conspicuous behaviour of each rater."""
     table = Table("raters", ("rater", "source"))
-    operating = operating_points(result)
-    odd = conspicuous_raters(result.ratings)
+    operating, odd = operating_points(result), conspicuous_raters(result.ratings)
     for i, rater in enumerate(result.ratings.raters):
         table.add(_rater_rows(result, i))
         for source in result.sources:
             table.add(_source_rows(source, i, rater))
         if rater in operating:
-            point = operating[rater]
-            ends = (
-                ("sensitivity", point.sensitivity, point.positives),
-                ("specificity", point.specificity, point.negatives),
-            )
-            for statistic, value, n in ends:
-                table.append(Row("pooled", statistic, value, extra=(rater, "reference"), n=n))
+            p, extra = operating[rater], (rater, "reference")
+            table.append(Row("pooled", "sensitivity", p.sensitivity, extra=extra, n=p.positives))
+            table.append(Row("pooled", "specificity", p.specificity, extra=extra, n=p.negatives))
         for statistic, who in odd.items():
             table.append(Row("pooled", statistic, float(rater in who), extra=(rater, "")))
     return table
@@ -214,29 +192,25 @@ def _rater_rows(result: Reliability, i: int) -> Iterator[Row]:
     sure = ratings.confidence[given & ~np.isnan(ratings.confidence[:, i]), i]
     mean = float(sure.mean()) if len(sure) else Undefined("no_confidence")
     yield Row("pooled", "mean_confidence", mean, extra=extra, n=len(sure))
-    alone = Undefined("no_case_rated_by_another")
-    yield Row("pooled", "sigma", _defined(result.sigma.by_rater[i], alone), extra=extra, n=int(given.sum()))
+    sigma = or_undefined(result.sigma.by_rater[i], "no_case_rated_by_another")
+    yield Row("pooled", "sigma", sigma, extra=extra, n=int(given.sum()))
 
 
 def _source_rows(source: Source, i: int, rater: str) -> Iterator[Row]:
-    extra, n = (rater, source.name), int(source.n[i])
-    why = undefined_like(source.value, "not_compared_on_any_case")
-    yield Row("pooled", "accuracy", _defined(source.accuracy[i], why), extra=extra, n=n)
+    values = {"accuracy": source.accuracy}
     if source.rho is not None:
-        yield Row("pooled", "rho", _defined(source.rho.by_rater[i], why), extra=extra, n=n)
+        values["rho"] = source.rho.by_rater
     model = source.rasch
     if model is not None:
-        ability, error = float(model.ability[i]), float(model.ability_error[i])
-        row = Row("pooled", "ability", _defined(ability, why), extra=extra, n=n)
-        if not math.isnan(error):
-            row.low, row.high = ability - NORMAL * error, ability + NORMAL * error
+        values |= {name: getattr(model, name) for name in ("ability", "ability_error", "infit", "outfit")}
+    why = undefined_like(source.value, "not_compared_on_any_case")
+    for name, by_rater in values.items():
+        value = float(by_rater[i])
+        row = Row("pooled", name, why if math.isnan(value) else value, extra=(rater, source.name), n=int(source.n[i]))
+        if name == "ability" and model is not None and not math.isnan(model.ability_error[i]):
+            reach = NORMAL * float(model.ability_error[i])
+            row.low, row.high = value - reach, value + reach
         yield row
-        for name, values in (("ability_error", model.ability_error), ("infit", model.infit), ("outfit", model.outfit)):
-            yield Row("pooled", name, _defined(float(values[i]), why), extra=extra, n=n)
-
-
-def _defined(value: float, otherwise: Undefined) -> float:
-    return otherwise if math.isnan(value) else float(value)
 
 
 def operating_points(result: Reliability) -> dict[str, OperatingPoint]:
@@ -261,7 +235,8 @@ def operating_points(result: Reliability) -> dict[str, OperatingPoint]:
 
 def conspicuous_raters(ratings: Ratings) -> dict[str, tuple[str, ...]]:
     """Raters who gave one label only, and raters who never agree with anybody."""
-    single = (ratings.given.sum(axis=0) > 1) & (_count_labels(ratings) == 1)
+    labels = np.array([len(np.unique(column[column != MISSING])) for column in ratings.codes.T])
+    single = (ratings.given.sum(axis=0) > 1) & (labels == 1)
     met = ratings.given & (ratings.rated > 1)[:, None]
     same = np.zeros(ratings.codes.shape, bool)
     rows, columns = np.nonzero(met)
@@ -269,10 +244,6 @@ def conspicuous_raters(ratings: Ratings) -> dict[str, tuple[str, ...]]:
     never = met.any(axis=0) & ~same.any(axis=0)
     names = np.array(ratings.raters, object)
     return {"one_label": tuple(names[single]), "never_agrees": tuple(names[never])}
-
-
-def _count_labels(ratings: Ratings) -> Values:
-    return np.array([len(np.unique(column[column != MISSING])) for column in ratings.codes.T], np.float64)
 
 
 # -- confidence ------------------------------------------------------------------------------------
@@ -329,19 +300,12 @@ def _find_levels(values: Values) -> tuple[tuple[str, ...], Values, NDArray[np.in
 def confidence_table(levels: ConfidenceLevels) -> Table:
     """``confidence.csv``: ratings and errors by confidence, of each rater and (with no rater named) of all."""
     table = Table("confidence", ("rater", "confidence", "source"))
-    everybody = [("", levels.count.sum(axis=0), levels.judged.sum(axis=0), levels.wrong.sum(axis=0))]
-    each = [(rater, levels.count[i], levels.judged[i], levels.wrong[i]) for i, rater in enumerate(levels.raters)]
-    for rater, count, judged, wrong in [*everybody, *each]:
-        table.add(_confidence_rows(levels, rater, count, judged, wrong))
+    for i, rater in enumerate(("", *levels.raters)):
+        chosen = slice(None) if i == 0 else slice(i - 1, i)
+        count, judged, wrong = (x[chosen].sum(axis=0).tolist() for x in (levels.count, levels.judged, levels.wrong))
+        for name, given, known, errors in zip(levels.names, count, judged, wrong, strict=True):
+            share = ratio(given, sum(count), "no_confidence")
+            table.append(Row("pooled", "share", share, extra=(rater, name, ""), n=sum(count)))
+            share = ratio(errors, known, "no_rating_of_confidence_judged")
+            table.append(Row("pooled", "wrong_share", share, extra=(rater, name, levels.source), n=known))
     return table
-
-
-def _confidence_rows(
-    levels: ConfidenceLevels, rater: str, count: NDArray[np.int64], judged: NDArray[np.int64], wrong: NDArray[np.int64]
-) -> Iterator[Row]:
-    total = int(count.sum())
-    for k, name in enumerate(levels.names):
-        share = ratio(int(count[k]), total, "no_confidence")
-        yield Row("pooled", "share", share, extra=(rater, name, ""), n=total)
-        errors = ratio(int(wrong[k]), int(judged[k]), "no_rating_of_confidence_judged")
-        yield Row("pooled", "wrong_share", errors, extra=(rater, name, levels.source), n=int(judged[k]))

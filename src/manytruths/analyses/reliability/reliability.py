@@ -13,18 +13,16 @@ import numpy as np
 from ...core.errors import CallError, InputError
 from ...core.undefined import REASONS, undefined_like
 from ...inference.intervals import Interval
+from ...ratings.accuracy import Majorities, majorities
 from ...ratings.concordance import ALONE, Chance, Concordance, Partial, sigma
-from ...ratings.majorities import Majorities, majorities
 from ...ratings.ratings import Kind, Ratings, Values
 from ...ratings.tables import RatingsOptions, open_ratings
 from ...study import Progress, Study
-from ..files import summary_of
 from ..printing import counted
-from ..result import Result, Tables, console_or_stdout, open_study, results_folder
-from ..rows import Table
-from ..summaries import Settings
-from .intervals import beyond_chance, case_means
-from .masks import Assumptions, LesionRule, MaskReliability, mask_reliability
+from ..result import Result, Tables, console_or_stdout, open_study, results_folder, summary_of
+from ..tables import Settings, Table
+from .intervals import Source, beyond_chance, case_means, competence_sources, rho_interval
+from .masks import Assumptions, MaskReliability, mask_reliability
 from .ratings_tables import (
     KINDS,
     ConfidenceLevels,
@@ -34,7 +32,6 @@ from .ratings_tables import (
     raters_table,
     reliability_table,
 )
-from .rho import Source, competence_sources, rho_interval
 
 
 @dataclass(frozen=True)
@@ -59,6 +56,8 @@ class Reliability(Result):
     ----------
     ratings : Ratings
         The ratings that were analysed.
+    settings : ReliabilitySettings
+        Resampling of intervals, chance distribution, partial agreement and given accuracies.
     sigma : Concordance
         σ of the data set, and by case, rater, pair and label.
     sources : list of Source
@@ -70,6 +69,8 @@ class Reliability(Result):
         Ratings and errors by confidence.
     headline : dict of str to Interval
         ``sigma``, ``rho`` by source (``rho reference``), kappas, alpha, and shares of majorities (``slim_majority``).
+    notes : tuple of str
+        What a reader should know about the numbers.
     tables : Tables
         ``reliability``, ``raters``, ``majorities`` and ``confidence``, as in the files.
     """
@@ -112,8 +113,7 @@ class Reliability(Result):
 
     def describe(self) -> str:
         """What was analysed, in one line."""
-        sizes = ((len(self.ratings.raters), "rater"), (len(self.ratings), "case"))
-        return ", ".join(counted(count, thing) for count, thing in sizes)
+        return f"{counted(len(self.ratings.raters), 'rater')}, {counted(len(self.ratings), 'case')}"
 
     def print(self, console: Any = None) -> None:
         """Print the headline numbers, ρ by source, raters, majorities and notes."""
@@ -240,26 +240,27 @@ def reliability(
     if isinstance(data, Study) or (not isinstance(data, Ratings) and names_masks(data)):
         check_options_of_masks({**reading, "partial": partial, "positive": positive}, data)
         if isinstance(confidence, str | Path):
-            raise CallError(
-                f"for masks, confidence must be one number for all raters, or one for each; got {confidence}"
-            )
+            raise CallError(f"for masks, confidence must be one number for all raters or for each; got {confidence}")
         settings = Settings(seed=seed, resamples=resamples, level=level, jobs=jobs)
         assumptions = Assumptions(confidence, chance, accuracy or "majority")
-        rule = LesionRule(min_size=1 if lesion_min_size is None else lesion_min_size, overlap=lesion_overlap)
+        min_size = 1 if lesion_min_size is None else lesion_min_size
         study = open_study(data)
         with results_folder(out, "reliability", jobs=jobs) as folder:
-            masks = mask_reliability(study, settings=settings, assumptions=assumptions, rule=rule, progress=progress)
+            masks = mask_reliability(
+                study, settings=settings, assumptions=assumptions, min_size=min_size, overlap=lesion_overlap,
+                progress=progress,
+            )  # fmt: skip
             if folder is not None:
                 masks.write_into(folder, pictures=pictures)
         return masks
     _check_unused(of_masks, f"masks; {_describe(data)} ratings")
-    own = ReliabilitySettings(
+    rating_settings = ReliabilitySettings(
         seed=seed, resamples=resamples, level=level, chance=chance, partial=partial, accuracy=accuracy or None,
         positive=positive,
     )  # fmt: skip
     ratings, notes = _read_ratings(data, confidence, reading)
     with results_folder(out, "reliability") as folder:
-        result = compute_reliability(ratings, own, notes)
+        result = compute_reliability(ratings, rating_settings, notes)
         if folder is not None:
             result.write_into(folder, pictures=pictures)
     return result
@@ -297,12 +298,8 @@ def _read_ratings(
         return data, ()
     if confidence is not None and not isinstance(confidence, str | Path):
         raise CallError(f"for a table of ratings, confidence must be the path of a second table; got {confidence!r}")
-    options = RatingsOptions(
-        reading["columns"] or {}, reading["kind"] or "nominal", reading["labels"], reading["confidence_levels"],
-        reading["confidence_rule"] or "share", confidence, reading["reference_column"], reading["reference_rater"],
-        reading["select_raters"], reading["cases"], reading["filter"] or {}, reading["cut"], reading["rating_range"],
-    )  # fmt: skip
-    file = open_ratings(Path(data), options)
+    given = {name: value for name, value in reading.items() if value is not None}
+    file = open_ratings(Path(data), RatingsOptions(confidence=confidence, **given))
     return file.ratings, file.notes
 
 

@@ -40,7 +40,9 @@ class KappaWidth:
     Attributes
     ----------
     n_cases, n_raters : int
+        Size of the study.
     kappa, prevalence : float
+        Expected kappa, and expected share of cases that a rater marks.
     level : float
         Confidence level.
     error : float
@@ -80,6 +82,7 @@ def kappa_width(n_cases: int, n_raters: int, kappa: float, prevalence: float, le
     Returns
     -------
     KappaWidth
+        Standard error of kappa, and width of its interval.
 
     References
     ----------

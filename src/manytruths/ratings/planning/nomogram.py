@@ -20,7 +20,7 @@ Cabitza F et al. Appl Sci 2020;10:4014, Figs. 4 and 9, section 5. doi:10.3390/ap
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 import numpy as np
@@ -32,9 +32,6 @@ from ..ratings import Values
 
 Formula = Literal["product", "independent"]
 
-NO_SUCH_AGREEMENT = "agreement_below_half"
-NOT_REPORTED = "not_reported"
-
 
 @dataclass(frozen=True)
 class Nomogram:
@@ -43,6 +40,7 @@ class Nomogram:
     Attributes
     ----------
     n_raters : int
+        Number of raters whose majority is taken.
     agreement : float
         Po, the share of cases on which two raters agree.
     rho : float
@@ -71,6 +69,9 @@ class Nomogram:
     independent: float
     low: float
     high: float
+
+
+NUMBERS = tuple(field.name for field in fields(Nomogram) if field.name != "n_raters")
 
 
 def nomogram(
@@ -105,6 +106,7 @@ def nomogram(
     Returns
     -------
     Nomogram
+        All numbers of the nomogram.
 
     References
     ----------
@@ -124,14 +126,18 @@ def nomogram(
     known = {name: value for name, value in given.items() if value is not None}
     if len(known) != 1:
         raise CallError(f"give exactly one of {', '.join(given)}; got {', '.join(known) or 'none'}")
-    for name, value in {**known, "reported": reported}.items():
-        if value is not None and not 0 <= value <= 1:
-            raise CallError(f"{name} must be from 0 to 1; got {value:g}")
+    _check_shares(**known, **({} if reported is None else {"reported": reported}))
     if n_raters < 1:
         raise CallError(f"n_raters must be at least 1; got {n_raters}")
-    (name, value), x = next(iter(known.items())), Undefined(NOT_REPORTED) if reported is None else float(reported)
+    (name, value), x = next(iter(known.items())), Undefined("not_reported") if reported is None else float(reported)
+    known = {name: float(value)}
     a = _accuracy(n_raters, name, float(value))
-    return _derive(n_raters, a, x, {name: float(value)} if name != "rater_accuracy" else {})
+    if reason(a):
+        return Nomogram(n_raters, **{**dict.fromkeys(NUMBERS, undefined_like(a)), "reported": x, **known})
+    # the number that was given is kept exactly
+    g = known.get("majority_accuracy", float(majority_from_accuracy(n_raters, a)))
+    numbers = {"agreement": agreement_from_accuracy(a), "rho": a * a, "rater_accuracy": a, "majority_accuracy": g}
+    return Nomogram(n_raters, **{**numbers, **known}, reported=x, **_actual_accuracy(x, g))
 
 
 def _accuracy(n_raters: int, name: str, value: float) -> float:
@@ -141,19 +147,6 @@ def _accuracy(n_raters: int, name: str, value: float) -> float:
     if name == "majority_accuracy":
         return float(accuracy_from_majority(n_raters, value))
     return math.sqrt(value) if name == "rho" else value
-
-
-def _derive(n_raters: int, a: float, x: float, given: dict[str, float]) -> Nomogram:
-    """All numbers; the given ones are kept exactly."""
-    if reason(a):
-        nothing = undefined_like(a)
-        rest = dict.fromkeys(("rho", "majority_accuracy", "product", "independent", "low", "high"), nothing)
-        return Nomogram(
-            n_raters=n_raters, reported=x, rater_accuracy=nothing, **{"agreement": nothing, **rest, **given}
-        )
-    g = given.get("majority_accuracy", float(majority_from_accuracy(n_raters, a)))
-    numbers = {"agreement": agreement_from_accuracy(a), "rho": a * a, "majority_accuracy": g, **given}
-    return Nomogram(n_raters=n_raters, rater_accuracy=a, reported=x, **numbers, **_actual_accuracy(x, g))
 
 
 def _actual_accuracy(x: float, g: float) -> dict[str, float]:
@@ -184,6 +177,7 @@ def nomogram_for_accuracy(n_raters: int, wanted: float, *, reported: float, form
     Returns
     -------
     Nomogram
+        All numbers of the nomogram.
 
     References
     ----------
@@ -195,11 +189,10 @@ def nomogram_for_accuracy(n_raters: int, wanted: float, *, reported: float, form
     >>> round(nomogram_for_accuracy(3, 0.9, reported=0.95).rho, 2)
     0.74
     """
-    _check_wanted(wanted, reported, "reported")
+    _check_shares(wanted=wanted, reported=reported)
     g = _other_factor(wanted, float(reported), formula, "not_reached_without_error")
     if reason(g):
-        rest = ("agreement", "rho", "rater_accuracy", "majority_accuracy", "product", "independent", "low", "high")
-        return Nomogram(n_raters=n_raters, reported=reported, **dict.fromkeys(rest, g))
+        return Nomogram(n_raters, **{**dict.fromkeys(NUMBERS, g), "reported": reported})
     return nomogram(n_raters, majority_accuracy=g, reported=reported)
 
 
@@ -209,14 +202,14 @@ def reported_accuracy_for(wanted: float, majority_accuracy: float, formula: Form
     >>> round(reported_accuracy_for(0.833, 0.85), 2)
     0.98
     """
-    _check_wanted(wanted, majority_accuracy, "majority_accuracy")
+    _check_shares(wanted=wanted, majority_accuracy=majority_accuracy)
     return _other_factor(wanted, majority_accuracy, formula, "not_reached_on_such_a_truth")
 
 
-def _check_wanted(wanted: float, other: float, name: str) -> None:
-    for what, value in (("wanted", wanted), (name, other)):
+def _check_shares(**shares: float) -> None:
+    for name, value in shares.items():
         if not 0 <= value <= 1:
-            raise CallError(f"{what} must be from 0 to 1; got {value:g}")
+            raise CallError(f"{name} must be from 0 to 1; got {value:g}")
 
 
 def _other_factor(wanted: float, factor: float, formula: Formula, code: str) -> float:
@@ -238,7 +231,7 @@ def _other_factor(wanted: float, factor: float, formula: Formula, code: str) -> 
 def accuracy_from_agreement(agreement: float) -> float:
     """a from Po, the root above ½; undefined for an agreement below ½."""
     if agreement < 0.5:
-        return Undefined(NO_SUCH_AGREEMENT)
+        return Undefined("agreement_below_half")
     return (1 + math.sqrt(2 * agreement - 1)) / 2
 
 

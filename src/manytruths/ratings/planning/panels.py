@@ -72,6 +72,7 @@ def majority_accuracy(
     Returns
     -------
     float
+        The probability.
 
     References
     ----------
@@ -87,10 +88,8 @@ def majority_accuracy(
     >>> round(majority_accuracy(3, 0.85, correlation=0.3), 4)
     0.8836
     """
-    return float(
-        correct_votes(n_raters, accuracy, correlation=correlation, spread=spread)
-        @ win_probability(n_raters, check_labels(n_labels))
-    )
+    votes = correct_votes(n_raters, accuracy, correlation=correlation, spread=spread)
+    return float(votes @ win_probability(n_raters, check_labels(n_labels)))
 
 
 def correct_votes(k: int, accuracy: ArrayLike, *, correlation: float = 0.0, spread: float = 0.0) -> Values:
@@ -115,12 +114,17 @@ def slim_majority_share(n_raters: int, accuracy: ArrayLike, *, correlation: floa
     ----------
     n_raters : int
         Size of the panel; odd.
-    accuracy, correlation, spread
-        As for :func:`majority_accuracy`.
+    accuracy : float or array_like
+        Accuracy of all raters, or one number for each.
+    correlation : float
+        Correlation of the errors of raters of equal accuracy, from 0 to 1.
+    spread : float
+        Standard deviation of the cases' difficulty in logits, for raters who differ.
 
     Returns
     -------
     float
+        The share, from 0 to 1.
 
     References
     ----------
@@ -339,8 +343,6 @@ class PanelBand:
     """Of the worst panel drawn."""
     high: Values
     """Of the best panel drawn."""
-    mean: float
-    std: float
 
 
 def raters_needed(
@@ -355,12 +357,17 @@ def raters_needed(
     accuracy : float or array_like
         Accuracy of the raters. Different accuracies are those of a population from which raters are drawn; for
         independent raters only their mean matters.
-    correlation, spread, n_labels
-        As for :func:`majority_accuracy`.
+    correlation : float
+        Correlation of the errors of raters of equal accuracy, from 0 to 1.
+    spread : float
+        Standard deviation of the cases' difficulty in logits, for raters who differ.
+    n_labels : int
+        Number of labels.
 
     Returns
     -------
     RatersNeeded
+        The size of the panel and its accuracy, or why no panel is large enough.
 
     References
     ----------
@@ -402,14 +409,12 @@ def _why(wanted: float, top: float, correlation: float, spread: float, sizes: Va
 def _accuracy_by_size(population: Values, correlation: float, spread: float, n_labels: int) -> tuple[Values, Values]:
     """Sizes of panels, and the accuracy of each."""
     if n_labels == 2:
-        return np.arange(1.0, MAX_PANEL + 1, 2), odd_majority_accuracies(
-            population, correlation, spread, (MAX_PANEL + 1) // 2
-        )
-    sizes = range(1, MAX_PLURALITY_PANEL + 1)
-    votes = (random_panel_votes(k, population, correlation=correlation, spread=spread) for k in sizes)
-    return np.array(sizes, np.float64), np.array(
-        [v @ win_probability(k, n_labels) for k, v in zip(sizes, votes, strict=True)]
-    )
+        sizes = np.arange(1.0, MAX_PANEL + 1, 2)
+        return sizes, odd_majority_accuracies(population, correlation, spread, len(sizes))
+    model = {"correlation": correlation, "spread": spread}
+    panels = range(1, MAX_PLURALITY_PANEL + 1)
+    reached = [random_panel_votes(k, population, **model) @ win_probability(k, n_labels) for k in panels]
+    return np.array(panels, np.float64), np.array(reached)
 
 
 def random_panel_votes(k: int, population: ArrayLike, *, correlation: float = 0.0, spread: float = 0.0) -> Values:
@@ -471,7 +476,7 @@ def _share_above(population: Values, spread: float, chance: float) -> float:
 
 
 def majority_band(
-    k: int | Sequence[int],
+    sizes: Sequence[int],
     mean: float = 0.85,
     std: float = 0.01,
     *,
@@ -481,14 +486,13 @@ def majority_band(
 ) -> PanelBand:
     """Average, lowest and highest accuracy of the majority over random panels of independent raters (Fig. 2).
 
-    ``population`` raters have accuracies from a normal distribution, truncated at 0 and 1; every sample draws k of them
-    without replacement, and the accuracy of its majority is exact. For two labels.
+    ``population`` raters have accuracies from a normal distribution, truncated at 0 and 1; every sample draws a panel
+    of each size without replacement, and the accuracy of its majority is exact. For two labels.
 
     >>> band = majority_band([3], 0.85, 0.01)
     >>> bool(band.low[0] < 0.939 < band.high[0])
     True
     """
-    sizes = (k,) if isinstance(k, int) else tuple(k)
     if not 0 <= mean <= 1 or std < 0:
         raise CallError(f"mean must be from 0 to 1 and std 0 or more; got {mean:g} and {std:g}")
     if not sizes or min(sizes) < 1 or max(sizes) > population or samples < 1:
@@ -497,11 +501,9 @@ def majority_band(
         )
     random = np.random.default_rng(seed)
     raters = np.clip(random.normal(mean, std, population), 0, 1)
-    drawn = np.array([_sample_panels(raters, size, samples, random) for size in sizes])
-    return PanelBand(sizes, drawn[:, 0], drawn[:, 1], drawn[:, 2], mean, std)
-
-
-def _sample_panels(raters: Values, k: int, samples: int, random: np.random.Generator) -> list[float]:
-    panels = random.permuted(np.broadcast_to(raters, (samples, len(raters))), axis=1)[:, :k]
-    reached = convolve_votes(panels) @ win_probability(k, 2)
-    return [float(reached.mean()), float(reached.min()), float(reached.max())]
+    reached = []
+    for size in sizes:
+        panels = random.permuted(np.broadcast_to(raters, (samples, population)), axis=1)[:, :size]
+        reached.append(convolve_votes(panels) @ win_probability(size, 2))
+    by_size = np.stack(reached)
+    return PanelBand(tuple(sizes), by_size.mean(axis=1), by_size.min(axis=1), by_size.max(axis=1))

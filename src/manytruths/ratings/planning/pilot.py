@@ -32,7 +32,7 @@ Mosimann JE. Biometrika 1962;49:65–82. doi:10.1093/biomet/49.1-2.65
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -43,7 +43,7 @@ from ...core.errors import CallError, InputError
 from ...core.labels import VOID
 from ...core.tallies import Tallies
 from ...core.tally import Tally
-from ...core.undefined import Undefined
+from ...core.undefined import Undefined, or_undefined
 from ...inference.intervals import Interval, check_resamples, too_few_subjects
 from ..ratings import MISSING, Ratings, Values
 from .panels import MAX_PLURALITY_PANEL, beta_binomial_votes, win_probability
@@ -52,7 +52,6 @@ Counts = NDArray[np.int64]
 
 NO_TRUTH = "no_reference"
 MANY_LABELS = "counted_for_two_labels"
-FEWER = "no_case_rated_by_so_many"
 PATTERNS = "patterns_not_cases"
 LAST = "next_panel_not_computed"
 MAX_CORRELATION = 1 - 1e-6
@@ -71,6 +70,7 @@ class Panel:
     Attributes
     ----------
     n_raters : int
+        Size of the panel.
     accuracy : Interval
         Of its majority.
     observed : float
@@ -97,6 +97,7 @@ class PilotPlan:
     source : {"reference", "panel"}
         What counts as right.
     n_labels, n_cases, n_subjects : int
+        Size of the pilot.
     n_raters : int
         Largest number of raters of one case of the pilot.
     accuracy : Interval
@@ -197,6 +198,7 @@ def plan_from_pilot(
     Returns
     -------
     PilotPlan
+        The number of raters to take, and the accuracy of panels of each size.
 
     References
     ----------
@@ -241,14 +243,15 @@ def _plan_from_tallies(tallies: Tally | Mapping[str, Tally], rule: PilotRule, re
     if len(sizes) > 1:
         raise CallError(f"the tallies have different numbers of labels: {sorted(sizes)}; use the same labels for all")
     place = {name: i for i, name in enumerate(tables.by_subject())}
-    answers = [None if reference is None else _reference_codes(t, reference) for t in tables.values()]
-    outcomes = np.concatenate([_outcomes(t.votes, own) for t, own in zip(tables.values(), answers, strict=True)])
+    outcomes = np.concatenate([_outcomes(t.votes, _reference_codes(t, reference)) for t in tables.values()])
     owner = np.concatenate([np.full(len(t.counts), place[tables.subjects[case]]) for case, t in tables.items()])
     weights = np.concatenate([t.counts for t in tables.values()])
     return _plan(outcomes, weights, owner, "reference" if reference else "panel", sizes.pop(), rule)
 
 
-def _reference_codes(tally: Tally, reference: str) -> Counts:
+def _reference_codes(tally: Tally, reference: str | None) -> Counts | None:
+    if reference is None:
+        return None
     codes = tally.patterns[:, tally.position(reference)].astype(np.int64)
     return np.where(codes == VOID, MISSING, codes)
 
@@ -281,50 +284,32 @@ def _plan(
         raise InputError("no case of the pilot was rated by two raters")
     n = len(votes.tails)
     refusal = refusal or too_few_subjects(n)
-    whole = accuracy_curves(
-        fit_votes(votes.tails.sum(axis=0, keepdims=True)), source, labels, rule.max_raters, rule.seed
-    )
-    drawn = None if refusal else _resampled_curves(votes, source, labels, rule)
-    limits = Limits(rule.level, n, refusal)
-    best = limits.interval(
-        _best_sizes(whole, labels, rule), None if drawn is None else _best_sizes(drawn, labels, rule)
-    )
-    observed = _observed_accuracies(votes, source, labels, rule.max_raters)
-    return PilotPlan(
-        source, labels, votes.cases, n, votes.n_raters,
-        limits.interval(whole.accuracy, None if drawn is None else drawn.accuracy),
-        limits.interval(whole.correlation, None if drawn is None else drawn.correlation),
-        tuple(_panels(whole, drawn, limits, rule, observed, labels)),
-        best, str(rule),
-    )  # fmt: skip
+    fit = fit_votes(votes.tails.sum(axis=0, keepdims=True))
+    reached = majority_curves(fit, source, labels, rule.max_raters, rule.seed)
+    # a resample of no subject, where there are too few, has no fit
+    refit = None if refusal else _fit_resamples(votes, source, labels, rule)
+    again = None if refit is None else majority_curves(refit, source, labels, rule.max_raters, rule.seed)
 
-
-@dataclass(frozen=True)
-class Limits:
-    """How intervals are computed, or why they are not."""
-
-    level: float
-    n: int
-    refusal: Undefined | None
-
-    def interval(self, value: Values, drawn: Values | None) -> Interval:
+    def interval(value: Values, drawn: Values | None) -> Interval:
         """The limits are resampled values, so that those of a number of raters are whole numbers."""
-        if drawn is None or self.refusal is not None:
-            low = high = self.refusal or Undefined("undefined")
-            return Interval(float(value[0]), low, high, self.level, "percentile", self.n)
-        tails = [(1 - self.level) / 2, (1 + self.level) / 2]
-        ends = np.quantile(drawn, tails, method="inverted_cdf")
-        return Interval(float(value[0]), float(ends[0]), float(ends[1]), self.level, "percentile", self.n)
+        ends: tuple[float, float] = (refusal or Undefined("undefined"),) * 2
+        if drawn is not None:
+            low, high = np.quantile(drawn, [(1 - rule.level) / 2, (1 + rule.level) / 2], method="inverted_cdf")
+            ends = float(low), float(high)
+        return Interval(float(value[0]), *ends, rule.level, "percentile", n)
 
-
-def _panels(
-    whole: Curves, drawn: Curves | None, limits: Limits, rule: PilotRule, observed: list[float], labels: int
-) -> Iterator[Panel]:
-    step, reached = _step(labels), whole.majority[0]
+    panels, observed = [], _observed_accuracies(votes, source, labels, rule.max_raters)
     for k in range(1, rule.max_raters + 1):
-        within = limits.interval(whole.majority[:, k - 1], None if drawn is None else drawn.majority[:, k - 1])
-        more = float(reached[k + step - 1] - reached[k - 1]) if k + step <= rule.max_raters else Undefined(LAST)
-        yield Panel(k, within, observed[k - 1], more, _cost(k, within.value, rule))
+        accuracy = interval(reached[:, k - 1], None if again is None else again[:, k - 1])
+        beyond = k + _step(labels)
+        more = float(reached[0, beyond - 1] - reached[0, k - 1]) if beyond <= rule.max_raters else Undefined(LAST)
+        panels.append(Panel(k, accuracy, observed[k - 1], more, _cost(k, accuracy.value, rule)))
+    return PilotPlan(
+        source, labels, votes.cases, n, votes.n_raters, panels[0].accuracy,
+        interval(fit.correlation, None if refit is None else refit.correlation), tuple(panels),
+        interval(_best_sizes(reached, labels, rule), None if again is None else _best_sizes(again, labels, rule)),
+        str(rule),
+    )  # fmt: skip
 
 
 def _step(labels: int) -> int:
@@ -332,15 +317,14 @@ def _step(labels: int) -> int:
     return 2 if labels == 2 else 1
 
 
-def _resampled_curves(votes: Votes, source: str, labels: int, rule: PilotRule) -> Curves:
-    """The curves of every resample of the subjects."""
+def _fit_resamples(votes: Votes, source: str, labels: int, rule: PilotRule) -> Fit:
+    """The fit of every resample of the subjects."""
     random, n = np.random.default_rng(rule.seed), len(votes.tails)
     flat = votes.tails.reshape(n, -1)
     # simulations are slow
     resamples = rule.resamples if labels == 2 or source == "reference" else min(rule.resamples, 200)
     tails = np.stack([random.multinomial(n, np.full(n, 1 / n)) @ flat for _ in range(resamples)])
-    resampled = fit_votes(tails.reshape(-1, *votes.tails.shape[1:]))
-    return accuracy_curves(resampled, source, labels, rule.max_raters, rule.seed)
+    return fit_votes(tails.reshape(-1, *votes.tails.shape[1:]))
 
 
 def _cost(k: int, accuracy: float, rule: PilotRule) -> float:
@@ -349,10 +333,10 @@ def _cost(k: int, accuracy: float, rule: PilotRule) -> float:
     return float(k * rule.cost_rater + (1 - accuracy) * rule.cost_error)
 
 
-def _best_sizes(curves: Curves, labels: int, rule: PilotRule) -> Values:
+def _best_sizes(majority: Values, labels: int, rule: PilotRule) -> Values:
     """The number of raters to take, for each fit."""
     candidates = np.arange(1, rule.max_raters + 1, _step(labels))
-    reached = curves.majority[:, candidates - 1]
+    reached = majority[:, candidates - 1]
     if rule.cost_rater is not None and rule.cost_error is not None:
         cost = candidates * rule.cost_rater + (1 - reached) * rule.cost_error
         return np.asarray(candidates[cost.argmin(axis=1)], np.float64)
@@ -366,7 +350,7 @@ def _observed_accuracies(votes: Votes, source: str, labels: int, largest: int) -
     if source != "reference" or labels > 2:
         return [Undefined(NO_TRUTH if source != "reference" else MANY_LABELS)] * largest
     values = observed_majority(votes.outcomes, votes.weights, largest)
-    return [float(value) if not np.isnan(value) else Undefined(FEWER) for value in values]
+    return [or_undefined(value, "no_case_rated_by_so_many") for value in values.tolist()]
 
 
 # -- the model of votes ----------------------------------------------------------------------------
@@ -386,18 +370,15 @@ class Votes:
     @classmethod
     def of(cls, outcomes: NDArray[np.int64], weights: NDArray[np.int64], owner: NDArray[np.int64]) -> Votes:
         """Leave out rows without a vote or an item, and subjects without a row."""
-        kept = (outcomes.sum(axis=1) > 0) & (weights > 0)
-        outcomes, weights = outcomes[kept], weights[kept]
-        subjects, owner = np.unique(owner[kept], return_inverse=True)
+        usable = (outcomes.sum(axis=1) > 0) & (weights > 0)
+        outcomes, weights = outcomes[usable], weights[usable]
+        subjects, owner = np.unique(owner[usable], return_inverse=True)
         largest = int(outcomes.sum(axis=1).max(initial=0))
-        tails = np.zeros((len(subjects), outcomes.shape[1], largest))
+        counts = np.column_stack([outcomes, outcomes.sum(axis=1)])
+        tails = np.zeros((len(subjects), counts.shape[1], largest))
         for i in range(largest):
-            np.add.at(tails[:, :, i], owner, (outcomes > i) * weights[:, None])
-        raters = outcomes.sum(axis=1)
-        both = np.zeros((len(subjects), largest))
-        for i in range(largest):
-            np.add.at(both[:, i], owner, (raters > i) * weights)
-        return cls(outcomes, weights, np.concatenate([tails, both[:, None]], axis=1))
+            np.add.at(tails[:, :, i], owner, (counts > i) * weights[:, None])
+        return cls(outcomes, weights, tails)
 
     @property
     def cases(self) -> int:
@@ -445,33 +426,16 @@ def _likelihood(tails: Values, shares: Values, rho: Values) -> Values:
 # -- accuracy by size of the panel -----------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class Curves:
-    """One row for each fit."""
-
-    accuracy: Values
-    correlation: Values
-    majority: Values
-    """(fits, k) for k = 1, 2, …"""
-
-
-def accuracy_curves(fit: Fit, source: str, labels: int, largest: int, seed: int) -> Curves:
-    """Accuracy of the majority for each size of panel, in closed form where there is one."""
+def majority_curves(fit: Fit, source: str, labels: int, largest: int, seed: int) -> Values:
+    """(fits, k) accuracy of the majority of k = 1, 2, … raters, in closed form where there is one."""
     if source == "reference":
-        majority = np.stack(
-            [
-                v @ win_probability(k, labels)
-                for k, v in enumerate(beta_binomial_votes(largest, fit.shares[:, 0], fit.correlation), 1)
-            ],
-            axis=1,
-        )
-    elif labels == 2:
-        majority = panel_curve(fit.shares[:, 0], fit.correlation, largest)
-    else:
-        random, size = np.random.default_rng(seed), SIMULATED if len(fit.shares) == 1 else RESIMULATED
-        pairs = zip(fit.shares, fit.correlation, strict=True)
-        majority = np.stack([simulate_curve(p, rho, largest, size, random) for p, rho in pairs])
-    return Curves(majority[:, 0], fit.correlation, majority)
+        votes = beta_binomial_votes(largest, fit.shares[:, 0], fit.correlation)
+        return np.stack([v @ win_probability(k, labels) for k, v in enumerate(votes, start=1)], axis=1)
+    if labels == 2:
+        return panel_curve(fit.shares[:, 0], fit.correlation, largest)
+    random, size = np.random.default_rng(seed), SIMULATED if len(fit.shares) == 1 else RESIMULATED
+    pairs = zip(fit.shares, fit.correlation, strict=True)
+    return np.stack([simulate_curve(p, rho, largest, size, random) for p, rho in pairs])
 
 
 def panel_curve(share: Values, correlation: Values, largest: int) -> Values:
@@ -533,7 +497,5 @@ def observed_majority(outcomes: NDArray[np.int64], weights: NDArray[np.int64], l
 
 def _hypergeometric(right: int, wrong: int, k: int) -> Values:
     """Hypergeometric probabilities of 0 … k right votes."""
-    from math import comb
-
-    whole = comb(right + wrong, k)
-    return np.array([comb(right, n) * comb(wrong, k - n) / whole for n in range(k + 1)])
+    whole = math.comb(right + wrong, k)
+    return np.array([math.comb(right, n) * math.comb(wrong, k - n) / whole for n in range(k + 1)])

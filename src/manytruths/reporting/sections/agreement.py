@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...agreement import interpret_kappa
-from ...analyses.agree.charts import charts
-from ...analyses.rows import Row
-from ...analyses.summaries import groups_of, region_of
+from ...analyses.agree.presentation import charts
+from ...analyses.tables import Row, groups_of, region_of
 from ...charts import histograms, strip
 from ...charts.bars import Bar, Entry, grouped_bars
 from ...core.undefined import reason

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ...analyses.evaluate.case_scores import NAMES
 from ...analyses.evaluate.probability_maps import EXCLUDED, ProbabilityScores
-from ...analyses.rows import Row
+from ...analyses.tables import Row
 from ...io import safe_name
 from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Sentence, number_cell, text_cell
 from ..findings import Findings

@@ -10,7 +10,7 @@ from ...analyses.evaluate.case_scores import NAMES
 from ...analyses.printing import counted
 from ...analyses.rank.rank import RankResult
 from ...analyses.rank.tables import charts
-from ...analyses.rows import Row
+from ...analyses.tables import Row
 from ...evaluation.ranking.by_reference import ReferenceRankings
 from ...evaluation.ranking.ranking import format_p
 from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Sentence, number_cell, text_cell

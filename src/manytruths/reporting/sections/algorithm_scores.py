@@ -15,7 +15,7 @@ from ...analyses.evaluate.evaluate import Evaluation
 from ...analyses.evaluate.mask_scores import MEAN, OTHERS, HumanRange, LabelScores
 from ...analyses.evaluate.printing import ONE_MORE
 from ...analyses.printing import number, number_word
-from ...analyses.rows import Row
+from ...analyses.tables import Row
 from ...core.notes import code_of
 from ...core.undefined import code
 from ...evaluation.ranking.scores import is_distance

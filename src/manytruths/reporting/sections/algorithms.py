@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from ...analyses.evaluate.evaluate import Evaluation
 from ...analyses.evaluate.mask_scores import LEAST_RATERS, OTHERS, HumanRange
-from ...analyses.rows import Row
+from ...analyses.tables import Row
 from ...core.undefined import reason
 from ...evaluation.ranking.by_reference import ReferenceRankings
 from ...io import safe_name

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...agreement import interpret_kappa
 from ...analyses.printing import number_word
-from ...analyses.rows import Row
+from ...analyses.tables import Row
 from ...core.columns import Column as Source
 from ...core.labels import VOID
 from ...core.tally import Tally

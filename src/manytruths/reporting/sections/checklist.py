@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from ...analyses.printing import counted
-from ...analyses.rows import Row
+from ...analyses.tables import Row
 from ...core.undefined import reason
 from ...inference.intervals import MIN_SUBJECTS
 from ..elements import Cell, Column, PageTable, text_cell

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from ...analyses.fuse.charts import charts
 from ...analyses.fuse.fuse import LEAST_CASES
+from ...analyses.fuse.presentation import charts
 from ...analyses.printing import counted, number
-from ...analyses.rows import Row
+from ...analyses.tables import Row
 from ...complexity import STATISTICS
 from ...core.undefined import reason
 from ..elements import Beside, Block, Chart, Column, PageTable, Paragraphs, Section, Sentence, number_cell, text_cell

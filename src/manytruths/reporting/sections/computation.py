@@ -11,8 +11,7 @@ from typing import Any
 import manytruths
 
 from ...analyses.evaluate.evaluate import Evaluation
-from ...analyses.rows import Row
-from ...analyses.summaries import region_of
+from ...analyses.tables import Row, region_of
 from ...core.errors import few
 from ...core.labels import Labels
 from ...core.undefined import REASONS, code, reason

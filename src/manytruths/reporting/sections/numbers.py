@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeGuard
 
-from ...analyses.rows import Row, Table
+from ...analyses.tables import Row, Table
 from ...core.undefined import reason
 from ..elements import Cell, number_cell, text_cell
 from ..findings import Findings

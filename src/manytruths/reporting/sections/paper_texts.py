@@ -16,8 +16,7 @@ from ...analyses.evaluate.evaluate import Evaluation
 from ...analyses.evaluate.mask_scores import OTHERS
 from ...analyses.printing import counted, number_word
 from ...analyses.rank.rank import RankResult
-from ...analyses.rows import Row
-from ...analyses.summaries import region_of
+from ...analyses.tables import Row, region_of
 from ...core.undefined import code
 from ...evaluation.ranking.pair_tests import EXACT
 from ...evaluation.ranking.score_tables import PERFECT

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from ...analyses.agree.charts import charts
-from ...analyses.rows import Row
+from ...analyses.agree.presentation import charts
+from ...analyses.tables import Row
 from ...raters.dependence import PossibleCopy
 from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Section, Sentence, text_cell
 from ..findings import Findings

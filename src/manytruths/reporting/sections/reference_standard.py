@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 
 from ...analyses.fuse.case import on_modified_background
-from ...analyses.fuse.charts import charts
 from ...analyses.fuse.fuse import COMPLEXITY
-from ...analyses.rows import Row
+from ...analyses.fuse.presentation import charts
+from ...analyses.tables import Row
 from ...core.notes import code_of
 from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Section, Sentence, text_cell
 from ..findings import Findings

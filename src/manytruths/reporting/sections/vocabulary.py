@@ -10,7 +10,7 @@ from typing import Any
 from ...agreement import interpret_kappa
 from ...analyses.evaluate.case_scores import NAMES
 from ...analyses.printing import number_word
-from ...analyses.rows import Row
+from ...analyses.tables import Row
 from ...core.notes import code_of
 from ...core.undefined import reason
 from ...fusion.registry import estimator

@@ -1,0 +1,110 @@
+"""What ``fuse`` prints, and its charts: raters' IoU with each consensus (Yang's Fig. 12), the plane of complexity."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from ...charts.complexity import complexity_plane, histograms
+from ...complexity import STATISTICS
+from ...core.undefined import reason
+from ..printing import grid, number, print_parts
+from ..tables import Row
+from .case import on_modified_background
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from .fuse import Fusion
+
+
+def print_fusion(result: Fusion, console: Console) -> None:
+    """How the methods differ, how far each moves with the region, raters against them, complexity, notes."""
+    console.print(f"[bold]{result.describe()}[/bold]\n")
+    parts = (_differences(result), _regions(result), _performance(result), _complexity(result))
+    print_parts(console, parts, (*_dependence(result), *result.notes))
+
+
+def _differences(result: Fusion) -> Any:
+    """Method against method, mean over subjects."""
+    rows = []
+    for row in result.differences.all("dice", "pooled"):
+        a, b = str(row["method_a"]), str(row["method_b"])
+        volume, changed = (_mean(result, s, a, b) for s in ("volume_difference", "changed"))
+        rows.append([f"{a} and {b}", _spread(result, a, b), number(volume), f"{changed:.3%}"])
+    header = ["", "Dice ± std", "relative volume difference", "items changed"]
+    return grid("How far the methods differ, mean over subjects", header, rows) if rows else None
+
+
+def _mean(result: Fusion, statistic: str, a: str, b: str, scope: str = "mean") -> float:
+    return result.differences.find(statistic, scope, method_a=a, method_b=b).value
+
+
+def _spread(result: Fusion, a: str, b: str) -> str:
+    return f"{number(_mean(result, 'dice', a, b))} ± {number(_mean(result, 'dice', a, b, 'std'))}"
+
+
+def _regions(result: Fusion) -> Any:
+    """Each method against itself on the modified background."""
+    rows = []
+    for row in result.differences.all("dice", "mean"):
+        a, b = str(row["method_a"]), str(row["method_b"])
+        if b == on_modified_background(a) and not row.group:
+            rows.append([a, _spread(result, a, b), f"{_mean(result, 'changed', a, b):.3%}"])
+    title = "How far each moves when the background is cut to the size of the union"
+    return grid(title, ["", "Dice ± std", "items changed"], rows) if rows else None
+
+
+def _performance(result: Fusion) -> Any:
+    means = [r for r in result.performance.all("iou", "mean") if not r.group]
+    rows = [[str(r["rater"]) or "mean of raters", str(r["method"]), *_cells(result, r)] for r in means]
+    header = ["", "against", "IoU ± std", "sensitivity", "specificity", "accuracy"]
+    return grid("Raters against each consensus, mean over subjects", header, rows)
+
+
+def _cells(result: Fusion, row: Row) -> list[str]:
+    def value(statistic: str, scope: str = "mean") -> str:
+        rows = (r for r in result.performance.all(statistic, scope) if r.extra == row.extra and not r.group)
+        return next((number(r.value) for r in rows), "–")
+
+    return [f"{number(row.value)} ± {value('iou', 'std')}", *map(value, ("sensitivity", "specificity", "accuracy"))]
+
+
+def _dependence(result: Fusion) -> list[str]:
+    """STAPLE's assumption, in words."""
+    rows = [r for r in result.performance.all("effective_raters", "pooled") if not reason(r.value)]
+    return [f"staple: the raters err together: {r.n} of them count as {r.value:.1f} independent ones" for r in rows]
+
+
+def _complexity(result: Fusion) -> Any:
+    rows = [["mean", *(number(result.complexity.find(s, "mean").value) for s in STATISTICS)]]
+    if result.groups:
+        members = Counter(result.groups.classify(f.complexity) for f in result.cases.values())
+        words = {"A": "strong disagreement", "B": "agreement", "C": "in between"}
+        for name, centre in zip(result.groups.names, result.groups.centres, strict=True):
+            title = f"{name}: {words.get(name, '')} ({members[name]})"
+            rows.append([title, number(centre[0]), "", number(centre[1]), "", ""])
+    return grid("Complexity of the cases (groups: entropy and mean at their centre)", ["", *STATISTICS], rows)
+
+
+def charts(result: Fusion) -> dict[str, str]:
+    """SVG by name."""
+    svg: dict[str, str] = {}
+    if len(result.cases) < 2:
+        return svg  # one case has no distribution
+    for method in result.methods:
+        values: dict[str, list[float]] = {}
+        for row in result.performance.all("iou", "case"):
+            if row["method"] == method:
+                values.setdefault(str(row["rater"]) or "mean of raters", []).append(float(row.value))
+        if values:
+            title = f"Each rater's overlap with {method}, case by case"
+            svg[f"iou-{method.replace(':', '-')}"] = histograms(values, "IoU", title)
+    cases = {name: f.complexity for name, f in result.cases.items()}
+    if any(not c.reason for c in cases.values()):
+        points = {name: (float(c.entropy), float(c.mean)) for name, c in cases.items()}
+        groups = {name: result.groups.classify(c) for name, c in cases.items()} if result.groups else None
+        svg["complexity"] = complexity_plane(points, groups, "How complex is each case?")
+        values = {"all cases": [float(c.esm) for c in cases.values()]}
+        svg["esm"] = histograms(values, "entropy scaled by mean (ESM)", "Complexity of the cases")
+    return svg

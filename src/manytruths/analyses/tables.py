@@ -1,0 +1,443 @@
+"""The tables of results: their rows, the means over subjects in them, and marks of what resampling touched."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from html import escape
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core.errors import CallError, GridError, InputError
+from ..core.tallies import Tallies, pool
+from ..core.tally import Tally
+from ..core.undefined import Undefined, code, reason
+from ..inference.intervals import MIN_SUBJECTS, check_resamples, mean_intervals, pooled_intervals, subject_values
+from ..io import write_csv
+from ..shape.alignment import RESAMPLED
+from ..shape.grid import TOLERANCE
+from ..study import Case, Study
+from ..study.grids import Move, find_moves, find_target
+from .printing import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SHOWN = 8
+"""Rows of a table that a notebook shows."""
+HEAD = ("scope", "case", "group", "label", "region")
+TAIL = ("statistic", "value", "low", "high", "n", "n_undefined", "reason", "code")
+COLUMN = "resampled"
+"""The last one of tables that have no region, where anything was resampled."""
+_NAMED = 5
+_EXACTLY = {
+    "reoriented": "reoriented",
+    "padded": "padded with 0",
+    "cropped": "cropped of empty margins",
+    "jitter": f"less than {TOLERANCE:.1%} of a voxel off and taken as they are",
+}
+
+
+class DataTable(ABC):
+    """Rows under a header, called as their file is."""
+
+    name: str
+
+    @property
+    @abstractmethod
+    def header(self) -> Sequence[str]:
+        """The columns of the file."""
+
+    @abstractmethod
+    def records(self) -> Iterable[Sequence[object]]:
+        """The cells of every row, in the order of the header."""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    def to_frame(self) -> pd.DataFrame:
+        """The table as a pandas DataFrame.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One column for each column of the file; undefined numbers are NaN.
+        """
+        try:
+            import pandas as pd
+        except ImportError:
+            raise InputError('to_frame needs pandas; install it with pip install "manytruths[tables]"') from None
+        return pd.DataFrame([list(record) for record in self.records()], columns=list(self.header))
+
+    def write(self, folder: Path) -> Path:
+        """Write the CSV file, whole or not at all."""
+        path = folder / f"{self.name}.csv"
+        write_csv(path, self.records(), self.header)
+        return path
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}: {len(self)} rows of {', '.join(self.header)}>"
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{escape(name)}</th>" for name in self.header)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{_cell(value)}</td>" for value in record) + "</tr>"
+            for record in islice(self.records(), SHOWN)
+        )
+        rest = len(self) - SHOWN
+        more = f"<p>and {rest} more rows</p>" if rest > 0 else ""
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return "" if value is None else escape(str(value))
+
+
+class PlainTable(DataTable):
+    """A table with columns of its own.
+
+    Parameters
+    ----------
+    name : str
+        Name of the file without its ending.
+    header : sequence of str
+        The columns.
+    rows : iterable of sequences
+        The cells of every row.
+    """
+
+    def __init__(self, name: str, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+        self.name = name
+        self._header = tuple(header)
+        self._rows = [tuple(row) for row in rows]
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        return self._header
+
+    def records(self) -> list[tuple[object, ...]]:
+        return self._rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
+@dataclass(slots=True)
+class Row:
+    """One number and everything it depends on."""
+
+    scope: str
+    statistic: str
+    value: float
+    case: str = ""
+    group: str = ""
+    label: str = ""
+    region: str = ""
+    extra: tuple[object, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+    n_undefined: int | None = None
+    mark: str = ""
+    """What stands behind the region in the file: whether masks were resampled for it."""
+    columns: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    """The names of ``extra``, which the table sets."""
+
+    def __getitem__(self, column: str) -> Any:
+        """What stands in one of the table's own columns."""
+        return self.extra[self.columns.index(column)]
+
+    def cells(self) -> list[object]:
+        """In the order of the file; the reason is that of the value, else that of its missing interval."""
+        gap = self.value if self.low is None or math.isnan(self.value) else self.low
+        ends = [None if end is None or math.isnan(end) else end for end in (self.low, self.high)]
+        region = f"{self.region} {self.mark}".strip() if self.mark else self.region
+        return [
+            self.scope, self.case, self.group, self.label, region, *self.extra,
+            self.statistic, float(self.value), *ends, self.n, self.n_undefined, reason(gap), code(gap),
+        ]  # fmt: skip
+
+
+@dataclass(repr=False)
+class Table(DataTable):
+    """Rows of one file; ``extra`` names its own columns."""
+
+    name: str
+    extra: tuple[str, ...] = ()
+    rows: list[Row] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.rows, rows = [], self.rows
+        self.add(rows)
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """The columns of the file."""
+        return (*HEAD, *self.extra, *TAIL)
+
+    def records(self) -> Iterator[list[object]]:
+        """The cells of every row."""
+        return (row.cells() for row in self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """More rows."""
+        for row in rows:
+            self.append(row)
+
+    def append(self, row: Row) -> None:
+        """One more row."""
+        row.columns = self.extra or row.columns
+        self.rows.append(row)
+
+    def find(self, statistic: str, scope: str = "pooled", **fields: object) -> Row:
+        """The one row of a statistic at a scope; fields that are not given must be empty."""
+        return next(row for row in self.all(statistic, scope) if self._fits(row, fields))
+
+    def all(self, statistic: str, scope: str) -> list[Row]:
+        """Every row of a statistic at a scope."""
+        return [row for row in self.rows if row.statistic == statistic and row.scope == scope]
+
+    def _fits(self, row: Row, fields: dict[str, object]) -> bool:
+        has = dict(zip(self.extra, row.extra, strict=True)) | {"case": row.case, "group": row.group, "label": row.label}
+        return all(has.get(name) == fields.get(name, "") for name in has if name in fields or name in HEAD)
+
+
+# -- from values by case to rows -------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of every analysis: seed and number of resamples, level of intervals, scale of words for kappa."""
+
+    seed: int = 0
+    resamples: int = 2000
+    level: float = 0.95
+    scale: str = "landis_koch"
+    without: tuple[str, ...] = ()
+    jobs: int = 1
+
+    def __post_init__(self) -> None:
+        for name, least in (("seed", 0), ("resamples", 1), ("jobs", 1)):
+            if getattr(self, name) < least:
+                raise CallError(f"{name} is at least {least}; got {getattr(self, name)}")
+        check_resamples(self.resamples)
+
+
+@dataclass(frozen=True)
+class Series:
+    """A statistic by case, in the order of the tallies."""
+
+    statistic: str
+    values: Sequence[float]
+    label: str = ""
+    extra: tuple[object, ...] = ()
+    counted: Sequence[float] | None = None
+    """What goes into means instead, where a gap counts as something."""
+
+    @property
+    def averaged(self) -> Sequence[float]:
+        """What goes into means."""
+        return self.values if self.counted is None else self.counted
+
+
+def summarise(series: Sequence[Series], tallies: Tallies, settings: Settings) -> list[Row]:
+    """All rows of some statistics but the pooled ones: cases, subjects, mean and deviation over subjects, by group."""
+    if not series:
+        return []
+    rows = [
+        Row("case", s.statistic, value, case, group_names(tallies, case), s.label, t.region, s.extra, n=t.items)
+        for s in series
+        for (case, t), value in zip(tallies.items(), s.values, strict=True)
+    ]
+    if len(tallies.by_subject()) < len(tallies):
+        rows += _subject_rows(series, tallies)
+    for name, cases in ({"": list(tallies)} | selections(tallies, settings.without)).items():
+        rows += mean_rows(series, tallies, cases, name, settings)
+    return rows
+
+
+def group_names(tallies: Tallies, case: str) -> str:
+    """The groups of a case, as they stand in tables."""
+    return "; ".join(tallies.groups[case])
+
+
+def groups_of(tallies: Tallies) -> dict[str, list[str]]:
+    """The cases of every group, groups as they come."""
+    groups: dict[str, list[str]] = {}
+    for case, names in tallies.groups.items():
+        for name in names:
+            groups.setdefault(name, []).append(case)
+    return groups
+
+
+def selections(tallies: Tallies, without: Sequence[str]) -> dict[str, list[str]]:
+    """The cases of every group, and those left when the groups named are left out."""
+    chosen = groups_of(tallies)
+    unknown = [name for name in without if name not in chosen]
+    if unknown:
+        known = ", ".join(chosen) or "none: name them in cases.csv"
+        raise CallError(f"there is no group {unknown[0]!r} to leave out; groups are {known}")
+    if without:
+        rest = [case for case, names in tallies.groups.items() if not set(names) & set(without)]
+        chosen["without " + ", ".join(without)] = rest
+    return chosen
+
+
+def region_of(tallies: Tallies) -> str:
+    """The region that all tables share."""
+    regions = {t.region for t in tallies.values()}
+    return regions.pop() if len(regions) == 1 else "mixed"
+
+
+def _subject_rows(series: Sequence[Series], tallies: Tallies) -> Iterator[Row]:
+    region = region_of(tallies)
+    by_subject = subject_values(tallies, np.array([s.averaged for s in series], np.float64).T)
+    for k, s in enumerate(series):
+        for (subject, cases), value in zip(tallies.by_subject().items(), by_subject[:, k].tolist(), strict=True):
+            defined = Undefined("undefined_for_every_case_of_subject") if math.isnan(value) else value
+            yield Row("subject", s.statistic, defined, subject, "", s.label, region, s.extra, n=len(cases))
+
+
+def mean_rows(
+    series: Sequence[Series], tallies: Tallies, cases: list[str], group: str, settings: Settings
+) -> Iterator[Row]:
+    """Mean and sample standard deviation over the subjects of some cases."""
+    if not cases:
+        return
+    position, region = {case: i for i, case in enumerate(tallies)}, region_of(tallies)
+    values = np.array([[s.averaged[position[case]] for s in series] for case in cases], np.float64)
+    by_subject = subject_values(tallies.select(cases), values)
+    means = mean_intervals(by_subject, "bca", settings.resamples, settings.level, settings.seed)
+    for s, mean, each in zip(series, means, by_subject.T, strict=True):
+        row = Row("mean", s.statistic, mean.value, "", group, s.label, region, s.extra, mean.low, mean.high)
+        row.n, row.n_undefined = mean.n, len(each) - mean.n
+        yield row
+        defined = each[~np.isnan(each)]
+        std = float(defined.std(ddof=1)) if len(defined) > 1 else Undefined("fewer_than_two_subjects")
+        yield replace(row, scope="std", value=std, low=None, high=None)
+
+
+def pooled_rows(
+    statistics: Mapping[str, Callable[[Tally], float]],
+    tallies: Tallies,
+    settings: Settings,
+    *,
+    label: str = "",
+    extra: tuple[object, ...] = (),
+    count_undefined: bool = False,
+) -> Iterator[Row]:
+    """Statistics of all cases together, with intervals over subjects, and of each group together.
+
+    With ``count_undefined``, rows say in how many resamples the statistic was undefined.
+    """
+    whole, counts = pool(tallies, mixed=True), count_undefined and len(tallies.by_subject()) >= MIN_SUBJECTS
+    options = ("bca", settings.resamples, settings.level, settings.seed)
+    for name, i in zip(statistics, pooled_intervals(list(statistics.values()), tallies, *options), strict=True):
+        row = Row("pooled", name, i.value, "", "", label, whole.region, extra, i.low, i.high, whole.items)
+        yield replace(row, n_undefined=i.n_undefined if counts else None)
+    for group, cases in groups_of(tallies).items():
+        part = pool(tallies.select(cases), mixed=True)
+        for name, statistic in statistics.items():
+            yield Row("group", name, statistic(part), "", group, label, part.region, extra, n=part.items)
+
+
+# -- masks that lay on other grids -----------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Moved:
+    """What was done to the files of a study that lay on other grids."""
+
+    cases: frozenset[str] = frozenset()
+    """Those with a resampled mask."""
+    notes: tuple[str, ...] = ()
+
+
+NOTHING_MOVED = Moved()
+
+
+def mark_resampled(study: Study, tables: Iterable[Table], *, judged: bool = False) -> Moved:
+    """Mark the rows that depend on a case with a resampled mask; what was moved, and the notes that say so.
+
+    ``judged``: predictions and given reference standards count, too. Only headers are read for it.
+    """
+    moves = {case.name: _moves(case, judged) for case in study}
+    cases = [name for name, moved in moves.items() if any(move.done.how == "resampled" for move in moved)]
+    if cases:
+        depends = _depends_on(study, frozenset(cases))
+        for row in (row for table in tables for row in table.rows):
+            row.mark = RESAMPLED if depends(row) else ""
+    notes = [_resampling_note(cases, len(study), judged)] if cases else []
+    return Moved(frozenset(cases), (*notes, *_exact_notes([move for moved in moves.values() for move in moved])))
+
+
+def mark_all(tables: Iterable[Table]) -> None:
+    """Mark every row of tables that depend on all cases together."""
+    for table in tables:
+        for row in table.rows:
+            row.mark = RESAMPLED
+
+
+def marked_rows(
+    rows: Iterable[Sequence[object]], header: Sequence[str], touched: Iterable[bool]
+) -> tuple[Sequence[str], Iterable[Sequence[object]]]:
+    """Header and rows; where resampling touched a row, with a last column that says so of each."""
+    marks = list(touched)
+    if not any(marks):
+        return header, rows
+    return (*header, COLUMN), [(*row, "yes" if mark else "") for row, mark in zip(rows, marks, strict=True)]
+
+
+def _moves(case: Case, judged: bool) -> tuple[Move, ...]:
+    try:
+        return tuple(find_moves(case, find_target(case), judged=judged))
+    except GridError:
+        return ()  # refused where it is read
+
+
+def _resampling_note(cases: list[str], of: int, judged: bool) -> str:
+    named = ", ".join(cases[:_NAMED]) + (f" and {len(cases) - _NAMED} more" if len(cases) > _NAMED else "")
+    return (
+        f"masks{' or predictions' if judged else ''} of {len(cases)} of {counted(of, 'case')} ({named}) lay on another "
+        "lattice and were resampled by nearest neighbour: their edges are off by up to half a voxel, and numbers that "
+        "depend on them are marked as resampled in every table"
+    )
+
+
+def _exact_notes(moves: Sequence[Move]) -> list[str]:
+    """What was moved without changing a value; nothing where nothing was."""
+    exact = [move for move in moves if move.done.how in _EXACTLY]
+    if not exact:
+        return []
+    counts = Counter(move.done.how for move in exact)
+    moved = ", ".join(f"{counts[how]} {words}" for how, words in _EXACTLY.items() if counts[how])
+    what = "masks" if all(move.what == "mask" for move in exact) else "files"
+    return [f"{what} on other grids: {moved}; every value is as it was (check lists them in grids.csv)"]
+
+
+def _depends_on(study: Study, cases: frozenset[str]) -> Callable[[Row], bool]:
+    """Whether a row depends on some cases: that of a case or subject itself, that of a group, any other on all."""
+    names = {case.name for case in study}
+    subjects = {case.subject for case in study if case.name in cases}
+    groups = {group for case in study for group in case.groups}
+    touched = {group for case in study if case.name in cases for group in case.groups}
+
+    def depends(row: Row) -> bool:
+        if row.scope == "subject":
+            return row.case in subjects
+        if row.case in names:
+            return row.case in cases
+        return row.group in touched if row.group in groups else True
+
+    return depends
