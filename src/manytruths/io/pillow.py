@@ -87,7 +87,7 @@ def mask_pixels(image: Image.Image, location: Location) -> NDArray[Any]:
             "save one channel, or an index per label"
         )
     raw = _RAW.fullmatch(raw_mode(image))
-    array = np.asarray(image)
+    array = _decode(image)
     if image.mode == "I" and image.format == "PNG":
         return array.astype(np.uint16)
     if raw is None:
@@ -101,12 +101,18 @@ def picture_pixels(image: Image.Image) -> NDArray[Any]:
     if image.mode == "1":
         return np.asarray(image.convert("L"))
     if image.mode in _SINGLE - {"P"}:
-        return np.asarray(image)
+        return _decode(image)
     if image.mode in ("LA", "La"):
         return np.asarray(image.getchannel("L"))
     if image.mode == "P" and "transparency" in image.info:
         return np.asarray(image.convert("RGBA"))[..., :3]
     return np.asarray(image.convert("RGB") if image.mode != "RGBA" else image)[..., :3]
+
+
+def _decode(image: Any) -> NDArray[Any]:
+    """The pixels as Pillow has them, without a copy where they were decoded into an array."""
+    image.load()
+    return np.asarray(getattr(image, "pixels", image))
 
 
 def is_inverted(image: Image.Image) -> bool:
@@ -238,12 +244,20 @@ def _chunks(data: bytes, checked: bool = True) -> Iterator[tuple[bytes, memoryvi
         at = end
 
 
-def prepare_decoding(image: ImageFile.ImageFile, data: bytes) -> None:
-    """Before a verified PNG is decoded: decode it in one go, and fill the last row so that missing pixels show."""
+def prepare_decoding(image: Any, data: bytes) -> None:
+    """Before a verified PNG is decoded: decode it in one go, and fill the last row so that missing pixels show.
+
+    Bytes are decoded into an array, ``image.pixels``: Pillow would copy them twice to make one of them.
+    """
     from PIL import Image
 
-    empty = Image.new(image.mode, image.size, None)
-    empty.paste(_blank_row(image), (0, image.height - 1))
+    if image.mode in ("L", "P") and getattr(image, "n_frames", 1) == 1:
+        image.pixels = np.zeros((image.height, image.width), np.uint8)
+        empty = Image.frombuffer(image.mode, image.size, image.pixels, "raw", image.mode, 0, 1)
+        image.pixels[-1] = _UNTOUCHED
+    else:
+        empty = Image.new(image.mode, image.size, None)
+        empty.paste(_blank_row(image), (0, image.height - 1))
     image.im = empty.im
     image.decodermaxblock = min(len(data), 2**30)
 
