@@ -21,8 +21,7 @@ from .analyses.rows import Row, Table
 from .analyses.summaries import Settings
 from .core.columns import Column
 from .core.errors import CallError, InputError
-from .core.tallies import pool
-from .core.tally import Tally
+from .core.tally import Tally, pool
 from .fusion import staple, vote
 from .io import write_csv, write_map, write_picture, write_text
 from .io.results import RUN, replacing

@@ -13,8 +13,7 @@ from json_exports import refused
 from manytruths.core.errors import CallError, InputError
 from manytruths.exchange.coco import read_coco
 from manytruths.exchange.outlines import RunLengthMask, UnitedOutline
-from manytruths.exchange.reading_set import combine_readings
-from manytruths.exchange.readings import ImportOptions
+from manytruths.exchange.readings import ImportOptions, combine_readings
 
 SQUARE = [[2, 2, 8, 2, 8, 6, 2, 6]]
 RNG = np.random.default_rng(3)

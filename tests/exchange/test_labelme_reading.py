@@ -15,8 +15,7 @@ from PIL import Image
 from json_exports import grafted, refused, survives
 from manytruths.core.errors import InputError
 from manytruths.exchange.labelme import read_labelme
-from manytruths.exchange.reading_set import combine_readings
-from manytruths.exchange.readings import ImportOptions
+from manytruths.exchange.readings import ImportOptions, combine_readings
 from mutations import mutated
 
 

@@ -15,7 +15,7 @@ from exchange_reads import read, square
 from manytruths.analyses.importing.layout import on_disk
 from manytruths.core.errors import InputError
 from manytruths.exchange import write_cvat
-from manytruths.exchange.reading_set import combine_readings, composed
+from manytruths.exchange.readings import combine_readings, composed
 from rights import obedient
 from study_folders import run, volume, write_nifti
 

@@ -18,9 +18,8 @@ from ..io.tables import read_rows
 from ..io.writing import checksum
 from ..shape.alignment import RESAMPLED
 from ..study import Case, Progress, Study
-from ..study.case_names import UnknownCase, find_unknown_cases
 from ..study.mask_values import find_other_values, other_classes
-from ..study.problems import Checked, Problem, check_case
+from ..study.problems import Checked, Problem, UnknownCase, check_case, find_unknown_cases
 from ..study.reading_log import name_reading
 from .data_table import DataTable, PlainTable
 from .printing import counted, grid

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import CallError
-from ..core.tallies import Tallies
+from ..core.tally import Tallies
 from ..core.undefined import Undefined
 from ..inference.intervals import check_resamples, mean_intervals, subject_values
 from .rows import Row

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache
 from typing import Literal
 
 from .errors import CallError
@@ -20,6 +23,34 @@ def natural_key(text: str) -> tuple[tuple[int, int, str], ...]:
     """
     parts = re.split(r"(\d+)", text)
     return tuple((1, int(p), p) if p.isdecimal() else (0, 0, p) for p in parts if p)
+
+
+def closest_name(name: str, known: Sequence[str]) -> str:
+    """The known name that is meant, perhaps: one that stands in it as a word, or one written nearly alike.
+
+    >>> closest_name("04R_pred", ["04L", "04R", "4R"]), closest_name("P7", ["p07", "p08"]), closest_name("p10", ["p1"])
+    ('04R', 'p07', '')
+    """
+    within = [one for one in known if one in name and _is_word(one, name)]
+    if within:
+        return max(within, key=len)
+    # p10 is not a misspelt p1: numbers must be the same, however many zeros they begin with
+    alike = {one.casefold(): one for one in known if _numbers(one) == _numbers(name)}
+    return next((alike[one] for one in get_close_matches(name.casefold(), alike, 1)), "")
+
+
+def _is_word(one: str, name: str) -> bool:
+    return re.search(rf"(?<!{_kind(one[:1])}){re.escape(one)}(?!{_kind(one[-1:])})", name) is not None
+
+
+def _kind(letter: str) -> str:
+    """What would go on with the word that this letter belongs to."""
+    return r"\d" if letter.isdigit() else r"[^\W\d_]"
+
+
+@lru_cache(maxsize=1 << 16)
+def _numbers(name: str) -> tuple[int, ...]:
+    return tuple(int(digits) for digits in re.findall(r"\d+", name))
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import CallError
 from ..core.labels import VOID
-from ..core.tallies import find_rows
-from ..core.tally import Tally
+from ..core.tally import Tally, find_rows
 from ..fusion import Consensus
 from .curves import divide
 

@@ -23,9 +23,8 @@ from ..core.errors import CallError, FormatError, GridError, LabelError, Manytru
 from ..io import write_json, write_map
 from ..io.files import check_regular_file
 from ..shape.grid import Grid
-from .documents import error_context, read_json
+from .documents import Source, error_context, find_sources, read_json
 from .readings import ImportOptions, Mark, Outline, Reading, SegmentKey, Status, Stored
-from .sources import Source, find_sources
 from .volumes import EmptyOutline, LabelledVoxels, Volume, VolumeContents, file_errors, read_nifti_volume, scan_volume
 
 MASKS = ("mask", "dseg", "probseg")

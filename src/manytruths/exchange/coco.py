@@ -17,7 +17,7 @@ from ..core.columns import natural_key
 from ..core.errors import CallError, FormatError, GridError
 from ..shape.grid import Grid
 from ..shape.polygons import Rule
-from .documents import error_context, image_grid, read_json
+from .documents import Source, error_context, find_sources, image_grid, read_json
 from .json_fields import (
     NOTHING,
     ReadingFields,
@@ -39,7 +39,6 @@ from .json_fields import (
 from .outlines import Polygon, RunLengthMask, UnitedOutline
 from .readings import ImportOptions, Mark, Mask, Outline, Reading
 from .run_lengths import decode_counts, encode_counts, encode_runs
-from .sources import Source, find_sources
 
 TOOL = "COCO"
 MOST_ANNOTATIONS = 300_000

@@ -22,7 +22,7 @@ from ..io import probe, safe_name
 from ..io.files import quiet
 from ..io.pillow import open_png
 from ..shape.grid import Grid
-from .documents import error_context, image_grid, read_json
+from .documents import Source, error_context, find_sources, image_grid, read_json
 from .json_fields import (
     LONGEST,
     NOTHING,
@@ -43,7 +43,6 @@ from .json_fields import (
 )
 from .outlines import Bitmap, Ellipse, Line, Polygon, check_finite
 from .readings import ImportOptions, Mark, Mask, Outline, Reading, Status, Stored, Window
-from .sources import Source, find_sources
 
 TOOL = "LabelMe"
 PNG, SIZE_AT, COLOURS_AT = b"\x89PNG\r\n\x1a\n", 16, 25

@@ -21,9 +21,8 @@ from ..io import atomic
 from ..io.files import import_extra
 from ..io.nrrd import affine_of
 from ..shape.grid import Grid
-from .documents import error_context
+from .documents import Source, error_context, find_sources
 from .readings import ImportOptions, Mark, Mask, Outline, Reading, SegmentKey, Status, Window
-from .sources import Source, find_sources
 from .volumes import LARGEST_VOLUME, EmptyOutline, LabelledVoxels, Volume, VolumeContents, file_errors, scan_volume
 
 LONGEST_HEADER = 1 << 22

@@ -22,8 +22,7 @@ from numpy.typing import NDArray
 
 from ..core.columns import Column
 from ..core.errors import InputError, LabelError, ManytruthsError
-from ..core.tallies import Tallies
-from ..core.tally import Tally
+from ..core.tally import Tallies, Tally
 from ..io import looks_compressed
 
 if TYPE_CHECKING:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Literal
 
-from ..core.columns import Column
-from ..core.errors import InputError, LabelError, ManytruthsError
+from ..core.columns import Column, closest_name, natural_key
+from ..core.errors import InputError, LabelError, ManytruthsError, StudyError
 from ..core.tally import Tally
-from ..io import probe
+from ..io import Template, probe
 from ..shape.alignment import obstacle
 from ..shape.grid import Grid
 from .case import Case, Reading
 from .grids import IMAGE, Misplaced, Move, Placed, Target, find_moves, find_target
 from .mask_values import find_other_values_of_predictions, grey_references
+from .options import Options
 from .reading_log import unreadable_edits
 
 
@@ -195,3 +198,41 @@ def _marked(table: Tally | None, column: Column) -> int | None:
         return None
     codes = table.patterns[:, table.columns.index(column)]
     return int(sum(table.counts[codes == code].sum() for code in table.labels.marks))
+
+
+@dataclass(frozen=True)
+class UnknownCase:
+    """A name that is no case's, and the case that may be meant."""
+
+    case: str
+    near: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.case}: did you mean {self.near}?" if self.near else self.case
+
+
+def find_unknown_cases(
+    options: Options, names: Iterable[str], what: Literal["predictions", "references"] = "predictions"
+) -> list[UnknownCase]:
+    """Predictions (or given reference standards) of cases that nobody marked, those first that may be a misspelt name.
+
+    ``names`` are those of the study's cases, with the subject in front where several subjects share them.
+    """
+    template = options.predictions if what == "predictions" else options.reference
+    if not template:
+        return []
+    known = list(names)
+    ends = Counter(name.rpartition("/")[2] for name in known)
+    wanted = set(known) | {end for end, count in ends.items() if count == 1}
+    shared = any("/" in name for name in known)
+    try:
+        found = Template(template).find(lambda problem: None)
+    except StudyError:
+        return []  # nothing can be found at all: said where the study is opened
+    others = dict[str, None]()
+    for fields in (one.fields for one in found if "case" in one.fields):
+        full = f"{fields['subject']}/{fields['case']}" if "subject" in fields else fields["case"]
+        if not {full, fields["case"]} & wanted:
+            others[full if shared else fields["case"]] = None
+    listed = [UnknownCase(name, closest_name(name, known)) for name in others]
+    return sorted(listed, key=lambda one: (not one.near, natural_key(one.case)))

@@ -13,14 +13,13 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TypeVar
 
-from ..core.columns import Column
+from ..core.columns import Column, closest_name
 from ..core.errors import ManytruthsError, StudyError
 from ..core.tally import Tally
 from ..io import Location, TemplateMatch
 from ..io.tables import read_rows
 from ..io.template import Complain
 from .case import Case, Source
-from .case_names import closest_name
 from .mask_values import about, refuse_two_values
 from .options import merged
 

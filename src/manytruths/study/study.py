@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike
 from ..core.columns import Column, natural_key
 from ..core.errors import CallError, StudyError, raise_error
 from ..core.labels import Labels
-from ..core.tallies import Tallies
-from ..core.tally import Tally
+from ..core.tally import Tallies, Tally
 from ..io.tables import read_table
 from ..io.template import Complain
 from .case import Case

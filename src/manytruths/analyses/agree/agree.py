@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from ...agreement import SMYTH_LIMIT, interpret_alpha, interpret_kappa
 from ...core.notes import Note
-from ...core.tallies import Tallies
+from ...core.tally import Tallies
 from ...core.undefined import reason
 from ...study import Progress, Study
 from ..files import summary_of

@@ -28,8 +28,7 @@ from ...agreement import (
     volume_difference,
 )
 from ...core.errors import InputError
-from ...core.tallies import Tallies, pool
-from ...core.tally import Tally
+from ...core.tally import Tallies, Tally, pool
 from ...inference.intervals import MIN_SUBJECTS, confidence_interval, pooled_intervals, too_few_subjects
 from ..rows import Row, Table
 from ..summaries import Series, Settings, groups_of, mean_rows, region_of, summarise

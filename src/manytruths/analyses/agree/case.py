@@ -26,7 +26,7 @@ from ...core.painting import paint
 from ...core.tally import Tally
 from ...io import safe_name, write_map, write_picture
 from ...shape import Region, find_regions
-from ...shape.orientation import UNLIKE, Turn, find_turn
+from ...shape.alignment import UNLIKE, Turn, find_turn
 from ...study import Case
 from ...study.case import Reading
 from ...study.mask_values import about

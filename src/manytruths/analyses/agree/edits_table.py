@@ -9,8 +9,7 @@ import numpy as np
 
 from ...agreement import contingency, dice
 from ...core.notes import Note
-from ...core.tallies import Tallies, pool
-from ...core.tally import Tally
+from ...core.tally import Tallies, Tally, pool
 from ...core.undefined import Undefined, ratio
 from ...study import Case, Study
 from ...study.reading_log import edit_tally

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from ...agreement import PairStatistic, bias_index, cohen_kappa, contingency, dice, iou, volume_difference
 from ...core.columns import Column
 from ...core.labels import Labels
-from ...core.tallies import Tallies, pool
-from ...core.tally import Tally
+from ...core.tally import Tallies, Tally, pool
 from ..rows import Row, Table
 from ..summaries import Series, Settings, region_of, summarise
 

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...agreement import PairStatistic, cohen_kappa, dice, iou, npv, ppv, sensitivity, specificity
-from ...core.tallies import Tallies, pool
-from ...core.tally import Tally
+from ...core.tally import Tallies, Tally, pool
 from ...core.undefined import Undefined
 from ...raters import (
     RaterClustering,

@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 
 from ...core.columns import Column
-from ...core.tallies import Tallies
+from ...core.tally import Tallies
 from ...core.undefined import Undefined, code
 from ...evaluation.ranking.score_tables import PERFECT
 from ...evaluation.ranking.scores import best_value, direction

@@ -11,8 +11,7 @@ import numpy as np
 
 from ...core.columns import Column
 from ...core.errors import LabelError
-from ...core.tallies import Tallies
-from ...core.tally import Tally
+from ...core.tally import Tallies, Tally
 from ...core.undefined import Undefined
 from ...evaluation.ranking.scores import describes_the_case
 from ...shape import rater_tolerance

@@ -17,7 +17,7 @@ from ...core.tally import Tally
 from ...evaluation.extended_dice import SATURATED
 from ...evaluation.ranking.scores import direction
 from ...study import Study
-from ...study.case_names import find_unknown_cases
+from ...study.problems import find_unknown_cases
 from ..printing import counted, grid, number, with_interval
 from ..rows import Row
 from .case_scores import EVERYBODY

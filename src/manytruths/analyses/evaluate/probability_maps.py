@@ -14,8 +14,7 @@ from ...agreement import Correlation
 from ...core.columns import Column
 from ...core.errors import CallError, InputError
 from ...core.labels import VOID
-from ...core.tallies import Tallies
-from ...core.tally import Tally
+from ...core.tally import Tallies, Tally
 from ...core.undefined import Undefined
 from ...evaluation.curves import (
     NO_NEGATIVES,

@@ -123,13 +123,13 @@ def _crop(mask: NDArray[Any]) -> Outline:
 
 
 def _write_cvat(folder: Path, reads: Iterator[Reading], options: ToolOptions) -> None:
-    from ...exchange.cvat_writer import write_cvat
+    from ...exchange.cvat import write_cvat
 
     write_cvat(folder / "annotations.xml", list(reads))
 
 
 def _write_labelstudio(folder: Path, reads: Iterator[Reading], options: ToolOptions) -> None:
-    from ...exchange.labelstudio_writer import labelstudio_configuration, write_labelstudio
+    from ...exchange.labelstudio import labelstudio_configuration, write_labelstudio
 
     readings = list(reads)
     write_labelstudio(folder / "predictions.json", readings, kind="predictions")

@@ -16,8 +16,7 @@ from ...agreement import PairStatistic, contingency, dice, iou, sensitivity, spe
 from ...complexity import STATISTICS, GroupClassifier, fit_complexity_groups
 from ...core.errors import CallError, InputError
 from ...core.notes import Note, code_of
-from ...core.tallies import Tallies, pool
-from ...core.tally import Tally
+from ...core.tally import Tallies, Tally, pool
 from ...core.undefined import Undefined, ratio
 from ...fusion import Consensus, estimate
 from ...fusion.registry import estimator, options_by_name, parse_methods

@@ -6,8 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 from ...core.errors import few
-from ...exchange.reading_set import ReadingSet
-from ...exchange.readings import Reading
+from ...exchange.readings import Reading, ReadingSet
 from .masks import Drawn
 
 SAYING = ("Label Studio", "LabelMe")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...core.tallies import Tallies, pool
+from ...core.tally import Tallies, pool
 from ...core.undefined import reason
 from ...inference.intervals import Interval
 from ...ratings.accuracy import RaterAccuracy, rater_accuracy

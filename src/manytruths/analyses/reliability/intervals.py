@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from ...agreement import fleiss_kappa, gwet_ac1, krippendorff_alpha, percent_agreement
 from ...core.columns import Column
 from ...core.labels import VOID, Labels
-from ...core.tallies import Tallies, find_rows
-from ...core.tally import Tally
+from ...core.tally import Tallies, Tally, find_rows
 from ...core.undefined import Undefined, ratio
 from ...inference.intervals import (
     MIN_SUBJECTS,

@@ -14,8 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...agreement import fleiss_kappa, gwet_ac1, krippendorff_alpha, percent_agreement, positive_agreement
-from ...core.tallies import Tallies, pool
-from ...core.tally import Tally
+from ...core.tally import Tallies, Tally, pool
 from ...core.undefined import Undefined
 from ...inference.intervals import pooled_intervals, too_few_subjects
 from ...ratings.accuracy import RaterAccuracy, rater_accuracy

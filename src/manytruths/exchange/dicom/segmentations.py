@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from ...core.errors import FormatError, GridError
 from ...shape.grid import Grid
+from ..documents import Source, find_sources
 from ..readings import ImportOptions, Mark, Reading, Status
-from ..sources import Source, find_sources
 from .geometry import (
     GEOMETRY_TAGS,
     GROUPS,
