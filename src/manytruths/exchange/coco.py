@@ -6,12 +6,12 @@ of an annotation is a part of it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
-import numpy as np
 
 from ..core.columns import natural_key
 from ..core.errors import CallError, FormatError, GridError
@@ -36,7 +36,7 @@ from .json_fields import (
     text_of,
     write_document,
 )
-from .outlines import Polygon, RunLengthMask, UnitedOutline
+from .outlines import Polygon, RunLengthMask, UnitedOutline, marked_window
 from .readings import ImportOptions, Mark, Mask, Outline, Reading
 from .run_lengths import decode_counts, encode_counts, encode_runs
 
@@ -189,15 +189,14 @@ def _check_references(annotations: list[Annotation], images: dict[int | str, Any
             raise FormatError(f"two of its annotations have the id {annotation.id!r}; number them apart")
         if annotation.id is not None:
             numbers.add(annotation.id)
-        for what, number, there in (
-            ("image", annotation.image_id, images),
-            ("category", annotation.category_id, names),
-        ):
-            if number not in there:
-                which = k if annotation.id is None else annotation.id
-                raise FormatError(
-                    f"annotation {which} is of {what} {number}, which is not in the file; export it again"
-                )
+        which = k if annotation.id is None else annotation.id
+        if annotation.image_id not in images:
+            what = f"image {annotation.image_id}"
+        elif annotation.category_id not in names:
+            what = f"category {annotation.category_id}"
+        else:
+            continue
+        raise FormatError(f"annotation {which} is of {what}, which is not in the file; export it again")
 
 
 # -- raters ------------------------------------------------------------------------------------------
@@ -251,17 +250,14 @@ def _of_image(
         if owner and not known and not grouped:
             known = {(owner, ""): ImageReading(status=options.blank)}
         picture = picture_beside(source.path.parent, image.file_name)
-        readings = []
+        place, readings = source.fields, []
         for (rater, session), fields in {**{key: ImageReading() for key in grouped}, **known}.items():
-            own = grouped.get((rater, session), [])
-            marks, left_out = _marks(own, names, grid, options)
-            reading = Reading(
-                image.file_name, rater, grid, marks, session or source.fields.get("session", ""),
-                fields.status or "done", fields.based_on, fields.tool or TOOL, fields.started, fields.seconds,
-                source.fields.get("subject", ""),
-                source.fields.get("case", ""), picture, left_out, str(source.path),
-            )  # fmt: skip
-            readings.append(reading)
+            marks, left_out = _marks(grouped.get((rater, session), []), names, grid, options)
+            readings.append(Reading(
+                image.file_name, rater, grid, marks, session or place.get("session", ""), fields.status or "done",
+                fields.based_on, fields.tool or TOOL, fields.started, fields.seconds, place.get("subject", ""),
+                place.get("case", ""), picture, left_out, str(source.path),
+            ))  # fmt: skip
         return readings
 
 
@@ -271,7 +267,7 @@ def _of_image(
 def _marks(
     annotations: list[Annotation], names: dict[int | str, str], grid: Grid, options: ImportOptions
 ) -> tuple[tuple[Mark, ...], dict[str, int]]:
-    marks, left_out = list[Mark](), dict[str, int]()
+    marks, left_out = list[Mark](), Counter[str]()
     for k, annotation in enumerate(annotations):
         with error_context(f"annotation {annotation.id if annotation.id is not None else k}"):
             outline = outline_of(annotation.segmentation, grid, options)
@@ -279,10 +275,10 @@ def _marks(
                 rank, notes = split_rank(_notes(annotation), options.rank)
                 marks.append(Mark(names[annotation.category_id], outline, 0, rank, notes))
             elif _has_box(annotation):
-                left_out["bbox"] = left_out.get("bbox", 0) + 1
+                left_out["bbox"] += 1
             if is_given(annotation.keypoints) and any(decode(annotation.keypoints, list[float])):
-                left_out["keypoints"] = left_out.get("keypoints", 0) + 1
-    return tuple(marks), left_out
+                left_out["keypoints"] += 1
+    return tuple(marks), dict(left_out)
 
 
 def _notes(annotation: Annotation) -> dict[str, str]:
@@ -305,8 +301,7 @@ def outline_of(raw: msgspec.Raw, grid: Grid, options: ImportOptions) -> Outline 
         return None
     if bytes(memoryview(raw)[:1]) == b"{":
         return _runs(decode(raw, RunLengths), grid)
-    rings = rings_of(raw)
-    parts = tuple(Polygon.of([ring], options.rule) for ring in rings)
+    parts = tuple(Polygon.of([ring], options.rule) for ring in rings_of(raw))
     return None if not parts else parts[0] if len(parts) == 1 else UnitedOutline(parts)
 
 
@@ -361,7 +356,10 @@ def write_coco(
         The attribute that holds the severity rank.
     """
     kept = [read for read in reads if read.status != "unread" or read.marks]
-    images = _images(kept)
+    grouped = dict[str, list[Reading]]()
+    for read in kept:
+        grouped.setdefault(read.image, []).append(read)
+    images = [{"id": k, **_image(own)} for k, own in enumerate(grouped.values(), 1)]
     labels = sorted({mark.label for read in kept for mark in read.marks}, key=natural_key)
     numbers = {label: k for k, label in enumerate(labels, 1)}
     places = {image["file_name"]: image["id"] for image in images}
@@ -371,21 +369,14 @@ def write_coco(
             "id": k,
             "image_id": places[read.image],
             **_annotation(mark, read, numbers, rule, exact, rank),
-            **_rater_fields(read, several),
+            **({"annotator": read.rater} if several else {}),
+            **({"session": read.session} if read.session else {}),
         }
         for k, (read, mark) in enumerate(((read, mark) for read in kept for mark in read.marks), 1)
     ]
     categories = [{"id": number, "name": label, "supercategory": ""} for label, number in numbers.items()]
-    write_document(
-        path, {"info": {}, "licenses": [], "images": images, "annotations": annotations, "categories": categories}
-    )
-
-
-def _images(reads: Sequence[Reading]) -> list[dict[str, Any]]:
-    grouped = dict[str, list[Reading]]()
-    for read in reads:
-        grouped.setdefault(read.image, []).append(read)
-    return [{"id": k, **_image(own)} for k, own in enumerate(grouped.values(), 1)]
+    document = {"info": {}, "licenses": [], "images": images, "annotations": annotations, "categories": categories}
+    write_document(path, document)
 
 
 def _image(reads: Sequence[Reading]) -> dict[str, Any]:
@@ -396,16 +387,8 @@ def _image(reads: Sequence[Reading]) -> dict[str, Any]:
             raise GridError(
                 f"{first.image}: {read.rater}'s grid is {read.grid.shape}, and {first.rater}'s {first.grid.shape}"
             )
-    return {
-        "file_name": first.image,
-        "width": width,
-        "height": height,
-        "reads": [reading_fields(read, "annotator") for read in reads],
-    }
-
-
-def _rater_fields(read: Reading, several: bool) -> dict[str, str]:
-    return ({"annotator": read.rater} if several else {}) | ({"session": read.session} if read.session else {})
+    who = [reading_fields(read, "annotator") for read in reads]
+    return {"file_name": first.image, "width": width, "height": height, "reads": who}
 
 
 def _annotation(
@@ -413,12 +396,13 @@ def _annotation(
 ) -> dict[str, Any]:
     shape = flat_shape(read.grid.shape, read.image, "COCO")
     inside = full_mask(mark.outline, shape)
+    rows, columns = marked_window(inside)
     rings = None if exact else _rings(mark.outline, inside, rule)
     fields: dict[str, Any] = {
         "category_id": numbers[mark.label],
         "segmentation": rings or {"size": list(shape), "counts": encode_counts(encode_runs(inside.T))},
         "area": int(inside.sum()),
-        "bbox": _box(inside),
+        "bbox": [columns.start, rows.start, columns.stop - columns.start, rows.stop - rows.start],
         "iscrowd": int(mark.attributes.get("iscrowd", "0") == "1"),
     }
     score = score_of(mark.attributes)
@@ -438,12 +422,3 @@ def _rings(outline: Outline, inside: Mask, rule: Rule) -> list[list[float]] | No
         if part.rule != rule and not (full_mask(again, inside.shape) == full_mask(part, inside.shape)).all():
             return None
     return [part.rings[0].ravel().tolist() for part in parts]
-
-
-def _box(inside: Mask) -> list[int]:
-    """x, y, width and height."""
-    rows, columns = np.flatnonzero(inside.any(axis=1)), np.flatnonzero(inside.any(axis=0))
-    if not len(rows):
-        return [0, 0, 0, 0]
-    top, left = int(rows[0]), int(columns[0])
-    return [left, top, int(columns[-1]) + 1 - left, int(rows[-1]) + 1 - top]

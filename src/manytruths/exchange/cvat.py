@@ -1,4 +1,4 @@
-"""Read exports of CVAT (*CVAT for images 1.1*): ``annotations.xml``, alone, in a folder, or in the archive with images.
+"""Exports of CVAT (*CVAT for images 1.1*): ``annotations.xml``, alone, in a folder, or in the archive with images.
 
 **Raters.** CVAT does not say who drew a shape, only whom the work was assigned to. A file is one rater's: the assignee
 of the job, else of the task; in a project's export each image is its task's assignee's, else the project's. A job
@@ -15,14 +15,10 @@ reading's tool names it: ``CVAT, auto`` is a model's work, ``CVAT, consensus`` a
 **Shapes.** The first pixel reaches from 0 to 1 in x and y. Rotations are degrees about the centre, from x to y. A mask
 is run lengths inside a frame, row by row, the first run outside.
 
-Write readings as files that CVAT opens (*CVAT for images 1.1*).
-
-Polygons of one ring stay polygons, with all digits of their coordinates. Everything else becomes a mask of the same
-pixels, including polygons with another filling rule, since CVAT has only one.
-
-To open it in CVAT: in a task or a job that has these images and labels, *Upload annotations*, *CVAT 1.1*. CVAT finds
-images by their names, and drops shapes whose label the task does not have. (When it makes a new project of such a
-file, CVAT drops all masks.)
+**Writing.** Polygons of one ring stay polygons, with all digits of their coordinates. Everything else becomes a mask of
+the same pixels, including polygons with another filling rule, since CVAT has only one. To open a file in CVAT: in a
+task or a job that has these images and labels, *Upload annotations*, *CVAT 1.1*. CVAT finds images by their names, and
+drops shapes whose label the task does not have. (When it makes a new project of such a file, CVAT drops all masks.)
 """
 
 from __future__ import annotations
@@ -35,7 +31,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import IO
 from xml.sax.saxutils import escape, quoteattr
 from zipfile import ZipFile
 
@@ -46,8 +41,8 @@ from ..core.errors import CallError, FormatError, InputError, LabelError
 from ..io import atomic, safe_name
 from ..shape.grid import Grid
 from .documents import Element, Source, error_context, find_sources, image_grid, open_archive_or_file, read_elements
-from .outlines import Bitmap, Ellipse, Line, Polygon, box, check_finite, check_point_count
-from .readings import ImportOptions, Mark, Mask, Outline, Reading, Status, Stored, Window, parse_rank
+from .outlines import Bitmap, Ellipse, Line, Polygon, box, check_finite, check_point_count, marked_window
+from .readings import ImportOptions, Mark, Mask, Outline, Reading, Stored, Window, parse_rank
 from .run_lengths import encode_runs, fill_runs
 
 UNSAID = "", "__undefined__"
@@ -104,7 +99,8 @@ class _Header:
     @classmethod
     def of(cls, meta: Element) -> _Header:
         kind = next((kind for kind in ("job", "task", "project") if meta.find(kind) is not None), "")
-        task = meta.find("project/tasks")
+        project = meta.find("project/tasks")
+        tasks = project.all("task") if project is not None else []
         return cls(
             kind,
             meta.text_at(f"{kind}/id"),
@@ -112,10 +108,7 @@ class _Header:
             meta.text_at(f"{kind}/created"),
             meta.text_at(f"{kind}/parent_job_id"),
             meta.text_at(f"{kind}/segments/segment/id"),
-            {
-                task_element.text_at("id"): task_element.text_at("assignee/username")
-                for task_element in (task.all("task") if task is not None else [])
-            },
+            {task.text_at("id"): task.text_at("assignee/username") for task in tasks},
         )
 
     @property
@@ -144,12 +137,9 @@ class _Export:
         shared = any(len(of) > 1 for of in tasks.values())
         for read, (task, subset) in zip(self.reads, self.places, strict=True):
             image = f"{subset}/{read.image}" if len(subsets[read.image]) > 1 else read.image
-            yield replace(read, image=image, rater=self._drawn_by(task, rater, shared))
-
-    def _drawn_by(self, task: str, rater: str, shared: bool) -> str:
-        if "rater" in self.source.fields or not task:
-            return rater
-        return self.header.tasks.get(task) or (f"task-{task}" if shared else rater)
+            of_file = "rater" in self.source.fields or not task
+            of_task = self.header.tasks.get(task) or (f"task-{task}" if shared else rater)
+            yield replace(read, image=image, rater=rater if of_file else of_task)
 
 
 def _name_raters(exports: Sequence[_Export]) -> list[str]:
@@ -191,20 +181,15 @@ def _read_export(source: Source, options: ImportOptions) -> _Export:
                 cost += sum(200 + 4 * len(kind) for kind in reads[-1].left_out)
             elif element.name == "meta":
                 header = _Header.of(element)
-            else:
-                _check_element(element)
+            elif element.name == "track":
+                raise FormatError("holds tracks of 'CVAT for video'; export it as 'CVAT for images 1.1'")
+            elif not element.text.strip().startswith("1."):
+                raise FormatError(f"is of version {element.text.strip()[:20]!r}; export it as 'CVAT for images 1.1'")
             if cost > LARGEST:
                 raise FormatError(f"holds more than fits into memory, from image {len(reads)} on; export it in parts")
         if not reads:
             raise FormatError("holds no image; export the job or the task again")
     return _Export(source, header, tuple(replace(read, started=header.created) for read in reads), tuple(places))
-
-
-def _check_element(element: Element) -> None:
-    if element.name == "track":
-        raise FormatError("holds tracks of 'CVAT for video'; export it as 'CVAT for images 1.1'")
-    if not element.text.strip().startswith("1."):
-        raise FormatError(f"is of version {element.text.strip()[:20]!r}; export it as 'CVAT for images 1.1'")
 
 
 def _read(image: Element, number: int, source: Source, options: ImportOptions, pictures: _Pictures) -> Reading:
@@ -227,7 +212,7 @@ def _read(image: Element, number: int, source: Source, options: ImportOptions, p
         grid=grid,
         marks=tuple(marks),
         session=source.fields.get("session", ""),
-        status=_status(marks, left_out, options),
+        status="done" if marks else "empty" if left_out else options.blank,
         tool=_tool(image.children),
         subject=source.fields.get("subject", ""),
         case=source.fields.get("case", ""),
@@ -244,12 +229,6 @@ def _name(image: Element) -> str:
     if ".." in name.replace("\\", "/").split("/"):
         raise FormatError(f"is called {name[:80]!r}, which leads out of its folder; rename it in CVAT")
     return name
-
-
-def _status(marks: Sequence[Mark], left_out: Counter[str], options: ImportOptions) -> Status:
-    if marks:
-        return "done"
-    return "empty" if left_out else options.blank
 
 
 def _tool(shapes: Iterable[Element]) -> str:
@@ -539,19 +518,15 @@ def _image(read: Reading) -> str:
 
 
 def _write(path: Path, reads: Sequence[Reading], rank: str, packed: bool) -> None:
+    lines = (line.encode() + b"\n" for line in _lines(reads, rank))
     if not packed:
         with open(path, "wb") as stream:
-            _write_lines(stream, reads, rank)
+            stream.writelines(lines)
         return
     about = zipfile.ZipInfo(NAME, EARLIEST)
     about.compress_type = zipfile.ZIP_DEFLATED
     with zipfile.ZipFile(path, "w") as archive, archive.open(about, "w", force_zip64=True) as stream:
-        _write_lines(stream, reads, rank)
-
-
-def _write_lines(stream: IO[bytes], reads: Sequence[Reading], rank: str) -> None:
-    for line in _lines(reads, rank):
-        stream.write(line.encode() + b"\n")
+        stream.writelines(lines)
 
 
 def _lines(reads: Sequence[Reading], rank: str) -> Iterator[str]:
@@ -662,16 +637,12 @@ def _shape(mark: Mark, read: Reading, rank: str) -> Iterator[str]:
 def _place(outline: Outline, shape: tuple[int, ...]) -> tuple[str, dict[str, object]]:
     if isinstance(outline, Polygon) and len(outline.rings) == 1 and outline.rule == "centre":
         return "polygon", {"points": ";".join(f"{x!r},{y!r}" for x, y in outline.rings[0].tolist())}
-    (rows, columns), inside = outline.pixels(shape)
-    high, wide = (np.flatnonzero(inside.any(axis=axis)) for axis in (1, 0))
-    if not len(high):
+    window, inside = outline.pixels(shape)
+    part = marked_window(inside)
+    tight = inside[part]
+    if not tight.size:
         # one pixel that is out: CVAT takes no frame without pixels
         return "mask", {"rle": "1", "left": 0, "top": 0, "width": 1, "height": 1}
-    tight = inside[high[0] : high[-1] + 1, wide[0] : wide[-1] + 1]
-    return "mask", {
-        "rle": ", ".join(map(str, encode_runs(tight))),
-        "left": columns.start + int(wide[0]),
-        "top": rows.start + int(high[0]),
-        "width": tight.shape[1],
-        "height": tight.shape[0],
-    }
+    top, left = (around.start + own.start for around, own in zip(window, part, strict=True))
+    runs, (height, width) = ", ".join(map(str, encode_runs(tight))), tight.shape
+    return "mask", {"rle": runs, "left": left, "top": top, "width": width, "height": height}

@@ -1,7 +1,5 @@
 """Open JSON, XML and ZIP files of unknown origin within bounds of memory: nothing is expanded or fetched that an export
-does not need.
-
-Which files to read, and whose they are: paths, ``RATER=PATH``, folders, or templates with ``{rater}``.
+does not need. Users name files by paths, ``RATER=PATH``, folders, or templates with ``{rater}``.
 """
 
 from __future__ import annotations
@@ -10,6 +8,7 @@ import codecs
 import math
 import os
 import re
+import shutil
 import zipfile
 import zlib
 from collections import Counter
@@ -17,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from xml.parsers import expat
 
 import msgspec
@@ -198,21 +197,17 @@ class _Builder:
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         self.depth += 1
-        self._bounded()
+        self.kept += 1
+        if self.depth <= 2:  # an element under the root begins
+            self.since, self.kept = self.parser.CurrentByteIndex, 0
+        if self.kept > MOST_ELEMENTS:
+            raise FormatError(f"holds an element with more than {MOST_ELEMENTS} others in it; export it in parts")
         if self.depth == 1 and name != self.root:
             raise FormatError(f"starts with <{name}>, not <{self.root}>: it is another kind of file")
         if self.depth > 64:
             raise FormatError("is nested too deeply; export it again")
         if self.open or (self.depth == 2 and name in self.wanted):
             self.open.append(Element(name, attributes))
-
-    def _bounded(self) -> None:
-        """Where the element under the root began, and how many stand in it."""
-        self.kept += 1
-        if self.depth <= 2:
-            self.since, self.kept = self.parser.CurrentByteIndex, 0
-        if self.kept > MOST_ELEMENTS:
-            raise FormatError(f"holds an element with more than {MOST_ELEMENTS} others in it; export it in parts")
 
     def characters(self, text: str) -> None:
         if self.open:
@@ -288,16 +283,11 @@ def copy_picture(stored: Stored, to: Path) -> None:
     with error_context(stored):
         if stored.member is None:
             with open(stored.path, "rb") as stream, open(to, "wb") as target:
-                _copy(stream, target)
+                shutil.copyfileobj(stream, target, PIECE)
             return
         with zipfile.ZipFile(stored.path) as archive, archive.open(stored.member) as packed, open(to, "wb") as target:
             _check_compression(archive.getinfo(stored.member))
-            _copy(_Bounded(packed, LARGEST_XML), target)
-
-
-def _copy(stream: Stream, target: IO[bytes]) -> None:
-    while piece := stream.read(PIECE):
-        target.write(piece)
+            shutil.copyfileobj(_Bounded(packed, LARGEST_XML), target, PIECE)
 
 
 def image_grid(width: Any, height: Any, spacing: tuple[float, float] | None = None) -> Grid:

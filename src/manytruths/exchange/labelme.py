@@ -41,7 +41,7 @@ from .json_fields import (
     text_of,
     write_document,
 )
-from .outlines import Bitmap, Ellipse, Line, Polygon, check_finite
+from .outlines import Bitmap, Ellipse, Line, Polygon, check_finite, marked_window
 from .readings import ImportOptions, Mark, Mask, Outline, Reading, Status, Stored, Window
 
 TOOL = "LabelMe"
@@ -326,14 +326,10 @@ def _polygon_fields(mark: Mark, inside: Mask) -> dict[str, Any] | None:
 def _mask_fields(inside: Mask) -> dict[str, Any] | None:
     from PIL import Image
 
-    rows, columns = np.flatnonzero(inside.any(axis=1)), np.flatnonzero(inside.any(axis=0))
-    if not len(rows):
+    rows, columns = marked_window(inside)
+    if rows.start == rows.stop:
         return None
-    top, bottom, left, right = (int(k) for k in (rows[0], rows[-1], columns[0], columns[-1]))
     packed = io.BytesIO()
-    Image.fromarray(inside[top : bottom + 1, left : right + 1].astype(np.uint8)).save(packed, "PNG")
-    return {
-        "shape_type": "mask",
-        "points": [[left, top], [right, bottom]],
-        "mask": base64.b64encode(packed.getvalue()).decode("ascii"),
-    }
+    Image.fromarray(inside[rows, columns].astype(np.uint8)).save(packed, "PNG")
+    points = [[columns.start, rows.start], [columns.stop - 1, rows.stop - 1]]
+    return {"shape_type": "mask", "points": points, "mask": base64.b64encode(packed.getvalue()).decode("ascii")}

@@ -1,4 +1,4 @@
-"""Read Label Studio's JSON: tasks, each with an image and the annotations of everybody who worked on it.
+"""Label Studio's JSON: tasks, each with an image and the annotations of everybody who worked on it.
 
 Several annotations of a task are those of several raters. Cancelled ones, and drafts that were never submitted, are
 unfinished. Predictions are read where an annotation started from one, or where the file holds nothing else. The short
@@ -8,7 +8,7 @@ Coordinates are percentages of the image. A rectangle is rotated about its upper
 centre, both in degrees from x to y. Results of one region share its id: its shape, its labels, and choices, numbers,
 ratings or texts that were given for it.
 
-Write tasks that Label Studio imports: with predictions, which it shows to raters, or with annotations.
+Tasks are written with predictions, which Label Studio shows to raters, or with annotations.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 from urllib.parse import unquote, urlsplit
 from xml.sax.saxutils import quoteattr
 
@@ -30,6 +30,7 @@ from ..core.errors import CallError, FormatError, GridError, InputError
 from ..io import probe
 from ..io.files import SUFFIXES
 from ..shape.grid import Grid
+from ..shape.polygons import Points
 from .documents import Source, error_context, find_sources, image_grid, read_json
 from .json_fields import (
     LONGEST_NOTE,
@@ -61,7 +62,6 @@ SAID = {
 """What is said of a region, and the field that it stands in."""
 NO_SHAPES = {*SAID, "relation", "pairwise", "ranker"}
 LEFT_OUT = {"keypoint": "points", "vector": "polyline"}
-T = TypeVar("T")
 MOST_SHORT_FIELDS = 1 << 21
 TIMES = ("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement")
 TOOL = "Label Studio"
@@ -168,24 +168,19 @@ class Task(msgspec.Struct, rename={"owner": "annotator"}):
     owner: msgspec.Raw = NOTHING
     annotation_id: msgspec.Raw = NOTHING
 
+    def is_short(self) -> bool:
+        """Whether it is an annotation in itself, in the short form, and no task."""
+        return not is_given(self.data) and (is_given(self.owner) or is_given(self.annotation_id))
+
     def submitted(self) -> list[Annotation]:
         return self.annotations or self.completions or []
 
     def predicted(self) -> list[Prediction]:
         """Predictions themselves; some exports have their numbers only."""
-        embedded = [
-            decode(prediction.prediction, Prediction)
-            for prediction in self.submitted()
-            if _object(prediction.prediction)
-        ]
+        embedded = [decode(entry.prediction, Prediction) for entry in self.submitted() if _object(entry.prediction)]
         whole = decode(self.predictions, list[Prediction], len(self.predictions)) if _objects(self.predictions) else []
-        return list(
-            {
-                (prediction.id, prediction.model_version): prediction
-                for prediction in (*embedded, *whole)
-                if prediction.result is not None
-            }.values()
-        )
+        every = {(entry.id, entry.model_version): entry for entry in (*embedded, *whole) if entry.result is not None}
+        return list(every.values())
 
     def drafted(self) -> list[Draft]:
         """Drafts of annotations that were never submitted."""
@@ -254,8 +249,8 @@ def _read_tasks(path: Path) -> list[Task]:
     with error_context(path), open(path, "rb") as stream:
         single = stream.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
     tasks = [read_json(path, Task)] if single else read_json(path, list[Task])
-    if tasks and all(is_short(task.data, task.owner, task.annotation_id) for task in tasks):
-        return read_short_tasks(path, Task, Annotation)
+    if tasks and all(task.is_short() for task in tasks):
+        return _read_short_tasks(path)
     return tasks
 
 
@@ -322,16 +317,13 @@ def _read_annotation(
         if annotation.was_cancelled or annotation.skipped:
             read = replace(read, status="unfinished")
         if annotation.ground_truth:
-            read = replace(read, marks=tuple(_mark_ground_truth(mark) for mark in read.marks))
+            true = {"ground_truth": "true"}
+            read = replace(read, marks=tuple(replace(m, attributes={**m.attributes, **true}) for m in read.marks))
         rater = place.rater(annotation.completed_by)
         parent = _parent(annotation, rater, others, models, place)
         return replace(
             read, rater=rater, based_on=parent, started=annotation.created_at or "", seconds=annotation.lead_time
         )
-
-
-def _mark_ground_truth(mark: Mark) -> Mark:
-    return replace(mark, attributes={**mark.attributes, "ground_truth": "true"})
 
 
 def _read_prediction(prediction: Prediction, blank: Reading, options: ImportOptions) -> Reading:
@@ -346,13 +338,8 @@ def _read_draft(draft: Draft, blank: Reading, place: _Place) -> Reading:
         read = _with_results(blank, draft.result or [], place.options)
     except InputError:
         read = blank
-    return replace(
-        read,
-        rater=place.rater(draft.user),
-        status="unfinished",
-        started=draft.created_at or "",
-        seconds=draft.lead_time,
-    )
+    rater, started = place.rater(draft.user), draft.created_at or ""
+    return replace(read, rater=rater, status="unfinished", started=started, seconds=draft.lead_time)
 
 
 def _with_results(blank: Reading, results: Sequence[Result], options: ImportOptions) -> Reading:
@@ -483,12 +470,9 @@ def _region(group: list[Result], grid: Grid, options: ImportOptions) -> tuple[li
     outline = _outline(kind, value, grid, options)
     if outline is None:
         return [], "polyline" if kind == "polygon" else LEFT_OUT.get(kind, kind)
-    others = [
-        decode(result.value, Value, LONGEST_BRUSH)
-        for result in shapes
-        if result is not first and is_given(result.value)
-    ]
-    names = dict.fromkeys(name for result in (value, *others) for name in result.names())
+    others = [result.value for result in shapes if result is not first and is_given(result.value)]
+    values = [value, *(decode(raw, Value, LONGEST_BRUSH) for raw in others)]
+    names = dict.fromkeys(name for each in values for name in each.names())
     rank, notes = split_rank(_region_notes(group), options.rank)
     return [Mark(name, outline, 0, rank, notes) for name in names or [first.from_name or kind]], ""
 
@@ -509,9 +493,8 @@ def _region_notes(group: list[Result]) -> dict[str, str]:
     for result in group:
         if result.type in SAID and is_given(result.value):
             value = decode_any(result.value)
-            notes[result.from_name or result.type] = text_of(
-                value.get(SAID[result.type]) if isinstance(value, dict) else value
-            )
+            value = value.get(SAID[result.type]) if isinstance(value, dict) else value
+            notes[result.from_name or result.type] = text_of(value)
         elif result.score is not None:
             notes["score"] = text_of(result.score)
     return notes
@@ -522,25 +505,19 @@ def _region_notes(group: list[Result]) -> dict[str, str]:
 
 def _outline(kind: str, value: Value, grid: Grid, options: ImportOptions) -> Outline | None:
     if kind == "polygon" and value.closed is False:
-        return None if options.widen is None else Line.of(_pixels(value, grid), options.widen)
+        return None if options.widen is None else Line.of(in_pixels(points_of(value.points), grid), options.widen)
     draw = _AREAS.get(kind)
     return None if draw is None else draw(value, grid, options)
 
 
-def _pixels(value: Value, grid: Grid) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    return in_pixels(points_of(value.points), grid)
-
-
-def in_pixels(
-    points: np.ndarray[tuple[int, ...], np.dtype[np.float64]], grid: Grid
-) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+def in_pixels(points: Points, grid: Grid) -> Points:
     """(points, 2) in percent, as pixels."""
     with np.errstate(over="ignore"):  # what is too far is refused with the outline
         return np.asarray(points * np.array(grid.shape[::-1], np.float64) / 100)
 
 
 def _polygon(value: Value, grid: Grid, options: ImportOptions) -> Outline:
-    return Polygon.of([_pixels(value, grid)], options.rule)
+    return Polygon.of([in_pixels(points_of(value.points), grid)], options.rule)
 
 
 def _rectangle(value: Value, grid: Grid, options: ImportOptions) -> Outline:
@@ -579,43 +556,37 @@ class Sized(msgspec.Struct):
     original_height: float
 
 
-def is_short(data: msgspec.Raw, owner: msgspec.Raw, annotation_id: msgspec.Raw) -> bool:
-    """Whether an object is an annotation in itself, and no task."""
-    return not is_given(data) and (is_given(owner) or is_given(annotation_id))
-
-
-def read_short_tasks(path: Path, task: type[T], annotation: type[Any]) -> list[T]:
-    """The same as tasks with annotations; those of one task are one again."""
+def _read_short_tasks(path: Path) -> list[Task]:
+    """Tasks with annotations; those of one task are put together again."""
     with error_context(path):
-        data = path.read_bytes()
-        if data.count(b":") > MOST_SHORT_FIELDS:
+        content = path.read_bytes()
+        if content.count(b":") > MOST_SHORT_FIELDS:
             raise FormatError(f"holds more than {MOST_SHORT_FIELDS} fields; export it as JSON, in parts")
-    tasks = dict[object, Any]()
-    for k, item in enumerate(read_json(path, list[dict[str, msgspec.Raw]], data)):
+    data, annotations = dict[int | str, msgspec.Raw](), dict[int | str, list[Annotation]]()
+    for k, item in enumerate(read_json(path, list[dict[str, msgspec.Raw]], content)):
         with error_context(f"{path}: annotation {k}"):
             number = decode(item["id"], int | str) if "id" in item else f"annotation {k}"  # type: ignore[arg-type]
-            own: Any = tasks.setdefault(number, task(id=number, data=_data(item), annotations=[]))  # type: ignore[call-arg]
-            own.annotations.append(_annotation(item, annotation))
-    return list(tasks.values())
+            # what is text, and not written by Label Studio itself, is the task's data
+            texts = {key: raw for key, raw in item.items() if key not in TIMES and bytes(memoryview(raw)[:1]) == b'"'}
+            fields = msgspec.Raw(msgspec.json.encode(texts))
+            data.setdefault(number, fields)
+            annotations.setdefault(number, []).append(_short_annotation(item))
+    return [Task(id=number, data=data[number], annotations=own) for number, own in annotations.items()]
 
 
-def _data(item: dict[str, msgspec.Raw]) -> msgspec.Raw:
-    """The fields that are no values of tags."""
-    kept = {key: raw for key, raw in item.items() if key not in TIMES and bytes(memoryview(raw)[:1]) == b'"'}
-    return msgspec.Raw(msgspec.json.encode(kept))
-
-
-def _annotation(item: dict[str, msgspec.Raw], kind: type[Any]) -> Any:
-    annotation = kind(result=[one for name, raw in item.items() for one in _results(name, raw)])
-    annotation.completed_by = item.get("annotator", NOTHING)
-    annotation.created_at = decode(item["created_at"], str) if is_given(item.get("created_at", NOTHING)) else None
-    annotation.lead_time = decode(item["lead_time"], float) if is_given(item.get("lead_time", NOTHING)) else None
-    return annotation
+def _short_annotation(item: dict[str, msgspec.Raw]) -> Annotation:
+    created, lead = item.get("created_at", NOTHING), item.get("lead_time", NOTHING)
+    return Annotation(
+        result=[result for name, raw in item.items() for result in _results(name, raw)],
+        completed_by=item.get("annotator", NOTHING),
+        created_at=decode(created, str) if is_given(created) else None,
+        lead_time=decode(lead, float) if is_given(lead) else None,
+    )
 
 
 def _results(name: str, raw: msgspec.Raw) -> list[Result]:
     """The values of a tag that lie on an image."""
-    if not bytes(memoryview(raw)[:64]).translate(None, b" \t\r\n").startswith(b"[{"):
+    if not _objects(raw):
         return []
     results = []
     for value in decode(raw, list[msgspec.Raw], len(raw)):
@@ -692,14 +663,13 @@ class _Writer:
     def task(self, number: int, image: str, reads: Sequence[Reading]) -> dict[str, Any]:
         height, width = flat_shape(reads[0].grid.shape, image, "Label Studio")
         wanted = ("done", "empty") if self.kind == "predictions" else ("done", "empty", "unfinished")
-        kept = [read for read in reads if read.status in wanted]
-        make = self._predictions if self.kind == "predictions" else self._annotations
+        reads = [read for read in reads if read.status in wanted]
+        if self.kind == "predictions":
+            entries = [{"model_version": read.rater, "result": self._results(read)} for read in reads]
+        else:
+            entries = self._annotations(reads)
         # the size is in the data, too: results have it, and an image without any has none
-        data = {IMAGE: image, "width": width, "height": height}
-        return {"id": number, "data": data, self.kind: make(kept)}
-
-    def _predictions(self, reads: Sequence[Reading]) -> list[dict[str, Any]]:
-        return [{"model_version": read.rater, "result": self._results(read)} for read in reads]
+        return {"id": number, "data": {IMAGE: image, "width": width, "height": height}, self.kind: entries}
 
     def _annotations(self, reads: Sequence[Reading]) -> list[dict[str, Any]]:
         numbers = {}
@@ -727,13 +697,8 @@ class _Writer:
     def _region(self, number: int, mark: Mark, grid: Grid) -> list[dict[str, Any]]:
         """The shape, and what was said of it, tied by the id."""
         height, width = flat_shape(grid.shape, mark.label, "Label Studio")
-        common = {
-            "id": f"region-{number}",
-            "to_name": IMAGE,
-            "original_width": width,
-            "original_height": height,
-            "image_rotation": 0,
-        }
+        common = {"id": f"region-{number}", "to_name": IMAGE, "image_rotation": 0}
+        common |= {"original_width": width, "original_height": height}
         score = score_of(mark.attributes)
         notes: list[dict[str, Any]] = [
             {**common, "type": "textarea", "from_name": name, "value": {"text": [text]}}

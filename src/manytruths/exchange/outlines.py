@@ -338,6 +338,13 @@ def _overlap(first: int, length: int, size: int) -> tuple[slice, slice]:
     return slice(start, stop), slice(start - first, stop - first)
 
 
+def marked_window(mask: Mask) -> Window:
+    """The smallest part of a mask that holds all that is marked; of no size where nothing is."""
+    axes = range(mask.ndim)
+    lines = [np.flatnonzero(mask.any(axis=tuple(other for other in axes if other != axis))) for axis in axes]
+    return tuple(slice(int(line[0]), int(line[-1]) + 1) if line.size else slice(0, 0) for line in lines)
+
+
 def check_finite(*numbers: float) -> None:
     """Refuse what is no place on any image."""
     for number in numbers:

@@ -2,8 +2,6 @@
 
 The reader of a tool makes :class:`Reading` objects, :func:`combine_readings` checks that they fit together, and
 ``manytruths import`` writes them as a study.
-
-Readings of several files, combined after checking that cases, raters and structures fit together.
 """
 
 from __future__ import annotations
@@ -238,6 +236,19 @@ def parse_rank(text: str, name: str) -> int:
     return int(text)
 
 
+def parse_rank_or_none(value: object) -> int | None:
+    """The rank that a file holds as text or number; None where it holds anything else."""
+    text = str(value) if isinstance(value, str | int) else ""
+    return int(text) if text.isdecimal() and len(text) < 10 else None
+
+
+def parse_status(text: str, blank: bool, options: ImportOptions) -> Status:
+    """The status of a reading, by what the file says and whether nothing is marked in it."""
+    if text == "unfinished":
+        return "unfinished"
+    return "done" if not blank else "empty" if text == "empty" else options.blank
+
+
 composed = partial(normalize, "NFC")
 """One spelling of a name: ü is one letter, or u with two dots where the name comes from a Mac."""
 BACKGROUND = "background"
@@ -333,10 +344,7 @@ def _normalise_names(read: Reading) -> Reading:
 
 
 def _name_raters_and_cases(reads: list[Reading], raters: Mapping[str, str]) -> list[Reading]:
-    unknown = set(raters).difference(read.rater for read in reads)
-    if unknown:
-        there = ", ".join(sorted({read.rater for read in reads}, key=natural_key)[:SHOWN])
-        raise StudyError(f"there is no rater {sorted(unknown)[0]!r} to rename; raters are {there}")
+    _check_renamed("rater", raters, {read.rater for read in reads})
     cases = case_names([read.image for read in reads if not read.case])
     new = {old: raters.get(old, old).strip() for old in {read.rater for read in reads}}
     for old, name in new.items():
@@ -352,17 +360,18 @@ def _name_raters_and_cases(reads: list[Reading], raters: Mapping[str, str]) -> l
 
 
 def _rename_cases(reads: list[Reading], cases: Mapping[str, str]) -> list[Reading]:
-    there = {read.case for read in reads}
-    for name in cases:
-        if name not in there:
-            near = get_close_matches(name, sorted(there), 1)
-            hint = (
-                f"did you mean {near[0]!r}?"
-                if near
-                else f"cases are {', '.join(sorted(there, key=natural_key)[:SHOWN])}"
-            )
-            raise StudyError(f"there is no case {name!r} to rename; {hint}")
+    _check_renamed("case", cases, {read.case for read in reads})
     return [replace(read, case=cases.get(read.case, read.case)) for read in reads] if cases else reads
+
+
+def _check_renamed(what: str, names: Iterable[str], there: set[str]) -> None:
+    """Refuse to rename what is not there."""
+    for name in sorted(set(names) - there):
+        near = get_close_matches(name, sorted(there), 1)
+        known = f"{what}s are {', '.join(sorted(there, key=natural_key)[:SHOWN])}"
+        hint = f"did you mean {near[0]!r}?" if near else known
+        error = LabelError if what == "structure" else StudyError
+        raise error(f"there is no {what} {name!r} to rename; {hint}")
 
 
 def _parent(read: Reading, new: Mapping[str, str]) -> str:
@@ -464,12 +473,7 @@ def _find_parent(read: Reading, known: Mapping[tuple[str, str], list[Reading]]) 
 
 
 def _rename_labels(reads: list[Reading], names: Mapping[str, str]) -> list[Reading]:
-    there = {mark.label for read in reads for mark in read.marks}
-    for name in names:
-        if name not in there:
-            near = get_close_matches(name, sorted(there), 1)
-            hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(sorted(there)[:SHOWN])}"
-            raise LabelError(f"there is no structure {name!r} to rename{hint}")
+    _check_renamed("structure", names, {mark.label for read in reads for mark in read.marks})
     if not names:
         return reads
     return [
