@@ -21,12 +21,12 @@ from numpydoc.docscrape import NumpyDocString
 import manytruths as mt
 
 TODO: set[str] = {
-    "Agreement", "BoundaryPoint", "BoundaryScores", "Case", "Check", "Concordance", "EchoFrame", "Evaluation",
+    "Agreement", "BoundaryPoint", "BoundaryScores", "Check", "Concordance", "EchoFrame", "Evaluation",
     "Fusion", "KappaWidth", "LesionRatings", "LevelSet", "Majorities", "MarkedLesion", "MaskRatings",
     "MaskReliability", "MetricRoc", "Nomogram", "OperatingPoint", "Overlaps", "PilotPlan", "Plurality",
     "PooledBoundaryScores", "RankResult", "Ranking", "Rasch", "RaterAccuracy", "RaterFindings", "Ratings",
     "ReferenceRanking", "ReferenceRankings", "ReferenceStandards", "Reliability", "ResponseCounts", "Simple",
-    "Staple", "Study", "ThresholdCurve", "Vote", "boundary_scores", "consensus", "lesion_ratings", "lsml", "lsmlp",
+    "Staple", "ThresholdCurve", "Vote", "boundary_scores", "lesion_ratings", "lsml", "lsmlp",
     "majorities", "mask_ratings", "metric_roc", "plan", "rasch", "rater_accuracy", "raters_needed",
     "ratings_from_tally", "rho", "slim_majority_share", "staple_each", "staple_map",
 }  # fmt: skip

@@ -148,7 +148,7 @@ def _between_cases(study: Study, cases: dict[str, Checked]) -> Iterator[Problem]
         yield Problem("error", "label", str(error))
     else:
         for odd in () if study.knows_labels else find_other_values(tallies):
-            yield Problem("error", "label", str(odd.error), odd.case, odd.rater)
+            yield Problem("error", "label", str(odd.error), odd.case, str(odd.column or ""))
     said = {(p.case, p.rater) for found in cases.values() for p in found.problems if p.kind == "prediction"}
     for wrong in other_classes(tables) if study.options.labels is None else ():
         if (wrong.case, str(wrong.column)) not in said:

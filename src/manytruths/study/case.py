@@ -62,12 +62,19 @@ class Case:
     absent: tuple[Column, ...]
     options: Options
     structures: tuple[str, ...] = ()
+    """Names of the structures that have files of their own."""
     predictions: Mapping[Column, Sources] = field(default_factory=dict)
+    """Masks or probability maps by algorithm."""
     ranks: Mapping[Column, Source] = field(default_factory=dict)
+    """Rank maps by rater and session."""
     image: Location | None = None
+    """The image, where there is a template of images."""
     roi: Source | None = None
+    """Mask of the region to count."""
     references: Mapping[Column, Sources] = field(default_factory=dict)
+    """Given reference standards by name."""
     training: Mapping[Column, Source] = field(default_factory=dict)
+    """Areas that an algorithm was trained on and is not judged by."""
     missing: tuple[Column, ...] = ()
     """Algorithms that have predictions of other cases, but none of this one."""
     missing_references: tuple[Column, ...] = ()

@@ -71,7 +71,7 @@ def consensus(
         With a study: number of worker processes. Results do not depend on it.
     progress : callable, optional
         With a study: called after each case.
-    **options
+    **options : object
         Options of the estimator, such as ``prior`` of :func:`manytruths.staple`.
 
     Returns

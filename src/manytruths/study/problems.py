@@ -16,7 +16,7 @@ from ..shape.alignment import obstacle
 from ..shape.grid import Grid
 from .case import Case, Reading
 from .grids import IMAGE, Misplaced, Move, Placed, Target, find_moves, find_target
-from .mask_values import find_other_values_of_predictions, grey_references
+from .mask_values import find_wrong_predictions, find_wrong_references
 from .options import Options
 from .reading_log import unreadable_edits
 
@@ -177,10 +177,10 @@ def _other_values(reading: Reading, table: Tally) -> list[Problem]:
     if whole is None:
         return problems
     given = {c: case.reference(c, reading.grid) for c in case.references}
-    predicted = () if case.options.probability else find_other_values_of_predictions(case, whole)
-    for wrong in (*predicted, *grey_references(case, whole, given)):
-        kind = "prediction" if wrong.column.role == "algorithm" else "reference"
-        problems.append(Problem("error", kind, str(wrong.error), case.name, str(wrong.column)))
+    predicted = () if case.options.probability else find_wrong_predictions(case, whole)
+    wrong = [("prediction", values) for values in predicted]
+    wrong += [("reference", values) for values in find_wrong_references(case, whole, given)]
+    problems += [Problem("error", kind, str(values.error), case.name, str(values.column)) for kind, values in wrong]
     return problems
 
 
