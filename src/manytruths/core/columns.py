@@ -1,8 +1,9 @@
-"""Columns of a tally (who decided), and the size of an item."""
+"""Columns of a tally (who decided), the names in them, and the size of an item."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -25,22 +26,24 @@ def natural_key(text: str) -> tuple[tuple[int, int, str], ...]:
     return tuple((1, int(p), p) if p.isdecimal() else (0, 0, p) for p in parts if p)
 
 
+def compose_name(text: str) -> str:
+    """One spelling of a name: ü is one letter, or u with two dots where the name comes from a Mac."""
+    return unicodedata.normalize("NFC", text)
+
+
 def closest_name(name: str, known: Sequence[str]) -> str:
     """The known name that is meant, perhaps: one that stands in it as a word, or one written nearly alike.
 
     >>> closest_name("04R_pred", ["04L", "04R", "4R"]), closest_name("P7", ["p07", "p08"]), closest_name("p10", ["p1"])
     ('04R', 'p07', '')
     """
-    within = [one for one in known if one in name and _is_word(one, name)]
+    words = (rf"(?<!{_kind(one[:1])}){re.escape(one)}(?!{_kind(one[-1:])})" for one in known)
+    within = [one for one, word in zip(known, words, strict=True) if one in name and re.search(word, name)]
     if within:
         return max(within, key=len)
     # p10 is not a misspelt p1: numbers must be the same, however many zeros they begin with
     alike = {one.casefold(): one for one in known if _numbers(one) == _numbers(name)}
     return next((alike[one] for one in get_close_matches(name.casefold(), alike, 1)), "")
-
-
-def _is_word(one: str, name: str) -> bool:
-    return re.search(rf"(?<!{_kind(one[:1])}){re.escape(one)}(?!{_kind(one[-1:])})", name) is not None
 
 
 def _kind(letter: str) -> str:

@@ -1,8 +1,7 @@
 """The tally: distinct patterns of decisions and how often each occurs. Every statistic reads it.
 
 Rows are kept in one canonical order (lexicographic, :data:`VOID` last), so that equal tables are equal arrays.
-
-Tallies by case, and their sum.
+:class:`Tallies` hold those of many cases, and :func:`pool` adds them.
 """
 
 from __future__ import annotations
@@ -271,7 +270,6 @@ class Tally:
     # -- sums ----------------------------------------------------------------------------------
 
     def __add__(self, other: Tally) -> Tally:
-
         return pool([self, other]) if isinstance(other, Tally) else NotImplemented
 
     def __radd__(self, other: object) -> Tally:
@@ -425,34 +423,20 @@ def pool(tallies: Mapping[str, Tally] | Iterable[Tally], *, mixed: bool = False)
         raise CallError("there is no tally to pool")
     regions, units = {t.region for t in tables}, {t.unit for t in tables}
     if not mixed and len(regions | units) > 2:
-        differ = "regions " + ", ".join(sorted(regions)) if len(regions) > 1 else _describe_units(tables)
+        sizes = Counter(str(t.unit) for t in tables).most_common(3)
+        differ = "item size: " + ", ".join(f"{n} × {size}" for size, n in sizes)
+        differ = "regions " + ", ".join(sorted(regions)) if len(regions) > 1 else differ
         raise CallError(f"tallies differ in {differ}; pool(..., mixed=True) adds them nevertheless")
     if len({t.exchangeable for t in tables}) > 1:
         raise CallError("some tallies have exchangeable raters and some do not; they cannot be added")
     labels = reduce(Labels.union, (t.labels for t in tables))
-    columns = _all_columns(tables)
-    parts = [_spread_rows(t.relabel(labels), columns) for t in tables]
-    return Tally(
-        columns,
-        labels,
-        np.concatenate(parts),
-        np.concatenate([t.counts for t in tables]),
-        regions.pop() if len(regions) == 1 else "mixed",
-        units.pop() if len(units) == 1 else None,
-        tables[0].exchangeable,
-    )
-
-
-def _describe_units(tables: list[Tally]) -> str:
-    sizes = Counter(str(t.unit) for t in tables)
-    return "item size: " + ", ".join(f"{n} × {size}" for size, n in sizes.most_common(3))
-
-
-def _all_columns(tables: list[Tally]) -> tuple[Column, ...]:
     orders = {t.columns for t in tables}
-    if len(orders) == 1:
-        return orders.pop()
-    return tuple(sorted(set().union(*orders), key=lambda c: c.order))
+    columns = orders.pop() if len(orders) == 1 else tuple(sorted(set().union(*orders), key=lambda c: c.order))
+    rows = np.concatenate([_spread_rows(t.relabel(labels), columns) for t in tables])
+    region = regions.pop() if len(regions) == 1 else "mixed"
+    unit = units.pop() if len(units) == 1 else None
+    counts = np.concatenate([t.counts for t in tables])
+    return Tally(columns, labels, rows, counts, region, unit, tables[0].exchangeable)
 
 
 def _spread_rows(tally: Tally, columns: tuple[Column, ...]) -> NDArray[Any]:

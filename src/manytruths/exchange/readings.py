@@ -10,15 +10,13 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from functools import partial
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Literal, Protocol, TypeVar
-from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.columns import natural_key
+from ..core.columns import compose_name, natural_key
 from ..core.errors import FormatError, GridError, InputError, LabelError, StudyError
 from ..io.files import suffix_of
 from ..shape.grid import Grid
@@ -249,8 +247,6 @@ def parse_status(text: str, blank: bool, options: ImportOptions) -> Status:
     return "done" if not blank else "empty" if text == "empty" else options.blank
 
 
-composed = partial(normalize, "NFC")
-"""One spelling of a name: ü is one letter, or u with two dots where the name comes from a Mac."""
 BACKGROUND = "background"
 """The name of what nobody marked, in every study."""
 SHOWN = 6
@@ -322,9 +318,9 @@ def combine_readings(
     combined = [_normalise_names(read) for read in reads]
     if not combined:
         raise StudyError("the files hold no image at all; export them again")
-    combined = _name_raters_and_cases(combined, {composed(old): new for old, new in (rename_rater or {}).items()})
-    combined = _rename_cases(combined, {composed(old): new for old, new in (rename_case or {}).items()})
-    labels = {composed(old).strip(): new for old, new in (rename_label or {}).items()}
+    combined = _name_raters_and_cases(combined, {compose_name(old): new for old, new in (rename_rater or {}).items()})
+    combined = _rename_cases(combined, {compose_name(old): new for old, new in (rename_case or {}).items()})
+    labels = {compose_name(old).strip(): new for old, new in (rename_label or {}).items()}
     combined = _rename_labels(combined, labels)
     combined = _number_sessions(combined) if sessions else combined
     _check_once(combined)
@@ -338,8 +334,8 @@ def combine_readings(
 
 def _normalise_names(read: Reading) -> Reading:
     """With names that are the same wherever they look the same."""
-    marks = tuple(replace(mark, label=composed(mark.label).strip()) for mark in read.marks)
-    case, rater, parent = (composed(name).strip() for name in (read.case, read.rater, read.based_on))
+    marks = tuple(replace(mark, label=compose_name(mark.label).strip()) for mark in read.marks)
+    case, rater, parent = (compose_name(name).strip() for name in (read.case, read.rater, read.based_on))
     return replace(read, marks=marks, case=case, rater=rater, based_on=parent)
 
 
@@ -388,7 +384,7 @@ def case_names(images: Iterable[str]) -> dict[str, str]:
 
 def _parts(image: str) -> tuple[str, ...]:
     """Folders and name, without the ending."""
-    plain = composed(image.split("?")[0])
+    plain = compose_name(image.split("?")[0])
     pieces = [p for p in (PureWindowsPath(plain) if "\\" in plain else PurePosixPath(plain)).parts if p.strip("/\\")]
     if ".." in pieces or "\0" in plain:
         raise FormatError(f"an image is called {image!r}, which leads out of its folder; rename it in the tool")

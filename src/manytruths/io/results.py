@@ -7,8 +7,7 @@ follow them. A run that is killed on the way leaves a state from which the next 
 does it first.
 
 The ``summary.json`` of a folder lists its files, so that files from earlier runs can be told from a user's own.
-
-Checkpoints: what a run has done for a case, so that an interrupted run continues where it stopped.
+A checkpoint holds what a run has done for a case, so that an interrupted run continues where it stopped.
 """
 
 from __future__ import annotations
@@ -163,7 +162,10 @@ def replacing(
             yield place.staged
             with write_errors(paths[0]):
                 _check_complete(place, paths[0], goes_on)
-                _write_run(place, run, began, time.perf_counter() - clock)
+                if run is not None:
+                    seconds = round(time.perf_counter() - clock, 3)
+                    times = {"started": began.isoformat(timespec="seconds"), "seconds": seconds}
+                    write_json(place.staged[0] / RUN, {**times, **run})
                 os.rename(place.stage, place.hidden(WHOLE))
         except BaseException:
             _abandon(place, goes_on)
@@ -259,16 +261,14 @@ def _prepare_place(paths: Sequence[Path], folders: int, inside: bool) -> _Place:
             raise InputError(f"{path}: is a folder; choose another name for the file")
         if there.exists() and not os.access(there, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    inside = inside or (folders == len(paths) == 1 and _cannot_move(parent / names[0]))
-    home = parent / names[0] if inside else parent
+    folder = parent / names[0]
+    # a folder cannot be renamed where it is the working directory, or a mount point
+    fixed = folder.is_dir() and (Path.cwd().is_relative_to(folder) or os.path.ismount(folder))
+    inside = inside or (folders == len(paths) == 1 and fixed)
+    home = folder if inside else parent
     made = tuple(folder for folder in (home, *home.parents) if not folder.exists())
     home.mkdir(parents=True, exist_ok=True)
     return _Place(home, tuple(names[:folders]), tuple(names[folders:]), inside, made)
-
-
-def _cannot_move(folder: Path) -> bool:
-    """Whether a folder cannot be renamed: it is the working directory, or a mount point."""
-    return folder.is_dir() and (Path.cwd().is_relative_to(folder) or os.path.ismount(folder))
 
 
 def _prepare_stage(place: _Place, ours: list[str], goes_on: bool) -> None:
@@ -325,13 +325,6 @@ def _tidy(folder: Path, goes_on: bool) -> None:
                 (Path(root) / name).unlink()
         if Path(root) != folder:
             _rmdir(Path(root))
-
-
-def _write_run(place: _Place, run: MutableMapping[str, Any] | None, began: datetime, seconds: float) -> None:
-    if run is None:
-        return
-    times = {"started": began.isoformat(timespec="seconds"), "seconds": round(seconds, 3)}
-    write_json(place.staged[0] / RUN, {**times, **run})
 
 
 def _abandon(place: _Place, goes_on: bool) -> None:
@@ -401,7 +394,8 @@ def _keep_foreign_files(old: Path, new: Path, ours: Sequence[str]) -> None:
         for name in (*files, *links):
             path = Path(root) / name
             own = path.relative_to(old)
-            known = own.as_posix() in written or name == WRITTEN or name.startswith(PART) or _is_within(own, ours)
+            known = own.as_posix() in written or name == WRITTEN or name.startswith(PART)
+            known = known or any(own.is_relative_to(listed) for listed in ours)
             if not known and not os.path.lexists(new / own):
                 (new / own).parent.mkdir(parents=True, exist_ok=True)
                 os.rename(path, new / own)
@@ -415,10 +409,6 @@ def _listed_in_summaries(folder: Path) -> set[str]:
             own = Path(root).relative_to(folder)
             names |= {(own / name).as_posix() for name in (SUMMARY, RUN, *listed_files(Path(root)))}
     return names
-
-
-def _is_within(path: Path, names: Sequence[str]) -> bool:
-    return any(path == Path(name) or Path(name) in path.parents for name in names)
 
 
 def _is_folder(path: Path) -> bool:

@@ -159,13 +159,11 @@ def _read_by_tifffile(
         parts = file.series if len(file.series) == 1 else [page for page in file.pages if not page.is_reduced]
         if any("S" in part.axes for part in parts):
             raise FormatError(f"{location}: is a colour TIFF of type {parts[0].dtype}; save it with 8 bits a channel")
-        shape = _join_shapes([part.shape for part in parts], location)
+        shapes = [part.shape for part in parts]
+        single = len(shapes) == 1
+        shape = check_shape(location, shapes[0]) if single else _stack_shape([(h, w) for h, w in shapes], location)
         arrays = [_samples(part, turn) for part in parts] if decode else [np.empty(0)]
     return shape, arrays[0] if len(arrays) == 1 else np.stack(arrays)
-
-
-def _join_shapes(shapes: list[tuple[int, ...]], location: Location) -> tuple[int, ...]:
-    return check_shape(location, shapes[0]) if len(shapes) == 1 else _stack_shape([(h, w) for h, w in shapes], location)
 
 
 def _samples(part: Any, turn: bool) -> NDArray[Any]:

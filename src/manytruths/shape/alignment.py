@@ -9,7 +9,6 @@ Masks that fit each other only when one is turned: saved in another orientation,
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -116,7 +115,7 @@ def _one_each(turn: Floats) -> bool:
 def _apart(grid: Grid, onto: Grid, turn: Floats, shift: Floats) -> float:
     # one step at least: a single slice has a thickness, too
     ends = [(0, max(n - 1, 1)) for n in grid.shape]
-    corners = np.array(list(itertools.product(*ends)), np.float64)
+    corners = np.array(list(product(*ends)), np.float64)
     own, wanted = grid.matrix(), onto.matrix()
     here = corners @ own[:3, :3].T + own[:3, 3]
     there = (corners @ turn.T + shift) @ wanted[:3, :3].T + wanted[:3, 3]
@@ -275,15 +274,13 @@ def resample_nearest(array: Array, grid: Grid, onto: Grid) -> Array:
     for first in range(0, len(rows), max(1, _AT_ONCE // onto.shape[2])):
         part = rows[first : first + max(1, _AT_ONCE // onto.shape[2])]
         i, j = np.divmod(np.arange(first, first + len(part)), onto.shape[1])
-        places = [_nearest(w[0] * i + w[1] * j + w[3], w[2] * last, n) for w, n in zip(way, grid.shape, strict=False)]
+        positions = [(w[0] * i + w[1] * j + w[3])[:, None] + w[2] * last for w in way[: len(grid.shape)]]
+        # -1 or the size itself wherever they lie outside
+        sized = zip(positions, grid.shape, strict=True)
+        places = [np.floor(at + _HALF).clip(-1, n).astype(np.int64) for at, n in sized]
         inside = np.logical_and.reduce([(p >= 0) & (p < n) for p, n in zip(places, grid.shape, strict=True)])
         part[inside] = array[tuple(p[inside] for p in places)]
     return result
-
-
-def _nearest(row: Floats, column: Floats, size: int) -> NDArray[np.int64]:
-    """Indices; -1 or the size itself wherever they lie outside."""
-    return np.floor(row[:, None] + column + _HALF).clip(-1, size).astype(np.int64)
 
 
 def _count_outside(array: Array, grid: Grid, onto: Grid) -> int:
@@ -317,6 +314,11 @@ class Turn:
     before: float
     after: float
 
+    @property
+    def changes(self) -> int:
+        """How many axes are flipped or swapped."""
+        return len(self.flipped) + sum(axis != other for axis, other in enumerate(self.order))
+
     def __str__(self) -> str:
         swapped = [str(axis + 1) for axis, other in enumerate(self.order) if axis != other]
         changes = [f"axes {' and '.join(swapped)} are swapped"] if swapped else []
@@ -345,13 +347,10 @@ def find_turn(mask: ArrayLike, other: ArrayLike) -> Turn | None:
     before = _dice(a, b, sum(sizes))
     if before >= UNLIKE:
         return None
-    best = max((Turn(*way, before, _dice(_apply(a, *way), b, sum(sizes))) for way in _ways(a.shape)), key=_after)
+    turned = ((way, np.flip(a.transpose(way[0]), way[1])) for way in _ways(a.shape))
+    turns = [Turn(*way, before, _dice(mask, b, sum(sizes))) for way, mask in turned]
+    best = max(turns, key=lambda turn: (turn.after, -turn.changes))
     return best if best.after >= ALIKE else None
-
-
-def _after(turn: Turn) -> tuple[float, int]:
-    """The best fit, by the fewest changes."""
-    return turn.after, -len(turn.flipped) - sum(axis != other for axis, other in enumerate(turn.order))
 
 
 def _ways(shape: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
@@ -359,10 +358,6 @@ def _ways(shape: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], tuple[int, 
         if tuple(shape[axis] for axis in order) == shape:
             for back in product((False, True), repeat=len(shape)):
                 yield order, tuple(axis for axis, flip in enumerate(back) if flip)
-
-
-def _apply(mask: Mask, order: tuple[int, ...], flipped: tuple[int, ...]) -> Mask:
-    return np.flip(mask.transpose(order), flipped)
 
 
 def _dice(a: Mask, b: Mask, size: int) -> float:

@@ -7,13 +7,12 @@ next. They are kept apart from agreement and consensus unless the study says oth
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TypeVar
 
-from ..core.columns import Column, closest_name
+from ..core.columns import Column, closest_name, compose_name
 from ..core.errors import ManytruthsError, StudyError
 from ..core.tally import Tally
 from ..io import Location, TemplateMatch
@@ -195,8 +194,8 @@ class SortedMasks:
     @property
     def why(self) -> str:
         """Why what does not count does not."""
-        told = [f"the read of {column} is an edit of {edit.parent}'s" for column, edit in self.edits.items()]
-        return " and ".join([*told, *(f"the read of {column} is not finished" for column in self.unfinished)])
+        edits = [f"the read of {column} is an edit of {edit.parent}'s" for column, edit in self.edits.items()]
+        return " and ".join([*edits, *(f"the read of {column} is not finished" for column in self.unfinished)])
 
 
 @dataclass(frozen=True)
@@ -216,19 +215,15 @@ def edit_tally(case: Case, column: Column, region: str | None = None) -> Tally |
     edit = case.edits[column]
     if edit.origin is None:
         return None
+    # the case as if nobody but these two had seen it
+    masks = {edit.parent: edit.origin, column: edit.source}
+    named = merged(case.options, exchangeable=False)
+    only = replace(case, masks=masks, absent=(), options=named, ranks={}, predictions={}, references={}, edits={})
     with about(f"edit of {edit.parent} by {column}"):
-        table = _only_edit(case, column, edit.origin).read().tally(region, judged=False)
+        table = only.read().tally(region, judged=False)
         if case.options.labels is None:
             refuse_two_values(table, f"case {case.name}: ")
     return table.pair(edit.parent, column)
-
-
-def _only_edit(case: Case, column: Column, origin: Mapping[str, Source]) -> Case:
-    """The case as if nobody but these two had seen it."""
-    edit = case.edits[column]
-    masks = {edit.parent: origin, column: edit.source}
-    named = merged(case.options, exchangeable=False)
-    return replace(case, masks=masks, absent=(), options=named, ranks={}, predictions={}, references={}, edits={})
 
 
 def unreadable_edits(case: Case) -> Iterator[tuple[Column, ManytruthsError]]:
@@ -320,10 +315,10 @@ def _parent(read: LogEntry, here: Mapping[Column, LogEntry]) -> Column:
 
 def _by_place(files: Iterable[TemplateMatch]) -> dict[Place, dict[Column, dict[str, Source]]]:
     masks: dict[Place, dict[Column, dict[str, Source]]] = {}
-    for one in files:
-        f = one.fields
+    for match in files:
+        f = match.fields
         column = Column(f["rater"], "rater", f.get("session", ""))
-        masks.setdefault(place_of(f), {}).setdefault(column, {})[f.get("label", "")] = one.location
+        masks.setdefault(place_of(f), {}).setdefault(column, {})[f.get("label", "")] = match.location
     return masks
 
 
@@ -376,11 +371,6 @@ def _spelt(names: Iterable[str]) -> Callable[[str], str]:
     """A name as the files spell it."""
     known = {compose_name(name): name for name in names}
     return lambda text: known.get(compose_name(text), text)
-
-
-def compose_name(text: str) -> str:
-    """One spelling of a name: ü may be one letter, or u with two dots."""
-    return unicodedata.normalize("NFC", text)
 
 
 def name_reading(column: Column) -> str:
