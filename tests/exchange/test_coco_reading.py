@@ -71,7 +71,7 @@ def test_an_annotator_field(tmp_path, field):
 def test_an_annotator_field_of_the_callers_choice(tmp_path):
     path = written(tmp_path, annotation(**{"drawn by": {"email": "a@b.org", "id": 3}}))
     assert [one.rater for one in read_coco(path, ImportOptions(rater_field="drawn by"))] == ["a@b.org"]
-    with pytest.raises(InputError, match="does not say whose it is"):
+    with pytest.raises(InputError, match="names no rater"):
         read_coco(path, ImportOptions(rater_field="painted by"))
 
 

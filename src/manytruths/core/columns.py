@@ -37,13 +37,13 @@ def closest_name(name: str, known: Sequence[str]) -> str:
     >>> closest_name("04R_pred", ["04L", "04R", "4R"]), closest_name("P7", ["p07", "p08"]), closest_name("p10", ["p1"])
     ('04R', 'p07', '')
     """
-    words = (rf"(?<!{_kind(one[:1])}){re.escape(one)}(?!{_kind(one[-1:])})" for one in known)
-    within = [one for one, word in zip(known, words, strict=True) if one in name and re.search(word, name)]
+    words = (rf"(?<!{_kind(other[:1])}){re.escape(other)}(?!{_kind(other[-1:])})" for other in known)
+    within = [other for other, word in zip(known, words, strict=True) if other in name and re.search(word, name)]
     if within:
         return max(within, key=len)
     # p10 is not a misspelt p1: numbers must be the same, however many zeros they begin with
-    alike = {one.casefold(): one for one in known if _numbers(one) == _numbers(name)}
-    return next((alike[one] for one in get_close_matches(name.casefold(), alike, 1)), "")
+    alike = {other.casefold(): other for other in known if _numbers(other) == _numbers(name)}
+    return next((alike[near] for near in get_close_matches(name.casefold(), alike, 1)), "")
 
 
 def _kind(letter: str) -> str:

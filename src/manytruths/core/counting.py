@@ -136,11 +136,7 @@ def _count_batches(arrays: list[Array], columns: int, coder: Coder) -> Iterator[
     lengths: list[Counts] = []
     waiting = 0
     for block in flat_blocks(arrays):
-        dense = dense_patterns(block)
-        if dense is None:
-            starts = run_starts(block)
-            dense = [a[starts] for a in block], np.diff(starts, append=len(block[0]))
-        values, length = dense
+        values, length = dense_patterns(block) or _run_patterns(block)
         if len(arrays) > columns:
             inside = values[-1].astype(bool)
             values, length = [v[inside] for v in values[:-1]], length[inside]
@@ -152,6 +148,11 @@ def _count_batches(arrays: list[Array], columns: int, coder: Coder) -> Iterator[
             codes, lengths, waiting = [], [], 0
     if waiting:
         yield np.concatenate(codes, axis=1).T, np.concatenate(lengths)
+
+
+def _run_patterns(block: list[Array]) -> tuple[list[Array], NDArray[np.int64]]:
+    starts = run_starts(block)
+    return [a[starts] for a in block], np.diff(starts, append=len(block[0]))
 
 
 def dense_patterns(block: Sequence[Array]) -> tuple[list[Array], NDArray[np.int64]] | None:

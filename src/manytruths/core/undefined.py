@@ -132,9 +132,7 @@ REASONS: dict[str, str] = {
     "no_grade_with_value": "nothing has both a grade and a value",
     "no_grade_high_enough": "nothing is graded high enough",
     "every_grade_high_enough": "everything is graded high enough",
-    "no_algorithm_with_both_classes": (
-        "no algorithm has both predictions that need correction and some that need none"
-    ),
+    "no_algorithm_with_both_classes": ("no algorithm has both predictions that need correction and others that do not"),
     "none_of_class": "there is none of this class",
     # models
     "rates_unknown": "the rates cannot be estimated: nothing is true, or nothing false, of what the rater rated",

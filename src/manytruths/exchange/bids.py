@@ -221,8 +221,8 @@ class Name:
 
     def without(self, *names: str) -> str:
         """The name of what was marked: entities that are not these, and the image's suffix."""
-        kept = [f"{name}-{value}" for name, value in self.entities.items() if name not in names]
-        return "_".join([*kept, *([self.source] if self.source else [])])
+        entities = [f"{name}-{value}" for name, value in self.entities.items() if name not in names]
+        return "_".join([*entities, *([self.source] if self.source else [])])
 
 
 def parse_name(name: str) -> Name | None:
@@ -257,8 +257,8 @@ class Dataset:
 
     def beside(self, path: Path, name: Name, ending: str) -> list[Path]:
         """What holds for a file, from the dataset's folder down to its own, the nearest last."""
-        folders = [one for one in reversed(path.parents) if one == self.root or self.root in one.parents]
-        return [one for folder in folders for one in self._fitting(folder, name, ending)]
+        folders = [folder for folder in reversed(path.parents) if folder == self.root or self.root in folder.parents]
+        return [fitting for folder in folders for fitting in self._fitting(folder, name, ending)]
 
     def _fitting(self, folder: Path, name: Name, ending: str) -> list[Path]:
         mine = set(name.entities.items())
@@ -442,7 +442,7 @@ class _Names:
         if (kind, thing) not in self.known:
             short = plain(called)
             free = (f"{short}{number}" for number in ("", *range(2, 1 << 20)))
-            name = next(one for one in free if (kind, one.casefold()) not in self.taken)
+            name = next(candidate for candidate in free if (kind, candidate.casefold()) not in self.taken)
             self._take(kind, thing, name)
         return self.known[kind, thing]
 

@@ -43,9 +43,7 @@ from .run_lengths import decode_counts, encode_counts, encode_runs
 TOOL = "COCO"
 MOST_ANNOTATIONS = 300_000
 """Of a file; each takes a kilobyte of memory and more."""
-RATERS = (
-    "annotator", "annotator_id", "annotator_name", "rater", "worker", "worker_id", "created_by", "user"
-)  # fmt: skip
+RATERS = ("annotator", "annotator_id", "annotator_name", "rater", "worker", "worker_id", "created_by", "user")
 """Fields that name the rater, where every annotation has one of them."""
 QUOTES = "'\""
 
@@ -229,9 +227,7 @@ def _owner(document: Document, source: Source) -> str:
 def _rater_of(annotation: Annotation, field: str) -> str:
     name = person_of(getattr(annotation, field))
     if not name:
-        raise FormatError(
-            f"annotation {annotation.id!r} does not say whose it is; name the field that does (--rater-field)"
-        )
+        raise FormatError(f"annotation {annotation.id!r} names no rater; name the field that does (--rater-field)")
     return name
 
 
@@ -246,7 +242,9 @@ def _of_image(
     """The readings of an image: of raters who marked something, and of those listed in its ``reads``."""
     with error_context(f"image {image.file_name!r}"):
         grid = image_grid(image.width, image.height)
-        known = {(source.fields.get("rater") or one.rater or owner, one.session): one for one in image.reads or []}
+        known = {
+            (source.fields.get("rater") or entry.rater or owner, entry.session): entry for entry in image.reads or []
+        }
         if owner and not known and not grouped:
             known = {(owner, ""): ImageReading(status=options.blank)}
         picture = picture_beside(source.path.parent, image.file_name)

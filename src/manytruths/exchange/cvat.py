@@ -500,9 +500,7 @@ def _check_mark(mark: Mark, image: str, rank: str) -> None:
     if not mark.label.strip():
         raise InputError(f"{image!r}: holds a mark without a label; give it one")
     if any(_same(name, rank) for name in mark.attributes):
-        raise InputError(
-            f"{image!r}: a mark has an attribute {rank!r} that is not a rank; choose another name with rank="
-        )
+        raise InputError(f"{image!r}: a mark's attribute {rank!r} is not a rank; choose another name with rank=")
 
 
 def _same(name: str, other: str) -> bool:

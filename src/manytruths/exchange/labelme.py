@@ -223,9 +223,7 @@ def _mask(shape: Shape, grid: Grid) -> Outline:
     png = base64.b64decode(decode(shape.mask, str, 8 * LONGEST), validate=True)
     size_in_png = int.from_bytes(png[SIZE_AT + 4 : SIZE_AT + 8]), int.from_bytes(png[SIZE_AT : SIZE_AT + 4])
     if not png.startswith(PNG) or size_in_png != size:
-        raise FormatError(
-            f"its mask is not a PNG picture of {size[1]} × {size[0]} pixels, as its points say; draw it again"
-        )
+        raise FormatError(f"its mask is not a PNG of {size[1]} × {size[0]} pixels, as its points say; draw it again")
     if png[COLOURS_AT - 1] > 8:
         raise FormatError(f"its mask has {png[COLOURS_AT - 1]} bits a pixel, expected 8 at most; draw it again")
     if (mode := _COLOURED.get(png[COLOURS_AT])) is not None:
@@ -264,12 +262,12 @@ def write_labelme(path: Path | str, reads: Iterable[Reading], *, exact: bool = F
     rank : str
         The field that holds the severity rank.
     """
-    kept = [read for read in reads if read.status != "unread"]
-    places = [_place(Path(path), read) for read in kept]
+    written = [read for read in reads if read.status != "unread"]
+    places = [_place(Path(path), read) for read in written]
     twice = next((place for k, place in enumerate(places) if place in places[:k]), None)
     if twice is not None:
         raise CallError(f"{twice}: two reads would be written there; name their images or raters apart")
-    for place, read in zip(places, kept, strict=True):
+    for place, read in zip(places, written, strict=True):
         write_document(place, _document(read, exact, rank))
 
 

@@ -345,9 +345,7 @@ def _name_raters_and_cases(reads: list[Reading], raters: Mapping[str, str]) -> l
     new = {old: raters.get(old, old).strip() for old in {read.rater for read in reads}}
     for old, name in new.items():
         if not name or name in (".", "..") or set(name) & set("/\\\0"):
-            raise StudyError(
-                f"a rater is called {old!r}, which cannot be a folder; rename them with --rename-rater OLD=NEW"
-            )
+            raise StudyError(f"a rater is called {old!r}, which cannot be a folder; use --rename-rater OLD=NEW")
     # the parent's name may carry a session
     return [
         replace(read, case=read.case or cases[read.image], rater=new[read.rater], based_on=_parent(read, new))
@@ -403,7 +401,7 @@ def _number_sessions(reads: list[Reading]) -> list[Reading]:
     again = max(Counter((read.case, read.rater) for read in reads if not read.session).values(), default=0) > 1
     counts: Counter[tuple[str, str]] = Counter()
     numbered: list[Reading] = []
-    for read in sorted(reads, key=lambda one: one.started):
+    for read in sorted(reads, key=lambda read: read.started):
         key = read.case, read.rater
         if not read.session and again:
             counts[key] += 1

@@ -173,9 +173,9 @@ def _place(fields: Mapping[str, str], number: int, header: Header) -> tuple[int,
 
 def _mark(fields: Mapping[str, str], outline: Outline, options: ImportOptions) -> Mark:
     tags = tags_of(fields.get("Tags", ""))
-    kept = {name.lower(): fields.get(name) for name in ("ID", "Color", "Tags")} | {"status": tags.get(STATUS)}
+    fields_kept = {name.lower(): fields.get(name) for name in ("ID", "Color", "Tags")} | {"status": tags.get(STATUS)}
     label = fields.get("Name") or fields.get("ID") or f"Segment_{fields['Number']}"
-    attributes = {name: value for name, value in kept.items() if value}
+    attributes = {name: value for name, value in fields_kept.items() if value}
     return Mark(label, outline, rank=parse_rank_or_none(tags.get(options.rank)), attributes=attributes)
 
 
@@ -242,9 +242,7 @@ def _volume(path: Path, fields: Any, start: int) -> Volume:
         raise FormatError(f"its voxels are stored as {packed}, expected gzip or raw; save it from Slicer again")
     layers = sizes[0] if len(sizes) == 4 else 1
     if len(sizes) == 4 and not _layers_first(fields):
-        raise FormatError(
-            "its first axis does not hold layers (kinds: list domain domain domain); export it from Slicer"
-        )
+        raise FormatError("its first axis does not hold layers (kinds: list domain domain domain); save it in Slicer")
     return Volume(path, tuple(sizes[-3:]), _type(fields), layers, before=start, packed=packed != "raw")
 
 

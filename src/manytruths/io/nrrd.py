@@ -100,10 +100,10 @@ def _dtype(header: Any, location: Location) -> np.dtype[Any]:
     nrrd = import_extra("nrrd", "medical", location)
     if header["dimension"] != len(header["sizes"]):
         raise_damaged(location, f"dimension {header['dimension']}, but {len(header['sizes'])} sizes")
-    kept = {key: header[key] for key in ("type", "endian", "dimension") if key in header}
+    fields = {key: header[key] for key in ("type", "endian", "dimension") if key in header}
     # numbers written as text have no byte order
     encoding, item = ("ascii", b"0") if str(header["encoding"]).lower() in _TEXTS else ("raw", bytes(8))
-    single = {**kept, "encoding": encoding, "sizes": np.ones(len(header["sizes"]), np.int64)}
+    single = {**fields, "encoding": encoding, "sizes": np.ones(len(header["sizes"]), np.int64)}
     array: NDArray[Any] = nrrd.read_data(single, io.BytesIO(item))
     return array.dtype
 
@@ -120,9 +120,7 @@ def _source(stream: IO[bytes], header: Any, location: Location) -> Iterator[IO[b
         raise FormatError(f"{location}: its data are in several files ({name}); save it as one .nrrd file")
     inside = PurePosixPath(name.replace("\\", "/"))
     if inside.is_absolute() or ".." in inside.parts or PureWindowsPath(name).drive:
-        raise FormatError(
-            f"{location}: its data file {name!r} is outside of its folder; put both into one, or save one .nrrd file"
-        )
+        raise FormatError(f"{location}: its data file {name!r} is outside of its folder; put both into one folder")
     path = location.path.parent / name
     check_regular_file(path, f"{location}: its data file {path}")
     with open(path, "rb") as beside:

@@ -74,9 +74,7 @@ def _refuse_few_greys(image: Image.Image, location: Location) -> None:
     at = 24 if start[14] == 12 else 28
     bits = int.from_bytes(start[at : at + 2], "little")
     if bits != wanted:
-        raise FormatError(
-            f"{location}: is a BMP of {bits} bits with a palette of few greys, which cannot be read; save it as PNG"
-        )
+        raise FormatError(f"{location}: is a BMP of {bits} bits with a palette of few greys; save it as PNG")
 
 
 def mask_pixels(image: Image.Image, location: Location) -> NDArray[Any]:
@@ -142,12 +140,12 @@ def _limits() -> Iterator[None]:
     # The size is checked by check_shape; a cut file must fail even if a program told Pillow to accept those.
     from PIL import Image, ImageFile
 
-    kept = Image.MAX_IMAGE_PIXELS, ImageFile.LOAD_TRUNCATED_IMAGES
+    before = Image.MAX_IMAGE_PIXELS, ImageFile.LOAD_TRUNCATED_IMAGES
     Image.MAX_IMAGE_PIXELS, ImageFile.LOAD_TRUNCATED_IMAGES = None, False
     try:
         yield
     finally:
-        Image.MAX_IMAGE_PIXELS, ImageFile.LOAD_TRUNCATED_IMAGES = kept
+        Image.MAX_IMAGE_PIXELS, ImageFile.LOAD_TRUNCATED_IMAGES = before
 
 
 _strict = Shared(_limits)

@@ -369,10 +369,10 @@ def _put_in_place(place: _Place) -> None:
 
 
 def _swap(place: _Place, name: str) -> None:
-    there, new, kept = place.home / name, place.hidden(WHOLE) / name, place.hidden(OLD) / name
+    there, new, old = place.home / name, place.hidden(WHOLE) / name, place.hidden(OLD) / name
     if os.path.lexists(there):
-        _remove(kept)
-        os.rename(there, kept)
+        _remove(old)
+        os.rename(there, old)
     os.rename(new, there)
 
 

@@ -161,9 +161,7 @@ class Template:
             )
         indexed = [pair for location, fields in inside for pair in self._indices(location, fields)]
         if not indexed:
-            raise StudyError(
-                f"template {self.text!r} matches nothing: no index equals the other {{{self._index_field}}}"
-            )
+            raise StudyError(f"template {self.text!r} matches nothing: no index is the other {{{self._index_field}}}")
         return indexed
 
     def _arrays(self, place: Place, complain: Complain) -> list[tuple[Location, dict[str, str]]]:
@@ -306,9 +304,7 @@ class Segment:
 
 def _token(match: re.Match[str], text: str) -> Token:
     if match["stray"]:
-        raise StudyError(
-            f"template part {text!r} has a lone {match['stray']!r}; write {{{{ or }}}} for the character itself"
-        )
+        raise StudyError(f"template part {text!r} has a lone {match['stray']!r}; write {{{{ or }}}} for the character")
     if (name := match["field"]) is not None:
         if name not in FIELDS:
             near = difflib.get_close_matches(name, FIELDS, 1, 0.5)

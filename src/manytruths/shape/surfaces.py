@@ -467,7 +467,7 @@ class SurfaceDistances:
         if self.undefined:
             return Undefined(self.undefined)
         both = (self.a_to_b, self.b_to_a)
-        return float(sum(one.distances @ one.sizes for one in both) / sum(one.size for one in both))
+        return float(sum(way.distances @ way.sizes for way in both) / sum(way.size for way in both))
 
     def dice(self, tolerance: float) -> float:
         """Share of both surfaces together that is within the tolerance of the other."""

@@ -97,9 +97,7 @@ def _find_structures(files: list[TemplateMatch], options: Options) -> tuple[str,
     """The names of the structures that have files of their own."""
     structures = {match.fields["label"] for match in files if "label" in match.fields}
     if BACKGROUND in structures:
-        raise StudyError(
-            f"{options.masks}: a structure is called {BACKGROUND!r}, as what nobody marked is; rename its files"
-        )
+        raise StudyError(f"{options.masks}: a structure may not be called {BACKGROUND!r}; rename its files")
     return tuple(sorted(structures, key=natural_key))
 
 
@@ -122,7 +120,7 @@ def check_void(cases: Iterable[Case], void: int | None) -> None:
     if void is None or void <= EIGHT_BITS:
         return
     largest = 0.0
-    for source in (one for case in cases for by_label in case.masks.values() for one in by_label.values()):
+    for source in (source for case in cases for by_label in case.masks.values() for source in by_label.values()):
         if not isinstance(source, Location) or source.blank:
             continue
         try:
@@ -154,24 +152,24 @@ def _sort_masks(
     log: ReadingLog, drafts: Mapping[str, Draft], options: Options, complain: Complain
 ) -> tuple[dict[str, Draft], dict[str, str]]:
     """Drafts with the masks that count, and cases that have none, with the reason."""
-    kept, left_out, aside = dict[str, Draft](), dict[str, str](), Counter[str]()
+    counted, left_out, aside = dict[str, Draft](), dict[str, str](), Counter[str]()
     for name, draft in drafts.items():
         place = place_of(draft.fields)
         sorted_masks = log.sort(place, draft.masks, keep=options.edited == "keep")
         if sorted_masks.masks:
-            kept[name] = Draft(draft.fields, sorted_masks.masks, sorted_masks.edits, log.statuses(place))
+            counted[name] = Draft(draft.fields, sorted_masks.masks, sorted_masks.edits, log.statuses(place))
         else:
             left_out[name] = sorted_masks.why
         aside["edits"] += len(sorted_masks.edits.keys() - sorted_masks.masks.keys())
         aside["unfinished"] += len(sorted_masks.unfinished)
     if not aside.total():
-        need_two_raters((c for d in kept.values() for c in d.masks), complain)
-    elif not any(len({c.name for c in d.masks}) > 1 for d in kept.values()):
+        need_two_raters((c for d in counted.values() for c in d.masks), complain)
+    elif not any(len({c.name for c in d.masks}) > 1 for d in counted.values()):
         problem = StudyError(_nobody_left(aside, str(options.reads)))
         complain(problem)
-        if not kept:
+        if not counted:
             raise problem
-    return kept, left_out
+    return counted, left_out
 
 
 def _nobody_left(aside: Mapping[str, int], path: str) -> str:
@@ -310,9 +308,7 @@ def _check_fields(template: Template, who: Role, labels: bool) -> None:
     for name in template.fields:
         if name not in known:
             wanted = ", ".join(f"{{{field}}}" for field in known)
-            raise StudyError(
-                f"template {template.text!r} has {{{name}}}, which has no place there; it may have {wanted}"
-            )
+            raise StudyError(f"template {template.text!r} has {{{name}}}, not allowed there; it may have {wanted}")
 
 
 def _image(template: str | None, fields: Mapping[str, str]) -> Location | None:

@@ -73,9 +73,9 @@ def place(mask: Mask, target: Target, resample: str | None, name: str, advice: s
 
 def combine_alignments(parts: Mapping[str, Alignment]) -> Alignment:
     """Of structures in files of their own: the most that was done to any, and what to each."""
-    done = {label: one for label, one in parts.items() if one.how}
-    how = max((one.how for one in done.values()), key=ORDER.index, default="")
-    return Alignment(how, "; ".join(f"{label}: {one.detail}" for label, one in done.items()))
+    changed = {label: alignment for label, alignment in parts.items() if alignment.how}
+    how = max((alignment.how for alignment in changed.values()), key=ORDER.index, default="")
+    return Alignment(how, "; ".join(f"{label}: {alignment.detail}" for label, alignment in changed.items()))
 
 
 def find_target(case: Case) -> Target | None:

@@ -141,7 +141,7 @@ def refuse_other_ranks(table: Tally) -> None:
     """Refuse rank maps of which one says marked or not where others rank."""
     used = marks_of(table)
     for column in in_other_units(used):
-        others = set().union(*(ranks for one, ranks in used.items() if one != column))
+        others = set().union(*(ranks for other, ranks in used.items() if other != column))
         raise LabelError(f"{column}'s holds {_listed(used[column])}, the others' {_listed(others)}; write it again")
 
 

@@ -152,8 +152,8 @@ def _image(case: Case, target: Target | None) -> Iterator[Problem]:
     if grid.placed and target.grid.placed:
         differs = obstacle(grid, target.grid)
     if differs:
-        told = f"{case.image} has {differs}, unlike the masks; resample it"
-        yield Problem("warning", "image", f"case {case.name}: image {told}", case.name)
+        problem = f"{case.image} has {differs}, unlike the masks; resample it"
+        yield Problem("warning", "image", f"case {case.name}: image {problem}", case.name)
 
 
 def _table(reading: Reading, problems: list[Problem], region: str | None = None) -> Tally | None:
@@ -226,13 +226,13 @@ def find_unknown_cases(
     wanted = set(known) | {end for end, count in ends.items() if count == 1}
     shared = any("/" in name for name in known)
     try:
-        found = Template(template).find(lambda problem: None)
+        matches = Template(template).find(lambda problem: None)
     except StudyError:
         return []  # nothing can be found at all: said where the study is opened
     others = dict[str, None]()
-    for fields in (one.fields for one in found if "case" in one.fields):
+    for fields in (match.fields for match in matches if "case" in match.fields):
         full = f"{fields['subject']}/{fields['case']}" if "subject" in fields else fields["case"]
         if not {full, fields["case"]} & wanted:
             others[full if shared else fields["case"]] = None
     listed = [UnknownCase(name, closest_name(name, known)) for name in others]
-    return sorted(listed, key=lambda one: (not one.near, natural_key(one.case)))
+    return sorted(listed, key=lambda unknown: (not unknown.near, natural_key(unknown.case)))

@@ -102,7 +102,7 @@ class ReadingLog:
         Reads of ``excluded`` raters have no masks here; those that started from them are edits all the same.
         """
         gone = {compose_name(name) for name in excluded}
-        raters = {one.fields["rater"] for one in files}
+        raters = {match.fields["rater"] for match in files}
         masks = {place: dict(here) for place, here in self.masks.items()}
         for read in (read for here in self.reads.values() for read in here.values()):
             if compose_name(read.column.name) in gone:
@@ -303,9 +303,7 @@ def _parent(read: LogEntry, here: Mapping[Column, LogEntry]) -> Column:
         raise StudyError(f"{read} is based on {read.based_on!r}, who read it more than once; write one of {each}")
     for column in exact or fitting:
         if here[column].status == "unread":
-            raise StudyError(
-                f"{read} is based on {read.based_on!r}, which is unread, so that nothing can start from it"
-            )
+            raise StudyError(f"{read} is based on {read.based_on!r}, which is unread, so nothing can start from it")
         return column
     known = [name_reading(column) for column in here if column != read.column]
     close = closest_name(read.based_on, known) or "".join(get_close_matches(read.based_on, known, 1))
@@ -334,7 +332,7 @@ def _fields(place: Place, column: Column) -> dict[str, str]:
 
 def _blank(read: LogEntry, here: Masks, image: Location | None) -> Location:
     """An empty mask of the size of another's, or of the image."""
-    files = [one for by_label in here.values() for one in by_label.values() if isinstance(one, Location)]
+    files = [source for by_label in here.values() for source in by_label.values() if isinstance(source, Location)]
     if files:
         return replace(files[0], blank=files[0].blank or "mask")
     if image is None or not image.path.is_file():
@@ -346,11 +344,11 @@ def _blank(read: LogEntry, here: Masks, image: Location | None) -> Location:
 
 
 def _names(files: Sequence[TemplateMatch], subjects: bool) -> Names:
-    places = {place_of(one.fields): None for one in files}
-    full = {compose_name("/".join(one)): one for one in places}
+    places = {place_of(match.fields): None for match in files}
+    full = {compose_name("/".join(at)): at for at in places}
     cases: dict[str, list[Place]] = {}
-    for one in places:
-        cases.setdefault(compose_name(one[1]), []).append(one)
+    for at in places:
+        cases.setdefault(compose_name(at[1]), []).append(at)
 
     def place(text: str) -> Place:
         if compose_name(text) in full:
@@ -363,7 +361,7 @@ def _names(files: Sequence[TemplateMatch], subjects: bool) -> Names:
         head, _, tail = compose_name(text).rpartition("/") if subjects else ("", "", compose_name(text))
         return head, tail
 
-    raters, sessions = (_spelt(one.fields.get(key, "") for one in files) for key in ("rater", "session"))
+    raters, sessions = (_spelt(match.fields.get(key, "") for match in files) for key in ("rater", "session"))
     return Names(place, raters, sessions)
 
 
@@ -388,11 +386,11 @@ def find_cycles(parents: Mapping[T, T]) -> Iterator[list[T]]:
     >>> list(find_cycles({"A": "B", "B": "C", "C": "B", "D": "E"}))
     [['B', 'C']]
     """
-    seen: set[T] = set()
+    visited: set[T] = set()
     for start in list(parents):
         way, at = dict[T, None](), start
-        while at in parents and at not in seen:
-            seen.add(at)
+        while at in parents and at not in visited:
+            visited.add(at)
             way[at] = None
             at = parents[at]
         if at in way:

@@ -343,9 +343,7 @@ def _start(masks: str | Path) -> Options:
         return Options(str(masks))
     if os.path.lexists(path / "study.toml") or not os.access(path, os.X_OK):
         return read_options(path / "study.toml")
-    raise StudyError(
-        f"{path} is a folder without a study.toml; say where names stand in it, as in {path}/{{rater}}/{{case}}.png"
-    )
+    raise StudyError(f"{path} is a folder without a study.toml; give a template, such as {path}/{{rater}}/{{case}}.png")
 
 
 def _name_masks(stack: Mapping[Any, ArrayLike] | Sequence[ArrayLike] | np.ndarray) -> dict[Column, np.ndarray]:

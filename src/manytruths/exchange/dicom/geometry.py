@@ -238,9 +238,7 @@ def _directions(planes: Planes) -> tuple[Numbers, Numbers]:
     across, down = planes.orientations[0].reshape(2, 3)
     lengths = np.linalg.norm([across, down], axis=1)
     if not np.allclose(lengths, 1, atol=1e-3) or abs(across @ down) > 1e-3:
-        raise GridError(
-            f"its ImageOrientationPatient is {planes.orientations[0].tolist()}, which is not an orientation"
-        )
+        raise GridError(f"its ImageOrientationPatient is {planes.orientations[0].tolist()}, not an orientation")
     across = across / lengths[0]
     down = down - (down @ across) * across
     down /= np.linalg.norm(down)

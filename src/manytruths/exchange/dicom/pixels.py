@@ -72,9 +72,7 @@ class Pixels:
                     f"{wanted}: it is cut short, or its header is wrong; copy or export it again"
                 )
         elif syntax not in ((DEFLATED_FRAMES,) if self.bits == 1 else _PACKED):
-            raise FormatError(
-                f"its frames are compressed by an unsupported method ({syntax}); save it as explicit little endian"
-            )
+            raise FormatError(f"its frames are compressed by an unsupported method ({syntax}); save it uncompressed")
         elif length is not None:
             raise FormatError("its frames are packed, but not one by one; export it again")
 
