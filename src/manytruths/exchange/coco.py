@@ -120,7 +120,10 @@ def _reads(source: Source, options: ImportOptions) -> list[Reading]:
         images = _by_id(document.images, "image")
         names = {number: annotation.name for number, annotation in _by_id(document.categories, "category").items()}
         _check_references(document.annotations, images, names)
-        field, owner = _rater_field(document.annotations, source, options), _owner(document, source)
+        field = _rater_field(document.annotations, source, options)
+        # whose the file is, where its annotations do not say
+        raters = {reading.rater for image in document.images for reading in image.reads or []}
+        owner = source.rater(raters.pop() if len(raters) == 1 else "")
         grouped = dict[int | str, dict[tuple[str, str], list[Annotation]]]()
         for annotation in document.annotations:
             key = _rater_of(annotation, field) if field else owner, annotation.session or ""
@@ -218,12 +221,6 @@ def _rater_field(annotations: list[Annotation], source: Source, options: ImportO
     return ""
 
 
-def _owner(document: Document, source: Source) -> str:
-    """Whose the file is, where its annotations do not say."""
-    names = {reading.rater for image in document.images for reading in image.reads or []}
-    return source.rater(names.pop() if len(names) == 1 else "")
-
-
 def _rater_of(annotation: Annotation, field: str) -> str:
     name = person_of(getattr(annotation, field))
     if not name:
@@ -272,7 +269,8 @@ def _marks(
             if outline is not None:
                 rank, notes = split_rank(_notes(annotation), options.rank)
                 marks.append(Mark(names[annotation.category_id], outline, 0, rank, notes))
-            elif _has_box(annotation):
+            # a box alone does not say which of its pixels are meant
+            elif is_given(annotation.bbox) and all(side > 0 for side in decode(annotation.bbox, list[float])[2:]):
                 left_out["bbox"] += 1
             if is_given(annotation.keypoints) and any(decode(annotation.keypoints, list[float])):
                 left_out["keypoints"] += 1
@@ -286,11 +284,6 @@ def _notes(annotation: Annotation) -> dict[str, str]:
     if is_given(annotation.iscrowd) and decode(annotation.iscrowd, int):
         notes["iscrowd"] = "1"
     return notes
-
-
-def _has_box(annotation: Annotation) -> bool:
-    """Whether there is a box that holds something: a box alone says not which of its pixels are meant."""
-    return is_given(annotation.bbox) and all(side > 0 for side in decode(annotation.bbox, list[float])[2:])
 
 
 def outline_of(raw: msgspec.Raw, grid: Grid, options: ImportOptions) -> Outline | None:

@@ -287,7 +287,10 @@ def mark_of(shape: Element, grid: Grid, options: ImportOptions) -> Mark | None:
     if draw is None:
         return None
     rank, attributes = _read_attributes(shape, options.rank)
-    return Mark(_label(shape), draw(shape, grid, options), _whole_number(shape, "z_order", "0"), rank, attributes)
+    if not shape.get("label").strip():
+        raise LabelError("has no label; give it one in CVAT")
+    order = _whole_number(shape, "z_order", "0")
+    return Mark(shape.get("label"), draw(shape, grid, options), order, rank, attributes)
 
 
 def cost_of(mark: Mark) -> int:
@@ -300,13 +303,6 @@ def cost_of(mark: Mark) -> int:
     elif isinstance(outline, Runs):
         cost += outline.lengths.nbytes
     return cost + sum(200 + 4 * (len(name) + len(value)) for name, value in mark.attributes.items())
-
-
-def _label(shape: Element) -> str:
-    label = shape.get("label")
-    if not label.strip():
-        raise LabelError("has no label; give it one in CVAT")
-    return label
 
 
 def _read_attributes(shape: Element, ranked: str) -> tuple[int | None, dict[str, str]]:

@@ -290,7 +290,7 @@ def copy_picture(stored: Stored, to: Path) -> None:
             shutil.copyfileobj(_Bounded(packed, LARGEST_XML), target, PIECE)
 
 
-def image_grid(width: Any, height: Any, spacing: tuple[float, float] | None = None) -> Grid:
+def image_grid(width: Any, height: Any) -> Grid:
     """The grid of an image of that size, as a file has it; sizes that lie are refused before anything is drawn."""
     try:
         sides = [int(float(side)) for side in (height, width)]
@@ -303,7 +303,7 @@ def image_grid(width: Any, height: Any, spacing: tuple[float, float] | None = No
             f"the size of the image is {sides[1]} × {sides[0]}, so it cannot be imported: "
             f"a side may have 1 to {LARGEST_SIDE} pixels"
         )
-    return Grid((sides[0], sides[1]), spacing)
+    return Grid((sides[0], sides[1]))
 
 
 ALIKE = re.compile(r"_?annotations(\.coco)?|results?|instances_\w+|export|default|train|valid?|test", re.IGNORECASE)

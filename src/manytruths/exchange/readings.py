@@ -319,7 +319,9 @@ def combine_readings(
     if not combined:
         raise StudyError("the files hold no image at all; export them again")
     combined = _name_raters_and_cases(combined, {compose_name(old): new for old, new in (rename_rater or {}).items()})
-    combined = _rename_cases(combined, {compose_name(old): new for old, new in (rename_case or {}).items()})
+    cases = {compose_name(old): new for old, new in (rename_case or {}).items()}
+    _check_renamed("case", cases, {read.case for read in combined})
+    combined = [replace(read, case=cases.get(read.case, read.case)) for read in combined]
     labels = {compose_name(old).strip(): new for old, new in (rename_label or {}).items()}
     combined = _rename_labels(combined, labels)
     combined = _number_sessions(combined) if sessions else combined
@@ -346,16 +348,12 @@ def _name_raters_and_cases(reads: list[Reading], raters: Mapping[str, str]) -> l
     for old, name in new.items():
         if not name or name in (".", "..") or set(name) & set("/\\\0"):
             raise StudyError(f"a rater is called {old!r}, which cannot be a folder; use --rename-rater OLD=NEW")
-    # the parent's name may carry a session
-    return [
-        replace(read, case=read.case or cases[read.image], rater=new[read.rater], based_on=_parent(read, new))
-        for read in reads
-    ]
-
-
-def _rename_cases(reads: list[Reading], cases: Mapping[str, str]) -> list[Reading]:
-    _check_renamed("case", cases, {read.case for read in reads})
-    return [replace(read, case=cases.get(read.case, read.case)) for read in reads] if cases else reads
+    renamed = []
+    for read in reads:
+        parent, slash, session = read.based_on.partition("/")
+        based_on = f"{new.get(parent, parent)}{slash}{session}"
+        renamed.append(replace(read, case=read.case or cases[read.image], rater=new[read.rater], based_on=based_on))
+    return renamed
 
 
 def _check_renamed(what: str, names: Iterable[str], there: set[str]) -> None:
@@ -366,11 +364,6 @@ def _check_renamed(what: str, names: Iterable[str], there: set[str]) -> None:
         hint = f"did you mean {near[0]!r}?" if near else known
         error = LabelError if what == "structure" else StudyError
         raise error(f"there is no {what} {name!r} to rename; {hint}")
-
-
-def _parent(read: Reading, new: Mapping[str, str]) -> str:
-    name, slash, session = read.based_on.partition("/")
-    return f"{new.get(name, name)}{slash}{session}"
 
 
 def case_names(images: Iterable[str]) -> dict[str, str]:

@@ -406,8 +406,10 @@ def _header(read: Reading, segments: Mapping[SegmentKey, Mask], layers: list[int
         *(["endian: little"] if len(segments) > 255 else []),
         "encoding: gzip",
         f"space origin: {_vector(affine[:3, 3])}",
-        *(f"{key}:={_escaped(value)}" for key, value in _keys(read, segments, layers).items()),
     ]
+    for key, value in _keys(read, segments, layers).items():
+        escaped = value.replace("\\", "\\\\").replace("\r", " ").replace("\n", "\\n")
+        lines.append(f"{key}:={escaped}")
     return ("\n".join(lines) + "\n\n").encode("utf-8", "surrogateescape")
 
 
@@ -462,10 +464,6 @@ def _colour(mark: Mark, number: int) -> str:
     if len(own) == 3 and all(0 <= part <= 1 for part in own):
         return " ".join(f"{part:.6g}" for part in own)
     return " ".join(f"{part / 255:.6g}" for part in PALETTE[number % len(PALETTE)])
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace("\r", " ").replace("\n", "\\n")
 
 
 def _vector(numbers: Iterable[float]) -> str:

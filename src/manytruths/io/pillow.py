@@ -52,16 +52,12 @@ def probe(location: Location) -> Grid:
 
 def read(location: Location, use: Use) -> Content:
     with open_image(location, decode=True) as image:
-        _refuse_animation(image, location)
+        frames = getattr(image, "n_frames", 1)
+        if frames > 1 and format_of(image) != "jpeg":
+            raise FormatError(f"{location}: is an animation of {frames} frames; save each frame as one picture")
         _refuse_few_greys(image, location)
         array = mask_pixels(image, location) if use == "mask" else picture_pixels(image)
         return Content(array, make_grid(location, array.shape[:2]), format_of(image), image.mode)
-
-
-def _refuse_animation(image: Image.Image, location: Location) -> None:
-    frames = getattr(image, "n_frames", 1)
-    if frames > 1 and format_of(image) != "jpeg":
-        raise FormatError(f"{location}: is an animation of {frames} frames; save each frame as one picture")
 
 
 def _refuse_few_greys(image: Image.Image, location: Location) -> None:
@@ -165,19 +161,15 @@ def open_image(location: Location, *, decode: bool = False) -> Iterator[Image.Im
             _raise_unidentified(location, error)
         with image:
             check_shape(location, (image.height, image.width))
-            _check_promise(image, location)
+            # refused before memory is allocated: more pixels than the bytes can hold
+            size = location.path.stat().st_size
+            if image.format != "TIFF" and image.width * image.height > size * _MOST_PIXELS_A_BYTE:
+                raise_damaged(location, f"{size} bytes cannot hold {image.height}×{image.width} pixels")
             if data:
                 prepare_decoding(image, data)
             yield image
             if data:
                 check_filled(image, data)
-
-
-def _check_promise(image: Image.Image, location: Location) -> None:
-    """Refuse an image of more pixels than its bytes can hold, before memory is allocated."""
-    size = location.path.stat().st_size
-    if image.format != "TIFF" and image.width * image.height > size * _MOST_PIXELS_A_BYTE:
-        raise_damaged(location, f"{size} bytes cannot hold {image.height}×{image.width} pixels")
 
 
 def _raise_unidentified(location: Location, error: Exception) -> NoReturn:

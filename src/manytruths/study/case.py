@@ -231,8 +231,9 @@ class Case:
         return inside
 
     def _beside(self, what: str, source: Sources, grid: Grid | None) -> Array:
+        shown = str(next(iter(source.values())) if isinstance(source, Mapping) else source)
         with about(f"case {self.name}, {what}"):
-            return self._load(source, None if grid is None else Target(grid, "the masks"), _shown(source)).mask.array
+            return self._load(source, None if grid is None else Target(grid, "the masks"), shown).mask.array
 
     def _load(self, source: Sources, target: Target | None = None, name: str = "", *advice: str) -> Placed:
         """A mask, or several that are one; on the grid that is wanted where there is one."""
@@ -363,7 +364,3 @@ class Reading:
 def _of(column: Column) -> str:
     """An algorithm without a name is called prediction itself."""
     return "prediction" if column.name == "prediction" else f"prediction of {column}"
-
-
-def _shown(source: Sources) -> str:
-    return str(next(iter(source.values())) if isinstance(source, Mapping) else source)

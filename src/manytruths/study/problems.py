@@ -65,17 +65,13 @@ def check_case(case: Case) -> Checked:
     ]
     moved = [Move("mask", str(c), placed.done) for c, placed in masks.items() if placed.done.how]
     moved += find_moves(case, target, masks=False)
-    problems += [_resampled(case, move) for move in moved if move.done.how == "resampled"]
+    for move in moved:
+        if move.done.how == "resampled":
+            what = f"rater {move.name}'s mask" if move.what == "mask" else f"{move.what} {move.name}".rstrip()
+            message = f"case {case.name}: {what} is resampled, {move.done.detail}"
+            problems.append(Problem("warning", "grid", message, case.name, move.name))
     problems += [Problem("error", "edit", str(e), case.name, str(c)) for c, e in unreadable_edits(case)]
     return Checked(grid, marked, table, tuple(problems), tuple(moved))
-
-
-def _resampled(case: Case, move: Move) -> Problem:
-    """What is only approximately where it was drawn."""
-    what = f"rater {move.name}'s mask" if move.what == "mask" else f"{move.what} {move.name}".rstrip()
-    return Problem(
-        "warning", "grid", f"case {case.name}: {what} is resampled, {move.done.detail}", case.name, move.name
-    )
 
 
 def _without(case: Case, said: list[Problem]) -> Case:

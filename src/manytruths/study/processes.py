@@ -137,12 +137,8 @@ def failure_of(error: Exception) -> Failure:
     with suppress(MemoryError):
         trace = "".join(traceback.format_exception(error))
     short = find_memory_error(error)
-    return Failure((error if short is None else MemoryError(_last(short))).with_traceback(None), trace)
-
-
-def _last(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[-1] if lines else ""
+    last_line = "" if short is None else (str(short).strip().splitlines() or [""])[-1]
+    return Failure((error if short is None else MemoryError(last_line)).with_traceback(None), trace)
 
 
 def spread(work: Callable[[T], R], items: Sequence[T], jobs: int) -> Iterator[R | Failure]:

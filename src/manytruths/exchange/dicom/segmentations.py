@@ -104,11 +104,12 @@ def parse_segmentation(source: Source, header: Header) -> Segmentation:
     if not segments or twice:
         what = f"two segments of number {twice[0]}" if twice else "no segments"
         raise FormatError(f"describes {what}; export it again")
+    raters = (person_name(dataset.get(name)) for name in ("ContentCreatorName", "OperatorsName"))
     fractional = _text(dataset, "SegmentationType") == "FRACTIONAL"
     label_map = str(dataset.get("SegmentationType", "")) == "LABELMAP" or str(dataset.SOPClassUID) == LABEL_MAP
     return Segmentation(
         source=source,
-        rater=_rater(dataset),
+        rater=next(filter(None, raters), "") or _text(dataset, "SeriesDescription"),
         patient=_text(dataset, "PatientID"),
         study=_text(dataset, "StudyInstanceUID"),
         study_date=_text(dataset, "StudyDate"),
@@ -189,11 +190,6 @@ def _segment(item: Any) -> Segment:
     )
 
 
-def _rater(dataset: Any) -> str:
-    named = (person_name(dataset.get(name)) for name in ("ContentCreatorName", "OperatorsName"))
-    return next(filter(None, named), "") or _text(dataset, "SeriesDescription")
-
-
 def person_name(name: Any) -> str:
     """A person as one says it, the first of several: ``Doe^Jane^M.^Dr.`` is Jane M. Doe."""
     if name is None:
@@ -245,7 +241,9 @@ def read_dicom_seg(paths: Sequence[Path | str] | Path | str, options: ImportOpti
 
 def sort_files(given: Sequence[Path | str]) -> tuple[list[Segmentation], dict[str, Series]]:
     """The segmentations, and the series by their UIDs."""
-    folders = {path for path in map(_folder, map(str, given)) if path}
+    # a folder stands for all files in it, of which some may be others'
+    named = {Path(text if Path(text).exists() else text.partition("=")[2]) for text in map(str, given)}
+    folders = {path for path in named if path.is_dir()}
     segmentations: list[Segmentation] = []
     series: dict[str, Series] = {}
     for source in find_sources(given, ("",)):
@@ -254,12 +252,6 @@ def sort_files(given: Sequence[Path | str]) -> tuple[list[Segmentation], dict[st
         elif not folders.intersection(source.path.parents):
             raise FormatError(f"{source.path}: is not a DICOM file; export it again, or name the folder that it is in")
     return segmentations, series
-
-
-def _folder(text: str) -> Path | None:
-    """What stands for all files in it, of which some may be others'."""
-    named = Path(text if Path(text).exists() else text.partition("=")[2])
-    return named if named.is_dir() else None
 
 
 def _sort_file(source: Source, segmentations: list[Segmentation], series: dict[str, Series]) -> None:
