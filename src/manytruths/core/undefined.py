@@ -1,7 +1,7 @@
-"""Numbers that are undefined, and why.
+"""Numbers that are undefined, and why; and notes: sentences about a result.
 
 A program decides by the code; the text is for people and may be reworded. The same circumstance has the same code
-everywhere. Every code stands in :data:`REASONS`, and no other can be given.
+everywhere. Every code of a number stands in :data:`REASONS`, and no other can be given.
 """
 
 from __future__ import annotations
@@ -241,3 +241,31 @@ def undefined_like(value: float, code: str = "undefined", detail: str = "") -> U
     if isinstance(value, Undefined):
         return value
     return Undefined("undefined") if math.isnan(value) else Undefined(code, detail)
+
+
+class Note(str):
+    """A sentence for people, with a code by which programs select it.
+
+    Where a program passes notes on or leaves some out, it looks at the code and never at the words.
+
+    >>> note = Note("nothing_marked", "B marked nothing")
+    >>> print(note, note.code)
+    B marked nothing nothing_marked
+    """
+
+    __slots__ = ("code",)
+
+    code: str
+
+    def __new__(cls, code: str, text: str) -> Note:
+        self = super().__new__(cls, text)
+        self.code = code
+        return self
+
+    def __reduce__(self) -> tuple[type[Note], tuple[str, str]]:
+        return Note, (self.code, str(self))
+
+
+def code_of(note: str) -> str:
+    """The code of a note; empty where it is a plain sentence."""
+    return note.code if isinstance(note, Note) else ""

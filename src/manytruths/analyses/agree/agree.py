@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ...agreement import SMYTH_LIMIT, interpret_alpha, interpret_kappa
-from ...core.notes import Note
 from ...core.tally import Tallies
-from ...core.undefined import reason
+from ...core.undefined import Note, reason
 from ...study import Progress, Study
 from ..files import summary_of
 from ..printing import counted

@@ -21,9 +21,9 @@ from ...agreement import (
 )
 from ...core.columns import Column
 from ...core.errors import CallError
-from ...core.notes import Note
 from ...core.painting import paint
 from ...core.tally import Tally
+from ...core.undefined import Note
 from ...io import safe_name, write_map, write_picture
 from ...shape import Region, find_regions
 from ...shape.alignment import UNLIKE, Turn, find_turn

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from ...core.columns import Column
 from ...core.counting import tally
 from ...core.labels import Labels
-from ...core.notes import code_of
 from ...core.tally import Tally
+from ...core.undefined import code_of
 from ...evaluation.consensus_columns import PatternEstimate, append_estimates, consensus_column, estimate_all
 from ...evaluation.grading import Ticket
 from ...fusion import Consensus

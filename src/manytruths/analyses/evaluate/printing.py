@@ -12,8 +12,8 @@ from ...agreement import contingency
 from ...core.columns import Column
 from ...core.errors import few
 from ...core.labels import VOID
-from ...core.notes import Note
 from ...core.tally import Tally
+from ...core.undefined import Note
 from ...evaluation.extended_dice import SATURATED
 from ...evaluation.ranking.scores import direction
 from ...study import Study

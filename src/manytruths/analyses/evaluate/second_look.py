@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.notes import Note
+from ...core.undefined import Note
 from ...evaluation.second_look import SecondLook, SecondLookPlace, candidate_pixels, place_pixels, second_look
 from ...io import write_picture
 from ...study import Case, Study

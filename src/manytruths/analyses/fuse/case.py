@@ -17,9 +17,8 @@ from ...complexity import STATISTICS, Complexity, case_complexity
 from ...core.columns import Column
 from ...core.counting import tally
 from ...core.errors import CallError
-from ...core.notes import Note, code_of
 from ...core.tally import Tally, find_rows
-from ...core.undefined import Undefined, code
+from ...core.undefined import Note, Undefined, code, code_of
 from ...fusion import Consensus, balanced_accuracy, estimate, gordon_f, soft_accuracy
 from ...fusion.registry import estimator, options_of
 from ...fusion.result import first_readings

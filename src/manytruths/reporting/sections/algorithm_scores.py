@@ -18,8 +18,7 @@ from ...analyses.evaluate.missing_scores import UNMARKED
 from ...analyses.evaluate.printing import NAMES, ONE_MORE, unit_of
 from ...analyses.printing import number, number_word
 from ...analyses.rows import Row
-from ...core.notes import code_of
-from ...core.undefined import code
+from ...core.undefined import code, code_of
 from ...evaluation.ranking.scores import is_distance
 from ..elements import Block, Cell, Column, PageTable, number_cell, text_cell
 from ..findings import Findings

@@ -9,7 +9,7 @@ from ...agreement import interpret_alpha, interpret_kappa
 from ...analyses.printing import number_word
 from ...analyses.rows import Row
 from ...analyses.summaries import region_of
-from ...core.notes import code_of
+from ...core.undefined import code_of
 from ...inference.intervals import MIN_SUBJECTS
 from ..elements import Block, Cell, Paragraphs, Section, Sentence
 from ..findings import Findings
