@@ -41,7 +41,7 @@ from ..core.errors import CallError, FormatError, InputError, LabelError
 from ..io import atomic, safe_name
 from ..shape.grid import Grid
 from .documents import Element, Source, error_context, find_sources, image_grid, open_archive_or_file, read_elements
-from .outlines import Bitmap, Ellipse, Line, Polygon, box, check_finite, check_point_count, marked_window
+from .outlines import Bitmap, Ellipse, Line, Polygon, box, check_point_count, marked_window
 from .readings import ImportOptions, Mark, Mask, Outline, Reading, Stored, Window, parse_rank
 from .run_lengths import encode_runs, fill_runs
 
@@ -364,8 +364,7 @@ def _polygon(shape: Element, grid: Grid, options: ImportOptions) -> Outline:
 
 def _box(shape: Element, grid: Grid, options: ImportOptions) -> Outline:
     left, top, right, bottom = (_number(shape, name) for name in ("xtl", "ytl", "xbr", "ybr"))
-    drawn = box(left, top, right - left, bottom - top, _number(shape, "rotation", "0"))
-    return Polygon(drawn.rings, options.rule)
+    return box(left, top, right - left, bottom - top, _number(shape, "rotation", "0"), rule=options.rule)
 
 
 def _ellipse(shape: Element, grid: Grid, options: ImportOptions) -> Outline:
@@ -375,7 +374,6 @@ def _ellipse(shape: Element, grid: Grid, options: ImportOptions) -> Outline:
 
 def _line(shape: Element, grid: Grid, options: ImportOptions) -> Outline:
     assert options.widen is not None
-    check_finite(options.widen)
     return Line.of(_points(shape), options.widen)
 
 

@@ -172,7 +172,6 @@ def _outline(shape: Shape, kind: str, grid: Grid, options: ImportOptions) -> Out
     if kind == "mask":
         return _mask(shape, grid)
     if kind in LINES and options.widen is not None:
-        check_finite(options.widen)
         return Line.of(points_of(shape.points), options.widen)
     draw = _AREAS.get(kind)
     return None if draw is None else draw(points_of(shape.points), options)

@@ -49,7 +49,7 @@ from .json_fields import (
     text_of,
     write_document,
 )
-from .outlines import Ellipse, Line, Polygon, RunLengthMask, box, check_finite
+from .outlines import Ellipse, Line, Polygon, RunLengthMask, box
 from .readings import ImportOptions, Mark, Mask, Outline, Reading, Stored
 from .run_lengths import decode_brush, encode_brush
 
@@ -521,16 +521,19 @@ def _polygon(value: Value, grid: Grid, options: ImportOptions) -> Outline:
 
 
 def _rectangle(value: Value, grid: Grid, options: ImportOptions) -> Outline:
-    x, y, width, height = value.numbers("x", "y", "width", "height")
-    (x, y), (width, height) = in_pixels(np.array([(x, y), (width, height)]), grid).tolist()
-    return Polygon.of(box(x, y, width, height, value.rotation or 0, about="corner").rings, options.rule)
+    x, y, width, height = _place_and_size(value, grid, "width", "height")
+    return box(x, y, width, height, value.rotation or 0, about="corner", rule=options.rule)
 
 
 def _ellipse(value: Value, grid: Grid, options: ImportOptions) -> Outline:
-    x, y, half_width, half_height = value.numbers("x", "y", "radiusX", "radiusY")
-    (x, y), (half_width, half_height) = in_pixels(np.array([(x, y), (half_width, half_height)]), grid).tolist()
-    check_finite(value.rotation or 0)
+    x, y, half_width, half_height = _place_and_size(value, grid, "radiusX", "radiusY")
     return Ellipse(x, y, half_width, half_height, value.rotation or 0)
+
+
+def _place_and_size(value: Value, grid: Grid, width: str, height: str) -> list[float]:
+    """Four numbers in pixels: x, y and two sides."""
+    numbers = np.array(value.numbers("x", "y", width, height))
+    return in_pixels(numbers.reshape(2, 2), grid).ravel().tolist()
 
 
 def _brush(value: Value, grid: Grid, options: ImportOptions) -> Outline:

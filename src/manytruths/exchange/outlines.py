@@ -183,7 +183,7 @@ class Line(Outline):
         if line.ndim != 2 or line.shape[1] != 2 or not len(line):
             raise InputError(f"a line is (points, 2) of x and y; got {line.shape}")
         check_point_count(len(line))
-        check_finite(*line.ravel().tolist())
+        check_finite(width, *line.ravel().tolist())
         return cls(line, width)
 
     def pixels(self, shape: tuple[int, ...]) -> tuple[Window, Mask]:
@@ -216,7 +216,9 @@ def _row_blocks(mask: Mask) -> Iterator[slice]:
     return (slice(start, start + step) for start in range(0, len(mask), step))
 
 
-def box(x: float, y: float, width: float, height: float, turned: float = 0.0, about: str = "centre") -> Polygon:
+def box(
+    x: float, y: float, width: float, height: float, turned: float = 0.0, about: str = "centre", rule: Rule = "centre"
+) -> Polygon:
     """Make a rectangle from its upper left corner.
 
     Parameters
@@ -229,6 +231,8 @@ def box(x: float, y: float, width: float, height: float, turned: float = 0.0, ab
         Rotation in degrees, from x to y.
     about : {"centre", "corner"}
         What it is rotated about.
+    rule : {"centre", "inclusive", "coco"}
+        Which pixels it holds.
 
     Returns
     -------
@@ -240,7 +244,7 @@ def box(x: float, y: float, width: float, height: float, turned: float = 0.0, ab
     fixed = np.array([width / 2, height / 2]) if about == "centre" else np.zeros(2)
     c, s = math.cos(math.radians(turned)), math.sin(math.radians(turned))
     moved = (corners - fixed) @ np.array([[c, s], [-s, c]]) + fixed if turned else corners
-    return Polygon.of([moved + np.array([x, y])])
+    return Polygon.of([moved + np.array([x, y])], rule)
 
 
 def window_around(low: Points, high: Points, shape: tuple[int, ...]) -> Window:

@@ -47,16 +47,11 @@ class Draft:
     statuses: Mapping[Column, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class FoundCases:
-    """The cases of a study, and why others are none."""
+def find_cases(options: Options, complain: Complain = raise_error) -> tuple[list[Case], dict[str, str]]:
+    """Every case of a study, in natural order, and why others are none.
 
-    cases: list[Case]
-    left_out: Mapping[str, str]
-
-
-def find_cases(options: Options, complain: Complain = raise_error) -> FoundCases:
-    """Every case of a study, in natural order; ``complain`` gets what does not keep the rest from being found."""
+    ``complain`` gets what does not keep the rest from being found.
+    """
     files, log, named = _find_masks(options, complain)
     structures = _find_structures(files, options)
     drafts, left_out = _sort_masks(log, _drafts(files, options.exclude), options, complain)
@@ -77,7 +72,7 @@ def find_cases(options: Options, complain: Complain = raise_error) -> FoundCases
             missing=_others(judged, own["predictions"]), missing_references=_others(given, own["references"]),
             edits=draft.edits, statuses=draft.statuses,
         ))  # fmt: skip
-    return FoundCases(cases, left_out)
+    return cases, left_out
 
 
 def _find_masks(options: Options, complain: Complain) -> tuple[list[TemplateMatch], ReadingLog, list[str]]:
@@ -143,9 +138,7 @@ def _read_log(options: Options, template: Template, files: list[TemplateMatch], 
             raise StudyError(f"case {place[1]!r} is of no subject that is known; write SUBJECT/{place[1]}")
         return _image(options.images, {"case": place[1]} | ({"subject": place[0]} if place[0] else {}))
 
-    return ReadingLog.read(options.reads, files, template.fields, complain).complete(
-        files, image, complain, options.exclude_rater
-    )
+    return ReadingLog.read(options.reads, files, template.fields, image, options.exclude_rater, complain)
 
 
 def _sort_masks(

@@ -222,7 +222,7 @@ def find_wrong_predictions(case: Case, table: Tally) -> Iterator[WrongValues]:
             ))  # fmt: skip
         elif raters and len(marks) == 1 and in_other_units({"raters": raters, "it": marks}):
             yield WrongValues(case.name, column, LabelError(
-                f"case {case.name}: {column} marks with {min(own)}, the raters with {_list_values(raters)}; "
+                f"case {case.name}: {column} marks with {min(own)}, the raters with {_listed(raters)}; "
                 "unite them with --foreground any, or write the prediction again"
             ))  # fmt: skip
 
@@ -247,10 +247,6 @@ def _marks(table: Tally, column: int) -> set[str]:
     return {table.labels.names[code] for code in codes}
 
 
-def _list_values(values: set[int]) -> str:
-    return " and ".join(map(str, sorted(values)[:NO_MASK]))
-
-
 def find_wrong_references(case: Case, table: Tally, references: Mapping[Column, Array]) -> Iterator[WrongValues]:
     """Every given reference standard that is a probability map, or marks with 255 where there are labels."""
     for column, array in references.items():
@@ -264,11 +260,11 @@ def find_wrong_references(case: Case, table: Tally, references: Mapping[Column, 
             ))  # fmt: skip
         elif len(marks) > 1 and case.options.labels is not None and own:
             yield WrongValues(case.name, column, LabelError(
-                f"case {case.name}: the reference {column} holds {_list_values(own)}, not among the labels declared "
+                f"case {case.name}: the reference {column} holds {_listed(own)}, not among the labels declared "
                 f"({', '.join(case.options.labels.describe())}); declare it, or write it again"
             ))  # fmt: skip
         elif len(marks) > 1 and len(held) == 1 and own and in_other_units({"masks": marks, "it": held}):
             yield WrongValues(case.name, column, LabelError(
                 f"case {case.name}: the reference {column} marks with {min(own)}, the masks with "
-                f"{_list_values(marks)}; write it with their labels, or unite all with --foreground any"
+                f"{_listed(marks)}; write it with their labels, or unite all with --foreground any"
             ))  # fmt: skip

@@ -79,43 +79,41 @@ class ReadingLog:
     """Raters who are left out of the study."""
 
     @classmethod
-    def read(cls, path: str, files: Sequence[TemplateMatch], fields: Sequence[str], complain: Complain) -> ReadingLog:
-        """The register of some files, whose template has these ``fields``."""
-        masks = _by_place(files)
+    def read(
+        cls,
+        path: str,
+        files: Sequence[TemplateMatch],
+        fields: Sequence[str],
+        image: Callable[[Place], Location | None],
+        excluded: Iterable[str],
+        complain: Complain,
+    ) -> ReadingLog:
+        """The reading log of some files, whose template has these ``fields``.
+
+        It has an empty mask for every read that left nothing. Reads of ``excluded`` raters have no masks; those that
+        started from them are edits all the same. ``complain`` gets what contradicts the files.
+        """
         reads = read_log_entries(path, _names(files, "subject" in fields), complain)
         if "session" not in fields and any(column.session for here in reads.values() for column in here):
             raise StudyError(
                 f"{path}: names sessions, but the masks' template has no {{session}}; put it where the session stands "
                 "in the path, or leave that column empty"
             )
-        return cls(path, reads, masks)
-
-    def complete(
-        self,
-        files: Sequence[TemplateMatch],
-        image: Callable[[Place], Location | None],
-        complain: Complain,
-        excluded: Iterable[str] = (),
-    ) -> ReadingLog:
-        """With an empty mask for every read that left nothing; ``complain`` gets what contradicts the files.
-
-        Reads of ``excluded`` raters have no masks here; those that started from them are edits all the same.
-        """
-        gone = {compose_name(name) for name in excluded}
+        log = cls(path, reads, _by_place(files), frozenset(map(compose_name, excluded)))
+        masks = {place: dict(here) for place, here in log.masks.items()}
         raters = {match.fields["rater"] for match in files}
-        masks = {place: dict(here) for place, here in self.masks.items()}
-        for read in (read for here in self.reads.values() for read in here.values()):
-            if compose_name(read.column.name) in gone:
+        for read in (read for here in reads.values() for read in here.values()):
+            if compose_name(read.column.name) in log.excluded:
                 continue
             try:
                 here = masks.get(read.place, {})
-                if self._is_blank(read, here, raters):
+                if log._is_blank(read, here, raters):
                     blank = _blank(read, here, image(read.place))
                     masks.setdefault(read.place, {})[read.column] = {"": blank}
             except StudyError as error:
-                complain(StudyError(f"{self.path}, line {read.line}: {error}"))
-        self._check_rows(complain)
-        return replace(self, masks=masks, excluded=frozenset(gone))
+                complain(StudyError(f"{path}, line {read.line}: {error}"))
+        log._check_rows(complain)
+        return replace(log, masks=masks)
 
     def _is_blank(self, read: LogEntry, here: Masks, raters: Iterable[str]) -> bool:
         """Whether a read left nothing, not even a file; refused where one should, or should not, be there."""

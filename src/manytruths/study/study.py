@@ -162,11 +162,11 @@ class Study:
             exclude=None if exclude is None else {k: tuple(v) for k, v in exclude.items()},
             exclude_rater=None if exclude_rater is None else tuple(exclude_rater),
         )  # fmt: skip
-        result = find_cases(given, complain)
-        check_void(result.cases, given.void)
+        found_cases, left_out = find_cases(given, complain)
+        check_void(found_cases, given.void)
         properties = read_table(given.raters, "rater") if given.raters else {}
         properties = {rater: row for rater, row in properties.items() if rater not in given.exclude_rater}
-        return cls(result.cases, given, properties, left_out=result.left_out)
+        return cls(found_cases, given, properties, left_out=left_out)
 
     @classmethod
     def from_arrays(

@@ -84,28 +84,24 @@ def frame_of(groups: Any) -> Frame:
     """By its groups of attributes, or those that all frames share."""
     if not groups:
         return Frame()
-    measures = first_item(groups, "PixelMeasuresSequence")
+    kinds = ("PlanePositionSequence", "PlaneOrientationSequence", "PixelMeasuresSequence")
     image = first_item(first_item(groups, "DerivationImageSequence"), "SourceImageSequence")
     segment = first_item(groups, "SegmentIdentificationSequence")
-    return Frame(
-        _numbers(first_item(groups, "PlanePositionSequence"), "ImagePositionPatient", 3),
-        _numbers(first_item(groups, "PlaneOrientationSequence"), "ImageOrientationPatient", 6),
-        _spacing(measures),
-        _number(measures, "SpacingBetweenSlices"),
-        _number(measures, "SliceThickness"),
-        str((image.get("ReferencedSOPInstanceUID") if image else None) or ""),
-        None if segment is None else segment.get("ReferencedSegmentNumber"),
+    return replace(
+        _placed_frame(*(first_item(groups, kind) for kind in kinds)),
+        image=str((image.get("ReferencedSOPInstanceUID") if image else None) or ""),
+        segment=None if segment is None else segment.get("ReferencedSegmentNumber"),
     )
 
 
-def slice_of(dataset: Any) -> Frame:
-    """An image that is one slice."""
+def _placed_frame(position: Any, orientation: Any, measures: Any) -> Frame:
+    """By the parts of a header that say where a frame lies; all of them are the header itself for a single slice."""
     return Frame(
-        _numbers(dataset, "ImagePositionPatient", 3),
-        _numbers(dataset, "ImageOrientationPatient", 6),
-        _spacing(dataset),
-        _number(dataset, "SpacingBetweenSlices"),
-        _number(dataset, "SliceThickness"),
+        _numbers(position, "ImagePositionPatient", 3),
+        _numbers(orientation, "ImageOrientationPatient", 6),
+        _spacing(measures),
+        _number(measures, "SpacingBetweenSlices"),
+        _number(measures, "SliceThickness"),
     )
 
 
@@ -115,7 +111,7 @@ def planes_of(dataset: Any, frames: Sequence[Frame]) -> Planes:
     if not (1 <= rows <= LARGEST_SIDE and 1 <= columns <= LARGEST_SIDE and rows * columns <= LARGEST_VOLUME):
         raise FormatError(f"its frames are {columns} × {rows} pixels by its header; export it again")
     groups = first_item(dataset, "SharedFunctionalGroupsSequence")
-    shared = frame_of(groups) if groups else slice_of(dataset)
+    shared = frame_of(groups) if groups else _placed_frame(dataset, dataset, dataset)
     every = frames or [shared]
     return Planes(
         rows,
