@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from manytruths.core import undefined
-from manytruths.core.notes import Note
+from manytruths.core.undefined import Note
 from study_folders import disc, run, table, write_png
 
 CASES = ("p1", "p2", "p3", "p4", "p5")

@@ -65,8 +65,7 @@ from .core.counting import tally
 from .core.errors import CallError, FormatError, GridError, InputError, LabelError, ManytruthsError, StudyError
 from .core.labels import VOID, Labels
 from .core.painting import PatternValues, paint
-from .core.tallies import Tallies, pool
-from .core.tally import Tally
+from .core.tally import Tallies, Tally, pool
 from .core.undefined import Undefined, reason
 from .evaluation.boundaries import (
     BoundaryPoint,

@@ -20,8 +20,7 @@ from .analyses.printing import grid, number
 from .analyses.tables import Row, Settings, Table
 from .core.columns import Column
 from .core.errors import CallError, InputError
-from .core.tallies import pool
-from .core.tally import Tally
+from .core.tally import Tally, pool
 from .fusion import staple, vote
 from .io import write_csv, write_map, write_picture, write_text
 from .io.results import RUN, replacing

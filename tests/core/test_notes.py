@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 
-from manytruths.core.notes import Note, code_of
+from manytruths.core.undefined import Note, code_of
 
 
 def test_a_note_is_a_sentence_with_a_code():

@@ -14,8 +14,7 @@ from manytruths.agreement import contingency
 from manytruths.core.columns import Column, Unit, natural_key
 from manytruths.core.errors import CallError, LabelError
 from manytruths.core.labels import Labels
-from manytruths.core.tallies import Tallies, align_counts, find_rows
-from manytruths.core.tally import Tally
+from manytruths.core.tally import Tallies, Tally, align_counts, find_rows
 from panels import VOID, panels
 
 

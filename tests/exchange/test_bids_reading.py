@@ -12,8 +12,7 @@ import pytest
 
 from manytruths.core.errors import InputError
 from manytruths.exchange.bids import read_bids
-from manytruths.exchange.reading_set import combine_readings
-from manytruths.exchange.readings import ImportOptions, Reading
+from manytruths.exchange.readings import ImportOptions, Reading, combine_readings
 from segmentations import AFFINE, IMAGE, moved, nifti
 
 

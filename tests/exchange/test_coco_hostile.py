@@ -10,8 +10,7 @@ from test_coco_reading import annotation, document, written
 from json_exports import memory, refused
 from manytruths.core.errors import InputError
 from manytruths.exchange.coco import MOST_ANNOTATIONS, read_coco
-from manytruths.exchange.reading_set import combine_readings
-from manytruths.exchange.readings import ImportOptions
+from manytruths.exchange.readings import ImportOptions, combine_readings
 
 
 def packed(counts, size=(12, 20)):

@@ -13,8 +13,7 @@ from json_exports import refused
 from manytruths.core.errors import CallError, InputError
 from manytruths.exchange.coco import read_coco
 from manytruths.exchange.outlines import RunLengthMask, UnitedOutline
-from manytruths.exchange.reading_set import combine_readings
-from manytruths.exchange.readings import ImportOptions
+from manytruths.exchange.readings import ImportOptions, combine_readings
 
 SQUARE = [[2, 2, 8, 2, 8, 6, 2, 6]]
 RNG = np.random.default_rng(3)
@@ -72,7 +71,7 @@ def test_an_annotator_field(tmp_path, field):
 def test_an_annotator_field_of_the_callers_choice(tmp_path):
     path = written(tmp_path, annotation(**{"drawn by": {"email": "a@b.org", "id": 3}}))
     assert [one.rater for one in read_coco(path, ImportOptions(rater_field="drawn by"))] == ["a@b.org"]
-    with pytest.raises(InputError, match="does not say whose it is"):
+    with pytest.raises(InputError, match="names no rater"):
         read_coco(path, ImportOptions(rater_field="painted by"))
 
 

@@ -10,8 +10,7 @@ import pytest
 
 from data_folder import data
 from manytruths.core.errors import InputError
-from manytruths.exchange.cvat import read_cvat
-from manytruths.exchange.cvat_writer import write_cvat
+from manytruths.exchange.cvat import read_cvat, write_cvat
 from manytruths.exchange.outlines import Polygon
 from manytruths.exchange.readings import Mark, Reading
 from manytruths.shape.grid import Grid

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from manytruths.core.errors import ManytruthsError
-from manytruths.exchange.cvat import read_cvat
-from manytruths.exchange.cvat_writer import write_cvat
+from manytruths.exchange.cvat import read_cvat, write_cvat
 from manytruths.exchange.outlines import Bitmap, Polygon
 from manytruths.exchange.readings import ImportOptions, Mark, Reading
 from manytruths.shape.grid import Grid

@@ -13,8 +13,7 @@ from pycocotools import mask as coco
 
 from manytruths.core.errors import CallError, InputError, LabelError
 from manytruths.exchange.cvat import read_cvat
-from manytruths.exchange.reading_set import combine_readings
-from manytruths.exchange.readings import ImportOptions, Reading, Stored
+from manytruths.exchange.readings import ImportOptions, Reading, Stored, combine_readings
 
 LABELS = """<labels><label><name>lesion</name><color>#ff0000</color><type>any</type><attributes><attribute>
 <name>rank</name><mutable>False</mutable><input_type>number</input_type><default_value></default_value>

@@ -18,7 +18,7 @@ from dicom_files import COLUMNS, OBLIQUE, ROWS, SLICES, SPACING, STEP, image, im
 from manytruths.core.errors import FormatError, GridError
 from manytruths.exchange.dicom.pixels import decode_rle
 from manytruths.exchange.dicom.segmentations import person_name, read_dicom_seg
-from manytruths.exchange.reading_set import combine_readings
+from manytruths.exchange.readings import combine_readings
 from manytruths.shape.alignment import align
 
 pytestmark = pytest.mark.filterwarnings("default")

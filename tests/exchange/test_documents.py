@@ -11,13 +11,13 @@ from manytruths.exchange import documents
 from manytruths.exchange.documents import (
     copy_picture,
     error_context,
+    find_sources,
     image_grid,
     open_archive_or_file,
     read_elements,
     read_json,
 )
 from manytruths.exchange.readings import Stored
-from manytruths.exchange.sources import find_sources
 
 BOMB = (
     '<?xml version="1.0"?><!DOCTYPE r [<!ENTITY a "ha">'

@@ -15,8 +15,7 @@ from PIL import Image
 from json_exports import grafted, refused, survives
 from manytruths.core.errors import InputError
 from manytruths.exchange.labelme import read_labelme
-from manytruths.exchange.reading_set import combine_readings
-from manytruths.exchange.readings import ImportOptions
+from manytruths.exchange.readings import ImportOptions, combine_readings
 from mutations import mutated
 
 
@@ -137,9 +136,9 @@ def bomb():
         (shape([[1, 1]], "rectangle"), "has 1 points, expected two"),
         (shape([[1, 1], [1, 1]], "circle"), "half axes 0"),
         (shape([[1, 1], [4, 3]], "mask"), "has no mask"),
-        (shape([[1, 1], [4, 3]], "mask", mask="AAAA"), "not a PNG picture of 4 × 3"),
+        (shape([[1, 1], [4, 3]], "mask", mask="AAAA"), "not a PNG of 4 × 3"),
         (shape([[1, 1], [4, 3]], "mask", mask="not base 64!"), "damaged"),
-        (shape([[1, 1], [4, 3]], "mask", mask=png(np.ones((4, 3)))), "not a PNG picture of 4 × 3"),
+        (shape([[1, 1], [4, 3]], "mask", mask=png(np.ones((4, 3)))), "not a PNG of 4 × 3"),
         (shape([[1, 1], [4, 3]], "mask", mask=png(np.ones((3, 4)), "RGB")), "RGB picture"),
         (shape([[1, 1], [4, 3]], "mask", mask=png(np.ones((3, 4)), "I;16")), "16 bits a pixel"),
         (shape([[1, 1], [5, 4]], "mask", mask=png(np.ones((4, 5)))[:60]), "damaged"),

@@ -20,8 +20,7 @@ from json_exports import come_back, panels
 from manytruths.core.errors import CallError, InputError
 from manytruths.exchange.coco import read_coco, write_coco
 from manytruths.exchange.labelme import read_labelme, write_labelme
-from manytruths.exchange.labelstudio import read_labelstudio
-from manytruths.exchange.labelstudio_writer import write_labelstudio
+from manytruths.exchange.labelstudio import read_labelstudio, write_labelstudio
 from manytruths.exchange.outlines import Polygon, UnitedOutline
 from manytruths.exchange.readings import Mark
 

@@ -11,7 +11,7 @@ from test_labelstudio_reading import annotation, export, polygon, result, task
 from json_exports import memory, refused
 from manytruths.core.errors import InputError
 from manytruths.exchange.labelstudio import read_labelstudio
-from manytruths.exchange.reading_set import combine_readings
+from manytruths.exchange.readings import combine_readings
 from manytruths.exchange.run_lengths import encode_brush
 
 BRUSH = list(encode_brush(np.eye(20, 40, dtype=bool)))

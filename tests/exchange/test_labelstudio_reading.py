@@ -12,8 +12,7 @@ from PIL import Image
 from json_exports import refused
 from manytruths.core.errors import InputError, StudyError
 from manytruths.exchange.labelstudio import read_labelstudio
-from manytruths.exchange.reading_set import combine_readings
-from manytruths.exchange.readings import ImportOptions
+from manytruths.exchange.readings import ImportOptions, combine_readings
 from manytruths.exchange.run_lengths import encode_brush
 
 WIDTH, HEIGHT = 40, 20

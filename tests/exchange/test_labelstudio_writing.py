@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from exchange_reads import bits, read, square
 from json_exports import come_back, panels
 from manytruths.core.errors import CallError, InputError
-from manytruths.exchange.labelstudio import read_labelstudio
-from manytruths.exchange.labelstudio_writer import labelstudio_configuration, write_labelstudio
+from manytruths.exchange.labelstudio import labelstudio_configuration, read_labelstudio, write_labelstudio
 from manytruths.exchange.outlines import Polygon
 from manytruths.exchange.readings import Mark
 

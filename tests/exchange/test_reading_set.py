@@ -4,7 +4,7 @@ import pytest
 
 from exchange_reads import read, square
 from manytruths.core.errors import FormatError, GridError, InputError, LabelError, StudyError
-from manytruths.exchange.reading_set import case_names, combine_readings
+from manytruths.exchange.readings import case_names, combine_readings
 
 A, B = square(2, 2, 5), square(3, 3, 5)
 
@@ -79,7 +79,7 @@ def test_one_rater_may_use_any_name():
 def test_names_that_are_not_there():
     with pytest.raises(LabelError, match="there is no structure 'leison' to rename; did you mean 'lesion'"):
         combine_readings([read(marks=[A])], rename_label={"leison": "lesion"})
-    with pytest.raises(StudyError, match="there is no rater 'ana' to rename; raters are anna"):
+    with pytest.raises(StudyError, match="there is no rater 'ana' to rename; did you mean 'anna'"):
         combine_readings([read(marks=[A])], rename_rater={"ana": "Anna"})
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import manytruths as mt
 from manytruths.complexity import GroupClassifier, case_complexity
-from manytruths.core.tallies import pool
+from manytruths.core.tally import pool
 from manytruths.fusion import staple
 from study_folders import disc, pixels, run, table, value, write_png
 

@@ -12,8 +12,7 @@ import manytruths as mt
 from manytruths.core.columns import Column
 from manytruths.core.errors import CallError, InputError
 from manytruths.core.labels import Labels
-from manytruths.core.tallies import Tallies
-from manytruths.core.tally import Tally
+from manytruths.core.tally import Tallies, Tally
 from manytruths.core.undefined import Undefined, reason
 from manytruths.inference.intervals import mean_intervals, pooled_intervals
 

@@ -14,7 +14,7 @@ from exchange_reads import read, square
 from manytruths.cli import status
 from manytruths.core.errors import InputError, StudyError, one_line
 from manytruths.exchange import write_cvat
-from manytruths.exchange.reading_set import combine_readings
+from manytruths.exchange.readings import combine_readings
 from manytruths.io.results import lock_folder
 
 NAMES = [

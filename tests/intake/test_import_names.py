@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 import manytruths as mt
 from exchange_reads import read, square
 from manytruths.analyses.importing.layout import on_disk
+from manytruths.core.columns import compose_name
 from manytruths.core.errors import InputError
 from manytruths.exchange import write_cvat
-from manytruths.exchange.reading_set import combine_readings, composed
+from manytruths.exchange.readings import combine_readings
 from rights import obedient
 from study_folders import run, volume, write_nifti
 
@@ -50,7 +51,7 @@ def test_what_is_written_can_be_opened(rater, other, case, second, structure, an
         labels = next(iter(study)).tally().labels
         structures = found.structures if len(found.structures) == 1 else map(on_disk, found.structures)
         assert set(labels.names) == {"background", *structures}
-        assert {composed(name) for name in labels.names} == set(labels.names)
+        assert {compose_name(name) for name in labels.names} == set(labels.names)
 
 
 def test_files_that_are_no_text_or_no_files(tmp_path, capsys):

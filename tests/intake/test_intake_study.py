@@ -12,8 +12,7 @@ import manytruths as mt
 from exchange_reads import bits, read, square
 from manytruths.analyses.importing.import_study import READS
 from manytruths.core.errors import GridError, InputError, StudyError
-from manytruths.exchange.reading_set import combine_readings
-from manytruths.exchange.readings import Stored
+from manytruths.exchange.readings import Stored, combine_readings
 from manytruths.io import read_mask
 from manytruths.shape.grid import Grid
 

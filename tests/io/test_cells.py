@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import manytruths as mt
 from exchange_reads import read, square
 from manytruths.core.csv_text import escape_cell, unescape_cell
-from manytruths.exchange.reading_set import combine_readings
+from manytruths.exchange.readings import combine_readings
 from manytruths.io import write_csv
 from manytruths.io.tables import read_rows
 from study_folders import command, disc, write_png, write_study

@@ -228,7 +228,7 @@ def test_colour_arrays_are_images(tmp_path):
 @pytest.mark.parametrize("array", [np.array([{}]), np.array(["a"]), np.zeros((2, 2), complex)])
 def test_arrays_of_other_things(tmp_path, array):
     np.save(tmp_path / "m.npy", array, allow_pickle=True)
-    with pytest.raises(FormatError, match="integers, booleans or floats are needed"):
+    with pytest.raises(FormatError, match="not integers, booleans or floats"):
         read_mask(tmp_path / "m.npy")
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from data_folder import data
 from manytruths.core.errors import GridError
-from manytruths.shape.orientation import find_turn
+from manytruths.shape.alignment import find_turn
 
 
 def blob(shape):

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import manytruths as mt
-from manytruths.study.case_names import closest_name, find_unknown_cases
+from manytruths.core.columns import closest_name
+from manytruths.study.problems import find_unknown_cases
 from study_folders import disc, volume, write_nifti, write_npy, write_nrrd, write_png, write_study
 
 

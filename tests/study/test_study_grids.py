@@ -342,15 +342,10 @@ def test_predictions_that_are_resampled_mark_evaluations_alone(tmp_path, capsys)
     for case, by in (("p1", 0), ("p2", 0.3)):
         nifti(tmp_path / "net" / f"{case}.nii.gz", seen_by("C", case), shifted(by, 0, 0))
         nifti(tmp_path / "tree" / f"{case}.nii.gz", seen_by("A", case))
-    lines = [
-        f'masks = "{template}"',
-        f'predictions = "{tmp_path}/{{algorithm}}/{{case}}.nii.gz"',
-        'resample = "nearest"',
-    ]
-    (tmp_path / "study.toml").write_text("\n".join(lines))
-    for verb in ("evaluate", "agree"):
-        line = [verb, tmp_path, "--out", tmp_path / "out", "--jobs", 1, "--resamples", 20]
-        assert run(capsys, *line).status == 0
+    study, predictions = tmp_path / "study.toml", f"{tmp_path}/{{algorithm}}/{{case}}.nii.gz"
+    study.write_text(f"masks = '{template}'\npredictions = '{predictions}'\nresample = 'nearest'\n")
+    for command in ("evaluate", "agree"):
+        assert run(capsys, command, study, "--out", tmp_path / "out", "--jobs", 1, "--resamples", 20).status == 0
     rows = table(tmp_path / "out/evaluate/scores.csv")
     assert {r["case"] for r in rows if r["region"] == "whole"} == {"p1"}
     assert {r["case"] for r in rows if r["region"] == "whole (resampled)"} == {"", "p2"}

@@ -61,8 +61,8 @@ def test_other_folders_that_are_closed(tmp_path, closed, option, folder, mode):
         write_png(home / f"other/{case}.png", disc())
     more = [option, f"{home}/other/{{case}}.png"] if option else []
     closed(home / folder, mode)
-    verb = "evaluate" if option in ("--predictions", "--reference") else "agree"
-    done = obedient(verb, template if folder else home, *more, "--out", tmp_path / "out", "--jobs", 1)
+    command = "evaluate" if option in ("--predictions", "--reference") else "agree"
+    done = obedient(command, template if folder else home, *more, "--out", tmp_path / "out", "--jobs", 1)
     assert done.status == 1
     assert str(home / folder) in done.line
     assert "Permission denied; check" in done.line
@@ -115,8 +115,8 @@ def test_names_that_cannot_be_written(tmp_path, capsys, name, shown, fault):
     template = write_study(tmp_path)
     write_png(tmp_path / "masks/A" / f"{name}.png", disc())
     told = f"{tmp_path}/masks/A/{shown}.png: its name {fault}; rename it"
-    for verb in ("agree", "fuse", "report"):
-        done = run(capsys, verb, template, "--to" if verb == "report" else "--out", tmp_path / "out", "--jobs", 1)
+    for command, to in (("agree", "--out"), ("fuse", "--out"), ("report", "--to")):
+        done = run(capsys, command, template, to, tmp_path / "out", "--jobs", 1)
         assert (done.status, done.line) == (1, f"manytruths: {told}")
     assert not (tmp_path / "out").exists()
     done = run(capsys, "check", template, "--out", tmp_path / "out", "--jobs", 1)

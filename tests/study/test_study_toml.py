@@ -176,5 +176,5 @@ def test_arrays_in_memory_may_hold_any_void():
 def test_a_structure_called_background(tmp_path):
     for rater, structure in (("A", "background"), ("A", "lesion"), ("B", "lesion")):
         write_png(tmp_path / rater / structure / "p1.png", disc())
-    with pytest.raises(mt.StudyError, match="a structure is called 'background', as what nobody marked is; rename"):
+    with pytest.raises(mt.StudyError, match="a structure may not be called 'background'; rename"):
         mt.Study.open(f"{tmp_path}/{{rater}}/{{label}}/{{case}}.png")

@@ -18,9 +18,8 @@ from ..io.tables import read_rows
 from ..io.writing import checksum
 from ..shape.alignment import RESAMPLED
 from ..study import Case, Progress, Study
-from ..study.case_names import find_unknown_cases
 from ..study.mask_values import find_other_values, other_classes
-from ..study.problems import Checked, Problem, check_case
+from ..study.problems import Checked, Problem, check_case, find_unknown_cases
 from ..study.reading_log import name_reading
 from .printing import counted, grid
 from .result import Result, Tables, console_or_stdout, results_folder
@@ -156,7 +155,7 @@ def _between_cases(study: Study, cases: dict[str, Checked]) -> Iterator[Problem]
         yield Problem("error", "label", str(error))
     else:
         for odd in () if study.knows_labels else find_other_values(tallies):
-            yield Problem("error", "label", str(odd.error), odd.case, odd.rater)
+            yield Problem("error", "label", str(odd.error), odd.case, str(odd.column or ""))
     reported = {(p.case, p.rater) for checked in cases.values() for p in checked.problems if p.kind == "prediction"}
     for wrong in other_classes(tables) if study.options.labels is None else ():
         if (wrong.case, str(wrong.column)) not in reported:

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.errors import CallError, GridError, InputError
-from ..core.tallies import Tallies, pool
-from ..core.tally import Tally
+from ..core.tally import Tallies, Tally, pool
 from ..core.undefined import Undefined, code, reason
 from ..inference.intervals import MIN_SUBJECTS, check_resamples, mean_intervals, pooled_intervals, subject_values
 from ..io import write_csv

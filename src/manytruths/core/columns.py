@@ -1,9 +1,13 @@
-"""Columns of a tally (who decided), and the size of an item."""
+"""Columns of a tally (who decided), the names in them, and the size of an item."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache
 from typing import Literal
 
 from .errors import CallError
@@ -20,6 +24,36 @@ def natural_key(text: str) -> tuple[tuple[int, int, str], ...]:
     """
     parts = re.split(r"(\d+)", text)
     return tuple((1, int(p), p) if p.isdecimal() else (0, 0, p) for p in parts if p)
+
+
+def compose_name(text: str) -> str:
+    """One spelling of a name: ü is one letter, or u with two dots where the name comes from a Mac."""
+    return unicodedata.normalize("NFC", text)
+
+
+def closest_name(name: str, known: Sequence[str]) -> str:
+    """The known name that is meant, perhaps: one that stands in it as a word, or one written nearly alike.
+
+    >>> closest_name("04R_pred", ["04L", "04R", "4R"]), closest_name("P7", ["p07", "p08"]), closest_name("p10", ["p1"])
+    ('04R', 'p07', '')
+    """
+    words = (rf"(?<!{_kind(other[:1])}){re.escape(other)}(?!{_kind(other[-1:])})" for other in known)
+    within = [other for other, word in zip(known, words, strict=True) if other in name and re.search(word, name)]
+    if within:
+        return max(within, key=len)
+    # p10 is not a misspelt p1: numbers must be the same, however many zeros they begin with
+    alike = {other.casefold(): other for other in known if _numbers(other) == _numbers(name)}
+    return next((alike[near] for near in get_close_matches(name.casefold(), alike, 1)), "")
+
+
+def _kind(letter: str) -> str:
+    """What would go on with the word that this letter belongs to."""
+    return r"\d" if letter.isdigit() else r"[^\W\d_]"
+
+
+@lru_cache(maxsize=1 << 16)
+def _numbers(name: str) -> tuple[int, ...]:
+    return tuple(int(digits) for digits in re.findall(r"\d+", name))
 
 
 @dataclass(frozen=True)

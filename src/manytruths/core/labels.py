@@ -48,9 +48,7 @@ class Labels:
         names = tuple(self.names) or tuple("background" if v == 0 else str(v) for v in values)
         numbers = tuple(float(x) for x in self.numbers) or tuple(float(v) for v in values)
         if not len(values) == len(names) == len(numbers) or len(set(names)) < len(names):
-            raise LabelError(
-                f"labels need one distinct name and one number each; got values {values}, {names}, {numbers}"
-            )
+            raise LabelError(f"labels need one distinct name and one number each; got {values}, {names}, {numbers}")
         for field, value in (("values", values), ("names", names), ("numbers", numbers)):
             object.__setattr__(self, field, value)
 

@@ -241,9 +241,7 @@ class Coder:
             )
         if len(self.codes) >= MAX_LABELS:
             some = ", ".join(map(str, sorted(self.codes)[:12]))
-            raise LabelError(
-                f"{name}: more than {MAX_LABELS} distinct values ({some}, …): this is a picture, not a mask"
-            )
+            raise LabelError(f"{name}: more than {MAX_LABELS} distinct values ({some}, …): it is a picture, not a mask")
         self.codes[value] = code = len(self.codes)
         return code
 

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from .errors import CallError, InputError
 from .labels import VOID
 from .mask_arrays import Coder, Masks, fill_masked, flat_blocks, gather_inputs, run_starts
-from .tallies import find_rows
-from .tally import Tally
+from .tally import Tally, find_rows
 
 
 class PatternValues(np.ndarray[Any, Any]):

@@ -1,7 +1,7 @@
-"""Numbers that are undefined, and why.
+"""Numbers that are undefined, and why; and notes: sentences about a result.
 
 A program decides by the code; the text is for people and may be reworded. The same circumstance has the same code
-everywhere. Every code stands in :data:`REASONS`, and no other can be given.
+everywhere. Every code of a number stands in :data:`REASONS`, and no other can be given.
 """
 
 from __future__ import annotations
@@ -135,9 +135,7 @@ REASONS: dict[str, str] = {
     "no_grade_with_value": "nothing has both a grade and a value",
     "no_grade_high_enough": "nothing is graded high enough",
     "every_grade_high_enough": "everything is graded high enough",
-    "no_algorithm_with_both_classes": (
-        "no algorithm has both predictions that need correction and some that need none"
-    ),
+    "no_algorithm_with_both_classes": ("no algorithm has both predictions that need correction and others that do not"),
     "none_of_class": "there is none of this class",
     # models
     "rates_unknown": "the rates cannot be estimated: nothing is true, or nothing false, of what the rater rated",
@@ -257,3 +255,31 @@ def divide(part: ArrayLike, whole: ArrayLike) -> NDArray[np.float64]:
     """``part / whole`` element by element; NaN where ``whole`` is not positive."""
     out = np.full(np.broadcast(part, whole).shape, np.nan)
     return np.asarray(np.divide(part, whole, out=out, where=np.asarray(whole) > 0))
+
+
+class Note(str):
+    """A sentence for people, with a code by which programs select it.
+
+    Where a program passes notes on or leaves some out, it looks at the code and never at the words.
+
+    >>> note = Note("nothing_marked", "B marked nothing")
+    >>> print(note, note.code)
+    B marked nothing nothing_marked
+    """
+
+    __slots__ = ("code",)
+
+    code: str
+
+    def __new__(cls, code: str, text: str) -> Note:
+        self = super().__new__(cls, text)
+        self.code = code
+        return self
+
+    def __reduce__(self) -> tuple[type[Note], tuple[str, str]]:
+        return Note, (self.code, str(self))
+
+
+def code_of(note: str) -> str:
+    """The code of a note; empty where it is a plain sentence."""
+    return note.code if isinstance(note, Note) else ""

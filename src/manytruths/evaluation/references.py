@@ -17,8 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..core.columns import Column
 from ..core.errors import CallError
 from ..core.labels import VOID
-from ..core.tallies import find_rows
-from ..core.tally import Tally
+from ..core.tally import Tally, find_rows
 from ..fusion import Consensus, estimate
 from ..fusion.registry import options_of
 from ..fusion.result import first_readings

@@ -1,15 +1,12 @@
 from .bids import read_bids, write_bids
 from .coco import read_coco, write_coco
-from .cvat import read_cvat
-from .cvat_writer import write_cvat
+from .cvat import read_cvat, write_cvat
 from .dicom.segmentations import read_dicom_seg
 from .dicom.writing import write_dicom_seg
 from .labelme import read_labelme, write_labelme
-from .labelstudio import read_labelstudio
-from .labelstudio_writer import write_labelstudio
+from .labelstudio import read_labelstudio, write_labelstudio
 from .outlines import Bitmap, Ellipse, Line, Polygon, Whole, box
-from .reading_set import ReadingSet, combine_readings
-from .readings import ImportOptions, Mark, Reading
+from .readings import ImportOptions, Mark, Reading, ReadingSet, combine_readings
 from .slicer import read_slicer, write_slicer
 
 __all__ = [

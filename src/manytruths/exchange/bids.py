@@ -12,7 +12,7 @@ import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -23,17 +23,16 @@ from ..core.errors import CallError, FormatError, GridError, LabelError, Manytru
 from ..io import write_json, write_map
 from ..io.files import check_regular_file
 from ..shape.grid import Grid
-from .documents import error_context, read_json
-from .readings import ImportOptions, Mark, Outline, Reading, SegmentKey, Status, Stored
-from .sources import Source, find_sources
-from .volumes import EmptyOutline, LabelledVoxels, Volume, VolumeContents, file_errors, read_nifti_volume, scan_volume
+from .documents import Source, error_context, find_sources, read_json
+from .readings import ImportOptions, Mark, Reading, SegmentKey, Stored, parse_rank_or_none, parse_status
+from .volumes import EmptyOutline, VolumeContents, file_errors, read_nifti_volume, scan_volume
 
 MASKS = ("mask", "dseg", "probseg")
 """Suffixes of what is no image: yes or no, labels, probabilities."""
 ENDINGS = (".nii.gz", ".nii")
 LARGEST_TABLE = 1 << 20
 """Bytes of a table of names."""
-READABLE = tuple(f"_{suffix}{ending}" for suffix in ("mask", "dseg", "probseg") for ending in (".nii.gz", ".nii"))
+READABLE = tuple(f"_{suffix}{ending}" for suffix in MASKS for ending in ENDINGS)
 SAID = ("Author", "Authors", "Annotator", "Rater", "Reader", "Manual")
 """What a sidecar says of who drew it: kept with the marks."""
 ReadingKey = tuple[str, str, str]
@@ -109,7 +108,9 @@ def _file(source: Source, datasets: dict[Path, Dataset], options: ImportOptions)
         raise FormatError("is not a BIDS name (sub-01_desc-rater1_mask.nii.gz, letters and digits); rename it")
     root = root_of(path.absolute())
     dataset = datasets.setdefault(root, Dataset(root))
-    fields = read_sidecar(dataset, path.absolute(), name)
+    fields: dict[str, Any] = {}
+    for sidecar in dataset.beside(path.absolute(), name, ".json"):  # the nearest has the last word
+        fields |= read_json(sidecar, dict[str, Any])
     own_fields = fields.get(OWN)
     own = {str(k): v for k, v in own_fields.items() if isinstance(v, str)} if isinstance(own_fields, dict) else {}
     rater = source.fields.get("rater") or own.get("Rater") or _rater(name, fields, dataset, options)
@@ -141,11 +142,11 @@ def _parent(read: Reading, groups: Mapping[ReadingKey, list[_File]], options: Im
 
 
 def _read(files: Sequence[_File], options: ImportOptions) -> Reading:
-    first = files[0]
-    case, rater, session = first.key
+    case, rater, session = files[0].key
     drawn = [file for file in files if file.name.suffix != "probseg"]
     if not drawn:
-        raise FormatError(f"{first.path}: holds probabilities, and {rater} has no mask of {case}; threshold it")
+        raise FormatError(f"{files[0].path}: holds probabilities, and {rater} has no mask of {case}; threshold it")
+    first = drawn[0]
     marks: list[Mark] = []
     left_out = Counter({"probseg": len(files) - len(drawn)})
     grids: list[Grid] = []
@@ -154,62 +155,47 @@ def _read(files: Sequence[_File], options: ImportOptions) -> Reading:
             volume, grid = read_nifti_volume(file.path)
             grids.append(grid)
             if different := grid.difference(grids[0]):
-                raise GridError(f"{different}, as {drawn[0].path.name} has; put both on one grid")
-            file_marks, strange = _marks(file, volume, scan_volume(volume), options)
-            _check_once(file_marks, marks, drawn[0].path)
+                raise GridError(f"{different}, as {first.path.name} has; put both on one grid")
+            file_marks, strange = _marks(file, scan_volume(volume), options)
+            known = {(mark.label, mark.rank) for mark in marks}
+            for mark in file_marks:
+                if (mark.label, mark.rank) in known:
+                    raise LabelError(f"marks {mark.label!r}, which {first.path.name} marks, too; leave one of them out")
         marks += file_marks
         left_out["unnamed-values"] += strange
     blank = all(isinstance(mark.outline, EmptyOutline) for mark in marks) and not left_out["unnamed-values"]
-    image = find_image(drawn[0].dataset, drawn[0].path.absolute(), drawn[0].name, drawn[0].sidecar, grids[0])
+    image = find_image(first.dataset, first.path.absolute(), first.name, first.sidecar, grids[0])
     return Reading(
         image=f"{case}.nii.gz",
         rater=rater,
         grid=grids[0],
         marks=() if blank else tuple(marks),
         session=session,
-        status=_status(first.own.get("Status", ""), blank, options),
+        status=parse_status(files[0].own.get("Status", ""), blank, options),
         tool="BIDS",
-        subject=first.fields.get("subject") or first.own.get("Subject") or first.name.entities["sub"],
+        subject=files[0].fields.get("subject") or files[0].own.get("Subject") or files[0].name.entities["sub"],
         case=case,
         picture=None if image is None else Stored(image),
         left_out={kind: count for kind, count in left_out.items() if count},
-        source=str(first.path),
+        source=str(files[0].path),
     )
 
 
-def _status(status: str, blank: bool, options: ImportOptions) -> Status:
-    if status == "unfinished":
-        return "unfinished"
-    return "done" if not blank else "empty" if status == "empty" else options.blank
-
-
-def _check_once(marks: Sequence[Mark], others: Sequence[Mark], path: Path) -> None:
-    known = {(mark.label, mark.rank) for mark in others}
-    for mark in marks:
-        if (mark.label, mark.rank) in known:
-            raise LabelError(f"marks {mark.label!r}, which {path.name} marks, too; leave one of them out")
-
-
-def _marks(file: _File, volume: Volume, contents: VolumeContents, options: ImportOptions) -> tuple[list[Mark], int]:
+def _marks(file: _File, contents: VolumeContents, options: ImportOptions) -> tuple[list[Mark], int]:
     """What a file marks, and how many of its labels have no name."""
     values = contents.values[0]
-    attributes = {
-        word: str(file.sidecar[word]) for word in SAID if isinstance(file.sidecar.get(word), str | bool | int)
-    }
+    known_words = [word for word in SAID if isinstance(file.sidecar.get(word), str | bool | int)]
+    attributes = {word: str(file.sidecar[word]) for word in known_words}
     if file.name.suffix == "mask":
         if len(values) > 1:
             shown = ", ".join(map(str, values[:5]))
             raise LabelError(f"is called a mask and holds the labels {shown}; call it …_dseg.nii.gz")
-        return [
-            Mark(_structure(file), _outline(volume, contents, None), rank=_rank(file, options), attributes=attributes)
-        ], 0
-    names = read_label_names(file.dataset, file.path.absolute(), file.name)
-    known = {value: str(value) for value in values} if names is None else names
-    marks = [
-        Mark(name, _outline(volume, contents, value), attributes=attributes)
-        for value, name in known.items()
-        if value > 0
-    ]
+        rank = parse_rank_or_none(file.own.get("Rank") or file.sidecar.get(options.rank, ""))
+        return [Mark(_structure(file), contents.outline(None), rank=rank, attributes=attributes)], 0
+    tables = file.dataset.beside(file.path.absolute(), file.name, ".tsv")
+    known = _read_label_names(tables[-1]) if tables else {value: str(value) for value in values}
+    positive = {value: name for value, name in known.items() if value > 0}
+    marks = [Mark(name, contents.outline(value), attributes=attributes) for value, name in positive.items()]
     return marks, sum(value not in known for value in values)
 
 
@@ -217,17 +203,6 @@ def _structure(file: _File) -> str:
     kind = file.sidecar.get("Type")
     named = file.fields.get("label") or file.own.get("Structure") or file.name.entities.get("label")
     return named or (kind.strip() if isinstance(kind, str) else "") or "mask"
-
-
-def _rank(file: _File, options: ImportOptions) -> int | None:
-    with error_context("its sidecar"):
-        value = file.own.get("Rank") or file.sidecar.get(options.rank, "")
-        return int(value) if isinstance(value, str | int) and str(value).isdecimal() and len(str(value)) < 10 else None
-
-
-def _outline(volume: Volume, contents: VolumeContents, value: int | None) -> Outline:
-    there = bool(contents.values[0]) if value is None else value in contents.values[0]
-    return LabelledVoxels(volume, contents.box, value) if contents.box is not None and there else EmptyOutline()
 
 
 # -- names and sidecars -------------------------------------------------------------------------------
@@ -246,8 +221,8 @@ class Name:
 
     def without(self, *names: str) -> str:
         """The name of what was marked: entities that are not these, and the image's suffix."""
-        kept = [f"{name}-{value}" for name, value in self.entities.items() if name not in names]
-        return "_".join([*kept, *([self.source] if self.source else [])])
+        entities = [f"{name}-{value}" for name, value in self.entities.items() if name not in names]
+        return "_".join([*entities, *([self.source] if self.source else [])])
 
 
 def parse_name(name: str) -> Name | None:
@@ -282,8 +257,8 @@ class Dataset:
 
     def beside(self, path: Path, name: Name, ending: str) -> list[Path]:
         """What holds for a file, from the dataset's folder down to its own, the nearest last."""
-        folders = [one for one in reversed(path.parents) if one == self.root or self.root in one.parents]
-        return [one for folder in folders for one in self._fitting(folder, name, ending)]
+        folders = [folder for folder in reversed(path.parents) if folder == self.root or self.root in folder.parents]
+        return [fitting for folder in folders for fitting in self._fitting(folder, name, ending)]
 
     def _fitting(self, folder: Path, name: Name, ending: str) -> list[Path]:
         mine = set(name.entities.items())
@@ -305,21 +280,8 @@ def root_of(path: Path) -> Path:
     return path.parent
 
 
-def read_sidecar(dataset: Dataset, path: Path, name: Name) -> dict[str, Any]:
-    """Everything that JSON files say of a file; the nearest has the last word."""
-    fields: dict[str, Any] = {}
-    for nearer in dataset.beside(path, name, ".json"):
-        fields |= read_json(nearer, dict[str, Any])
-    return fields
-
-
-def read_label_names(dataset: Dataset, path: Path, name: Name) -> dict[int, str] | None:
-    """Names by label, of the nearest table; None where there is none."""
-    tables = dataset.beside(path, name, ".tsv")
-    return _read_table(tables[-1]) if tables else None
-
-
-def _read_table(path: Path) -> dict[int, str]:
+def _read_label_names(path: Path) -> dict[int, str]:
+    """Names by label, of a table."""
     check_regular_file(path)
     with error_context(path):
         with open(path, "rb") as stream:
@@ -330,18 +292,14 @@ def _read_table(path: Path) -> dict[int, str]:
         rows = csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE, strict=True)
         if not {"index", "name"} <= set(rows.fieldnames or ()):
             raise FormatError("has no columns index and name; add them")
-        return dict(_table_rows(rows))
-
-
-def _table_rows(rows: Iterator[dict[str | Any, str | Any]]) -> Iterator[tuple[int, str]]:
-    labels: set[int] = set()
-    for number, row in enumerate(rows, start=2):
-        with error_context(f"line {number}"):
-            label = int(row["index"])
-            if label in labels:
-                raise FormatError(f"names the label {label} twice; leave one of them out")
-            labels.add(label)
-            yield label, (row["name"] or "").strip() or str(label)
+        names: dict[int, str] = {}
+        for number, row in enumerate(rows, start=2):
+            with error_context(f"line {number}"):
+                label = int(row["index"])
+                if label in names:
+                    raise FormatError(f"names the label {label} twice; leave one of them out")
+                names[label] = (row["name"] or "").strip() or str(label)
+        return names
 
 
 # -- the image that was marked ------------------------------------------------------------------------
@@ -349,7 +307,11 @@ def _table_rows(rows: Iterator[dict[str | Any, str | Any]]) -> Iterator[tuple[in
 
 def find_image(dataset: Dataset, path: Path, name: Name, sidecar: Mapping[str, Any], grid: Grid) -> Path | None:
     """The image of a mask, where just one can be meant: the one that the sidecar names, or the only one of its name."""
-    places = [place / path.parent.relative_to(dataset.root) for place in _raw(dataset.root)]
+    # images may lie in the dataset itself, in what it keeps as its source, or in what it was derived from
+    root = dataset.root
+    above = [folder.parent for folder in (root, *root.parents) if folder.name == "derivatives"]
+    raw = [root, root / "sourcedata" / "raw", root / "sourcedata", *above[:1]]
+    places = [place / path.parent.relative_to(root) for place in raw]
     sources = {image.rpartition("/")[2] for image in sources_of(sidecar)}
     fitting = [
         (image.name in sources, image)
@@ -360,12 +322,6 @@ def find_image(dataset: Dataset, path: Path, name: Name, sidecar: Mapping[str, A
     named = [image for is_source, image in fitting if is_source]
     lying = [image for image in named or [image for _, image in fitting] if _lies_on(image, grid)]
     return lying[0] if len(lying) == 1 else None
-
-
-def _raw(root: Path) -> list[Path]:
-    """Where images may lie: the dataset itself, what it keeps as its source, what it was derived from."""
-    above = [folder.parent for folder in (root, *root.parents) if folder.name == "derivatives"]
-    return [root, root / "sourcedata" / "raw", root / "sourcedata", *above[:1]]
 
 
 def _same_image(name: Name, other: Name) -> bool:
@@ -486,7 +442,7 @@ class _Names:
         if (kind, thing) not in self.known:
             short = plain(called)
             free = (f"{short}{number}" for number in ("", *range(2, 1 << 20)))
-            name = next(one for one in free if (kind, one.casefold()) not in self.taken)
+            name = next(candidate for candidate in free if (kind, candidate.casefold()) not in self.taken)
             self._take(kind, thing, name)
         return self.known[kind, thing]
 

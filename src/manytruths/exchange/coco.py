@@ -6,18 +6,18 @@ of an annotation is a part of it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
 import msgspec
-import numpy as np
 
 from ..core.columns import natural_key
 from ..core.errors import CallError, FormatError, GridError
 from ..shape.grid import Grid
 from ..shape.polygons import Rule
-from .documents import error_context, image_grid, read_json
+from .documents import Source, error_context, find_sources, image_grid, read_json
 from .json_fields import (
     NOTHING,
     ReadingFields,
@@ -36,17 +36,14 @@ from .json_fields import (
     text_of,
     write_document,
 )
-from .outlines import Polygon, RunLengthMask, UnitedOutline
+from .outlines import Polygon, RunLengthMask, UnitedOutline, marked_window
 from .readings import ImportOptions, Mark, Mask, Outline, Reading
 from .run_lengths import decode_counts, encode_counts, encode_runs
-from .sources import Source, find_sources
 
 TOOL = "COCO"
 MOST_ANNOTATIONS = 300_000
 """Of a file; each takes a kilobyte of memory and more."""
-RATERS = (
-    "annotator", "annotator_id", "annotator_name", "rater", "worker", "worker_id", "created_by", "user"
-)  # fmt: skip
+RATERS = ("annotator", "annotator_id", "annotator_name", "rater", "worker", "worker_id", "created_by", "user")
 """Fields that name the rater, where every annotation has one of them."""
 QUOTES = "'\""
 
@@ -123,7 +120,10 @@ def _reads(source: Source, options: ImportOptions) -> list[Reading]:
         images = _by_id(document.images, "image")
         names = {number: annotation.name for number, annotation in _by_id(document.categories, "category").items()}
         _check_references(document.annotations, images, names)
-        field, owner = _rater_field(document.annotations, source, options), _owner(document, source)
+        field = _rater_field(document.annotations, source, options)
+        # whose the file is, where its annotations do not say
+        raters = {reading.rater for image in document.images for reading in image.reads or []}
+        owner = source.rater(raters.pop() if len(raters) == 1 else "")
         grouped = dict[int | str, dict[tuple[str, str], list[Annotation]]]()
         for annotation in document.annotations:
             key = _rater_of(annotation, field) if field else owner, annotation.session or ""
@@ -190,15 +190,14 @@ def _check_references(annotations: list[Annotation], images: dict[int | str, Any
             raise FormatError(f"two of its annotations have the id {annotation.id!r}; number them apart")
         if annotation.id is not None:
             numbers.add(annotation.id)
-        for what, number, there in (
-            ("image", annotation.image_id, images),
-            ("category", annotation.category_id, names),
-        ):
-            if number not in there:
-                which = k if annotation.id is None else annotation.id
-                raise FormatError(
-                    f"annotation {which} is of {what} {number}, which is not in the file; export it again"
-                )
+        which = k if annotation.id is None else annotation.id
+        if annotation.image_id not in images:
+            what = f"image {annotation.image_id}"
+        elif annotation.category_id not in names:
+            what = f"category {annotation.category_id}"
+        else:
+            continue
+        raise FormatError(f"annotation {which} is of {what}, which is not in the file; export it again")
 
 
 # -- raters ------------------------------------------------------------------------------------------
@@ -222,18 +221,10 @@ def _rater_field(annotations: list[Annotation], source: Source, options: ImportO
     return ""
 
 
-def _owner(document: Document, source: Source) -> str:
-    """Whose the file is, where its annotations do not say."""
-    names = {reading.rater for image in document.images for reading in image.reads or []}
-    return source.rater(names.pop() if len(names) == 1 else "")
-
-
 def _rater_of(annotation: Annotation, field: str) -> str:
     name = person_of(getattr(annotation, field))
     if not name:
-        raise FormatError(
-            f"annotation {annotation.id!r} does not say whose it is; name the field that does (--rater-field)"
-        )
+        raise FormatError(f"annotation {annotation.id!r} names no rater; name the field that does (--rater-field)")
     return name
 
 
@@ -248,21 +239,20 @@ def _of_image(
     """The readings of an image: of raters who marked something, and of those listed in its ``reads``."""
     with error_context(f"image {image.file_name!r}"):
         grid = image_grid(image.width, image.height)
-        known = {(source.fields.get("rater") or one.rater or owner, one.session): one for one in image.reads or []}
+        known = {
+            (source.fields.get("rater") or entry.rater or owner, entry.session): entry for entry in image.reads or []
+        }
         if owner and not known and not grouped:
             known = {(owner, ""): ImageReading(status=options.blank)}
         picture = picture_beside(source.path.parent, image.file_name)
-        readings = []
+        place, readings = source.fields, []
         for (rater, session), fields in {**{key: ImageReading() for key in grouped}, **known}.items():
-            own = grouped.get((rater, session), [])
-            marks, left_out = _marks(own, names, grid, options)
-            reading = Reading(
-                image.file_name, rater, grid, marks, session or source.fields.get("session", ""),
-                fields.status or "done", fields.based_on, fields.tool or TOOL, fields.started, fields.seconds,
-                source.fields.get("subject", ""),
-                source.fields.get("case", ""), picture, left_out, str(source.path),
-            )  # fmt: skip
-            readings.append(reading)
+            marks, left_out = _marks(grouped.get((rater, session), []), names, grid, options)
+            readings.append(Reading(
+                image.file_name, rater, grid, marks, session or place.get("session", ""), fields.status or "done",
+                fields.based_on, fields.tool or TOOL, fields.started, fields.seconds, place.get("subject", ""),
+                place.get("case", ""), picture, left_out, str(source.path),
+            ))  # fmt: skip
         return readings
 
 
@@ -272,18 +262,19 @@ def _of_image(
 def _marks(
     annotations: list[Annotation], names: dict[int | str, str], grid: Grid, options: ImportOptions
 ) -> tuple[tuple[Mark, ...], dict[str, int]]:
-    marks, left_out = list[Mark](), dict[str, int]()
+    marks, left_out = list[Mark](), Counter[str]()
     for k, annotation in enumerate(annotations):
         with error_context(f"annotation {annotation.id if annotation.id is not None else k}"):
             outline = outline_of(annotation.segmentation, grid, options)
             if outline is not None:
                 rank, notes = split_rank(_notes(annotation), options.rank)
                 marks.append(Mark(names[annotation.category_id], outline, 0, rank, notes))
-            elif _has_box(annotation):
-                left_out["bbox"] = left_out.get("bbox", 0) + 1
+            # a box alone does not say which of its pixels are meant
+            elif is_given(annotation.bbox) and all(side > 0 for side in decode(annotation.bbox, list[float])[2:]):
+                left_out["bbox"] += 1
             if is_given(annotation.keypoints) and any(decode(annotation.keypoints, list[float])):
-                left_out["keypoints"] = left_out.get("keypoints", 0) + 1
-    return tuple(marks), left_out
+                left_out["keypoints"] += 1
+    return tuple(marks), dict(left_out)
 
 
 def _notes(annotation: Annotation) -> dict[str, str]:
@@ -295,19 +286,13 @@ def _notes(annotation: Annotation) -> dict[str, str]:
     return notes
 
 
-def _has_box(annotation: Annotation) -> bool:
-    """Whether there is a box that holds something: a box alone says not which of its pixels are meant."""
-    return is_given(annotation.bbox) and all(side > 0 for side in decode(annotation.bbox, list[float])[2:])
-
-
 def outline_of(raw: msgspec.Raw, grid: Grid, options: ImportOptions) -> Outline | None:
     """What a segmentation says; None where it says nothing."""
     if not is_given(raw):
         return None
     if bytes(memoryview(raw)[:1]) == b"{":
         return _runs(decode(raw, RunLengths), grid)
-    rings = rings_of(raw)
-    parts = tuple(Polygon.of([ring], options.rule) for ring in rings)
+    parts = tuple(Polygon.of([ring], options.rule) for ring in rings_of(raw))
     return None if not parts else parts[0] if len(parts) == 1 else UnitedOutline(parts)
 
 
@@ -362,7 +347,10 @@ def write_coco(
         The attribute that holds the severity rank.
     """
     kept = [read for read in reads if read.status != "unread" or read.marks]
-    images = _images(kept)
+    grouped = dict[str, list[Reading]]()
+    for read in kept:
+        grouped.setdefault(read.image, []).append(read)
+    images = [{"id": k, **_image(own)} for k, own in enumerate(grouped.values(), 1)]
     labels = sorted({mark.label for read in kept for mark in read.marks}, key=natural_key)
     numbers = {label: k for k, label in enumerate(labels, 1)}
     places = {image["file_name"]: image["id"] for image in images}
@@ -372,21 +360,14 @@ def write_coco(
             "id": k,
             "image_id": places[read.image],
             **_annotation(mark, read, numbers, rule, exact, rank),
-            **_rater_fields(read, several),
+            **({"annotator": read.rater} if several else {}),
+            **({"session": read.session} if read.session else {}),
         }
         for k, (read, mark) in enumerate(((read, mark) for read in kept for mark in read.marks), 1)
     ]
     categories = [{"id": number, "name": label, "supercategory": ""} for label, number in numbers.items()]
-    write_document(
-        path, {"info": {}, "licenses": [], "images": images, "annotations": annotations, "categories": categories}
-    )
-
-
-def _images(reads: Sequence[Reading]) -> list[dict[str, Any]]:
-    grouped = dict[str, list[Reading]]()
-    for read in reads:
-        grouped.setdefault(read.image, []).append(read)
-    return [{"id": k, **_image(own)} for k, own in enumerate(grouped.values(), 1)]
+    document = {"info": {}, "licenses": [], "images": images, "annotations": annotations, "categories": categories}
+    write_document(path, document)
 
 
 def _image(reads: Sequence[Reading]) -> dict[str, Any]:
@@ -397,16 +378,8 @@ def _image(reads: Sequence[Reading]) -> dict[str, Any]:
             raise GridError(
                 f"{first.image}: {read.rater}'s grid is {read.grid.shape}, and {first.rater}'s {first.grid.shape}"
             )
-    return {
-        "file_name": first.image,
-        "width": width,
-        "height": height,
-        "reads": [reading_fields(read, "annotator") for read in reads],
-    }
-
-
-def _rater_fields(read: Reading, several: bool) -> dict[str, str]:
-    return ({"annotator": read.rater} if several else {}) | ({"session": read.session} if read.session else {})
+    who = [reading_fields(read, "annotator") for read in reads]
+    return {"file_name": first.image, "width": width, "height": height, "reads": who}
 
 
 def _annotation(
@@ -414,12 +387,13 @@ def _annotation(
 ) -> dict[str, Any]:
     shape = flat_shape(read.grid.shape, read.image, "COCO")
     inside = full_mask(mark.outline, shape)
+    rows, columns = marked_window(inside)
     rings = None if exact else _rings(mark.outline, inside, rule)
     fields: dict[str, Any] = {
         "category_id": numbers[mark.label],
         "segmentation": rings or {"size": list(shape), "counts": encode_counts(encode_runs(inside.T))},
         "area": int(inside.sum()),
-        "bbox": _box(inside),
+        "bbox": [columns.start, rows.start, columns.stop - columns.start, rows.stop - rows.start],
         "iscrowd": int(mark.attributes.get("iscrowd", "0") == "1"),
     }
     score = score_of(mark.attributes)
@@ -439,12 +413,3 @@ def _rings(outline: Outline, inside: Mask, rule: Rule) -> list[list[float]] | No
         if part.rule != rule and not (full_mask(again, inside.shape) == full_mask(part, inside.shape)).all():
             return None
     return [part.rings[0].ravel().tolist() for part in parts]
-
-
-def _box(inside: Mask) -> list[int]:
-    """x, y, width and height."""
-    rows, columns = np.flatnonzero(inside.any(axis=1)), np.flatnonzero(inside.any(axis=0))
-    if not len(rows):
-        return [0, 0, 0, 0]
-    top, left = int(rows[0]), int(columns[0])
-    return [left, top, int(columns[-1]) + 1 - left, int(rows[-1]) + 1 - top]

@@ -1,4 +1,4 @@
-"""Read exports of CVAT (*CVAT for images 1.1*): ``annotations.xml``, alone, in a folder, or in the archive with images.
+"""Exports of CVAT (*CVAT for images 1.1*): ``annotations.xml``, alone, in a folder, or in the archive with images.
 
 **Raters.** CVAT does not say who drew a shape, only whom the work was assigned to. A file is one rater's: the assignee
 of the job, else of the task; in a project's export each image is its task's assignee's, else the project's. A job
@@ -14,27 +14,36 @@ reading's tool names it: ``CVAT, auto`` is a model's work, ``CVAT, consensus`` a
 
 **Shapes.** The first pixel reaches from 0 to 1 in x and y. Rotations are degrees about the centre, from x to y. A mask
 is run lengths inside a frame, row by row, the first run outside.
+
+**Writing.** Polygons of one ring stay polygons, with all digits of their coordinates. Everything else becomes a mask of
+the same pixels, including polygons with another filling rule, since CVAT has only one. To open a file in CVAT: in a
+task or a job that has these images and labels, *Upload annotations*, *CVAT 1.1*. CVAT finds images by their names, and
+drops shapes whose label the task does not have. (When it makes a new project of such a file, CVAT drops all masks.)
 """
 
 from __future__ import annotations
 
+import colorsys
 import os
+import re
+import zipfile
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
+from xml.sax.saxutils import escape, quoteattr
 from zipfile import ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.errors import FormatError, InputError, LabelError
+from ..core.errors import CallError, FormatError, InputError, LabelError
+from ..io import atomic, safe_name
 from ..shape.grid import Grid
-from .documents import Element, error_context, image_grid, open_archive_or_file, read_elements
-from .outlines import Bitmap, Ellipse, Line, Polygon, box, check_finite, check_point_count
-from .readings import ImportOptions, Mark, Mask, Outline, Reading, Status, Stored, Window, parse_rank
-from .run_lengths import fill_runs
-from .sources import Source, find_sources
+from .documents import Element, Source, error_context, find_sources, image_grid, open_archive_or_file, read_elements
+from .outlines import Bitmap, Ellipse, Line, Polygon, box, check_point_count, marked_window
+from .readings import ImportOptions, Mark, Mask, Outline, Reading, Stored, Window, parse_rank
+from .run_lengths import encode_runs, fill_runs
 
 UNSAID = "", "__undefined__"
 """What CVAT writes where nobody chose a value."""
@@ -90,7 +99,8 @@ class _Header:
     @classmethod
     def of(cls, meta: Element) -> _Header:
         kind = next((kind for kind in ("job", "task", "project") if meta.find(kind) is not None), "")
-        task = meta.find("project/tasks")
+        project = meta.find("project/tasks")
+        tasks = project.all("task") if project is not None else []
         return cls(
             kind,
             meta.text_at(f"{kind}/id"),
@@ -98,10 +108,7 @@ class _Header:
             meta.text_at(f"{kind}/created"),
             meta.text_at(f"{kind}/parent_job_id"),
             meta.text_at(f"{kind}/segments/segment/id"),
-            {
-                task_element.text_at("id"): task_element.text_at("assignee/username")
-                for task_element in (task.all("task") if task is not None else [])
-            },
+            {task.text_at("id"): task.text_at("assignee/username") for task in tasks},
         )
 
     @property
@@ -130,12 +137,9 @@ class _Export:
         shared = any(len(of) > 1 for of in tasks.values())
         for read, (task, subset) in zip(self.reads, self.places, strict=True):
             image = f"{subset}/{read.image}" if len(subsets[read.image]) > 1 else read.image
-            yield replace(read, image=image, rater=self._drawn_by(task, rater, shared))
-
-    def _drawn_by(self, task: str, rater: str, shared: bool) -> str:
-        if "rater" in self.source.fields or not task:
-            return rater
-        return self.header.tasks.get(task) or (f"task-{task}" if shared else rater)
+            of_file = "rater" in self.source.fields or not task
+            of_task = self.header.tasks.get(task) or (f"task-{task}" if shared else rater)
+            yield replace(read, image=image, rater=rater if of_file else of_task)
 
 
 def _name_raters(exports: Sequence[_Export]) -> list[str]:
@@ -177,20 +181,15 @@ def _read_export(source: Source, options: ImportOptions) -> _Export:
                 cost += sum(200 + 4 * len(kind) for kind in reads[-1].left_out)
             elif element.name == "meta":
                 header = _Header.of(element)
-            else:
-                _check_element(element)
+            elif element.name == "track":
+                raise FormatError("holds tracks of 'CVAT for video'; export it as 'CVAT for images 1.1'")
+            elif not element.text.strip().startswith("1."):
+                raise FormatError(f"is of version {element.text.strip()[:20]!r}; export it as 'CVAT for images 1.1'")
             if cost > LARGEST:
                 raise FormatError(f"holds more than fits into memory, from image {len(reads)} on; export it in parts")
         if not reads:
             raise FormatError("holds no image; export the job or the task again")
     return _Export(source, header, tuple(replace(read, started=header.created) for read in reads), tuple(places))
-
-
-def _check_element(element: Element) -> None:
-    if element.name == "track":
-        raise FormatError("holds tracks of 'CVAT for video'; export it as 'CVAT for images 1.1'")
-    if not element.text.strip().startswith("1."):
-        raise FormatError(f"is of version {element.text.strip()[:20]!r}; export it as 'CVAT for images 1.1'")
 
 
 def _read(image: Element, number: int, source: Source, options: ImportOptions, pictures: _Pictures) -> Reading:
@@ -213,7 +212,7 @@ def _read(image: Element, number: int, source: Source, options: ImportOptions, p
         grid=grid,
         marks=tuple(marks),
         session=source.fields.get("session", ""),
-        status=_status(marks, left_out, options),
+        status="done" if marks else "empty" if left_out else options.blank,
         tool=_tool(image.children),
         subject=source.fields.get("subject", ""),
         case=source.fields.get("case", ""),
@@ -230,12 +229,6 @@ def _name(image: Element) -> str:
     if ".." in name.replace("\\", "/").split("/"):
         raise FormatError(f"is called {name[:80]!r}, which leads out of its folder; rename it in CVAT")
     return name
-
-
-def _status(marks: Sequence[Mark], left_out: Counter[str], options: ImportOptions) -> Status:
-    if marks:
-        return "done"
-    return "empty" if left_out else options.blank
 
 
 def _tool(shapes: Iterable[Element]) -> str:
@@ -294,7 +287,10 @@ def mark_of(shape: Element, grid: Grid, options: ImportOptions) -> Mark | None:
     if draw is None:
         return None
     rank, attributes = _read_attributes(shape, options.rank)
-    return Mark(_label(shape), draw(shape, grid, options), _whole_number(shape, "z_order", "0"), rank, attributes)
+    if not shape.get("label").strip():
+        raise LabelError("has no label; give it one in CVAT")
+    order = _whole_number(shape, "z_order", "0")
+    return Mark(shape.get("label"), draw(shape, grid, options), order, rank, attributes)
 
 
 def cost_of(mark: Mark) -> int:
@@ -307,13 +303,6 @@ def cost_of(mark: Mark) -> int:
     elif isinstance(outline, Runs):
         cost += outline.lengths.nbytes
     return cost + sum(200 + 4 * (len(name) + len(value)) for name, value in mark.attributes.items())
-
-
-def _label(shape: Element) -> str:
-    label = shape.get("label")
-    if not label.strip():
-        raise LabelError("has no label; give it one in CVAT")
-    return label
 
 
 def _read_attributes(shape: Element, ranked: str) -> tuple[int | None, dict[str, str]]:
@@ -375,8 +364,7 @@ def _polygon(shape: Element, grid: Grid, options: ImportOptions) -> Outline:
 
 def _box(shape: Element, grid: Grid, options: ImportOptions) -> Outline:
     left, top, right, bottom = (_number(shape, name) for name in ("xtl", "ytl", "xbr", "ybr"))
-    drawn = box(left, top, right - left, bottom - top, _number(shape, "rotation", "0"))
-    return Polygon(drawn.rings, options.rule)
+    return box(left, top, right - left, bottom - top, _number(shape, "rotation", "0"), rule=options.rule)
 
 
 def _ellipse(shape: Element, grid: Grid, options: ImportOptions) -> Outline:
@@ -386,7 +374,6 @@ def _ellipse(shape: Element, grid: Grid, options: ImportOptions) -> Outline:
 
 def _line(shape: Element, grid: Grid, options: ImportOptions) -> Outline:
     assert options.widen is not None
-    check_finite(options.widen)
     return Line.of(_points(shape), options.widen)
 
 
@@ -430,3 +417,224 @@ _AREAS: dict[str, Callable[[Element, Grid, ImportOptions], Outline]] = {
     "ellipse": _ellipse,
     "mask": _mask,
 }
+
+
+EARLIEST = 1980, 1, 1, 0, 0, 0
+"""The date of what stands in an archive: the same reads make the same bytes."""
+OWN = {"occluded": re.compile("1"), "group_id": re.compile(r"[1-9]\d{0,8}")}
+"""Attributes that CVAT has of its own, where they hold what it takes."""
+_UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def write_cvat(path: Path | str, reads: Iterable[Reading], *, rank: str = "rank") -> list[Path]:
+    """Write readings as files that CVAT opens.
+
+    Images that were not read are left out; images without marks are written without shapes. CVAT does not know
+    unfinished work: such an image is left out if it has no marks, and written like any other if it has.
+
+    Parameters
+    ----------
+    path : str or Path
+        ``….xml`` or ``….zip`` for the readings of one rater; any other path is a folder for a file ``RATER.xml`` each.
+    reads : iterable of Reading
+        What to write.
+    rank : str
+        The attribute that holds the severity rank.
+
+    Returns
+    -------
+    list of Path
+        The files.
+    """
+    path, rows = Path(path), [read for read in reads if read.marks or read.status in ("done", "empty")]
+    files = _files(path, rows)
+    for readings in files.values():
+        _check(readings, rank)
+    for file, readings in files.items():
+        with atomic(file) as temporary:
+            _write(temporary, readings, rank, packed=file.suffix.lower() == ".zip")
+    return list(files)
+
+
+def _files(path: Path, reads: Sequence[Reading]) -> dict[Path, list[Reading]]:
+    """Which reads go where."""
+    if not reads:
+        raise InputError(f"{path}: there is nothing to write, as no image was read")
+    parts: dict[tuple[str, str], list[Reading]] = {}
+    for read in reads:
+        parts.setdefault((read.rater, read.session), []).append(read)
+    if path.suffix.lower() not in (".xml", ".zip"):
+        return {path / f"{safe_name('-'.join(filter(None, key)))}.xml": own for key, own in parts.items()}
+    if len(parts) > 1:
+        who = ", ".join(" ".join(filter(None, key)) for key in list(parts)[:4])
+        raise CallError(f"{path}: a CVAT file is one rater's, and these are of {who}; give a folder instead")
+    return {path: list(reads)}
+
+
+def _check(reads: Sequence[Reading], rank: str) -> None:
+    """Refuse what CVAT cannot hold, before anything is written."""
+    names = set[str]()
+    for read in reads:
+        name = _image(read)
+        if len(read.grid.shape) != 2:
+            raise InputError(f"{name!r}: has {len(read.grid.shape)} axes, and CVAT takes images; export it elsewhere")
+        if name in names:
+            raise InputError(f"{name!r}: is there twice for {read.rater}; write one file for each")
+        names.add(name)
+        for mark in read.marks:
+            _check_mark(mark, name, rank)
+        words = [name, read.rater, read.started, rank]
+        words += [word for mark in read.marks for word in (mark.label, *mark.attributes, *mark.attributes.values())]
+        for word in words:
+            if _UNWRITABLE.search(word):
+                raise InputError(f"{name!r}: {word[:80]!r} holds characters that XML cannot hold; rename it")
+
+
+def _check_mark(mark: Mark, image: str, rank: str) -> None:
+    if not mark.label.strip():
+        raise InputError(f"{image!r}: holds a mark without a label; give it one")
+    if any(_same(name, rank) for name in mark.attributes):
+        raise InputError(f"{image!r}: a mark's attribute {rank!r} is not a rank; choose another name with rank=")
+
+
+def _same(name: str, other: str) -> bool:
+    """As names of ranks are compared when they are read."""
+    return name.strip().casefold() == other.strip().casefold()
+
+
+def _image(read: Reading) -> str:
+    return read.image or read.case
+
+
+# -- the file ----------------------------------------------------------------------------------------
+
+
+def _write(path: Path, reads: Sequence[Reading], rank: str, packed: bool) -> None:
+    lines = (line.encode() + b"\n" for line in _lines(reads, rank))
+    if not packed:
+        with open(path, "wb") as stream:
+            stream.writelines(lines)
+        return
+    about = zipfile.ZipInfo(NAME, EARLIEST)
+    about.compress_type = zipfile.ZIP_DEFLATED
+    with zipfile.ZipFile(path, "w") as archive, archive.open(about, "w", force_zip64=True) as stream:
+        stream.writelines(lines)
+
+
+def _lines(reads: Sequence[Reading], rank: str) -> Iterator[str]:
+    yield '<?xml version="1.0" encoding="utf-8"?>'
+    yield "<annotations>"
+    yield "  <version>1.1</version>"
+    yield from _meta(reads, rank)
+    for number, read in enumerate(reads):
+        height, width = read.grid.shape
+        yield f"  <image{_attributes(id=number, name=_image(read), width=width, height=height)}>"
+        for mark in read.marks:
+            yield from _shape(mark, read, rank)
+        yield "  </image>"
+    yield "</annotations>"
+
+
+def _attributes(**values: object) -> str:
+    return "".join(f" {name}={quoteattr(str(value))}" for name, value in values.items())
+
+
+def _element(name: str, text: object, indent: int) -> str:
+    return f"{' ' * indent}<{name}>{_text(str(text))}</{name}>"
+
+
+def _text(text: str) -> str:
+    return escape(text, {"\r": "&#13;"})
+
+
+# -- what the file says of itself --------------------------------------------------------------------
+
+
+def _meta(reads: Sequence[Reading], rank: str) -> Iterator[str]:
+    yield "  <meta>\n    <task>"
+    fields = {"id": 0, "name": reads[0].rater, "size": len(reads), "mode": "annotation", "overlap": 0, "bugtracker": ""}
+    fields["created"] = fields["updated"] = min((read.started for read in reads if read.started), default="")
+    fields |= {"subset": "default", "start_frame": 0, "stop_frame": len(reads) - 1, "frame_filter": ""}
+    for name, value in fields.items():
+        yield _element(name, value, 6)
+    yield "      <owner></owner>\n      <assignee>"
+    yield _element("username", reads[0].rater, 8)
+    yield _element("email", "", 8)
+    yield "      </assignee>\n      <labels>"
+    for number, (label, names) in enumerate(_labels(reads, rank).items()):
+        yield from _label_lines(label, number, names, rank)
+    yield "      </labels>\n    </task>\n  </meta>"
+
+
+def _labels(reads: Sequence[Reading], rank: str) -> dict[str, dict[str, None]]:
+    """Every label, with the names of its attributes, as they first appear."""
+    labels: dict[str, dict[str, None]] = {}
+    for read in reads:
+        for mark in read.marks:
+            names = labels.setdefault(mark.label, {})
+            names.update(dict.fromkeys(_shape_attributes(mark, rank)))
+    return labels
+
+
+def _label_lines(name: str, number: int, attributes: Iterable[str], rank: str) -> Iterator[str]:
+    yield "        <label>"
+    yield _element("name", name, 10)
+    yield _element("color", _colour(number), 10)
+    yield _element("type", "any", 10)
+    yield "          <attributes>"
+    for attribute in attributes:
+        kind, values = ("number", "1\n100\n1") if attribute == rank else ("text", "")
+        yield "            <attribute>"
+        fields = {"name": attribute, "mutable": False, "input_type": kind, "default_value": "", "values": values}
+        for key, value in fields.items():
+            yield _element(key, value, 14)
+        yield "            </attribute>"
+    yield "          </attributes>\n        </label>"
+
+
+def _colour(number: int) -> str:
+    """Hues by the golden ratio: however many there are, neighbours differ."""
+    parts = colorsys.hsv_to_rgb(number * 0.618034 % 1, 0.65, 0.95)
+    return "#" + "".join(f"{round(255 * part):02x}" for part in parts)
+
+
+# -- shapes ------------------------------------------------------------------------------------------
+
+
+def _shape_attributes(mark: Mark, rank: str) -> dict[str, str]:
+    """What stands beside the shape, the rank first."""
+    ranked = {} if mark.rank is None else {rank: str(mark.rank)}
+    own = _own_attributes(mark.attributes)
+    return ranked | {name: value for name, value in mark.attributes.items() if name not in own}
+
+
+def _own_attributes(attributes: Mapping[str, str]) -> dict[str, str]:
+    return {name: attributes[name] for name, form in OWN.items() if form.fullmatch(attributes.get(name, ""))}
+
+
+def _shape(mark: Mark, read: Reading, rank: str) -> Iterator[str]:
+    own = {"occluded": "0"} | _own_attributes(mark.attributes)
+    kind, place = _place(mark.outline, read.grid.shape)
+    way = read.tool.removeprefix("CVAT, ") if read.tool.startswith("CVAT, ") else "manual"
+    source = way if read.tool.startswith("CVAT") else "file"
+    head = _attributes(label=mark.label, source=source, **own, **place, z_order=mark.order)
+    attributes = _shape_attributes(mark, rank)
+    yield f"    <{kind}{head}>" if attributes else f"    <{kind}{head}></{kind}>"
+    for name, value in attributes.items():
+        yield f"      <attribute{_attributes(name=name)}>{_text(value)}</attribute>"
+    if attributes:
+        yield f"    </{kind}>"
+
+
+def _place(outline: Outline, shape: tuple[int, ...]) -> tuple[str, dict[str, object]]:
+    if isinstance(outline, Polygon) and len(outline.rings) == 1 and outline.rule == "centre":
+        return "polygon", {"points": ";".join(f"{x!r},{y!r}" for x, y in outline.rings[0].tolist())}
+    window, inside = outline.pixels(shape)
+    part = marked_window(inside)
+    tight = inside[part]
+    if not tight.size:
+        # one pixel that is out: CVAT takes no frame without pixels
+        return "mask", {"rle": "1", "left": 0, "top": 0, "width": 1, "height": 1}
+    top, left = (around.start + own.start for around, own in zip(window, part, strict=True))
+    runs, (height, width) = ", ".join(map(str, encode_runs(tight))), tight.shape
+    return "mask", {"rle": runs, "left": left, "top": top, "width": width, "height": height}

@@ -1,27 +1,35 @@
 """Open JSON, XML and ZIP files of unknown origin within bounds of memory: nothing is expanded or fetched that an export
-does not need.
+does not need. Users name files by paths, ``RATER=PATH``, folders, or templates with ``{rater}``.
 """
 
 from __future__ import annotations
 
 import codecs
 import math
+import os
+import re
+import shutil
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from xml.parsers import expat
 
 import msgspec
 
-from ..core.errors import FormatError, InputError, ManytruthsError
+from ..core.errors import NOT_TEXT, CallError, FormatError, InputError, ManytruthsError, find_name_fault, one_line
+from ..io import Template
 from ..io.files import check_regular_file
+from ..io.results import SUMMARY
 from ..shape.grid import Grid
 
 if TYPE_CHECKING:
     from .readings import Stored
+
 
 T = TypeVar("T")
 LARGEST_TEXT = 1 << 27
@@ -161,7 +169,7 @@ def read_elements(stream: Stream, wanted: set[str], root: str) -> Iterator[Eleme
     parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
     parser.StartElementHandler, parser.EndElementHandler = builder.start, builder.end
     parser.CharacterDataHandler = builder.characters
-    parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = _refuse
+    parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = _refuse_declarations
     total = 0
     while piece := stream.read(PIECE):
         total += len(piece)
@@ -175,7 +183,7 @@ def read_elements(stream: Stream, wanted: set[str], root: str) -> Iterator[Eleme
     yield from builder.taken()
 
 
-def _refuse(*_: Any) -> None:
+def _refuse_declarations(*_: Any) -> None:
     raise FormatError("it declares a document type or entities, which exports do not have; export it again")
 
 
@@ -189,21 +197,17 @@ class _Builder:
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         self.depth += 1
-        self._bounded()
+        self.kept += 1
+        if self.depth <= 2:  # an element under the root begins
+            self.since, self.kept = self.parser.CurrentByteIndex, 0
+        if self.kept > MOST_ELEMENTS:
+            raise FormatError(f"holds an element with more than {MOST_ELEMENTS} others in it; export it in parts")
         if self.depth == 1 and name != self.root:
             raise FormatError(f"starts with <{name}>, not <{self.root}>: it is another kind of file")
         if self.depth > 64:
             raise FormatError("is nested too deeply; export it again")
         if self.open or (self.depth == 2 and name in self.wanted):
             self.open.append(Element(name, attributes))
-
-    def _bounded(self) -> None:
-        """Where the element under the root began, and how many stand in it."""
-        self.kept += 1
-        if self.depth <= 2:
-            self.since, self.kept = self.parser.CurrentByteIndex, 0
-        if self.kept > MOST_ELEMENTS:
-            raise FormatError(f"holds an element with more than {MOST_ELEMENTS} others in it; export it in parts")
 
     def characters(self, text: str) -> None:
         if self.open:
@@ -279,19 +283,14 @@ def copy_picture(stored: Stored, to: Path) -> None:
     with error_context(stored):
         if stored.member is None:
             with open(stored.path, "rb") as stream, open(to, "wb") as target:
-                _copy(stream, target)
+                shutil.copyfileobj(stream, target, PIECE)
             return
         with zipfile.ZipFile(stored.path) as archive, archive.open(stored.member) as packed, open(to, "wb") as target:
             _check_compression(archive.getinfo(stored.member))
-            _copy(_Bounded(packed, LARGEST_XML), target)
+            shutil.copyfileobj(_Bounded(packed, LARGEST_XML), target, PIECE)
 
 
-def _copy(stream: Stream, target: IO[bytes]) -> None:
-    while piece := stream.read(PIECE):
-        target.write(piece)
-
-
-def image_grid(width: Any, height: Any, spacing: tuple[float, float] | None = None) -> Grid:
+def image_grid(width: Any, height: Any) -> Grid:
     """The grid of an image of that size, as a file has it; sizes that lie are refused before anything is drawn."""
     try:
         sides = [int(float(side)) for side in (height, width)]
@@ -304,4 +303,86 @@ def image_grid(width: Any, height: Any, spacing: tuple[float, float] | None = No
             f"the size of the image is {sides[1]} × {sides[0]}, so it cannot be imported: "
             f"a side may have 1 to {LARGEST_SIDE} pixels"
         )
-    return Grid((sides[0], sides[1]), spacing)
+    return Grid((sides[0], sides[1]))
+
+
+ALIKE = re.compile(r"_?annotations(\.coco)?|results?|instances_\w+|export|default|train|valid?|test", re.IGNORECASE)
+"""What exports, and the folders in them, are called whoever they are of."""
+CVAT = re.compile(r"(?:task|project|job)_(?P<own>.+?)_(?:annotations|dataset)_\d{4}_\d\d_\d\d_\d\d_\d\d_\d\d_.*")
+"""As CVAT calls what it exports."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file, and what its place says of it."""
+
+    path: Path
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """``rater``, ``case``, ``session``, ``subject``: as far as they were given."""
+
+    def rater(self, otherwise: str = "") -> str:
+        """Whose it is: as given, else as the file says, else as it is called."""
+        return self.fields.get("rater") or otherwise or rater_from_path(self.path)
+
+
+def rater_from_path(path: Path) -> str:
+    """What a file is called, or its folder where every export is called the same.
+
+    >>> rater_from_path(Path("exports/anna/annotations.xml"))
+    'anna'
+    >>> rater_from_path(Path("task_lesions anna_annotations_2025_07_31_09_54_02_cvat for images 1.1.zip"))
+    'lesions anna'
+    """
+    usual = CVAT.fullmatch(path.name)
+    names = [usual["own"] if usual else path.name.split(".")[0] or path.stem]
+    names += [parent.name for parent in path.resolve().parents if parent.name]
+    return next((name for name in names if not ALIKE.fullmatch(name)), names[0])
+
+
+def find_sources(paths: Sequence[Path | str] | Path | str, endings: Iterable[str]) -> list[Source]:
+    """Every file that the paths stand for; of folders, those that end so."""
+    paths = [paths] if isinstance(paths, Path | str) else paths
+    if not paths:
+        raise CallError("there is nothing to read: name the files")
+    sources = [source for path in paths for source in _expand_path(str(path), tuple(endings))]
+    for source in sources:
+        if find_name_fault(str(source.path)) == NOT_TEXT:
+            raise FormatError(one_line(f"{source.path}: its name {NOT_TEXT}; rename it"))
+        check_regular_file(source.path)
+    for path, often in Counter(source.path for source in sources).items():
+        if often > 1:
+            raise CallError(f"{path}: is named twice; name every file once")
+    return sources
+
+
+def _expand_path(text: str, endings: tuple[str, ...]) -> list[Source]:
+    path, owner = Path(text), {}
+    if not path.exists() and "=" in text:
+        name, _, rest = text.partition("=")
+        path, owner = Path(rest), {"rater": name}
+    if not path.exists() and "{" in str(path):
+        return [Source(match.location.path, {**owner, **match.fields}) for match in Template(str(path)).find()]
+    if path.is_dir():
+        return [Source(match, owner) for match in _list_folder(path, endings)]
+    if not path.exists():
+        raise FormatError(f"{text}: there is no such file; correct the path")
+    return [Source(path, owner)]
+
+
+def _refuse_unlisted(error: OSError) -> None:
+    """Refuse folders that cannot be listed, instead of silently skipping their files."""
+    raise FormatError(f"{error.filename}: cannot be listed: {error.strerror}; check its rights") from None
+
+
+def _list_folder(folder: Path, endings: tuple[str, ...]) -> list[Path]:
+    # an export of ours has a summary beside what the tool opens
+    named = (
+        Path(home, name)
+        for home, _, names in os.walk(folder, onerror=_refuse_unlisted)
+        for name in names
+        if name.lower().endswith(endings) and name != SUMMARY
+    )
+    files = sorted(path for path in named if path.is_file())
+    if not files:
+        raise FormatError(f"{folder}: holds no file that ends in {' or '.join(endings)}; correct the path")
+    return files

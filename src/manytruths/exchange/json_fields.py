@@ -29,9 +29,7 @@ PERSON = ("email", "username", "name", "id")
 def decode(raw: msgspec.Raw, kind: type[T], most: int = LONGEST) -> T:
     """A part of a file, once it is sure that it is not too long."""
     if len(raw) > most:
-        raise FormatError(
-            f"is {len(raw) >> 20} MB of text, more than {most >> 20}; draw it simpler, or export it again"
-        )
+        raise FormatError(f"is {len(raw) >> 20} MB of text, more than {most >> 20}; simplify it, or export it again")
     return msgspec.json.decode(raw, type=kind, strict=False)
 
 
@@ -146,9 +144,7 @@ def single_rings(outline: Outline) -> list[Polygon] | None:
 def flat_shape(shape: tuple[int, ...], image: str, tool: str) -> tuple[int, int]:
     """Height and width of an image; volumes have other formats."""
     if len(shape) != 2:
-        raise InputError(
-            f"{image}: has {len(shape)} axes, and {tool} holds images of two; export it as .seg.nrrd or NIfTI"
-        )
+        raise InputError(f"{image}: has {len(shape)} axes, and {tool} takes two; export it as .seg.nrrd or NIfTI")
     return shape[0], shape[1]
 
 

@@ -22,7 +22,7 @@ from ..io import probe, safe_name
 from ..io.files import quiet
 from ..io.pillow import open_png
 from ..shape.grid import Grid
-from .documents import error_context, image_grid, read_json
+from .documents import Source, error_context, find_sources, image_grid, read_json
 from .json_fields import (
     LONGEST,
     NOTHING,
@@ -41,9 +41,8 @@ from .json_fields import (
     text_of,
     write_document,
 )
-from .outlines import Bitmap, Ellipse, Line, Polygon, check_finite
+from .outlines import Bitmap, Ellipse, Line, Polygon, check_finite, marked_window
 from .readings import ImportOptions, Mark, Mask, Outline, Reading, Status, Stored, Window
-from .sources import Source, find_sources
 
 TOOL = "LabelMe"
 PNG, SIZE_AT, COLOURS_AT = b"\x89PNG\r\n\x1a\n", 16, 25
@@ -173,7 +172,6 @@ def _outline(shape: Shape, kind: str, grid: Grid, options: ImportOptions) -> Out
     if kind == "mask":
         return _mask(shape, grid)
     if kind in LINES and options.widen is not None:
-        check_finite(options.widen)
         return Line.of(points_of(shape.points), options.widen)
     draw = _AREAS.get(kind)
     return None if draw is None else draw(points_of(shape.points), options)
@@ -224,9 +222,7 @@ def _mask(shape: Shape, grid: Grid) -> Outline:
     png = base64.b64decode(decode(shape.mask, str, 8 * LONGEST), validate=True)
     size_in_png = int.from_bytes(png[SIZE_AT + 4 : SIZE_AT + 8]), int.from_bytes(png[SIZE_AT : SIZE_AT + 4])
     if not png.startswith(PNG) or size_in_png != size:
-        raise FormatError(
-            f"its mask is not a PNG picture of {size[1]} × {size[0]} pixels, as its points say; draw it again"
-        )
+        raise FormatError(f"its mask is not a PNG of {size[1]} × {size[0]} pixels, as its points say; draw it again")
     if png[COLOURS_AT - 1] > 8:
         raise FormatError(f"its mask has {png[COLOURS_AT - 1]} bits a pixel, expected 8 at most; draw it again")
     if (mode := _COLOURED.get(png[COLOURS_AT])) is not None:
@@ -265,12 +261,12 @@ def write_labelme(path: Path | str, reads: Iterable[Reading], *, exact: bool = F
     rank : str
         The field that holds the severity rank.
     """
-    kept = [read for read in reads if read.status != "unread"]
-    places = [_place(Path(path), read) for read in kept]
+    written = [read for read in reads if read.status != "unread"]
+    places = [_place(Path(path), read) for read in written]
     twice = next((place for k, place in enumerate(places) if place in places[:k]), None)
     if twice is not None:
         raise CallError(f"{twice}: two reads would be written there; name their images or raters apart")
-    for place, read in zip(places, kept, strict=True):
+    for place, read in zip(places, written, strict=True):
         write_document(place, _document(read, exact, rank))
 
 
@@ -327,14 +323,10 @@ def _polygon_fields(mark: Mark, inside: Mask) -> dict[str, Any] | None:
 def _mask_fields(inside: Mask) -> dict[str, Any] | None:
     from PIL import Image
 
-    rows, columns = np.flatnonzero(inside.any(axis=1)), np.flatnonzero(inside.any(axis=0))
-    if not len(rows):
+    rows, columns = marked_window(inside)
+    if rows.start == rows.stop:
         return None
-    top, bottom, left, right = (int(k) for k in (rows[0], rows[-1], columns[0], columns[-1]))
     packed = io.BytesIO()
-    Image.fromarray(inside[top : bottom + 1, left : right + 1].astype(np.uint8)).save(packed, "PNG")
-    return {
-        "shape_type": "mask",
-        "points": [[left, top], [right, bottom]],
-        "mask": base64.b64encode(packed.getvalue()).decode("ascii"),
-    }
+    Image.fromarray(inside[rows, columns].astype(np.uint8)).save(packed, "PNG")
+    points = [[columns.start, rows.start], [columns.stop - 1, rows.stop - 1]]
+    return {"shape_type": "mask", "points": points, "mask": base64.b64encode(packed.getvalue()).decode("ascii")}

@@ -1,4 +1,4 @@
-"""Read Label Studio's JSON: tasks, each with an image and the annotations of everybody who worked on it.
+"""Label Studio's JSON: tasks, each with an image and the annotations of everybody who worked on it.
 
 Several annotations of a task are those of several raters. Cancelled ones, and drafts that were never submitted, are
 unfinished. Predictions are read where an annotation started from one, or where the file holds nothing else. The short
@@ -7,6 +7,8 @@ form (JSON-MIN) has one object for each annotation, with the task's data and the
 Coordinates are percentages of the image. A rectangle is rotated about its upper left corner, an ellipse about its
 centre, both in degrees from x to y. Results of one region share its id: its shape, its labels, and choices, numbers,
 ratings or texts that were given for it.
+
+Tasks are written with predictions, which Label Studio shows to raters, or with annotations.
 """
 
 from __future__ import annotations
@@ -16,33 +18,40 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal
 from urllib.parse import unquote, urlsplit
+from xml.sax.saxutils import quoteattr
 
 import msgspec
 import numpy as np
 
-from ..core.errors import FormatError, GridError, InputError
+from ..core.columns import natural_key
+from ..core.errors import CallError, FormatError, GridError, InputError
 from ..io import probe
 from ..io.files import SUFFIXES
 from ..shape.grid import Grid
-from .documents import error_context, image_grid, read_json
+from ..shape.polygons import Points
+from .documents import Source, error_context, find_sources, image_grid, read_json
 from .json_fields import (
     LONGEST_NOTE,
     NOTHING,
     decode,
     decode_any,
+    flat_shape,
+    full_mask,
     is_given,
     person_of,
     picture_beside,
     points_of,
+    score_of,
+    single_rings,
     split_rank,
     text_of,
+    write_document,
 )
-from .outlines import Ellipse, Line, Polygon, RunLengthMask, box, check_finite
-from .readings import ImportOptions, Mark, Outline, Reading, Stored
-from .run_lengths import decode_brush
-from .sources import Source, find_sources
+from .outlines import Ellipse, Line, Polygon, RunLengthMask, box
+from .readings import ImportOptions, Mark, Mask, Outline, Reading, Stored
+from .run_lengths import decode_brush, encode_brush
 
 Byte = Annotated[int, msgspec.Meta(ge=0, le=255)]
 LONGEST_BRUSH = 1 << 27
@@ -53,7 +62,6 @@ SAID = {
 """What is said of a region, and the field that it stands in."""
 NO_SHAPES = {*SAID, "relation", "pairwise", "ranker"}
 LEFT_OUT = {"keypoint": "points", "vector": "polyline"}
-T = TypeVar("T")
 MOST_SHORT_FIELDS = 1 << 21
 TIMES = ("id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement")
 TOOL = "Label Studio"
@@ -160,24 +168,19 @@ class Task(msgspec.Struct, rename={"owner": "annotator"}):
     owner: msgspec.Raw = NOTHING
     annotation_id: msgspec.Raw = NOTHING
 
+    def is_short(self) -> bool:
+        """Whether it is an annotation in itself, in the short form, and no task."""
+        return not is_given(self.data) and (is_given(self.owner) or is_given(self.annotation_id))
+
     def submitted(self) -> list[Annotation]:
         return self.annotations or self.completions or []
 
     def predicted(self) -> list[Prediction]:
         """Predictions themselves; some exports have their numbers only."""
-        embedded = [
-            decode(prediction.prediction, Prediction)
-            for prediction in self.submitted()
-            if _object(prediction.prediction)
-        ]
+        embedded = [decode(entry.prediction, Prediction) for entry in self.submitted() if _object(entry.prediction)]
         whole = decode(self.predictions, list[Prediction], len(self.predictions)) if _objects(self.predictions) else []
-        return list(
-            {
-                (prediction.id, prediction.model_version): prediction
-                for prediction in (*embedded, *whole)
-                if prediction.result is not None
-            }.values()
-        )
+        every = {(entry.id, entry.model_version): entry for entry in (*embedded, *whole) if entry.result is not None}
+        return list(every.values())
 
     def drafted(self) -> list[Draft]:
         """Drafts of annotations that were never submitted."""
@@ -246,8 +249,8 @@ def _read_tasks(path: Path) -> list[Task]:
     with error_context(path), open(path, "rb") as stream:
         single = stream.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
     tasks = [read_json(path, Task)] if single else read_json(path, list[Task])
-    if tasks and all(is_short(task.data, task.owner, task.annotation_id) for task in tasks):
-        return read_short_tasks(path, Task, Annotation)
+    if tasks and all(task.is_short() for task in tasks):
+        return _read_short_tasks(path)
     return tasks
 
 
@@ -314,16 +317,13 @@ def _read_annotation(
         if annotation.was_cancelled or annotation.skipped:
             read = replace(read, status="unfinished")
         if annotation.ground_truth:
-            read = replace(read, marks=tuple(_mark_ground_truth(mark) for mark in read.marks))
+            true = {"ground_truth": "true"}
+            read = replace(read, marks=tuple(replace(m, attributes={**m.attributes, **true}) for m in read.marks))
         rater = place.rater(annotation.completed_by)
         parent = _parent(annotation, rater, others, models, place)
         return replace(
             read, rater=rater, based_on=parent, started=annotation.created_at or "", seconds=annotation.lead_time
         )
-
-
-def _mark_ground_truth(mark: Mark) -> Mark:
-    return replace(mark, attributes={**mark.attributes, "ground_truth": "true"})
 
 
 def _read_prediction(prediction: Prediction, blank: Reading, options: ImportOptions) -> Reading:
@@ -338,13 +338,8 @@ def _read_draft(draft: Draft, blank: Reading, place: _Place) -> Reading:
         read = _with_results(blank, draft.result or [], place.options)
     except InputError:
         read = blank
-    return replace(
-        read,
-        rater=place.rater(draft.user),
-        status="unfinished",
-        started=draft.created_at or "",
-        seconds=draft.lead_time,
-    )
+    rater, started = place.rater(draft.user), draft.created_at or ""
+    return replace(read, rater=rater, status="unfinished", started=started, seconds=draft.lead_time)
 
 
 def _with_results(blank: Reading, results: Sequence[Result], options: ImportOptions) -> Reading:
@@ -475,12 +470,9 @@ def _region(group: list[Result], grid: Grid, options: ImportOptions) -> tuple[li
     outline = _outline(kind, value, grid, options)
     if outline is None:
         return [], "polyline" if kind == "polygon" else LEFT_OUT.get(kind, kind)
-    others = [
-        decode(result.value, Value, LONGEST_BRUSH)
-        for result in shapes
-        if result is not first and is_given(result.value)
-    ]
-    names = dict.fromkeys(name for result in (value, *others) for name in result.names())
+    others = [result.value for result in shapes if result is not first and is_given(result.value)]
+    values = [value, *(decode(raw, Value, LONGEST_BRUSH) for raw in others)]
+    names = dict.fromkeys(name for each in values for name in each.names())
     rank, notes = split_rank(_region_notes(group), options.rank)
     return [Mark(name, outline, 0, rank, notes) for name in names or [first.from_name or kind]], ""
 
@@ -501,9 +493,8 @@ def _region_notes(group: list[Result]) -> dict[str, str]:
     for result in group:
         if result.type in SAID and is_given(result.value):
             value = decode_any(result.value)
-            notes[result.from_name or result.type] = text_of(
-                value.get(SAID[result.type]) if isinstance(value, dict) else value
-            )
+            value = value.get(SAID[result.type]) if isinstance(value, dict) else value
+            notes[result.from_name or result.type] = text_of(value)
         elif result.score is not None:
             notes["score"] = text_of(result.score)
     return notes
@@ -514,38 +505,35 @@ def _region_notes(group: list[Result]) -> dict[str, str]:
 
 def _outline(kind: str, value: Value, grid: Grid, options: ImportOptions) -> Outline | None:
     if kind == "polygon" and value.closed is False:
-        return None if options.widen is None else Line.of(_pixels(value, grid), options.widen)
+        return None if options.widen is None else Line.of(in_pixels(points_of(value.points), grid), options.widen)
     draw = _AREAS.get(kind)
     return None if draw is None else draw(value, grid, options)
 
 
-def _pixels(value: Value, grid: Grid) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    return in_pixels(points_of(value.points), grid)
-
-
-def in_pixels(
-    points: np.ndarray[tuple[int, ...], np.dtype[np.float64]], grid: Grid
-) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+def in_pixels(points: Points, grid: Grid) -> Points:
     """(points, 2) in percent, as pixels."""
     with np.errstate(over="ignore"):  # what is too far is refused with the outline
         return np.asarray(points * np.array(grid.shape[::-1], np.float64) / 100)
 
 
 def _polygon(value: Value, grid: Grid, options: ImportOptions) -> Outline:
-    return Polygon.of([_pixels(value, grid)], options.rule)
+    return Polygon.of([in_pixels(points_of(value.points), grid)], options.rule)
 
 
 def _rectangle(value: Value, grid: Grid, options: ImportOptions) -> Outline:
-    x, y, width, height = value.numbers("x", "y", "width", "height")
-    (x, y), (width, height) = in_pixels(np.array([(x, y), (width, height)]), grid).tolist()
-    return Polygon.of(box(x, y, width, height, value.rotation or 0, about="corner").rings, options.rule)
+    x, y, width, height = _place_and_size(value, grid, "width", "height")
+    return box(x, y, width, height, value.rotation or 0, about="corner", rule=options.rule)
 
 
 def _ellipse(value: Value, grid: Grid, options: ImportOptions) -> Outline:
-    x, y, half_width, half_height = value.numbers("x", "y", "radiusX", "radiusY")
-    (x, y), (half_width, half_height) = in_pixels(np.array([(x, y), (half_width, half_height)]), grid).tolist()
-    check_finite(value.rotation or 0)
+    x, y, half_width, half_height = _place_and_size(value, grid, "radiusX", "radiusY")
     return Ellipse(x, y, half_width, half_height, value.rotation or 0)
+
+
+def _place_and_size(value: Value, grid: Grid, width: str, height: str) -> list[float]:
+    """Four numbers in pixels: x, y and two sides."""
+    numbers = np.array(value.numbers("x", "y", width, height))
+    return in_pixels(numbers.reshape(2, 2), grid).ravel().tolist()
 
 
 def _brush(value: Value, grid: Grid, options: ImportOptions) -> Outline:
@@ -571,43 +559,37 @@ class Sized(msgspec.Struct):
     original_height: float
 
 
-def is_short(data: msgspec.Raw, owner: msgspec.Raw, annotation_id: msgspec.Raw) -> bool:
-    """Whether an object is an annotation in itself, and no task."""
-    return not is_given(data) and (is_given(owner) or is_given(annotation_id))
-
-
-def read_short_tasks(path: Path, task: type[T], annotation: type[Any]) -> list[T]:
-    """The same as tasks with annotations; those of one task are one again."""
+def _read_short_tasks(path: Path) -> list[Task]:
+    """Tasks with annotations; those of one task are put together again."""
     with error_context(path):
-        data = path.read_bytes()
-        if data.count(b":") > MOST_SHORT_FIELDS:
+        content = path.read_bytes()
+        if content.count(b":") > MOST_SHORT_FIELDS:
             raise FormatError(f"holds more than {MOST_SHORT_FIELDS} fields; export it as JSON, in parts")
-    tasks = dict[object, Any]()
-    for k, item in enumerate(read_json(path, list[dict[str, msgspec.Raw]], data)):
+    data, annotations = dict[int | str, msgspec.Raw](), dict[int | str, list[Annotation]]()
+    for k, item in enumerate(read_json(path, list[dict[str, msgspec.Raw]], content)):
         with error_context(f"{path}: annotation {k}"):
             number = decode(item["id"], int | str) if "id" in item else f"annotation {k}"  # type: ignore[arg-type]
-            own: Any = tasks.setdefault(number, task(id=number, data=_data(item), annotations=[]))  # type: ignore[call-arg]
-            own.annotations.append(_annotation(item, annotation))
-    return list(tasks.values())
+            # what is text, and not written by Label Studio itself, is the task's data
+            texts = {key: raw for key, raw in item.items() if key not in TIMES and bytes(memoryview(raw)[:1]) == b'"'}
+            fields = msgspec.Raw(msgspec.json.encode(texts))
+            data.setdefault(number, fields)
+            annotations.setdefault(number, []).append(_short_annotation(item))
+    return [Task(id=number, data=data[number], annotations=own) for number, own in annotations.items()]
 
 
-def _data(item: dict[str, msgspec.Raw]) -> msgspec.Raw:
-    """The fields that are no values of tags."""
-    kept = {key: raw for key, raw in item.items() if key not in TIMES and bytes(memoryview(raw)[:1]) == b'"'}
-    return msgspec.Raw(msgspec.json.encode(kept))
-
-
-def _annotation(item: dict[str, msgspec.Raw], kind: type[Any]) -> Any:
-    annotation = kind(result=[one for name, raw in item.items() for one in _results(name, raw)])
-    annotation.completed_by = item.get("annotator", NOTHING)
-    annotation.created_at = decode(item["created_at"], str) if is_given(item.get("created_at", NOTHING)) else None
-    annotation.lead_time = decode(item["lead_time"], float) if is_given(item.get("lead_time", NOTHING)) else None
-    return annotation
+def _short_annotation(item: dict[str, msgspec.Raw]) -> Annotation:
+    created, lead = item.get("created_at", NOTHING), item.get("lead_time", NOTHING)
+    return Annotation(
+        result=[result for name, raw in item.items() for result in _results(name, raw)],
+        completed_by=item.get("annotator", NOTHING),
+        created_at=decode(created, str) if is_given(created) else None,
+        lead_time=decode(lead, float) if is_given(lead) else None,
+    )
 
 
 def _results(name: str, raw: msgspec.Raw) -> list[Result]:
     """The values of a tag that lie on an image."""
-    if not bytes(memoryview(raw)[:64]).translate(None, b" \t\r\n").startswith(b"[{"):
+    if not _objects(raw):
         return []
     results = []
     for value in decode(raw, list[msgspec.Raw], len(raw)):
@@ -615,3 +597,136 @@ def _results(name: str, raw: msgspec.Raw) -> list[Result]:
             size = decode(value, Sized, len(value))
             results.append(Result("labels", None, name, value, size.original_width, size.original_height))
     return results
+
+
+IMAGE, BRUSH, POLYGON = "image", "brush", "polygon"
+"""What the tags of the labelling configuration are called."""
+UNSAID = "score", "ground_truth"
+"""Attributes that Label Studio has fields of their own for."""
+
+
+def write_labelstudio(
+    path: Path | str,
+    reads: Iterable[Reading],
+    kind: Literal["predictions", "annotations"] = "predictions",
+    *,
+    exact: bool = False,
+    rank: str = "rank",
+) -> None:
+    """Write readings as tasks that Label Studio imports, one task for each image.
+
+    Polygons of one ring stay polygons where Label Studio's percentages hold the same pixels; everything else becomes a
+    brush. The project must have the tags of :func:`labelstudio_configuration`.
+
+    Parameters
+    ----------
+    path : str or Path
+        The JSON file.
+    reads : iterable of Reading
+        What to write.
+    kind : {"predictions", "annotations"}
+        As predictions, whose ``model_version`` is the rater, or as annotations, which Label Studio takes where it knows
+        the raters' e-mail addresses. Unfinished readings are left out of predictions.
+    exact : bool
+        Whether to write brushes for everything.
+    rank : str
+        The name of the number that holds the severity rank.
+    """
+    if kind not in ("predictions", "annotations"):
+        raise CallError(f"kind is 'predictions' or 'annotations'; got {kind!r}")
+    tasks = dict[str, list[Reading]]()
+    for read in reads:
+        tasks.setdefault(read.image, []).append(read)
+    writer = _Writer(kind, exact, rank)
+    write_document(path, [writer.task(k, image, own) for k, (image, own) in enumerate(tasks.items(), 1)])
+
+
+def labelstudio_configuration(reads: Iterable[Reading], rank: str = "rank") -> str:
+    """The labelling configuration of a project that takes the tasks of these reads."""
+    marks = [mark for read in reads for mark in read.marks]
+    labels = sorted({mark.label for mark in marks}, key=natural_key)
+    inside = "".join(f"<Label value={quoteattr(label)}/>" for label in labels)
+    tags = (("BrushLabels", BRUSH), ("PolygonLabels", POLYGON))
+    controls = "".join(f'<{tag} name="{name}" toName="{IMAGE}">{inside}</{tag}>' for tag, name in tags)
+    controls_of = {"Number": {rank} if any(mark.rank is not None for mark in marks) else set[str]()}
+    controls_of["TextArea"] = {name for mark in marks for name in mark.attributes if name not in UNSAID}
+    controls += "".join(
+        f'<{tag} name={quoteattr(name)} toName="{IMAGE}" perRegion="true"/>'
+        for tag, names in controls_of.items()
+        for name in sorted(names)
+    )
+    return f'<View><Image name="{IMAGE}" value="${IMAGE}"/>{controls}</View>\n'
+
+
+class _Writer:
+    def __init__(self, kind: str, exact: bool, rank: str) -> None:
+        self.kind, self.exact, self.rank = kind, exact, rank
+        self.annotations = 0
+
+    def task(self, number: int, image: str, reads: Sequence[Reading]) -> dict[str, Any]:
+        height, width = flat_shape(reads[0].grid.shape, image, "Label Studio")
+        wanted = ("done", "empty") if self.kind == "predictions" else ("done", "empty", "unfinished")
+        reads = [read for read in reads if read.status in wanted]
+        if self.kind == "predictions":
+            entries = [{"model_version": read.rater, "result": self._results(read)} for read in reads]
+        else:
+            entries = self._annotations(reads)
+        # the size is in the data, too: results have it, and an image without any has none
+        return {"id": number, "data": {IMAGE: image, "width": width, "height": height}, self.kind: entries}
+
+    def _annotations(self, reads: Sequence[Reading]) -> list[dict[str, Any]]:
+        numbers = {}
+        for read in reads:
+            self.annotations += 1
+            numbers[read.rater] = numbers[f"{read.rater}/{read.session}"] = self.annotations
+        return [self._annotation(read, numbers) for read in reads]
+
+    def _annotation(self, read: Reading, numbers: dict[str, int]) -> dict[str, Any]:
+        true = bool(read.marks) and all(mark.attributes.get("ground_truth") == "true" for mark in read.marks)
+        return {
+            "id": numbers[f"{read.rater}/{read.session}"],
+            "completed_by": {"email": read.rater},
+            "result": self._results(read),
+            "was_cancelled": read.status == "unfinished",
+            "ground_truth": true,
+            **({"created_at": read.started} if read.started else {}),
+            **({"lead_time": read.seconds} if read.seconds is not None else {}),
+            **({"parent_annotation": numbers[read.based_on]} if read.based_on in numbers else {}),
+        }
+
+    def _results(self, read: Reading) -> list[dict[str, Any]]:
+        return [result for k, mark in enumerate(read.marks) for result in self._region(k, mark, read.grid)]
+
+    def _region(self, number: int, mark: Mark, grid: Grid) -> list[dict[str, Any]]:
+        """The shape, and what was said of it, tied by the id."""
+        height, width = flat_shape(grid.shape, mark.label, "Label Studio")
+        common = {"id": f"region-{number}", "to_name": IMAGE, "image_rotation": 0}
+        common |= {"original_width": width, "original_height": height}
+        score = score_of(mark.attributes)
+        notes: list[dict[str, Any]] = [
+            {**common, "type": "textarea", "from_name": name, "value": {"text": [text]}}
+            for name, text in mark.attributes.items()
+            if name not in (*score, "ground_truth")
+        ]
+        if mark.rank is not None:
+            notes.append({**common, "type": "number", "from_name": self.rank, "value": {"number": mark.rank}})
+        return [{**common, **self._shape(mark, grid), **score}, *notes]
+
+    def _shape(self, mark: Mark, grid: Grid) -> dict[str, Any]:
+        inside = full_mask(mark.outline, grid.shape)
+        points = None if self.exact else _percentages(mark.outline, inside, grid)
+        if points is not None:
+            value: dict[str, Any] = {"points": points, "closed": True, "polygonlabels": [mark.label]}
+            return {"type": "polygonlabels", "from_name": POLYGON, "value": value}
+        value = {"format": "rle", "rle": list(encode_brush(inside)), "brushlabels": [mark.label]}
+        return {"type": "brushlabels", "from_name": BRUSH, "value": value}
+
+
+def _percentages(outline: Outline, inside: Mask, grid: Grid) -> list[list[float]] | None:
+    """The points of a polygon in percent, where those hold the same pixels when they are read."""
+    parts = single_rings(outline)
+    if not parts or len(parts) != 1:
+        return None
+    percent = parts[0].rings[0] * 100 / np.array(grid.shape[::-1], np.float64)
+    again = Polygon((in_pixels(percent, grid),))
+    return percent.tolist() if (full_mask(again, grid.shape) == inside).all() else None

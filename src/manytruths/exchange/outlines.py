@@ -25,7 +25,7 @@ NOWHERE = slice(0, 0), slice(0, 0)
 
 
 @dataclass(frozen=True, eq=False)
-class Polygon:
+class Polygon(Outline):
     """A polygon of one or more rings, filled by the even-odd rule.
 
     Attributes
@@ -62,20 +62,6 @@ class Polygon:
         return cls(points, rule)
 
     def pixels(self, shape: tuple[int, ...]) -> tuple[Window, Mask]:
-        """Find the pixels that it holds on a grid.
-
-        Parameters
-        ----------
-        shape : tuple of int
-            Size of the grid.
-
-        Returns
-        -------
-        window : tuple of slice
-            A part of the grid.
-        inside : ndarray of bool
-            Which pixels of that part are inside.
-        """
         together = np.concatenate(self.rings)
         window = window_around(together.min(axis=0), together.max(axis=0), shape)
         if self.rule == "coco":  # rounds fifths of a pixel of the image, not of a part of it
@@ -86,7 +72,7 @@ class Polygon:
 
 
 @dataclass(frozen=True)
-class Ellipse:
+class Ellipse(Outline):
     """An ellipse.
 
     Attributes
@@ -111,20 +97,6 @@ class Ellipse:
             raise InputError(f"an ellipse with half axes {self.half_width:g} and {self.half_height:g}; draw it again")
 
     def pixels(self, shape: tuple[int, ...]) -> tuple[Window, Mask]:
-        """Find the pixels that it holds on a grid.
-
-        Parameters
-        ----------
-        shape : tuple of int
-            Size of the grid.
-
-        Returns
-        -------
-        window : tuple of slice
-            A part of the grid.
-        inside : ndarray of bool
-            Which pixels of that part are inside.
-        """
         c, s = math.cos(math.radians(self.turned)), math.sin(math.radians(self.turned))
         reach = np.hypot([self.half_width * c, self.half_width * s], [self.half_height * s, self.half_height * c])
         centre = np.array([self.x, self.y])
@@ -139,7 +111,7 @@ class Ellipse:
 
 
 @dataclass(frozen=True, eq=False)
-class Bitmap:
+class Bitmap(Outline):
     """Pixels from a corner on; those outside the image are dropped.
 
     Attributes
@@ -155,32 +127,13 @@ class Bitmap:
     inside: NDArray[Any]
 
     def pixels(self, shape: tuple[int, ...]) -> tuple[Window, Mask]:
-        """Find the pixels that it holds on a grid.
-
-        Parameters
-        ----------
-        shape : tuple of int
-            Size of the grid.
-
-        Returns
-        -------
-        window : tuple of slice
-            A part of the grid.
-        inside : ndarray of bool
-            Which pixels of that part are inside.
-        """
-        window, kept = zip(
-            *(
-                _overlap(first, length, size)
-                for first, length, size in zip((self.top, self.left), self.inside.shape, shape, strict=True)
-            ),
-            strict=True,
-        )
-        return window, np.asarray(self.inside[kept], bool)
+        sizes = zip((self.top, self.left), self.inside.shape, shape, strict=True)
+        window, part = zip(*(_overlap(*size) for size in sizes), strict=True)
+        return window, np.asarray(self.inside[part], bool)
 
 
 @dataclass(frozen=True, eq=False)
-class Whole:
+class Whole(Outline):
     """A mask of the whole grid.
 
     Attributes
@@ -192,25 +145,11 @@ class Whole:
     inside: NDArray[Any]
 
     def pixels(self, shape: tuple[int, ...]) -> tuple[Window, Mask]:
-        """Find the pixels that it holds on a grid.
-
-        Parameters
-        ----------
-        shape : tuple of int
-            Size of the grid.
-
-        Returns
-        -------
-        window : tuple of slice
-            A part of the grid.
-        inside : ndarray of bool
-            Which pixels of that part are inside.
-        """
         return tuple(slice(0, size) for size in shape), np.asarray(self.inside, bool)
 
 
 @dataclass(frozen=True, eq=False)
-class Line:
+class Line(Outline):
     """An open line with round ends.
 
     Attributes
@@ -244,32 +183,17 @@ class Line:
         if line.ndim != 2 or line.shape[1] != 2 or not len(line):
             raise InputError(f"a line is (points, 2) of x and y; got {line.shape}")
         check_point_count(len(line))
-        check_finite(*line.ravel().tolist())
+        check_finite(width, *line.ravel().tolist())
         return cls(line, width)
 
     def pixels(self, shape: tuple[int, ...]) -> tuple[Window, Mask]:
-        """Find the pixels that it holds on a grid.
-
-        Parameters
-        ----------
-        shape : tuple of int
-            Size of the grid.
-
-        Returns
-        -------
-        window : tuple of slice
-            A part of the grid.
-        inside : ndarray of bool
-            Which pixels of that part are inside.
-        """
         reach = self.width / 2
         window = window_around(self.points.min(axis=0) - reach, self.points.max(axis=0) + reach, shape)
         near = np.zeros(window_size(window), bool)
         ends = self.points[1:] if len(self.points) > 1 else self.points
         for first, last in zip(self.points, ends, strict=False):
             part = window_around(np.minimum(first, last) - reach, np.maximum(first, last) + reach, shape)
-            own = tuple(slice(p.start - w.start, p.stop - w.start) for p, w in zip(part, window, strict=True))
-            near[own] |= _near_segment(part, first, last, reach)
+            near[_within(part, window)] |= _near_segment(part, first, last, reach)
         return window, near
 
 
@@ -292,7 +216,9 @@ def _row_blocks(mask: Mask) -> Iterator[slice]:
     return (slice(start, start + step) for start in range(0, len(mask), step))
 
 
-def box(x: float, y: float, width: float, height: float, turned: float = 0.0, about: str = "centre") -> Polygon:
+def box(
+    x: float, y: float, width: float, height: float, turned: float = 0.0, about: str = "centre", rule: Rule = "centre"
+) -> Polygon:
     """Make a rectangle from its upper left corner.
 
     Parameters
@@ -305,6 +231,8 @@ def box(x: float, y: float, width: float, height: float, turned: float = 0.0, ab
         Rotation in degrees, from x to y.
     about : {"centre", "corner"}
         What it is rotated about.
+    rule : {"centre", "inclusive", "coco"}
+        Which pixels it holds.
 
     Returns
     -------
@@ -316,7 +244,7 @@ def box(x: float, y: float, width: float, height: float, turned: float = 0.0, ab
     fixed = np.array([width / 2, height / 2]) if about == "centre" else np.zeros(2)
     c, s = math.cos(math.radians(turned)), math.sin(math.radians(turned))
     moved = (corners - fixed) @ np.array([[c, s], [-s, c]]) + fixed if turned else corners
-    return Polygon.of([moved + np.array([x, y])])
+    return Polygon.of([moved + np.array([x, y])], rule)
 
 
 def window_around(low: Points, high: Points, shape: tuple[int, ...]) -> Window:
@@ -332,10 +260,22 @@ def window_size(window: Window) -> tuple[int, int]:
     return height, width
 
 
+def _within(window: Window, around: Window) -> Window:
+    """A part of the image as a part of a larger part."""
+    return tuple(slice(w.start - a.start, w.stop - a.start) for w, a in zip(window, around, strict=True))
+
+
 def _overlap(first: int, length: int, size: int) -> tuple[slice, slice]:
     """Of the image, and of the bitmap."""
     start, stop = max(0, first), max(max(0, first), min(size, first + length))
     return slice(start, stop), slice(start - first, stop - first)
+
+
+def marked_window(mask: Mask) -> Window:
+    """The smallest part of a mask that holds all that is marked; of no size where nothing is."""
+    axes = range(mask.ndim)
+    lines = [np.flatnonzero(mask.any(axis=tuple(other for other in axes if other != axis))) for axis in axes]
+    return tuple(slice(int(line[0]), int(line[-1]) + 1) if line.size else slice(0, 0) for line in lines)
 
 
 def check_finite(*numbers: float) -> None:
@@ -357,7 +297,7 @@ def check_point_count(points: int) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class RunLengthMask:
+class RunLengthMask(Outline):
     """Run lengths along the rows or columns of the whole image: unmarked, marked, and so on in turns.
 
     They become pixels when they are drawn, and only the rows or columns that hold any.
@@ -395,7 +335,7 @@ class RunLengthMask:
 
 
 @dataclass(frozen=True, eq=False)
-class UnitedOutline:
+class UnitedOutline(Outline):
     """The union of several outlines."""
 
     parts: tuple[Outline, ...]
@@ -405,12 +345,9 @@ class UnitedOutline:
         drawn = [(window, inside) for window, inside in drawn if inside.size]
         if not drawn:
             return NOWHERE, np.zeros((0, 0), bool)
-        around = tuple(
-            slice(min(w[k].start for w, _ in drawn), max(w[k].stop for w, _ in drawn)) for k in range(len(shape))
-        )
-        whole = np.zeros([part.stop - part.start for part in around], bool)
+        axes = zip(*(window for window, _ in drawn), strict=True)
+        around = tuple(slice(min(part.start for part in axis), max(part.stop for part in axis)) for axis in axes)
+        whole = np.zeros(window_size(around), bool)
         for window, inside in drawn:
-            whole[tuple(slice(w.start - a.start, w.stop - a.start) for w, a in zip(window, around, strict=True))] |= (
-                inside
-            )
+            whole[_within(window, around)] |= inside
         return around, whole

@@ -87,18 +87,14 @@ def encode_counts(lengths: Sequence[int]) -> str:
 
 def decode_brush(data: bytes, size: int) -> NDArray[np.int64]:
     """Run lengths of the pixels, row by row, the first run outside."""
-    number, word, sizes = _header(data)
+    if 8 * len(data) < HEADER:
+        raise FormatError("its run lengths end too early; export it again")
+    bits = int.from_bytes((data[:7] + PADDING)[:7]) >> (56 - HEADER)
+    number, word, sizes = bits >> 21, (bits >> 16 & 31) + 1, [(bits >> shift & 15) + 1 for shift in (12, 8, 4, 0)]
     if number != 4 * size:
         raise FormatError(f"its run lengths hold {number // 4} pixels, and the image has {size}; export it again")
     edges = [0, *_edges(data, number, word, sizes), size]
     return np.asarray(np.diff(edges), np.int64)
-
-
-def _header(data: bytes) -> tuple[int, int, list[int]]:
-    if 8 * len(data) < HEADER:
-        raise FormatError("its run lengths end too early; export it again")
-    bits = int.from_bytes((data[:7] + PADDING)[:7]) >> (56 - HEADER)
-    return bits >> 21, (bits >> 16 & 31) + 1, [(bits >> shift & 15) + 1 for shift in (12, 8, 4, 0)]
 
 
 def _edges(data: bytes, number: int, word: int, sizes: list[int]) -> list[int]:
@@ -145,18 +141,13 @@ def _add_each(edges: list[int], place: int, data: bytes, at: int, word: int, len
 
 def encode_brush(inside: Mask) -> bytes:
     """The other way: white where marked, transparent black elsewhere."""
-    bits = [f"{4 * inside.size:032b}{7:05b}", *(f"{size - 1:04b}" for size in SIZES)]
+    bits, longest = [f"{4 * inside.size:032b}{7:05b}", *(f"{size - 1:04b}" for size in SIZES)], 1 << SIZES[-1]
     for k, length in enumerate(encode_runs(inside)):
-        bits += _tokens(4 * length, FULL * (k % 2))
+        whole, rest = divmod(4 * length, longest)
+        bits += [_token(longest, FULL * (k % 2))] * whole + ([_token(rest, FULL * (k % 2))] if rest else [])
     text = "".join(bits)
     text += "0" * (-len(text) % 8)
     return int(text, 2).to_bytes(len(text) // 8)
-
-
-def _tokens(length: int, value: int) -> list[str]:
-    longest = 1 << SIZES[-1]
-    whole, rest = divmod(length, longest)
-    return [_token(longest, value)] * whole + ([_token(rest, value)] if rest else [])
 
 
 def _token(length: int, value: int) -> str:

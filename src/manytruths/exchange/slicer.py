@@ -21,10 +21,10 @@ from ..io import atomic
 from ..io.files import import_extra
 from ..io.nrrd import affine_of
 from ..shape.grid import Grid
-from .documents import error_context
-from .readings import ImportOptions, Mark, Mask, Outline, Reading, SegmentKey, Status, Window
-from .sources import Source, find_sources
-from .volumes import LARGEST_VOLUME, EmptyOutline, LabelledVoxels, Volume, VolumeContents, file_errors, scan_volume
+from .documents import Source, error_context, find_sources
+from .outlines import marked_window
+from .readings import ImportOptions, Mark, Mask, Outline, Reading, SegmentKey, Window, parse_rank_or_none, parse_status
+from .volumes import LARGEST_VOLUME, Volume, VolumeContents, file_errors, scan_volume
 
 LONGEST_HEADER = 1 << 22
 """Bytes; the terminology of a hundred segments takes a hundredth of it."""
@@ -92,7 +92,9 @@ def read_slicer(paths: Sequence[Path | str] | Path | str, options: ImportOptions
 
 def _read(source: Source, options: ImportOptions) -> Reading:
     with file_errors(source.path):
-        header = _check_form(read_slicer_header(source.path))
+        header = read_slicer_header(source.path)
+        if "Segmentation_Extent" in header.keys:  # the first form of such files, whose layers are the last axis
+            raise FormatError("is in the form that Slicer wrote before 2017; open it in a newer Slicer and save it")
         contents = scan_volume(header.volume)
         grid, corner = _place_on_grid(header, contents)
         marks, strange = _marks(header, contents, corner, options)
@@ -103,7 +105,7 @@ def _read(source: Source, options: ImportOptions) -> Reading:
         grid=grid,
         marks=marks if contents.box is not None else (),
         session=fields["session"],
-        status=_status(fields["status"], contents, options),
+        status=parse_status(fields["status"], contents.box is None, options),
         based_on=fields["based_on"],
         tool=TOOL,
         subject=fields["subject"],
@@ -111,19 +113,6 @@ def _read(source: Source, options: ImportOptions) -> Reading:
         left_out={"unnamed-values": strange} if strange else {},
         source=str(source.path),
     )
-
-
-def _check_form(header: Header) -> Header:
-    """Refuse the first form of such files, whose layers are the last axis."""
-    if "Segmentation_Extent" in header.keys:
-        raise FormatError("is in the form that Slicer wrote before 2017; open it in a newer Slicer and save it")
-    return header
-
-
-def _status(status: str, contents: VolumeContents, options: ImportOptions) -> Status:
-    if status == "unfinished":
-        return "unfinished"
-    return "done" if contents.box is not None else "empty" if status == "empty" else options.blank
 
 
 def _place_on_grid(header: Header, contents: VolumeContents) -> tuple[Grid, tuple[int, ...]]:
@@ -149,17 +138,16 @@ def _marks(
     header: Header, contents: VolumeContents, corner: tuple[int, ...], options: ImportOptions
 ) -> tuple[tuple[Mark, ...], int]:
     """The marks of all segments, and the number of labels that belong to no segment."""
+    labels = [(layer, value) for layer, values in enumerate(contents.values) for value in values]
     if not header.segments:
-        values = [(layer, value) for layer, values_of_layer in enumerate(contents.values) for value in values_of_layer]
-        return tuple(Mark(str(v), _outline(header, contents, corner, layer, v)) for layer, v in values), 0
+        return tuple(Mark(str(value), contents.outline(value, layer, corner)) for layer, value in labels), 0
     marks: list[Mark] = []
     owned: set[tuple[int, int | None]] = set()
     for number, fields in enumerate(header.segments):
         with error_context(f"segment {fields['Number']}"):
             layer, value = _place(fields, number, header)
             _check_unique(owned, layer, value)
-            marks.append(_mark(fields, _outline(header, contents, corner, layer, value), options))
-    labels = ((layer, value) for layer, values_of_layer in enumerate(contents.values) for value in values_of_layer)
+            marks.append(_mark(fields, contents.outline(value, layer, corner), options))
     return tuple(marks), sum((layer, value) not in owned and (layer, None) not in owned for layer, value in labels)
 
 
@@ -183,22 +171,12 @@ def _place(fields: Mapping[str, str], number: int, header: Header) -> tuple[int,
     return layer, value
 
 
-def _outline(
-    header: Header, contents: VolumeContents, corner: tuple[int, ...], layer: int, value: int | None
-) -> Outline:
-    there = bool(contents.values[layer]) if value is None else value in contents.values[layer]
-    if contents.box is None or not there:
-        return EmptyOutline()
-    return LabelledVoxels(header.volume, contents.box, value, layer, corner)
-
-
 def _mark(fields: Mapping[str, str], outline: Outline, options: ImportOptions) -> Mark:
     tags = tags_of(fields.get("Tags", ""))
-    rank = tags.get(options.rank, "")
-    kept = {name.lower(): fields.get(name) for name in ("ID", "Color", "Tags")} | {"status": tags.get(STATUS)}
+    fields_kept = {name.lower(): fields.get(name) for name in ("ID", "Color", "Tags")} | {"status": tags.get(STATUS)}
     label = fields.get("Name") or fields.get("ID") or f"Segment_{fields['Number']}"
-    attributes = {name: value for name, value in kept.items() if value}
-    return Mark(label, outline, rank=int(rank) if rank.isdecimal() and len(rank) < 10 else None, attributes=attributes)
+    attributes = {name: value for name, value in fields_kept.items() if value}
+    return Mark(label, outline, rank=parse_rank_or_none(tags.get(options.rank)), attributes=attributes)
 
 
 # -- the header of a file -----------------------------------------------------------------------------
@@ -264,9 +242,7 @@ def _volume(path: Path, fields: Any, start: int) -> Volume:
         raise FormatError(f"its voxels are stored as {packed}, expected gzip or raw; save it from Slicer again")
     layers = sizes[0] if len(sizes) == 4 else 1
     if len(sizes) == 4 and not _layers_first(fields):
-        raise FormatError(
-            "its first axis does not hold layers (kinds: list domain domain domain); export it from Slicer"
-        )
+        raise FormatError("its first axis does not hold layers (kinds: list domain domain domain); save it in Slicer")
     return Volume(path, tuple(sizes[-3:]), _type(fields), layers, before=start, packed=packed != "raw")
 
 
@@ -355,11 +331,7 @@ def corner_in(grid: Grid, reference: Grid) -> tuple[int, ...] | None:
     turned = np.abs(moved[:3, :3] - np.eye(3)) @ reach
     if not (turned + np.abs(moved[:3, 3] - place) <= CLOSE).all():
         return None
-    return tuple(int(n) for n in _clip_to_int(place))
-
-
-def _clip_to_int(place: NDArray[np.float64]) -> NDArray[np.int64]:
-    return np.clip(place, -(2**40), 2**40).astype(np.int64)
+    return tuple(int(n) for n in np.clip(place, -(2**40), 2**40))
 
 
 # -- writing ------------------------------------------------------------------------------------------
@@ -380,19 +352,15 @@ def write_slicer(path: Path | str, read: Reading) -> None:
     path = Path(path)
     if len(read.grid.shape) != 3:
         raise CallError(f"{path}: a .seg.nrrd holds volumes, and {read.image} is an image; write it in another format")
-    _check_labels(read)
+    for mark in read.marks:
+        if not mark.label.isprintable() or mark.label != mark.label.strip() or not mark.label:
+            raise LabelError(f"a structure is called {mark.label!r}, which Slicer cannot show; rename it")
     segments = read.segments()
     layers = _layers(segments)
     header = _header(read, segments, layers)
     with atomic(path) as temporary, open(temporary, "wb") as stream:
         stream.write(header)
         _voxels(stream, list(segments.values()), layers, read.grid.shape)
-
-
-def _check_labels(read: Reading) -> None:
-    for mark in read.marks:
-        if not mark.label.isprintable() or mark.label != mark.label.strip() or not mark.label:
-            raise LabelError(f"a structure is called {mark.label!r}, which Slicer cannot show; rename it")
 
 
 def _layers(segments: Mapping[SegmentKey, Mask]) -> list[int]:
@@ -408,7 +376,7 @@ def _layers(segments: Mapping[SegmentKey, Mask]) -> list[int]:
 
 
 def _overlaps(masks: list[Mask]) -> list[set[int]]:
-    boxes = [_box(mask) for mask in masks]
+    boxes = [marked_window(mask) for mask in masks]
     overlaps: list[set[int]] = [set() for _ in masks]
     for segment in range(len(masks)):
         for other in range(segment):
@@ -420,13 +388,6 @@ def _overlaps(masks: list[Mask]) -> list[set[int]]:
                 overlaps[segment].add(other)
                 overlaps[other].add(segment)
     return overlaps
-
-
-def _box(mask: Mask) -> tuple[slice, ...]:
-    axes = range(mask.ndim)
-    lines = [mask.any(axis=tuple(other for other in axes if other != axis)) for axis in axes]
-    ends = [np.flatnonzero(line) for line in lines]
-    return tuple(slice(int(e[0]), int(e[-1]) + 1) if e.size else slice(0, 0) for e in ends)
 
 
 def _header(read: Reading, segments: Mapping[SegmentKey, Mask], layers: list[int]) -> bytes:
@@ -445,8 +406,10 @@ def _header(read: Reading, segments: Mapping[SegmentKey, Mask], layers: list[int
         *(["endian: little"] if len(segments) > 255 else []),
         "encoding: gzip",
         f"space origin: {_vector(affine[:3, 3])}",
-        *(f"{key}:={_escaped(value)}" for key, value in _keys(read, segments, layers).items()),
     ]
+    for key, value in _keys(read, segments, layers).items():
+        escaped = value.replace("\\", "\\\\").replace("\r", " ").replace("\n", "\\n")
+        lines.append(f"{key}:={escaped}")
     return ("\n".join(lines) + "\n\n").encode("utf-8", "surrogateescape")
 
 
@@ -473,7 +436,7 @@ def _keys(read: Reading, segments: Mapping[SegmentKey, Mask], layers: list[int])
 def _whole_keys(read: Reading) -> dict[str, str]:
     matrix = ";".join(repr(float(number)) for number in _matrix(read.grid).ravel())
     extent = ";".join(f"0;{size - 1}" for size in read.grid.shape)
-    own = {name: getattr(read, name) for name in ("rater", "case", "session", "subject", "status", "based_on")}
+    own = {name: getattr(read, name) for name in _OWN_KEYS}
     return {
         "Segmentation_ContainedRepresentationNames": "Binary labelmap|",
         "Segmentation_ConversionParameters": f"{GEOMETRY}|{matrix};{extent};|The grid of the image.&",
@@ -503,18 +466,12 @@ def _colour(mark: Mark, number: int) -> str:
     return " ".join(f"{part / 255:.6g}" for part in PALETTE[number % len(PALETTE)])
 
 
-def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace("\r", " ").replace("\n", "\\n")
-
-
 def _vector(numbers: Iterable[float]) -> str:
     return f"({','.join(repr(float(number) + 0.0) for number in numbers)})"
 
 
 def _matrix(grid: Grid) -> NDArray[np.float64]:
-    if grid.affine is not None:
-        return np.array(grid.affine)
-    return np.diag([*(grid.spacing or (1.0, 1.0, 1.0)), 1.0])
+    return np.eye(4) if grid.spacing is None else grid.matrix()
 
 
 def _voxels(stream: BinaryIO, masks: list[Mask], layers: list[int], shape: tuple[int, ...]) -> None:

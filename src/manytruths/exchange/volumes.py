@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import math
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -21,7 +21,7 @@ from ..io.images import whole_numbers
 from ..io.nifti import read_layout
 from ..shape.grid import Grid
 from .documents import Stream
-from .readings import Mask, Window
+from .readings import Mask, Outline, Window
 
 LARGEST_VOLUME = 1 << 28
 """Voxels of one volume; a header that promises more is taken for a mistake or an attack."""
@@ -58,11 +58,8 @@ class Volume:
         size = "×".join(map(str, self.shape)) + (f" in {self.layers} layers" if self.layers > 1 else "")
         if len(self.shape) not in (2, 3) or min(self.shape) < 1 or not 1 <= self.layers <= MOST_LAYERS:
             raise FormatError(f"its size is {size}, which is not a volume; export it again")
-        if (
-            math.prod(self.shape) > LARGEST_VOLUME
-            or self._slice > LARGEST_SLICE
-            or self._slice * self.shape[-1] > LARGEST_FILE
-        ):
+        sizes = math.prod(self.shape), self._slice, self._slice * self.shape[-1]
+        if any(n > most for n, most in zip(sizes, (LARGEST_VOLUME, LARGEST_SLICE, LARGEST_FILE), strict=True)):
             raise FormatError(f"its size is {size}, more than the largest volume; crop it")
         if not 0 <= self.before + self.skipped <= MOST_BEFORE:
             raise FormatError(f"its voxels start at byte {self.before + self.skipped}; export it again")
@@ -84,7 +81,9 @@ class Volume:
                 raise FormatError("holds more voxels than its header says; export it again")
 
     def _labels(self, stored: NDArray[Any]) -> NDArray[Any]:
-        labels = whole_numbers(self._scaled(stored), Location(self.path))
+        if self.slope != 1 or self.intercept != 0:
+            stored = stored * np.float64(self.slope) + np.float64(self.intercept)
+        labels = whole_numbers(stored, Location(self.path))
         if labels.dtype.itemsize > 2 and int(labels.max()) > LARGEST_LABEL:
             raise LabelError(f"holds the label {int(labels.max())}, above {LARGEST_LABEL}; renumber it")
         return labels
@@ -93,18 +92,9 @@ class Volume:
     def _opened(self) -> Iterator[Stream]:
         with open(self.path, "rb") as plain:
             plain.seek(self.before)
-            if not self.packed:
-                _read_exactly(plain, self.skipped)
-                yield plain
-                return
-            with gzip.GzipFile(fileobj=plain) as unpacked:
-                _read_exactly(unpacked, self.skipped)
-                yield unpacked
-
-    def _scaled(self, array: NDArray[Any]) -> NDArray[Any]:
-        if self.slope == 1 and self.intercept == 0:
-            return array
-        return array * np.float64(self.slope) + np.float64(self.intercept)
+            with gzip.GzipFile(fileobj=plain) if self.packed else nullcontext(plain) as stream:
+                _read_exactly(stream, self.skipped)
+                yield stream
 
 
 def _read_exactly(stream: Stream, size: int) -> bytes:
@@ -152,10 +142,18 @@ def read_nifti_volume(path: Path) -> tuple[Volume, Grid]:
 class VolumeContents:
     """What a look at every voxel found."""
 
+    volume: Volume
     values: tuple[tuple[int, ...], ...]
     """Of every layer: its labels, without 0."""
     box: Window | None
     """Around everything that is not 0; None where all is."""
+
+    def outline(self, value: int | None, layer: int = 0, corner: tuple[int, ...] = ()) -> Outline:
+        """The voxels of a label in a layer, of any label where it is None; see :class:`LabelledVoxels`."""
+        there = bool(self.values[layer]) if value is None else value in self.values[layer]
+        if self.box is None or not there:
+            return EmptyOutline()
+        return LabelledVoxels(self.volume, self.box, value, layer, corner)
 
 
 def scan_volume(volume: Volume) -> VolumeContents:
@@ -173,7 +171,7 @@ def scan_volume(volume: Volume) -> VolumeContents:
     labels = tuple(tuple(int(v) for v in np.flatnonzero(present)) for present in values)
     ends = [np.flatnonzero(line)[[0, -1]] for line in along if line.any()]
     box = tuple(slice(int(low), int(high) + 1) for low, high in ends) if len(ends) == len(along) else None
-    return VolumeContents(labels, box)
+    return VolumeContents(volume, labels, box)
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from ..core.errors import CallError
 from ..core.labels import VOID, Labels
-from ..core.notes import Note
 from ..core.painting import PatternValues
 from ..core.tally import Tally
+from ..core.undefined import Note
 
 Values = NDArray[np.float64]
 

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.tallies import Tallies, align_counts
-from ..core.tally import Tally
+from ..core.tally import Tallies, Tally, align_counts
 from .em import Decisions, Fit, Values, e_step, log, log_density_of_rates, m_step
 from .staple import Prior, Staple, StapleOptions, make_result, pseudo_counts, read_decisions, staple, starting_prior
 

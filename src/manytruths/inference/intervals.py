@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.errors import CallError, InputError
-from ..core.tallies import Tallies, align_counts, pool
-from ..core.tally import Tally
+from ..core.tally import Tallies, Tally, align_counts, pool
 from ..core.undefined import Undefined, divide, reason, undefined_like
 
 Statistic = Callable[[Tally], float]

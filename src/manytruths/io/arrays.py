@@ -127,8 +127,6 @@ def _header(stream: IO[bytes], location: Location) -> _Header:
         raise FormatError(f"{location}: is a NumPy file of version {version}; save a plain array of numbers")
     shape, _, dtype = _HEADERS[version](stream)
     if dtype.kind not in "buif":
-        raise FormatError(
-            f"{location}: holds {dtype}, but integers, booleans or floats are needed; save it as one of these"
-        )
+        raise FormatError(f"{location}: holds {dtype}, not integers, booleans or floats; save it as one of these")
     check_shape(location, shape)
     return _Header(shape, dtype, stream.tell() + int(np.prod(shape, dtype=np.int64)) * dtype.itemsize)

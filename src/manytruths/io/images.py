@@ -58,8 +58,9 @@ class Picture:
 def read_mask(location: Location | Path | str) -> Mask:
     """A mask with its values as stored, however they are shown; floats must be whole numbers."""
     location = Location.of(location)
-    if location.blank:
-        return _empty(location)
+    if location.blank:  # an empty mask on the grid of another mask or of the image, which may be in colour
+        grid = probe(location) if location.blank == "mask" else _content(location, "picture").grid
+        return Mask(np.zeros(grid.shape, np.uint8), grid, "empty")
     content = _content(location, "mask")
     with format_errors(location):
         return Mask(whole_numbers(content.array, location), content.grid, content.format, _largest(content.array.dtype))
@@ -90,12 +91,6 @@ def probe(location: Location | Path | str) -> Grid:
 def first_axis_length(location: Location) -> int:
     """Length of the first axis of a file."""
     return _file_grid(location).shape[0]
-
-
-def _empty(location: Location) -> Mask:
-    """An empty mask on the grid of another mask or of the image, which may be in colour."""
-    grid = probe(location) if location.blank == "mask" else _content(location, "picture").grid
-    return Mask(np.zeros(grid.shape, np.uint8), grid, "empty")
 
 
 def _file_grid(location: Location) -> Grid:

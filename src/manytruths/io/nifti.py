@@ -29,8 +29,7 @@ _log.addHandler(logging.NullHandler())
 
 def probe(location: Location) -> Grid:
     with _open_stream(location) as stream:
-        header = _header(stream, location)
-        return _grid(header, location)
+        return _grid(_header(stream, location), location)
 
 
 def read(location: Location, use: Use) -> Content:
@@ -38,7 +37,8 @@ def read(location: Location, use: Use) -> Content:
         header = _header(stream, location)
         grid = _grid(header, location)
         if not _is_compressed(location):
-            check_bytes(location, _end(header))
+            items = int(np.prod(header.get_data_shape(), dtype=np.int64))
+            check_bytes(location, int(header.get_data_offset()) + items * int(header.get_data_dtype().itemsize))
         array = _apply_scale(header.raw_data_from_fileobj(stream), header)
         _drain(stream, location)
     return Content(array.reshape(grid.shape, order="F"), grid, "nifti")
@@ -60,11 +60,9 @@ def _is_compressed(location: Location) -> bool:
 def _open_stream(location: Location) -> Iterator[IO[bytes]]:
     import_extra("nibabel", "medical", location)
     with open(location.path, "rb") as plain:
-        if not _is_compressed(location):
-            yield plain
-        else:
-            with gzip.GzipFile(fileobj=plain) as stream:
-                yield stream  # type: ignore[misc]
+        unpacked: Any = gzip.GzipFile(fileobj=plain) if _is_compressed(location) else plain
+        with unpacked as stream:
+            yield stream
 
 
 def _drain(stream: IO[bytes], location: Location) -> None:
@@ -87,24 +85,16 @@ def _header(stream: IO[bytes], location: Location) -> Any:
     header = kind.from_fileobj(stream, check=False)
     if bytes(header["magic"].item())[:2] != b"n+":
         raise FormatError(f"{location}: is half of an .hdr and .img pair; save it as one .nii file")
-    _check_spacing(header, location)
-    header.check_fix(logger=_log, error_level=40)
-    return header
-
-
-def _check_spacing(header: Any, location: Location) -> None:
-    # before nibabel repairs them: it would put 1 mm in place of 0
-    spacing = header["pixdim"][1 : 1 + min(3, _axes(header, location))]
-    if not (np.isfinite(spacing) & (spacing != 0)).all():
-        shown = "×".join(f"{s:.6g}" for s in spacing)
-        raise GridError(f"{location}: spacing {shown} mm in its header; write the true spacing into pixdim")
-
-
-def _axes(header: Any, location: Location) -> int:
     axes = int(header["dim"][0])
     if not 1 <= axes <= 7:
         raise FormatError(f"{location}: has {axes} axes by its header, but 2 or 3 are needed; export it again")
-    return axes
+    # before nibabel repairs them: it would put 1 mm in place of 0
+    spacing = header["pixdim"][1 : 1 + min(3, axes)]
+    if not (np.isfinite(spacing) & (spacing != 0)).all():
+        shown = "×".join(f"{s:.6g}" for s in spacing)
+        raise GridError(f"{location}: spacing {shown} mm in its header; write the true spacing into pixdim")
+    header.check_fix(logger=_log, error_level=40)
+    return header
 
 
 def _grid(header: Any, location: Location) -> Grid:
@@ -122,11 +112,6 @@ def _grid(header: Any, location: Location) -> Grid:
     grid = make_grid(location, shape, affine=affine.tolist())
     # without either code, nibabel's affine is a guess
     return replace(grid, oriented=bool(header["qform_code"] or header["sform_code"]))
-
-
-def _end(header: Any) -> int:
-    items = int(np.prod(header.get_data_shape(), dtype=np.int64))
-    return int(header.get_data_offset()) + items * int(header.get_data_dtype().itemsize)
 
 
 def _apply_scale(array: NDArray[Any], header: Any) -> NDArray[Any]:

@@ -73,10 +73,12 @@ def _read_data(stream: IO[bytes], header: Any, grid: Grid, location: Location) -
     dtype, sizes = _dtype(header, location), [int(n) for n in header["sizes"]]
     wanted = int(np.prod(grid.shape, dtype=np.int64)) * dtype.itemsize
     with _source(stream, header, location) as source:
-        _skip_lines(source, int(_field(header, "line skip", 0)), location)
-        skip = int(_field(header, "byte skip", 0))
-        if skip < -1:
-            raise_damaged(location, f"byte skip: {skip}")
+        lines, skip = int(_field(header, "line skip", 0)), int(_field(header, "byte skip", 0))
+        if lines < 0 or skip < -1:
+            raise_damaged(location, f"line skip: {lines}" if lines < 0 else f"byte skip: {skip}")
+        for _ in range(lines):
+            if not source.readline():
+                raise_damaged(location, f"it ends before {lines} lines are skipped")
         encoding = str(header["encoding"]).lower()
         if encoding in _TEXTS:
             array = _read_text(source, skip, dtype, wanted // dtype.itemsize, location)
@@ -98,10 +100,10 @@ def _dtype(header: Any, location: Location) -> np.dtype[Any]:
     nrrd = import_extra("nrrd", "medical", location)
     if header["dimension"] != len(header["sizes"]):
         raise_damaged(location, f"dimension {header['dimension']}, but {len(header['sizes'])} sizes")
-    kept = {key: header[key] for key in ("type", "endian", "dimension") if key in header}
+    fields = {key: header[key] for key in ("type", "endian", "dimension") if key in header}
     # numbers written as text have no byte order
     encoding, item = ("ascii", b"0") if str(header["encoding"]).lower() in _TEXTS else ("raw", bytes(8))
-    single = {**kept, "encoding": encoding, "sizes": np.ones(len(header["sizes"]), np.int64)}
+    single = {**fields, "encoding": encoding, "sizes": np.ones(len(header["sizes"]), np.int64)}
     array: NDArray[Any] = nrrd.read_data(single, io.BytesIO(item))
     return array.dtype
 
@@ -118,21 +120,11 @@ def _source(stream: IO[bytes], header: Any, location: Location) -> Iterator[IO[b
         raise FormatError(f"{location}: its data are in several files ({name}); save it as one .nrrd file")
     inside = PurePosixPath(name.replace("\\", "/"))
     if inside.is_absolute() or ".." in inside.parts or PureWindowsPath(name).drive:
-        raise FormatError(
-            f"{location}: its data file {name!r} is outside of its folder; put both into one, or save one .nrrd file"
-        )
+        raise FormatError(f"{location}: its data file {name!r} is outside of its folder; put both into one folder")
     path = location.path.parent / name
     check_regular_file(path, f"{location}: its data file {path}")
     with open(path, "rb") as beside:
         yield beside
-
-
-def _skip_lines(source: IO[bytes], lines: int, location: Location) -> None:
-    if lines < 0:
-        raise_damaged(location, f"line skip: {lines}")
-    for _ in range(lines):
-        if not source.readline():
-            raise_damaged(location, f"it ends before {lines} lines are skipped")
 
 
 def _read_raw(source: IO[bytes], skip: int, wanted: int, location: Location) -> bytes:

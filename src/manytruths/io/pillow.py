@@ -52,16 +52,12 @@ def probe(location: Location) -> Grid:
 
 def read(location: Location, use: Use) -> Content:
     with open_image(location, decode=True) as image:
-        _refuse_animation(image, location)
+        frames = getattr(image, "n_frames", 1)
+        if frames > 1 and format_of(image) != "jpeg":
+            raise FormatError(f"{location}: is an animation of {frames} frames; save each frame as one picture")
         _refuse_few_greys(image, location)
         array = mask_pixels(image, location) if use == "mask" else picture_pixels(image)
         return Content(array, make_grid(location, array.shape[:2]), format_of(image), image.mode)
-
-
-def _refuse_animation(image: Image.Image, location: Location) -> None:
-    frames = getattr(image, "n_frames", 1)
-    if frames > 1 and format_of(image) != "jpeg":
-        raise FormatError(f"{location}: is an animation of {frames} frames; save each frame as one picture")
 
 
 def _refuse_few_greys(image: Image.Image, location: Location) -> None:
@@ -74,9 +70,7 @@ def _refuse_few_greys(image: Image.Image, location: Location) -> None:
     at = 24 if start[14] == 12 else 28
     bits = int.from_bytes(start[at : at + 2], "little")
     if bits != wanted:
-        raise FormatError(
-            f"{location}: is a BMP of {bits} bits with a palette of few greys, which cannot be read; save it as PNG"
-        )
+        raise FormatError(f"{location}: is a BMP of {bits} bits with a palette of few greys; save it as PNG")
 
 
 def mask_pixels(image: Image.Image, location: Location) -> NDArray[Any]:
@@ -87,7 +81,7 @@ def mask_pixels(image: Image.Image, location: Location) -> NDArray[Any]:
             "save one channel, or an index per label"
         )
     raw = _RAW.fullmatch(raw_mode(image))
-    array = np.asarray(image)
+    array = _decode(image)
     if image.mode == "I" and image.format == "PNG":
         return array.astype(np.uint16)
     if raw is None:
@@ -101,12 +95,18 @@ def picture_pixels(image: Image.Image) -> NDArray[Any]:
     if image.mode == "1":
         return np.asarray(image.convert("L"))
     if image.mode in _SINGLE - {"P"}:
-        return np.asarray(image)
+        return _decode(image)
     if image.mode in ("LA", "La"):
         return np.asarray(image.getchannel("L"))
     if image.mode == "P" and "transparency" in image.info:
         return np.asarray(image.convert("RGBA"))[..., :3]
     return np.asarray(image.convert("RGB") if image.mode != "RGBA" else image)[..., :3]
+
+
+def _decode(image: Any) -> NDArray[Any]:
+    """The pixels as Pillow has them, without a copy where they were decoded into an array."""
+    image.load()
+    return np.asarray(getattr(image, "pixels", image))
 
 
 def is_inverted(image: Image.Image) -> bool:
@@ -136,12 +136,12 @@ def _limits() -> Iterator[None]:
     # The size is checked by check_shape; a cut file must fail even if a program told Pillow to accept those.
     from PIL import Image, ImageFile
 
-    kept = Image.MAX_IMAGE_PIXELS, ImageFile.LOAD_TRUNCATED_IMAGES
+    before = Image.MAX_IMAGE_PIXELS, ImageFile.LOAD_TRUNCATED_IMAGES
     Image.MAX_IMAGE_PIXELS, ImageFile.LOAD_TRUNCATED_IMAGES = None, False
     try:
         yield
     finally:
-        Image.MAX_IMAGE_PIXELS, ImageFile.LOAD_TRUNCATED_IMAGES = kept
+        Image.MAX_IMAGE_PIXELS, ImageFile.LOAD_TRUNCATED_IMAGES = before
 
 
 _strict = Shared(_limits)
@@ -161,19 +161,15 @@ def open_image(location: Location, *, decode: bool = False) -> Iterator[Image.Im
             _raise_unidentified(location, error)
         with image:
             check_shape(location, (image.height, image.width))
-            _check_promise(image, location)
+            # refused before memory is allocated: more pixels than the bytes can hold
+            size = location.path.stat().st_size
+            if image.format != "TIFF" and image.width * image.height > size * _MOST_PIXELS_A_BYTE:
+                raise_damaged(location, f"{size} bytes cannot hold {image.height}×{image.width} pixels")
             if data:
                 prepare_decoding(image, data)
             yield image
             if data:
                 check_filled(image, data)
-
-
-def _check_promise(image: Image.Image, location: Location) -> None:
-    """Refuse an image of more pixels than its bytes can hold, before memory is allocated."""
-    size = location.path.stat().st_size
-    if image.format != "TIFF" and image.width * image.height > size * _MOST_PIXELS_A_BYTE:
-        raise_damaged(location, f"{size} bytes cannot hold {image.height}×{image.width} pixels")
 
 
 def _raise_unidentified(location: Location, error: Exception) -> NoReturn:
@@ -238,12 +234,20 @@ def _chunks(data: bytes, checked: bool = True) -> Iterator[tuple[bytes, memoryvi
         at = end
 
 
-def prepare_decoding(image: ImageFile.ImageFile, data: bytes) -> None:
-    """Before a verified PNG is decoded: decode it in one go, and fill the last row so that missing pixels show."""
+def prepare_decoding(image: Any, data: bytes) -> None:
+    """Before a verified PNG is decoded: decode it in one go, and fill the last row so that missing pixels show.
+
+    Bytes are decoded into an array, ``image.pixels``: Pillow would copy them twice to make one of them.
+    """
     from PIL import Image
 
-    empty = Image.new(image.mode, image.size, None)
-    empty.paste(_blank_row(image), (0, image.height - 1))
+    if image.mode in ("L", "P") and getattr(image, "n_frames", 1) == 1:
+        image.pixels = np.zeros((image.height, image.width), np.uint8)
+        empty = Image.frombuffer(image.mode, image.size, image.pixels, "raw", image.mode, 0, 1)
+        image.pixels[-1] = _UNTOUCHED
+    else:
+        empty = Image.new(image.mode, image.size, None)
+        empty.paste(_blank_row(image), (0, image.height - 1))
     image.im = empty.im
     image.decodermaxblock = min(len(data), 2**30)
 

@@ -7,11 +7,13 @@ follow them. A run that is killed on the way leaves a state from which the next 
 does it first.
 
 The ``summary.json`` of a folder lists its files, so that files from earlier runs can be told from a user's own.
+A checkpoint holds what a run has done for a case, so that an interrupted run continues where it stopped.
 """
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import shutil
@@ -24,8 +26,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..core.errors import InputError
-from .writing import PART, WRITTEN, atomic, write_errors, write_json
+from .writing import PART, WRITTEN, atomic, json_text, write_errors, write_json
 
 SUMMARY = "summary.json"
 RUN = "run.json"
@@ -158,10 +162,16 @@ def replacing(
             yield place.staged
             with write_errors(paths[0]):
                 _check_complete(place, paths[0], goes_on)
-                _write_run(place, run, began, time.perf_counter() - clock)
+                if run is not None:
+                    seconds = round(time.perf_counter() - clock, 3)
+                    times = {"started": began.isoformat(timespec="seconds"), "seconds": seconds}
+                    write_json(place.staged[0] / RUN, {**times, **run})
                 os.rename(place.stage, place.hidden(WHOLE))
         except BaseException:
-            _abandon(place, goes_on)
+            written = (path for staged in place.staged for path in staged.rglob("*") if path.is_file())
+            # without its list, the folder was removed meanwhile, and what is there is a remainder
+            if not goes_on or not (place.stage / WRITTEN).is_file() or not any(written):
+                _remove(place.stage)
             raise
         finally:
             _ACTIVE.remove(place.stage)
@@ -254,16 +264,14 @@ def _prepare_place(paths: Sequence[Path], folders: int, inside: bool) -> _Place:
             raise InputError(f"{path}: is a folder; choose another name for the file")
         if there.exists() and not os.access(there, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    inside = inside or (folders == len(paths) == 1 and _cannot_move(parent / names[0]))
-    home = parent / names[0] if inside else parent
+    folder = parent / names[0]
+    # a folder cannot be renamed where it is the working directory, or a mount point
+    fixed = folder.is_dir() and (Path.cwd().is_relative_to(folder) or os.path.ismount(folder))
+    inside = inside or (folders == len(paths) == 1 and fixed)
+    home = folder if inside else parent
     made = tuple(folder for folder in (home, *home.parents) if not folder.exists())
     home.mkdir(parents=True, exist_ok=True)
     return _Place(home, tuple(names[:folders]), tuple(names[folders:]), inside, made)
-
-
-def _cannot_move(folder: Path) -> bool:
-    """Whether a folder cannot be renamed: it is the working directory, or a mount point."""
-    return folder.is_dir() and (Path.cwd().is_relative_to(folder) or os.path.ismount(folder))
 
 
 def _prepare_stage(place: _Place, ours: list[str], goes_on: bool) -> None:
@@ -322,20 +330,6 @@ def _tidy(folder: Path, goes_on: bool) -> None:
             _rmdir(Path(root))
 
 
-def _write_run(place: _Place, run: MutableMapping[str, Any] | None, began: datetime, seconds: float) -> None:
-    if run is None:
-        return
-    times = {"started": began.isoformat(timespec="seconds"), "seconds": round(seconds, 3)}
-    write_json(place.staged[0] / RUN, {**times, **run})
-
-
-def _abandon(place: _Place, goes_on: bool) -> None:
-    done = (path for staged in place.staged for path in staged.rglob("*") if path.is_file())
-    # without its list, the folder was removed meanwhile, and what is there is a remainder
-    if not goes_on or not (place.stage / WRITTEN).is_file() or not any(done):
-        _remove(place.stage)
-
-
 def _put_in_place(place: _Place) -> None:
     """Put complete results into their place, and remove what was there."""
     whole, old, gone = (place.hidden(state) for state in (WHOLE, OLD, GONE))
@@ -371,10 +365,10 @@ def _put_in_place(place: _Place) -> None:
 
 
 def _swap(place: _Place, name: str) -> None:
-    there, new, kept = place.home / name, place.hidden(WHOLE) / name, place.hidden(OLD) / name
+    there, new, old = place.home / name, place.hidden(WHOLE) / name, place.hidden(OLD) / name
     if os.path.lexists(there):
-        _remove(kept)
-        os.rename(there, kept)
+        _remove(old)
+        os.rename(there, old)
     os.rename(new, there)
 
 
@@ -396,7 +390,8 @@ def _keep_foreign_files(old: Path, new: Path, ours: Sequence[str]) -> None:
         for name in (*files, *links):
             path = Path(root) / name
             own = path.relative_to(old)
-            known = own.as_posix() in written or name == WRITTEN or name.startswith(PART) or _is_within(own, ours)
+            known = own.as_posix() in written or name == WRITTEN or name.startswith(PART)
+            known = known or any(own.is_relative_to(listed) for listed in ours)
             if not known and not os.path.lexists(new / own):
                 (new / own).parent.mkdir(parents=True, exist_ok=True)
                 os.rename(path, new / own)
@@ -410,10 +405,6 @@ def _listed_in_summaries(folder: Path) -> set[str]:
             own = Path(root).relative_to(folder)
             names |= {(own / name).as_posix() for name in (SUMMARY, RUN, *listed_files(Path(root)))}
     return names
-
-
-def _is_within(path: Path, names: Sequence[str]) -> bool:
-    return any(path == Path(name) or Path(name) in path.parents for name in names)
 
 
 def _is_folder(path: Path) -> bool:
@@ -434,3 +425,54 @@ def _rmdir(folder: Path) -> None:
         folder.rmdir()
     except OSError:
         return
+
+
+def fingerprint(settings: object, content: Iterable[object]) -> str:
+    """A digest of the settings and of all that was read: arrays by their values, everything else by its text."""
+    digest = hashlib.sha256(repr(settings).encode("utf-8", "surrogatepass"))
+    for part in content:
+        if isinstance(part, np.ndarray):
+            digest.update(f"{part.dtype.str} {part.shape}".encode())
+            digest.update(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
+        else:
+            digest.update(repr(part).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's bytes."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def load_checkpoint(folder: Path, ledger: str, digest: str, files: Sequence[str]) -> Any:
+    """The checkpoint of a fingerprint; None if there is none, or if it or a file was changed since.
+
+    ``ledger`` and ``files`` are paths within the folder.
+    """
+    try:
+        content = json.loads((folder / ledger).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    if not isinstance(content, dict) or content.get("fingerprint") != digest:
+        return None
+    if content.get("checksum") != _checksum(content.get("kept"), content.get("files")):
+        return None
+    return content["kept"] if content["files"] == _sums(folder, files) else None
+
+
+def save_checkpoint(folder: Path, ledger: str, digest: str, files: Sequence[str], kept: object) -> None:
+    """Write a checkpoint under a fingerprint, after the files that belong to it."""
+    plain, sums = json.loads(json_text(kept)), _sums(folder, files)
+    content = {"fingerprint": digest, "checksum": _checksum(plain, sums), "files": sums, "kept": plain}
+    write_json(folder / ledger, content)
+
+
+def _sums(folder: Path, files: Sequence[str]) -> dict[str, str]:
+    """The digest of each file, leaving out files that do not exist or are links."""
+    paths = {name: folder / name for name in files}
+    return {n: file_digest(path) for n, path in paths.items() if path.is_file() and not path.is_symlink()}
+
+
+def _checksum(*content: object) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

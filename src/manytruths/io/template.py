@@ -12,8 +12,8 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
+from typing import Literal
 
 from ..core.errors import StudyError, find_name_fault, one_line, raise_error
 from .arrays import array_names
@@ -60,19 +60,24 @@ class Template:
 
     def __init__(self, text: str | Path, require: Sequence[str] = ()) -> None:
         self.text = str(text)
-        _check_text(self.text)
-        rest = self.text
-        index = _INDEX.fullmatch(rest)
+        if len(self.text) > LONGEST:
+            shown = f"template {self.text[:60]!r}… has {len(self.text):,} characters"
+            raise StudyError(f"{shown}, more than any path; correct it")
+        if fault := find_name_fault(self.text):
+            raise StudyError(f"template {self.text!r} {fault}; rename the folder, or correct the template")
+        index = _INDEX.fullmatch(self.text)
         self._index_field = index["field"] if index else None
         self._index = int(index["number"]) if index and index["number"] else None
-        rest = index["rest"] if index else rest
+        rest = index["rest"] if index else self.text
         archive = _ARCHIVE.fullmatch(rest)
         self._member = Segment.of(archive["member"]) if archive else None
         path = archive["path"] if archive else rest
         self._root = Path("/") if path.startswith("/") else Path()
         parts = [part for part in path.split("/") if part not in ("", ".")]
         self._segments = tuple(Segment.of(part, part is parts[-1]) for part in parts)
-        self.fields = self._all_fields()
+        segments = [*self._segments, *([self._member] if self._member else [])]
+        segments += [Segment.of(f"{{{self._index_field}}}")] if self._index_field is not None else []
+        self.fields = tuple(dict.fromkeys(name for segment in segments for name in segment.fields))
         self._check(require)
 
     def __repr__(self) -> str:
@@ -117,17 +122,11 @@ class Template:
             wanted = " and ".join(f"{{{name}}}" for name in missing)
             raise StudyError(f"template {self.text!r} needs {wanted}, not known here; take it out of the template")
         for name in self.fields:
-            _check_value(name, fields[name])
+            if fields[name] in ("", ".", "..") or set(fields[name]) & {"/", "\0"}:
+                raise StudyError(f"{name} {fields[name]!r} cannot stand in a path; give it a name without slashes")
         index = self._index if self._index_field is None else _as_index(self._index_field, fields)
         member = None if self._member is None else self._member.fill(fields)
         return Location(self._path(fields), member, index)
-
-    def _all_fields(self) -> tuple[str, ...]:
-        segments = [*self._segments, *([self._member] if self._member else [])]
-        names = [name for segment in segments for name in segment.fields]
-        if self._index_field is not None:
-            names += Segment.of(f"{{{self._index_field}}}").fields
-        return tuple(dict.fromkeys(names))
 
     def _check(self, require: Iterable[str]) -> None:
         missing = [name for name in require if name not in self.fields]
@@ -162,9 +161,7 @@ class Template:
             )
         indexed = [pair for location, fields in inside for pair in self._indices(location, fields)]
         if not indexed:
-            raise StudyError(
-                f"template {self.text!r} matches nothing: no index equals the other {{{self._index_field}}}"
-            )
+            raise StudyError(f"template {self.text!r} matches nothing: no index is the other {{{self._index_field}}}")
         return indexed
 
     def _arrays(self, place: Place, complain: Complain) -> list[tuple[Location, dict[str, str]]]:
@@ -194,11 +191,10 @@ class Template:
     def _one_reading(self, location: Location, readings: list[dict[str, str]], complain: Complain) -> bool:
         if len(readings) > 1:
             first, second = (", ".join(f"{k} {v!r}" for k, v in reading.items()) for reading in readings[:2])
-            problem = (
+            complain(StudyError(
                 f"{location}: template {self.text!r} reads it as {first} or as {second}; "
                 "separate the placeholders by a character that is in no name, or by folders"
-            )
-            complain(StudyError(problem))
+            ))  # fmt: skip
         return len(readings) == 1
 
     def _without_doubles(self, matches: list[TemplateMatch], complain: Complain) -> list[TemplateMatch]:
@@ -206,12 +202,12 @@ class Template:
         for match in matches:
             first = by_fields.setdefault(tuple(sorted(match.fields.items())), match)
             if first is not match:
-                problem = (
-                    f"template {self.text!r} takes {first.location} and {match.location} for the same thing; "
-                    "remove one, or write the ending instead of *"
-                )
-                complain(StudyError(problem))
+                complain(self._same_thing(first.location, match.location))
         return list(by_fields.values())
+
+    def _same_thing(self, first: object, second: object) -> StudyError:
+        both = f"template {self.text!r} takes {first} and {second} for the same thing"
+        return StudyError(f"{both}; remove one, or write the ending instead of *")
 
     def _path(self, fields: Mapping[str, str]) -> Path:
         *folders, name = self._segments
@@ -225,23 +221,8 @@ class Template:
             paths = []
         paths = paths or list(dict.fromkeys(place.path for place in self._walk(fields)))
         if len(paths) > 1:
-            raise StudyError(
-                f"template {self.text!r} takes {paths[0]} and {paths[1]} for the same thing; "
-                "remove one, or write the ending instead of *"
-            )
+            raise self._same_thing(paths[0], paths[1])
         return paths[0]
-
-
-def _check_text(text: str) -> None:
-    if len(text) > LONGEST:
-        raise StudyError(f"template {text[:60]!r}… has {len(text):,} characters, more than any path; correct it")
-    if fault := find_name_fault(text):
-        raise StudyError(f"template {text!r} {fault}; rename the folder, or correct the template")
-
-
-def _check_value(name: str, value: str) -> None:
-    if not value or "/" in value or "\0" in value or value in (".", ".."):
-        raise StudyError(f"{name} {value!r} cannot stand in a path; give it a name without slashes")
 
 
 def _as_index(name: str, fields: Mapping[str, str]) -> int:
@@ -257,16 +238,9 @@ def _natural(text: str) -> list[str | int]:
 # -- one segment --------------------------------------------------------------------------------------
 
 
-class Kind(Enum):
-    TEXT = "text"
-    FIELD = "field"
-    STAR = "star"
-    SUFFIX = "suffix"
-
-
 @dataclass(frozen=True)
 class Token:
-    kind: Kind
+    kind: Literal["text", "field", "star", "suffix"]
     text: str
 
 
@@ -285,31 +259,30 @@ class Segment:
     @classmethod
     def of(cls, text: str, last: bool = True) -> Segment:
         tokens = [_token(match, text) for match in _TOKENS.finditer(text)]
-        for kind, what in ((Kind.STAR, "*"), (Kind.FIELD, "placeholders")):
-            count = sum(token.kind is kind for token in tokens)
+        for kind, what in (("star", "*"), ("field", "placeholders")):
+            count = sum(token.kind == kind for token in tokens)
             if count > MOST_TOKENS:
                 shown = text if len(text) <= 60 else f"{text[:60]}…"
                 raise StudyError(
                     f"template part {shown!r} has {count} {what}; at most {MOST_TOKENS} between two slashes"
                 )
-        return cls(text, tuple(_with_suffix(tokens) if last else tokens))
+        # a final .* stands for the endings that can be read, so that p1.nii.gz has one reading
+        if last and [t.kind for t in tokens[-2:]] == ["text", "star"] and tokens[-2].text.endswith("."):
+            tokens[-1] = Token("suffix", "*")
+        return cls(text, tuple(tokens))
 
     @property
     def fields(self) -> tuple[str, ...]:
-        return tuple(token.text for token in self.tokens if token.kind is Kind.FIELD)
+        return tuple(token.text for token in self.tokens if token.kind == "field")
 
     @property
     def has_wildcard(self) -> bool:
-        return any(token.kind in (Kind.STAR, Kind.SUFFIX) for token in self.tokens)
+        return any(token.kind in ("star", "suffix") for token in self.tokens)
 
     @property
     def ends_in_suffix(self) -> bool:
         """Whether the only wildcard is a final ``.*``."""
-        return [t.kind for t in self.tokens if t.kind in (Kind.STAR, Kind.SUFFIX)] == [Kind.SUFFIX]
-
-    @property
-    def is_hidden(self) -> bool:
-        return self.text.startswith(".")
+        return [t.kind for t in self.tokens if t.kind in ("star", "suffix")] == ["suffix"]
 
     def is_known(self, fields: Mapping[str, str]) -> bool:
         """Whether the name follows from the fields alone."""
@@ -318,9 +291,9 @@ class Segment:
     def fill(self, fields: Mapping[str, str]) -> str:
         """The name that these fields give; wildcards are left out."""
         return "".join(
-            fields[token.text] if token.kind is Kind.FIELD else token.text
+            fields[token.text] if token.kind == "field" else token.text
             for token in self.tokens
-            if token.kind in (Kind.TEXT, Kind.FIELD)
+            if token.kind in ("text", "field")
         )
 
     def readings(self, name: str, known: Mapping[str, str]) -> list[dict[str, str]]:
@@ -331,30 +304,17 @@ class Segment:
 
 def _token(match: re.Match[str], text: str) -> Token:
     if match["stray"]:
-        raise StudyError(
-            f"template part {text!r} has a lone {match['stray']!r}; write {{{{ or }}}} for the character itself"
-        )
-    if match["field"] is not None:
-        return Token(Kind.FIELD, _known_field(match["field"]))
+        raise StudyError(f"template part {text!r} has a lone {match['stray']!r}; write {{{{ or }}}} for the character")
+    if (name := match["field"]) is not None:
+        if name not in FIELDS:
+            near = difflib.get_close_matches(name, FIELDS, 1, 0.5)
+            hint = f"; did you mean {{{near[0]}}}?" if near else ""
+            known = " ".join(f"{{{field}}}" for field in FIELDS)
+            raise StudyError(f"placeholder {{{name}}} is not known; a template may hold {known}{hint}")
+        return Token("field", name)
     if match["star"]:
-        return Token(Kind.STAR, "*")
-    return Token(Kind.TEXT, match["brace"][0] if match["brace"] else match["text"])
-
-
-def _known_field(name: str) -> str:
-    if name in FIELDS:
-        return name
-    near = difflib.get_close_matches(name, FIELDS, 1, 0.5)
-    hint = f"; did you mean {{{near[0]}}}?" if near else ""
-    known = " ".join(f"{{{field}}}" for field in FIELDS)
-    raise StudyError(f"placeholder {{{name}}} is not known; a template may hold {known}{hint}")
-
-
-def _with_suffix(tokens: list[Token]) -> list[Token]:
-    """A final ``.*`` stands for the endings that can be read, so that ``p1.nii.gz`` has one reading."""
-    if [token.kind for token in tokens[-2:]] == [Kind.TEXT, Kind.STAR] and tokens[-2].text.endswith("."):
-        return [*tokens[:-1], Token(Kind.SUFFIX, "*")]
-    return tokens
+        return Token("star", "*")
+    return Token("text", match["brace"][0] if match["brace"] else match["text"])
 
 
 class _Reader:
@@ -385,14 +345,14 @@ class _Reader:
 
     def _next(self, at: int, start: int, known: dict[str, str]) -> Iterator[tuple[int, int, dict[str, str]]]:
         token = self.tokens[at]
-        fixed = token.text if token.kind is Kind.TEXT else known.get(token.text) if token.kind is Kind.FIELD else None
+        fixed = token.text if token.kind == "text" else known.get(token.text) if token.kind == "field" else None
         if fixed is not None:
             if self.name.startswith(fixed, start):
                 yield at + 1, start + len(fixed), known
-        elif token.kind is Kind.SUFFIX:
+        elif token.kind == "suffix":
             if f".{self.name[start:].lower()}" in SUFFIXES:
                 yield at + 1, len(self.name), known
-        elif token.kind is Kind.STAR:
+        elif token.kind == "star":
             yield at + 1, start, known
             if start < len(self.name):
                 yield at, start + 1, known
@@ -406,7 +366,7 @@ class _Reader:
         if not rest:
             yield from [len(self.name)] if start < len(self.name) else []
             return
-        after = rest[0].text if rest[0].kind is Kind.TEXT else ""
+        after = rest[0].text if rest[0].kind == "text" else ""
         for end in range(start + 1, len(self.name) + 1):
             if self.name.startswith(after, end):
                 yield end
@@ -431,7 +391,7 @@ def _step(place: Place, segment: Segment, last: bool, complain: Complain) -> lis
     return [
         Place(place.path / name, fields)
         for name in _list_folder(place.path, complain)
-        if segment.is_hidden or not name.startswith(".")
+        if segment.text.startswith(".") or not name.startswith(".")
         for fields in _read_name(place, segment, name, complain)
         if _fits(place.path / name, last, complain, listed=True)
     ]
@@ -487,8 +447,8 @@ def _fits(path: Path, last: bool, complain: Complain, *, listed: bool) -> bool:
     except OSError as error:
         return _fits_unreadable(path, last, complain, listed, error)
     if last and is_folder:
-        problem = f"{path}: is a folder where the template wants a file; move it away or correct the template"
-        complain(StudyError(problem))
+        what = "is a folder where the template wants a file"
+        complain(StudyError(f"{path}: {what}; move it away or correct the template"))
     return is_folder != last
 
 
@@ -498,13 +458,10 @@ def _fits_unreadable(path: Path, last: bool, complain: Complain, listed: bool, e
     if last and there:
         return True
     nowhere = isinstance(error, FileNotFoundError | NotADirectoryError)
-    if not nowhere or there:
-        what = "is a link that leads nowhere" if there and nowhere else f"cannot be reached: {error.strerror}"
-        complain(
-            StudyError(
-                f"{path}: {what}; {'repair or remove it' if there and nowhere else 'check the path and its rights'}"
-            )
-        )
+    if there and nowhere:
+        complain(StudyError(f"{path}: is a link that leads nowhere; repair or remove it"))
+    elif not nowhere:
+        complain(StudyError(f"{path}: cannot be reached: {error.strerror}; check the path and its rights"))
     elif listed:
         complain(StudyError(f"{path}: vanished while files were searched; run it again when nothing changes them"))
     return False
@@ -523,13 +480,8 @@ def _explain_nothing(places: list[Place], segment: Segment) -> str:
     if literal is not None:
         others = f", nor is one in {len(places) - 1} other folders" if len(places) > 1 else ""
         return f"there is no {str(literal)!r}{others}; correct the path"
-    filled = [(place, names) for place in places if (names := _visible(place.path))]
-    if not filled:
-        return f"{places[0].path} is an empty folder; correct the path"
-    place, names = filled[0]
-    near = difflib.get_close_matches(segment.text, names[:_MOST_COMPARED], 3, 0)
-    return f"{place.path} holds {len(names)} names, none like {segment.text!r}; nearest: {', '.join(near)}"
-
-
-def _visible(folder: Path) -> list[str]:
-    return [name for name in _names(folder) if not name.startswith(".")]
+    for place in places:
+        if names := [name for name in _names(place.path) if not name.startswith(".")]:
+            near = difflib.get_close_matches(segment.text, names[:_MOST_COMPARED], 3, 0)
+            return f"{place.path} holds {len(names)} names, none like {segment.text!r}; nearest: {', '.join(near)}"
+    return f"{places[0].path} is an empty folder; correct the path"

@@ -6,11 +6,10 @@ directories of a file are read first: everything that they point at must lie ins
 
 from __future__ import annotations
 
-import struct
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +33,9 @@ if TYPE_CHECKING:
     from PIL import Image
 
 _Numbers = NDArray[np.uint64]
+Order = Literal["little", "big"]
+_ORDERS: dict[bytes, Order] = {b"II": "little", b"MM": "big"}
+_CLASSIC, _BIG = 42, 43
 _STARTS = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 _SUBFILE, _BITS, _PHOTOMETRIC, _SAMPLES, _SAMPLE_FORMAT = 254, 258, 262, 277, 339
 _WIDTH, _HEIGHT, _COMPRESSION, _FILL_ORDER = 256, 257, 259, 266
@@ -159,13 +161,11 @@ def _read_by_tifffile(
         parts = file.series if len(file.series) == 1 else [page for page in file.pages if not page.is_reduced]
         if any("S" in part.axes for part in parts):
             raise FormatError(f"{location}: is a colour TIFF of type {parts[0].dtype}; save it with 8 bits a channel")
-        shape = _join_shapes([part.shape for part in parts], location)
+        shapes = [part.shape for part in parts]
+        single = len(shapes) == 1
+        shape = check_shape(location, shapes[0]) if single else _stack_shape([(h, w) for h, w in shapes], location)
         arrays = [_samples(part, turn) for part in parts] if decode else [np.empty(0)]
     return shape, arrays[0] if len(arrays) == 1 else np.stack(arrays)
-
-
-def _join_shapes(shapes: list[tuple[int, ...]], location: Location) -> tuple[int, ...]:
-    return check_shape(location, shapes[0]) if len(shapes) == 1 else _stack_shape([(h, w) for h, w in shapes], location)
 
 
 def _samples(part: Any, turn: bool) -> NDArray[Any]:
@@ -175,18 +175,6 @@ def _samples(part: Any, turn: bool) -> NDArray[Any]:
 
 
 # -- directories --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _NumberSizes:
-    """Widths of the numbers: classic TIFF has offsets of 4 bytes, BigTIFF of 8."""
-
-    order: str
-    count: str
-    offset: str
-
-    def size(self, code: str) -> int:
-        return struct.calcsize(self.order + code)
 
 
 @dataclass(frozen=True)
@@ -208,61 +196,84 @@ def check_directories(location: Location, *, decode: bool = False) -> None:
     """
     size = location.path.stat().st_size
     with open(location.path, "rb") as stream:
-        layout = _number_sizes(stream.read(8))
-        if layout is None:
+        start = stream.read(8)
+        order = _ORDERS.get(start[:2])
+        version = int.from_bytes(start[2:4], order) if order and len(start) == 8 else 0
+        if order is None or version not in (_CLASSIC, _BIG):
             return
-        for entries in _directories(stream, layout, location):
+        tiff = _Directories(stream, order, version == _BIG, location)
+        for entries in tiff.read():
             for entry in entries.values():
                 _check_end(entry.at + entry.bytes, size, location)
             for offsets, lengths in _PIECES:
                 if offsets in entries and lengths in entries:
-                    ends = _numbers(stream, entries[offsets], layout), _numbers(stream, entries[lengths], layout)
+                    ends = tiff.numbers(entries[offsets]), tiff.numbers(entries[lengths])
                     _check_end(_last_end(*ends), size, location)
-                    if decode and _first_number(stream, entries, _COMPRESSION, layout) in _DEFLATED:
-                        is_reversed = _first_number(stream, entries, _FILL_ORDER, layout) == 2
-                        _check_sums(stream, ends, _largest_piece(stream, entries, layout), is_reversed, location)
+                    if decode and tiff.first_number(entries, _COMPRESSION) in _DEFLATED:
+                        tiff.check_sums(entries, *ends)
 
 
-def _number_sizes(start: bytes) -> _NumberSizes | None:
-    order = {b"II": "<", b"MM": ">"}.get(start[:2])
-    if order is None or len(start) < 8:
-        return None
-    version = struct.unpack(order + "H", start[2:4])[0]
-    return {42: _NumberSizes(order, "H", "I"), 43: _NumberSizes(order, "Q", "Q")}.get(version)
+class _Directories:
+    """The directories of a TIFF file."""
 
+    def __init__(self, stream: IO[bytes], order: Order, big: bool, location: Location) -> None:
+        self.stream, self.order, self.location = stream, order, location
+        # bytes of a count and of an offset
+        self.count, self.offset = (8, 8) if big else (2, 4)
 
-def _directories(stream: IO[bytes], layout: _NumberSizes, location: Location) -> Iterator[dict[int, _Entry]]:
-    stream.seek(4 if layout.offset == "I" else 8)
-    at, visited = _read(stream, layout, layout.offset), set[int]()
-    while at:
-        if at in visited:
-            raise_damaged(location, "its directories run in a circle")
-        visited.add(at)
-        stream.seek(at)
-        entries = dict(_entry(stream, layout) for _ in range(_read(stream, layout, layout.count)))
-        at = _read(stream, layout, layout.offset)
-        yield entries
+    def read(self) -> Iterator[dict[int, _Entry]]:
+        self.stream.seek(self.offset)
+        at, visited = self._whole_number(self.offset), set[int]()
+        while at:
+            if at in visited:
+                raise_damaged(self.location, "its directories run in a circle")
+            visited.add(at)
+            self.stream.seek(at)
+            entries = dict(self._entry() for _ in range(self._whole_number(self.count)))
+            at = self._whole_number(self.offset)
+            yield entries
 
+    def _entry(self) -> tuple[int, _Entry]:
+        tag, kind, count = self._whole_number(2), self._whole_number(2), self._whole_number(self.offset)
+        here, value = self.stream.tell(), self._whole_number(self.offset)
+        is_inline = _TYPE_BYTES.get(kind, 0) * count <= self.offset
+        return tag, _Entry(kind, count, here if is_inline else value)
 
-def _entry(stream: IO[bytes], layout: _NumberSizes) -> tuple[int, _Entry]:
-    tag, kind = _read(stream, layout, "H"), _read(stream, layout, "H")
-    count, here = _read(stream, layout, layout.offset), stream.tell()
-    value = _read(stream, layout, layout.offset)
-    is_inline = _TYPE_BYTES.get(kind, 0) * count <= layout.size(layout.offset)
-    return tag, _Entry(kind, count, here if is_inline else value)
+    def _whole_number(self, size: int) -> int:
+        data = self.stream.read(size)
+        if len(data) < size:
+            raise ValueError("it ends inside a directory")
+        return int.from_bytes(data, self.order)
 
+    def numbers(self, entry: _Entry) -> _Numbers:
+        self.stream.seek(entry.at)
+        dtype = np.dtype(_WHOLE[entry.kind]).newbyteorder("<" if self.order == "little" else ">")
+        return np.frombuffer(self.stream.read(entry.bytes), dtype).astype(np.uint64)
 
-def _read(stream: IO[bytes], layout: _NumberSizes, code: str) -> int:
-    data = stream.read(layout.size(code))
-    if len(data) < layout.size(code):
-        raise ValueError("it ends inside a directory")
-    return int.from_bytes(data, "little" if layout.order == "<" else "big")
+    def first_number(self, entries: dict[int, _Entry], tag: int, otherwise: int = 1) -> int:
+        return int(self.numbers(entries[tag])[0]) if tag in entries else otherwise
 
+    def check_sums(self, entries: dict[int, _Entry], offsets: _Numbers, lengths: _Numbers) -> None:
+        """Refuse deflated strips or tiles that are cut, or go on; no more is unpacked than one of them may hold."""
+        width, height = (self.first_number(entries, tag) for tag in (_WIDTH, _HEIGHT))
+        rows = min(height, self.first_number(entries, _ROWS, height))
+        if _TILE_WIDTH in entries:
+            width, rows = (self.first_number(entries, tag) for tag in (_TILE_WIDTH, _TILE_HEIGHT))
+        bits = self.first_number(entries, _BITS) * self.first_number(entries, _SAMPLES)
+        most, is_reversed = rows * ((width * bits + 7) // 8), self.first_number(entries, _FILL_ORDER) == 2
+        for offset, length in zip(offsets.tolist(), lengths.tolist(), strict=True):
+            self.stream.seek(offset)
+            data = self.stream.read(length)
+            self._check_sum(data.translate(_REVERSED) if is_reversed else data, most, offset)
 
-def _numbers(stream: IO[bytes], entry: _Entry, layout: _NumberSizes) -> _Numbers:
-    stream.seek(entry.at)
-    dtype = np.dtype(layout.order + _WHOLE[entry.kind])
-    return np.frombuffer(stream.read(entry.bytes), dtype).astype(np.uint64)
+    def _check_sum(self, data: bytes, most: int, offset: int) -> None:
+        unpacked, left, rest = zlib.decompressobj(), most + 1, data
+        while rest and left > 0 and not unpacked.eof:
+            left -= len(unpacked.decompress(rest, min(left, _PIECE)))
+            rest = unpacked.unconsumed_tail
+        # a tile that is left out has no bytes
+        if data and not unpacked.eof:
+            raise_damaged(self.location, f"deflated pixels at byte {offset} are cut, or go on after the last one")
 
 
 def _last_end(offsets: _Numbers, lengths: _Numbers) -> int:
@@ -275,35 +286,3 @@ def _last_end(offsets: _Numbers, lengths: _Numbers) -> int:
 def _check_end(end: int, size: int, location: Location) -> None:
     if end > size:
         raise_damaged(location, f"{size} bytes where its directories point to byte {end}")
-
-
-def _first_number(
-    stream: IO[bytes], entries: dict[int, _Entry], tag: int, layout: _NumberSizes, otherwise: int = 1
-) -> int:
-    """The first number of an entry."""
-    return int(_numbers(stream, entries[tag], layout)[0]) if tag in entries else otherwise
-
-
-def _largest_piece(stream: IO[bytes], entries: dict[int, _Entry], layout: _NumberSizes) -> int:
-    """The most bytes that one strip or tile may hold."""
-    width, height = (_first_number(stream, entries, tag, layout) for tag in (_WIDTH, _HEIGHT))
-    rows = min(height, _first_number(stream, entries, _ROWS, layout, height))
-    if _TILE_WIDTH in entries:
-        width, rows = (_first_number(stream, entries, tag, layout) for tag in (_TILE_WIDTH, _TILE_HEIGHT))
-    bits = _first_number(stream, entries, _BITS, layout) * _first_number(stream, entries, _SAMPLES, layout)
-    return rows * ((width * bits + 7) // 8)
-
-
-def _check_sums(
-    stream: IO[bytes], ends: tuple[_Numbers, _Numbers], most: int, is_reversed: bool, location: Location
-) -> None:
-    for offset, length in zip(*(numbers.tolist() for numbers in ends), strict=True):
-        stream.seek(offset)
-        unpacked, data, left = zlib.decompressobj(), stream.read(length), most + 1
-        data = data.translate(_REVERSED) if is_reversed else data
-        # A tile that is left out has no bytes.
-        while data and left > 0 and not unpacked.eof:
-            left -= len(unpacked.decompress(data, min(left, _PIECE)))
-            data = unpacked.unconsumed_tail
-        if length and not unpacked.eof:
-            raise_damaged(location, f"deflated pixels at byte {offset} are cut, or go on after the last one")

@@ -9,7 +9,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +45,8 @@ def atomic(path: Path | str) -> Iterator[Path]:
             temporary.replace(path)
             _log_written(path)
         finally:
-            _unlink(temporary)
+            with suppress(OSError):  # if the folder itself could not be made, there is nothing to remove
+                temporary.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -70,14 +71,6 @@ def _log_written(path: Path) -> None:
             with open(log, "ab", buffering=0) as stream:
                 stream.write(json.dumps(path.relative_to(folder).as_posix()).encode() + b"\n")
             return
-
-
-def _unlink(path: Path) -> None:
-    # if the folder itself could not be made, there is nothing to remove
-    try:
-        path.unlink(missing_ok=True)
-    except OSError:
-        return
 
 
 def write_text(path: Path | str, text: str) -> None:

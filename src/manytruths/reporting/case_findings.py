@@ -13,7 +13,7 @@ from ..analyses.evaluate.evaluate import analyse_reading as evaluate_reading
 from ..analyses.evaluate.marks import EvaluatePlan
 from ..analyses.fuse.case import CaseFusion, CaseMaps, FusePlan, estimate_case
 from ..io import Location, write_text
-from ..io.checkpoints import file_digest
+from ..io.results import file_digest
 from ..study import Case
 from ..study.case import Reading, Sources
 from .case_view import ViewPlan, thumbnail, view_data

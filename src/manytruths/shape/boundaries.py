@@ -102,9 +102,7 @@ def check_plane(values: ArrayLike, what: str) -> NDArray[Any]:
     """The values as a 2-D array of finite numbers; raises with ``what`` in the message where they are not."""
     array = np.asarray(values)
     if array.ndim != 2:
-        raise CallError(
-            f"{what} has shape {array.shape}; boundaries are compared in 2-D only: give one slice at a time"
-        )
+        raise CallError(f"{what} has shape {array.shape}; boundaries are compared in 2-D only: give one slice each")
     if array.dtype.kind not in "biuf":
         raise CallError(f"{what} holds {array.dtype}; give booleans or numbers")
     if array.dtype.kind == "f" and not np.isfinite(array).all():
@@ -118,9 +116,7 @@ def check_boundary_map(values: ArrayLike, what: str) -> Flags:
     marked: Flags = array != 0
     if array.dtype != bool and np.unique(array[marked]).size > 1:
         some = ", ".join(f"{v:g}" for v in np.unique(array)[:5])
-        raise LabelError(
-            f"{what} has values {some}; it takes 0 and one other; find_boundaries makes such a map of labels"
-        )
+        raise LabelError(f"{what} has values {some}; give 0 and one other; find_boundaries makes such a map of labels")
     return marked
 
 

@@ -138,7 +138,7 @@ class Contour:
         held = np.zeros(self._phi.size, bool)
         held[layer] = True
         for _ in range(MARGIN):
-            beside = np.concatenate([layer + jump for one in self._jumps for jump in (one, -one)])
+            beside = np.concatenate([layer + jump for step in self._jumps for jump in (step, -step)])
             layer = beside[self._domain[beside] & ~held[beside]]
             held[layer] = True
         gone = old[~held[old]]

@@ -146,10 +146,10 @@ def _touch(mask: NDArray[np.bool_], starts: Points, ends: Points, band: tuple[in
     column = (rows + 0.5 - y) * run / rise + x - 0.5
     on = (column == np.rint(column)) & (column >= 0) & (column < width)
     mask[rows[on], column[on].astype(np.int64)] = True
-    for (one, y), (other, _) in zip(starts[flat], ends[flat], strict=True):
+    for (start, y), (end, _) in zip(starts[flat], ends[flat], strict=True):
         row = y - 0.5
         if row == round(row) and band[0] <= row < band[1]:
-            left, right = sorted((one, other))
+            left, right = sorted((start, end))
             mask[int(row), max(0, int(np.ceil(left - 0.5))) : max(0, int(np.floor(right - 0.5)) + 1)] = True
 
 
@@ -158,9 +158,7 @@ def _coco(ring: Points, height: int, width: int) -> NDArray[np.bool_]:
     corners = np.trunc(FIFTH * ring + 0.5).astype(np.int64)
     steps = int(np.abs(np.diff(corners, axis=0, append=corners[:1])).max(axis=1).sum())
     if steps > MAX_STEPS:
-        raise InputError(
-            f"its edges are {steps // FIFTH} pixels long in all, too long for the rule 'coco'; use another"
-        )
+        raise InputError(f"its edges are {steps // FIFTH} pixels long in all, too long for rule 'coco'; use another")
     u, v = _walk(corners, np.roll(corners, -1, axis=0))
     step = np.flatnonzero(u[1:] != u[:-1]) + 1
     column = (np.minimum(u[step], u[step - 1]) + 0.5) / FIFTH - 0.5

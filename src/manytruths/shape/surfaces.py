@@ -467,7 +467,7 @@ class SurfaceDistances:
         if self.undefined:
             return Undefined(self.undefined)
         both = (self.a_to_b, self.b_to_a)
-        return float(sum(one.distances @ one.sizes for one in both) / sum(one.size for one in both))
+        return float(sum(way.distances @ way.sizes for way in both) / sum(way.size for way in both))
 
     def dice(self, tolerance: float) -> float:
         """Share of both surfaces together that is within the tolerance of the other."""
@@ -504,14 +504,11 @@ def rater_tolerance(distances: Iterable[SurfaceDistances], percentile: float = 9
     >>> mt.rater_tolerance([mt.surface_distances([[1, 1, 0, 0, 0]], [[1, 1, 1, 1, 0]])])
     2.0
     """
-    return _pool_distances(distances).percentile(percentile)
-
-
-def _pool_distances(pairs: Iterable[SurfaceDistances]) -> DirectedDistances:
-    parts = [part for pair in pairs if not pair.undefined for part in (pair.a_to_b, pair.b_to_a)]
+    parts = [part for pair in distances if not pair.undefined for part in (pair.a_to_b, pair.b_to_a)]
     if not parts:
-        return no_distances("no_two_surfaces")
-    return sum_by_distance(np.concatenate([p.distances for p in parts]), np.concatenate([p.sizes for p in parts]))
+        return no_distances("no_two_surfaces").percentile(percentile)
+    lengths, sizes = (np.concatenate([getattr(part, name) for part in parts]) for name in ("distances", "sizes"))
+    return sum_by_distance(lengths, sizes).percentile(percentile)
 
 
 def sum_by_distance(distances: Values, sizes: Values) -> DirectedDistances:

@@ -62,12 +62,19 @@ class Case:
     absent: tuple[Column, ...]
     options: Options
     structures: tuple[str, ...] = ()
+    """Names of the structures that have files of their own."""
     predictions: Mapping[Column, Sources] = field(default_factory=dict)
+    """Masks or probability maps by algorithm."""
     ranks: Mapping[Column, Source] = field(default_factory=dict)
+    """Rank maps by rater and session."""
     image: Location | None = None
+    """The image, where there is a template of images."""
     roi: Source | None = None
+    """Mask of the region to count."""
     references: Mapping[Column, Sources] = field(default_factory=dict)
+    """Given reference standards by name."""
     training: Mapping[Column, Source] = field(default_factory=dict)
+    """Areas that an algorithm was trained on and is not judged by."""
     missing: tuple[Column, ...] = ()
     """Algorithms that have predictions of other cases, but none of this one."""
     missing_references: tuple[Column, ...] = ()
@@ -142,9 +149,9 @@ class Case:
             raise LabelError(f"no rater has {unknown[0]!r}; structures are {', '.join(self.structures)}: rename it")
         values = [self.structures.index(label) + 1 for label in parts]
         array = combine_labels([np.asarray(p.mask.array) != 0 for p in parts.values()], values)
-        one = next(iter(parts.values())).mask
+        first = next(iter(parts.values())).mask
         done = combine_alignments({label: p.done for label, p in parts.items()})
-        return Placed(Mask(array, one.grid, one.format), done)
+        return Placed(Mask(array, first.grid, first.format), done)
 
     @property
     def labels(self) -> Labels | None:
@@ -188,9 +195,7 @@ class Case:
         with about(f"case {self.name}, {_of(column)}"):
             mask = read_probability(source) if isinstance(source, Location) else self._load(source).mask
             if mask.array.ndim > len(mask.grid.shape):
-                raise InputError(
-                    f"{source} is a picture in colour; a grey prediction has one number a pixel: save it as grey"
-                )
+                raise InputError(f"{source} is in colour; a probability map has one number a pixel: save it as grey")
             refuse_strange(mask.array, self.options.limits)
             return self._response(Mask(mask.array, self._spaced(mask.grid), mask.format), str(source), grid)
 
@@ -226,8 +231,9 @@ class Case:
         return inside
 
     def _beside(self, what: str, source: Sources, grid: Grid | None) -> Array:
+        shown = str(next(iter(source.values())) if isinstance(source, Mapping) else source)
         with about(f"case {self.name}, {what}"):
-            return self._load(source, None if grid is None else Target(grid, "the masks"), _shown(source)).mask.array
+            return self._load(source, None if grid is None else Target(grid, "the masks"), shown).mask.array
 
     def _load(self, source: Sources, target: Target | None = None, name: str = "", *advice: str) -> Placed:
         """A mask, or several that are one; on the grid that is wanted where there is one."""
@@ -236,12 +242,12 @@ class Case:
             return Placed(mask) if target is None else place(mask, target, self.options.resample, name, *advice)
         if "" in source:
             return self._load(source[""], target, name, *advice)
-        parts = {label: self._read(one) for label, one in source.items()}
+        parts = {label: self._read(part) for label, part in source.items()}
         for label, part in parts.items():
             refuse_compressed(part.array, f"{label}: ")
         if target is None:
-            (first, one), *others = parts.items()
-            target = Target(bounding_grid(one.grid, [part.grid for _, part in others]), first)
+            (first, mask), *others = parts.items()
+            target = Target(bounding_grid(mask.grid, [part.grid for _, part in others]), first)
         resample = self.options.resample
         return self._together({label: place(part, target, resample, label, *advice) for label, part in parts.items()})
 
@@ -358,7 +364,3 @@ class Reading:
 def _of(column: Column) -> str:
     """An algorithm without a name is called prediction itself."""
     return "prediction" if column.name == "prediction" else f"prediction of {column}"
-
-
-def _shown(source: Sources) -> str:
-    return str(next(iter(source.values())) if isinstance(source, Mapping) else source)

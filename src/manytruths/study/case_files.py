@@ -25,6 +25,9 @@ MOST_COLUMNS = 64
 MOST_GROUPS = 100
 """Groups of one column."""
 
+ByCase = Mapping[str, Mapping[Column, Any]]
+"""Files or arrays by case and column."""
+
 EIGHT_BITS = 255
 
 UNNAMED: dict[Role, str] = {"rater": "", "algorithm": "prediction", "reference": "reference"}
@@ -44,69 +47,67 @@ class Draft:
     statuses: Mapping[Column, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class FoundCases:
-    """The cases of a study, and why others are none."""
+def find_cases(options: Options, complain: Complain = raise_error) -> tuple[list[Case], dict[str, str]]:
+    """Every case of a study, in natural order, and why others are none.
 
-    cases: list[Case]
-    left_out: Mapping[str, str]
+    ``complain`` gets what does not keep the rest from being found.
+    """
+    files, log, named = _find_masks(options, complain)
+    structures = _find_structures(files, options)
+    drafts, left_out = _sort_masks(log, _drafts(files, options.exclude), options, complain)
+    columns = {column for draft in drafts.values() for column in draft.masks}
+    table = read_case_table(options.cases, {name: d.fields for name, d in drafts.items()}, named, complain)
+    _check_subjects(options, drafts)
+    beside = _find_beside(options, drafts, columns, bool(structures), complain)
+    judged, given = (_columns(beside[kind]) for kind in ("predictions", "references"))
+    cases = []
+    for name, draft in sorted(drafts.items(), key=lambda item: natural_key(item[0])):
+        row = table.get(name, {})
+        own: dict[str, Any] = {kind: by_case.get(name, {}) for kind, by_case in beside.items()}
+        own["ranks"] = {column: source for column, source in own["ranks"].items() if column in draft.masks}
+        cases.append(Case(
+            name, row.get("subject") or draft.fields.get("subject", name), group_names(row), draft.masks,
+            _others(columns, draft.masks), options, structures, **own,
+            image=_image(options.images, draft.fields), roi=_image(options.roi, draft.fields),
+            missing=_others(judged, own["predictions"]), missing_references=_others(given, own["references"]),
+            edits=draft.edits, statuses=draft.statuses,
+        ))  # fmt: skip
+    return cases, left_out
 
 
-def find_cases(options: Options, complain: Complain = raise_error) -> FoundCases:
-    """Every case of a study, in natural order; ``complain`` gets what does not keep the rest from being found."""
+def _find_masks(options: Options, complain: Complain) -> tuple[list[TemplateMatch], ReadingLog, list[str]]:
+    """The masks of raters who are not left out, the reading log, and every case that either of them names."""
     template = Template(options.masks, require=("rater", "case"))
     everything = template.find(complain)
-    check_excluded_raters({one.fields["rater"] for one in everything}, options.exclude_rater, complain)
-    files = [one for one in everything if one.fields["rater"] not in options.exclude_rater]
+    check_excluded_raters({match.fields["rater"] for match in everything}, options.exclude_rater, complain)
+    files = [match for match in everything if match.fields["rater"] not in options.exclude_rater]
     log = _read_log(options, template, files, complain)
     blanks = log.blanks()
     files, everything = [*files, *blanks], [*everything, *blanks]
     _check_exclude(everything, options.exclude, complain)
-    drafts = _drafts(files, options.exclude)
-    if not drafts:
-        raise StudyError("every mask is excluded; shorten exclude or exclude_rater")
-    drafts, left_out = _sort_masks(log, drafts, options, complain)
-    structures = tuple(sorted({f.fields["label"] for f in files if "label" in f.fields}, key=natural_key))
+    return files, log, [*_drafts(everything, {}), *log.cases()]
+
+
+def _find_structures(files: list[TemplateMatch], options: Options) -> tuple[str, ...]:
+    """The names of the structures that have files of their own."""
+    structures = {match.fields["label"] for match in files if "label" in match.fields}
     if BACKGROUND in structures:
-        raise StudyError(
-            f"{options.masks}: a structure is called {BACKGROUND!r}, as what nobody marked is; rename its files"
-        )
-    columns = sorted({c for d in drafts.values() for c in d.masks}, key=lambda c: c.order)
-    own = {name: draft.fields for name, draft in drafts.items()}
-    table = read_case_table(options.cases, own, [*_drafts(everything, {}), *log.cases()], complain)
-    _check_subjects(options, drafts)
-    masks = bool(structures) and not options.probability
-    algorithms = _by_case(options.predictions, "algorithm", drafts, complain, labels=masks)
-    judged = {column for by in algorithms.values() for column in by}
-    references = _by_case(options.reference, "reference", drafts, complain, labels=masks)
-    given = {column for by in references.values() for column in by}
+        raise StudyError(f"{options.masks}: a structure may not be called {BACKGROUND!r}; rename its files")
+    return tuple(sorted(structures, key=natural_key))
+
+
+def _find_beside(
+    options: Options, drafts: Mapping[str, Draft], columns: set[Column], structures: bool, complain: Complain
+) -> dict[str, ByCase]:
+    """What lies beside the masks, by the field of :class:`Case` that holds it."""
+    labels = structures and not options.probability
+    predictions = _by_case(options.predictions, "algorithm", drafts, complain, labels=labels)
+    references = _by_case(options.reference, "reference", drafts, complain, labels=labels)
     training = _by_case(options.training, "algorithm", drafts, complain)
-    _check_training(options, training, judged, complain)
+    _check_training(options, training, _columns(predictions), complain)
     ranks = _by_case(options.ranks, "rater", drafts, complain)
-    _check_ranks(ranks, drafts, columns, complain)
-    cases = [
-        Case(
-            name,
-            table.get(name, {}).get("subject") or draft.fields.get("subject", name),
-            group_names(table.get(name, {})),
-            draft.masks,
-            tuple(c for c in columns if c not in draft.masks),
-            options,
-            structures,
-            algorithms.get(name, {}),
-            {c: s for c, s in ranks.get(name, {}).items() if c in draft.masks},
-            _image(options.images, draft.fields),
-            _image(options.roi, draft.fields),
-            references.get(name, {}),
-            training.get(name, {}),
-            _others(judged, algorithms.get(name, {})),
-            _others(given, references.get(name, {})),
-            edits=draft.edits,
-            statuses=draft.statuses,
-        )
-        for name, draft in sorted(drafts.items(), key=lambda item: natural_key(item[0]))
-    ]
-    return FoundCases(cases, left_out)
+    _check_ranks(ranks, drafts, _others(columns, {}), complain)
+    return {"predictions": predictions, "references": references, "training": training, "ranks": ranks}
 
 
 def check_void(cases: Iterable[Case], void: int | None) -> None:
@@ -114,7 +115,7 @@ def check_void(cases: Iterable[Case], void: int | None) -> None:
     if void is None or void <= EIGHT_BITS:
         return
     largest = 0.0
-    for source in (one for case in cases for by_label in case.masks.values() for one in by_label.values()):
+    for source in (source for case in cases for by_label in case.masks.values() for source in by_label.values()):
         if not isinstance(source, Location) or source.blank:
             continue
         try:
@@ -137,33 +138,31 @@ def _read_log(options: Options, template: Template, files: list[TemplateMatch], 
             raise StudyError(f"case {place[1]!r} is of no subject that is known; write SUBJECT/{place[1]}")
         return _image(options.images, {"case": place[1]} | ({"subject": place[0]} if place[0] else {}))
 
-    return ReadingLog.read(options.reads, files, template.fields, complain).complete(
-        files, image, complain, options.exclude_rater
-    )
+    return ReadingLog.read(options.reads, files, template.fields, image, options.exclude_rater, complain)
 
 
 def _sort_masks(
     log: ReadingLog, drafts: Mapping[str, Draft], options: Options, complain: Complain
 ) -> tuple[dict[str, Draft], dict[str, str]]:
     """Drafts with the masks that count, and cases that have none, with the reason."""
-    kept, left_out, aside = dict[str, Draft](), dict[str, str](), Counter[str]()
+    counted, left_out, aside = dict[str, Draft](), dict[str, str](), Counter[str]()
     for name, draft in drafts.items():
         place = place_of(draft.fields)
         sorted_masks = log.sort(place, draft.masks, keep=options.edited == "keep")
         if sorted_masks.masks:
-            kept[name] = Draft(draft.fields, sorted_masks.masks, sorted_masks.edits, log.statuses(place))
+            counted[name] = Draft(draft.fields, sorted_masks.masks, sorted_masks.edits, log.statuses(place))
         else:
             left_out[name] = sorted_masks.why
         aside["edits"] += len(sorted_masks.edits.keys() - sorted_masks.masks.keys())
         aside["unfinished"] += len(sorted_masks.unfinished)
     if not aside.total():
-        need_two_raters((c for d in kept.values() for c in d.masks), complain)
-    elif not any(len({c.name for c in d.masks}) > 1 for d in kept.values()):
+        need_two_raters((c for d in counted.values() for c in d.masks), complain)
+    elif not any(len({c.name for c in d.masks}) > 1 for d in counted.values()):
         problem = StudyError(_nobody_left(aside, str(options.reads)))
         complain(problem)
-        if not kept:
+        if not counted:
             raise problem
-    return kept, left_out
+    return counted, left_out
 
 
 def _nobody_left(aside: Mapping[str, int], path: str) -> str:
@@ -176,7 +175,12 @@ def _nobody_left(aside: Mapping[str, int], path: str) -> str:
     return f"no case has reads of two raters left: of those in {path}, {' and '.join(filter(None, reasons))}{answer}"
 
 
+def _columns(by_case: ByCase) -> set[Column]:
+    return {column for by_column in by_case.values() for column in by_column}
+
+
 def _others(columns: set[Column], here: Mapping[Column, Any]) -> tuple[Column, ...]:
+    """The columns that a case does not have, in order."""
     return tuple(sorted(columns.difference(here), key=lambda c: c.order))
 
 
@@ -194,40 +198,29 @@ def _check_subjects(options: Options, drafts: Mapping[str, Draft]) -> None:
             )
 
 
-def _check_ranks(
-    ranks: Mapping[str, Mapping[Column, Any]],
-    drafts: Mapping[str, Draft],
-    columns: Iterable[Column],
-    complain: Complain,
-) -> None:
+def _check_ranks(ranks: ByCase, drafts: Mapping[str, Draft], columns: Iterable[Column], complain: Complain) -> None:
     """Refuse ranks that are nobody's: other names than the masks', or a session in only one of the templates."""
     if not ranks or any(column in drafts[case].masks for case in ranks for column in ranks[case]):
         return
-    whose = sorted({str(column) for by_rater in ranks.values() for column in by_rater})
-    there = ", ".join(map(str, columns))
-    problem = f"ranks are of {', '.join(whose)}, masks of {there}; name the raters alike in both templates"
-    complain(StudyError(problem))
+    whose, there = ", ".join(sorted(map(str, _columns(ranks)))), ", ".join(map(str, columns))
+    complain(StudyError(f"ranks are of {whose}, masks of {there}; name the raters alike in both templates"))
 
 
-def _check_training(
-    options: Options, training: Mapping[str, Mapping[Column, Any]], judged: Iterable[Column], complain: Complain
-) -> None:
+def _check_training(options: Options, training: ByCase, judged: Iterable[Column], complain: Complain) -> None:
     """Refuse an area of an algorithm that is not there: what it was trained on would be counted."""
     if options.training is None or "algorithm" not in Template(options.training).fields:
         return
     known = {column.name for column in judged}
-    for name in sorted({column.name for by in training.values() for column in by} - known):
-        there = ", ".join(sorted(known, key=natural_key)) or "none"
-        complain(
-            StudyError(f"exclude: there is an area of {name!r} but no prediction of it; predictions are of {there}")
-        )
+    there = ", ".join(sorted(known, key=natural_key)) or "none"
+    for name in sorted({column.name for column in _columns(training)} - known):
+        problem = f"exclude: there is an area of {name!r} but no prediction of it; predictions are of {there}"
+        complain(StudyError(problem))
 
 
 def _check_exclude(files: list[TemplateMatch], exclude: Mapping[str, tuple[str, ...]], complain: Complain) -> None:
     """Refuse to leave out what is not there: a misspelt name would leave in what should go."""
     cases: dict[str, set[str]] = {}
-    for one in files:
-        f = one.fields
+    for f in (match.fields for match in files):
         cases.setdefault(f["rater"], set()).update((f["case"], f"{f.get('subject', '')}/{f['case']}"))
     for rater, names in exclude.items():
         for name in names:
@@ -255,21 +248,21 @@ def need_two_raters(columns: Iterable[Column], complain: Complain = raise_error)
 
 
 def _drafts(files: list[TemplateMatch], exclude: Mapping[str, tuple[str, ...]]) -> dict[str, Draft]:
-    subjects: dict[str, set[str]] = {}
-    for one in files:
-        subjects.setdefault(one.fields["case"], set()).add(one.fields.get("subject", ""))
-    shared = any(len(s) > 1 for s in subjects.values())
+    places = {place_of(match.fields) for match in files}
+    shared = len({case for _, case in places}) < len(places)
     drafts: dict[str, Draft] = {}
     masks: dict[str, dict[Column, dict[str, Source]]] = {}
-    for one in files:
-        f = one.fields
+    for match in files:
+        f = match.fields
         name = f"{f['subject']}/{f['case']}" if shared else f["case"]
         if {f["case"], name} & set(exclude.get(f["rater"], ())):
             continue
         own = masks.setdefault(name, {})
         drafts.setdefault(name, Draft({k: f[k] for k in ("case", "subject") if k in f}, own))
         column = Column(f["rater"], "rater", f.get("session", ""))
-        own.setdefault(column, {})[f.get("label", "")] = one.location
+        own.setdefault(column, {})[f.get("label", "")] = match.location
+    if not drafts:
+        raise StudyError("every mask is excluded; shorten exclude or exclude_rater")
     return drafts
 
 
@@ -280,39 +273,35 @@ def _by_case(
     if template is None:
         return {}
     parsed = Template(template, require=("case", "rater") if who == "rater" else ("case",))
-    several = _check_fields(parsed, who, labels)
-    names = {(d.fields["case"], d.fields.get("subject", "")): name for name, d in drafts.items()}
+    _check_fields(parsed, who, labels)
+    names = {place_of(draft.fields): name for name, draft in drafts.items()}
     # whoever's it is said to be, where only one subject has a case of that name
-    often = Counter(case for case, _ in names)
-    alone = {case: name for (case, _), name in names.items() if often[case] == 1}
+    often = Counter(case for _, case in names)
+    alone = {case: name for (_, case), name in names.items() if often[case] == 1}
     by_case: dict[str, dict[Column, Any]] = {}
-    for one in parsed.find(complain):
-        f = one.fields
-        name = names.get((f["case"], f.get("subject", ""))) or names.get((f["case"], ""))
-        name = name or alone.get(f["case"])
-        column = Column(f.get(who, UNNAMED[who]), who, f.get("session", ""))
+    for match in parsed.find(complain):
+        f = match.fields
+        name = names.get(place_of(f)) or names.get(("", f["case"])) or alone.get(f["case"])
         if name is None:
             continue
+        column = Column(f.get(who, UNNAMED[who]), who, f.get("session", ""))
         own = by_case.setdefault(name, {}).setdefault(column, {})
-        first = own.setdefault(f.get("label", ""), one.location)
-        if first != one.location:
-            problem = f"{first} and {one.location} are both of case {name}; remove one, or name the cases apart"
+        first = own.setdefault(f.get("label", ""), match.location)
+        if first != match.location:
+            problem = f"{first} and {match.location} are both of case {name}; remove one, or name the cases apart"
             complain(StudyError(problem))
-    if several:
+    if "label" in parsed.fields:
         return by_case
     return {name: {column: own[""] for column, own in by.items()} for name, by in by_case.items()}
 
 
-def _check_fields(template: Template, who: Role, labels: bool) -> bool:
-    """Refuse a placeholder that would make several files one; whether there is a file for every structure."""
+def _check_fields(template: Template, who: Role, labels: bool) -> None:
+    """Refuse a placeholder that would make several files one."""
     known = ("case", "subject", who, *(("session",) if who == "rater" else ()), *(("label",) if labels else ()))
     for name in template.fields:
         if name not in known:
             wanted = ", ".join(f"{{{field}}}" for field in known)
-            raise StudyError(
-                f"template {template.text!r} has {{{name}}}, which has no place there; it may have {wanted}"
-            )
-    return "label" in template.fields
+            raise StudyError(f"template {template.text!r} has {{{name}}}, not allowed there; it may have {wanted}")
 
 
 def _image(template: str | None, fields: Mapping[str, str]) -> Location | None:

@@ -71,7 +71,7 @@ def consensus(
         With a study: number of worker processes. Results do not depend on it.
     progress : callable, optional
         With a study: called after each case.
-    **options
+    **options : object
         Options of the estimator, such as ``prior`` of :func:`manytruths.staple`.
 
     Returns
@@ -218,7 +218,10 @@ class FirstReadings:
         """All readings, with masks that outside the region hold no value which they do not hold inside."""
         if isinstance(self.region, str):
             return self.reading
-        masks = {column: _fill_outside(mask, self.region) for column, mask in self.reading.masks.items()}
+        # outside, a value of the inside: labels that occur there alone are none to decide
+        masks = {column: mask.copy() for column, mask in self.reading.masks.items()}
+        for mask in masks.values():
+            mask[~self.region] = mask[self.region][0]
         return replace(self.reading, masks=masks)
 
     @cached_property
@@ -291,13 +294,6 @@ class FirstReadings:
     def is_united(self, estimated: Consensus) -> bool:
         """Whether an estimate only separates marked from not marked, though there are several labels."""
         return len(self.table.labels.marks) > 1 and estimated.labels == BINARY
-
-
-def _fill_outside(mask: Array, region: NDArray[np.bool_]) -> Array:
-    """A mask with one of its values inside the region everywhere outside: labels there are none to decide."""
-    filled = mask.copy()
-    filled[~region] = mask[region][0]
-    return filled
 
 
 def binary_mask(array: Array, value: int | None, void: int | None) -> Array:

@@ -59,24 +59,23 @@ class Move:
 def place(mask: Mask, target: Target, resample: str | None, name: str, advice: str = ADVICE) -> Placed:
     """A mask on a grid; a refusal says how it differs and what to do."""
     grid, onto = mask.grid, target.grid
-    able = can_resample(grid, onto)
-    differs = obstacle(grid, onto)
+    able, differs = can_resample(grid, onto), obstacle(grid, onto)
     if differs and not (resample and able):
-        told = advice.replace("{offer}", OFFER if able else "")
-        raise Misplaced(f"{name} has {differs}, unlike {target.whose}; {told}")
+        remedy = advice.replace("{offer}", OFFER if able else "")
+        raise Misplaced(f"{name} has {differs}, unlike {target.whose}; {remedy}")
     try:
-        found = align(mask.array, grid, onto, resample)
+        aligned = align(mask.array, grid, onto, resample)
     except GridError as error:
         more = "" if target.whose == IMAGE else ", or give images that hold all of it (--images)"
         raise Misplaced(f"{name} has {error} ({target.whose}); correct the affine of one of them{more}") from None
-    return Placed(mask if found.array is mask.array else Mask(found.array, onto, mask.format), found.done)
+    return Placed(mask if aligned.array is mask.array else Mask(aligned.array, onto, mask.format), aligned.done)
 
 
 def combine_alignments(parts: Mapping[str, Alignment]) -> Alignment:
     """Of structures in files of their own: the most that was done to any, and what to each."""
-    done = {label: one for label, one in parts.items() if one.how}
-    how = max((one.how for one in done.values()), key=ORDER.index, default="")
-    return Alignment(how, "; ".join(f"{label}: {one.detail}" for label, one in done.items()))
+    changed = {label: alignment for label, alignment in parts.items() if alignment.how}
+    how = max((alignment.how for alignment in changed.values()), key=ORDER.index, default="")
+    return Alignment(how, "; ".join(f"{label}: {alignment.detail}" for label, alignment in changed.items()))
 
 
 def find_target(case: Case) -> Target | None:
@@ -88,17 +87,11 @@ def find_target(case: Case) -> Target | None:
     known = [(column, grid) for column, by_label in case.masks.items() for grid in _grids(by_label)]
     if not known:
         return None
-    image = _image(case)
     grids = [grid for _, grid in known]
-    if image is not None and (
-        case.options.resample or any(lattice_steps(grid, image) for grid in dict.fromkeys(grids))
-    ):
-        return Target(image, IMAGE)
+    for image in _grids({} if case.image is None else {"": case.image}):
+        if case.options.resample or any(lattice_steps(grid, image) for grid in dict.fromkeys(grids)):
+            return Target(image, IMAGE)
     return Target(bounding_grid(grids[0], dict.fromkeys(grids[1:])), f"rater {known[0][0]}'s")
-
-
-def _image(case: Case) -> Grid | None:
-    return None if case.image is None else next(_grids({"": case.image}), None)
 
 
 def _grids(sources: Mapping[str, Any]) -> Iterator[Grid]:
@@ -149,7 +142,7 @@ def is_resampled(case: Case, *, judged: bool = False) -> bool:
     if case.options.resample is None:
         return False
     try:
-        found = find_moves(case, find_target(case), judged=judged)
-        return any(move.done.how == "resampled" for move in found)
+        moves = find_moves(case, find_target(case), judged=judged)
+        return any(move.done.how == "resampled" for move in moves)
     except GridError:
         return False

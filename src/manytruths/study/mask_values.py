@@ -12,7 +12,7 @@ Where labels are declared, nothing is guessed. Otherwise:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,10 +20,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.columns import Column
+from ..core.columns import Column, Role
 from ..core.errors import InputError, LabelError, ManytruthsError
-from ..core.tallies import Tallies
-from ..core.tally import Tally
+from ..core.tally import Tallies, Tally
 from ..io import looks_compressed
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 
 _LOOKED_AT = 1 << 20
-"""So many items of a mask are enough to see traces of JPEG."""
+"""So many items of a mask are enough to see traces of JPEG, or that it is no mask."""
 
 K = TypeVar("K", bound=Hashable)
 
@@ -47,9 +46,6 @@ _ADVICE = "unite them with foreground='any' (--foreground any), or declare them 
 
 NO_MASK = 8
 """What holds more values than this that no rater uses is no mask."""
-
-LOOKED_AT = 1 << 20
-"""So many items of a given reference standard are enough to see that."""
 
 
 @contextmanager
@@ -97,38 +93,41 @@ def refuse_strange(response: Array, limits: tuple[float, float] | None) -> None:
 
 
 @dataclass(frozen=True)
-class Odd:
-    """A mask that marks with another value than the others; rater and case are empty where several are meant."""
+class WrongValues:
+    """What is wrong with the values of a mask; where several are meant, it has no case or column."""
 
     case: str
-    rater: str
-    error: LabelError
+    column: Column | None
+    error: InputError
 
 
-def refuse_other_values(tallies: Tallies) -> None:
-    """Refuse tables in which some masks mark with another value than the others, as this module tells."""
-    for odd in find_other_values(tallies):
-        raise odd.error
+def raise_first(problems: Iterable[WrongValues]) -> None:
+    """Raise the error of the first of the problems, if there is any."""
+    for wrong in problems:
+        raise wrong.error
 
 
-def find_other_values(tallies: Tallies) -> Iterator[Odd]:
-    """Every such mask."""
+def find_other_values(tallies: Tallies) -> Iterator[WrongValues]:
+    """Every mask that marks with another value than the others, as this module tells."""
     used = {case: marks_of(table) for case, table in tallies.items()}
     cases = {case: _in_a_case(here, f"case {case}: ") for case, here in used.items()}
     if any(cases.values()):
-        yield from (Odd(case, "", error) for case, error in cases.items() if error)
+        yield from (WrongValues(case, None, error) for case, error in cases.items() if error)
         return
-    if whole := list(_whole_raters(used)):
-        yield from whole
+    of: dict[str, set[int]] = {}
+    for column, marks in (item for here in used.values() for item in here.items()):
+        of.setdefault(column.name, set()).update(marks)
+    # raters who hold to one value each, throughout
+    if all(len(marks) == 1 for marks in of.values()) and len(set().union(*of.values())) > 1:
+        yield WrongValues("", None, _not_the_same(of, ""))
         return
     every = {(case, column): marks for case, here in used.items() for column, marks in here.items()}
     odd = in_other_units(every) or _lone(every)
     common = set().union(*(marks for key, marks in every.items() if key not in odd)) if odd else set()
     for case, column in odd:
-        each = _each(used[case])
-        yield Odd(case, str(column), LabelError(
+        yield WrongValues(case, column, LabelError(
             f"case {case}: rater {column} marks with {min(every[case, column])}, the other masks of the study with "
-            f"{_listed(common)} (here {each}); {_ADVICE}"
+            f"{_listed(common)} (here {_each(used[case])}); {_ADVICE}"
         ))  # fmt: skip
 
 
@@ -142,16 +141,16 @@ def refuse_other_ranks(table: Tally) -> None:
     """Refuse rank maps of which one says marked or not where others rank."""
     used = marks_of(table)
     for column in in_other_units(used):
-        others = set().union(*(ranks for one, ranks in used.items() if one != column))
+        others = set().union(*(ranks for other, ranks in used.items() if other != column))
         raise LabelError(f"{column}'s holds {_listed(used[column])}, the others' {_listed(others)}; write it again")
 
 
-def marks_of(table: Tally) -> dict[Column, set[int]]:
+def marks_of(table: Tally, roles: Sequence[Role] = ("rater",)) -> dict[Column, set[int]]:
     """What values each rater marks with, in every session, of those who mark anything."""
     marks, values = set(table.labels.marks), table.labels.values
-    raters = {c: i for i, c in enumerate(table.columns) if c.role == "rater"}
-    codes = {column: marks & set(np.unique(table.patterns[:, i]).tolist()) for column, i in raters.items()}
-    return {column: {values[c] for c in found} for column, found in codes.items() if found}
+    columns = {column: i for i, column in enumerate(table.columns) if column.role in roles}
+    codes = {column: marks & set(np.unique(table.patterns[:, i]).tolist()) for column, i in columns.items()}
+    return {column: {values[c] for c in own} for column, own in codes.items() if own}
 
 
 def in_other_units(used: Mapping[K, set[int]]) -> list[K]:
@@ -175,16 +174,6 @@ def in_other_units(used: Mapping[K, set[int]]) -> list[K]:
 def _in_a_case(here: Mapping[Column, set[int]], where: str) -> LabelError | None:
     one_each = all(len(marks) == 1 for marks in here.values())
     return _not_the_same(here, where) if one_each and in_other_units(here) else None
-
-
-def _whole_raters(used: Mapping[str, Mapping[Column, set[int]]]) -> Iterator[Odd]:
-    """Raters who hold to one value each, throughout."""
-    of: dict[str, set[int]] = {}
-    for here in used.values():
-        for column, marks in here.items():
-            of.setdefault(column.name, set()).update(marks)
-    if all(len(marks) == 1 for marks in of.values()) and len(set().union(*of.values())) > 1:
-        yield Odd("", "", _not_the_same(of, ""))
 
 
 def _lone(every: Mapping[tuple[str, Column], set[int]]) -> list[tuple[str, Column]]:
@@ -215,56 +204,40 @@ def _listed(marks: set[int]) -> str:
     return " and ".join(map(str, sorted(marks)[:4])) + (" and others" if len(marks) > 4 else "")
 
 
-@dataclass(frozen=True)
-class Wrong:
-    """An algorithm or a given reference standard, and what is wrong with its values in a case."""
+def find_wrong_predictions(case: Case, table: Tally) -> Iterator[WrongValues]:
+    """Every prediction whose values are not the raters': a grey one, or 1 where they write 255.
 
-    case: str
-    column: Column
-    error: InputError
-
-
-def refuse_other_values_of_predictions(case: Case, table: Tally) -> None:
-    """Refuse a prediction whose values are not the raters': a grey one, or 1 where they write 255."""
-    for wrong in find_other_values_of_predictions(case, table):
-        raise wrong.error
-
-
-def find_other_values_of_predictions(case: Case, table: Tally) -> Iterator[Wrong]:
-    """Every prediction of such values; ``table`` holds the whole image."""
+    ``table`` holds the whole image.
+    """
     if case.options.labels is not None or case.options.foreground:
         return
-    used = {c: {table.labels.values[k] for k in np.unique(table.patterns[:, i]) if k < len(table.labels)} - {0}
-            for i, c in enumerate(table.columns)}  # fmt: skip
-    raters = set().union(*(v for c, v in used.items() if c.role == "rater"))
-    for column in table.role("algorithm"):
-        own = used[column] - raters
+    raters = set().union(*marks_of(table).values())
+    for column, marks in marks_of(table, ("algorithm",)).items():
+        own = marks - raters
         if len(own) > NO_MASK:
-            yield Wrong(case.name, column, InputError(
-                f"case {case.name}: the prediction of {column} holds {len(used[column])} values, the raters' masks "
-                f"{len(raters)}: it is no mask; judge it by curves (--probability), and perhaps cut it "
-                f"(--threshold), or "
-                "declare the labels (--labels)"
+            yield WrongValues(case.name, column, InputError(
+                f"case {case.name}: the prediction of {column} holds {len(marks)} values, the raters' masks "
+                f"{len(raters)}: it is no mask; judge it by curves (--probability), and perhaps cut it (--threshold), "
+                "or declare the labels (--labels)"
             ))  # fmt: skip
-        elif raters and len(used[column]) == 1 and in_other_units({"raters": raters, "it": used[column]}):
-            yield Wrong(case.name, column, LabelError(
-                f"case {case.name}: {column} marks with {min(own)}, the raters with {_list_values(raters)}; "
+        elif raters and len(marks) == 1 and in_other_units({"raters": raters, "it": marks}):
+            yield WrongValues(case.name, column, LabelError(
+                f"case {case.name}: {column} marks with {min(own)}, the raters with {_listed(raters)}; "
                 "unite them with --foreground any, or write the prediction again"
             ))  # fmt: skip
 
 
-def other_classes(tables: Mapping[str, Tally]) -> Iterator[Wrong]:
+def other_classes(tables: Mapping[str, Tally]) -> Iterator[WrongValues]:
     """Every prediction of a label that no rater gives in any case, where the raters give one alone."""
     used = {case: {c: _marks(table, i) for i, c in enumerate(table.columns)} for case, table in tables.items()}
     raters = set().union(*(own for by in used.values() for c, own in by.items() if c.role == "rater"))
     for case, by in used.items() if len(raters) == 1 else ():
         for column, own in by.items():
             if column.role == "algorithm" and own - raters:
-                yield Wrong(case, column, LabelError(
+                yield WrongValues(case, column, LabelError(
                     f"case {case}: {column} marks {min(own - raters)}, while every rater marks {min(raters)} alone; "
                     "declare the labels (--labels), unite them (--foreground any), or say --probability if the "
-                    "prediction "
-                    "is a probability map"
+                    "prediction is a probability map"
                 ))  # fmt: skip
 
 
@@ -274,35 +247,24 @@ def _marks(table: Tally, column: int) -> set[str]:
     return {table.labels.names[code] for code in codes}
 
 
-def _list_values(values: set[int]) -> str:
-    return " and ".join(map(str, sorted(values)[:NO_MASK]))
-
-
-def refuse_grey_references(case: Case, table: Tally, references: Mapping[Column, Array]) -> None:
-    """Refuse a given reference standard that is a map of probabilities, where all that is not 0 would be marked, or
-    marks with 255 where there are labels."""
-    for wrong in grey_references(case, table, references):
-        raise wrong.error
-
-
-def grey_references(case: Case, table: Tally, references: Mapping[Column, Array]) -> Iterator[Wrong]:
-    """Every given reference standard that is one."""
+def find_wrong_references(case: Case, table: Tally, references: Mapping[Column, Array]) -> Iterator[WrongValues]:
+    """Every given reference standard that is a probability map, or marks with 255 where there are labels."""
     for column, array in references.items():
-        some = array.ravel(order="K")[:: max(1, array.size // LOOKED_AT)]
-        found = set(np.unique(some).tolist()) - {0, case.options.void}
-        own, marks = found - set(table.labels.values), set(table.labels.values) - {0}
+        some = array.ravel(order="K")[:: max(1, array.size // _LOOKED_AT)]
+        held = set(np.unique(some).tolist()) - {0, case.options.void}
+        own, marks = held - set(table.labels.values), set(table.labels.values) - {0}
         if len(own) > NO_MASK and not case.options.foreground:
-            yield Wrong(case.name, column, InputError(
+            yield WrongValues(case.name, column, InputError(
                 f"case {case.name}: the reference {column} holds {len(own)} values that no rater uses: it is no mask; "
                 "cut it, or unite all labels with --foreground any"
             ))  # fmt: skip
         elif len(marks) > 1 and case.options.labels is not None and own:
-            yield Wrong(case.name, column, LabelError(
-                f"case {case.name}: the reference {column} holds {_list_values(own)}, not among the labels declared "
+            yield WrongValues(case.name, column, LabelError(
+                f"case {case.name}: the reference {column} holds {_listed(own)}, not among the labels declared "
                 f"({', '.join(case.options.labels.describe())}); declare it, or write it again"
             ))  # fmt: skip
-        elif len(marks) > 1 and len(found) == 1 and own and in_other_units({"masks": marks, "it": found}):
-            yield Wrong(case.name, column, LabelError(
+        elif len(marks) > 1 and len(held) == 1 and own and in_other_units({"masks": marks, "it": held}):
+            yield WrongValues(case.name, column, LabelError(
                 f"case {case.name}: the reference {column} marks with {min(own)}, the masks with "
-                f"{_list_values(marks)}; write it with their labels, or unite all with --foreground any"
+                f"{_listed(marks)}; write it with their labels, or unite all with --foreground any"
             ))  # fmt: skip

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Literal
 
-from ..core.columns import Column
-from ..core.errors import InputError, LabelError, ManytruthsError
+from ..core.columns import Column, closest_name, natural_key
+from ..core.errors import InputError, LabelError, ManytruthsError, StudyError
 from ..core.tally import Tally
-from ..io import probe
+from ..io import Template, probe
 from ..shape.alignment import obstacle
 from ..shape.grid import Grid
 from .case import Case, Reading
 from .grids import IMAGE, Misplaced, Move, Placed, Target, find_moves, find_target
-from .mask_values import find_other_values_of_predictions, grey_references
+from .mask_values import find_wrong_predictions, find_wrong_references
+from .options import Options
 from .reading_log import unreadable_edits
 
 
@@ -62,17 +65,13 @@ def check_case(case: Case) -> Checked:
     ]
     moved = [Move("mask", str(c), placed.done) for c, placed in masks.items() if placed.done.how]
     moved += find_moves(case, target, masks=False)
-    problems += [_resampled(case, move) for move in moved if move.done.how == "resampled"]
+    for move in moved:
+        if move.done.how == "resampled":
+            what = f"rater {move.name}'s mask" if move.what == "mask" else f"{move.what} {move.name}".rstrip()
+            message = f"case {case.name}: {what} is resampled, {move.done.detail}"
+            problems.append(Problem("warning", "grid", message, case.name, move.name))
     problems += [Problem("error", "edit", str(e), case.name, str(c)) for c, e in unreadable_edits(case)]
     return Checked(grid, marked, table, tuple(problems), tuple(moved))
-
-
-def _resampled(case: Case, move: Move) -> Problem:
-    """What is only approximately where it was drawn."""
-    what = f"rater {move.name}'s mask" if move.what == "mask" else f"{move.what} {move.name}".rstrip()
-    return Problem(
-        "warning", "grid", f"case {case.name}: {what} is resampled, {move.done.detail}", case.name, move.name
-    )
 
 
 def _without(case: Case, said: list[Problem]) -> Case:
@@ -149,8 +148,8 @@ def _image(case: Case, target: Target | None) -> Iterator[Problem]:
     if grid.placed and target.grid.placed:
         differs = obstacle(grid, target.grid)
     if differs:
-        told = f"{case.image} has {differs}, unlike the masks; resample it"
-        yield Problem("warning", "image", f"case {case.name}: image {told}", case.name)
+        problem = f"{case.image} has {differs}, unlike the masks; resample it"
+        yield Problem("warning", "image", f"case {case.name}: image {problem}", case.name)
 
 
 def _table(reading: Reading, problems: list[Problem], region: str | None = None) -> Tally | None:
@@ -174,10 +173,10 @@ def _other_values(reading: Reading, table: Tally) -> list[Problem]:
     if whole is None:
         return problems
     given = {c: case.reference(c, reading.grid) for c in case.references}
-    predicted = () if case.options.probability else find_other_values_of_predictions(case, whole)
-    for wrong in (*predicted, *grey_references(case, whole, given)):
-        kind = "prediction" if wrong.column.role == "algorithm" else "reference"
-        problems.append(Problem("error", kind, str(wrong.error), case.name, str(wrong.column)))
+    predicted = () if case.options.probability else find_wrong_predictions(case, whole)
+    wrong = [("prediction", values) for values in predicted]
+    wrong += [("reference", values) for values in find_wrong_references(case, whole, given)]
+    problems += [Problem("error", kind, str(values.error), case.name, str(values.column)) for kind, values in wrong]
     return problems
 
 
@@ -195,3 +194,41 @@ def _marked(table: Tally | None, column: Column) -> int | None:
         return None
     codes = table.patterns[:, table.columns.index(column)]
     return int(sum(table.counts[codes == code].sum() for code in table.labels.marks))
+
+
+@dataclass(frozen=True)
+class UnknownCase:
+    """A name that is no case's, and the case that may be meant."""
+
+    case: str
+    near: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.case}: did you mean {self.near}?" if self.near else self.case
+
+
+def find_unknown_cases(
+    options: Options, names: Iterable[str], what: Literal["predictions", "references"] = "predictions"
+) -> list[UnknownCase]:
+    """Predictions (or given reference standards) of cases that nobody marked, those first that may be a misspelt name.
+
+    ``names`` are those of the study's cases, with the subject in front where several subjects share them.
+    """
+    template = options.predictions if what == "predictions" else options.reference
+    if not template:
+        return []
+    known = list(names)
+    ends = Counter(name.rpartition("/")[2] for name in known)
+    wanted = set(known) | {end for end, count in ends.items() if count == 1}
+    shared = any("/" in name for name in known)
+    try:
+        matches = Template(template).find(lambda problem: None)
+    except StudyError:
+        return []  # nothing can be found at all: said where the study is opened
+    others = dict[str, None]()
+    for fields in (match.fields for match in matches if "case" in match.fields):
+        full = f"{fields['subject']}/{fields['case']}" if "subject" in fields else fields["case"]
+        if not {full, fields["case"]} & wanted:
+            others[full if shared else fields["case"]] = None
+    listed = [UnknownCase(name, closest_name(name, known)) for name in others]
+    return sorted(listed, key=lambda unknown: (not unknown.near, natural_key(unknown.case)))

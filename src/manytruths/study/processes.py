@@ -100,11 +100,11 @@ def _too_large(item: Any, jobs: int, failure: Failure) -> TooLarge:
     what = f"{masks} masks of {'×'.join(map(str, shape))}" if masks and shape else ""
     asked = f" ({failure.error})" if str(failure.error or "") else ""
     if failure.killed:
-        told = f"{where}its process was killed {failure.killed}, probably for memory"
+        message = f"{where}its process was killed {failure.killed}, probably for memory"
     else:
-        told = f"{where}does not fit into memory{asked}"
+        message = f"{where}does not fit into memory{asked}"
     image = getattr(item, "image", None) is not None
-    return TooLarge(told, what, math.prod(shape) if what else 0, masks, image, jobs)
+    return TooLarge(message, what, math.prod(shape) if what else 0, masks, image, jobs)
 
 
 def _shape(item: Any) -> tuple[int, ...]:
@@ -133,16 +133,12 @@ class Failure:
 
 def failure_of(error: Exception) -> Failure:
     """An error with its traceback as text, and without what its frames hold in memory."""
-    told = ""
+    trace = ""
     with suppress(MemoryError):
-        told = "".join(traceback.format_exception(error))
+        trace = "".join(traceback.format_exception(error))
     short = find_memory_error(error)
-    return Failure((error if short is None else MemoryError(_last(short))).with_traceback(None), told)
-
-
-def _last(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[-1] if lines else ""
+    last_line = "" if short is None else (str(short).strip().splitlines() or [""])[-1]
+    return Failure((error if short is None else MemoryError(last_line)).with_traceback(None), trace)
 
 
 def spread(work: Callable[[T], R], items: Sequence[T], jobs: int) -> Iterator[R | Failure]:

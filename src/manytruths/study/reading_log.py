@@ -7,20 +7,18 @@ next. They are kept apart from agreement and consensus unless the study says oth
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TypeVar
 
-from ..core.columns import Column
+from ..core.columns import Column, closest_name, compose_name
 from ..core.errors import ManytruthsError, StudyError
 from ..core.tally import Tally
 from ..io import Location, TemplateMatch
 from ..io.tables import read_rows
 from ..io.template import Complain
 from .case import Case, Source
-from .case_names import closest_name
 from .mask_values import about, refuse_two_values
 from .options import merged
 
@@ -81,43 +79,41 @@ class ReadingLog:
     """Raters who are left out of the study."""
 
     @classmethod
-    def read(cls, path: str, files: Sequence[TemplateMatch], fields: Sequence[str], complain: Complain) -> ReadingLog:
-        """The register of some files, whose template has these ``fields``."""
-        masks = _by_place(files)
+    def read(
+        cls,
+        path: str,
+        files: Sequence[TemplateMatch],
+        fields: Sequence[str],
+        image: Callable[[Place], Location | None],
+        excluded: Iterable[str],
+        complain: Complain,
+    ) -> ReadingLog:
+        """The reading log of some files, whose template has these ``fields``.
+
+        It has an empty mask for every read that left nothing. Reads of ``excluded`` raters have no masks; those that
+        started from them are edits all the same. ``complain`` gets what contradicts the files.
+        """
         reads = read_log_entries(path, _names(files, "subject" in fields), complain)
         if "session" not in fields and any(column.session for here in reads.values() for column in here):
             raise StudyError(
                 f"{path}: names sessions, but the masks' template has no {{session}}; put it where the session stands "
                 "in the path, or leave that column empty"
             )
-        return cls(path, reads, masks)
-
-    def complete(
-        self,
-        files: Sequence[TemplateMatch],
-        image: Callable[[Place], Location | None],
-        complain: Complain,
-        excluded: Iterable[str] = (),
-    ) -> ReadingLog:
-        """With an empty mask for every read that left nothing; ``complain`` gets what contradicts the files.
-
-        Reads of ``excluded`` raters have no masks here; those that started from them are edits all the same.
-        """
-        gone = {compose_name(name) for name in excluded}
-        raters = {one.fields["rater"] for one in files}
-        masks = {place: dict(here) for place, here in self.masks.items()}
-        for read in (read for here in self.reads.values() for read in here.values()):
-            if compose_name(read.column.name) in gone:
+        log = cls(path, reads, _by_place(files), frozenset(map(compose_name, excluded)))
+        masks = {place: dict(here) for place, here in log.masks.items()}
+        raters = {match.fields["rater"] for match in files}
+        for read in (read for here in reads.values() for read in here.values()):
+            if compose_name(read.column.name) in log.excluded:
                 continue
             try:
                 here = masks.get(read.place, {})
-                if self._is_blank(read, here, raters):
+                if log._is_blank(read, here, raters):
                     blank = _blank(read, here, image(read.place))
                     masks.setdefault(read.place, {})[read.column] = {"": blank}
             except StudyError as error:
-                complain(StudyError(f"{self.path}, line {read.line}: {error}"))
-        self._check_rows(complain)
-        return replace(self, masks=masks, excluded=frozenset(gone))
+                complain(StudyError(f"{path}, line {read.line}: {error}"))
+        log._check_rows(complain)
+        return replace(log, masks=masks)
 
     def _is_blank(self, read: LogEntry, here: Masks, raters: Iterable[str]) -> bool:
         """Whether a read left nothing, not even a file; refused where one should, or should not, be there."""
@@ -196,8 +192,8 @@ class SortedMasks:
     @property
     def why(self) -> str:
         """Why what does not count does not."""
-        told = [f"the read of {column} is an edit of {edit.parent}'s" for column, edit in self.edits.items()]
-        return " and ".join([*told, *(f"the read of {column} is not finished" for column in self.unfinished)])
+        edits = [f"the read of {column} is an edit of {edit.parent}'s" for column, edit in self.edits.items()]
+        return " and ".join([*edits, *(f"the read of {column} is not finished" for column in self.unfinished)])
 
 
 @dataclass(frozen=True)
@@ -217,19 +213,15 @@ def edit_tally(case: Case, column: Column, region: str | None = None) -> Tally |
     edit = case.edits[column]
     if edit.origin is None:
         return None
+    # the case as if nobody but these two had seen it
+    masks = {edit.parent: edit.origin, column: edit.source}
+    named = merged(case.options, exchangeable=False)
+    only = replace(case, masks=masks, absent=(), options=named, ranks={}, predictions={}, references={}, edits={})
     with about(f"edit of {edit.parent} by {column}"):
-        table = _only_edit(case, column, edit.origin).read().tally(region, judged=False)
+        table = only.read().tally(region, judged=False)
         if case.options.labels is None:
             refuse_two_values(table, f"case {case.name}: ")
     return table.pair(edit.parent, column)
-
-
-def _only_edit(case: Case, column: Column, origin: Mapping[str, Source]) -> Case:
-    """The case as if nobody but these two had seen it."""
-    edit = case.edits[column]
-    masks = {edit.parent: origin, column: edit.source}
-    named = merged(case.options, exchangeable=False)
-    return replace(case, masks=masks, absent=(), options=named, ranks={}, predictions={}, references={}, edits={})
 
 
 def unreadable_edits(case: Case) -> Iterator[tuple[Column, ManytruthsError]]:
@@ -309,9 +301,7 @@ def _parent(read: LogEntry, here: Mapping[Column, LogEntry]) -> Column:
         raise StudyError(f"{read} is based on {read.based_on!r}, who read it more than once; write one of {each}")
     for column in exact or fitting:
         if here[column].status == "unread":
-            raise StudyError(
-                f"{read} is based on {read.based_on!r}, which is unread, so that nothing can start from it"
-            )
+            raise StudyError(f"{read} is based on {read.based_on!r}, which is unread, so nothing can start from it")
         return column
     known = [name_reading(column) for column in here if column != read.column]
     close = closest_name(read.based_on, known) or "".join(get_close_matches(read.based_on, known, 1))
@@ -321,10 +311,10 @@ def _parent(read: LogEntry, here: Mapping[Column, LogEntry]) -> Column:
 
 def _by_place(files: Iterable[TemplateMatch]) -> dict[Place, dict[Column, dict[str, Source]]]:
     masks: dict[Place, dict[Column, dict[str, Source]]] = {}
-    for one in files:
-        f = one.fields
+    for match in files:
+        f = match.fields
         column = Column(f["rater"], "rater", f.get("session", ""))
-        masks.setdefault(place_of(f), {}).setdefault(column, {})[f.get("label", "")] = one.location
+        masks.setdefault(place_of(f), {}).setdefault(column, {})[f.get("label", "")] = match.location
     return masks
 
 
@@ -340,7 +330,7 @@ def _fields(place: Place, column: Column) -> dict[str, str]:
 
 def _blank(read: LogEntry, here: Masks, image: Location | None) -> Location:
     """An empty mask of the size of another's, or of the image."""
-    files = [one for by_label in here.values() for one in by_label.values() if isinstance(one, Location)]
+    files = [source for by_label in here.values() for source in by_label.values() if isinstance(source, Location)]
     if files:
         return replace(files[0], blank=files[0].blank or "mask")
     if image is None or not image.path.is_file():
@@ -352,11 +342,11 @@ def _blank(read: LogEntry, here: Masks, image: Location | None) -> Location:
 
 
 def _names(files: Sequence[TemplateMatch], subjects: bool) -> Names:
-    places = {place_of(one.fields): None for one in files}
-    full = {compose_name("/".join(one)): one for one in places}
+    places = {place_of(match.fields): None for match in files}
+    full = {compose_name("/".join(at)): at for at in places}
     cases: dict[str, list[Place]] = {}
-    for one in places:
-        cases.setdefault(compose_name(one[1]), []).append(one)
+    for at in places:
+        cases.setdefault(compose_name(at[1]), []).append(at)
 
     def place(text: str) -> Place:
         if compose_name(text) in full:
@@ -369,7 +359,7 @@ def _names(files: Sequence[TemplateMatch], subjects: bool) -> Names:
         head, _, tail = compose_name(text).rpartition("/") if subjects else ("", "", compose_name(text))
         return head, tail
 
-    raters, sessions = (_spelt(one.fields.get(key, "") for one in files) for key in ("rater", "session"))
+    raters, sessions = (_spelt(match.fields.get(key, "") for match in files) for key in ("rater", "session"))
     return Names(place, raters, sessions)
 
 
@@ -377,11 +367,6 @@ def _spelt(names: Iterable[str]) -> Callable[[str], str]:
     """A name as the files spell it."""
     known = {compose_name(name): name for name in names}
     return lambda text: known.get(compose_name(text), text)
-
-
-def compose_name(text: str) -> str:
-    """One spelling of a name: ü may be one letter, or u with two dots."""
-    return unicodedata.normalize("NFC", text)
 
 
 def name_reading(column: Column) -> str:
@@ -399,11 +384,11 @@ def find_cycles(parents: Mapping[T, T]) -> Iterator[list[T]]:
     >>> list(find_cycles({"A": "B", "B": "C", "C": "B", "D": "E"}))
     [['B', 'C']]
     """
-    seen: set[T] = set()
+    visited: set[T] = set()
     for start in list(parents):
         way, at = dict[T, None](), start
-        while at in parents and at not in seen:
-            seen.add(at)
+        while at in parents and at not in visited:
+            visited.add(at)
             way[at] = None
             at = parents[at]
         if at in way:

@@ -14,13 +14,12 @@ from numpy.typing import ArrayLike
 from ..core.columns import Column, natural_key
 from ..core.errors import CallError, StudyError, raise_error
 from ..core.labels import Labels
-from ..core.tallies import Tallies
-from ..core.tally import Tally
+from ..core.tally import Tallies, Tally
 from ..io.tables import read_table
 from ..io.template import Complain
 from .case import Case
 from .case_files import check_excluded_raters, check_void, find_cases, need_two_raters
-from .mask_values import refuse_other_values
+from .mask_values import find_other_values, raise_first
 from .options import Options, merged, read_options
 from .processes import Progress, map_in_order
 
@@ -33,16 +32,18 @@ class Study:
     Open one with :meth:`open` (files) or :meth:`from_arrays` (memory). ``study["p01"]`` is a :class:`Case`; iterating
     gives all cases.
 
-    Attributes
+    Parameters
     ----------
+    cases : sequence of Case
+        The cases, in order.
     options : Options
         How the study was opened.
     properties : mapping of str to mapping
         What ``raters.csv`` says about each rater.
-    left_out : mapping of str to str
-        Cases of which no reading counts, with the reason, where the reading log says so.
     coded : bool
         Whether names were replaced by codes.
+    left_out : mapping of str to str, optional
+        Cases of which no reading counts, with the reason, where the reading log says so.
     """
 
     def __init__(
@@ -56,7 +57,6 @@ class Study:
     ) -> None:
         self.options, self.properties, self.coded = options, properties, coded
         self.left_out = left_out or {}
-        """Cases of which nothing counts, and why, where a register says so."""
         self._cases = {case.name: case for case in cases}
 
     @classmethod
@@ -162,11 +162,11 @@ class Study:
             exclude=None if exclude is None else {k: tuple(v) for k, v in exclude.items()},
             exclude_rater=None if exclude_rater is None else tuple(exclude_rater),
         )  # fmt: skip
-        result = find_cases(given, complain)
-        check_void(result.cases, given.void)
+        found_cases, left_out = find_cases(given, complain)
+        check_void(found_cases, given.void)
         properties = read_table(given.raters, "rater") if given.raters else {}
         properties = {rater: row for rater, row in properties.items() if rater not in given.exclude_rater}
-        return cls(result.cases, given, properties, left_out=result.left_out)
+        return cls(found_cases, given, properties, left_out=left_out)
 
     @classmethod
     def from_arrays(
@@ -213,25 +213,21 @@ class Study:
         ('1', '2')
         """
         base = Options("", exchangeable=raters == "exchangeable", exclude_rater=tuple(exclude_rater), **options)
-        masks = {name: {c: {"": m} for c, m in _named(stack).items()} for name, stack in cases.items()}
-        check_excluded_raters({c.name for by_rater in masks.values() for c in by_rater}, base.exclude_rater)
+        named = {name: _name_masks(stack) for name, stack in cases.items()}
+        check_excluded_raters({c.name for by_rater in named.values() for c in by_rater}, base.exclude_rater)
         masks = {
-            name: {c: m for c, m in by_rater.items() if c.name not in base.exclude_rater}
-            for name, by_rater in masks.items()
+            name: {c: {"": mask} for c, mask in by_rater.items() if c.name not in base.exclude_rater}
+            for name, by_rater in named.items()
         }
         columns = sorted({c for by_rater in masks.values() for c in by_rater}, key=lambda c: c.order)
         need_two_raters(columns)
-        made = [
-            Case(
-                name,
-                (subjects or {}).get(name, name),
-                _groups(groups, name),
-                by_rater,
-                tuple(c for c in columns if c not in by_rater),
-                merged(base, spacing=_spacing(spacing, name)),
-            )
-            for name, by_rater in masks.items()
-        ]
+        made = []
+        for name, by_rater in masks.items():
+            own, size = (groups or {}).get(name, ()), spacing.get(name) if isinstance(spacing, Mapping) else spacing
+            absent = tuple(c for c in columns if c not in by_rater)
+            settings = merged(base, spacing=None if size is None else tuple(size))
+            in_groups = (own,) if isinstance(own, str) else tuple(own)
+            made.append(Case(name, (subjects or {}).get(name, name), in_groups, by_rater, absent, settings))
         return cls(made, base, {})
 
     # -- what is in it -------------------------------------------------------------------------
@@ -318,7 +314,7 @@ class Study:
         """Tables by case over the labels of all of them, with subjects and groups; refuses files with other values."""
         tallies = self.labelled(tables)
         if not self.knows_labels:
-            refuse_other_values(tallies)
+            raise_first(find_other_values(tallies))
         return tallies
 
     @property
@@ -347,25 +343,10 @@ def _start(masks: str | Path) -> Options:
         return Options(str(masks))
     if os.path.lexists(path / "study.toml") or not os.access(path, os.X_OK):
         return read_options(path / "study.toml")
-    raise StudyError(
-        f"{path} is a folder without a study.toml; say where names stand in it, as in {path}/{{rater}}/{{case}}.png"
-    )
+    raise StudyError(f"{path} is a folder without a study.toml; give a template, such as {path}/{{rater}}/{{case}}.png")
 
 
-def _named(stack: Mapping[Any, ArrayLike] | Sequence[ArrayLike] | np.ndarray) -> dict[Column, np.ndarray]:
+def _name_masks(stack: Mapping[Any, ArrayLike] | Sequence[ArrayLike] | np.ndarray) -> dict[Column, np.ndarray]:
     by_rater = stack if isinstance(stack, Mapping) else dict(enumerate(stack, start=1))
-    return {_column(key): np.asanyarray(mask) for key, mask in by_rater.items() if mask is not None}
-
-
-def _column(key: object) -> Column:
-    return Column(str(key[0]), "rater", str(key[1])) if isinstance(key, tuple) else Column(str(key))
-
-
-def _groups(groups: Mapping[str, str | Sequence[str]] | None, name: str) -> tuple[str, ...]:
-    own = (groups or {}).get(name, ())
-    return (own,) if isinstance(own, str) else tuple(own)
-
-
-def _spacing(spacing: Mapping[str, Sequence[float]] | Sequence[float] | None, name: str) -> tuple[float, ...] | None:
-    own = spacing.get(name) if isinstance(spacing, Mapping) else spacing
-    return None if own is None else tuple(own)
+    given = {key if isinstance(key, tuple) else (key, ""): mask for key, mask in by_rater.items() if mask is not None}
+    return {Column(str(name), "rater", str(session)): np.asanyarray(mask) for (name, session), mask in given.items()}

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ...agreement import SMYTH_LIMIT, interpret_alpha
-from ...core.notes import Note
-from ...core.tallies import Tallies
-from ...core.undefined import reason
+from ...core.tally import Tallies
+from ...core.undefined import Note, reason
 from ...study import Progress, Study
 from ..printing import counted
 from ..result import Result, Tables, console_or_stdout, open_study, results_folder, summary_of

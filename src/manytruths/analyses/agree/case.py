@@ -22,12 +22,12 @@ from ...agreement import (
 )
 from ...core.columns import Column
 from ...core.errors import CallError
-from ...core.notes import Note
 from ...core.painting import paint
 from ...core.tally import Tally
+from ...core.undefined import Note
 from ...io import safe_name, write_map, write_picture
 from ...shape import Region, find_regions
-from ...shape.orientation import UNLIKE, Turn, find_turn
+from ...shape.alignment import UNLIKE, Turn, find_turn
 from ...study import Case
 from ...study.case import Reading
 from ...study.mask_values import about

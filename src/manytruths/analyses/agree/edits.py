@@ -8,10 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...agreement import contingency, dice
-from ...core.notes import Note
-from ...core.tallies import Tallies, pool
-from ...core.tally import Tally
-from ...core.undefined import Undefined, ratio
+from ...core.tally import Tallies, Tally, pool
+from ...core.undefined import Note, Undefined, ratio
 from ...study import Case, Study
 from ...study.reading_log import edit_tally
 from ..printing import counted

@@ -20,8 +20,7 @@ from ...agreement import MeanPairwise, PairStatistic
 from ...core.columns import Column
 from ...core.errors import InputError
 from ...core.labels import Labels
-from ...core.tallies import Tallies, pool
-from ...core.tally import Tally
+from ...core.tally import Tallies, Tally, pool
 from ...core.undefined import or_undefined
 from ...inference.intervals import confidence_interval
 from ..tables import Row, Series, Settings, Table, group_names, groups_of, mean_rows, pooled_rows, region_of, summarise

@@ -340,7 +340,7 @@ def _open(study: Study | str | Path, predictions: str | None) -> Study:
     if study.coded or not study.options.masks:
         raise CallError("predictions= is for a study of files under their own names; give them when opening the study")
     options = merged(study.options, predictions=predictions)
-    return Study(find_cases(options).cases, options, study.properties, left_out=study.left_out)
+    return Study(find_cases(options)[0], options, study.properties, left_out=study.left_out)
 
 
 def check_plan(study: Study, plan: EvaluatePlan, wanted: Sequence[str] = ()) -> EvaluatePlan:

@@ -21,8 +21,7 @@ import numpy as np
 from ...charts import rater_difference_chart
 from ...core.columns import Column
 from ...core.errors import InputError, LabelError
-from ...core.tallies import Tallies
-from ...core.tally import Tally
+from ...core.tally import Tallies, Tally
 from ...core.undefined import Undefined, code
 from ...evaluation.ranking.by_reference import ReferenceRankings, rank_by_reference
 from ...evaluation.ranking.missing_scores import Board, make_boards

@@ -13,12 +13,12 @@ from ...agreement import contingency
 from ...core.columns import Column
 from ...core.errors import few
 from ...core.labels import VOID
-from ...core.notes import Note
+from ...core.undefined import Note
 from ...evaluation.extended_dice import SATURATED
 from ...evaluation.ranking.by_reference import ReferenceRankings
 from ...evaluation.ranking.scores import direction, is_distance
 from ...study import Study
-from ...study.case_names import find_unknown_cases
+from ...study.problems import find_unknown_cases
 from ..printing import counted, grid, number, with_interval
 from ..tables import Row, Table
 from .case_scores import EVERYBODY, NAMES

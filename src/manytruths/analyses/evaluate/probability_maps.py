@@ -15,8 +15,7 @@ from ...charts import line_chart
 from ...core.columns import Column
 from ...core.errors import CallError, InputError, few
 from ...core.labels import VOID
-from ...core.tallies import Tallies
-from ...core.tally import Tally
+from ...core.tally import Tallies, Tally
 from ...core.undefined import Undefined
 from ...evaluation.curves import (
     NO_NEGATIVES,

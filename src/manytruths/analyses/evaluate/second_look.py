@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.notes import Note
+from ...core.undefined import Note
 from ...evaluation.second_look import SecondLook, SecondLookPlace, candidate_pixels, place_pixels, second_look
 from ...io import write_picture
 from ...study import Case, Study
@@ -31,7 +31,7 @@ AROUND = 26
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankedPlace:
     """One place of the study's list."""
 
     rank: int
@@ -45,7 +45,7 @@ class Ranked:
 class Looks:
     """All places of a study."""
 
-    ranked: tuple[Ranked, ...]
+    ranked: tuple[RankedPlace, ...]
     table: Table
     notes: tuple[str, ...]
     closeups: Mapping[int, bytes] = field(default_factory=dict)
@@ -134,7 +134,7 @@ def tabulate_places(study: Study, cases: Mapping[str, CaseLook], *, most: int = 
     every = [(name, i, place) for name, look in cases.items() for i, place in enumerate(look.places.places)]
     places = [(name, i, place) for name, i, place in every if not _is_rim(place, cases[name].pixel)]
     places.sort(key=lambda entry: entry[2].order)
-    ranked = tuple(Ranked(rank, *entry) for rank, entry in enumerate(places[:most], start=1))
+    ranked = tuple(RankedPlace(rank, *entry) for rank, entry in enumerate(places[:most], start=1))
     table = Table("second_look", EXTRA)
     table.add(_row(entry, study[entry.case]) for entry in ranked)
     looks = [look.places for look in cases.values()]
@@ -148,7 +148,7 @@ def _is_rim(place: SecondLookPlace, pixel: float) -> bool:
     return place.adjoins and place.depth < THIN * pixel * (1 - 1e-6)
 
 
-def _row(entry: Ranked, case: Case) -> Row:
+def _row(entry: RankedPlace, case: Case) -> Row:
     place = entry.place
     size = None if np.isnan(place.size) else place.size
     extra = (
@@ -191,7 +191,7 @@ def draw_places(folder: Path, looks: Looks, everybody: Sequence[str]) -> list[Pa
     return paths
 
 
-def place_picture(entry: Ranked, shown: Closeup, everybody: Sequence[str] = ()) -> Any:
+def place_picture(entry: RankedPlace, shown: Closeup, everybody: Sequence[str] = ()) -> Any:
     """One place, bare and with the outlines of raters, algorithms and the place itself."""
     from ...charts import rater_colours
     from ...charts.closeups import closeup

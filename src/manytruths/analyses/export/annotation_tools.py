@@ -102,11 +102,11 @@ def _crop(mask: NDArray[Any]) -> Outline:
 
 def _write_files(folder: Path, tool: str, readings: Iterator[Reading], series: Path | None) -> None:
     if tool == "cvat":
-        from ...exchange.cvat_writer import write_cvat
+        from ...exchange.cvat import write_cvat
 
         write_cvat(folder / "annotations.xml", list(readings))
     elif tool == "labelstudio":
-        from ...exchange.labelstudio_writer import labelstudio_configuration, write_labelstudio
+        from ...exchange.labelstudio import labelstudio_configuration, write_labelstudio
 
         tasks = list(readings)
         write_labelstudio(folder / "predictions.json", tasks, kind="predictions")

@@ -17,17 +17,14 @@ from ...complexity import STATISTICS, Complexity, case_complexity
 from ...core.columns import Column
 from ...core.counting import tally
 from ...core.errors import CallError
-from ...core.notes import Note, code_of
-from ...core.tallies import find_rows
-from ...core.tally import Tally
-from ...core.undefined import Undefined, code, or_undefined
+from ...core.tally import Tally, find_rows
+from ...core.undefined import Note, Undefined, code, code_of, or_undefined
 from ...fusion import Consensus, balanced_accuracy, estimate, gordon_f, soft_accuracy
 from ...fusion.registry import estimator, options_of
 from ...fusion.result import first_readings
 from ...io import Location, safe_name, write_map, write_picture
-from ...io.checkpoints import fingerprint, load_checkpoint, save_checkpoint
 from ...io.files import suffix_of
-from ...io.results import link_or_copy
+from ...io.results import fingerprint, link_or_copy, load_checkpoint, save_checkpoint
 from ...study import Case
 from ...study.case import Reading
 from ...study.consensus import FirstReadings

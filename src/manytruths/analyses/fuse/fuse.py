@@ -16,10 +16,8 @@ from numpy.typing import NDArray
 from ...agreement import PairStatistic, contingency, dice, iou, sensitivity, specificity, volume_difference
 from ...complexity import STATISTICS, GroupClassifier, fit_complexity_groups
 from ...core.errors import CallError, InputError
-from ...core.notes import Note, code_of
-from ...core.tallies import Tallies, pool
-from ...core.tally import Tally
-from ...core.undefined import Undefined, ratio
+from ...core.tally import Tallies, Tally, pool
+from ...core.undefined import Note, Undefined, code_of, ratio
 from ...fusion import Consensus, estimate
 from ...fusion.registry import estimator, options_by_name, parse_methods
 from ...fusion.result import MARKED_NOTHING, first_readings

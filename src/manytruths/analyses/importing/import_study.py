@@ -15,8 +15,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 from ... import exchange
 from ...core.errors import CallError, GridError, StudyError, few, one_line
-from ...exchange.reading_set import ReadingSet, combine_readings
-from ...exchange.readings import ImportOptions, NoPicture, Reading
+from ...exchange.readings import ImportOptions, NoPicture, Reading, ReadingSet, combine_readings
 from ...io import Template, probe, write_text
 from ...io.files import SUFFIXES
 from ...io.results import replacing

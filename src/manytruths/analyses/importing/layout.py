@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...core.errors import InputError, StudyError
-from ...exchange.reading_set import ReadingSet
-from ...exchange.readings import Reading
+from ...exchange.readings import Reading, ReadingSet
 from ...io import safe_name
 from ...io.writing import PART
 

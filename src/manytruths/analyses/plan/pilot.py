@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...core.tallies import Tallies, pool
+from ...core.tally import Tallies, pool
 from ...core.undefined import reason
 from ...ratings.accuracy import rater_accuracy
 from ...ratings.masks import ratings_from_tally

@@ -29,8 +29,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ...core.errors import CallError
-from ...core.notes import Note
-from ...core.undefined import reason
+from ...core.undefined import Note, reason
 from ...evaluation.ranking.missing_scores import Missing
 from ...evaluation.ranking.ranking import Ranking, best_first, join_names, rank_scores, ranking_text
 from ...evaluation.ranking.score_tables import read_scores

@@ -29,8 +29,7 @@ from ...agreement import fleiss_kappa, gwet_ac1, krippendorff_alpha, percent_agr
 from ...core.columns import Column
 from ...core.errors import InputError
 from ...core.labels import VOID, Labels
-from ...core.tallies import Tallies, find_rows
-from ...core.tally import Tally
+from ...core.tally import Tallies, Tally, find_rows
 from ...core.undefined import Undefined, divide, ratio
 from ...inference.intervals import (
     MIN_SUBJECTS,

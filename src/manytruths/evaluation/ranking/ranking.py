@@ -26,8 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.errors import CallError, InputError
-from ...core.notes import Note
-from ...core.undefined import Undefined
+from ...core.undefined import Note, Undefined
 from ...inference.intervals import check_resamples
 from .missing_scores import Board, Missing, make_boards
 from .pair_tests import Estimates, PairTests, mean_differences, pair_tests

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,25 +21,14 @@ from ..documents import LARGEST_SIDE
 LARGEST_VOLUME = 1 << 29
 """Voxels: 2048 slices of 512 × 512; half as many where most of them may be empty ones that no file holds."""
 GEOMETRY_TAGS = (
-    "Rows",
-    "Columns",
-    "NumberOfFrames",
-    "ImagePositionPatient",
-    "ImageOrientationPatient",
-    "PixelSpacing",
-    "ImagerPixelSpacing",
-    "SliceThickness",
-    "SpacingBetweenSlices",
-    "SharedFunctionalGroupsSequence",
-)
+    "Rows", "Columns", "NumberOfFrames", "ImagePositionPatient", "ImageOrientationPatient", "PixelSpacing",
+    "ImagerPixelSpacing", "SliceThickness", "SpacingBetweenSlices", "SharedFunctionalGroupsSequence",
+)  # fmt: skip
 """What says where slices lie."""
 GROUPS = (
-    "PlanePositionSequence",
-    "PlaneOrientationSequence",
-    "PixelMeasuresSequence",
-    "DerivationImageSequence",
+    "PlanePositionSequence", "PlaneOrientationSequence", "PixelMeasuresSequence", "DerivationImageSequence",
     "SegmentIdentificationSequence",
-)
+)  # fmt: skip
 """What is said of frames."""
 
 NEAR = 0.01
@@ -95,38 +84,34 @@ def frame_of(groups: Any) -> Frame:
     """By its groups of attributes, or those that all frames share."""
     if not groups:
         return Frame()
-    measures = first_item(groups, "PixelMeasuresSequence")
+    kinds = ("PlanePositionSequence", "PlaneOrientationSequence", "PixelMeasuresSequence")
     image = first_item(first_item(groups, "DerivationImageSequence"), "SourceImageSequence")
     segment = first_item(groups, "SegmentIdentificationSequence")
-    return Frame(
-        _numbers(first_item(groups, "PlanePositionSequence"), "ImagePositionPatient", 3),
-        _numbers(first_item(groups, "PlaneOrientationSequence"), "ImageOrientationPatient", 6),
-        _spacing(measures),
-        _number(measures, "SpacingBetweenSlices"),
-        _number(measures, "SliceThickness"),
-        str((image.get("ReferencedSOPInstanceUID") if image else None) or ""),
-        None if segment is None else segment.get("ReferencedSegmentNumber"),
+    return replace(
+        _placed_frame(*(first_item(groups, kind) for kind in kinds)),
+        image=str((image.get("ReferencedSOPInstanceUID") if image else None) or ""),
+        segment=None if segment is None else segment.get("ReferencedSegmentNumber"),
     )
 
 
-def slice_of(dataset: Any) -> Frame:
-    """An image that is one slice."""
+def _placed_frame(position: Any, orientation: Any, measures: Any) -> Frame:
+    """By the parts of a header that say where a frame lies; all of them are the header itself for a single slice."""
     return Frame(
-        _numbers(dataset, "ImagePositionPatient", 3),
-        _numbers(dataset, "ImageOrientationPatient", 6),
-        _spacing(dataset),
-        _number(dataset, "SpacingBetweenSlices"),
-        _number(dataset, "SliceThickness"),
+        _numbers(position, "ImagePositionPatient", 3),
+        _numbers(orientation, "ImageOrientationPatient", 6),
+        _spacing(measures),
+        _number(measures, "SpacingBetweenSlices"),
+        _number(measures, "SliceThickness"),
     )
 
 
 def planes_of(dataset: Any, frames: Sequence[Frame]) -> Planes:
     """Of a slice, or of all frames of a file of many."""
-    rows, columns = (whole_number(dataset.get(name), name) for name in ("Rows", "Columns"))
+    rows, columns = (whole_number(dataset, name) for name in ("Rows", "Columns"))
     if not (1 <= rows <= LARGEST_SIDE and 1 <= columns <= LARGEST_SIDE and rows * columns <= LARGEST_VOLUME):
         raise FormatError(f"its frames are {columns} × {rows} pixels by its header; export it again")
     groups = first_item(dataset, "SharedFunctionalGroupsSequence")
-    shared = frame_of(groups) if groups else slice_of(dataset)
+    shared = frame_of(groups) if groups else _placed_frame(dataset, dataset, dataset)
     every = frames or [shared]
     return Planes(
         rows,
@@ -171,8 +156,9 @@ def _number(dataset: Any, name: str) -> float:
     return math.nan if value is None or value == "" else abs(float(value))
 
 
-def whole_number(value: Any, name: str) -> int:
+def whole_number(dataset: Any, name: str, default: int | None = None) -> int:
     """A count, as a file has it."""
+    value = dataset.get(name, default)
     if not isinstance(value, int | np.integer) and not (isinstance(value, str) and value.strip().isdigit()):
         raise FormatError(f"its {name} is {value!r}, expected a whole number; export it again")
     return int(value)
@@ -188,14 +174,11 @@ def join_planes(planes: Iterable[Planes]) -> Planes:
                 f"holds slices of {first.columns} × {first.rows} and of {other.columns} × {other.rows} pixels; "
                 "keep one kind"
             )
-    return Planes(
-        first.rows,
-        first.columns,
-        np.concatenate([part.positions for part in parts]),
-        np.concatenate([part.orientations for part in parts]),
-        np.concatenate([part.spacings for part in parts]),
-        first.between,
-        first.thickness,
+    return replace(
+        first,
+        positions=np.concatenate([part.positions for part in parts]),
+        orientations=np.concatenate([part.orientations for part in parts]),
+        spacings=np.concatenate([part.spacings for part in parts]),
     )
 
 
@@ -222,7 +205,9 @@ def stack_planes(planes: Planes, *, filled: bool = False) -> Stack:
     along, spacing = _directions(planes)
     heights = planes.positions @ along[2]
     order = np.argsort(heights, kind="stable")
-    levels = _distinct_heights(heights[order])
+    # the first at each place: series of several times or echoes have as many
+    gaps = np.diff(heights[order])
+    levels = np.concatenate([[True], gaps > max(TOLERANCE * float(gaps.max(initial=0.0)), 1e-6)])
     order, heights = order[levels], heights[order][levels]
     step = _step(heights, planes, filled)
     up = _slice_direction(planes.positions[order], along[2], heights, step, float(spacing.min()))
@@ -232,13 +217,9 @@ def stack_planes(planes: Planes, *, filled: bool = False) -> Stack:
     affine = np.eye(4)
     affine[:3, 0], affine[:3, 1], affine[:3, 2] = along[0] * spacing[1], along[1] * spacing[0], up
     affine[:3, 3] = planes.positions[order[0]]
-    grid = Grid((planes.columns, planes.rows, slices), affine=_as_rows(_TO_RIGHT_AND_FRONT @ affine))
+    # 0.0 takes away the minus of a zero that was turned round
+    grid = Grid((planes.columns, planes.rows, slices), affine=(_TO_RIGHT_AND_FRONT @ affine + 0.0).tolist())
     return Stack(grid, tuple(int(k) for k in order))
-
-
-def _as_rows(affine: Numbers) -> tuple[tuple[float, ...], ...]:
-    # without the minus of a zero that was turned round
-    return tuple(tuple(row) for row in (affine + 0.0).tolist())
 
 
 def _directions(planes: Planes) -> tuple[Numbers, Numbers]:
@@ -253,20 +234,11 @@ def _directions(planes: Planes) -> tuple[Numbers, Numbers]:
     across, down = planes.orientations[0].reshape(2, 3)
     lengths = np.linalg.norm([across, down], axis=1)
     if not np.allclose(lengths, 1, atol=1e-3) or abs(across @ down) > 1e-3:
-        raise GridError(
-            f"its ImageOrientationPatient is {planes.orientations[0].tolist()}, which is not an orientation"
-        )
+        raise GridError(f"its ImageOrientationPatient is {planes.orientations[0].tolist()}, not an orientation")
     across = across / lengths[0]
     down = down - (down @ across) * across
     down /= np.linalg.norm(down)
     return np.array([across, down, np.cross(across, down)]), planes.spacings[0]
-
-
-def _distinct_heights(heights: Numbers) -> NDArray[np.bool_]:
-    """The first at each place: series of several times or echoes have as many."""
-    gaps = np.diff(heights)
-    least = TOLERANCE * float(gaps.max(initial=0.0))
-    return np.concatenate([[True], gaps > max(least, 1e-6)])
 
 
 def _slice_direction(positions: Numbers, normal: Numbers, heights: Numbers, step: float, spacing: float) -> Numbers:
@@ -276,10 +248,8 @@ def _slice_direction(positions: Numbers, normal: Numbers, heights: Numbers, step
         return normal * step
     up: Numbers = (positions[-1] - positions[0]) / counts[-1]
     beside = positions - positions[0] - np.outer(counts, up)
-    if (
-        np.linalg.norm(up - (up @ normal) * normal) > NEAR * step
-        or np.linalg.norm(beside, axis=1).max() > NEAR * spacing
-    ):
+    tilted = np.linalg.norm(up - (up @ normal) * normal) > NEAR * step
+    if tilted or np.linalg.norm(beside, axis=1).max() > NEAR * spacing:
         raise GridError("its slices do not lie straight above each other (a tilted gantry?); resample the series")
     return up
 

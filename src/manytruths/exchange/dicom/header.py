@@ -221,7 +221,7 @@ class _HeaderParser:
     def items(self, length: int) -> Iterator[Any]:
         """Of a sequence whose value starts here, each within bounds of its own."""
         stream, end = self.stream, self.stream.tell() + length
-        kept = stream.left, stream.items
+        before = stream.left, stream.items
         for _ in range(MOST_FRAMES):
             stream.left, stream.items = LARGEST_ITEM, MOST_INSIDE
             if length != _UNDEFINED and stream.tell() >= end:
@@ -238,7 +238,7 @@ class _HeaderParser:
             yield self.read(inside, self.groups, inside=True)
         else:
             raise FormatError(f"has more than {MOST_FRAMES} frames; export it in parts")
-        stream.left, stream.items = kept
+        stream.left, stream.items = before
 
 
 def _tag_numbers(tags: Sequence[str], path: Path) -> list[Any]:

@@ -31,6 +31,7 @@ _LS = (JPEG_LS, "1.2.840.10008.1.2.4.81")
 _WAVELETS = (JPEG_2000, *(f"1.2.840.10008.1.2.4.{kind}" for kind in (91, 201, 202, 203)))
 _STARTS = (*range(0xFFC0, 0xFFC4), *range(0xFFC5, 0xFFC8), *range(0xFFC9, 0xFFCC), *range(0xFFCD, 0xFFD0))
 """Markers of JPEG behind which the size of a frame stands."""
+_PACKED = (RUN_LENGTHS, DEFLATED_FRAMES, JPEG_LS, JPEG_2000)
 LARGEST_PACKED = 1 << 30
 """Bytes of packed frames that are gone through."""
 LARGEST_FRAME = 1 << 26
@@ -70,12 +71,8 @@ class Pixels:
                     f"holds {there} bytes of pixels where {self.frames} frames of {self.columns} × {self.rows} take "
                     f"{wanted}: it is cut short, or its header is wrong; copy or export it again"
                 )
-        elif syntax not in (RUN_LENGTHS, DEFLATED_FRAMES, JPEG_LS, JPEG_2000) or (
-            self.bits == 1 and syntax != DEFLATED_FRAMES
-        ):
-            raise FormatError(
-                f"its frames are compressed by an unsupported method ({syntax}); save it as explicit little endian"
-            )
+        elif syntax not in ((DEFLATED_FRAMES,) if self.bits == 1 else _PACKED):
+            raise FormatError(f"its frames are compressed by an unsupported method ({syntax}); save it uncompressed")
         elif length is not None:
             raise FormatError("its frames are packed, but not one by one; export it again")
 
@@ -85,11 +82,8 @@ class Pixels:
         if not numbers:
             return
         with dicom_errors(self.data.path), open_dataset(self.data.path) as (stream, _):
-            yield from (
-                self._read_native(stream, numbers)
-                if self.data.length is not None
-                else self._read_encapsulated(stream, numbers)
-            )
+            read = self._read_encapsulated if self.data.length is None else self._read_native
+            yield from read(stream, numbers)
 
     def _read_native(self, stream: IO[bytes], numbers: list[int]) -> Iterator[tuple[int, NDArray[Any]]]:
         for number in numbers:
@@ -128,7 +122,12 @@ class Pixels:
             return self._to_frame(zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, wanted + 1))
         if syntax == RUN_LENGTHS:
             return self._to_frame(decode_rle(data, wanted, self.bits // 8))
-        rows, columns, colours = _size_in_stream(data, syntax)
+        # they decide how much memory unpacking takes
+        if syntax in _WAVELETS:
+            rows, columns, colours = _jpeg_2000(data)
+        else:
+            starts, name = ((0xFFF7,), "JPEG-LS") if syntax in _LS else (_STARTS, "JPEG")
+            rows, columns, colours = _jpeg(data, starts, name)
         if (rows, columns) != (self.rows, self.columns):
             raise FormatError(f"a frame is {columns} × {rows} pixels, not {self.columns} × {self.rows}")
         wanted = self._options()["samples_per_pixel"]
@@ -145,22 +144,15 @@ class Pixels:
         options = self._options()
         array, _ = decoder.as_array(data, **options)
         colours = () if options["samples_per_pixel"] == 1 else (options["samples_per_pixel"],)
-        frame: NDArray[Any] = np.asarray(array).reshape(self.rows, self.columns, *colours)
-        return frame
+        return np.asarray(array).reshape(self.rows, self.columns, *colours)
 
     def _options(self) -> dict[str, Any]:
         """What pydicom has to know of a frame."""
         return {
-            "rows": self.rows,
-            "columns": self.columns,
-            "number_of_frames": 1,
-            "bits_allocated": self.bits,
-            "bits_stored": self.bits,
-            "pixel_representation": 0,
-            "samples_per_pixel": 1,
-            "photometric_interpretation": "MONOCHROME2",
-            "pixel_keyword": "PixelData",
-        }
+            "rows": self.rows, "columns": self.columns, "number_of_frames": 1, "samples_per_pixel": 1,
+            "bits_allocated": self.bits, "bits_stored": self.bits, "pixel_representation": 0,
+            "photometric_interpretation": "MONOCHROME2", "pixel_keyword": "PixelData",
+        }  # fmt: skip
 
 
 def decode_rle(data: bytes, wanted: int, planes: int) -> bytes:
@@ -190,14 +182,8 @@ def _decode_packbits(data: bytes, wanted: int) -> bytes:
     return bytes(pixels[:wanted])
 
 
-def _size_in_stream(data: bytes, syntax: str) -> tuple[int, int, int]:
-    """Rows, columns and colours, as a packed frame has them: they decide how much memory unpacking takes."""
-    if syntax in _WAVELETS:
-        return _jpeg_2000(data)
-    return _jpeg(data, (0xFFF7,), "JPEG-LS") if syntax in _LS else _jpeg(data, _STARTS, "JPEG")
-
-
 def _jpeg_2000(data: bytes) -> tuple[int, int, int]:
+    """Rows, columns and colours, as a packed frame has them."""
     if data[:4] != b"\xff\x4f\xff\x51":
         raise FormatError("a frame is not JPEG 2000; export it again")
     right, bottom, left, top = struct.unpack(">4I", data[8:24])
@@ -236,9 +222,8 @@ class SegmentFrames:
         high = int(self.places[:, 2].max()) + 1
         inside = self._draw(self.places[:, 2] - low, high - low)
         own = self.pixels_of
-        return (slice(left, left + own.columns), slice(top, top + own.rows), slice(low, high)), inside.transpose(
-            2, 1, 0
-        )
+        window = slice(left, left + own.columns), slice(top, top + own.rows), slice(low, high)
+        return window, inside.transpose(2, 1, 0)
 
     def _draw(self, levels: NDArray[np.int64], height: int) -> Mask:
         own = self.pixels_of
@@ -364,18 +349,13 @@ def read_image_pixels(path: Path) -> ImagePixels:
     dataset, data = header.dataset, header.pixels
     if data is None:
         raise FormatError("has no pixels, or pixels that are not whole numbers")
-    rows, columns, bits = (whole_number(dataset.get(name), name) for name in ("Rows", "Columns", "BitsAllocated"))
+    rows, columns, bits = (whole_number(dataset, name) for name in ("Rows", "Columns", "BitsAllocated"))
     frames, stored = (int(dataset.get(name) or n) for name, n in (("NumberOfFrames", 1), ("BitsStored", bits)))
     if frames != max(1, len(header.frames)):
         raise FormatError(f"does not say of its {frames} frames where they lie")
+    defaults = {"HighBit": stored - 1, "PixelRepresentation": 0, "SamplesPerPixel": 1, "PlanarConfiguration": 0}
     high, signed, colours, planar = (
-        int(n if (value := dataset.get(name)) is None else value)
-        for name, n in (
-            ("HighBit", stored - 1),
-            ("PixelRepresentation", 0),
-            ("SamplesPerPixel", 1),
-            ("PlanarConfiguration", 0),
-        )
+        int(default if (value := dataset.get(name)) is None else value) for name, default in defaults.items()
     )
     common = _frame_scale(first_item(dataset, "SharedFunctionalGroupsSequence")) or _scale_of(dataset)
     pixels = ImagePixels(

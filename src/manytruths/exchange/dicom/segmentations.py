@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from ...core.errors import FormatError, GridError
 from ...shape.grid import Grid
-from ..readings import ImportOptions, Mark, Reading, Status
-from ..sources import Source, find_sources
+from ..documents import Source, find_sources
+from ..readings import ImportOptions, Mark, Reading
 from .geometry import (
     GEOMETRY_TAGS,
     GROUPS,
@@ -46,23 +46,10 @@ UNFINISHED = "unfinished"
 NOTHING = "(nothing)"
 """The segment of a file in which nothing is marked: it must have one."""
 SEGMENT_TAGS = (
-    "PatientID",
-    "StudyDate",
-    "StudyInstanceUID",
-    "FrameOfReferenceUID",
-    "ReferencedSeriesSequence",
-    "ContentCreatorName",
-    "ContentDescription",
-    "ContentDate",
-    "ContentTime",
-    "OperatorsName",
-    "SegmentationType",
-    "MaximumFractionalValue",
-    "SegmentSequence",
-    "BitsAllocated",
-    "SamplesPerPixel",
-    "DimensionOrganizationType",
-)
+    "PatientID", "StudyDate", "StudyInstanceUID", "FrameOfReferenceUID", "ReferencedSeriesSequence",
+    "ContentCreatorName", "ContentDescription", "ContentDate", "ContentTime", "OperatorsName", "SegmentationType",
+    "MaximumFractionalValue", "SegmentSequence", "BitsAllocated", "SamplesPerPixel", "DimensionOrganizationType",
+)  # fmt: skip
 _RANK = re.compile(r"rank (\d{1,6})")
 TOOL = "DICOM SEG"
 _MINE = ("SOPClassUID", "SOPInstanceUID", "SeriesInstanceUID", "SeriesNumber", "SeriesDescription")
@@ -117,10 +104,12 @@ def parse_segmentation(source: Source, header: Header) -> Segmentation:
     if not segments or twice:
         what = f"two segments of number {twice[0]}" if twice else "no segments"
         raise FormatError(f"describes {what}; export it again")
+    raters = (person_name(dataset.get(name)) for name in ("ContentCreatorName", "OperatorsName"))
+    fractional = _text(dataset, "SegmentationType") == "FRACTIONAL"
     label_map = str(dataset.get("SegmentationType", "")) == "LABELMAP" or str(dataset.SOPClassUID) == LABEL_MAP
     return Segmentation(
         source=source,
-        rater=_rater(dataset),
+        rater=next(filter(None, raters), "") or _text(dataset, "SeriesDescription"),
         patient=_text(dataset, "PatientID"),
         study=_text(dataset, "StudyInstanceUID"),
         study_date=_text(dataset, "StudyDate"),
@@ -131,7 +120,7 @@ def parse_segmentation(source: Source, header: Header) -> Segmentation:
         segments=tuple(segment for segment in segments if segment.number or not label_map),
         frame_segments=None if label_map else _segments_of_frames(frames, shared, segments),
         pixels=_pixels(dataset, header.pixels, len(frames)),
-        largest=_largest_fraction(dataset),
+        largest=whole_number(dataset, "MaximumFractionalValue") if fractional else 0,
         started=_start_time(dataset),
         unfinished=_text(dataset, "ContentDescription") == UNFINISHED,
     )
@@ -150,7 +139,7 @@ def _text(dataset: Any, name: str) -> str:
 
 
 def _frames(dataset: Any, frames: Sequence[Frame]) -> Sequence[Frame]:
-    count = whole_number(dataset.get("NumberOfFrames", 1), "NumberOfFrames")
+    count = whole_number(dataset, "NumberOfFrames", 1)
     if not frames and count == 1:
         return [Frame()]
     if len(frames) != count or not count:
@@ -163,11 +152,9 @@ def _segments_of_frames(frames: Sequence[Frame], shared: Frame, segments: tuple[
     numbers = [shared.segment if frame.segment is None else frame.segment for frame in frames]
     for k, number in enumerate(numbers):
         if number not in known:
-            what = (
-                "does not say of which segment it is"
-                if number is None
-                else f"is of segment {number}, which is not described"
-            )
+            what = "does not say of which segment it is"
+            if number is not None:
+                what = f"is of segment {number}, which is not described"
             raise FormatError(f"frame {k + 1} {what}; export it again")
     return np.array(numbers, np.int64)
 
@@ -175,20 +162,12 @@ def _segments_of_frames(frames: Sequence[Frame], shared: Frame, segments: tuple[
 def _pixels(dataset: Any, data: PixelData | None, frames: int) -> Pixels:
     if data is None:
         raise FormatError("has no pixels; export it again")
-    bits = whole_number(dataset.get("BitsAllocated"), "BitsAllocated")
-    colours = whole_number(dataset.get("SamplesPerPixel", 1), "SamplesPerPixel")
+    bits, colours = whole_number(dataset, "BitsAllocated"), whole_number(dataset, "SamplesPerPixel", 1)
     if bits not in (1, 8, 16) or colours != 1:
         raise FormatError(f"has {colours} × {bits} bits a pixel, expected 1, 8 or 16; export it again")
-    rows, columns = (whole_number(dataset.get(name), name) for name in ("Rows", "Columns"))
-    pixels = Pixels(data, rows, columns, frames, bits)
+    pixels = Pixels(data, whole_number(dataset, "Rows"), whole_number(dataset, "Columns"), frames, bits)
     pixels.check()
     return pixels
-
-
-def _largest_fraction(dataset: Any) -> int:
-    if _text(dataset, "SegmentationType") != "FRACTIONAL":
-        return 0
-    return whole_number(dataset.get("MaximumFractionalValue"), "MaximumFractionalValue")
 
 
 # -- segments and people ------------------------------------------------------------------------------------
@@ -204,16 +183,11 @@ def _segment(item: Any) -> Segment:
     }
     rank = _RANK.fullmatch(_text(item, "SegmentDescription"))
     return Segment(
-        whole_number(item.get("SegmentNumber"), "SegmentNumber"),
+        whole_number(item, "SegmentNumber"),
         _text(item, "SegmentLabel") or kind,
         int(rank[1]) if rank else None,
         {name: text for name, text in known.items() if text},
     )
-
-
-def _rater(dataset: Any) -> str:
-    named = (person_name(dataset.get(name)) for name in ("ContentCreatorName", "OperatorsName"))
-    return next(filter(None, named), "") or _text(dataset, "SeriesDescription")
 
 
 def person_name(name: Any) -> str:
@@ -222,14 +196,11 @@ def person_name(name: Any) -> str:
         return ""
     if not hasattr(name, "alphabetic") and not isinstance(name, str):
         return next(filter(None, map(person_name, name)), "")
-    groups = (group.split("^") for group in str(name).split("="))
-    family, given, middle, _, suffix = next((g for g in map(_name_parts, groups) if any(g)), ("",) * 5)
-    return " ".join(part for part in (given, middle, family, suffix) if part)
-
-
-def _name_parts(parts: list[str]) -> tuple[str, ...]:
-    """Family, given, middle, title, and what stands behind."""
-    return tuple(part.strip("\0 ") for part in [*parts, "", "", "", "", ""][:5])
+    for group in str(name).split("="):
+        family, given, middle, title, suffix = (part.strip("\0 ") for part in [*group.split("^"), *5 * [""]][:5])
+        if family or given or middle or title or suffix:
+            return " ".join(part for part in (given, middle, family, suffix) if part)
+    return ""
 
 
 def _start_time(dataset: Any) -> str:
@@ -264,15 +235,15 @@ def read_dicom_seg(paths: Sequence[Path | str] | Path | str, options: ImportOpti
     segmentations, series = sort_files(given)
     if not segmentations:
         raise FormatError(f"{given[0]}: holds no DICOM segmentation; export one (modality SEG), or correct the path")
-    names = name_images(
-        [(_key(segmentation), _name_candidates(segmentation, series)) for segmentation in segmentations]
-    )
+    names = name_images([(_key(each), _name_candidates(each, series)) for each in segmentations])
     return [_reading(segmentation, series, names[_key(segmentation)]) for segmentation in segmentations]
 
 
 def sort_files(given: Sequence[Path | str]) -> tuple[list[Segmentation], dict[str, Series]]:
     """The segmentations, and the series by their UIDs."""
-    folders = {path for path in map(_folder, map(str, given)) if path}
+    # a folder stands for all files in it, of which some may be others'
+    named = {Path(text if Path(text).exists() else text.partition("=")[2]) for text in map(str, given)}
+    folders = {path for path in named if path.is_dir()}
     segmentations: list[Segmentation] = []
     series: dict[str, Series] = {}
     for source in find_sources(given, ("",)):
@@ -281,12 +252,6 @@ def sort_files(given: Sequence[Path | str]) -> tuple[list[Segmentation], dict[st
         elif not folders.intersection(source.path.parents):
             raise FormatError(f"{source.path}: is not a DICOM file; export it again, or name the folder that it is in")
     return segmentations, series
-
-
-def _folder(text: str) -> Path | None:
-    """What stands for all files in it, of which some may be others'."""
-    named = Path(text if Path(text).exists() else text.partition("=")[2])
-    return named if named.is_dir() else None
 
 
 def _sort_file(source: Source, segmentations: list[Segmentation], series: dict[str, Series]) -> None:
@@ -308,7 +273,11 @@ def _sort_file(source: Source, segmentations: list[Segmentation], series: dict[s
 
 def _reading(segmentation: Segmentation, series: dict[str, Series], image: str) -> Reading:
     fields = segmentation.source.fields
-    _check_binary(segmentation)
+    if segmentation.largest and not is_binary(segmentation.pixels, segmentation.largest):
+        raise FormatError(
+            f"{segmentation.source.path}: holds fractions, not only 0 and {segmentation.largest}; "
+            "export it as a binary segmentation, with a threshold that you choose"
+        )
     own = _find_series(segmentation, series)
     grid, voxels, how = _place_on_grid(segmentation, own)
     return Reading(
@@ -317,7 +286,7 @@ def _reading(segmentation: Segmentation, series: dict[str, Series], image: str) 
         grid=grid,
         marks=tuple(_marks(segmentation, voxels)),
         session=fields.get("session", ""),
-        status=_status(segmentation),
+        status="unfinished" if segmentation.unfinished else "done" if any_marked(segmentation.pixels) else "empty",
         tool=f"{TOOL}{how}",
         started=segmentation.started,
         subject=fields.get("subject") or segmentation.patient,
@@ -327,31 +296,15 @@ def _reading(segmentation: Segmentation, series: dict[str, Series], image: str) 
     )
 
 
-def _status(segmentation: Segmentation) -> Status:
-    if segmentation.unfinished:
-        return "unfinished"
-    return "done" if any_marked(segmentation.pixels) else "empty"
-
-
-def _check_binary(segmentation: Segmentation) -> None:
-    if segmentation.largest and not is_binary(segmentation.pixels, segmentation.largest):
-        raise FormatError(
-            f"{segmentation.source.path}: holds fractions, not only 0 and {segmentation.largest}; "
-            "export it as a binary segmentation, with a threshold that you choose"
-        )
-
-
 def _marks(segmentation: Segmentation, voxels: NDArray[np.int64]) -> list[Mark]:
-    marks = []
+    marks, of_frames = [], segmentation.frame_segments
     for segment in segmentation.segments:
         if segment.label == NOTHING:
             continue
-        numbers = (
-            np.flatnonzero(segmentation.frame_segments == segment.number)
-            if segmentation.frame_segments is not None
-            else np.arange(len(voxels))
-        )
-        value = segment.number if segmentation.frame_segments is None else 0
+        if of_frames is None:
+            numbers, value = np.arange(len(voxels)), segment.number
+        else:
+            numbers, value = np.flatnonzero(of_frames == segment.number), 0
         outline = SegmentFrames(segmentation.pixels, numbers, voxels[numbers], value)
         marks.append(Mark(segment.label, outline, segment.number, segment.rank, segment.attributes))
     return marks
@@ -391,23 +344,16 @@ def _planes_of_images(segmentation: Segmentation, series: list[Series]) -> Plane
             every = join_planes(each.planes)
             own = [at[image] for image in segmentation.images]
             return replace(
-                segmentation.planes,
-                positions=every.positions[own],
-                orientations=every.orientations[own],
-                spacings=every.spacings[own],
-                between=every.between,
-                thickness=every.thickness,
-            )
+                segmentation.planes, positions=every.positions[own], orientations=every.orientations[own],
+                spacings=every.spacings[own], between=every.between, thickness=every.thickness,
+            )  # fmt: skip
     return segmentation.planes
 
 
 def _flat_grid(segmentation: Segmentation, planes: Planes) -> tuple[Grid, NDArray[np.int64], str]:
     """An image, which has no place in the patient: a frame for each segment."""
-    often = (
-        np.unique(segmentation.frame_segments, return_counts=True)[1]
-        if segmentation.frame_segments is not None
-        else [len(planes.positions)]
-    )
+    of_frames = segmentation.frame_segments
+    often = [len(planes.positions)] if of_frames is None else np.unique(of_frames, return_counts=True)[1]
     if max(often, default=0) > 1 or len(set(segmentation.images)) > 1:
         raise GridError("its frames do not say where they lie; name the series that it was drawn on, too")
     spacing = planes.spacings[0] if len(planes.spacings) and np.isfinite(planes.spacings[0]).all() else None
@@ -437,11 +383,9 @@ def _key(segmentation: Segmentation) -> str:
     """The same for all segmentations of the same images."""
     if not segmentation.planes.oriented and segmentation.images:
         return segmentation.images[0]
-    return (
-        segmentation.references[0]
-        if segmentation.references
-        else f"{segmentation.study} {segmentation.frame_of_reference}"
-    )
+    if segmentation.references:
+        return segmentation.references[0]
+    return f"{segmentation.study} {segmentation.frame_of_reference}"
 
 
 def _name_candidates(segmentation: Segmentation, series: dict[str, Series]) -> tuple[str, ...]:

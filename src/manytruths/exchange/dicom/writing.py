@@ -85,18 +85,15 @@ def write_dicom_seg(
     _check(read, path)
     folder = series if isinstance(series, SeriesFolder) else find_series(series)
     chosen, grid = _matching_series(read, folder)
-    keys: list[SegmentKey] = list(
-        dict.fromkeys([*((m.label, m.rank) for m in read.marks), *((s, None) for s in structures)])
-    )
-    keys = keys or [(NOTHING, None)]
+    marked: list[SegmentKey] = [(mark.label, mark.rank) for mark in read.marks]
+    keys = list(dict.fromkeys([*marked, *((name, None) for name in structures)])) or [(NOTHING, None)]
     with dicom_errors(chosen.where):
         images, order = _images(chosen, grid)
     pixels = _label_stack(read, grid, keys, order)
     try:
         with quiet:
-            segmentation = _build_segmentation(
-                read, images, pixels, keys, read.tool == OURS if automatic is None else automatic
-            )
+            made = read.tool == OURS if automatic is None else automatic
+            segmentation = _build_segmentation(read, images, pixels, keys, made)
             with atomic(path) as temporary:
                 segmentation.save_as(temporary)
     except ManytruthsError:
@@ -125,23 +122,19 @@ def _matching_series(read: Reading, folder: SeriesFolder) -> tuple[Series, Grid]
     """The one series that lies where the masks do."""
     own = [series for series in folder.series if read.subject and series.patient == read.subject] or list(folder.series)
     if len(read.grid.shape) == 2:
-        fitting = [(series, read.grid) for series in own if series.stack() is None and _size(series) == read.grid.shape]
-        same = fitting
+        flat = [(series, series.planes[0]) for series in own if series.stack() is None]
+        same = fitting = [(series, read.grid) for series, p in flat if (p.rows, p.columns) == read.grid.shape]
     else:
         grids = [(series, stack.grid) for series in own if (stack := series.stack()) is not None]
         fitting = [(series, grid) for series, grid in grids if not obstacle(read.grid, grid)]
         same = [(series, grid) for series, grid in fitting if not read.grid.difference(grid)]
-    chosen = same if same else fitting
+    chosen = same or fitting
     name = read.case or read.image
     if not chosen:
         raise GridError(f"{folder.where}: holds no series that lies where the masks of {name} do; name its folder")
     if len(chosen) > 1:
         raise InputError(f"{folder.where}: {len(chosen)} series fit the masks of {name}; name the folder of one")
     return chosen[0]
-
-
-def _size(series: Series) -> tuple[int, int]:
-    return series.planes[0].rows, series.planes[0].columns
 
 
 def _images(series: Series, grid: Grid) -> tuple[list[Any], NDArray[np.int64]]:
@@ -195,10 +188,7 @@ def _slices(array: NDArray[Any]) -> NDArray[Any]:
 def _build_segmentation(
     read: Reading, images: list[Any], pixels: NDArray[Any], keys: list[SegmentKey], automatic: bool
 ) -> Any:
-    highdicom, uid = (
-        import_extra("highdicom", "dicom", Path(read.source)),
-        import_extra("pydicom.uid", "dicom", Path(read.source)),
-    )
+    highdicom, uid = (import_extra(name, "dicom", Path(read.source)) for name in ("highdicom", "pydicom.uid"))
     digest = hashlib.sha256(np.ascontiguousarray(pixels).tobytes()).hexdigest()
     own = [str(images[0].SeriesInstanceUID), read.rater, read.session, repr(keys), digest, version(OURS)]
     segmentation = highdicom.seg.Segmentation(
@@ -226,10 +216,8 @@ def _build_segmentation(
             item.SegmentDescription = f"rank {rank}"
     day = re.match(r"(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d):(\d\d))?", read.started)
     if day:
-        segmentation.ContentDate, segmentation.ContentTime = (
-            "".join(day.groups()[:3]),
-            "".join(p or "00" for p in day.groups()[3:]),
-        )
+        segmentation.ContentDate = "".join(day.groups()[:3])
+        segmentation.ContentTime = "".join(part or "00" for part in day.groups()[3:])
     return segmentation
 
 

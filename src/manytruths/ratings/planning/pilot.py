@@ -41,8 +41,7 @@ from numpy.typing import NDArray
 
 from ...core.errors import CallError, InputError
 from ...core.labels import VOID
-from ...core.tallies import Tallies
-from ...core.tally import Tally
+from ...core.tally import Tallies, Tally
 from ...core.undefined import Undefined, or_undefined
 from ...inference.intervals import Interval, check_resamples, too_few_subjects
 from ..ratings import MISSING, Ratings, Values

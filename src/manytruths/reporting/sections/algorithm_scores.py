@@ -16,8 +16,7 @@ from ...analyses.evaluate.mask_scores import MEAN, OTHERS, HumanRange, LabelScor
 from ...analyses.evaluate.printing import ONE_MORE
 from ...analyses.printing import number, number_word
 from ...analyses.tables import Row
-from ...core.notes import code_of
-from ...core.undefined import code
+from ...core.undefined import code, code_of
 from ...evaluation.ranking.scores import is_distance
 from ..elements import Block, Cell, Column, PageTable, number_cell, text_cell
 from ..findings import Findings

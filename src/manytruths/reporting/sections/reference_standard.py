@@ -9,7 +9,7 @@ from ...analyses.fuse.case import on_modified_background
 from ...analyses.fuse.fuse import COMPLEXITY
 from ...analyses.fuse.presentation import charts
 from ...analyses.tables import Row
-from ...core.notes import code_of
+from ...core.undefined import code_of
 from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Section, Sentence, text_cell
 from ..findings import Findings
 from .cases import why_no_overlap

@@ -8,7 +8,7 @@ from typing import Any
 from ...agreement import interpret_alpha, interpret_kappa
 from ...analyses.printing import number_word
 from ...analyses.tables import Row, region_of
-from ...core.notes import code_of
+from ...core.undefined import code_of
 from ...inference.intervals import MIN_SUBJECTS
 from ..elements import Block, Cell, Paragraphs, Section, Sentence
 from ..findings import Findings

@@ -11,8 +11,7 @@ from ...agreement import interpret_kappa
 from ...analyses.evaluate.case_scores import NAMES
 from ...analyses.printing import number_word
 from ...analyses.tables import Row
-from ...core.notes import code_of
-from ...core.undefined import reason
+from ...core.undefined import code_of, reason
 from ...fusion.registry import estimator
 from ...study import Study
 from ..elements import Cell, Column, Sentence, text_cell
