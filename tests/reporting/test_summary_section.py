@@ -21,7 +21,6 @@ from manytruths.io import write_map
 from manytruths.reporting.elements import csv_text
 from manytruths.reporting.findings import Findings
 from manytruths.reporting.sections import agreement, cases, raters, summary
-from manytruths.reporting.sections.numbers import find_table
 from manytruths.reporting.sections.raters import error_dependence
 from manytruths.study import Study
 
@@ -288,7 +287,7 @@ def test_nearly_independent_errors_are_not_told_at_the_top():
 )
 def test_correlation_has_words(correlation, words):
     table = STUDIES["five"]()
-    rows = find_table(table, "agree", "raters")
+    rows = table.table("agree/raters")
     row = replace(rows.row("error_correlation", "pooled", ""), value=correlation)
     rows._rows[rows._key(row)] = row
     assert error_dependence(table).words == words

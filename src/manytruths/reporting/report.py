@@ -27,7 +27,6 @@ from ..study.deidentification import LETTERS, Codes, code_study
 from .elements import plain_text, spell_intervals
 from .findings import Findings, ReportPlan, compute_findings
 from .sections import make_sections
-from .sections.numbers import all_tables
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,7 +59,7 @@ class Report:
     def tables(self) -> Tables[Table]:
         """Tables of all commands, by command and name."""
         tables: Tables[Table] = Tables(())
-        tables.update((file.removesuffix(".csv"), table) for file, table in all_tables(self.findings))
+        tables.update((name, index.table) for name, index in self.findings.tables.items())
         return tables
 
     @cached_property
@@ -68,10 +67,9 @@ class Report:
         """The first sentences of the page."""
         from .sections import summary
         from .sections.cases import coverage_sentence
-        from .sections.vocabulary import interval_name
 
         sentences = (*summary.section(self.findings).lead, coverage_sentence(self.findings))
-        interval = interval_name(self.findings)
+        interval = self.findings.interval_name
         return tuple(plain_text(spell_intervals(sentence, interval)) for sentence in sentences)
 
     def describe(self) -> str:

@@ -13,22 +13,19 @@ from ...analyses.summaries import groups_of, region_of
 from ...charts import histograms, strip
 from ...charts.bars import Bar, Entry, grouped_bars
 from ...core.undefined import reason
-from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Section, Sentence, text_cell
+from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Section, Sentence, text_cell, text_column
 from ..findings import Findings
+from ..numbers import TableIndex, is_defined, undefined_share
 from .cases import why_no_kappa
-from .numbers import StudyCounts, TableIndex, find_table, is_defined, undefined_share
 from .vocabulary import (
     MEANINGS,
     SCALES,
     SHARES,
     TITLES,
-    interval_name,
     level_help,
     level_text,
-    pixel_word,
     sd_column,
     spell_count,
-    subject_word,
 )
 
 LEAST_VALUES = 10
@@ -50,14 +47,14 @@ def section(findings: Findings) -> Section:
 
 
 def _headline_sentence(findings: Findings) -> Iterator[Sentence]:
-    table = find_table(findings, "agree", "agreement")
+    table = findings.table("agree/agreement")
     kappa, std = table.row("fleiss_kappa"), table.row("fleiss_kappa", "std")
     if not is_defined(kappa):
         yield (f"Agreement beyond chance cannot be computed: {why_no_kappa(findings)}.",)
         return
     spread: Sentence = ()
     if std is not None and is_defined(std):
-        spread = (", with a standard deviation of ", table.quote(std), f" between {subject_word(findings)}s")
+        spread = (", with a standard deviation of ", table.quote(std), f" between {findings.subject_word}s")
     words = level_text(kappa, findings.settings.scale)
     scale = SCALES.get(findings.settings.scale, findings.settings.scale)
     yield ("Fleiss' kappa, the agreement of all raters beyond chance, is ", table.quote(kappa), *spread, ": ", words,
@@ -66,7 +63,7 @@ def _headline_sentence(findings: Findings) -> Iterator[Sentence]:
 
 def _group_sentence(findings: Findings) -> Iterator[Sentence]:
     """The groups with the least and the most agreement."""
-    table = find_table(findings, "agree", "agreement")
+    table = findings.table("agree/agreement")
     rows = sorted((r for r in table.all("fleiss_kappa", "mean") if r.group and is_defined(r)), key=lambda r: r.value)
     if len(rows) > 1 and rows[0].value < rows[-1].value:
         least, most = rows[0], rows[-1]
@@ -76,7 +73,7 @@ def _group_sentence(findings: Findings) -> Iterator[Sentence]:
 
 def _region_sentence(findings: Findings) -> Sentence:
     """Which pixels were counted: chance-corrected numbers depend on it."""
-    item_, region = pixel_word(findings), region_of(findings.agreement.tallies)
+    item_, region = findings.pixel_word, region_of(findings.agreement.tallies)
     texts = {
         "whole": f"Every {item_} of the image counts, including background that nobody marked. Counted only where a "
         "rater marked something, kappa would be lower; Dice and volume differences would stay the same.",
@@ -93,14 +90,14 @@ def _region_sentence(findings: Findings) -> Sentence:
 
 def _charts(findings: Findings) -> Iterator[Block]:
     svgs = charts(findings.agreement)
-    table = find_table(findings, "agree", "agreement")
+    table = findings.table("agree/agreement")
     if _has_several(table.all("fleiss_kappa", "case")):
         scale = SCALES.get(findings.settings.scale, findings.settings.scale)
         caption = f"Each dot is one case, over the levels of {scale}; the bar is the median."
         yield Beside((Chart("kappa-by-group", svgs["kappa-by-group"], caption), *_histogram(findings, table)))
     if _has_curve(findings):
         caption = (
-            f"Of all {pixel_word(findings)}s that any rater marked, the share that at least so many raters marked. A "
+            f"Of all {findings.pixel_word}s that any rater marked, the share that at least so many raters marked. A "
             "curve that "
             "stays high means agreement."
         )
@@ -121,8 +118,8 @@ def _has_curve(findings: Findings) -> bool:
 
 def _histogram(findings: Findings, table: TableIndex) -> Iterator[Chart]:
     """The distribution of kappa over subjects."""
-    each = subject_word(findings)
-    values = [float(r.value) for r in table.all("fleiss_kappa", "subject" if StudyCounts(findings).grouped else "case")]
+    each = findings.subject_word
+    values = [float(r.value) for r in table.all("fleiss_kappa", "subject" if findings.counts.grouped else "case")]
     if len(values) >= LEAST_VALUES and any(v == v for v in values):
         svg = histograms({f"{each}s": values}, "Fleiss' kappa", f"Agreement, {each} by {each}", bins=20)
         yield Chart("kappa-histogram", svg, f"How many {each}s reach which kappa; the line is the mean.")
@@ -130,16 +127,16 @@ def _histogram(findings: Findings, table: TableIndex) -> Iterator[Chart]:
 
 def _headline_table(findings: Findings) -> PageTable:
     """Every statistic of all raters, with its meaning."""
-    table = find_table(findings, "agree", "agreement")
-    over = StudyCounts(findings).jackknifed and any(table.row(f"{s}_over_raters", "pooled") for s in TITLES)
+    table = findings.table("agree/agreement")
+    over = findings.counts.jackknifed and any(table.row(f"{s}_over_raters", "pooled") for s in TITLES)
     columns = [
-        Column("Statistic", number=False),
+        text_column("Statistic"),
         Column(
-            f"Mean over {subject_word(findings)}s",
-            f"Every {subject_word(findings)} counts the same; with its {interval_name(findings)}.",
+            f"Mean over {findings.subject_word}s",
+            f"Every {findings.subject_word} counts the same; with its {findings.interval_name}.",
         ),
         sd_column(findings),
-        Column("Pooled", f"All cases as if they were one: every {pixel_word(findings)} counts the same."),
+        Column("Pooled", f"All cases as if they were one: every {findings.pixel_word} counts the same."),
     ]
     if over:
         help = "The pooled number, with a CI over raters: approximate, it can exceed 1."
@@ -147,19 +144,17 @@ def _headline_table(findings: Findings) -> PageTable:
     columns.append(
         Column(
             "Undefined",
-            f"For how many {subject_word(findings)}s the statistic is undefined, mostly because nothing was marked.",
+            f"For how many {findings.subject_word}s the statistic is undefined, mostly because nothing was marked.",
         )
     )
     rows = tuple(tuple(_statistic_row(findings, table, s, over)) for s in TITLES if table.row(s) is not None)
-    note = (
-        f"In brackets: {interval_name(findings)} over {subject_word(findings)}s. Single cases are under Case by case."
-    )
+    note = f"In brackets: {findings.interval_name} over {findings.subject_word}s. Single cases are under Case by case."
     return PageTable("agreement", "Agreement of all raters", tuple(columns), rows, note)
 
 
 def _statistic_row(findings: Findings, table: TableIndex, statistic: str, over: bool) -> Iterator[Cell]:
     how: dict[str, Any] = {"digits": 1, "percent": True} if statistic in SHARES else {}
-    absent = " Generalised to cases that some raters did not mark." if StudyCounts(findings).missing else ""
+    absent = " Generalised to cases that some raters did not mark." if findings.counts.missing else ""
     yield text_cell(TITLES[statistic], below=MEANINGS[statistic] + (absent if statistic == "fleiss_kappa" else ""))
     for scope in ("mean", "std", "pooled"):
         yield table.cell(statistic, scope, **how)
@@ -172,14 +167,14 @@ def _subset_columns(findings: Findings, table: TableIndex, what: str) -> list[Co
     background = table.row("dice") is not None
     more = [Column("Dice", MEANINGS["dice"]), Column("Relative volume difference", MEANINGS["volume_difference"])]
     return [
-        Column(what, number=False),
+        text_column(what),
         Column(
-            f"{subject_word(findings).capitalize()}s", f"{subject_word(findings).capitalize()}s whose kappa is defined."
+            f"{findings.subject_word.capitalize()}s", f"{findings.subject_word.capitalize()}s whose kappa is defined."
         ),
-        Column("Fleiss' kappa", f"Mean over {subject_word(findings)}s: 1 is full agreement, 0 is chance."),
-        Column("Level", level_help(findings), number=False),
+        Column("Fleiss' kappa", f"Mean over {findings.subject_word}s: 1 is full agreement, 0 is chance."),
+        text_column("Level", level_help(findings)),
         sd_column(findings, "SD of kappa"),
-        Column("Kappa, pooled", f"All cases as if they were one: every {pixel_word(findings)} counts the same."),
+        Column("Kappa, pooled", f"All cases as if they were one: every {findings.pixel_word} counts the same."),
         *(more if background else []),
     ]
 
@@ -198,12 +193,12 @@ def _subset_row(findings: Findings, table: TableIndex, row: Row) -> Iterator[Cel
 
 
 def _group_table(findings: Findings) -> Iterator[Block]:
-    table = find_table(findings, "agree", "agreement")
+    table = findings.table("agree/agreement")
     rows = [r for r in table.all("fleiss_kappa", "mean") if r.group]
     if rows:
         lines = tuple(tuple(_subset_row(findings, table, r)) for r in rows)
         short = any(r.low is not None and reason(r.low) for r in rows)
-        remarks = [f"Groups of fewer than ten {subject_word(findings)}s have no CI."] if short else []
+        remarks = [f"Groups of fewer than ten {findings.subject_word}s have no CI."] if short else []
         note = " ".join([*remarks, *_shared_subjects_note(findings)])
         yield PageTable("agreement-by-group", "By group", tuple(_subset_columns(findings, table, "Group")), lines, note)
 
@@ -212,11 +207,11 @@ def _shared_subjects_note(findings: Findings) -> Iterator[str]:
     """A note where subjects belong to several groups."""
     members = {(group, case.subject) for case in findings.study for group in case.groups}
     if len(members) > len({case.subject for case in findings.study if case.groups}):
-        yield f"A {subject_word(findings)} who has cases in several groups counts in each of them."
+        yield f"A {findings.subject_word} who has cases in several groups counts in each of them."
 
 
 def _label_table(findings: Findings) -> Iterator[Block]:
-    table = find_table(findings, "agree", "agreement")
+    table = findings.table("agree/agreement")
     rows = [r for r in table.all("fleiss_kappa", "mean", label=None) if r.label and not r.group]
     if rows:
         lines = tuple(tuple(_subset_row(findings, table, r)) for r in rows)
@@ -233,13 +228,13 @@ CONDITIONS = {
 
 def _special_cases(findings: Findings) -> Iterator[Block]:
     """Cases in which kappa is not informative, and kappa without them (conditions 1 and 2 of Yang 2023)."""
-    table = find_table(findings, "agree", "agreement")
+    table = findings.table("agree/agreement")
     counts = {name: table.row(name, "pooled") for name in CONDITIONS}
     if table.row("dice") is None or not any(row is not None and row.value for row in counts.values()):
         return
     rows = tuple((text_cell(text), table.cell(name, "pooled", digits=0)) for name, text in CONDITIONS.items())
     columns = (
-        Column("Condition", number=False),
+        text_column("Condition"),
         Column("Cases", f"Of {spell_count(len(findings.study), 'case')}."),
     )
     yield Beside(
@@ -257,26 +252,26 @@ def _kappa_without_special_cases(findings: Findings, table: TableIndex) -> Itera
         for part, title in parts.items()
     )
     columns = (
-        Column("Cases", number=False),
-        Column("Fleiss' kappa", f"Mean over {subject_word(findings)}s."),
-        Column("Cohen's kappa", f"Mean over pairs of raters and {subject_word(findings)}s."),
+        text_column("Cases"),
+        Column("Fleiss' kappa", f"Mean over {findings.subject_word}s."),
+        Column("Cohen's kappa", f"Mean over pairs of raters and {findings.subject_word}s."),
     )
     yield PageTable("kappa-without-special-cases", "Kappa without them", columns, rows)
 
 
 def _confusion_table(findings: Findings) -> Iterator[Block]:
     """Pixels to which two raters gave different labels."""
-    table = find_table(findings, "agree", "confusions")
-    by = {(str(r["label_a"]), str(r["label_b"])): r for r in table.table.rows}
+    table = findings.table("agree/confusions")
+    by = {(str(r["label_a"]), str(r["label_b"])): r for r in table.rows}
     names = list(dict.fromkeys(name for pair in by for name in pair))
     if not by:
         return
     rows = tuple(
         (text_cell(a), *(table.quote(by[a, b], 0) if (a, b) in by else text_cell("") for b in names)) for a in names
     )
-    columns = (Column("Label", number=False), *(Column(name, f"One rater marked {name}.") for name in names))
+    columns = (text_column("Label"), *(Column(name, f"One rater marked {name}.") for name in names))
     note = (
-        f"How many {pixel_word(findings)}s two raters both marked, one with the label of the line and one with that "
+        f"How many {findings.pixel_word}s two raters both marked, one with the label of the line and one with that "
         "of the "
         "column, over all pairs of raters."
     )
@@ -286,7 +281,7 @@ def _confusion_table(findings: Findings) -> Iterator[Block]:
 def _feature_chart(findings: Findings) -> Iterator[Block]:
     """Correlation of image features with agreement, case by case."""
     by: dict[str, list[float]] = {}
-    for row in find_table(findings, "agree", "features").table.all("correlation", "case"):
+    for row in findings.table("agree/features").table.all("correlation", "case"):
         by.setdefault(str(row["feature"]), []).append(float(row.value))
     if any(sum(v == v for v in values) > 1 for values in by.values()):
         svg = strip(by, "correlation with the number of raters", "Does agreement go with what the image shows?")
@@ -299,7 +294,7 @@ def _feature_chart(findings: Findings) -> Iterator[Block]:
 
 def _curve_table(findings: Findings) -> Iterator[Block]:
     """The agreement curve in numbers, by group."""
-    table = find_table(findings, "agree", "curve")
+    table = findings.table("agree/curve")
     pooled = [r for r in table.all("agreement_curve", "pooled") if is_defined(r)]
     groups = list(dict.fromkeys(r.group for r in table.all("agreement_curve", "group")))
     if not pooled or not _has_curve(findings):
@@ -312,7 +307,7 @@ def _curve_table(findings: Findings) -> Iterator[Block]:
     )  # fmt: skip
     title, note = (
         "How many raters marked the same pixels",
-        f"Share of the {pixel_word(findings)}s that any rater marked.",
+        f"Share of the {findings.pixel_word}s that any rater marked.",
     )
     yield PageTable("agreement-curve-table", title, columns, rows, note, closed=True)
 
@@ -335,22 +330,22 @@ def compare_groups(findings: Findings) -> Iterator[Chart]:
     entries = {group: _bars(findings, group) | _points(findings, group) for group in groups}
     if not any(entries.values()):
         return
-    svg = grouped_bars(entries, f"mean over {subject_word(findings)}s", "Groups side by side")
+    svg = grouped_bars(entries, f"mean over {findings.subject_word}s", "Groups side by side")
     bars = [bar for own in entries.values() for bar in own.values() if isinstance(bar, tuple)]
-    caption = [f"Bars: means over {subject_word(findings)}s."]
-    caption += [f"Whiskers: {interval_name(findings)}."] if any(not math.isnan(low) for _, low, _ in bars) else []
+    caption = [f"Bars: means over {findings.subject_word}s."]
+    caption += [f"Whiskers: {findings.interval_name}."] if any(not math.isnan(low) for _, low, _ in bars) else []
     caption += ["Each dot is one rater: the overlap (IoU) with STAPLE."] if _staple(findings) else []
     yield Chart("group-comparison", svg, " ".join(caption))
 
 
 def _compared_groups(findings: Findings) -> list[str]:
-    rows = find_table(findings, "agree", "agreement").all("fleiss_kappa", "mean")
+    rows = findings.table("agree/agreement").all("fleiss_kappa", "mean")
     groups = groups_of(findings.agreement.tallies)
     return list(dict.fromkeys(row.group for row in rows if row.group in groups))
 
 
 def _bars(findings: Findings, group: str) -> dict[str, Entry]:
-    table = find_table(findings, "agree", "agreement")
+    table = findings.table("agree/agreement")
     rows = {title: table.row(statistic, group=group) for statistic, title in BARS.items()}
     return {title: _bar(row) for title, row in rows.items() if row is not None and is_defined(row)}
 
@@ -365,6 +360,6 @@ def _staple(findings: Findings) -> str:
 
 
 def _points(findings: Findings, group: str) -> dict[str, Entry]:
-    rows = find_table(findings, "fuse", "performance").all("iou", "mean")
+    rows = findings.table("fuse/performance").all("iou", "mean")
     values = [float(r.value) for r in rows if r.group == group and r["method"] == _staple(findings) and is_defined(r)]
     return {"IoU of each rater with STAPLE": values} if values else {}

@@ -10,10 +10,22 @@ from ...analyses.evaluate.printing import NAMES
 from ...analyses.evaluate.probability_maps import EXCLUDED, ProbabilityScores
 from ...analyses.rows import Row
 from ...io import safe_name
-from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Sentence, number_cell, text_cell
+from ..elements import (
+    Beside,
+    Block,
+    Cell,
+    Chart,
+    Column,
+    PageTable,
+    Paragraphs,
+    Sentence,
+    number_cell,
+    text_cell,
+    text_column,
+)
 from ..findings import Findings
 from .algorithm_scores import ALGORITHM, JUDGED_BY, SCORES, Rows, algorithm_cell, cross_table, judge_cell, standards_of
-from .vocabulary import interval_name, standard_name, subject_word
+from .vocabulary import standard_name
 
 CORRELATIONS = "evaluate/correlations.csv"
 LOOSE, STRICT = "vote:any", "vote:0.75"
@@ -101,9 +113,9 @@ def _bounds_table(findings: Findings, grey: ProbabilityScores) -> PageTable:
         ALGORITHM,
         *(Column(f"Area by {standard_name(findings, t)}", help[t]) for t in bounds),
         Column("Smallest area", "Over all reference standards"),
-        Column("smallest by", "The reference standard that gives it", number=False),
+        text_column("smallest by", "The reference standard that gives it"),
         Column("Largest area", "Over all reference standards"),
-        Column("largest by", "The reference standard that gives it", number=False),
+        text_column("largest by", "The reference standard that gives it"),
         Column("CCO", "Correlation of the response with the number of raters who marked, where any did; 1 at best"),
         Column("CCI", "The same over the whole image"),
         *([Column("CCO, rest", "The same without what the algorithm was trained on")] if outside else []),
@@ -164,7 +176,7 @@ def _area_table(findings: Findings, grey: ProbabilityScores) -> PageTable:
             [
                 Column(
                     f"{NAMES[name]}, mean",
-                    f"The same, mean over {subject_word(findings)}s, with its {interval_name(findings)}",
+                    f"The same, mean over {findings.subject_word}s, with its {findings.interval_name}",
                 )
             ]
             if several

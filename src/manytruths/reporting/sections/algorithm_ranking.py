@@ -13,10 +13,22 @@ from ...analyses.rank.charts import charts
 from ...analyses.rank.rank import RankResult
 from ...analyses.rows import Row
 from ...evaluation.ranking.ranking import format_p
-from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Sentence, number_cell, text_cell
+from ..elements import (
+    Beside,
+    Block,
+    Cell,
+    Chart,
+    Column,
+    PageTable,
+    Paragraphs,
+    Sentence,
+    number_cell,
+    text_cell,
+    text_column,
+)
 from ..findings import Findings
 from .algorithm_scores import algorithm_cell, judged_label
-from .vocabulary import join_names, join_parts, plain_note, standard_name, subject_word
+from .vocabulary import join_names, join_parts, plain_note, standard_name
 
 RANKINGS, PAIRS = "rank/rankings.csv", "rank/pairs.csv"
 
@@ -139,7 +151,7 @@ def rank_blocks(findings: Findings) -> Iterator[Block]:
     svgs = charts(findings.ranking.ranking)
     yield _rank_table(findings, findings.ranking)
     shown = {
-        "stability": f"How often each algorithm has each rank when {subject_word(findings)}s are drawn again at "
+        "stability": f"How often each algorithm has each rank when {findings.subject_word}s are drawn again at "
         "random: the "
         "larger the disc, the more often.",
         "truths": "Rank under each reference standard: bright is first.",
@@ -170,14 +182,14 @@ def _orders_table(findings: Findings) -> Iterator[Block]:
     if not lines:
         return
     columns = (
-        *([Column("Label", "What was marked", number=False)] if several else []),
-        Column("Measure", "By what they are ordered", number=False),
-        Column("Order", "Best first; = where equal", number=False),
+        *([text_column("Label", "What was marked")] if several else []),
+        text_column("Measure", "By what they are ordered"),
+        text_column("Order", "Best first; = where equal"),
         Column("Standards", "How many reference standards give this order"),
-        Column("Which", "The reference standards that give it", number=False),
+        text_column("Which", "The reference standards that give it"),
     )
     note = (
-        f"By means over {subject_word(findings)}s in which finding nothing where nothing is marked counts as the "
+        f"By means over {findings.subject_word}s in which finding nothing where nothing is marked counts as the "
         "best, and no "
         "prediction as the worst; so they can differ a little from the means above."
     )
@@ -225,9 +237,9 @@ def _rank_table(findings: Findings, ranked: RankResult) -> PageTable:
         )
         for name in ranking.order
     )
-    sure = f", with its {ranking.level:.0%} CI over resamples of the {subject_word(findings)}s" if drawn else ""
+    sure = f", with its {ranking.level:.0%} CI over resamples of the {findings.subject_word}s" if drawn else ""
     columns = (
-        Column("Algorithm", "Best first", number=False),
+        text_column("Algorithm", "Best first"),
         Column("Rank", f"Over all reference standards{sure}"),
         *((Column("First in", "Share of the resamples in which it is first"),) if drawn else ()),
         Column("Mean rank", "Its ranks under the reference standards, averaged: the order goes by this"),
@@ -252,5 +264,5 @@ def _square_tables(findings: Findings, ranked: RankResult) -> Iterator[PageTable
             (algorithm_cell(findings, a), *(text_cell("") if a == b else cell(pairs, a, b) for b in names))
             for a in names
         )
-        columns = (Column("", "Who is ahead", number=False), *(Column(b, help.format(b)) for b in names))
+        columns = (text_column("", "Who is ahead"), *(Column(b, help.format(b)) for b in names))
         yield PageTable(name, title, columns, lines, closed=closed)

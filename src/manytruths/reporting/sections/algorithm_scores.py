@@ -21,20 +21,18 @@ from ...analyses.rows import Row
 from ...core.notes import code_of
 from ...core.undefined import code
 from ...evaluation.ranking.scores import is_distance
-from ..elements import Block, Cell, Column, PageTable, number_cell, text_cell
+from ..elements import Block, Cell, Column, PageTable, number_cell, text_cell, text_column
 from ..findings import Findings
 from .vocabulary import (
     INTERSECTION,
     UNION,
     consensus_methods,
     given_references,
-    interval_name,
     mean_over,
     method_name,
     rater_cell,
     sd_column,
     standard_cell,
-    subject_word,
 )
 
 SCORES, VERDICTS = "evaluate/scores.csv", "evaluate/verdicts.csv"
@@ -55,8 +53,8 @@ VERDICT_METRICS = {
     "surface_dice": "Share of the outlines that lie as close to each other as two raters' do",
     "extended_dice": "Dice in which pixels that some raters marked count as no error",
 }
-ALGORITHM = Column("Algorithm", "What is evaluated", number=False)
-JUDGED_BY = Column("Judged by", "What is taken as the reference standard", number=False)
+ALGORITHM = text_column("Algorithm", "What is evaluated")
+JUDGED_BY = text_column("Judged by", "What is taken as the reference standard")
 MOST_ACROSS = 8
 """Most columns of a table; with more algorithms and standards, single raters are left out."""
 LONG = 12
@@ -197,7 +195,7 @@ def score_tables(findings: Findings) -> Iterator[Block]:
     for i, part in enumerate(parts):
         title = label_title(part, f"Dice by each reference standard, {mean_over(findings)}")
         note = (
-            f"A {subject_word(findings)} where nothing is marked and nothing found has no Dice, and is left out."
+            f"A {findings.subject_word} where nothing is marked and nothing found has no Dice, and is left out."
             if not i
             else ""
         )
@@ -227,7 +225,7 @@ def _score_list(findings: Findings, parts: Sequence[LabelScores], means: Rows, d
     columns = [*_label_heads(parts), ALGORITHM, JUDGED_BY]
     for s in shown:
         columns += [Column(with_unit(parts[0], s), METRICS[s]), *_sd_columns(findings, f"{NAMES[s]} SD")]
-    columns.append(Column("n", f"{subject_word(findings).capitalize()}s for which Dice is defined"))
+    columns.append(Column("n", f"{findings.subject_word.capitalize()}s for which Dice is defined"))
     title = f"All scores: algorithm by reference standard, {mean_over(findings)}"
     return PageTable("algorithm-scores", title, tuple(columns), lines, empty_masks(findings), filter=True, closed=True)
 
@@ -241,7 +239,7 @@ def _sd_columns(findings: Findings, title: str = "SD") -> list[Column]:
 
 
 def _label_heads(parts: Sequence[LabelScores]) -> list[Column]:
-    return [Column("Label", "What was marked", number=False)] if len(parts) > 1 else []
+    return [text_column("Label", "What was marked")] if len(parts) > 1 else []
 
 
 def _label_cells(parts: Sequence[LabelScores], part: LabelScores) -> list[Cell]:
@@ -287,13 +285,13 @@ def verdict_table(findings: Findings) -> Iterator[PageTable]:
     lines = tuple((*_label_cells(several, parts[r.label]), *_verdict_row(findings, r, parts)) for r in rows)
     columns = (
         *_label_heads(several),
-        Column("Algorithm", "What is compared with the raters", number=False),
-        Column("Measure", "The metric", number=False),
-        Column("Judged by", "The reference; raters are never judged by their own mask", number=False),
-        Column("Algorithm's mean", f"Mean over {subject_word(findings)}s, with its {interval_name(findings)}"),
-        Column("Raters' means", "The lowest and the highest of the raters' own means", number=False),
-        Column("Verdict", "Whether it agrees with the judge more closely than every rater, less closely, or neither; "
-               "then what the intervals of the differences leave open", number=False),
+        text_column("Algorithm", "What is compared with the raters"),
+        text_column("Measure", "The metric"),
+        text_column("Judged by", "The reference; raters are never judged by their own mask"),
+        Column("Algorithm's mean", f"Mean over {findings.subject_word}s, with its {findings.interval_name}"),
+        text_column("Raters' means", "The lowest and the highest of the raters' own means"),
+        text_column("Verdict", "Whether it agrees with the judge more closely than every rater, less closely, or neither; "
+               "then what the intervals of the differences leave open"),
     )  # fmt: skip
     distances = empty_masks(findings) if any(is_distance(r.statistic) for r in rows) else ""
     note = " ".join(filter(None, (PAIRED, one_more_rater(findings), distances)))

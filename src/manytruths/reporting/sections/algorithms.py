@@ -13,6 +13,7 @@ from ...core.undefined import reason
 from ...io import safe_name
 from ..elements import Block, Chart, Paragraphs, Section, Sentence, number_cell
 from ..findings import Findings
+from ..numbers import is_defined
 from .algorithm_curves import area_range, curve_blocks, curve_lead
 from .algorithm_ranking import order_sentences, rank_blocks, winner_sentence
 from .algorithm_scores import (
@@ -30,10 +31,8 @@ from .algorithm_scores import (
     verdict_table,
     verdict_text,
 )
-from .numbers import find_table, is_defined
 from .vocabulary import (
     given_references,
-    interval_name,
     join_names,
     join_parts,
     note_sentences,
@@ -95,7 +94,7 @@ def _dice_sentence(findings: Findings, evaluation: Evaluation) -> Iterator[Sente
 
 def _dice_by_algorithm(findings: Findings, best: list[tuple[str, Row]]) -> Sentence:
     parts: list[Sentence] = [
-        (number_cell(SCORES, row, level="" if i else interval_name(findings)), f" for {name}")
+        (number_cell(SCORES, row, level="" if i else findings.interval_name), f" for {name}")
         for i, (name, row) in enumerate(best[:MOST_SENTENCES])
     ]
     return join_parts(
@@ -149,7 +148,7 @@ def _human_range_blocks(findings: Findings) -> Iterator[Block]:
             if name in svgs:
                 caption = (
                     "Each dot is one rater: how much more closely (right) or less closely (left) than this rater the "
-                    f"algorithm agrees with the other raters, case by case. Whiskers: {interval_name(findings)}."
+                    f"algorithm agrees with the other raters, case by case. Whiskers: {findings.interval_name}."
                 )
                 yield Chart(f"evaluate-{name}", svgs[name], caption)
     yield from verdict_table(findings)
@@ -192,7 +191,7 @@ def main_orders(findings: Findings) -> Orders | None:
 
 def rater_comparison(findings: Findings) -> list[Row]:
     """The mean Dice of every algorithm that was compared with the raters, the best first."""
-    label, table = judged_label(findings), find_table(findings, "evaluate", "verdicts")
+    label, table = judged_label(findings), findings.table("evaluate/verdicts")
     rows = [
         r for r in table.all("dice", "mean", label=label) if r["against"] == OTHERS and r["verdict"] and is_defined(r)
     ]
@@ -205,7 +204,7 @@ def _comparison_summary(findings: Findings) -> list[Sentence]:
     hard, label, table = (
         findings.evaluation.mask_scores,
         judged_label(findings),
-        find_table(findings, "evaluate", "verdicts"),
+        findings.table("evaluate/verdicts"),
     )
     rows = rater_comparison(findings)
     if hard is None or not rows:
@@ -231,7 +230,7 @@ def _dice_summary(findings: Findings) -> Iterator[Sentence]:
     orders, standards = main_orders(findings), main_standards(findings)
     usual = orders.rankings[0].truths if orders else standards
     standard = next((truth for truth in standards if truth in usual), standards[0])
-    table = find_table(findings, "evaluate", "scores")
+    table = findings.table("evaluate/scores")
     own = table.all("dice", "mean", label=judged_label(findings))
     rows = sorted(
         (r for r in own if not r.group and r["against"] == standard and is_defined(r)), key=lambda r: -r.value
@@ -254,7 +253,7 @@ def _area_summary(findings: Findings) -> Iterator[Sentence]:
     """Probabilities: the range of areas over all reference standards, in the most common order."""
     assert findings.evaluation is not None
     assert findings.evaluation.probability_scores is not None
-    table, orders = find_table(findings, "evaluate", "scores"), main_orders(findings)
+    table, orders = findings.table("evaluate/scores"), main_orders(findings)
     names = orders.rankings[0].order if orders else [c.name for c in findings.evaluation.probability_scores.counts]
     ends = {name: both for name in names if (both := area_range(findings.evaluation.probability_scores, name))}
     if not ends:

@@ -14,11 +14,11 @@ from ...core.columns import Column as Source
 from ...core.labels import VOID
 from ...core.tally import Tally
 from ...core.undefined import reason
-from ..elements import Cases, Cell, Column, PageTable, Section, Sentence, plain_text, text_cell
+from ..elements import Cases, Cell, Column, PageTable, Section, Sentence, plain_text, text_cell, text_column
 from ..findings import Findings
+from ..numbers import TableIndex, is_defined
 from .algorithm_scores import judged_label, main_standards
 from .complexity import HEADS, group_name
-from .numbers import TableIndex, find_table, is_defined
 from .vocabulary import (
     MEANINGS,
     as_title,
@@ -29,7 +29,6 @@ from .vocabulary import (
     rater_cell,
     spell_count,
     standard_name,
-    subject_word,
 )
 
 MOST_ALGORITHMS = 4
@@ -60,11 +59,11 @@ def section(findings: Findings) -> Section:
 
 
 def _name_parts(findings: Findings) -> Iterator[Part]:
-    yield Column("Case", number=False), lambda row: case_cell(row.case)
+    yield text_column("Case"), lambda row: case_cell(row.case)
     if any(case.groups for case in findings.study):
-        yield Column("Group", number=False), lambda row: text_cell(row.group)
-    if subject_word(findings) == "patient":
-        yield Column("Patient", number=False), lambda row: text_cell(findings.study[row.case].subject)
+        yield text_column("Group"), lambda row: text_cell(row.group)
+    if findings.subject_word == "patient":
+        yield text_column("Patient"), lambda row: text_cell(findings.study[row.case].subject)
 
 
 def _score_of(table: TableIndex, statistic: str, *extra: object, **how: Any) -> Callable[[Row], Cell]:
@@ -72,9 +71,9 @@ def _score_of(table: TableIndex, statistic: str, *extra: object, **how: Any) -> 
 
 
 def _agreement_parts(findings: Findings) -> Iterator[Part]:
-    table, scale = find_table(findings, "agree", "agreement"), findings.settings.scale
+    table, scale = findings.table("agree/agreement"), findings.settings.scale
     yield Column("Fleiss' kappa", MEANINGS["fleiss_kappa"]), table.quote
-    yield Column("Level", level_help(findings), number=False), lambda row: text_cell(interpret_kappa(row.value, scale))
+    yield text_column("Level", level_help(findings)), lambda row: text_cell(interpret_kappa(row.value, scale))
     if table.row("dice") is not None:
         yield Column("Dice", MEANINGS["dice"]), _score_of(table, "dice")
         size = _score_of(table, "volume_difference", digits=0, percent=True)
@@ -83,14 +82,14 @@ def _agreement_parts(findings: Findings) -> Iterator[Part]:
 
 
 def _complexity_parts(findings: Findings) -> Iterator[Part]:
-    table = find_table(findings, "fuse", "complexity")
+    table = findings.table("fuse/complexity")
     entropy = {row.case: row for row in table.all("entropy", "case")}
     if not entropy:
         return
     if findings.fusion.groups is not None:
         help = "Groups of these cases by STAPLE's probabilities where any rater marked; see How hard is each case?"
         yield (
-            Column("Complexity", help, number=False),
+            text_column("Complexity", help),
             lambda row: text_cell(group_name(str(entropy[row.case]["class"]))),
         )
     yield Column(*HEADS["entropy"]), lambda row: table.quote(entropy[row.case])
@@ -106,7 +105,7 @@ def _standard_parts(findings: Findings) -> Iterator[Part]:
     help = f"Dice of two reference standards, {a} and {b}: the lower, the more it matters which is taken."
     yield (
         Column(as_title(f"{a} and {b}"), help),
-        _score_of(find_table(findings, "fuse", "differences"), "dice", first, second),
+        _score_of(findings.table("fuse/differences"), "dice", first, second),
     )
 
 
@@ -119,7 +118,7 @@ def _algorithm_parts(findings: Findings) -> Iterator[Part]:
         return
     truth = main_standards(findings)[0]
     label = judged_label(findings)
-    table = find_table(findings, "evaluate", "scores")
+    table = findings.table("evaluate/scores")
     for name in names:
         help = f"Dice of the prediction of {name} with {standard_name(findings, truth)}."
         yield Column(f"{name}: Dice", help), _score_of(table, "dice", name, truth, label=label)
@@ -129,7 +128,7 @@ def _description_parts(findings: Findings) -> Iterator[Part]:
     help = "Raters who marked nothing, or whose mask is furthest from the vote."
     texts = {row.case: describe_case(findings, row.case) for row in cases_by_kappa(findings)}
     if any(texts.values()):
-        yield Column("What to look at", help, number=False), lambda row: text_cell(texts[row.case])
+        yield text_column("What to look at", help), lambda row: text_cell(texts[row.case])
 
 
 # --- disputed cases, and who marked what
@@ -140,7 +139,7 @@ MOST_DISPUTED = 5
 
 def cases_by_kappa(findings: Findings) -> list[Row]:
     """The kappa of every case, the lowest first, undefined ones last."""
-    rows = find_table(findings, "agree", "agreement").all("fleiss_kappa", "case")
+    rows = findings.table("agree/agreement").all("fleiss_kappa", "case")
     return sorted(rows, key=lambda row: (bool(reason(row.value)), row.value if not reason(row.value) else 0.0))
 
 
@@ -181,17 +180,17 @@ def most_disputed(findings: Findings) -> list[Row]:
 
 def dispute_table(findings: Findings) -> PageTable | None:
     """The most disputed cases, with links."""
-    rows, table = most_disputed(findings), find_table(findings, "agree", "agreement")
+    rows, table = most_disputed(findings), findings.table("agree/agreement")
     if not rows:
         return None
     groups, dice = any(row.group for row in rows), bool(table.table.all("dice", "case"))
     described = any(describe_case(findings, row.case) for row in rows)
     columns = [
-        Column("Case", number=False),
-        *([Column("Group", number=False)] if groups else []),
+        text_column("Case"),
+        *([text_column("Group")] if groups else []),
         Column("Fleiss' kappa", "Agreement of all raters beyond chance: 1 is full agreement, 0 is chance."),
         *([Column("Dice", "Overlap of two raters' masks, mean over pairs of raters.")] if dice else []),
-        *([Column("What to look at", number=False)] if described else []),
+        *([text_column("What to look at")] if described else []),
     ]
     lines = tuple(tuple(_dispute_row(findings, table, row, groups, dice))[: len(columns)] for row in rows)
     return PageTable("disputed-cases", "Most disputed cases", tuple(columns), lines)
@@ -243,7 +242,7 @@ def _furthest_rater(findings: Findings, case: str) -> str:
     """The rater who overlaps least with the vote, of three raters or more."""
     if findings.agreement.raters is None or len(findings.agreement.raters.differences.raters) < 3:
         return ""
-    table = find_table(findings, "agree", "raters")
+    table = findings.table("agree/raters")
     names = findings.agreement.raters.differences.raters
     rows = [
         r for r in (table.row("dice", "case", rater, case=case) for rater in names) if r is not None and is_defined(r)
@@ -294,11 +293,11 @@ def coverage_table(findings: Findings) -> PageTable | None:
     if findings.study.options.exchangeable:
         return None
     columns = [
-        Column("Rater", number=False),
-        Column("Cases marked", number=False),
+        text_column("Rater"),
+        text_column("Cases marked"),
         Column("Empty masks", "Cases in which the rater marked nothing (in the first reading)."),
         Column("Second readings", "Cases that the rater marked twice or more."),
-        Column("Absent from", number=False),
+        text_column("Absent from"),
     ]
     rows = tuple(tuple(_coverage_row(findings, rater)) for rater in findings.study.rater_names)
     return PageTable("coverage", "Who marked what", tuple(columns), rows, plain_text(coverage_sentence(findings)))

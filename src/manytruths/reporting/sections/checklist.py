@@ -14,11 +14,11 @@ from ...analyses.printing import counted
 from ...analyses.rows import Row
 from ...core.undefined import reason
 from ...inference.intervals import MIN_SUBJECTS
-from ..elements import Cell, Column, PageTable, text_cell
+from ..elements import Cell, PageTable, text_cell, text_column
 from ..findings import Findings
-from .numbers import StudyCounts, find_table, has_interval
+from ..numbers import StudyCounts, has_interval
 from .raters import possible_copies
-from .vocabulary import SHARES, interval_name, join_names, subject_word
+from .vocabulary import SHARES, join_names
 
 ANSWERED, PARTLY, YOURS = "answered", "partly", "yours to write"
 SOURCE = (
@@ -72,8 +72,8 @@ def checklist_table(findings: Findings) -> PageTable:
             for letter, (what, estimate) in zip("abcdefgh", _estimate_rows(findings), strict=False):
                 rows.append(_row(f"13{letter}", what, estimate))
     columns = (
-        Column("Item", number=False), Column("What to report", number=False),
-        Column("What the data say", number=False), Column("Status", number=False),
+        text_column("Item"), text_column("What to report"),
+        text_column("What the data say"), text_column("Status"),
     )  # fmt: skip
     return PageTable("grras", "Checklist for reporting (GRRAS)", columns, tuple(rows), SOURCE)
 
@@ -83,7 +83,7 @@ def _row(item: str, asked: str, answer: Answer) -> tuple[Cell, ...]:
 
 
 def _answers(findings: Findings) -> Iterator[Answer]:
-    counts = StudyCounts(findings)
+    counts = findings.counts
     yield Answer(f"{NOT_THERE} This is a study of {_study_kind(findings, counts)}.")
     yield _measurement(findings)
     yield _subjects(counts, "which patients, and how they were chosen")
@@ -181,7 +181,7 @@ def _study_numbers(findings: Findings, counts: StudyCounts) -> str:
     raters = f"up to {counts.raters} raters a case" if exchangeable else counted(counts.raters, "rater")
     cases, patients = counted(counts.cases, "case"), counted(counts.subjects, "patient")
     alone = f"{cases}, no patients named" if counts.cases > 1 else cases
-    parts = [raters, f"{patients} with {cases}" if subject_word(findings) == "patient" else alone]
+    parts = [raters, f"{patients} with {cases}" if findings.subject_word == "patient" else alone]
     parts.append(f"{counts.there:,} of {counts.wanted:,} masks")
     parts.append("repeated readings: " + ("none" if exchangeable else _repeats(counts)))
     return (
@@ -206,10 +206,10 @@ ESTIMATES = {
 
 
 def _estimate_rows(findings: Findings) -> Iterator[tuple[str, Answer]]:
-    each = subject_word(findings)
+    each = findings.subject_word
     for statistic, what in ESTIMATES.items():
         yield from _estimate(findings, statistic, what.format(each))
-    pairs = find_table(findings, "agree", "pairs")
+    pairs = findings.table("agree/pairs")
     for row in pairs.all("dice", "mean"):
         a, b, relation = row["rater_a"], row["rater_b"], row["relation"]
         if relation == "within" and not row.group:
@@ -218,10 +218,10 @@ def _estimate_rows(findings: Findings) -> Iterator[tuple[str, Answer]]:
 
 
 def _estimate(findings: Findings, statistic: str, what: str) -> Iterator[tuple[str, Answer]]:
-    file = find_table(findings, "agree", "agreement")
+    file = findings.table("agree/agreement")
     row = file.row(statistic)
     if row is not None:
-        text, status = _certainty(row, subject_word(findings))
+        text, status = _certainty(row, findings.subject_word)
         why, how = reason(row.value), {"digits": 0, "percent": True} if statistic in SHARES else {}
         yield what, Answer(f"Undefined: {why}." if why else text, status, file.quote(row, **how))
 
@@ -234,7 +234,7 @@ def _certainty(row: Row, each: str) -> tuple[str, str]:
 
 
 def _estimate_answer(findings: Findings) -> Answer:
-    table = find_table(findings, "agree", "agreement")
+    table = findings.table("agree/agreement")
     if not any(has_interval(table.row(name)) for name in ESTIMATES):
         return Answer("The lines below, without confidence intervals.", PARTLY)
-    return Answer(f"The lines below, with {interval_name(findings)}; more in the tables.", ANSWERED)
+    return Answer(f"The lines below, with {findings.interval_name}; more in the tables.", ANSWERED)

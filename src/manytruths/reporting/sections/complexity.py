@@ -11,10 +11,22 @@ from ...analyses.printing import counted, number
 from ...analyses.rows import Row
 from ...complexity import STATISTICS
 from ...core.undefined import reason
-from ..elements import Beside, Block, Chart, Column, PageTable, Paragraphs, Section, Sentence, number_cell, text_cell
+from ..elements import (
+    Beside,
+    Block,
+    Chart,
+    Column,
+    PageTable,
+    Paragraphs,
+    Section,
+    Sentence,
+    number_cell,
+    text_cell,
+    text_column,
+)
 from ..findings import Findings
-from .numbers import find_table, is_defined, undefined_share
-from .vocabulary import case_cell, case_links, interval_name, join_parts, sd_column, spell_count, subject_word
+from ..numbers import is_defined, undefined_share
+from .vocabulary import case_cell, case_links, join_parts, sd_column, spell_count
 
 FILE = "fuse/complexity.csv"
 MOST_LISTED = 10
@@ -96,7 +108,7 @@ def _hardest_sentence(rows: list[Row]) -> Sentence:
 
 def _kappa_sentence(findings: Findings, hardest: list[Row]) -> Sentence:
     """That complexity can be high where kappa is high, with an example."""
-    table = find_table(findings, "agree", "agreement")
+    table = findings.table("agree/agreement")
     mean = table.row("fleiss_kappa")
     kappas = [k for row in hardest if is_defined(k := table.row("fleiss_kappa", "case", case=row.case))]
     high = [k for k in kappas if is_defined(mean) and k.value > mean.value]
@@ -146,8 +158,8 @@ def _group_blocks(findings: Findings) -> Iterator[Block]:
         word, meaning = GROUPS.get(name, BETWEEN)
         lines.append((text_cell(f"{word} ({name})"), text_cell(meaning), text_cell(members[name]), *ends))
     columns = (
-        Column("Group", "With its letter in the chart", number=False),
-        Column("Meaning", "After Gordon (2009), by the mean at the group's centre", number=False),
+        text_column("Group", "With its letter in the chart"),
+        text_column("Meaning", "After Gordon (2009), by the mean at the group's centre"),
         Column("Cases", "How many cases are nearest to this group"),
         Column("Entropy", "At the centre of the group"),
         Column("Mean", "At the centre of the group"),
@@ -178,9 +190,9 @@ def _hardest_table(findings: Findings) -> PageTable | None:
         for row in rows
     )
     columns = (
-        Column("Case", "Click to look at it", number=False),
+        text_column("Case", "Click to look at it"),
         *(Column(*head) for head in HEADS.values()),
-        *((Column("Group", "The group that it is nearest to", number=False),) if grouped else ()),
+        *((text_column("Group", "The group that it is nearest to"),) if grouped else ()),
     )
     title = f"The {len(rows)} hardest cases" if len(rows) < len(findings.study) else "The cases, the hardest first"
     title = title if _differ(rows) else "Complexity, case by case"
@@ -194,10 +206,10 @@ def _overview_table(findings: Findings) -> PageTable:
         cells = text_cell(HEADS[name][0], why=HEADS[name][1]), number_cell(FILE, mean), number_cell(FILE, std)
         lines.append((*cells, text_cell(undefined_share(mean))))
     columns = (
-        Column("Measure", "The tooltip explains each measure", number=False),
-        Column("Mean", f"Mean over {subject_word(findings)}s, with its {interval_name(findings)}"),
+        text_column("Measure", "The tooltip explains each measure"),
+        Column("Mean", f"Mean over {findings.subject_word}s, with its {findings.interval_name}"),
         sd_column(findings),
-        Column("Undefined", f"{subject_word(findings).capitalize()}s for which it is not defined"),
+        Column("Undefined", f"{findings.subject_word.capitalize()}s for which it is not defined"),
     )
     note = (
         "Complexity counts only pixels that any rater marked and as much background (the modified background), "

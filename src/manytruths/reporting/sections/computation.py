@@ -17,16 +17,14 @@ from ...core.errors import few
 from ...core.labels import Labels
 from ...core.undefined import REASONS, code, reason
 from ...study.options import PATHS
-from ..case_findings import FileRead
-from ..elements import Block, Cell, Column, PageTable, Paragraphs, Section, Text, text_cell
-from ..findings import Findings
+from ..elements import Block, Cell, Column, PageTable, Paragraphs, Section, Text, text_cell, text_column
+from ..findings import FileRead, Findings
 from .algorithm_scores import tolerances
 from .checklist import checklist_table
 from .formulas import formula_table
-from .numbers import StudyCounts, all_tables
 from .paper_texts import methods_text, results_text
 from .references import bibliography, cited_in
-from .vocabulary import SCALES, join_names, method_options, subject_word
+from .vocabulary import SCALES, join_names, method_options
 
 NAME, TITLE = "how-it-was-computed", "How it was computed"
 LEAD = "What was done, with which settings, from which files: to write a methods section, or to do it all again."
@@ -62,8 +60,8 @@ def _file_blocks(findings: Findings) -> Iterator[Block]:
         text = NO_CHECKSUMS if findings.coded else "No file was read: the masks were in memory."
         yield Paragraphs(((text,),), "Files")
         return
-    heads = (Column(head, number=False) for head in ("Path", "Kind", "Case"))
-    columns = (*heads, Column("Bytes"), Column("SHA-256", number=False))
+    heads = (text_column(head) for head in ("Path", "Kind", "Case"))
+    columns = (*heads, Column("Bytes"), text_column("SHA-256"))
     rows = tuple(_file_row(file_read) for file_read in findings.files)
     title = f"{len(rows):,} file{'' if len(rows) == 1 else 's'} read"
     yield PageTable("files", title, columns, rows, filter=True, closed=True)
@@ -117,7 +115,7 @@ def settings_table(findings: Findings) -> PageTable:
 
 
 def _text_table(name: str, title: str, heads: tuple[str, ...], rows: list[Any], note: str = "") -> PageTable:
-    columns = tuple(Column(head, number=False) for head in heads)
+    columns = tuple(text_column(head) for head in heads)
     return PageTable(name, title, columns, tuple(tuple(text_cell(cell) for cell in row) for row in rows), note)
 
 
@@ -152,8 +150,8 @@ def _value_text(findings: Findings, name: str, value: Any) -> str:
 def _resampling_settings(findings: Findings) -> Iterator[Line]:
     own, part = findings.settings, "intervals"
     drawn = f"bias-corrected and accelerated, {own.resamples:,} resamples"
-    none = f"none: too few {subject_word(findings)}s have a value"
-    yield part, f"bootstrap over {subject_word(findings)}s", drawn if StudyCounts(findings).resampled else none
+    none = f"none: too few {findings.subject_word}s have a value"
+    yield part, f"bootstrap over {findings.subject_word}s", drawn if findings.resampled else none
     yield part, "level", f"{own.level:.0%}"
     yield part, "seed", str(own.seed)
     yield "words", "scale for kappa", SCALES.get(own.scale, own.scale)
@@ -193,7 +191,7 @@ def _ranking_settings(findings: Findings) -> Iterator[Line]:
     yield part, "metrics", ", ".join(ranking.metrics)
     yield part, "under", f"{len(ranking.truths)} raters and reference standards"
     drawn = f"{ranking.resamples:,}, {ranking.seed}"
-    yield part, "resamples and seed", f"none: too few {subject_word(findings)}s" if ranking.overall.refusal else drawn
+    yield part, "resamples and seed", f"none: too few {findings.subject_word}s" if ranking.overall.refusal else drawn
     yield part, "missing scores", str(findings.ranking.settings.missing)
     yield part, "level of tests", f"{ranking.alpha:g}, after Holm"
 
@@ -252,8 +250,8 @@ def undefined_block(findings: Findings) -> Block:
     if not gaps:
         return Paragraphs((("Every value and every interval is defined.",),), "Undefined values")
     columns = (
-        Column("Numbers", "By their names in the file.", number=False), Column("Missing", number=False),
-        Column("Why", number=False), Column("How many"), Column("Where", number=False), Column("File", number=False),
+        text_column("Numbers", "By their names in the file."), text_column("Missing"),
+        text_column("Why"), Column("How many"), text_column("Where"), text_column("File"),
     )  # fmt: skip
     rows = tuple(_gap_row(*key, gap) for key, gap in gaps.items())
     note = "Undefined values are left out of means and counted; they are not replaced by other values."
@@ -263,10 +261,10 @@ def undefined_block(findings: Findings) -> Block:
 
 def _gaps(findings: Findings) -> Iterable[tuple[Key, _Gap]]:
     gaps: dict[Key, _Gap] = {}
-    for file, table in all_tables(findings):
-        for row in table.rows:
+    for index in findings.tables.values():
+        for row in index.rows:
             for missing, why in _missing_parts(row):
-                gaps.setdefault((file, missing, why), _Gap()).add(row, subject_word(findings))
+                gaps.setdefault((index.file, missing, why), _Gap()).add(row, findings.subject_word)
     return sorted(gaps.items(), key=lambda item: item[0][1] != "value")
 
 

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...fusion.registry import estimator
-from ..elements import Column, PageTable, text_cell
+from ..elements import PageTable, text_cell, text_column
 from ..findings import Findings
-from .numbers import StudyCounts, all_tables
 
 
 @dataclass(frozen=True)
@@ -301,15 +300,15 @@ def used_formulas(findings: Findings) -> dict[str, Formula]:
     if "effective_raters" not in met:
         # with so few raters STAPLE absorbs shared errors
         met.discard("error_correlation")
-    if not StudyCounts(findings).jackknifed:
+    if not findings.counts.jackknifed:
         met.discard("over_raters")
     return {name: formula for by in FORMULAS.values() for name, formula in by.items() if name in met}
 
 
 def _computed_names(findings: Findings) -> Iterator[str]:
-    for _, table in all_tables(findings):
-        for statistic in {row.statistic for row in table.rows if not math.isnan(row.value)}:
-            yield from formula_names(table.name, statistic)
+    for index in findings.tables.values():
+        for statistic in {row.statistic for row in index.rows if not math.isnan(row.value)}:
+            yield from formula_names(index.table.name, statistic)
     methods = [*findings.fusion.methods, *(findings.evaluation.plan.truths if findings.evaluation else ())]
     yield from (f"method.{estimator(method)[0].name}" for method in methods)
 
@@ -337,6 +336,6 @@ def formula_table(findings: Findings) -> PageTable:
     ]
     heads = ("Number", "Of", "Formula", "What it means", "Undefined where", "Reference")
     return PageTable(
-        "formulas", "Formulas", tuple(Column(head, number=False) for head in heads),
+        "formulas", "Formulas", tuple(text_column(head) for head in heads),
         tuple(tuple(text_cell(cell) for cell in row) for row in rows), NOTATION, filter=True, closed=True,
     )  # fmt: skip

@@ -24,12 +24,12 @@ from ...evaluation.ranking.score_tables import PERFECT
 from ...inference.intervals import MIN_SUBJECTS
 from ..elements import Sentence, plain_text, spell_intervals
 from ..findings import Findings
+from ..numbers import StudyCounts, has_interval, is_defined
 from .algorithm_curves import area_range
 from .algorithm_scores import empty_masks, judged_label, range_text, tolerances, verdict_text
 from .algorithms import main_orders, rater_comparison
 from .cases import cases_by_kappa, why_no_overlap
 from .formulas import FORMULAS, used_formulas
-from .numbers import StudyCounts, find_table, has_interval, is_defined
 from .raters import error_dependence
 from .references import SOFTWARE, cite, cite_once, cited_in
 from .vocabulary import (
@@ -37,12 +37,9 @@ from .vocabulary import (
     SHARES,
     capitalise,
     cite_method,
-    interval_name,
     join_names,
     join_parts,
     most_different,
-    pixel_word,
-    subject_word,
 )
 
 REGIONS = {
@@ -102,10 +99,10 @@ def methods_text(findings: Findings) -> str:
     """Paragraphs by subject; every reference of the formulas is cited once."""
     parts = {
         "Agreement": " ".join(
-            [*_material(findings, StudyCounts(findings)), *_agreement_methods(findings), *_rater_methods(findings)]
+            [*_material(findings, findings.counts), *_agreement_methods(findings), *_rater_methods(findings)]
         ),
         "Reference standard": " ".join(_standard_methods(findings)),
-        "Algorithms": " ".join(_evaluation_methods(findings, findings.evaluation, StudyCounts(findings)))
+        "Algorithms": " ".join(_evaluation_methods(findings, findings.evaluation, findings.counts))
         if findings.evaluation
         else "",
         "Statistics": " ".join(_statistical_methods(findings)),
@@ -119,7 +116,7 @@ def methods_text(findings: Findings) -> str:
 
 
 def _statistical_methods(findings: Findings) -> Iterator[str]:
-    yield from _averages(findings, StudyCounts(findings))
+    yield from _averages(findings, findings.counts)
     if findings.ranking is not None:
         yield _ranking_methods(findings, findings.ranking)
     if findings.plan is not None:
@@ -129,7 +126,7 @@ def _statistical_methods(findings: Findings) -> Iterator[str]:
         )
         yield (
             f"The benefit of more raters was estimated by a Dirichlet-multinomial model of the votes on "
-            f"{pixel_word(findings)}s that any rater marked{_cite_statistic('majority_accuracy')}{sure}."
+            f"{findings.pixel_word}s that any rater marked{_cite_statistic('majority_accuracy')}{sure}."
         )
 
 
@@ -140,7 +137,7 @@ def _cite_statistic(name: str) -> str:
 def _material(findings: Findings, counts: StudyCounts) -> Iterator[str]:
     exchangeable = findings.study.options.exchangeable
     who = f"up to {counts.raters} raters a case" if exchangeable else f"{counts.raters} raters"
-    subjects = f" of {counted(counts.subjects, 'patient')}" if subject_word(findings) == "patient" else ""
+    subjects = f" of {counted(counts.subjects, 'patient')}" if findings.subject_word == "patient" else ""
     gaps = f" ({counts.missing} of {counts.wanted} masks missing; absent raters were left out{cite('Gwet 2014')})"
     start = f"Segmentations of {counted(counts.cases, 'case')}{subjects} by {who} were analysed"
     yield f"{start}{gaps if counts.missing else ''}."
@@ -155,7 +152,7 @@ def _material(findings: Findings, counts: StudyCounts) -> Iterator[str]:
 
 
 def _agreement_methods(findings: Findings) -> Iterator[str]:
-    here = {row.statistic for row in find_table(findings, "agree", "agreement").table.rows if is_defined(row)}
+    here = {row.statistic for row in findings.table("agree/agreement").rows if is_defined(row)}
     region = region_of(findings.agreement.tallies)
     where = REGIONS.get(region, f"over the region {region}")
     kappa = (
@@ -167,7 +164,7 @@ def _agreement_methods(findings: Findings) -> Iterator[str]:
     of_all = _join_cited(names, here)
     of_pairs = _join_cited(PAIR_NAMES, here)
     pairs = f"; of pairs, averaged, by {of_pairs}" if of_pairs else ""
-    yield f"Agreement was measured {where}: of all raters by {of_all}{pairs}.".format(item=pixel_word(findings))
+    yield f"Agreement was measured {where}: of all raters by {of_all}{pairs}.".format(item=findings.pixel_word)
     marks = len(next(iter(findings.agreement.tallies.values())).labels.marks)
     if marks > 1:
         yield f"The {marks} labels were analysed together and each on its own."
@@ -184,11 +181,11 @@ def _join_cited(names: dict[str, str], here: Collection[str]) -> str:
 
 
 def _averages(findings: Findings, counts: StudyCounts) -> Iterator[str]:
-    each = subject_word(findings)
+    each = findings.subject_word
     if counts.cases > 1:
         means = f"over each {each}'s cases, then over {each}s" if counts.grouped else f"over {each}s"
         yield f"Values by case were averaged {means}, leaving out undefined ones; pooled values count all cases as one."
-    if counts.resampled:
+    if findings.resampled:
         yield (
             f"Means that are defined for {number_word(MIN_SUBJECTS)} {each}s or more, and pooled values, have "
             f"{findings.settings.level:.0%} bias-corrected and accelerated bootstrap confidence intervals over {each}s "
@@ -199,7 +196,7 @@ def _averages(findings: Findings, counts: StudyCounts) -> Iterator[str]:
         why = f"there {were} only {few}" if counts.subjects < MIN_SUBJECTS else f"too few {each}s have a value"
         yield f"No confidence intervals over {each}s were made, as {why}."
     if "over_raters" in used_formulas(findings):
-        also = " also" if counts.resampled else ""
+        also = " also" if findings.resampled else ""
         yield f"Pooled values{also} have jackknife intervals over raters{_cite_statistic('over_raters')}."
 
 
@@ -224,7 +221,7 @@ def _rater_methods(findings: Findings) -> Iterator[str]:
 
 
 def _standard_methods(findings: Findings) -> Iterator[str]:
-    methods = [cite_method(findings, method, pixel_word(findings)) for method in findings.fusion.methods]
+    methods = [cite_method(findings, method, findings.pixel_word) for method in findings.fusion.methods]
     if methods:
         start = "Reference standards were" if len(methods) > 1 else "The reference standard was"
         yield f"{start} made case by case: {join_names(methods, len(methods))}."
@@ -278,7 +275,7 @@ def _judged_against(findings: Findings, judged: Evaluation) -> list[str]:
     truths = [] if findings.study.options.exchangeable else ["each rater"]
     truths += ["these reference standards"] if set(judged.plan.truths) & set(described) else []
     truths += [
-        cite_method(findings, method, pixel_word(findings)) for method in judged.plan.truths if method not in described
+        cite_method(findings, method, findings.pixel_word) for method in judged.plan.truths if method not in described
     ]
     return truths + ([counted(len(given), "reference") + " from elsewhere"] if given else [])
 
@@ -300,7 +297,7 @@ def _ranking_methods(findings: Findings, ranked: RankResult) -> str:
 
 def _has_empty_agreement(findings: Findings) -> bool:
     """Whether a prediction was correctly empty."""
-    rows = find_table(findings, "evaluate", "scores").table.rows
+    rows = findings.table("evaluate/scores").rows
     return any(row.scope == "case" and code(row.value) in PERFECT for row in rows)
 
 
@@ -330,35 +327,35 @@ def results_text(findings: Findings) -> str:
         _algorithm_results(findings),
         _order_results(findings),
     )
-    interval = interval_name(findings)
+    interval = findings.interval_name
     sentences = [plain_text(spell_intervals(capitalise(s), interval)) for part in parts for s in part]
     return " ".join(sentences) or f"No two raters could be compared: {why_no_overlap(findings)}."
 
 
 def _agreement_results(findings: Findings) -> Iterator[Sentence]:
-    rows = [row for name in MAIN if is_defined(row := find_table(findings, "agree", "agreement").row(name))]
+    rows = [row for name in MAIN if is_defined(row := findings.table("agree/agreement").row(name))]
     subjects = len(findings.study.subjects)
     if rows:
         some = "" if rows[0].n in (None, subjects) else f"{rows[0].n} of "
-        mean = f"on average over {some}{subjects} {subject_word(findings)}s, " if subjects > 1 else ""
+        mean = f"on average over {some}{subjects} {findings.subject_word}s, " if subjects > 1 else ""
         parts = [_statistic_result(findings, row, mean if row is rows[0] else "") for row in rows]
         yield (*join_parts(parts, "; and ", "; "), ".")
 
 
 def _statistic_result(findings: Findings, row: Row, before: str) -> Sentence:
-    table, scale = find_table(findings, "agree", "agreement"), findings.settings.scale
+    table, scale = findings.table("agree/agreement"), findings.settings.scale
     how: dict[str, Any] = {"digits": 0, "percent": True} if row.statistic in SHARES else {}
     std = table.row(row.statistic, "std")
     spread: Sentence = (", SD ", table.quote(std, **how)) if is_defined(std) else ()
     word = f", {interpret_kappa(row.value, scale)} by the scale of {SCALES.get(scale, scale)}"
-    value = table.quote(row, level=interval_name(findings), **how)
+    value = table.quote(row, level=findings.interval_name, **how)
     start = f"{before}{MAIN[row.statistic]} was "
     return (start, value, *spread, word if row.statistic == "fleiss_kappa" else "")
 
 
 def _kappa_range(findings: Findings) -> Iterator[Sentence]:
     rows = [row for row in cases_by_kappa(findings) if is_defined(row)]
-    table = find_table(findings, "agree", "agreement")
+    table = findings.table("agree/agreement")
     if len(rows) > 1:
         yield ("Fleiss' kappa of single cases ranged from ", table.quote(rows[0]), " to ", table.quote(rows[-1]), ".")
 
@@ -367,7 +364,7 @@ def _standard_results(findings: Findings) -> Iterator[Sentence]:
     pair = most_different(findings)
     if pair:
         which = ", the reference standards that differed most," if pair.several else ""
-        value = find_table(findings, "fuse", "differences").quote(pair.row, level=interval_name(findings))
+        value = findings.table("fuse/differences").quote(pair.row, level=findings.interval_name)
         mean = "mean Dice" if len(findings.study) > 1 else "Dice"
         yield (f"{pair.names}{which} overlapped by a {mean} of ", value, ".")
 
@@ -383,12 +380,12 @@ def _dependence_results(findings: Findings) -> Iterator[Sentence]:
 def _algorithm_results(findings: Findings) -> Iterator[Sentence]:
     if findings.evaluation is None:
         return
-    hard, table = findings.evaluation.mask_scores, find_table(findings, "evaluate", "verdicts")
+    hard, table = findings.evaluation.mask_scores, findings.table("evaluate/verdicts")
     rows = rater_comparison(findings) if hard is not None else []
     if hard is not None and rows:
         human = hard.ranges[judged_label(findings), OTHERS, "dice"]
         parts: list[Sentence] = [
-            (f"{row['algorithm']} ", table.quote(row, level=interval_name(findings)),
+            (f"{row['algorithm']} ", table.quote(row, level=findings.interval_name),
              f", {verdict_text(human, str(row['algorithm']))}")
             for row in rows
         ]  # fmt: skip
@@ -401,7 +398,7 @@ def _algorithm_results(findings: Findings) -> Iterator[Sentence]:
 def _area_results(findings: Findings) -> Iterator[Sentence]:
     assert findings.evaluation is not None
     assert findings.evaluation.probability_scores is not None
-    table, grey = find_table(findings, "evaluate", "scores"), findings.evaluation.probability_scores
+    table, grey = findings.table("evaluate/scores"), findings.evaluation.probability_scores
     ends = {column.name: both for column in grey.counts if (both := area_range(grey, column.name))}
     parts: list[Sentence] = [(f"{name} ", table.quote(a), " to ", table.quote(b)) for name, (a, b) in ends.items()]
     if parts:

@@ -15,10 +15,22 @@ from typing import Any
 from ...analyses.agree.charts import charts
 from ...analyses.rows import Row
 from ...raters.dependence import PossibleCopy
-from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Section, Sentence, text_cell
+from ..elements import (
+    Beside,
+    Block,
+    Cell,
+    Chart,
+    Column,
+    PageTable,
+    Paragraphs,
+    Section,
+    Sentence,
+    text_cell,
+    text_column,
+)
 from ..findings import Findings
-from .numbers import TableIndex, find_table, is_defined
-from .vocabulary import interval_name, join_parts, pixel_word, rater_cell, spell_count, subject_word
+from ..numbers import TableIndex, is_defined
+from .vocabulary import join_parts, rater_cell, spell_count
 
 PERFORMANCE = {
     "sensitivity": ("Sensitivity", "Of what at least half of the raters marked, the share that this rater marked."),
@@ -63,12 +75,12 @@ def _charts(findings: Findings) -> Iterator[Block]:
 
 
 def _tables(findings: Findings) -> Iterator[Block]:
-    table = find_table(findings, "agree", "raters")
+    table = findings.table("agree/raters")
     yield _tendency_table(findings, table)
     if len(_rater_names(findings)) > 2:  # with two raters the vote is the union
         yield _performance_table(findings, table)
         yield _pooled_table(findings, table)
-    pairs = find_table(findings, "agree", "pairs")
+    pairs = findings.table("agree/pairs")
     if rows := [r for r in pairs.all("cohen_kappa", "pooled") if r["relation"] == "between"]:
         yield _pair_table(findings, pairs, rows)
 
@@ -80,7 +92,7 @@ def _rater_names(findings: Findings) -> tuple[str, ...]:
 
 def _name_columns(findings: Findings) -> list[Column]:
     """The first columns: the rater, and their properties."""
-    return [Column("Rater", number=False), *(Column(p, number=False) for p in _properties(findings))]
+    return [text_column("Rater"), *(text_column(p) for p in _properties(findings))]
 
 
 def _name_cells(findings: Findings, rater: str) -> list[Cell]:
@@ -97,9 +109,9 @@ def _tendency_table(findings: Findings, table: TableIndex) -> PageTable:
     columns = [
         *_name_columns(findings),
         Column("Dice distance to others", "1 − Dice to each of the others, on average: 0 means identical masks."),
-        Column("Outlier", "Dice distance above the raters' mean + 1 SD; mostly there is one.", number=False),
+        text_column("Outlier", "Dice distance above the raters' mean + 1 SD; mostly there is one."),
         Column("Relative area", "Area that the rater marked over the mean area of the others: above 1 is larger."),
-        Column("Draws", "Larger: by at least 25%; smaller: by at least 20%.", number=False),
+        text_column("Draws", "Larger: by at least 25%; smaller: by at least 20%."),
         Column("Misses", "Of what at least half of the others marked, the share that this rater left."),
         Column("Alone", "Of what this rater marked, the share that nobody else marked."),
         Column("Williams' index", "1: agrees with the others as they agree among themselves; less: agrees less."),
@@ -132,7 +144,7 @@ def _performance_table(findings: Findings, table: TableIndex) -> PageTable:
         for rater in _rater_names(findings)
     )
     note = (
-        f"Mean over {subject_word(findings)}s, with its {interval_name(findings)}. The vote has a share of each "
+        f"Mean over {findings.subject_word}s, with its {findings.interval_name}. The vote has a share of each "
         "rater in it."
     )
     return PageTable("rater-performance", "Each rater against the vote of all", columns, rows, note)
@@ -148,7 +160,7 @@ def _pooled_table(findings: Findings, table: TableIndex) -> PageTable:
     columns = (*_name_columns(findings), *(Column(*own) for own in PERFORMANCE.values()), *others, *rates)
     rows = tuple((*_name_cells(findings, rater), *_pooled_cells(table, rater)) for rater in _rater_names(findings))
     title = "The same, all cases pooled"
-    note = f"Every {pixel_word(findings)} counts the same, so that large cases weigh more."
+    note = f"Every {findings.pixel_word} counts the same, so that large cases weigh more."
     return PageTable("rater-performance-pooled", title, columns, rows, note, closed=True)
 
 
@@ -163,14 +175,14 @@ def _pooled_cells(table: TableIndex, rater: str) -> Iterator[Cell]:
 
 def _pair_table(findings: Findings, table: TableIndex, rows: Sequence[Row]) -> PageTable:
     """Every pair of raters."""
-    columns = (Column("Rater", number=False), Column("and", number=False), *_pair_columns())
+    columns = (text_column("Rater"), text_column("and"), *_pair_columns())
     few = len(_rater_names(findings)) <= MANY_RATERS
     shown = rows if few else _most_and_least_alike(table, rows)
     cells = tuple(
         (rater_cell(findings, str(r["rater_a"])), rater_cell(findings, str(r["rater_b"])), *_pair_cells(table, r))
         for r in shown
     )
-    note = f"Means are over {subject_word(findings)}s, pooled numbers over all {pixel_word(findings)}s."
+    note = f"Means are over {findings.subject_word}s, pooled numbers over all {findings.pixel_word}s."
     if few:
         return PageTable("rater-pairs", "Pairs of raters", columns, cells, note, closed=len(rows) > MANY_PAIRS)
     note += f" All {len(rows):,} pairs are in agree/pairs.csv."
@@ -204,11 +216,11 @@ def _pair_cells(table: TableIndex, row: Row) -> Iterator[Cell]:
 
 def _repeat_table(findings: Findings) -> Iterator[Block]:
     """Repeated readings of the same rater."""
-    table = find_table(findings, "agree", "pairs")
+    table = findings.table("agree/pairs")
     rows = [r for r in table.all("cohen_kappa", "pooled") if r["relation"] == "within"]
     if not rows:
         return
-    columns = (Column("Reading", number=False), Column("and", number=False), *_pair_columns())
+    columns = (text_column("Reading"), text_column("and"), *_pair_columns())
     cells = tuple(
         (*(rater_cell(findings, str(name)) for name in (r["rater_a"], r["rater_b"])), *_pair_cells(table, r))
         for r in rows
@@ -234,7 +246,7 @@ def _dependence_sentences(findings: Findings) -> Iterator[Sentence]:
         )
     elif len(_rater_names(findings)) < LEAST_RATERS:
         yield ("Whether the raters' errors are correlated cannot be determined: this needs at least four raters.",)
-    alike, pairs = possible_copies(findings), find_table(findings, "agree", "pairs")
+    alike, pairs = possible_copies(findings), findings.table("agree/pairs")
     for copy in alike.pairs if alike.suspected else ():
         names = (rater_cell(findings, copy.rater_a), " and ", rater_cell(findings, copy.rater_b))
         value = pairs.cell("dice", "pooled", copy.rater_a, copy.rater_b, "between", digits=3)
@@ -283,7 +295,7 @@ def outlier_sentences(findings: Findings) -> Iterator[Sentence]:
     raters = findings.agreement.raters
     if raters is None:
         return
-    table = find_table(findings, "agree", "raters")
+    table = findings.table("agree/raters")
     if not any(is_defined(table.row("mean_difference", "pooled", rater)) for rater in raters.differences.raters):
         yield ("Outliers cannot be determined: no two raters can be compared.",)
     elif len(raters.differences.raters) == 2:
@@ -305,7 +317,7 @@ def outlier_sentences(findings: Findings) -> Iterator[Sentence]:
 
 def all_alike(findings: Findings) -> bool:
     """Whether all raters are so similar that the rule for outliers finds only small differences."""
-    rows = [r for r in find_table(findings, "agree", "raters").all("mean_difference", "pooled") if is_defined(r)]
+    rows = [r for r in findings.table("agree/raters").all("mean_difference", "pooled") if is_defined(r)]
     return bool(rows) and all(r.value < SMALL_DISTANCE for r in rows)
 
 
@@ -323,7 +335,7 @@ def outlier_summary(findings: Findings) -> Iterator[Sentence]:
     if len(names) < 2:
         yield from outlier_sentences(findings)
         return
-    table = find_table(findings, "agree", "raters")
+    table = findings.table("agree/raters")
     parts: list[Sentence] = [(rater_cell(findings, r), ": ", table.cell("mean_difference", "pooled", r)) for r in names]
     limit = table.cell("outlier_threshold", "pooled", "")
     yield (
@@ -368,7 +380,7 @@ def size_sentences(findings: Findings) -> Iterator[Sentence]:
     """Raters who draw larger or smaller than the others, or nothing."""
     if findings.agreement.raters is None:
         return
-    table = find_table(findings, "agree", "raters")
+    table = findings.table("agree/raters")
     silent = [rater_cell(findings, str(r["rater"])) for r in table.all("relative_area", "pooled") if r.value == 0]
     if silent:
         yield (
@@ -434,9 +446,9 @@ class ErrorDependence:
 
 def error_dependence(findings: Findings) -> ErrorDependence | None:
     """The dependence of the raters' errors; None with too few raters, or where they never differ."""
-    table = find_table(findings, "agree", "raters")
+    table = findings.table("agree/raters")
     effective, shared = (table.row(name, "pooled", "") for name in ("effective_raters", "error_correlation"))
-    agreed = find_table(findings, "agree", "agreement").row("percent_agreement", "pooled")
+    agreed = findings.table("agree/agreement").row("percent_agreement", "pooled")
     if not is_defined(effective) or not is_defined(shared) or (agreed is not None and agreed.value == 1):
         return None
     raters = effective.n or len(findings.study.rater_names)
@@ -445,7 +457,7 @@ def error_dependence(findings: Findings) -> ErrorDependence | None:
         raters,
         few,
         _correlation_words(shared.value, few),
-        pixel_word(findings),
+        findings.pixel_word,
         table.quote(shared),
         table.quote(effective, 1),
     )
@@ -477,9 +489,7 @@ def possible_copies(findings: Findings) -> PossibleCopies:
     raters = findings.agreement.raters
     pairs = raters.dependence.copies if raters is not None else ()
     rows = [
-        r
-        for r in find_table(findings, "agree", "pairs").all("dice", "pooled")
-        if r["relation"] == "between" and is_defined(r)
+        r for r in findings.table("agree/pairs").all("dice", "pooled") if r["relation"] == "between" and is_defined(r)
     ]
     easy = bool(rows) and (2 * len(pairs) > len(rows) or median(r.value for r in rows) >= EASY)
     return PossibleCopies(tuple(pairs), easy)

@@ -10,18 +10,29 @@ from ...analyses.fuse.charts import charts
 from ...analyses.fuse.fuse import COMPLEXITY
 from ...analyses.rows import Row
 from ...core.notes import code_of
-from ..elements import Beside, Block, Cell, Chart, Column, PageTable, Paragraphs, Section, Sentence, text_cell
+from ..elements import (
+    Beside,
+    Block,
+    Cell,
+    Chart,
+    Column,
+    PageTable,
+    Paragraphs,
+    Section,
+    Sentence,
+    text_cell,
+    text_column,
+)
 from ..findings import Findings
+from ..numbers import TableIndex, is_defined
 from .cases import why_no_overlap
 from .complexity import LEAST_DRAWN
-from .numbers import TableIndex, find_table, is_defined
 from .raters import LEAST_RATERS, error_dependence
 from .vocabulary import (
     UNION,
     as_title,
     case_cell,
     given_references,
-    interval_name,
     join_names,
     join_parts,
     mean_over,
@@ -60,15 +71,15 @@ SOFT = {
 }
 """Rates against the probabilities of a reference standard."""
 
-STANDARD = Column("Reference standard", "How the raters were put together", number=False)
+STANDARD = text_column("Reference standard", "How the raters were put together")
 CHANGED = Column("Changed", "Share of the image that one marks and the other does not (or labels otherwise)")
-OTHER = Column("and", "The one that it is compared with", number=False)
+OTHER = text_column("and", "The one that it is compared with")
 SIZE = Column("Relative volume difference", "Difference of the marked areas or volumes, as a share of their mean")
 
 
 def section(findings: Findings) -> Section:
     """Consensus methods, how far they differ, and which to use when."""
-    table, rates = find_table(findings, "fuse", "differences"), find_table(findings, "fuse", "performance")
+    table, rates = findings.table("fuse/differences"), findings.table("fuse/performance")
     return Section(
         "reference-standard",
         "What can be taken as the reference standard?",
@@ -114,7 +125,7 @@ def _difference_sentence(
     mean = "mean Dice" if (least.n or 0) > 1 else "Dice"
     yield f"Of the reference standards here, {names} differ most: " if several else f"Here there are {names}: "
     yield f"they overlap by a {mean} of "
-    yield table.quote(least, level=interval_name(findings))
+    yield table.quote(least, level=findings.interval_name)
     size = table.row("volume_difference", "mean", *pair)
     if size is not None and is_defined(size):
         yield ", with a relative volume difference of "
@@ -124,7 +135,7 @@ def _difference_sentence(
 
 def _rater_overlap(findings: Findings) -> Iterator[str | Cell]:
     """The overlap of two raters, for comparison."""
-    table = find_table(findings, "agree", "agreement")
+    table = findings.table("agree/agreement")
     row = table.row("dice")
     if row is not None and is_defined(row):
         yield f" For comparison, {'the' if len(findings.study.rater_names) == 2 else 'any'} two raters overlap by "
@@ -209,7 +220,7 @@ def _difference_table(findings: Findings, table: TableIndex) -> Iterator[Block]:
 
 
 def _dice_columns(findings: Findings) -> list[Column]:
-    help = f"Overlap of the two masks, with its {interval_name(findings)}. {DICE_ENDS}"
+    help = f"Overlap of the two masks, with its {findings.interval_name}. {DICE_ENDS}"
     return [Column("Dice", help), *([sd_column(findings)] if len(findings.study.subjects) > 1 else [])]
 
 
@@ -252,7 +263,7 @@ def _rate_table(
     findings: Findings, table: TableIndex, titles: MethodPair, rates: Mapping[str, MethodPair], *,
     scope: str = "mean", note: str = "", closed: bool = False,
 ) -> Iterator[PageTable]:  # fmt: skip
-    rows = [r for r in table.table.rows if r.scope == scope and not r.group and r.statistic in rates]
+    rows = [r for r in table.rows if r.scope == scope and not r.group and r.statistic in rates]
     if len(findings.study.rater_names) == 2:  # nobody marks more than the union of two
         rows = [r for r in rows if method_name(str(r["method"]), 2) != UNION]
     shown = [name for name in rates if any(r.statistic == name for r in rows)]
@@ -265,7 +276,7 @@ def _rate_table(
         for method, rater in dict.fromkeys((str(r["method"]), str(r["rater"])) for r in rows)
     )
     if lines:
-        heads = Column("Rater", "Who is compared", number=False), Column("with", "The reference standard", number=False)
+        heads = text_column("Rater", "Who is compared"), text_column("with", "The reference standard")
         columns = (*heads, *(Column(*rates[name]) for name in shown))
         yield PageTable(*titles, columns, lines, note, len(lines) > LONG, closed)
 

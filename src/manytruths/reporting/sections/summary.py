@@ -13,6 +13,7 @@ from ...core.notes import code_of
 from ...inference.intervals import MIN_SUBJECTS
 from ..elements import Block, Cell, Paragraphs, Section, Sentence
 from ..findings import Findings
+from ..numbers import TableIndex, has_interval, is_defined
 from .algorithms import algorithm_summary
 from .cases import (
     cases_by_kappa,
@@ -26,7 +27,6 @@ from .cases import (
     why_no_kappa,
     why_no_overlap,
 )
-from .numbers import StudyCounts, TableIndex, find_table, has_interval, is_defined
 from .raters import (
     draws_larger,
     draws_smaller,
@@ -45,11 +45,9 @@ from .vocabulary import (
     join_parts,
     most_different,
     note_sentences,
-    pixel_word,
     rater_cell,
     spell_count,
     spelled_interval,
-    subject_word,
 )
 
 UNNAMED_PATIENTS = (
@@ -112,17 +110,17 @@ def _who_marked_what(findings: Findings) -> str:
     whole = all(len({c.name for c in case.masks}) == len(study.rater_names) for case in study)
     cases = spell_count(len(study), "case")
     same = "the same " if whole and len(study) > 1 else ""
-    patients = f" of {spell_count(len(study.subjects), 'patient')}" if subject_word(findings) == "patient" else ""
+    patients = f" of {spell_count(len(study.subjects), 'patient')}" if findings.subject_word == "patient" else ""
     return f"{raters} marked {same}{cases}{patients}"
 
 
 def _overlap_sentences(findings: Findings) -> Iterator[Sentence]:
     """Who marked what, and the overlap of two raters."""
-    table, who = find_table(findings, "agree", "agreement"), _who_marked_what(findings)
+    table, who = findings.table("agree/agreement"), _who_marked_what(findings)
     dice, same = table.row("dice"), table.row("percent_agreement")
     if dice is None and is_defined(same):
         share = _spelled_out(findings, table, "percent_agreement")
-        yield capitalise((f"{who}; two raters give the same label to ", share, f" of the {pixel_word(findings)}s."))
+        yield capitalise((f"{who}; two raters give the same label to ", share, f" of the {findings.pixel_word}s."))
     elif dice is None:
         yield capitalise((f"{who}.",))
     elif is_defined(dice):
@@ -140,7 +138,7 @@ def _dice_clause(findings: Findings, table: TableIndex, dice: Row) -> Iterator[s
     two = "they" if len(findings.study.rater_names) == 2 else "any two raters"
     several = ", whatever the label," if len(_label_names(findings)) > 1 else ""
     if dice.n and dice.n < len(findings.study.subjects):
-        subjects = f"{subject_word(findings)}{'s' if dice.n > 1 else ''}"
+        subjects = f"{findings.subject_word}{'s' if dice.n > 1 else ''}"
         several += f" in the {number_word(dice.n)} {subjects} where this is defined"
     mean = "mean Dice" if len(findings.study) > 1 or two != "they" else "Dice"
     yield f"{two} overlap{several} by a {mean} of "
@@ -156,11 +154,11 @@ def _why_no_interval(findings: Findings, row: Row) -> str:
     """Why there is no interval: too few subjects, or too few with a value."""
     there, defined = len(findings.study.subjects), row.n or 0
     if there < MIN_SUBJECTS:
-        many = f"there {'is' if there == 1 else 'are'} {spell_count(there, subject_word(findings))}"
-        return (f"Numbers stand without confidence intervals: those are over {subject_word(findings)}s and need "
+        many = f"there {'is' if there == 1 else 'are'} {spell_count(there, findings.subject_word)}"
+        return (f"Numbers stand without confidence intervals: those are over {findings.subject_word}s and need "
                 f"{number_word(MIN_SUBJECTS)} of them, and {many}.")  # fmt: skip
     what = "Dice" if row.statistic == "dice" else "This number"
-    subjects = spell_count(there, subject_word(findings))
+    subjects = spell_count(there, findings.subject_word)
     return (
         f"{what} stands without a confidence interval: it is defined for {number_word(defined)} of {subjects}, and "
         f"intervals need {number_word(MIN_SUBJECTS)}."
@@ -175,7 +173,7 @@ def _spelled_out(findings: Findings, table: TableIndex, statistic: str) -> Cell:
 
 def _kappa_sentence(findings: Findings) -> Iterator[Sentence]:
     """Kappa with its level, and its range over cases."""
-    table = find_table(findings, "agree", "agreement")
+    table = findings.table("agree/agreement")
     kappa, dice = table.row("fleiss_kappa"), table.row("dice")
     if not is_defined(kappa):
         if dice is None or is_defined(dice):
@@ -193,7 +191,7 @@ def _kappa_sentence(findings: Findings) -> Iterator[Sentence]:
     name = interpret_kappa(kappa.value, scale)
     low = interpret_kappa(kappa.low, scale) if has_interval(kappa) and kappa.low is not None else name
     sure = f", though its CI reaches down to {low}" if low != name else ""
-    mean = f", on average over {subject_word(findings)}s" if len(findings.study) > 1 else ""
+    mean = f", on average over {findings.subject_word}s" if len(findings.study) > 1 else ""
     yield (f"Agreement beyond chance is {name} by the scale of {SCALES.get(scale, scale)}{sure}: Fleiss' kappa is ",
            table.quote(kappa), mean, *_kappa_range(findings, table), ".")  # fmt: skip
 
@@ -208,13 +206,13 @@ def _kappa_range(findings: Findings, table: TableIndex) -> Sentence:
 
 
 def _label_names(findings: Findings) -> list[str]:
-    rows = find_table(findings, "agree", "agreement").all("fleiss_kappa", "mean", label=None)
+    rows = findings.table("agree/agreement").all("fleiss_kappa", "mean", label=None)
     return list(dict.fromkeys(row.label for row in rows if row.label))
 
 
 def _label_sentence(findings: Findings) -> Iterator[Sentence]:
     """Kappa label by label."""
-    table = find_table(findings, "agree", "agreement")
+    table = findings.table("agree/agreement")
     rows = [r for r in (table.row("fleiss_kappa", label=name) for name in _label_names(findings)) if r is not None]
     rows = sorted((r for r in rows if is_defined(r)), key=lambda r: -r.value)
     if len(rows) < 2:
@@ -228,7 +226,7 @@ def _rater_sentences(findings: Findings) -> Iterator[Sentence]:
     """Outliers, and raters who draw larger or smaller."""
     if findings.study.options.exchangeable:
         yield ("Raters are exchangeable, so nothing is reported about single raters.",)
-    elif is_defined(find_table(findings, "agree", "agreement").row("fleiss_kappa")):
+    elif is_defined(findings.table("agree/agreement").row("fleiss_kappa")):
         yield from outlier_summary(findings)
         yield from size_sentences(findings)
 
@@ -236,13 +234,13 @@ def _rater_sentences(findings: Findings) -> Iterator[Sentence]:
 def _standard_sentences(findings: Findings) -> Iterator[Sentence]:
     """How far the reference standard depends on the method, and whether raters differ on the same pixels."""
     errors, pair = error_dependence(findings), most_different(findings)
-    dice = find_table(findings, "agree", "agreement").row("dice")
+    dice = findings.table("agree/agreement").row("dice")
     if pair and (dice is None or is_defined(dice)):
         much = "little" if pair.row.value >= 0.95 else "somewhat" if pair.row.value >= 0.85 else "much"
         which = ", which differ most," if pair.several else ""
         mean = "mean Dice" if len(findings.study) > 1 else "Dice"
         yield (f"The reference standard depends {much} on how it is made: {pair.names}{which} overlap by a {mean} of ",
-               find_table(findings, "fuse", "differences").quote(pair.row), ".")  # fmt: skip
+               findings.table("fuse/differences").quote(pair.row), ".")  # fmt: skip
     if errors is not None and errors.few:
         yield capitalise((*errors.sentence, "."))
 
@@ -335,7 +333,7 @@ def _agree_on_border(findings: Findings) -> Iterator[Sentence]:
     """Raters who draw larger, and raters who draw smaller."""
     if findings.agreement.raters is None:
         return
-    rows = list(find_table(findings, "agree", "raters").all("relative_area", "pooled"))
+    rows = list(findings.table("agree/raters").all("relative_area", "pooled"))
     big, small = ([str(r["rater"]) for r in rows if chosen(r)] for chosen in (draws_larger, draws_smaller))
     if big and small and len(rows) > 2:
         ends = (join_parts([("rater ", rater_cell(findings, r)) for r in side]) for side in (big, small))
@@ -367,7 +365,7 @@ def _ask_about_copies(findings: Findings) -> Iterator[Sentence]:
 
 def _second_look(findings: Findings) -> Iterator[Sentence]:
     """Regions that algorithms mark and raters may have missed."""
-    rows = list(find_table(findings, "evaluate", "second_look").table.rows)
+    rows = list(findings.table("evaluate/second_look").rows)
     places = list(dict.fromkeys((row.case, row["rank"]) for row in rows))
     if places:
         cases = list(dict.fromkeys(case for case, _ in places))
@@ -377,7 +375,7 @@ def _second_look(findings: Findings) -> Iterator[Sentence]:
 
 def _more_raters(findings: Findings) -> Iterator[Sentence]:
     """Whether more raters would make the majority more stable; nothing where masks are doubtful."""
-    table = find_table(findings, "plan", "plan")
+    table = findings.table("plan/plan")
     best = next(table.all("best_raters", "pooled"), None)
     if not is_defined(best) or findings.plan is None or turned_raters(findings) or possible_copies(findings).suspected:
         return
@@ -399,7 +397,7 @@ def _stability(findings: Findings, table: TableIndex, here: int, now: Row) -> Se
     who = f"The majority of {number_word(here)}" if here > 2 else "Either of two raters"
     large = "that" if here > 2 else "the majority"
     return (f"Would more raters help? {who} would match {large} of a very large panel of similar raters in ",
-            table.quote(now, 0, percent=True), f" of the {pixel_word(findings)}s that any rater marked")  # fmt: skip
+            table.quote(now, 0, percent=True), f" of the {findings.pixel_word}s that any rater marked")  # fmt: skip
 
 
 def _gain_of_more(findings: Findings, table: TableIndex, here: int, best: Row, now: Row, then: Row) -> Sentence:
@@ -422,7 +420,7 @@ RULES_FIRST = "Raters like these disagree too much for a majority to settle it: 
 
 def _is_unsettled(findings: Findings, reached: Row) -> bool:
     """Whether raters disagree too much for a majority to settle it."""
-    kappa = find_table(findings, "agree", "agreement").row("fleiss_kappa")
+    kappa = findings.table("agree/agreement").row("fleiss_kappa")
     return reached.value < STABLE or (is_defined(kappa) and kappa.value <= 0)
 
 
@@ -436,15 +434,15 @@ def _enough_raters(findings: Findings) -> Sentence:
 
 def _no_intervals(findings: Findings) -> Iterator[Sentence]:
     """A warning where there are no intervals."""
-    row = find_table(findings, "agree", "agreement").row("fleiss_kappa")
-    if is_defined(row) and not StudyCounts(findings).resampled:
+    row = findings.table("agree/agreement").row("fleiss_kappa")
+    if is_defined(row) and not findings.resampled:
         many = len(findings.study.subjects) > 1
-        these = f"these {subject_word(findings)}s" if many else f"this {subject_word(findings)}"
+        these = f"these {findings.subject_word}s" if many else f"this {findings.subject_word}"
         yield (f"Take the numbers for {these} only: without confidence intervals, nothing is known about others.",)
 
 
 def _percent_agreement_warning(findings: Findings) -> Iterator[Sentence]:
-    table = find_table(findings, "agree", "agreement")
+    table = findings.table("agree/agreement")
     agreed, kappa = table.row("percent_agreement"), table.row("fleiss_kappa")
     rare = table.row("prevalence_index")
     if agreed is None or kappa is None or rare is None or region_of(findings.agreement.tallies) == "union":
@@ -462,7 +460,7 @@ def _percent_agreement_warning(findings: Findings) -> Iterator[Sentence]:
     yield (
         "Do not quote percent agreement alone: it is ",
         share,
-        f" because most {pixel_word(findings)}s {why}. {instead}.",
+        f" because most {findings.pixel_word}s {why}. {instead}.",
     )
 
 
@@ -475,7 +473,7 @@ def _marked_share(findings: Findings) -> float:
 
 def _krippendorff_rule(findings: Findings) -> Iterator[Sentence]:
     """Krippendorff's limits, applied to the mean, or to the pooled number where only that has an interval."""
-    table = find_table(findings, "agree", "agreement")
+    table = findings.table("agree/agreement")
     mean, pooled = (table.row("krippendorff_alpha", scope) for scope in ("mean", "pooled"))
     judged = next((row for row in (mean, pooled) if has_interval(row)), None)
     if judged is None or judged.low is None or not is_defined(mean) or not is_defined(pooled):
@@ -487,7 +485,7 @@ def _krippendorff_rule(findings: Findings) -> Iterator[Sentence]:
     yield (
         "Krippendorff's alpha is ",
         table.quote(mean),
-        f" on average over {subject_word(findings)}s and ",
+        f" on average over {findings.subject_word}s and ",
         table.quote(pooled),
         " with all cases pooled. Krippendorff asks for 0.80, or for 0.667 where conclusions are tentative; by the "
         f"lower limit of the CI of the {which}, {text}.",

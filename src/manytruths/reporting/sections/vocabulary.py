@@ -17,7 +17,7 @@ from ...fusion.registry import estimator
 from ...study import Study
 from ..elements import Cell, Column, Sentence, text_cell
 from ..findings import Findings
-from .numbers import find_table, is_defined
+from ..numbers import is_defined
 from .references import cite
 
 SCALES = {
@@ -132,17 +132,6 @@ def rater_cell(findings: Findings, rater: str) -> Cell:
     return Cell(rater, colour=findings.colours.get(rater) or findings.colours.get(rater.rpartition("@")[0], ""))
 
 
-def subject_word(findings: Findings) -> str:
-    """The unit of means and intervals: patient where any is named, else case."""
-    return "patient" if any(case.subject != case.name for case in findings.study) else "case"
-
-
-def pixel_word(findings: Findings) -> str:
-    """``pixel``, or ``voxel`` for volumes."""
-    units = (table.unit for table in findings.agreement.tallies.values())
-    return "voxel" if any(u is not None and u.name == "mm³" for u in units) else "pixel"
-
-
 def level_help(findings: Findings) -> str:
     """The explanation of a column of levels."""
     scale = findings.settings.scale
@@ -158,29 +147,22 @@ def level_text(row: Row, scale: str) -> str:
     return name if low == name else f"{name} ({low} at the lower limit of its CI)"
 
 
-def interval_name(findings: Findings) -> str:
-    """``95% CI``."""
-    return f"{100 * findings.settings.level:g}% CI"
-
-
 def spelled_interval(findings: Findings) -> str:
     """The first mention of an interval: ``95% confidence interval, CI,``."""
-    return interval_name(findings).replace("CI", "confidence interval, CI,")
+    return findings.interval_name.replace("CI", "confidence interval, CI,")
 
 
 def mean_over(findings: Findings) -> str:
     """``mean over 21 patients``."""
     subjects = len(findings.study.subjects)
     return (
-        f"mean over {spell_count(subjects, subject_word(findings))}"
-        if subjects > 1
-        else f"one {subject_word(findings)}"
+        f"mean over {spell_count(subjects, findings.subject_word)}" if subjects > 1 else f"one {findings.subject_word}"
     )
 
 
 def sd_column(findings: Findings, title: str = "SD") -> Column:
     """A column of standard deviations."""
-    return Column(title, f"Standard deviation between {subject_word(findings)}s.")
+    return Column(title, f"Standard deviation between {findings.subject_word}s.")
 
 
 # --- consensus methods and other reference standards
@@ -302,7 +284,7 @@ class StandardPair:
 
 def most_different(findings: Findings) -> StandardPair | None:
     """The two consensus methods that differ most; None with fewer than two, or where nothing was marked."""
-    rows = find_table(findings, "fuse", "differences").all("dice", "mean")
+    rows = findings.table("fuse/differences").all("dice", "mean")
     own = [
         r
         for r in rows
