@@ -215,5 +215,4 @@ def test_names_are_unique(found):
     names = [b.name for b in blocks(computation.section(found)) if hasattr(b, "name")]
     assert len(set(names)) == len(names)
     assert computation.section(found).name == "how-it-was-computed"
-    for by in FORMULAS.values():
-        assert all(one.title and one.formula and one.meaning for one in by.values())
+    assert all(formula.title and formula.formula and formula.meaning for formula in FORMULAS.values())

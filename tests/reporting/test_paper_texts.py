@@ -14,7 +14,7 @@ from manytruths.analyses.agree.agree import compute_agreement
 from manytruths.analyses.fuse.case import FusePlan
 from manytruths.analyses.fuse.fuse import compute_fusion
 from manytruths.reporting.findings import Findings
-from manytruths.reporting.sections.references import REFERENCES, SOFTWARE, bibliography, cite, cite_once, cited_in
+from manytruths.reporting.sections.formulas import REFERENCES, SOFTWARE, bibliography, cite, cite_once, cited_in
 
 
 @pytest.fixture(scope="module")

@@ -88,6 +88,15 @@ def make_table(
     return PageTable(name, title, heads, rows, note, filter, closed)
 
 
+def text_table(
+    name: str, title: str, heads: Sequence[str], rows: Iterable[Sequence[object]], note: str = "", *,
+    filter: bool = False, closed: bool = False,
+) -> PageTable:  # fmt: skip
+    """A table of texts."""
+    columns = tuple(text_column(head) for head in heads)
+    return PageTable(name, title, columns, tuple(tuple(map(text_cell, row)) for row in rows), note, filter, closed)
+
+
 @dataclass(frozen=True)
 class Chart:
     """A chart with its caption."""

@@ -3,6 +3,7 @@
 The comparison measures how closely an algorithm and each rater agree with the same references, mostly the other raters;
 it does not measure who is right. A verdict is based on differences from each rater on the same cases. It is certain
 where the intervals of these differences agree; where they do not, the text says what else they leave open.
+Predicted probabilities have curves under every reference standard, their areas, and correlations with agreement.
 """
 
 from __future__ import annotations
@@ -11,17 +12,35 @@ import math
 from collections.abc import Iterator, Sequence
 
 from ...analyses.evaluate.case_scores import EVERYBODY
+from ...analyses.evaluate.charts import charts
 from ...analyses.evaluate.evaluate import Evaluation
 from ...analyses.evaluate.human_range import OTHERS, HumanRange
 from ...analyses.evaluate.mask_scores import MEAN, LabelScores
 from ...analyses.evaluate.missing_scores import UNMARKED
 from ...analyses.evaluate.printing import NAMES, ONE_MORE, unit_of
+from ...analyses.evaluate.probability_maps import EXCLUDED, ProbabilityScores
 from ...analyses.printing import number, number_word
 from ...analyses.rows import Row
 from ...core.notes import code_of
 from ...core.undefined import code
 from ...evaluation.ranking.scores import is_distance
-from ..elements import Block, Cell, Column, PageTable, number_cell, text_cell, text_column
+from ...io import safe_name
+from ..elements import (
+    Beside,
+    Block,
+    Cell,
+    Chart,
+    Column,
+    ColumnOf,
+    PageTable,
+    Paragraphs,
+    Sentence,
+    compose,
+    make_table,
+    number_cell,
+    text_cell,
+    text_column,
+)
 from ..findings import Findings
 from .vocabulary import (
     INTERSECTION,
@@ -33,6 +52,7 @@ from .vocabulary import (
     rater_cell,
     sd_column,
     standard_cell,
+    standard_name,
 )
 
 SCORES, VERDICTS = "evaluate/scores.csv", "evaluate/verdicts.csv"
@@ -53,6 +73,11 @@ VERDICT_METRICS = {
     "surface_dice": "Share of the outlines that lie as close to each other as two raters' do",
     "extended_dice": "Dice in which pixels that some raters marked count as no error",
 }
+VERDICT_HELP = (
+    "Whether it agrees with the judge more closely than every rater, less closely, or neither; then what the intervals "
+    "of the differences leave open"
+)
+HUMAN_COLUMNS = "columns human_low and human_high of the file"
 ALGORITHM = text_column("Algorithm", "What is evaluated")
 JUDGED_BY = text_column("Judged by", "What is taken as the reference standard")
 MOST_ACROSS = 8
@@ -151,22 +176,22 @@ def digits_of(statistic: str) -> int:
 
 
 def cross_table(
-    findings: Findings, name: str, title: str, rows: Rows, label: str, statistic: str, file: str, *, digits: int = 2,
-    note: str = "", closed: bool = False,
-) -> PageTable | None:  # fmt: skip
+    findings: Findings, name: str, title: str, rows: Rows, label: str, statistic: str, *, digits: int = 2,
+    note: str = "",
+) -> Iterator[PageTable]:  # fmt: skip
     """One metric, algorithms by reference standards; the larger number of the two goes into rows."""
     standards, algorithms = standards_of(findings, rows), algorithms_of(findings)
     if min(len(standards), len(algorithms)) > MOST_ACROSS:
         standards = [s for s in standards if s not in findings.study.rater_names]
     cells = {
-        (a, s): number_cell(file, rows[label, a, s, statistic], digits)
+        (a, s): number_cell(SCORES, rows[label, a, s, statistic], digits)
         for a in algorithms
         for s in standards
         if (label, a, s, statistic) in rows
     }
     standards = [s for s in standards if any((a, s) in cells for a in algorithms)]
     if not cells:
-        return None
+        return
     gap = text_cell("–")
     if len(standards) >= len(algorithms):
         head, across = JUDGED_BY, algorithms
@@ -174,15 +199,9 @@ def cross_table(
     else:
         head, across = ALGORITHM, [judge_cell(findings, s).shown for s in standards]
         lines = [(algorithm_cell(findings, a), *(cells.get((a, s), gap) for s in standards)) for a in algorithms]
-    meaning = METRICS.get(statistic, "")
-    columns = (
-        head,
-        *(
-            Column(title_across, f"{NAMES[statistic]}. {meaning}" if meaning else NAMES[statistic])
-            for title_across in across
-        ),
-    )
-    return PageTable(name, title, columns, tuple(lines), note, len(lines) > LONG, closed)
+    help = ". ".join(filter(None, (NAMES[statistic], METRICS.get(statistic))))
+    columns = (head, *(Column(name_across, help) for name_across in across))
+    yield PageTable(name, title, columns, tuple(lines), note, len(lines) > LONG)
 
 
 def score_tables(findings: Findings) -> Iterator[Block]:
@@ -194,13 +213,9 @@ def score_tables(findings: Findings) -> Iterator[Block]:
     parts = evaluation.mask_scores.parts
     for i, part in enumerate(parts):
         title = label_title(part, f"Dice by each reference standard, {mean_over(findings)}")
-        note = (
-            f"A {findings.subject_word} where nothing is marked and nothing found has no Dice, and is left out."
-            if not i
-            else ""
-        )
-        table = cross_table(findings, f"algorithm-dice{i or ''}", title, means, part.label, "dice", SCORES, note=note)
-        yield from [table] if table else []
+        note = f"A {findings.subject_word} where nothing is marked and nothing found has no Dice, and is left out."
+        name = f"algorithm-dice{i or ''}"
+        yield from cross_table(findings, name, title, means, part.label, "dice", note="" if i else note)
     yield _score_list(findings, parts, means, deviations)
     yield from _extended_dice_table(findings, parts, means, deviations)
 
@@ -281,23 +296,29 @@ def verdict_table(findings: Findings) -> Iterator[PageTable]:
         return
     parts = {part.label: part for part in evaluation.mask_scores.parts}
     rows = [r for r in evaluation.table("verdicts").rows if _is_shown(r)]
-    several = list(parts.values())
-    lines = tuple((*_label_cells(several, parts[r.label]), *_verdict_row(findings, r, parts)) for r in rows)
-    columns = (
-        *_label_heads(several),
-        text_column("Algorithm", "What is compared with the raters"),
-        text_column("Measure", "The metric"),
-        text_column("Judged by", "The reference; raters are never judged by their own mask"),
-        Column("Algorithm's mean", f"Mean over {findings.subject_word}s, with its {findings.interval_name}"),
-        text_column("Raters' means", "The lowest and the highest of the raters' own means"),
-        text_column("Verdict", "Whether it agrees with the judge more closely than every rater, less closely, or neither; "
-               "then what the intervals of the differences leave open"),
-    )  # fmt: skip
+    ranges, unit = evaluation.mask_scores.ranges, findings.subject_word
+
+    def human(r: Row) -> HumanRange:
+        return ranges[r.label, str(r["against"]), r.statistic]
+
+    columns: list[ColumnOf[Row]] = [
+        (text_column("Label", "What was marked"), lambda r: text_cell(r.label or "all")),
+        (text_column("Algorithm", "What is compared with the raters"),
+         lambda r: algorithm_cell(findings, str(r["algorithm"]))),
+        (text_column("Measure", "The metric"),
+         lambda r: text_cell(with_unit(parts[r.label], r.statistic), why=VERDICT_METRICS.get(r.statistic, ""))),
+        (text_column("Judged by", "The reference; raters are never judged by their own mask"),
+         lambda r: text_cell(judge_name(findings, str(r["against"])))),
+        (Column("Algorithm's mean", f"Mean over {unit}s, with its {findings.interval_name}"),
+         lambda r: number_cell(VERDICTS, r, digits_of(r.statistic))),
+        (text_column("Raters' means", "The lowest and the highest of the raters' own means"),
+         lambda r: text_cell(range_text(human(r), digits_of(r.statistic)), why=HUMAN_COLUMNS)),
+        (text_column("Verdict", VERDICT_HELP), lambda r: text_cell(verdict_text(human(r), str(r["algorithm"])))),
+    ]  # fmt: skip
     distances = empty_masks(findings) if any(is_distance(r.statistic) for r in rows) else ""
     note = " ".join(filter(None, (PAIRED, one_more_rater(findings), distances)))
-    yield PageTable(
-        "algorithm-verdicts", "Algorithms compared with the raters", columns, lines, note, len(lines) > LONG
-    )
+    title, shown = "Algorithms compared with the raters", columns if len(parts) > 1 else columns[1:]
+    yield make_table("algorithm-verdicts", title, rows, shown, note, filter=len(rows) > LONG)
 
 
 def _is_shown(row: Row) -> bool:
@@ -306,20 +327,6 @@ def _is_shown(row: Row) -> bool:
     if against == OTHERS:
         return row.statistic in VERDICT_METRICS
     return row.statistic == ("extended_dice" if against == EVERYBODY.name else "dice")
-
-
-def _verdict_row(findings: Findings, row: Row, parts: dict[str, LabelScores]) -> Iterator[Cell]:
-    assert findings.evaluation is not None
-    assert findings.evaluation.mask_scores is not None
-    algorithm, against = str(row["algorithm"]), str(row["against"])
-    human = findings.evaluation.mask_scores.ranges[row.label, against, row.statistic]
-    digits = digits_of(row.statistic)
-    yield algorithm_cell(findings, algorithm)
-    yield text_cell(with_unit(parts[row.label], row.statistic), why=VERDICT_METRICS.get(row.statistic, ""))
-    yield text_cell(judge_name(findings, against))
-    yield number_cell(VERDICTS, row, digits)
-    yield text_cell(range_text(human, digits), why="columns human_low and human_high of the file")
-    yield text_cell(verdict_text(human, algorithm))
 
 
 def judge_name(findings: Findings, against: str) -> str:
@@ -408,3 +415,175 @@ def one_more_rater(findings: Findings) -> str:
 def range_text(human: HumanRange, digits: int) -> str:
     """``0.46–0.73``, the lowest and the highest of the raters' own means."""
     return "–" if math.isnan(human.low) else f"{number(human.low, digits)}–{number(human.high, digits)}"
+
+
+CORRELATIONS = "evaluate/correlations.csv"
+LOOSE, STRICT = "vote:any", "vote:0.75"
+"""The consensus methods that Lampert (2016) takes as bounds."""
+MOST_DRAWN = 8
+"""Largest number of algorithms whose curves are drawn."""
+AREAS = {
+    "pbar_area": "Area under mean precision against recall; 1 at best",
+    "pr_area": "Area under precision against recall, at the prevalence of this study; 1 at best",
+    "roc_area": "Area under sensitivity against 1 − specificity; 1 at best, 0.5 by guessing",
+}
+
+
+def pooled_areas(grey: ProbabilityScores) -> Rows:
+    """Areas of the pooled cases."""
+    return {
+        ("", str(r["algorithm"]), str(r["against"]), r.statistic): r for r in grey.scores.rows if r.scope == "pooled"
+    }
+
+
+def area_range(grey: ProbabilityScores, algorithm: str) -> tuple[Row, Row] | None:
+    """The rows with the smallest and the largest area over all reference standards."""
+    rows = pooled_areas(grey)
+    own = [row for t in grey.truths if (row := rows.get(("", algorithm, t, "pbar_area"))) and not math.isnan(row.value)]
+    return (min(own, key=lambda r: r.value), max(own, key=lambda r: r.value)) if own else None
+
+
+def curve_lead(findings: Findings, grey: ProbabilityScores) -> Iterator[Sentence]:
+    """The range of the area of the best algorithm over the reference standards."""
+    names = [c.name for c in grey.counts]
+    ends = {name: both for name in names if (both := area_range(grey, name))}
+    if not ends:
+        yield ("No algorithm can be evaluated: nothing is marked under any reference standard.",)
+        return
+    best = max(ends, key=lambda name: ends[name][1].value)
+    low, high = ends[best]
+    by = [standard_name(findings, str(row["against"])) for row in (low, high)]
+    text = (
+        "How good an algorithm looks depends on what is taken as the reference standard: the area under the curve (1 "
+        "is best) of {} goes from {} (by {}) to {} (by {})."
+    )
+    yield compose(text, best, number_cell(SCORES, low, 3), by[0], number_cell(SCORES, high, 3), by[1])
+
+
+def curve_blocks(findings: Findings) -> Iterator[Block]:
+    """An explanation, areas with their bounds, all areas, and charts."""
+    grey = findings.evaluation.probability_scores if findings.evaluation else None
+    if grey is None:
+        return
+    low, high = grey.skew
+    text = (
+        "These algorithms give a probability (or another response) instead of a mask, so they are evaluated at every "
+        "threshold. Recall is the share of what is marked that they find; precision is the share of what they find "
+        "that is marked. Precision depends on how common the marked is, so P̄ averages it over prevalences from "
+        f"{100 * low:.2g}% to {100 * high:.2g}%. The area under P̄ against recall sums it up."
+    )
+    yield Paragraphs(((text,),))
+    yield _bounds_table(findings, grey)
+    title = "Area under P̄-R by each reference standard, all cases together"
+    yield from cross_table(findings, "algorithm-areas", title, pooled_areas(grey), "", "pbar_area", digits=3)
+    yield _area_table(findings, grey)
+    yield from _curve_charts(findings, grey)
+
+
+def _bounds_table(findings: Findings, grey: ProbabilityScores) -> PageTable:
+    rows = pooled_areas(grey)
+    bounds = [t for t in (LOOSE, STRICT) if t in grey.kinds]
+    outside = any(r.region == EXCLUDED for r in grey.correlations.rows)
+    lines = tuple(
+        (*_bounds_row(findings, grey, rows, a.name, bounds), *_correlation_cells(grey, a.name, outside))
+        for a in grey.counts
+    )
+    help = {
+        LOOSE: "By what any rater marked: meant as a lower bound",
+        STRICT: "By what 75% of the raters marked: meant as an upper bound",
+    }
+    columns = (
+        ALGORITHM,
+        *(Column(f"Area by {standard_name(findings, t)}", help[t]) for t in bounds),
+        Column("Smallest area", "Over all reference standards"),
+        text_column("smallest by", "The reference standard that gives it"),
+        Column("Largest area", "Over all reference standards"),
+        text_column("largest by", "The reference standard that gives it"),
+        Column("CCO", "Correlation of the response with the number of raters who marked, where any did; 1 at best"),
+        Column("CCI", "The same over the whole image"),
+        *([Column("CCO, rest", "The same without what the algorithm was trained on")] if outside else []),
+        *([Column("CCI, rest", "The same without what the algorithm was trained on")] if outside else []),
+    )
+    note = "The two votes are often taken as bounds, but a single rater can score an algorithm lower or higher still."
+    title = "Range of the area under P̄-R"
+    return PageTable("algorithm-area-bounds", title, columns, lines, note if bounds else "")
+
+
+def _bounds_row(
+    findings: Findings, grey: ProbabilityScores, rows: Rows, name: str, bounds: list[str]
+) -> Iterator[Cell]:
+    yield algorithm_cell(findings, name)
+    for truth in bounds:
+        yield number_cell(SCORES, rows["", name, truth, "pbar_area"], 3)
+    ends = area_range(grey, name)
+    for row in ends or ():
+        yield number_cell(SCORES, row, 3)
+        yield judge_cell(findings, str(row["against"]))
+    if ends is None:
+        yield from [text_cell("–")] * 4
+
+
+def _correlation_cells(grey: ProbabilityScores, algorithm: str, outside: bool) -> Iterator[Cell]:
+    """Correlations over all pixels, and without the areas that an algorithm was trained on."""
+    rows = [r for r in grey.correlations.rows if r.scope == "pooled" and r["algorithm"] == algorithm]
+    for excluded in (False, True) if outside else (False,):
+        own = {r.statistic: r for r in rows if (r.region == EXCLUDED) == excluded}
+        for name in ("cco", "cci"):
+            yield number_cell(CORRELATIONS, own[name], 4) if name in own else text_cell("")
+
+
+def _area_table(findings: Findings, grey: ProbabilityScores) -> PageTable:
+    rows, several = pooled_areas(grey), len(findings.study) > 1
+    means = {
+        ("", str(r["algorithm"]), str(r["against"]), r.statistic): r
+        for r in grey.scores.rows
+        if r.scope == "mean" and not r.group
+    }
+    lines = tuple(
+        (
+            algorithm_cell(findings, a.name),
+            judge_cell(findings, t),
+            *(
+                number_cell(SCORES, own["", a.name, t, name], 3)
+                for name in AREAS
+                for own in ((rows, means) if several else (rows,))
+            ),
+        )
+        for t in standards_of(findings, rows)
+        for a in grey.counts
+    )
+    columns = [ALGORITHM, JUDGED_BY]
+    for name, help in AREAS.items():
+        columns.append(Column(NAMES[name], f"{help}; all cases together"))
+        columns += (
+            [
+                Column(
+                    f"{NAMES[name]}, mean",
+                    f"The same, mean over {findings.subject_word}s, with its {findings.interval_name}",
+                )
+            ]
+            if several
+            else []
+        )
+    return PageTable("algorithm-all-areas", "All areas", tuple(columns), lines, filter=True, closed=True)
+
+
+def _curve_charts(findings: Findings, grey: ProbabilityScores) -> Iterator[Block]:
+    assert findings.evaluation is not None
+    svgs = charts(findings.evaluation)
+    orders = tuple(
+        Chart(f"evaluate-{name}", svg, "All algorithms, under a reference standard that gives this order.")
+        for name, svg in svgs.items()
+        if name.startswith("ranking-")
+    )
+    if orders:
+        yield Beside(orders)
+    for algorithm in list(grey.counts)[:MOST_DRAWN]:
+        name = algorithm.name
+        captions = {
+            "levels": f"{name}, as more raters must agree before a place counts as marked; areas at the right.",
+            "truths": f"{name}, under every reference standard; single raters are faint.",
+        }
+        names = {kind: f"{kind}-{safe_name(name)}" for kind in captions}
+        pair = tuple(Chart(f"evaluate-{n}", svgs[n], captions[kind]) for kind, n in names.items() if n in svgs)
+        yield from [Beside(pair)] if pair else []

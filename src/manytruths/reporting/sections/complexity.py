@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from ...analyses.fuse.charts import charts
 from ...analyses.fuse.fuse import LEAST_CASES
@@ -14,12 +14,16 @@ from ...core.undefined import reason
 from ..elements import (
     Beside,
     Block,
+    Cell,
     Chart,
     Column,
+    ColumnOf,
     PageTable,
     Paragraphs,
     Section,
     Sentence,
+    compose,
+    make_table,
     number_cell,
     text_cell,
     text_column,
@@ -37,10 +41,7 @@ HEADS = {
     "esm": ("ESM", "Entropy scaled by mean: the higher, the harder the case; 0 where all raters mark the same"),
     "ssm": ("SSM", "Standard deviation scaled by mean: the higher, the harder the case, likewise"),
     "entropy": ("Entropy", "How mixed STAPLE's probabilities are where any rater marked; 0 where all are equal"),
-    "mean": (
-        "Mean",
-        "Mean of STAPLE's probabilities where any rater marked; 1: all raters agree",
-    ),
+    "mean": ("Mean", "Mean of STAPLE's probabilities where any rater marked; 1: all raters agree"),
     "std": ("SD", "Standard deviation: how much that likelihood varies from pixel to pixel"),
 }
 """Titles and meanings of the statistics."""
@@ -77,33 +78,28 @@ def _hardest_cases(findings: Findings) -> list[Row]:
 def _lead(findings: Findings) -> Iterator[Sentence]:
     yield (
         "A case is hard where raters mark different things. STAPLE gives every pixel that any rater marked a "
-        "probability "
-        "of being rightly marked. Where all agree, that is 1 everywhere: mean 1, entropy 0. The lower it is (mean) "
-        "and the more it varies (entropy), the harder the case. ESM is both in one number (entropy / "
-        "mean²): high is hard.",
+        "probability of being rightly marked. Where all agree, that is 1 everywhere: mean 1, entropy 0. The lower it "
+        "is (mean) and the more it varies (entropy), the harder the case. ESM is both in one number (entropy / mean²): "
+        "high is hard.",
     )
     hardest = _hardest_cases(findings)
     if not hardest:
         yield ("No case has a complexity here: see below why.",)
     elif len(findings.study) == 1:
-        text = ". It takes several cases to call it hard or easy."
-        yield ("The one case has an ESM of ", number_cell(FILE, hardest[0]), text)
+        text = "The one case has an ESM of {}. It takes several cases to call it hard or easy."
+        yield compose(text, number_cell(FILE, hardest[0]))
     elif not _differ(hardest):
         yield (f"All {spell_count(len(hardest), 'case')} have the same ESM, ", number_cell(FILE, hardest[0]), ".")
     elif len(hardest) > MOST_NAMED:
         harder = [row for row in hardest if row.value > hardest[-1].value]
-        yield _hardest_sentence(harder[:MOST_NAMED])
+        cases = [compose("{} (ESM {})", case_cell(row.case), number_cell(FILE, row)) for row in harder[:MOST_NAMED]]
+        yield compose("Hardest: {}.", join_parts(cases))
         yield _kappa_sentence(findings, harder[: min(MOST_LISTED, len(hardest) // 2)])
 
 
 def _differ(rows: list[Row]) -> bool:
     """Whether some are harder than others."""
     return len({row.value for row in rows}) > 1
-
-
-def _hardest_sentence(rows: list[Row]) -> Sentence:
-    cases: list[Sentence] = [(case_cell(row.case), " (ESM ", number_cell(FILE, row), ")") for row in rows]
-    return ("Hardest: ", *join_parts(cases), ".")
 
 
 def _kappa_sentence(findings: Findings, hardest: list[Row]) -> Sentence:
@@ -119,7 +115,7 @@ def _kappa_sentence(findings: Findings, hardest: list[Row]) -> Sentence:
     if not high:
         return (f"{text}.",)
     most = max(high, key=lambda row: row.value)
-    return (f"{text}, as in ", case_cell(most.case), " (kappa ", table.quote(most), ").")
+    return compose(text + ", as in {} (kappa {}).", case_cell(most.case), table.quote(most))
 
 
 def _blocks(findings: Findings) -> Iterator[Block]:
@@ -127,8 +123,7 @@ def _blocks(findings: Findings) -> Iterator[Block]:
     if "complexity" in svgs:
         yield Chart("fuse-complexity", svgs["complexity"], _caption(findings))
     yield from _group_blocks(findings)
-    hard = _hardest_table(findings)
-    if hard is not None:
+    if (hard := _hardest_table(findings)) is not None:
         yield hard
     if "esm" in svgs and len(_hardest_cases(findings)) >= LEAST_DRAWN:
         caption = "How ESM is spread over the cases: hard ones lie right; line: mean of the cases."
@@ -179,24 +174,20 @@ def _hardest_table(findings: Findings) -> PageTable | None:
     rows = _hardest_cases(findings)[:MOST_LISTED]
     if len(findings.study) < 2 or not rows:
         return None
-    by = {name: _rows_by_case(findings, name) for name in HEADS}
-    grouped = findings.fusion.groups is not None
-    lines = tuple(
-        (
-            case_cell(row.case),
-            *(number_cell(FILE, by[name][row.case]) for name in HEADS),
-            *((text_cell(group_name(str(row["class"]))),) if grouped else ()),
-        )
-        for row in rows
-    )
-    columns = (
-        text_column("Case", "Click to look at it"),
-        *(Column(*head) for head in HEADS.values()),
-        *((text_column("Group", "The group that it is nearest to"),) if grouped else ()),
-    )
+
+    def value(statistic: str) -> Callable[[Row], Cell]:
+        by_case = _rows_by_case(findings, statistic)
+        return lambda row: number_cell(FILE, by_case[row.case])
+
+    group = text_column("Group", "The group that it is nearest to")
+    columns: list[ColumnOf[Row]] = [
+        (text_column("Case", "Click to look at it"), lambda row: case_cell(row.case)),
+        *((Column(*head), value(statistic)) for statistic, head in HEADS.items()),
+        (group, lambda row: text_cell(group_name(str(row["class"])))),
+    ]
     title = f"The {len(rows)} hardest cases" if len(rows) < len(findings.study) else "The cases, the hardest first"
     title = title if _differ(rows) else "Complexity, case by case"
-    return PageTable("hardest-cases", title, columns, lines)
+    return make_table("hardest-cases", title, rows, columns if findings.fusion.groups is not None else columns[:-1])
 
 
 def _overview_table(findings: Findings) -> PageTable:

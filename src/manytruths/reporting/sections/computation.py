@@ -17,14 +17,13 @@ from ...core.errors import few
 from ...core.labels import Labels
 from ...core.undefined import REASONS, code, reason
 from ...study.options import PATHS
-from ..elements import Block, Cell, Column, PageTable, Paragraphs, Section, Text, text_cell, text_column
+from ..elements import Block, Cell, Column, PageTable, Paragraphs, Section, Text, text_cell, text_column, text_table
 from ..findings import FileRead, Findings
 from .algorithm_scores import tolerances
 from .checklist import checklist_table
-from .formulas import formula_table
+from .formulas import bibliography, cited_in, formula_table
 from .paper_texts import methods_text, results_text
-from .references import bibliography, cited_in
-from .vocabulary import SCALES, join_names, method_options
+from .vocabulary import join_names, method_options, scale_name
 
 NAME, TITLE = "how-it-was-computed", "How it was computed"
 LEAD = "What was done, with which settings, from which files: to write a methods section, or to do it all again."
@@ -99,7 +98,7 @@ def versions_table(findings: Findings) -> PageTable:
     rows += [("Platform", f"{platform.system()}, {platform.machine()}")]
     same = "data, options, key of codes and versions" if findings.coded else "data, options and versions"
     note = f"The same {same} give the same page; the date and duration of the run are in run.json."
-    return _text_table("versions", "Versions", ("Software", "Version"), rows, note)
+    return text_table("versions", "Versions", ("Software", "Version"), rows, note)
 
 
 def settings_table(findings: Findings) -> PageTable:
@@ -111,12 +110,7 @@ def settings_table(findings: Findings) -> PageTable:
     note = "What is not listed was left at its default."
     if findings.coded:
         note += " Names were replaced by codes, so that paths are not shown."
-    return _text_table("settings", "Settings", ("Part", "Setting", "Value"), rows, note)
-
-
-def _text_table(name: str, title: str, heads: tuple[str, ...], rows: list[Any], note: str = "") -> PageTable:
-    columns = tuple(text_column(head) for head in heads)
-    return PageTable(name, title, columns, tuple(tuple(text_cell(cell) for cell in row) for row in rows), note)
+    return text_table("settings", "Settings", ("Part", "Setting", "Value"), rows, note)
 
 
 def _study_settings(findings: Findings) -> Iterator[Line]:
@@ -154,7 +148,7 @@ def _resampling_settings(findings: Findings) -> Iterator[Line]:
     yield part, f"bootstrap over {findings.subject_word}s", drawn if findings.resampled else none
     yield part, "level", f"{own.level:.0%}"
     yield part, "seed", str(own.seed)
-    yield "words", "scale for kappa", SCALES.get(own.scale, own.scale)
+    yield "words", "scale for kappa", scale_name(findings)
     if own.without:
         yield "means", "also without groups", ", ".join(own.without)
 

@@ -25,22 +25,12 @@ from ...inference.intervals import MIN_SUBJECTS
 from ..elements import Sentence, plain_text, spell_intervals
 from ..findings import Findings
 from ..numbers import StudyCounts, has_interval, is_defined
-from .algorithm_curves import area_range
-from .algorithm_scores import empty_masks, judged_label, range_text, tolerances, verdict_text
+from .algorithm_scores import area_range, empty_masks, judged_label, range_text, tolerances, verdict_text
 from .algorithms import main_orders, rater_comparison
 from .cases import cases_by_kappa, why_no_overlap
-from .formulas import FORMULAS, used_formulas
+from .formulas import FORMULAS, SOFTWARE, cite, cite_once, cited_in, used_formulas
 from .raters import error_dependence
-from .references import SOFTWARE, cite, cite_once, cited_in
-from .vocabulary import (
-    SCALES,
-    SHARES,
-    capitalise,
-    cite_method,
-    join_names,
-    join_parts,
-    most_different,
-)
+from .vocabulary import SHARES, capitalise, cite_method, join_names, join_parts, most_different, scale_name
 
 REGIONS = {
     "whole": "over all {item}s that were rated",
@@ -92,7 +82,6 @@ SCALE_SOURCES = {
     "altman": "Altman 1991",
     "shrout": "Shrout 1998",
 }
-CITED = {name: one.cited for by in FORMULAS.values() for name, one in by.items()}
 
 
 def methods_text(findings: Findings) -> str:
@@ -131,7 +120,7 @@ def _statistical_methods(findings: Findings) -> Iterator[str]:
 
 
 def _cite_statistic(name: str) -> str:
-    return cite(*CITED[name])
+    return cite(*FORMULAS[name].cited)
 
 
 def _material(findings: Findings, counts: StudyCounts) -> Iterator[str]:
@@ -175,7 +164,7 @@ def _join_cited(names: dict[str, str], here: Collection[str]) -> str:
     chosen = [name for name in names if name in here]
     parts = []
     for name, after in zip(chosen, [*chosen, ""][1:], strict=True):
-        shared = bool(after) and CITED[after] == CITED[name]
+        shared = bool(after) and FORMULAS[after].cited == FORMULAS[name].cited
         parts.append(names[name] + ("" if shared else _cite_statistic(name)))
     return join_names(parts, len(parts))
 
@@ -347,7 +336,7 @@ def _statistic_result(findings: Findings, row: Row, before: str) -> Sentence:
     how: dict[str, Any] = {"digits": 0, "percent": True} if row.statistic in SHARES else {}
     std = table.row(row.statistic, "std")
     spread: Sentence = (", SD ", table.quote(std, **how)) if is_defined(std) else ()
-    word = f", {interpret_kappa(row.value, scale)} by the scale of {SCALES.get(scale, scale)}"
+    word = f", {interpret_kappa(row.value, scale)} by the scale of {scale_name(findings)}"
     value = table.quote(row, level=findings.interval_name, **how)
     start = f"{before}{MAIN[row.statistic]} was "
     return (start, value, *spread, word if row.statistic == "fleiss_kappa" else "")

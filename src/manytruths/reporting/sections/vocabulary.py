@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 from ...agreement import interpret_kappa
@@ -15,10 +16,10 @@ from ...core.notes import code_of
 from ...core.undefined import reason
 from ...fusion.registry import estimator
 from ...study import Study
-from ..elements import Cell, Column, Sentence, text_cell
+from ..elements import Cell, Column, ColumnOf, Paragraphs, Sentence, text_cell, text_column
 from ..findings import Findings
 from ..numbers import is_defined
-from .references import cite
+from .formulas import cite
 
 SCALES = {
     "landis_koch": "Landis and Koch",
@@ -132,10 +133,25 @@ def rater_cell(findings: Findings, rater: str) -> Cell:
     return Cell(rater, colour=findings.colours.get(rater) or findings.colours.get(rater.rpartition("@")[0], ""))
 
 
-def level_help(findings: Findings) -> str:
-    """The explanation of a column of levels."""
-    scale = findings.settings.scale
-    return f"By the scale of {SCALES.get(scale, scale)}: words by convention."
+def scale_name(findings: Findings) -> str:
+    """The authors of the scale of words for kappa."""
+    return SCALES[findings.settings.scale]
+
+
+def level_column(findings: Findings) -> ColumnOf[Row]:
+    """The level of the kappa of a row in a word."""
+    column = text_column("Level", f"By the scale of {scale_name(findings)}: words by convention.")
+    return column, lambda row: text_cell(interpret_kappa(row.value, findings.settings.scale))
+
+
+def pooled_column(findings: Findings, title: str = "Pooled") -> Column:
+    """A column of numbers of all cases together."""
+    return Column(title, f"All cases as if they were one: every {findings.pixel_word} counts the same.")
+
+
+def rater_names(findings: Findings, raters: Iterable[str]) -> Sentence:
+    """``rater A, rater B and rater C``."""
+    return join_parts([("rater ", rater_cell(findings, rater)) for rater in raters])
 
 
 def level_text(row: Row, scale: str) -> str:
@@ -284,20 +300,18 @@ class StandardPair:
 
 def most_different(findings: Findings) -> StandardPair | None:
     """The two consensus methods that differ most; None with fewer than two, or where nothing was marked."""
-    rows = findings.table("fuse/differences").all("dice", "mean")
-    own = [
-        r
-        for r in rows
-        if not r.group and {r["method_a"], r["method_b"]} <= set(findings.fusion.methods) and is_defined(r)
-    ]
-    if not own:
+    table = findings.table("fuse/differences")
+    rows = list(filter(is_defined, (table.row("dice", "mean", *pair) for pair in method_pairs(findings))))
+    if not rows:
         return None
-    worst = min(own, key=lambda r: r.value)
-    return StandardPair(
-        " and ".join(standard_name(findings, str(method)) for method in (worst["method_a"], worst["method_b"])),
-        worst,
-        len(own) > 1,
-    )
+    least = min(rows, key=lambda r: r.value)
+    names = " and ".join(standard_name(findings, str(method)) for method in least.extra)
+    return StandardPair(names, least, len(rows) > 1)
+
+
+def method_pairs(findings: Findings) -> list[tuple[str, str]]:
+    """All pairs of the consensus methods that are shown."""
+    return list(combinations(findings.fusion.methods, 2))
 
 
 def method_options(findings: Findings, method: str) -> dict[str, Any]:
@@ -389,6 +403,13 @@ def note_sentences(findings: Findings, notes: Iterable[str]) -> Iterator[str]:
             text = plain_note(findings, note)
             start = text[:1] if text.startswith(_proper_names(findings)) else text[:1].upper()
             yield start + text[1:] + ("" if text.endswith((".", "?")) else ".")
+
+
+def note_block(findings: Findings, notes: Iterable[str], title: str) -> Iterator[Paragraphs]:
+    """A list of the notes that are not among those on agreement."""
+    others = (note for note in notes if note not in findings.agreement.notes)
+    if sentences := tuple((note,) for note in note_sentences(findings, others)):
+        yield Paragraphs(sentences, title, listed=True, kind="note")
 
 
 def _proper_names(findings: Findings) -> tuple[str, ...]:
