@@ -21,11 +21,10 @@ from manytruths.reporting.elements import (
     Paragraphs,
     Section,
     Text,
-    number_cell,
     plain_text,
     spell_intervals,
-    text_cell,
 )
+from manytruths.reporting.numbers import number_cell, text_cell
 from manytruths.reporting.page import CaseEntry, halves, headline, in_script, page_html, width
 
 WICKED = ("<script>alert(1)</script>", '"onload="alert(2)', "</script><!--<script>", "{{ 7 * 7 }}", "p'&amp;")

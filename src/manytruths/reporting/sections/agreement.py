@@ -24,11 +24,10 @@ from ..elements import (
     Sentence,
     compose,
     make_table,
-    text_cell,
     text_column,
 )
 from ..findings import Findings
-from ..numbers import TableIndex, is_defined, undefined_share
+from ..numbers import TableIndex, is_defined, text_cell, undefined_share
 from .cases import why_no_kappa
 from .vocabulary import (
     MEANINGS,

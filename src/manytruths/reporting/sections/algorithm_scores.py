@@ -37,11 +37,10 @@ from ..elements import (
     Sentence,
     compose,
     make_table,
-    number_cell,
-    text_cell,
     text_column,
 )
 from ..findings import Findings
+from ..numbers import number_cell, text_cell
 from .vocabulary import (
     INTERSECTION,
     UNION,

@@ -33,12 +33,10 @@ from ..elements import (
     Sentence,
     compose,
     make_table,
-    number_cell,
-    text_cell,
     text_column,
 )
 from ..findings import Findings
-from ..numbers import is_defined
+from ..numbers import is_defined, number_cell, text_cell
 from .algorithm_scores import (
     SCORES,
     VERDICTS,

@@ -12,21 +12,9 @@ from ...analyses.rows import Row
 from ...core.labels import VOID
 from ...core.tally import Tally
 from ...core.undefined import reason
-from ..elements import (
-    Cases,
-    Cell,
-    Column,
-    ColumnOf,
-    PageTable,
-    Section,
-    Sentence,
-    make_table,
-    plain_text,
-    text_cell,
-    text_column,
-)
+from ..elements import Cases, Cell, Column, ColumnOf, PageTable, Section, Sentence, make_table, plain_text, text_column
 from ..findings import Findings
-from ..numbers import TableIndex, is_defined
+from ..numbers import TableIndex, is_defined, text_cell
 from .algorithm_scores import judged_label, main_standards
 from .complexity import HEADS, group_name
 from .vocabulary import (

@@ -14,9 +14,9 @@ from ...analyses.printing import counted
 from ...analyses.rows import Row
 from ...core.undefined import reason
 from ...inference.intervals import MIN_SUBJECTS
-from ..elements import Cell, PageTable, text_cell, text_column
+from ..elements import Cell, PageTable, text_column
 from ..findings import Findings
-from ..numbers import StudyCounts, has_interval
+from ..numbers import StudyCounts, has_interval, text_cell
 from .raters import possible_copies
 from .vocabulary import SHARES, join_names
 

@@ -24,12 +24,10 @@ from ..elements import (
     Sentence,
     compose,
     make_table,
-    number_cell,
-    text_cell,
     text_column,
 )
 from ..findings import Findings
-from ..numbers import is_defined, undefined_share
+from ..numbers import is_defined, number_cell, text_cell, undefined_share
 from .vocabulary import case_cell, case_links, join_parts, sd_column, spell_count
 
 FILE = "fuse/complexity.csv"

@@ -17,8 +17,9 @@ from ...core.errors import few
 from ...core.labels import Labels
 from ...core.undefined import REASONS, code, reason
 from ...study.options import PATHS
-from ..elements import Block, Cell, Column, PageTable, Paragraphs, Section, Text, text_cell, text_column, text_table
+from ..elements import Block, Cell, Column, PageTable, Paragraphs, Section, Text, text_column, text_table
 from ..findings import FileRead, Findings
+from ..numbers import text_cell
 from .algorithm_scores import tolerances
 from .checklist import checklist_table
 from .formulas import bibliography, cited_in, formula_table

@@ -28,11 +28,10 @@ from ..elements import (
     Sentence,
     compose,
     make_table,
-    text_cell,
     text_column,
 )
 from ..findings import Findings
-from ..numbers import TableIndex, is_defined
+from ..numbers import TableIndex, is_defined, text_cell
 from .vocabulary import join_parts, rater_cell, rater_names, spell_count
 
 PERFORMANCE = {

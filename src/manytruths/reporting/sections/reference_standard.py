@@ -23,11 +23,10 @@ from ..elements import (
     Sentence,
     compose,
     make_table,
-    text_cell,
     text_column,
 )
 from ..findings import Findings
-from ..numbers import TableIndex, is_defined
+from ..numbers import TableIndex, is_defined, text_cell
 from .cases import why_no_overlap
 from .complexity import LEAST_DRAWN
 from .raters import LEAST_RATERS, error_dependence

@@ -16,9 +16,9 @@ from ...core.notes import code_of
 from ...core.undefined import reason
 from ...fusion.registry import estimator
 from ...study import Study
-from ..elements import Cell, Column, ColumnOf, Paragraphs, Sentence, text_cell, text_column
+from ..elements import Cell, Column, ColumnOf, Paragraphs, Sentence, text_column
 from ..findings import Findings
-from ..numbers import is_defined
+from ..numbers import is_defined, text_cell
 from .formulas import cite
 
 SCALES = {
