@@ -221,7 +221,7 @@ def _size(place: SecondLookPlace) -> str:
 def place_picture(entry: Ranked, shown: Closeup, everybody: Sequence[str] = ()) -> Any:
     """One place, bare and with the outlines of raters, algorithms and the place itself."""
     from ...charts import rater_colours
-    from ...charts.closeups import closeup
+    from ...charts.overlays import closeup
 
     place = entry.place
     names = list(dict.fromkeys((*everybody, *shown.masks)))
