@@ -18,8 +18,8 @@ from manytruths.analyses.fuse.fuse import compute_fusion
 from manytruths.analyses.rows import Table
 from manytruths.analyses.summaries import Settings
 from manytruths.io import write_map
-from manytruths.reporting.numbers import csv_text
 from manytruths.reporting.findings import Findings
+from manytruths.reporting.numbers import csv_text
 from manytruths.reporting.sections import agreement, cases, raters, summary
 from manytruths.reporting.sections.raters import error_dependence
 from manytruths.study import Study

@@ -30,7 +30,7 @@ from ..core.errors import CallError, FormatError, InputError
 from ..core.labels import VOID
 from ..io import write_csv
 from .frames import Frames
-from .rater_models import ConfusionMatrixLoss
+from .losses import ConfusionMatrixLoss
 from .strategies import Strategy
 from .trained_network import Recipe, TrainedNetwork, load, save
 

@@ -16,7 +16,6 @@ from torch.nn import functional as F
 import manytruths
 
 from ..core.errors import CallError, FormatError, InputError, ManytruthsError
-from ..core.labels import Labels
 from ..io import Location, Template, atomic, read_image, safe_name, write_map
 from ..study import Progress
 from .frames import Scaling, reduce_image, reduced_shape
@@ -48,10 +47,6 @@ class Recipe:
     raters: tuple[str, ...] = ()
     training: dict[str, Any] = field(default_factory=dict)
     """Epochs, batch, learning rate and the like, for the record."""
-
-    @property
-    def labels(self) -> Labels:
-        return Labels(self.values, self.names)
 
     @property
     def logits(self) -> int:

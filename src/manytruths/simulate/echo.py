@@ -13,10 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.errors import CallError
-from .echo_heart import Curve, Heart, Wall, heart, wave
-from .echo_image import QUALITIES, picture, pixel_grid, view
-from .phantoms import Mask
-from .randomness import Field, generator
+from .echo_image import QUALITIES, Curve, Heart, Wall, heart, picture, pixel_grid, view, wave
+from .phantoms import Field, Mask, generator
 
 SMALLEST = 64
 """Pixels along a side; in smaller images the wall is thinner than the differences between raters."""
