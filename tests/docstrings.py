@@ -21,7 +21,7 @@ from numpydoc.docscrape import NumpyDocString
 import manytruths as mt
 
 TODO: set[str] = {
-    "Agreement", "BoundaryPoint", "BoundaryScores", "Case", "Check", "Concordance", "EchoFrame", "Evaluation",
+    "Agreement", "BoundaryPoint", "BoundaryScores", "Case", "Check", "Concordance", "Evaluation",
     "Fusion", "KappaWidth", "LesionRatings", "LevelSet", "Majorities", "MarkedLesion", "MaskRatings",
     "MaskReliability", "MetricRoc", "Nomogram", "OperatingPoint", "Overlaps", "PilotPlan", "Plurality",
     "PooledBoundaryScores", "RankResult", "Ranking", "Rasch", "RaterAccuracy", "RaterFindings", "Ratings",

@@ -115,10 +115,13 @@ class EchoFrame:
     """
 
     name: str
+    """Name of the frame: ``s001-f01``."""
     subject: str
+    """The subject whose heart it shows."""
     quality: str
     """How well the subject can be scanned: ``good``, ``fair`` or ``poor``."""
     image: NDArray[np.uint8]
+    """Grey levels, (size, size)."""
     truth: Mask
     """The muscle of the left ventricle."""
     markings: Mapping[str, Mask]
